@@ -1,0 +1,1 @@
+//! The embedded engine: ONNX on the CPU in pure Rust.

@@ -1,0 +1,1 @@
+//! A model as a graph: read and write ONNX, infer shapes, count FLOPs, bytes and lifetimes.

@@ -1,0 +1,1 @@
+//! Which machine this is, and its measured ceilings.

@@ -1,0 +1,1 @@
+//! A plan in, events out: isolate, warm up, sample, stop, judge.

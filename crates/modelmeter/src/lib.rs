@@ -1,0 +1,1 @@
+//! Profiles and benchmarks neural models: the library's door.

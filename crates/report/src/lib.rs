@@ -1,0 +1,1 @@
+//! Runs in; tables, JSON and CSV out. The only room that formats numbers.

@@ -1,0 +1,1 @@
+//! Pure maths over samples: summaries, intervals, outliers.

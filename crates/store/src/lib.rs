@@ -1,0 +1,1 @@
+//! Remembers every run: one embedded SQLite file with migrations.

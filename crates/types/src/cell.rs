@@ -1,0 +1,80 @@
+//! One combination out of a plan; measured in one fresh worker.
+
+use crate::{Device, Precision};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Inference or training.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Forward only.
+    #[default]
+    Inference,
+    /// Forward, loss, backward, optimiser step.
+    Training,
+}
+
+impl Mode {
+    /// The name used in tables and the store.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Inference => "inference",
+            Mode::Training => "training",
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A shape the user fixed for one input: `--input pixel_values=4x3x224x224`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct InputShape {
+    /// The input's name.
+    pub name: String,
+    /// Its dimensions.
+    pub dims: Vec<usize>,
+}
+
+/// Text to feed instead of drawn token ids.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Text {
+    /// One entry a text; repeated in turn to fill the batch.
+    pub lines: Vec<String>,
+}
+
+/// One combination out of a plan; measured in one fresh worker.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Cell {
+    /// The model as the user named it.
+    pub model: String,
+    /// The engine's id: `rten`.
+    pub engine: String,
+    /// Where it shall run; resolved, never `Auto`.
+    pub device: Device,
+    /// The number format.
+    pub precision: Precision,
+    /// Samples in one inference.
+    pub batch_size: usize,
+    /// Tokens in each sample; `None` for models without a length.
+    pub sequence_length: Option<usize>,
+    /// Inference or training.
+    pub mode: Mode,
+    /// Threads the engine may use.
+    pub threads: u32,
+    /// Seed of weights and inputs.
+    pub seed: u64,
+    /// Shapes the user fixed.
+    #[serde(default)]
+    pub inputs: Vec<InputShape>,
+    /// Text to tokenise in every sample.
+    #[serde(default)]
+    pub text: Option<Text>,
+}

@@ -1,0 +1,34 @@
+//! The nouns of Modelmeter: plan, cell, run, sample, metric, machine, device, event, verdict.
+//!
+//! Everything here is a plain value that serialises; nothing opens a file, asks the system or prints.
+//! A word means the same thing in every room because it is defined once, here.
+
+mod cell;
+mod device;
+mod environment;
+mod event;
+mod machine;
+mod metric;
+mod model;
+mod plan;
+mod precision;
+mod run;
+mod sample;
+mod summary;
+mod units;
+mod verdict;
+
+pub use cell::{Cell, InputShape, Mode, Text};
+pub use device::{Device, ParseDeviceError};
+pub use environment::{CgroupLimits, Environment, GpuState, Throttle};
+pub use event::{Event, Stage};
+pub use machine::{Ceiling, Ceilings, Cpu, Gpu, Machine};
+pub use metric::{Direction, Metric, Provenance, Unit};
+pub use model::{Category, ModelInfo, ModelSource, Weights, Work};
+pub use plan::{Plan, StopReason, StoppingRule, Warmup};
+pub use precision::{ParsePrecisionError, Precision};
+pub use run::{Cold, EngineInfo, ProbeReport, Run, RunId, WarmupReport};
+pub use sample::{Phase, Samples};
+pub use summary::{Floor, Interval, PERCENTILE_FLOORS, Summary, Unsupported};
+pub use units::{Bytes, Flops, Joules, Ratio, Seconds};
+pub use verdict::{Reason, ReasonCode, Verdict};

@@ -1,0 +1,115 @@
+//! A number derived from a run, with where it came from.
+
+use serde::{Deserialize, Serialize};
+
+/// The unit of a stored number; SI base units only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// Bytes a second.
+    BytesPerSecond,
+    /// Floating point operations.
+    Flops,
+    /// Floating point operations a second.
+    FlopsPerSecond,
+    /// Joules.
+    Joules,
+    /// Watts.
+    Watts,
+    /// Hertz.
+    Hertz,
+    /// Degrees Celsius.
+    Celsius,
+    /// A share, 1.0 is the whole.
+    Ratio,
+    /// A bare count.
+    Count,
+    /// Something a second: samples, tokens, images.
+    PerSecond,
+}
+
+/// Which way is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+    /// Neither: a fact.
+    Neutral,
+}
+
+/// Where a number comes from. A simulated number has no name here, so it cannot be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Provenance {
+    /// Observed here.
+    #[default]
+    Measured,
+    /// Computed from a model of performance.
+    Predicted,
+    /// Read from another tool's result.
+    Imported,
+}
+
+/// A number with a key, a unit and a direction; missing is `None` with a reason, never 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// A path: `infer.latency`, `memory.peak`, `gpu.energy`.
+    pub key: String,
+    /// The unit of `value`.
+    pub unit: Unit,
+    /// Which way is better.
+    pub direction: Direction,
+    /// The number, or nothing.
+    pub value: Option<f64>,
+    /// Why there is no number; set exactly when `value` is `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Where the number comes from.
+    #[serde(default)]
+    pub provenance: Provenance,
+}
+
+impl Metric {
+    /// A measured number.
+    #[must_use]
+    pub fn measured(
+        key: impl Into<String>,
+        unit: Unit,
+        direction: Direction,
+        value: f64,
+    ) -> Metric {
+        Metric {
+            key: key.into(),
+            unit,
+            direction,
+            value: Some(value),
+            why: None,
+            provenance: Provenance::Measured,
+        }
+    }
+
+    /// A number that could not be had, and why.
+    #[must_use]
+    pub fn missing(
+        key: impl Into<String>,
+        unit: Unit,
+        direction: Direction,
+        why: impl Into<String>,
+    ) -> Metric {
+        Metric {
+            key: key.into(),
+            unit,
+            direction,
+            value: None,
+            why: Some(why.into()),
+            provenance: Provenance::Measured,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What is known of a model before it runs.
+
+use crate::{Bytes, Flops, Ratio};
+use serde::{Deserialize, Serialize};
+use std::{fmt, path::PathBuf};
+
+/// What a model is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Category {
+    /// Text in, vectors or classes out.
+    Text,
+    /// Text in, text out.
+    Generation,
+    /// Images in.
+    Vision,
+    /// Sound in.
+    Audio,
+    /// Several kinds in.
+    Multimodal,
+    /// Our own small networks with known numbers.
+    Reference,
+    /// Nothing above fits.
+    Other,
+}
+
+impl Category {
+    /// The name used in tables and the store.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Category::Text => "text",
+            Category::Generation => "generation",
+            Category::Vision => "vision",
+            Category::Audio => "audio",
+            Category::Multimodal => "multimodal",
+            Category::Reference => "reference",
+            Category::Other => "other",
+        }
+    }
+}
+
+impl fmt::Display for Category {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Where a model came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "kind")]
+pub enum ModelSource {
+    /// An `.onnx` file.
+    File {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// A Hugging Face folder.
+    Folder {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// The hub, or its local cache.
+    Hub {
+        /// The commit that was used.
+        revision: String,
+    },
+    /// A known architecture, built in.
+    Preset,
+    /// A TOML description.
+    Description {
+        /// Its path.
+        path: PathBuf,
+    },
+}
+
+/// Whether the weights are the trained ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "kind")]
+pub enum Weights {
+    /// The model's own.
+    Real,
+    /// Drawn from a seed; the speed does not depend on their values.
+    Random {
+        /// The seed.
+        seed: u64,
+    },
+}
+
+/// What is known of a model before it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelInfo {
+    /// The name people use: a hub name, a preset or a file stem.
+    pub name: String,
+    /// What it is for.
+    pub category: Category,
+    /// `distilbert`, `gpt2`, `onnx`.
+    pub architecture: String,
+    /// Where it came from.
+    pub source: ModelSource,
+    /// Trained or random weights.
+    pub weights: Weights,
+    /// Trainable parameters, counted on the graph.
+    pub parameters: u64,
+    /// Bytes on disk of graph and weights.
+    pub size: Bytes,
+    /// A hash over graph and weights: equal keys mean the same computation.
+    pub fingerprint: String,
+}
+
+/// The work of one inference at a given batch and length, counted on the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Work {
+    /// Floating point operations of one batch; a lower bound where coverage is below 1.
+    pub flops: Flops,
+    /// Share of the nodes that could cost something whose operations were counted.
+    pub coverage: Ratio,
+    /// Bytes read by all nodes.
+    pub bytes_read: Bytes,
+    /// Bytes written by all nodes.
+    pub bytes_written: Bytes,
+    /// Peak of live activations, from lifetimes; `None` where shapes stay unknown.
+    pub activation_peak: Option<Bytes>,
+}

@@ -1,0 +1,77 @@
+//! What to measure, and when it is enough.
+
+use crate::Cell;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// How long to warm up.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "kind")]
+pub enum Warmup {
+    /// Until the last three windows agree within 10 %, at most so long.
+    Settle {
+        /// The cap.
+        cap: Duration,
+    },
+    /// Exactly so many runs.
+    Runs {
+        /// How many.
+        count: u64,
+    },
+}
+
+/// When a measurement is enough: both minima reached and the interval tight, or a cap.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct StoppingRule {
+    /// How to warm up.
+    pub warmup: Warmup,
+    /// At least so many samples.
+    pub min_runs: u64,
+    /// At most so many samples.
+    pub max_runs: u64,
+    /// At least so long.
+    pub min_duration: Duration,
+    /// At most so long.
+    pub max_duration: Duration,
+    /// Half-width of the median's 95 % interval as a share of the median.
+    pub target_error: f64,
+    /// The longest a worker may stay silent in one call.
+    pub timeout: Duration,
+}
+
+impl Default for StoppingRule {
+    fn default() -> StoppingRule {
+        StoppingRule {
+            warmup: Warmup::Settle { cap: Duration::from_secs(10) },
+            min_runs: 11, // the floor of the median: below it no interval can be claimed
+            max_runs: 1_000_000,
+            min_duration: Duration::from_secs(3),
+            max_duration: Duration::from_secs(30),
+            target_error: 0.01,
+            timeout: Duration::from_secs(600),
+        }
+    }
+}
+
+/// Why sampling ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopReason {
+    /// Minimum count and duration reached, interval tight.
+    Settled,
+    /// The number of runs that was asked for.
+    RunsDone,
+    /// The longest duration was reached before the interval was tight.
+    DurationCap,
+    /// The largest count was reached before the interval was tight.
+    RunsCap,
+}
+
+/// What to measure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The cells, in the order they are measured.
+    pub cells: Vec<Cell>,
+    /// When each is enough.
+    pub stopping: StoppingRule,
+}

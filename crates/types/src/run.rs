@@ -1,0 +1,123 @@
+//! One execution of a cell on one machine at one time.
+
+use crate::{
+    Cell, Environment, Metric, ModelInfo, Phase, Samples, StopReason, Summary, Verdict, Work,
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+/// A run's name: 16 hexadecimal digits that sort by time; a unique beginning is enough to ask for it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(pub String);
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// The engine that really ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineInfo {
+    /// Its id: `rten`.
+    pub id: String,
+    /// Its version.
+    pub version: String,
+    /// Where the model really ran, in the engine's words.
+    pub placement: String,
+}
+
+/// The cold numbers, kept apart from the warm ones.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Cold {
+    /// From spawning the worker to its greeting.
+    pub process_start: Duration,
+    /// From asking for the model to its being ready.
+    pub load: Duration,
+    /// The true first inference.
+    pub first_inference: Duration,
+}
+
+/// How warm-up went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WarmupReport {
+    /// Runs that were thrown away.
+    pub runs: u64,
+    /// Whether the windows agreed in the end, or a fixed count was asked for.
+    pub settled: bool,
+    /// Every warm-up sample in nanoseconds.
+    pub nanos: Vec<u64>,
+}
+
+/// What one probe saw, or why it could not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProbeReport {
+    /// The probe's id: `cpu`.
+    pub probe: String,
+    /// Why it saw nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unavailable: Option<String>,
+    /// What it saw.
+    pub metrics: Vec<Metric>,
+    /// Readings taken.
+    pub readings: u64,
+    /// Processor time its own readings cost.
+    pub cost: Duration,
+    /// Time between readings; `None` for counters read only at both ends.
+    pub period: Option<Duration>,
+}
+
+/// One execution of a cell on one machine at one time, whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its name.
+    pub id: RunId,
+    /// When it began, in microseconds since the epoch.
+    pub started_at: i64,
+    /// How long everything took, worker start to end.
+    pub elapsed: Duration,
+    /// What was asked.
+    pub cell: Cell,
+    /// The model that ran.
+    pub model: ModelInfo,
+    /// Its work at this batch and length.
+    pub work: Work,
+    /// The engine that ran.
+    pub engine: EngineInfo,
+    /// The machine and its state.
+    pub environment: Environment,
+    /// Cold numbers.
+    pub cold: Cold,
+    /// How warm-up went.
+    pub warmup: WarmupReport,
+    /// Why sampling ended.
+    pub stop: StopReason,
+    /// Raw samples by phase.
+    pub samples: Vec<Samples>,
+    /// Summaries by phase, in seconds; derived from the samples.
+    pub summaries: BTreeMap<Phase, Summary>,
+    /// Everything else that was measured: throughput, memory, energy, utilisation.
+    pub metrics: Vec<Metric>,
+    /// What each probe saw and cost.
+    pub probes: Vec<ProbeReport>,
+    /// Whether the numbers can be believed.
+    pub verdict: Verdict,
+    /// Labels given by people.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+impl Run {
+    /// The metric with this key.
+    #[must_use]
+    pub fn metric(&self, key: &str) -> Option<&Metric> {
+        self.metrics.iter().find(|metric| metric.key == key)
+    }
+
+    /// The raw samples of a phase, in nanoseconds.
+    #[must_use]
+    pub fn samples_of(&self, phase: Phase) -> Option<&[u64]> {
+        self.samples.iter().find(|samples| samples.phase == phase).map(|s| s.nanos.as_slice())
+    }
+}

@@ -1,0 +1,43 @@
+//! Raw timings; never thrown away.
+
+use serde::{Deserialize, Serialize};
+
+/// A part of one end-to-end inference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// Text to token ids.
+    Tokenise,
+    /// The model itself, on the device, synchronised.
+    Inference,
+    /// From the model's outputs to the answer (pooling, argmax).
+    Postprocess,
+    /// All phases of one sample together, timed as one span.
+    Total,
+}
+
+impl Phase {
+    /// Every phase in the order it happens.
+    pub const ALL: [Phase; 4] =
+        [Phase::Tokenise, Phase::Inference, Phase::Postprocess, Phase::Total];
+
+    /// The name used in tables, metric keys and the store.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Tokenise => "tokenise",
+            Phase::Inference => "inference",
+            Phase::Postprocess => "postprocess",
+            Phase::Total => "total",
+        }
+    }
+}
+
+/// All samples of one phase, in the order they were taken, in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Samples {
+    /// The phase that was timed.
+    pub phase: Phase,
+    /// One entry a sample, in nanoseconds.
+    pub nanos: Vec<u64>,
+}
