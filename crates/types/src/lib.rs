@@ -15,6 +15,7 @@ mod precision;
 mod run;
 mod sample;
 mod summary;
+mod tensor;
 mod units;
 mod verdict;
 
@@ -30,5 +31,6 @@ pub use precision::{ParsePrecisionError, Precision};
 pub use run::{Cold, EngineInfo, ProbeReport, Run, RunId, WarmupReport};
 pub use sample::{Phase, Samples};
 pub use summary::{Floor, Interval, PERCENTILE_FLOORS, Summary, Unsupported};
+pub use tensor::{ElementType, Elements, Fill, HostTensor, InputRole, InputSpec, Postprocess};
 pub use units::{Bytes, Flops, Joules, Ratio, Seconds};
 pub use verdict::{Reason, ReasonCode, Verdict};

@@ -1,0 +1,73 @@
+//! What a builder hands over: a graph without its weights, and the list of the weights it needs.
+
+use graph::{DataType, Model};
+use types::{Category, InputRole, Postprocess};
+
+/// How a weight lies in the checkpoint, compared with the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// As the graph wants it.
+    AsStored,
+    /// Two dimensions, swapped (`torch.nn.Linear` keeps `[out, in]`, `MatMul` wants `[in, out]`).
+    Transposed,
+}
+
+/// How a weight is drawn when there is no checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Init {
+    /// Normal with mean 0.
+    Normal {
+        /// Standard deviation.
+        std: f32,
+    },
+    /// All the same (1 for a norm's scale, 0 for a bias).
+    Constant(f32),
+}
+
+/// One weight the graph needs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Weight {
+    /// The initialiser's name in the graph; also the module path of the parameter.
+    pub name: String,
+    /// Names it may have in a checkpoint, best first (`bert.` may or may not stand in front).
+    pub checkpoint: Vec<String>,
+    /// Its dimensions in the graph.
+    pub dims: Vec<usize>,
+    /// How the checkpoint keeps it.
+    pub layout: Layout,
+    /// How it is drawn without a checkpoint.
+    pub init: Init,
+}
+
+/// An input of the graph and what it means; dimensions are symbols until batch and length are known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InputKind {
+    /// Its name.
+    pub name: String,
+    /// Its meaning.
+    pub role: InputRole,
+    /// For token ids: one above the largest id.
+    pub vocabulary: Option<usize>,
+}
+
+/// A graph without its weights, and the weights it needs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Blueprint {
+    /// The graph; its `initializers` hold small constants only, the weights are listed below.
+    /// Dynamic dimensions are the symbols `batch` and `sequence` (and `decoder_sequence` for a decoder beside an encoder).
+    pub model: Model,
+    /// The weights, in the order they are first used.
+    pub weights: Vec<Weight>,
+    /// Their element type in the graph.
+    pub dtype: DataType,
+    /// What the model is for.
+    pub category: Category,
+    /// `distilbert`, `gpt2`, `encoder`.
+    pub architecture: String,
+    /// What the inputs mean.
+    pub inputs: Vec<InputKind>,
+    /// The longest sequence the positions allow.
+    pub max_length: Option<usize>,
+    /// What turns outputs into an answer.
+    pub postprocess: Postprocess,
+}
