@@ -3,4 +3,35 @@
 //! An engine is three types because the three steps cost differently: [`Engine`] (is it here, what can it do),
 //! [`LoadedModel`] (the weights are in), [`Session`] (inputs are bound, run it). Optional abilities are
 //! `Option<&mut dyn …>`, never methods that refuse. Here also live the worker protocol, the scripted
-//! [`FakeEngine`](fake::FakeEngine) and the conformance suite. No engine is named here, and nothing here measures.
+//! [`FakeEngine`] and the conformance suite. No real engine is named here, and nothing here measures.
+
+mod child;
+pub mod conformance;
+mod descriptors;
+mod draw;
+mod encoder;
+mod error;
+mod fake;
+mod postprocess;
+mod protocol;
+mod socket;
+mod view;
+mod worker;
+
+pub use child::become_expendable;
+pub use descriptors::{Channel, claim_standard_streams};
+pub use draw::draw;
+use encoder::Encoder;
+pub use error::{EngineError, EngineErrorKind};
+pub use fake::{Act, FakeEngine, ParseScriptError};
+pub use postprocess::{Answer, postprocess};
+pub use protocol::{
+    Failure, FirstReport, Greeting, LoadJob, LoadReport, PROTOCOL, Reply, Request, TextJob, Window,
+    read_message, write_message,
+};
+pub use socket::{
+    Availability, Engine, LoadRequest, LoadedModel, Session, ShapeObserver, Signature,
+    SignatureValue,
+};
+pub use view::{ElementsView, OutputView};
+pub use worker::{Encoded, OpenTokeniser, Tokeniser, serve};

@@ -5,7 +5,13 @@
 //! comes from or how it is executed.
 
 mod attribute;
+mod builder;
+mod data_type;
 mod ir;
+mod node;
+mod tensor;
 
 pub use attribute::Attribute;
+pub use builder::{DEFAULT_OPSET, GraphBuilder};
+pub use data_type::UnknownDataType;
 pub use ir::{DataType, Dim, Graph, Model, Node, Tensor, TensorData, ValueInfo};

@@ -1,1 +1,38 @@
-//! Runs in; tables, JSON and CSV out. The only room that formats numbers.
+//! Runs in; text, JSON and CSV out. The only room that formats numbers.
+//!
+//! Nothing here prints, opens a file or asks the terminal: functions return strings or write where they
+//! are told to. What came from outside (names, reasons) is cleaned before it reaches a terminal. The
+//! door knows the shared nouns only; it neither measures nor stores.
+
+mod chart;
+mod clean;
+mod csv;
+mod document;
+mod formats;
+mod json;
+mod lookup;
+mod number;
+mod runs;
+mod style;
+mod summary;
+mod table;
+mod timestamp;
+mod wrap;
+
+pub use chart::{Bar, Glyphs, bar_chart};
+pub use clean::clean;
+pub use csv::{CsvColumn, csv_columns, runs_csv, write_csv};
+pub use document::{RUN_SCHEMA, RunDocument};
+pub use formats::{FORMATS, Format, format_by_id};
+pub use json::{JsonOptions, run_json, write_json, write_json_lines};
+pub use number::{
+    MISSING, TimeUnit, bytes, bytes_column, bytes_per_second, count, duration, durations_column,
+    fixed, flops, flops_per_second, joules, percent, plus_minus, rate, seconds, significant, value,
+    watts,
+};
+pub use runs::{RUNS_SCHEMA, RunLine, runs_list_json, runs_table};
+pub use style::Style;
+pub use summary::summary;
+pub use table::{Column, Table};
+pub use timestamp::{minute, rfc3339};
+pub use wrap::{shorten, text_width, wrap};

@@ -1,1 +1,26 @@
-//! Pure maths over samples: summaries, intervals, outliers.
+//! Pure maths over samples: summaries, intervals, outliers, drift, rates.
+//!
+//! Nanoseconds come in, seconds go out. Nothing here reads a clock, a file or the system, and the same samples with the
+//! same seed always give the same answer. What a number means for a verdict is decided by the meter, not here.
+
+mod bootstrap;
+mod dependence;
+mod drift;
+mod generator;
+mod interval;
+mod outlier;
+mod quantile;
+mod rate;
+mod student;
+mod summary;
+mod window;
+
+pub use drift::{Drift, MATERIAL_DRIFT, drift};
+pub use interval::{median, median_error, median_interval};
+pub use outlier::MODIFIED_Z_LIMIT;
+pub use rate::per_second;
+pub use summary::{BOOTSTRAP_LIMIT, summarise};
+pub use window::{WINDOWS_COMPARED, windows_agree};
+
+/// Nanoseconds in a second.
+const NANOS: f64 = 1e9;

@@ -1,0 +1,15 @@
+//! A worker must never outlive or outrank its parent.
+
+/// Makes this process die with its parent and be the first to go when memory runs out.
+///
+/// The parent holds the results of other cells; the worker can be started again. Where the system has no such
+/// knobs this does nothing: the worker still ends when the protocol's stream closes.
+pub fn become_expendable() {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: prctl with PR_SET_PDEATHSIG takes a signal number and touches no memory of ours.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        // Raising one's own badness needs no privilege; a refusal changes nothing but the order of killing.
+        let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    }
+}

@@ -1,0 +1,132 @@
+//! One suite for every engine: what the runner relies on, checked.
+//!
+//! A new engine's test hands in itself, a small model it can run and inputs for it, and calls [`check`].
+
+use crate::{Availability, Engine, EngineErrorKind, LoadRequest};
+use std::path::Path;
+use types::{Device, Elements, HostTensor, Precision};
+
+/// What an engine is examined with.
+pub struct Subject<'a> {
+    /// The engine.
+    pub engine: &'a dyn Engine,
+    /// A model it can run.
+    pub onnx: &'a Path,
+    /// Inputs that fit.
+    pub inputs: Vec<HostTensor>,
+    /// What must come out of the first output, for exactly those inputs.
+    pub expected: Vec<f32>,
+    /// How far an element may be off.
+    pub tolerance: f32,
+    /// A file that is no model; `None` for an engine that reads no files.
+    pub corrupt: Option<&'a Path>,
+}
+
+/// Examines an engine; returns every rule it breaks, so one run shows them all.
+#[must_use]
+pub fn check(subject: &Subject<'_>) -> Vec<String> {
+    let mut broken = Vec::new();
+    let mut rule = |holds: bool, text: &str| {
+        if !holds {
+            broken.push(format!("{}: {text}", subject.engine.id()));
+        }
+    };
+    let engine = subject.engine;
+
+    rule(
+        !engine.id().is_empty() && engine.id().chars().all(|c| c.is_ascii_lowercase() || c == '-'),
+        "the id is lower-case letters and dashes",
+    );
+    rule(
+        matches!(engine.availability(), Availability::Available { version } if !version.is_empty()),
+        "is available and tells its version",
+    );
+    let devices = engine.devices();
+    rule(devices.contains(&Device::Cpu), "lists the cpu");
+    rule(!devices.contains(&Device::Auto), "never lists `auto` as a device");
+    rule(engine.precisions(Device::Cpu).contains(&Precision::Fp32), "runs fp32 on the cpu");
+
+    let request = LoadRequest {
+        onnx: subject.onnx.to_owned(),
+        device: Device::Cpu,
+        precision: Precision::Fp32,
+        threads: 1,
+    };
+    check_refusals(subject, &request, &mut rule);
+    check_inference(subject, &request, &mut rule);
+    broken
+}
+
+fn check_refusals(subject: &Subject<'_>, good: &LoadRequest, rule: &mut impl FnMut(bool, &str)) {
+    let kind_of =
+        |request: &LoadRequest| subject.engine.load(request).err().map(|error| error.kind);
+    let missing = LoadRequest { onnx: good.onnx.with_extension("missing.onnx"), ..good.clone() };
+    rule(kind_of(&missing) == Some(EngineErrorKind::BadModel), "a missing file is a bad model");
+    if let Some(corrupt) = subject.corrupt {
+        let corrupt = LoadRequest { onnx: corrupt.to_owned(), ..good.clone() };
+        rule(kind_of(&corrupt) == Some(EngineErrorKind::BadModel), "a corrupt file is a bad model");
+    }
+    for device in [Device::Cuda(0), Device::Rocm(0), Device::Mps] {
+        if !subject.engine.devices().contains(&device) {
+            let elsewhere = LoadRequest { device, ..good.clone() };
+            rule(
+                kind_of(&elsewhere) == Some(EngineErrorKind::Unsupported),
+                "a device it does not list is refused, never replaced",
+            );
+        }
+    }
+}
+
+fn check_inference(
+    subject: &Subject<'_>,
+    request: &LoadRequest,
+    rule: &mut impl FnMut(bool, &str),
+) {
+    let model = match subject.engine.load(request) {
+        Ok(model) => model,
+        Err(error) => return rule(false, &format!("loads the model ({error})")),
+    };
+    rule(model.placement().contains("cpu"), "says that it runs on the cpu");
+    let signature = model.signature();
+    rule(
+        subject.inputs.iter().all(|i| signature.inputs.iter().any(|s| s.name == i.name)),
+        "its signature lists every input",
+    );
+    rule(!signature.outputs.is_empty(), "its signature lists the outputs");
+
+    let mut session = match model.session() {
+        Ok(session) => session,
+        Err(error) => return rule(false, &format!("makes a session ({error})")),
+    };
+    rule(session.outputs().is_err(), "has no outputs before the first inference");
+    let stranger =
+        HostTensor { name: "nobody".into(), dims: vec![1], elements: Elements::F32(vec![0.0]) };
+    rule(
+        session.bind(&[stranger]).err().map(|error| error.kind) == Some(EngineErrorKind::BadInput),
+        "an input that the model does not have is a bad input",
+    );
+    rule(session.bind(&subject.inputs).is_ok(), "binds the right inputs after refusing wrong ones");
+    for round in ["first", "second"] {
+        if let Err(error) = session.infer() {
+            return rule(false, &format!("infers a {round} time ({error})"));
+        }
+        let close = session.outputs().is_ok_and(|outputs| {
+            outputs
+                .first()
+                .map(|output| output.to_host().elements)
+                .is_some_and(|elements| is_close(&elements, &subject.expected, subject.tolerance))
+        });
+        rule(close, &format!("the {round} output is the expected one"));
+    }
+    let names_fit = session.outputs().is_ok_and(|outputs| {
+        outputs.iter().all(|o| signature.outputs.iter().any(|s| s.name == o.name))
+    });
+    rule(names_fit, "outputs carry the names of the signature");
+    rule(model.session().is_ok(), "can make a second session");
+}
+
+fn is_close(elements: &Elements, expected: &[f32], tolerance: f32) -> bool {
+    let Elements::F32(values) = elements else { return false };
+    values.len() == expected.len()
+        && values.iter().zip(expected).all(|(a, b)| (a - b).abs() <= tolerance)
+}

@@ -1,0 +1,135 @@
+//! Fills inputs from their recipes; the same seed gives the same numbers on every machine.
+
+use types::{ElementType, Elements, Fill, HostTensor, InputSpec};
+
+/// A small seeded generator (SplitMix64): inputs need no more, and it never changes under us.
+struct Generator(u64);
+
+impl Generator {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Evenly distributed in [0, 1).
+    fn unit(&mut self) -> f64 {
+        // 53 bits are what a double holds.
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Normally distributed (Box–Muller).
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.unit()).cos()
+    }
+}
+
+/// Fills one input from its recipe. The seed is mixed with the input's name, so the order of inputs is free.
+#[must_use]
+pub fn draw(spec: &InputSpec, seed: u64) -> HostTensor {
+    let count: usize = spec.dims.iter().product();
+    let mut generator = Generator(seed ^ hash_name(&spec.name));
+    let row = spec.dims.last().copied().unwrap_or(1).max(1);
+    let numbers: Vec<f64> = (0..count)
+        .map(|index| match &spec.fill {
+            Fill::Integers { low, high } => {
+                let span = high.saturating_sub(*low).max(1) as u64;
+                (*low + (generator.next() % span) as i64) as f64
+            }
+            Fill::Uniform { low, high } => low + (high - low) * generator.unit(),
+            Fill::Normal { mean, std } => mean + std * generator.normal(),
+            Fill::Constant { value } => *value,
+            Fill::Positions => (index % row) as f64,
+            Fill::Values { values } => {
+                values.get(index % values.len().max(1)).copied().unwrap_or(0.0)
+            }
+        })
+        .collect();
+    HostTensor {
+        name: spec.name.clone(),
+        dims: spec.dims.clone(),
+        elements: cast(&numbers, spec.dtype),
+    }
+}
+
+/// FNV-1a; only spreads seeds, needs no strength.
+fn hash_name(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+fn cast(numbers: &[f64], dtype: ElementType) -> Elements {
+    match dtype {
+        ElementType::F32 => Elements::F32(numbers.iter().map(|&x| x as f32).collect()),
+        ElementType::F64 => Elements::F64(numbers.to_vec()),
+        ElementType::F16 => {
+            Elements::F16(numbers.iter().map(|&x| half::f16::from_f64(x).to_bits()).collect())
+        }
+        ElementType::Bf16 => {
+            Elements::Bf16(numbers.iter().map(|&x| half::bf16::from_f64(x).to_bits()).collect())
+        }
+        ElementType::I64 => Elements::I64(numbers.iter().map(|&x| x as i64).collect()),
+        ElementType::I32 => Elements::I32(numbers.iter().map(|&x| x as i32).collect()),
+        ElementType::I16 => Elements::I16(numbers.iter().map(|&x| x as i16).collect()),
+        ElementType::I8 => Elements::I8(numbers.iter().map(|&x| x as i8).collect()),
+        ElementType::U8 => Elements::U8(numbers.iter().map(|&x| x as u8).collect()),
+        ElementType::Bool => Elements::Bool(numbers.iter().map(|&x| u8::from(x != 0.0)).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::InputRole;
+
+    fn spec(name: &str, dtype: ElementType, dims: &[usize], fill: Fill) -> InputSpec {
+        InputSpec { name: name.into(), dtype, dims: dims.to_vec(), role: InputRole::Other, fill }
+    }
+
+    #[test]
+    fn token_ids_stay_in_range_and_repeat_with_the_seed() {
+        let ids = spec("ids", ElementType::I64, &[8, 128], Fill::Integers { low: 3, high: 50 });
+        let first = draw(&ids, 1);
+        let Elements::I64(values) = &first.elements else { panic!("not int64") };
+        assert_eq!(values.len(), 1024);
+        assert!(values.iter().all(|id| (3..50).contains(id)));
+        assert!(values.contains(&3) && values.contains(&49));
+        assert_eq!(first, draw(&ids, 1));
+        assert_ne!(first, draw(&ids, 2));
+    }
+
+    #[test]
+    fn two_inputs_do_not_share_their_numbers() {
+        let fill = Fill::Uniform { low: 0.0, high: 1.0 };
+        let a = draw(&spec("a", ElementType::F32, &[16], fill.clone()), 7);
+        let b = draw(&spec("b", ElementType::F32, &[16], fill), 7);
+        assert_ne!(a.elements, b.elements);
+    }
+
+    #[test]
+    fn normal_numbers_have_the_asked_mean_and_spread() {
+        let noise =
+            spec("noise", ElementType::F64, &[20_000], Fill::Normal { mean: 2.0, std: 0.5 });
+        let Elements::F64(values) = draw(&noise, 3).elements else { panic!("not f64") };
+        let mean = values.iter().sum::<f64>() / 20_000.0;
+        let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 20_000.0;
+        assert!((mean - 2.0).abs() < 0.02, "mean {mean}");
+        assert!((variance.sqrt() - 0.5).abs() < 0.02, "std {}", variance.sqrt());
+    }
+
+    #[test]
+    fn positions_count_along_each_row() {
+        let positions = spec("p", ElementType::I64, &[2, 3], Fill::Positions);
+        assert_eq!(draw(&positions, 0).elements, Elements::I64(vec![0, 1, 2, 0, 1, 2]));
+    }
+
+    #[test]
+    fn a_scalar_has_one_element() {
+        let rate = spec("sr", ElementType::I64, &[], Fill::Values { values: vec![16_000.0] });
+        assert_eq!(draw(&rate, 0).elements, Elements::I64(vec![16_000]));
+    }
+}

@@ -1,0 +1,217 @@
+//! A scripted engine: lets the runner, the statistics, the store and the reports be tested without waiting.
+//!
+//! It is never in the list of engines that people can choose, so none of its numbers can be taken for real ones.
+
+use crate::{
+    Availability, ElementsView, Engine, EngineError, EngineErrorKind, LoadRequest, LoadedModel,
+    OutputView, Session, Signature, SignatureValue,
+};
+use std::{str::FromStr, time::Duration};
+use types::{Device, ElementType, HostTensor, Precision};
+
+/// What the fake does in one inference.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Act {
+    /// Take so long.
+    Take(Duration),
+    /// Abort the process.
+    Crash,
+    /// End the process with this status.
+    Exit(i32),
+    /// Never answer.
+    Hang,
+    /// Fail with this message.
+    Fail(String),
+    /// Panic.
+    Panic,
+    /// Print to standard output, as engines do.
+    Print(String),
+    /// Give outputs that are not numbers.
+    NotANumber,
+}
+
+/// An engine that follows a script: `10ms, 11ms, crash`. The script starts anew when it ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FakeEngine {
+    script: Vec<Act>,
+}
+
+/// A script nobody can follow.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no act; known are a time (`10ms`), crash, exit N, hang, fail TEXT, panic, print TEXT, nan"
+)]
+pub struct ParseScriptError(String);
+
+impl FromStr for FakeEngine {
+    type Err = ParseScriptError;
+
+    fn from_str(text: &str) -> Result<FakeEngine, ParseScriptError> {
+        let script = text.split(',').map(|act| parse_act(act.trim())).collect::<Result<_, _>>()?;
+        Ok(FakeEngine { script })
+    }
+}
+
+fn parse_act(text: &str) -> Result<Act, ParseScriptError> {
+    let unknown = || ParseScriptError(text.to_owned());
+    let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+    match word {
+        "crash" => Ok(Act::Crash),
+        "exit" => rest.parse().map(Act::Exit).map_err(|_| unknown()),
+        "hang" => Ok(Act::Hang),
+        "fail" => Ok(Act::Fail(rest.to_owned())),
+        "panic" => Ok(Act::Panic),
+        "print" => Ok(Act::Print(rest.to_owned())),
+        "nan" => Ok(Act::NotANumber),
+        time => {
+            let digits = time.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+            let number: f64 = digits.parse().map_err(|_| unknown())?;
+            let scale = match &time[digits.len()..] {
+                "s" => 1.0,
+                "ms" => 1e-3,
+                "us" => 1e-6,
+                _ => return Err(unknown()),
+            };
+            Ok(Act::Take(Duration::from_secs_f64(number * scale)))
+        }
+    }
+}
+
+impl Engine for FakeEngine {
+    fn id(&self) -> &'static str {
+        "fake"
+    }
+
+    fn describe(&self) -> &'static str {
+        "follows a script; for tests of the runner"
+    }
+
+    fn availability(&self) -> Availability {
+        Availability::Available { version: "0".into() }
+    }
+
+    fn devices(&self) -> Vec<Device> {
+        vec![Device::Cpu]
+    }
+
+    fn precisions(&self, _device: Device) -> Vec<Precision> {
+        vec![Precision::Fp32]
+    }
+
+    fn load(&self, request: &LoadRequest) -> Result<Box<dyn LoadedModel>, EngineError> {
+        if request.device != Device::Cpu {
+            return Err(EngineError::new(
+                EngineErrorKind::Unsupported,
+                format!("the fake runs on cpu, not on {}", request.device),
+            ));
+        }
+        if !request.onnx.exists() {
+            return Err(EngineError::new(
+                EngineErrorKind::BadModel,
+                format!("there is no file `{}`", request.onnx.display()),
+            ));
+        }
+        Ok(Box::new(FakeModel { script: self.script.clone() }))
+    }
+}
+
+struct FakeModel {
+    script: Vec<Act>,
+}
+
+impl LoadedModel for FakeModel {
+    fn signature(&self) -> Signature {
+        let value = |name: &str| SignatureValue {
+            name: name.into(),
+            dtype: Some(ElementType::F32),
+            dims: Some(vec![None]),
+        };
+        Signature { inputs: vec![value("x")], outputs: vec![value("y")] }
+    }
+
+    fn placement(&self) -> String {
+        "cpu".into()
+    }
+
+    fn session(&self) -> Result<Box<dyn Session + '_>, EngineError> {
+        Ok(Box::new(FakeSession { script: &self.script, at: 0, input: Vec::new(), output: None }))
+    }
+}
+
+struct FakeSession<'a> {
+    script: &'a [Act],
+    at: usize,
+    input: Vec<f32>,
+    output: Option<Vec<f32>>,
+}
+
+impl Session for FakeSession<'_> {
+    fn bind(&mut self, inputs: &[HostTensor]) -> Result<(), EngineError> {
+        match inputs {
+            [HostTensor { name, elements: types::Elements::F32(values), .. }] if name == "x" => {
+                self.input.clone_from(values);
+                Ok(())
+            }
+            _ => Err(EngineError::new(
+                EngineErrorKind::BadInput,
+                "the fake takes one input, `x`, of f32",
+            )),
+        }
+    }
+
+    #[expect(clippy::print_stdout, reason = "misbehaving is what the fake is for")]
+    fn infer(&mut self) -> Result<(), EngineError> {
+        let act = self.script[self.at % self.script.len()].clone();
+        self.at += 1;
+        self.output = Some(self.input.iter().map(|x| x * 2.0).collect());
+        match act {
+            Act::Take(time) => std::thread::sleep(time),
+            Act::Crash => std::process::abort(),
+            Act::Exit(status) => std::process::exit(status),
+            Act::Hang => loop {
+                std::thread::sleep(Duration::from_secs(1));
+            },
+            Act::Fail(message) => {
+                return Err(EngineError::new(EngineErrorKind::Failed, message));
+            }
+            Act::Panic => panic!("the script says so"),
+            Act::Print(text) => println!("{text}"),
+            Act::NotANumber => self.output = Some(vec![f32::NAN; self.input.len()]),
+        }
+        Ok(())
+    }
+
+    fn outputs(&self) -> Result<Vec<OutputView<'_>>, EngineError> {
+        let values = self
+            .output
+            .as_deref()
+            .ok_or_else(|| EngineError::new(EngineErrorKind::Failed, "nothing was inferred yet"))?;
+        Ok(vec![OutputView {
+            name: "y",
+            dims: vec![values.len()],
+            elements: ElementsView::F32(values),
+        }])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_read_act_by_act() {
+        let fake: FakeEngine = "10ms, 1.5us, crash, exit 3, fail no luck, nan".parse().unwrap();
+        assert_eq!(
+            fake.script,
+            [
+                Act::Take(Duration::from_millis(10)),
+                Act::Take(Duration::from_nanos(1500)),
+                Act::Crash,
+                Act::Exit(3),
+                Act::Fail("no luck".into()),
+                Act::NotANumber,
+            ]
+        );
+        assert!("10 parsecs".parse::<FakeEngine>().unwrap_err().to_string().contains("parsecs"));
+    }
+}

@@ -1,0 +1,211 @@
+//! What parent and worker say to each other: one JSON document a line, over descriptors nobody else writes to.
+//!
+//! The worker greets first. Then the parent asks and the worker answers, one answer an ask:
+//! `load` → `loaded`, `first` → `first`, `run` → `window`, `observe` → `observed`, `bye` → the end.
+//! Anything may be answered with `failed`. Timing happens in the worker; the parent only decides when it is enough.
+
+use crate::{EngineErrorKind, LoadRequest, Signature};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::{
+    io::{self, BufRead, Write},
+    path::PathBuf,
+    time::Duration,
+};
+use types::{InputSpec, Postprocess, Samples};
+
+/// The protocol's version; parent and worker must agree.
+pub const PROTOCOL: u32 = 1;
+
+/// What the worker says first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Greeting {
+    /// The protocol it speaks.
+    pub protocol: u32,
+    /// Its process.
+    pub pid: u32,
+}
+
+/// Text to tokenise in every sample.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TextJob {
+    /// One line a sample of the batch.
+    pub lines: Vec<String>,
+    /// The tokenizer's file.
+    pub tokenizer: PathBuf,
+    /// The longest a sequence may become.
+    pub max_length: Option<usize>,
+}
+
+/// A model to load and what to feed it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadJob {
+    /// The engine's id.
+    pub engine: String,
+    /// What to load.
+    pub request: LoadRequest,
+    /// The inputs' recipes.
+    pub inputs: Vec<InputSpec>,
+    /// Seed of the inputs.
+    pub seed: u64,
+    /// Text instead of drawn token ids.
+    pub text: Option<TextJob>,
+    /// What turns outputs into the answer.
+    pub postprocess: Postprocess,
+}
+
+/// What the parent asks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "ask")]
+pub enum Request {
+    /// Load a model and bind its inputs.
+    Load(Box<LoadJob>),
+    /// Run the true first inference.
+    First,
+    /// Run until `count` samples or `budget` is reached, whichever comes first, but at least once.
+    Run {
+        /// At most so many samples.
+        count: u64,
+        /// At most so long, checked after each sample.
+        budget: Duration,
+    },
+    /// Tell the shapes of these values.
+    Observe {
+        /// Names of intermediate values.
+        values: Vec<String>,
+    },
+    /// End.
+    Bye,
+}
+
+/// How loading went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadReport {
+    /// The time the engine needed, without drawing inputs or reading the tokenizer.
+    pub load: Duration,
+    /// The engine's version.
+    pub version: String,
+    /// Where the model really runs.
+    pub placement: String,
+    /// What goes in and comes out.
+    pub signature: Signature,
+    /// Real tokens in the batch, where there is text (padding is not counted).
+    pub real_tokens: Option<u64>,
+}
+
+/// How the first inference went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FirstReport {
+    /// Its time.
+    pub inference: Duration,
+    /// The outputs' names and shapes.
+    pub outputs: Vec<(String, Vec<usize>)>,
+    /// Outputs that hold not-a-number or infinity.
+    pub non_finite: Vec<String>,
+}
+
+/// A stretch of samples.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// The samples by phase; all phases have the same count.
+    pub samples: Vec<Samples>,
+}
+
+/// What went wrong in the worker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Which step.
+    pub kind: EngineErrorKind,
+    /// What happened.
+    pub message: String,
+    /// The causes, outermost first.
+    pub causes: Vec<String>,
+    /// What to try.
+    pub hint: Option<String>,
+}
+
+/// What the worker answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "answer")]
+pub enum Reply {
+    /// The greeting.
+    Hello(Greeting),
+    /// To `load`.
+    Loaded(Box<LoadReport>),
+    /// To `first`.
+    First(Box<FirstReport>),
+    /// To `run`.
+    Window(Window),
+    /// To `observe`; empty where the engine cannot tell.
+    Observed {
+        /// Names and shapes.
+        shapes: Vec<(String, Vec<usize>)>,
+    },
+    /// To anything.
+    Failed(Failure),
+}
+
+/// Writes one message and flushes it.
+///
+/// # Errors
+/// When the other side is gone.
+pub fn write_message<T: Serialize>(to: &mut impl Write, message: &T) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    to.write_all(&line)?;
+    to.flush()
+}
+
+/// Reads one message; `None` at the end of the stream.
+///
+/// # Errors
+/// When the stream breaks or the line is not a message.
+pub fn read_message<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Option<T>> {
+    let mut line = Vec::new();
+    if from.read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    if line.last() != Some(&b'\n') {
+        // The writer died in the middle of a message: half a message is no message.
+        return Ok(None);
+    }
+    Ok(Some(serde_json::from_slice(&line)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::Phase;
+
+    #[test]
+    fn messages_survive_the_wire() {
+        let replies = [
+            Reply::Hello(Greeting { protocol: PROTOCOL, pid: 7 }),
+            Reply::Window(Window {
+                samples: vec![Samples { phase: Phase::Inference, nanos: vec![1, 2] }],
+            }),
+            Reply::Observed { shapes: vec![("x".into(), vec![1, 2])] },
+        ];
+        let mut wire = Vec::new();
+        for reply in &replies {
+            write_message(&mut wire, reply).unwrap();
+        }
+        let mut reader = wire.as_slice();
+        for reply in replies {
+            assert_eq!(read_message::<Reply>(&mut reader).unwrap(), Some(reply));
+        }
+        assert_eq!(read_message::<Reply>(&mut reader).unwrap(), None);
+    }
+
+    #[test]
+    fn half_a_message_is_no_message() {
+        let mut wire = Vec::new();
+        write_message(&mut wire, &Request::Bye).unwrap();
+        wire.pop();
+        assert_eq!(read_message::<Request>(&mut wire.as_slice()).unwrap(), None);
+    }
+
+    #[test]
+    fn a_line_that_is_no_message_is_an_error() {
+        assert!(read_message::<Reply>(&mut "hello\n".as_bytes()).is_err());
+    }
+}

@@ -1,0 +1,315 @@
+//! The worker's half of the protocol: load one model, run it, time it, answer.
+
+use crate::{
+    Encoder, Engine, EngineError, EngineErrorKind, Failure, FirstReport, Greeting, LoadJob,
+    LoadReport, LoadedModel, PROTOCOL, Reply, Request, Session, TextJob, Window, draw,
+    protocol::{read_message, write_message},
+};
+use std::{
+    any::Any,
+    io::{self, BufRead, Write},
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    time::{Duration, Instant},
+};
+use types::{HostTensor, InputRole, Phase, Samples};
+
+/// Token ids, mask and segments of a batch, row-major `[batch, length]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encoded {
+    /// Token ids.
+    pub ids: Vec<i64>,
+    /// 1 for real tokens.
+    pub mask: Vec<i64>,
+    /// Segments.
+    pub types: Vec<i64>,
+    /// Tokens in each row.
+    pub length: usize,
+}
+
+/// Something that turns texts into token ids.
+pub trait Tokeniser {
+    /// Encodes a batch, padded to its longest text, cut at `max_length`.
+    ///
+    /// # Errors
+    /// When a text cannot be encoded, in plain words.
+    fn encode(&self, texts: &[String], max_length: Option<usize>) -> Result<Encoded, String>;
+}
+
+/// Opens a tokenizer file; the room that knows tokenizers hands it in.
+pub type OpenTokeniser<'a> = &'a dyn Fn(&Path) -> Result<Box<dyn Tokeniser>, String>;
+
+/// Answers one parent until it says `bye` or goes away.
+///
+/// A panic of an engine becomes a `failed` answer; an abort or a kill ends the process, which the parent sees.
+///
+/// # Errors
+/// When the stream to the parent breaks.
+pub fn serve(
+    engines: &[&dyn Engine],
+    open_tokeniser: OpenTokeniser<'_>,
+    mut reader: impl BufRead,
+    mut writer: impl Write,
+) -> io::Result<()> {
+    let greeting = Greeting { protocol: PROTOCOL, pid: std::process::id() };
+    write_message(&mut writer, &Reply::Hello(greeting))?;
+    while let Some(request) = read_message::<Request>(&mut reader)? {
+        match request {
+            Request::Load(job) => {
+                let prepared = guard(|| load(engines, open_tokeniser, &job));
+                match prepared {
+                    Ok(mut prepared) => {
+                        prepared.serve(&job, &mut reader, &mut writer)?;
+                        return Ok(());
+                    }
+                    Err(failure) => write_message(&mut writer, &Reply::Failed(failure))?,
+                }
+            }
+            Request::Bye => return Ok(()),
+            other => {
+                let message = format!("asked for `{other:?}` before a model was loaded");
+                write_message(&mut writer, &Reply::Failed(failed(message)))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A model with everything a sample needs.
+struct Prepared {
+    model: Box<dyn LoadedModel>,
+    tokeniser: Option<(Box<dyn Tokeniser>, TextJob)>,
+    load: Duration,
+    version: String,
+}
+
+fn load(
+    engines: &[&dyn Engine],
+    open_tokeniser: OpenTokeniser<'_>,
+    job: &LoadJob,
+) -> Result<Prepared, EngineError> {
+    let engine = engines.iter().find(|engine| engine.id() == job.engine).ok_or_else(|| {
+        EngineError::new(
+            EngineErrorKind::Unavailable,
+            format!("this worker has no engine `{}`", job.engine),
+        )
+    })?;
+    let version = match engine.availability() {
+        crate::Availability::Available { version } => version,
+        crate::Availability::Unavailable { why, hint } => {
+            return Err(EngineError::new(EngineErrorKind::Unavailable, why).with_hint(hint));
+        }
+    };
+    let tokeniser = match &job.text {
+        Some(text) => {
+            let tokeniser = open_tokeniser(&text.tokenizer)
+                .map_err(|why| EngineError::new(EngineErrorKind::BadInput, why))?;
+            Some((tokeniser, text.clone()))
+        }
+        None => None,
+    };
+    let started = Instant::now();
+    let model = engine.load(&job.request)?;
+    Ok(Prepared { model, tokeniser, load: started.elapsed(), version })
+}
+
+impl Prepared {
+    /// Answers everything that follows a successful load.
+    fn serve(
+        &mut self,
+        job: &LoadJob,
+        reader: &mut impl BufRead,
+        writer: &mut impl Write,
+    ) -> io::Result<()> {
+        let started = Instant::now();
+        let session = guard(|| self.model.session());
+        let load = self.load + started.elapsed();
+        let drawn: Vec<HostTensor> = job.inputs.iter().map(|spec| draw(spec, job.seed)).collect();
+        let encoder = Encoder {
+            tokeniser: self.tokeniser.as_ref().map(|(tokeniser, text)| (&**tokeniser, text)),
+            postprocess: job.postprocess,
+        };
+        let bound = session.and_then(|session| {
+            guard(|| Bench::new(session, encoder, drawn, job)).map(|bench| (bench, load))
+        });
+        let (mut bench, load) = match bound {
+            Ok(bound) => bound,
+            Err(failure) => return write_message(writer, &Reply::Failed(failure)),
+        };
+        let report = LoadReport {
+            load,
+            version: self.version.clone(),
+            placement: self.model.placement(),
+            signature: self.model.signature(),
+            real_tokens: bench.real_tokens,
+        };
+        write_message(writer, &Reply::Loaded(Box::new(report)))?;
+        while let Some(request) = read_message::<Request>(reader)? {
+            let reply = match request {
+                Request::First => {
+                    guard(|| bench.first()).map(|first| Reply::First(Box::new(first)))
+                }
+                Request::Run { count, budget } => {
+                    guard(|| bench.run(count, budget)).map(Reply::Window)
+                }
+                Request::Observe { values } => {
+                    guard(|| bench.observe(&values)).map(|shapes| Reply::Observed { shapes })
+                }
+                Request::Load(_) => Err(failed("a worker loads one model")),
+                Request::Bye => return Ok(()),
+            };
+            write_message(writer, &reply.unwrap_or_else(Reply::Failed))?;
+        }
+        Ok(())
+    }
+}
+
+/// A session with its inputs on the bench.
+struct Bench<'a> {
+    session: Box<dyn Session + 'a>,
+    encoder: Encoder<'a>,
+    /// Every input; token roles are replaced in each sample when there is text.
+    inputs: Vec<HostTensor>,
+    roles: Vec<InputRole>,
+    real_tokens: Option<u64>,
+    mask: Option<Vec<i64>>,
+}
+
+impl<'a> Bench<'a> {
+    fn new(
+        session: Box<dyn Session + 'a>,
+        encoder: Encoder<'a>,
+        inputs: Vec<HostTensor>,
+        job: &LoadJob,
+    ) -> Result<Bench<'a>, EngineError> {
+        let roles = job.inputs.iter().map(|spec| spec.role).collect();
+        let mut bench = Bench { session, encoder, inputs, roles, real_tokens: None, mask: None };
+        if let Some(encoded) = bench.encoder.encode()? {
+            bench.real_tokens = Some(encoded.mask.iter().filter(|&&real| real != 0).count() as u64);
+            bench.feed(encoded);
+        }
+        bench.session.bind(&bench.inputs)?;
+        Ok(bench)
+    }
+
+    /// Puts encoded text into the inputs that take it.
+    fn feed(&mut self, encoded: Encoded) {
+        crate::encoder::feed(&mut self.inputs, &self.roles, &encoded);
+        self.mask = Some(encoded.mask);
+    }
+
+    fn first(&mut self) -> Result<FirstReport, EngineError> {
+        let started = Instant::now();
+        self.session.infer()?;
+        let inference = started.elapsed();
+        let outputs = self.session.outputs()?;
+        Ok(FirstReport {
+            inference,
+            outputs: outputs.iter().map(|o| (o.name.to_owned(), o.dims.clone())).collect(),
+            non_finite: outputs
+                .iter()
+                .filter(|output| output.elements.has_non_finite())
+                .map(|output| output.name.to_owned())
+                .collect(),
+        })
+    }
+
+    fn run(&mut self, count: u64, budget: Duration) -> Result<Window, EngineError> {
+        let mut recorder = Recorder::default();
+        let started = Instant::now();
+        for _ in 0..count.max(1) {
+            self.sample(&mut recorder)?;
+            if started.elapsed() >= budget {
+                break;
+            }
+        }
+        Ok(Window { samples: recorder.finish() })
+    }
+
+    /// One end-to-end sample. Binding new token ids lies between the phases and inside the total.
+    fn sample(&mut self, recorder: &mut Recorder) -> Result<(), EngineError> {
+        let begin = Instant::now();
+        if let Some(encoded) = self.encoder.encode()? {
+            recorder.push(Phase::Tokenise, begin.elapsed());
+            self.feed(encoded);
+            self.session.bind(&self.inputs)?;
+        }
+        let before = Instant::now();
+        self.session.infer()?;
+        let after = Instant::now();
+        recorder.push(Phase::Inference, after - before);
+        if self.encoder.has_postprocess() {
+            let answer = self.encoder.postprocess(&self.session.outputs()?, self.mask.as_deref());
+            std::hint::black_box(answer);
+            recorder.push(Phase::Postprocess, after.elapsed());
+            recorder.push(Phase::Total, begin.elapsed());
+        } else if self.encoder.tokeniser.is_some() {
+            recorder.push(Phase::Total, begin.elapsed());
+        }
+        Ok(())
+    }
+
+    fn observe(&mut self, values: &[String]) -> Result<Vec<(String, Vec<usize>)>, EngineError> {
+        match self.session.shape_observer() {
+            Some(observer) => observer.observe(values),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Collects samples by phase.
+#[derive(Default)]
+struct Recorder {
+    phases: Vec<Samples>,
+}
+
+impl Recorder {
+    fn push(&mut self, phase: Phase, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        match self.phases.iter_mut().find(|samples| samples.phase == phase) {
+            Some(samples) => samples.nanos.push(nanos),
+            None => self.phases.push(Samples { phase, nanos: vec![nanos] }),
+        }
+    }
+
+    fn finish(mut self) -> Vec<Samples> {
+        self.phases.sort_by_key(|samples| samples.phase);
+        self.phases
+    }
+}
+
+/// Runs an engine's code; errors and panics become a failure to send.
+fn guard<T>(work: impl FnOnce() -> Result<T, EngineError>) -> Result<T, Failure> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(failure_of(&error)),
+        Err(panic) => Err(failed(format!("the engine panicked: {}", panic_text(&*panic)))),
+    }
+}
+
+fn failure_of(error: &EngineError) -> Failure {
+    let mut causes = Vec::new();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        causes.push(error.to_string());
+        cause = error.source();
+    }
+    Failure { kind: error.kind, message: error.message.clone(), causes, hint: error.hint.clone() }
+}
+
+fn failed(message: impl Into<String>) -> Failure {
+    Failure {
+        kind: EngineErrorKind::Failed,
+        message: message.into(),
+        causes: Vec::new(),
+        hint: None,
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}

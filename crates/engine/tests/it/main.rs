@@ -1,0 +1,4 @@
+//! The socket, seen from outside.
+
+mod conformance;
+mod worker;

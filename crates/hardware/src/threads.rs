@@ -1,0 +1,53 @@
+//! How many threads an engine is given unless told otherwise.
+
+use crate::{cgroup, cpu_list::parse_cpu_list, processor::Topology};
+use std::{fs, path::Path};
+
+/// Physical cores this process may run on, no more than the control group pays for; at least 1.
+///
+/// Two threads of one core share its vector units, so a matrix product gains nothing from the second.
+#[must_use]
+pub fn default_threads() -> u32 {
+    let root = Path::new("/");
+    let allowed = fs::read_to_string("/proc/self/status").ok().and_then(|text| allowed(&text));
+    let cores = match &allowed {
+        Some(processors) => {
+            Topology::read(root).cores_among(processors).unwrap_or(processors.len() as u32)
+        }
+        None => std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
+    };
+    capped(cores, cgroup::limits(std::process::id()).cpus)
+}
+
+/// The processors in the mask of a process.
+fn allowed(status: &str) -> Option<Vec<u32>> {
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let processors = parse_cpu_list(list);
+    (!processors.is_empty()).then_some(processors)
+}
+
+/// A quota of 1.5 processors feeds two threads, not one.
+fn capped(cores: u32, quota: Option<f64>) -> u32 {
+    let quota = quota.map_or(u32::MAX, |cpus| cpus.ceil() as u32);
+    cores.min(quota).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_is_rounded_up_and_never_reaches_zero() {
+        assert_eq!(capped(8, Some(1.5)), 2);
+        assert_eq!(capped(8, Some(0.1)), 1);
+        assert_eq!(capped(8, None), 8);
+        assert_eq!(capped(0, None), 1);
+    }
+
+    #[test]
+    fn the_affinity_mask_is_read_from_the_status() {
+        let status = "Name:\tx\nCpus_allowed:\t5\nCpus_allowed_list:\t0,2\n";
+        assert_eq!(allowed(status), Some(vec![0, 2]));
+        assert_eq!(allowed("Name:\tx\n"), None);
+    }
+}

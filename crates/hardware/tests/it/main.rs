@@ -1,0 +1,47 @@
+//! The machine these tests run on, asked for real.
+
+use types::{Device, Precision};
+
+#[test]
+fn the_machine_has_the_same_key_in_two_calls() {
+    let (first, second) = (hardware::machine(), hardware::machine());
+    assert_eq!(first, second);
+    assert_eq!(first.key.len(), 16);
+    assert!(first.key.chars().all(|digit| digit.is_ascii_hexdigit()));
+    assert!(first.cpu.cores >= 1 && first.cpu.threads >= first.cpu.cores);
+}
+
+#[test]
+fn default_threads_never_exceed_the_processors() {
+    let threads = hardware::default_threads();
+    assert!(threads >= 1);
+    assert!(threads <= hardware::machine().cpu.threads);
+}
+
+#[test]
+fn the_ceilings_are_plausible_and_lie_in_their_intervals() {
+    let mut steps = Vec::new();
+    let ceilings = hardware::ceilings(1, &mut |done, of| steps.push((done, of)));
+    let flops = ceilings.flops_at(Precision::Fp32).expect("every processor adds and multiplies");
+    let bandwidth = ceilings.bandwidth.expect("the memory outgrows the caches");
+    assert!(flops.value > 1e9, "{flops:?}");
+    assert!(bandwidth.value > 1e8, "{bandwidth:?}");
+    for ceiling in [flops, bandwidth] {
+        assert!(ceiling.interval.low <= ceiling.value && ceiling.value <= ceiling.interval.high);
+    }
+    assert_eq!(steps.first().map(|(done, _)| *done), Some(0));
+    assert!(steps.last().is_some_and(|(done, of)| done == of));
+}
+
+#[test]
+fn every_device_is_there_or_says_why_not() {
+    let devices = hardware::devices();
+    assert!(devices.iter().any(|device| device.device == Device::Cpu && device.available));
+    for device in &devices {
+        assert_eq!(device.available, device.name.is_some(), "{device:?}");
+        assert!(device.available || !device.note.is_empty(), "{device:?}");
+    }
+    for wanted in ["cuda:0", "rocm:0", "mps"] {
+        assert!(devices.iter().any(|device| device.device.to_string() == wanted), "{wanted}");
+    }
+}

@@ -1,0 +1,143 @@
+//! Attention as the plain products, sums and transpositions that exporters write, so that engines fuse them.
+
+use super::{Linear, RotaryTables};
+use crate::architecture::{
+    description::Stack,
+    draft::{Draft, Value},
+    naming::{AttentionNames, Projections},
+};
+use crate::Layout;
+
+/// One attention block: its names and sizes.
+pub(in crate::architecture) struct Attention<'a> {
+    pub(in crate::architecture) names: &'a AttentionNames,
+    pub(in crate::architecture) stack: &'a Stack,
+    pub(in crate::architecture) linear: Layout,
+    /// Which layer of the stack, for scaling.
+    pub(in crate::architecture) layer: usize,
+}
+
+impl Attention<'_> {
+    /// Attention of `queries` over `keys` (the same value for self-attention), with its output projection.
+    pub(in crate::architecture) fn draw(
+        &self,
+        draft: &mut Draft,
+        queries: &str,
+        keys: &str,
+        bias: Option<&str>,
+        rotary: Option<&RotaryTables>,
+    ) -> Value {
+        let stack = self.stack;
+        let mixed = draft.within(self.names.module, |draft| {
+            let [query, key, value] = self.project(draft, queries, keys);
+            let query = self.split_heads(draft, &query, stack.heads, &[0, 2, 1, 3]);
+            let (query, key) = match rotary {
+                Some(tables) => {
+                    let key = self.split_heads(draft, &key, stack.key_heads, &[0, 2, 1, 3]);
+                    (self.rotate(draft, &query, tables), self.rotate(draft, &key, tables))
+                }
+                None => (query, key),
+            };
+            let key = if rotary.is_some() || self.groups() > 1 {
+                let key = match rotary {
+                    Some(_) => key,
+                    None => self.split_heads(draft, &key, stack.key_heads, &[0, 2, 1, 3]),
+                };
+                let key = self.repeat_heads(draft, &key, keys);
+                draft.transpose(&key, &[0, 1, 3, 2])
+            } else {
+                self.split_heads(draft, &key, stack.key_heads, &[0, 2, 3, 1])
+            };
+            let value = self.split_heads(draft, &value, stack.key_heads, &[0, 2, 1, 3]);
+            let value = self.repeat_heads(draft, &value, keys);
+            self.mix(draft, &query, &key, &value, bias)
+        });
+        self.linear(stack.heads * stack.head_dim, stack.hidden, stack.output_bias).draw(
+            draft,
+            self.names.output,
+            &mixed,
+        )
+    }
+
+    /// Query, key and value, each `[batch, sequence, heads × head_dim]`.
+    fn project(&self, draft: &mut Draft, queries: &str, keys: &str) -> [Value; 3] {
+        let stack = self.stack;
+        let (query_width, key_width) =
+            (stack.heads * stack.head_dim, stack.key_heads * stack.head_dim);
+        let projection = |width| self.linear(stack.hidden, width, stack.projection_bias);
+        match self.names.projections {
+            Projections::Separate { query, key, value } => [
+                projection(query_width).draw(draft, query, queries),
+                projection(key_width).draw(draft, key, keys),
+                projection(key_width).draw(draft, value, keys),
+            ],
+            Projections::Fused { module, weight, bias } => {
+                let all =
+                    projection(3 * query_width).draw_named(draft, module, weight, bias, queries);
+                draft.split_in_three(&all, query_width)
+            }
+        }
+    }
+
+    /// Scores, their softmax and the weighted sum, back as `[batch, sequence, heads × head_dim]`.
+    fn mix(
+        &self,
+        draft: &mut Draft,
+        query: &str,
+        key: &str,
+        value: &str,
+        bias: Option<&str>,
+    ) -> Value {
+        let stack = self.stack;
+        let mut scores = draft.op("MatMul", &[query, key], &[]);
+        if let Some(divisor) = stack.scaling.divisor(stack.head_dim, self.layer) {
+            let divisor = draft.number(divisor);
+            scores = draft.op("Div", &[&scores, &divisor], &[]);
+        }
+        if let Some(bias) = bias {
+            scores = draft.op("Add", &[&scores, bias], &[]);
+        }
+        let shares = draft.op("Softmax", &[&scores], &[("axis", (-1).into())]);
+        let mixed = draft.op("MatMul", &[&shares, value], &[]);
+        let mixed = draft.transpose(&mixed, &[0, 2, 1, 3]);
+        draft.reshape(&mixed, &[0, 0, (stack.heads * stack.head_dim) as i64])
+    }
+
+    fn split_heads(&self, draft: &mut Draft, x: &str, heads: usize, order: &[i64]) -> Value {
+        let apart = draft.reshape(x, &[0, 0, heads as i64, self.stack.head_dim as i64]);
+        draft.transpose(&apart, order)
+    }
+
+    /// How many query heads share a key head.
+    fn groups(&self) -> usize {
+        self.stack.heads / self.stack.key_heads
+    }
+
+    /// Gives every query head its key head: `[batch, key_heads, …]` becomes `[batch, heads, …]`.
+    fn repeat_heads(&self, draft: &mut Draft, x: &str, _sequence: &str) -> Value {
+        if self.groups() == 1 {
+            return x.to_owned();
+        }
+        let apart = draft.unsqueeze(x, &[2]);
+        let shape = draft.integers(&[1, 1, self.groups() as i64, 1, 1]);
+        let wide = draft.op("Expand", &[&apart, &shape], &[]);
+        let shape = [0, self.stack.heads as i64, -1, self.stack.head_dim as i64];
+        draft.reshape(&wide, &shape)
+    }
+
+    /// Turns each pair (i, i + half) of the head by its position's angle.
+    fn rotate(&self, draft: &mut Draft, x: &str, tables: &RotaryTables) -> Value {
+        let (half, whole) = ((self.stack.head_dim / 2) as i64, self.stack.head_dim as i64);
+        let straight = draft.op("Mul", &[x, &tables.cosine], &[]);
+        let first = draft.slice(x, 0, half, 3);
+        let second = draft.slice(x, half, whole, 3);
+        let second = draft.op("Neg", &[&second], &[]);
+        let turned = draft.concat(&[&second, &first], 3);
+        let turned = draft.op("Mul", &[&turned, &tables.sine], &[]);
+        draft.op("Add", &[&straight, &turned], &[])
+    }
+
+    fn linear(&self, inputs: usize, outputs: usize, bias: bool) -> Linear {
+        Linear { inputs, outputs, bias, layout: self.linear, init: self.stack.init }
+    }
+}

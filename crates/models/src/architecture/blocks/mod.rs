@@ -1,0 +1,18 @@
+//! The blocks every transformer is drawn from. Nothing here knows a family; names and sizes come in.
+
+mod activation;
+mod attention;
+mod layer;
+mod linear;
+mod mask;
+mod positions;
+
+pub(super) use activation::Activation;
+pub(super) use attention::Attention;
+pub(super) use layer::{Context, LayerBias, draw_layers};
+pub(super) use linear::{Linear, SharedTable, embed, score_rows};
+pub(super) use mask::{causal_bias, padding_bias};
+pub(super) use positions::{
+    RotaryTables, count_real_tokens, relative_bias, rotary_tables, sequence_positions,
+    sinusoidal_positions,
+};

@@ -1,0 +1,168 @@
+//! What can go wrong between a name and a model that is ready to run.
+
+use std::{error::Error, io, path::PathBuf};
+use types::Precision;
+
+/// Any cause, kept for the chain of causes.
+pub(crate) type Cause = Box<dyn Error + Send + Sync>;
+
+/// Why a model could not be made ready.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+pub enum ModelError {
+    #[error("no model is called `{name}`: {}", tried.join("; "))]
+    Unknown { name: String, near: Vec<String>, tried: Vec<String> },
+    #[error("`{}` does not exist", path.display())]
+    MissingFile { path: PathBuf },
+    #[error("`{}` is not a model: {why}", path.display())]
+    NotAModel { path: PathBuf, why: String },
+    #[error("could not read `{}`", path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("could not read `{}` as an ONNX model", path.display())]
+    Onnx {
+        path: PathBuf,
+        #[source]
+        source: Cause,
+    },
+    #[error("could not read `{}` as JSON", path.display())]
+    Config {
+        path: PathBuf,
+        #[source]
+        source: serde_json::Error,
+    },
+    #[error("could not build a graph for `{name}`")]
+    Architecture {
+        name: String,
+        #[source]
+        source: Cause,
+    },
+    #[error("`{}` has its weights only as a pickle (`{file}`), which is not loaded", path.display())]
+    OnlyPickle { path: PathBuf, file: String },
+    #[error("`{}` has no weights: neither `model.safetensors` nor `onnx/model.onnx` is there", path.display())]
+    NoWeights { path: PathBuf },
+    #[error("`{}` ends too early: it needs {needed} bytes and has {present}", path.display())]
+    Truncated { path: PathBuf, needed: u64, present: u64 },
+    #[error("the header of `{}` is damaged: {why}", path.display())]
+    Header { path: PathBuf, why: String },
+    #[error("`{}` has no tensor `{name}`", path.display())]
+    MissingTensor { path: PathBuf, name: String },
+    #[error("tensor `{name}` in `{}` has shape {found:?}, the configuration asks for {expected:?}", path.display())]
+    TensorShape { path: PathBuf, name: String, expected: Vec<usize>, found: Vec<usize> },
+    #[error("tensor `{name}` in `{}` is kept as {dtype}, which is not supported", path.display())]
+    TensorType { path: PathBuf, name: String, dtype: String },
+    #[error("`{}`, line {line}: {message}", path.display())]
+    Description { path: PathBuf, line: usize, message: String, near: Option<String> },
+    #[error("could not write the prepared model to `{}`", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the disk is full: `{}` needs {needed} bytes", path.display())]
+    DiskFull {
+        path: PathBuf,
+        needed: u64,
+        #[source]
+        source: io::Error,
+    },
+    #[error("models are prepared in fp32 only, not in {0}")]
+    Precision(Precision),
+    #[error("`{model}` has no input `{name}`; its inputs are {}", quoted(known))]
+    UnknownInput { model: String, name: String, known: Vec<String> },
+    #[error("input `{input}` has {rank} dimensions, {asked} were given")]
+    Rank { input: String, rank: usize, asked: usize },
+    #[error("dimension {position} of input `{input}` is {declared} in the model, {asked} was asked for")]
+    FixedDimension { input: String, position: usize, declared: usize, asked: usize },
+    #[error("dimension {position} of input `{input}` would be {asked}, but `{symbol}` is already {bound}")]
+    Contradiction { input: String, position: usize, symbol: String, bound: usize, asked: usize },
+    #[error("the batch size must be at least 1")]
+    ZeroBatch,
+    #[error("the sequence length must be at least 1")]
+    ZeroLength,
+    #[error("a length of {length} is above the {maximum} that `{model}` allows")]
+    TooLong { model: String, length: usize, maximum: usize },
+    #[error("the batch size of `{model}` is fixed to {fixed} by input `{input}`, {asked} was asked for")]
+    FixedBatch { model: String, input: String, fixed: usize, asked: usize },
+    #[error("the length of `{model}` is fixed to {fixed} by input `{input}`, {asked} was asked for")]
+    FixedLength { model: String, input: String, fixed: usize, asked: usize },
+    #[error("input `{input}` wants {dtype}, which cannot be generated")]
+    InputType { input: String, dtype: String },
+    #[error("`{model}` has no tokenizer, so it cannot take text")]
+    NoTokenizer { model: String },
+    #[error("could not read the tokenizer `{}`", path.display())]
+    Tokenizer {
+        path: PathBuf,
+        #[source]
+        source: Cause,
+    },
+    #[error("the tokenizer could not encode the text")]
+    Encode(#[source] Cause),
+    #[error("there is no text to encode")]
+    NoText,
+}
+
+impl ModelError {
+    /// What to try next.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        use ModelError as E;
+        Some(match self {
+            E::Unknown { near, .. } if near.is_empty() => {
+                "`modelmeter models` lists the names that always work".into()
+            }
+            E::Unknown { near, .. } => {
+                format!("did you mean {}? `modelmeter models` lists all", quoted(near))
+            }
+            E::MissingFile { .. } => "check the path; a hub name has no leading `./` or `/`".into(),
+            E::NotAModel { .. } => {
+                "give an `.onnx` file, a `.toml` description or a folder with `config.json`".into()
+            }
+            E::Onnx { .. } | E::Truncated { .. } | E::Header { .. } => {
+                "download or export the file again".into()
+            }
+            E::Architecture { .. } => {
+                "export it to ONNX (`optimum-cli export onnx`) and give the `.onnx` file".into()
+            }
+            E::OnlyPickle { .. } => {
+                "convert it: `model.save_pretrained(folder)` in Python writes safetensors".into()
+            }
+            E::NoWeights { .. } => {
+                "download `model.safetensors` into the folder, or give a preset's name to run it with \
+                 random weights"
+                    .into()
+            }
+            E::MissingTensor { .. } | E::TensorShape { .. } => {
+                "the weights do not belong to this `config.json`; download both again".into()
+            }
+            E::TensorType { .. } => "save the weights as F32, F16 or BF16".into(),
+            E::Description { near: Some(near), .. } => format!("did you mean `{near}`?"),
+            E::DiskFull { .. } => {
+                "free some space, or point the cache folder to another disk".into()
+            }
+            E::Precision(_) => "use `--precision fp32`".into(),
+            E::Rank { .. } | E::FixedDimension { .. } | E::Contradiction { .. } => {
+                "leave `--input` away to let the shapes be chosen".into()
+            }
+            E::TooLong { maximum, .. } => format!("use `--sequence-length {maximum}` or less"),
+            E::FixedBatch { fixed, .. } => format!("use `--batch-size {fixed}`"),
+            E::FixedLength { fixed, .. } => format!("use `--sequence-length {fixed}`"),
+            E::InputType { .. } => {
+                "export the model without its text or table preprocessing".into()
+            }
+            E::NoTokenizer { .. } => {
+                "put `tokenizer.json` beside the model, or leave `--text` away to draw token ids".into()
+            }
+            E::Tokenizer { .. } => "download `tokenizer.json` again".into(),
+            _ => return None,
+        })
+    }
+}
+
+fn quoted(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,197 @@
+//! A prepared model on disk: graph and weights in one folder of the cache, written once and reused.
+//!
+//! The folder's name is a hash over everything that decides its content. It is written under another name and renamed
+//! when complete, so two processes at once, or one that is killed, leave either a whole model or none.
+
+use crate::{
+    Blueprint, ModelError, Progress,
+    data_file::{DATA_FILE, DataFile},
+    fingerprint::{FileStamp, hash_debug},
+    weights::Values,
+};
+use graph::{DataType, Model};
+use serde::{Deserialize, Serialize};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+use types::Precision;
+
+/// Raised when the layout of prepared folders or the drawing of random weights changes.
+const FORMAT: u32 = 1;
+
+const GRAPH_FILE: &str = "model.onnx";
+const MANIFEST_FILE: &str = "prepared.json";
+
+/// An unfinished folder older than this belongs to a process that died.
+const ABANDONED: Duration = Duration::from_secs(3600);
+
+/// A model whose graph and weights are on disk.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) onnx: PathBuf,
+    pub(crate) model: Model,
+    pub(crate) size: u64,
+    pub(crate) fingerprint: String,
+}
+
+/// What a complete folder says of itself.
+#[derive(Debug, Serialize, Deserialize)]
+struct Manifest {
+    graph_bytes: u64,
+    data_bytes: u64,
+    fingerprint: String,
+}
+
+/// The graph with its weights as pointers into the data file, before any of them is written.
+pub(crate) fn attach(blueprint: &Blueprint) -> Result<(Model, DataFile), ModelError> {
+    if blueprint.dtype != DataType::Float {
+        return Err(ModelError::Precision(Precision::Fp16));
+    }
+    let data = DataFile::plan(&blueprint.weights).map_err(|source| ModelError::Architecture {
+        name: blueprint.architecture.clone(),
+        source: source.into(),
+    })?;
+    let mut model = blueprint.model.clone();
+    model.graph.initializers.extend(data.tensors(blueprint));
+    Ok((model, data))
+}
+
+/// Writes graph and weights into the cache, or finds them there.
+pub(crate) fn prepare(
+    blueprint: &Blueprint,
+    values: Values<'_>,
+    cache: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Prepared, ModelError> {
+    let (mut model, data) = attach(blueprint)?;
+    let graph_hash = hash_debug(&(&model, &blueprint.weights));
+    let key = key(graph_hash, values)?;
+    let models = cache.join("models");
+    let folder = models.join(&key);
+    let manifest = match read_manifest(&folder) {
+        Some(manifest) => manifest,
+        None => {
+            let failed = |source| ModelError::Write { path: models.clone(), source };
+            fs::create_dir_all(&models).map_err(failed)?;
+            remove_abandoned(&models);
+            let unfinished = Unfinished::create(&models, &key).map_err(failed)?;
+            let hash =
+                data.write(&unfinished.path.join(DATA_FILE), &blueprint.weights, values, progress)?;
+            model.folder = Some(unfinished.path.clone());
+            let graph_path = unfinished.path.join(GRAPH_FILE);
+            model
+                .write(&graph_path)
+                .map_err(|source| graph_failed(&graph_path, data.size(), source))?;
+            let fingerprint = match values {
+                // Everything that decides drawn values is in the key already.
+                Values::Random(_) => key.clone(),
+                Values::Trained(_) => {
+                    let mut whole = blake3::Hasher::new();
+                    whole.update(graph_hash.as_bytes()).update(hash.as_bytes());
+                    whole.finalize().to_hex().to_string()
+                }
+            };
+            let graph_bytes = fs::metadata(&graph_path)
+                .map_err(|source| ModelError::Read { path: graph_path.clone(), source })?
+                .len();
+            let manifest = Manifest { graph_bytes, data_bytes: data.size(), fingerprint };
+            write_manifest(&unfinished.path, &manifest).map_err(failed)?;
+            unfinished.finish(&folder).map_err(failed)?;
+            manifest
+        }
+    };
+    model.folder = Some(folder.clone());
+    Ok(Prepared {
+        onnx: folder.join(GRAPH_FILE),
+        model,
+        size: manifest.graph_bytes + manifest.data_bytes,
+        fingerprint: manifest.fingerprint,
+    })
+}
+
+fn key(graph: blake3::Hash, values: Values<'_>) -> Result<String, ModelError> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&FORMAT.to_le_bytes()).update(graph.as_bytes());
+    match values {
+        Values::Random(seed) => {
+            hasher.update(b"random").update(&seed.to_le_bytes());
+        }
+        Values::Trained(checkpoint) => {
+            hasher.update(b"trained");
+            for file in checkpoint.files() {
+                FileStamp::of(file)?.update(&mut hasher);
+            }
+        }
+    }
+    // 128 bits: no two models of one cache will ever meet.
+    Ok(hasher.finalize().to_hex()[..32].to_owned())
+}
+
+fn read_manifest(folder: &Path) -> Option<Manifest> {
+    let manifest: Manifest = serde_json::from_slice(&fs::read(folder.join(MANIFEST_FILE)).ok()?).ok()?;
+    let length = |name| fs::metadata(folder.join(name)).ok().map(|data| data.len());
+    let complete = length(GRAPH_FILE) == Some(manifest.graph_bytes)
+        && length(DATA_FILE) == Some(manifest.data_bytes);
+    complete.then_some(manifest)
+}
+
+fn write_manifest(folder: &Path, manifest: &Manifest) -> io::Result<()> {
+    fs::write(folder.join(MANIFEST_FILE), serde_json::to_vec(manifest)?)
+}
+
+fn graph_failed(path: &Path, needed: u64, source: graph::GraphError) -> ModelError {
+    ModelError::Write { path: path.to_owned(), source: io::Error::other(source) }
+}
+
+/// A folder that goes away unless it is finished.
+struct Unfinished {
+    path: PathBuf,
+}
+
+impl Unfinished {
+    fn create(models: &Path, key: &str) -> io::Result<Unfinished> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = models.join(format!(".unfinished-{}-{count}-{key}", std::process::id()));
+        fs::create_dir_all(&path)?;
+        Ok(Unfinished { path })
+    }
+
+    /// Gives the folder its name; where another process was faster, its folder stays.
+    fn finish(self, folder: &Path) -> io::Result<()> {
+        if fs::rename(&self.path, folder).is_ok() || read_manifest(folder).is_some() {
+            return Ok(());
+        }
+        // What stands there is damaged, or it would have been used.
+        match fs::remove_dir_all(folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        match fs::rename(&self.path, folder) {
+            Err(_) if read_manifest(folder).is_some() => Ok(()),
+            result => result,
+        }
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // Gone already when it was renamed.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+fn remove_abandoned(models: &Path) {
+    let Ok(entries) = fs::read_dir(models) else { return };
+    for entry in entries.flatten() {
+        let unfinished = entry.file_name().to_string_lossy().starts_with(".unfinished-");
+        let age = entry.metadata().and_then(|data| data.modified()).ok().and_then(|t| t.elapsed().ok());
+        if unfinished && age.is_some_and(|age| age > ABANDONED) {
+            // Another process may be removing it too.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Where a run keeps what reports ask for: metrics by key, its main phase, its energy.
+
+use crate::clean::clean;
+use types::{Metric, Phase, Run, Unit};
+
+/// A number, or why there is none.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Reading {
+    Known(f64),
+    Missing(String),
+}
+
+impl Reading {
+    pub(crate) fn of(metric: &Metric) -> Reading {
+        match metric.value {
+            Some(value) if value.is_finite() => Reading::Known(value),
+            Some(_) => Reading::Missing("the value is not a finite number".into()),
+            None => Reading::Missing(metric.why.clone().unwrap_or_else(|| "no reason given".into())),
+        }
+    }
+
+    pub(crate) fn known(&self) -> Option<f64> {
+        match self {
+            Reading::Known(value) => Some(*value),
+            Reading::Missing(_) => None,
+        }
+    }
+
+    pub(crate) fn why(&self) -> Option<&str> {
+        match self {
+            Reading::Known(_) => None,
+            Reading::Missing(why) => Some(why),
+        }
+    }
+}
+
+/// Every metric of the run: its own, then what its probes saw.
+pub(crate) fn metrics(run: &Run) -> impl Iterator<Item = &Metric> {
+    run.metrics.iter().chain(run.probes.iter().flat_map(|probe| &probe.metrics))
+}
+
+/// The metric with this key; `None` where nobody tried to measure it.
+pub(crate) fn reading(run: &Run, key: &str) -> Option<Reading> {
+    metrics(run).find(|metric| metric.key == key).map(Reading::of)
+}
+
+/// The metric with this key, or that nobody measured it.
+pub(crate) fn reading_or_why(run: &Run, key: &str) -> Reading {
+    reading(run, key).unwrap_or_else(|| Reading::Missing("not measured in this run".into()))
+}
+
+/// The phase people mean by latency: everything where text was given, the model alone otherwise.
+pub(crate) fn main_phase(run: &Run) -> Phase {
+    let total = run.summaries.contains_key(&Phase::Total);
+    let inference = run.summaries.contains_key(&Phase::Inference);
+    if total && (run.cell.text.is_some() || !inference) { Phase::Total } else { Phase::Inference }
+}
+
+/// One energy counter: whose, and how much in joules.
+pub(crate) struct Energy {
+    pub(crate) whose: String,
+    pub(crate) joules: f64,
+}
+
+/// Every energy that was measured, or why none was.
+pub(crate) fn energy(run: &Run) -> Result<Vec<Energy>, String> {
+    let mut known: Vec<Energy> = Vec::new();
+    let mut why = None;
+    for metric in metrics(run).filter(|metric| metric.unit == Unit::Joules) {
+        match Reading::of(metric) {
+            Reading::Known(joules) => {
+                let whose = owner(&metric.key);
+                if known.iter().all(|entry| entry.whose != whose) {
+                    known.push(Energy { whose, joules });
+                }
+            }
+            Reading::Missing(reason) => why = why.or(Some(reason)),
+        }
+    }
+    if !known.is_empty() {
+        return Ok(known);
+    }
+    let of_probe = || {
+        let silent = run.probes.iter().filter(|probe| probe.unavailable.is_some());
+        let mut silent = silent.filter(|probe| ["energy", "rapl"].contains(&probe.probe.as_str()));
+        silent.next().and_then(|probe| probe.unavailable.clone())
+    };
+    Err(why.or_else(of_probe).unwrap_or_else(|| "not measured in this run".into()))
+}
+
+/// Whose energy a key speaks of: `gpu.energy` is `gpu`, `energy` is nobody's in particular.
+fn owner(key: &str) -> String {
+    let parts = key.split('.').filter(|part| !["energy", "total"].contains(part));
+    clean(&parts.collect::<Vec<_>>().join(" ").replace('_', " "))
+}
+
+/// The share of the run's time that its probes spent on reading.
+pub(crate) fn watching_share(run: &Run) -> Option<f64> {
+    let cost: f64 = run.probes.iter().map(|probe| probe.cost.as_secs_f64()).sum();
+    let elapsed = run.elapsed.as_secs_f64();
+    (!run.probes.is_empty() && elapsed > 0.0).then(|| cost / elapsed)
+}

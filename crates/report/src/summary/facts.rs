@@ -1,0 +1,164 @@
+//! The labelled rows around the latency table: cold numbers, throughput, compute, memory, energy, probes.
+
+use super::page::{prose_width, row};
+use crate::clean::clean;
+use crate::lookup::{Reading, energy, main_phase, reading, watching_share};
+use crate::number::{
+    bytes, count, duration, flops_per_second, joules, percent, plus_minus, rate,
+};
+use crate::style::Style;
+use crate::wrap::flow;
+use types::{Run, StopReason};
+
+/// What happened before the first number that counts, and how long it was counted.
+pub(super) fn cold(run: &Run, style: &Style) -> Vec<String> {
+    let cold = [
+        format!("process {}", duration(run.cold.process_start)),
+        format!("load {}", duration(run.cold.load)),
+        format!("first inference {}", duration(run.cold.first_inference)),
+    ];
+    let width = prose_width(style);
+    let mut lines = row(style, "cold", &flow(&cold, width));
+    lines.extend(row(style, "warm", &flow(&[warmup(run), sampling(run)], width)));
+    lines
+}
+
+fn warmup(run: &Run) -> String {
+    match (run.warmup.runs, run.warmup.settled) {
+        (0, _) => "no warm-up".into(),
+        (1, true) => "after 1 run".into(),
+        (runs, true) => format!("after {} runs", count(runs)),
+        (runs, false) => format!("never settled in {} runs", count(runs)),
+    }
+}
+
+fn sampling(run: &Run) -> String {
+    let phase = run.summaries.get(&main_phase(run));
+    let runs = phase.map_or(0, |summary| summary.count);
+    let runs = if runs == 1 { "1 run".into() } else { format!("{} runs", count(runs)) };
+    let error = half_width(run).map_or_else(String::new, |half| format!(" at {}", plus_minus(half)));
+    match run.stop {
+        StopReason::Settled => format!("{runs}, until the median was tight{error}"),
+        StopReason::RunsDone => format!("{runs}, as many as asked"),
+        StopReason::DurationCap => format!("{runs}, then time was up{error}"),
+        StopReason::RunsCap => format!("{runs}, then the cap was reached{error}"),
+    }
+}
+
+/// Half the 95 % interval of the median as a share of it.
+fn half_width(run: &Run) -> Option<f64> {
+    let summary = run.summaries.get(&main_phase(run))?;
+    let half = summary.ci95_median.relative_half_width(summary.median)?;
+    half.is_finite().then_some(half)
+}
+
+/// Everything that is derived from the warm runs.
+pub(super) fn warm(run: &Run, style: &Style) -> Vec<String> {
+    let rows: [(&str, Vec<String>); 6] = [
+        ("throughput", throughput(run)),
+        ("compute", compute(run)),
+        ("memory", memory(run)),
+        ("energy", energy_facts(run)),
+        ("cpu", processor(run)),
+        ("probes", probes(run)),
+    ];
+    let width = prose_width(style);
+    rows.iter().flat_map(|(label, items)| row(style, label, &flow(items, width))).collect()
+}
+
+fn throughput(run: &Run) -> Vec<String> {
+    let of = |key: &str| reading(run, key);
+    let (samples, images) = (of("throughput.samples"), of("throughput.images"));
+    let tokens = of("throughput.tokens");
+    // For a vision model both are the same number; the better word is enough.
+    let samples = if samples == images { None } else { samples };
+    let mut items: Vec<String> = [(samples, "samples"), (images, "images"), (tokens, "tokens")]
+        .into_iter()
+        .filter_map(|(reading, word)| Some(per_second(&reading?, word)))
+        .collect();
+    if !items.is_empty()
+        && let Some(half) = half_width(run)
+    {
+        let runs = run.summaries.get(&main_phase(run)).map_or(0, |summary| summary.count);
+        items.push(format!("{} (95 %, {} runs)", plus_minus(half), count(runs)));
+    }
+    items
+}
+
+fn per_second(reading: &Reading, word: &str) -> String {
+    match reading {
+        Reading::Known(value) => format!("{} {word}/s", rate(*value)),
+        Reading::Missing(why) => format!("{word}/s {}", unavailable(why)),
+    }
+}
+
+fn compute(run: &Run) -> Vec<String> {
+    let Some(speed) = reading(run, "compute.flops_per_second") else { return Vec::new() };
+    let mut items = Vec::new();
+    match speed {
+        Reading::Known(speed) => {
+            let mut text = flops_per_second(speed);
+            match reading(run, "compute.ceiling_share") {
+                Some(Reading::Known(share)) => {
+                    let precision = run.cell.precision;
+                    text += &format!(", {} of this machine's {precision} ceiling", percent(share));
+                    items.push(text);
+                }
+                Some(Reading::Missing(why)) => {
+                    items.push(text);
+                    items.push(format!("ceiling {}", unavailable(&why)));
+                }
+                None => items.push(text),
+            }
+        }
+        Reading::Missing(why) => items.push(unavailable(&why)),
+    }
+    let coverage = run.work.coverage.0;
+    if coverage < 1.0 {
+        items.push(format!("{} of operators counted: a lower bound", percent(coverage)));
+    }
+    items
+}
+
+fn memory(run: &Run) -> Vec<String> {
+    let of = |key: &str, word: &str| match reading(run, key)? {
+        Reading::Known(value) => Some(format!("{word} {}", bytes(value.max(0.0) as u64))),
+        Reading::Missing(why) => Some(format!("{word} {}", unavailable(&why))),
+    };
+    let activations = run.work.activation_peak.map(|peak| format!("activations {}", bytes(peak.0)));
+    let model = (run.model.size.0 > 0).then(|| format!("model {}", bytes(run.model.size.0)));
+    [of("memory.peak", "peak"), of("memory.average", "average"), activations, model]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn energy_facts(run: &Run) -> Vec<String> {
+    match energy(run) {
+        Ok(known) => known
+            .iter()
+            .map(|entry| format!("{} {}", entry.whose, joules(entry.joules)).trim().to_string())
+            .collect(),
+        Err(why) => vec![unavailable(&why)],
+    }
+}
+
+fn processor(run: &Run) -> Vec<String> {
+    let of = |key: &str, word: &str| match reading(run, key)? {
+        Reading::Known(value) => Some(format!("{word} {}", percent(value))),
+        Reading::Missing(why) => Some(format!("{word} {}", unavailable(&why))),
+    };
+    [of("cpu.process.utilisation", "process"), of("cpu.machine.utilisation", "machine")]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn probes(run: &Run) -> Vec<String> {
+    let share = watching_share(run);
+    share.map(|share| format!("watching cost {} of the time", percent(share))).into_iter().collect()
+}
+
+fn unavailable(why: &str) -> String {
+    format!("unavailable: {}", clean(why))
+}

@@ -1,0 +1,144 @@
+//! What was measured: the model, its size, and what it ran on.
+
+use crate::clean::clean;
+use crate::number::{count, flops};
+use crate::style::{Colour, Style};
+use crate::wrap::{DOT, flow, shorten, text_width};
+use types::{Category, Device, Mode, Run, Weights};
+
+const GAP: &str = "   ";
+const RANDOM: &str = "random weights";
+/// A name from outside gets at most so much of a list of facts.
+const LONGEST_NAME: usize = 32;
+
+pub(super) fn lines(run: &Run, style: &Style) -> Vec<String> {
+    let width = style.columns();
+    let mut lines = title(run, style, width);
+    let mut setting = vec![place(run)];
+    if run.cell.mode == Mode::Training {
+        setting.push("training".into());
+    }
+    setting.push(run.cell.precision.to_string());
+    setting.extend(batch(run));
+    let threads = run.cell.threads;
+    setting.push(if threads == 1 { "1 thread".into() } else { format!("{threads} threads") });
+    lines.extend(flow(&setting, width));
+    lines
+}
+
+/// The name and, beside it as far as they fit, what is known of the model; random weights never leave the first line.
+fn title(run: &Run, style: &Style, width: usize) -> Vec<String> {
+    let random = matches!(run.model.weights, Weights::Random { .. });
+    let mut facts = vec![format!("{} parameters", count(run.model.parameters))];
+    let work = run.work.flops.0;
+    if work > 0 {
+        facts.push(format!("{}{} a batch", at_least(run), flops(work)));
+    }
+    let mark = if random { format!("{GAP}{RANDOM}") } else { String::new() };
+    let name = match clean(&run.model.name) {
+        name if name.is_empty() => "unnamed model".into(),
+        name => shorten(&name, width - text_width(&mark)),
+    };
+    let painted = style.paint(&name, Colour::Title);
+    let painted_mark = match random {
+        true => format!("{GAP}{}", style.paint(RANDOM, Colour::Warning)),
+        false => String::new(),
+    };
+    let facts = facts.join(DOT);
+    let separator = if random { DOT } else { GAP };
+    let used = text_width(&name) + text_width(&mark);
+    if used + text_width(separator) + text_width(&facts) <= width {
+        vec![format!("{painted}{painted_mark}{separator}{facts}")]
+    } else {
+        vec![format!("{painted}{painted_mark}"), facts]
+    }
+}
+
+fn at_least(run: &Run) -> &'static str {
+    if run.work.coverage.0 < 1.0 { "at least " } else { "" }
+}
+
+/// `rten 0.27.0 on cpu (Xeon, 2 cores)`.
+fn place(run: &Run) -> String {
+    let engine = shorten(&clean(&run.engine.id), LONGEST_NAME);
+    let version = shorten(&clean(&run.engine.version), LONGEST_NAME);
+    let machine = &run.environment.machine;
+    let gpu = |index: u32| machine.gpus.iter().find(|gpu| gpu.index == index);
+    let hardware = match run.cell.device {
+        Device::Cuda(index) | Device::Rocm(index) => gpu(index).map(|gpu| clean(&gpu.name)),
+        _ => {
+            let cores = machine.cpu.cores;
+            let cores = if cores == 1 { "1 core".into() } else { format!("{cores} cores") };
+            let name = processor(&machine.cpu.model);
+            Some(if name.is_empty() { cores } else { format!("{name}, {cores}") })
+        }
+    };
+    let hardware = hardware.map_or_else(String::new, |name| format!(" ({name})"));
+    let space = if version.is_empty() { "" } else { " " };
+    format!("{engine}{space}{version} on {}{hardware}", run.cell.device)
+}
+
+/// The part of a processor's marketing name that tells it from others.
+fn processor(model: &str) -> String {
+    const NOISE: [&str; 6] = ["Intel", "AMD", "CPU", "Processor", "Gen", "Technologies"];
+    let model = clean(model);
+    let model = model.split('@').next().unwrap_or_default();
+    let model = model.split(" with ").next().unwrap_or_default();
+    let model = model.replace("(R)", "").replace("(TM)", "").replace("(tm)", "");
+    let is_noise = |word: &str| {
+        let generation = word.strip_suffix("th").or(word.strip_suffix("rd"));
+        NOISE.contains(&word)
+            || word.ends_with("-Core")
+            || generation.is_some_and(|digits| digits.parse::<u8>().is_ok())
+    };
+    let words: Vec<&str> = model.split_whitespace().filter(|word| !is_noise(word)).collect();
+    shorten(&words.join(" "), LONGEST_NAME)
+}
+
+/// Samples in a batch and how large each is.
+fn batch(run: &Run) -> Vec<String> {
+    let cell = &run.cell;
+    let size = cell.batch_size;
+    if let Some(length) = cell.sequence_length {
+        let unit = if length == 1 { "token" } else { "tokens" };
+        return vec![format!("batch {size} × {length} {unit}")];
+    }
+    if let (Category::Vision, [image]) = (run.model.category, cell.inputs.as_slice())
+        && let [first, rest @ ..] = image.dims.as_slice()
+        && *first == size
+        && !rest.is_empty()
+    {
+        return vec![format!("batch {size} × image {}", dimensions(rest))];
+    }
+    let inputs = cell.inputs.iter().map(|input| {
+        let name = shorten(&clean(&input.name), LONGEST_NAME);
+        format!("{name} {}", dimensions(&input.dims))
+    });
+    std::iter::once(format!("batch {size}")).chain(inputs).collect()
+}
+
+fn dimensions(dims: &[usize]) -> String {
+    let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
+    dims.join("×")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_processor_keeps_what_tells_it_apart() {
+        for (model, short) in [
+            ("Intel(R) Xeon(R) Processor @ 2.50GHz", "Xeon"),
+            ("Intel(R) Xeon(R) Platinum 8370C CPU @ 2.80GHz", "Xeon Platinum 8370C"),
+            ("12th Gen Intel(R) Core(TM) i7-1260P", "Core i7-1260P"),
+            ("AMD EPYC 7763 64-Core Processor", "EPYC 7763"),
+            ("AMD Ryzen 7 5800U with Radeon Graphics", "Ryzen 7 5800U"),
+            ("Apple M2 Pro", "Apple M2 Pro"),
+            ("Neoverse-N1", "Neoverse-N1"),
+            ("", ""),
+        ] {
+            assert_eq!(processor(model), short);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! One run on one screen: readable without colour, pasteable into a chat.
+
+mod facts;
+mod grid;
+mod header;
+mod latency;
+mod page;
+mod verdict;
+
+pub use page::summary;

@@ -1,0 +1,184 @@
+//! Text fitted into columns: its width on a terminal, padding, shortening, wrapping.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Between facts on one line.
+pub(crate) const DOT: &str = " · ";
+
+/// The columns a terminal gives to this text.
+#[must_use]
+pub fn text_width(text: &str) -> usize {
+    // The larger of the two: the string's own width knows ligatures, the sum does not.
+    text.width().max(text.chars().map(|c| c.width().unwrap_or(0)).sum())
+}
+
+/// Spaces before the text until it is so wide.
+pub(crate) fn pad_left(text: &str, width: usize) -> String {
+    format!("{}{text}", " ".repeat(width.saturating_sub(text_width(text))))
+}
+
+/// Spaces after the text until it is so wide.
+pub(crate) fn pad_right(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text_width(text))))
+}
+
+/// The text with `…` in place of its middle where it is wider than `width`.
+#[must_use]
+pub fn shorten(text: &str, width: usize) -> String {
+    if text_width(text) <= width {
+        return text.to_string();
+    }
+    if width == 0 {
+        return String::new();
+    }
+    let room = width - 1;
+    // The end tells two names of one family apart more often than the middle does.
+    let tail = take_width(text.chars().rev(), room / 2);
+    let head = take_width(text.chars(), room - room / 2);
+    let tail: String = tail.chars().rev().collect();
+    format!("{head}…{tail}")
+}
+
+fn take_width(chars: impl Iterator<Item = char>, width: usize) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    for c in chars {
+        used += c.width().unwrap_or(0);
+        if used > width {
+            break;
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// The text in lines of at most `width` columns; what stands between backticks stays on one line where it can.
+#[must_use]
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in words(text) {
+        push_piece(&mut lines, &mut line, &word, " ", width.max(1));
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+/// The items joined by dots in lines of at most `width` columns, broken between items where possible.
+pub(crate) fn flow(items: &[String], width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for item in items.iter().filter(|item| !item.is_empty()) {
+        if text_width(item) <= width {
+            push_piece(&mut lines, &mut line, item, DOT, width);
+        } else {
+            if !line.is_empty() {
+                lines.push(std::mem::take(&mut line));
+            }
+            lines.extend(wrap(item, width));
+            line = lines.pop().unwrap_or_default();
+        }
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+fn push_piece(
+    lines: &mut Vec<String>,
+    line: &mut String,
+    piece: &str,
+    separator: &str,
+    width: usize,
+) {
+    let joined = text_width(line) + text_width(separator) + text_width(piece);
+    if line.is_empty() && text_width(piece) <= width {
+        line.push_str(piece);
+    } else if !line.is_empty() && joined <= width {
+        line.push_str(separator);
+        line.push_str(piece);
+    } else {
+        if !line.is_empty() {
+            lines.push(std::mem::take(line));
+        }
+        *line = break_hard(lines, piece, width);
+    }
+}
+
+/// Cuts a piece wider than a line into full lines and hands back the rest.
+fn break_hard(lines: &mut Vec<String>, piece: &str, width: usize) -> String {
+    let mut rest = piece;
+    while text_width(rest) > width {
+        let head = take_width(rest.chars(), width);
+        // A character wider than the whole line still has to go somewhere.
+        let cut = head.len().max(rest.chars().next().map_or(0, char::len_utf8));
+        lines.push(rest[..cut].to_string());
+        rest = &rest[cut..];
+    }
+    rest.to_string()
+}
+
+/// Words by white space; a backticked span with its neighbours is one word.
+fn words(text: &str) -> Vec<String> {
+    let balanced = text.matches('`').count() % 2 == 0;
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quoted = false;
+    for c in text.chars() {
+        if c == '`' && balanced {
+            quoted = !quoted;
+        }
+        if c.is_whitespace() && !quoted {
+            if !word.is_empty() {
+                words.push(std::mem::take(&mut word));
+            }
+        } else {
+            word.push(c);
+        }
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_keeps_its_beginning_and_its_end() {
+        assert_eq!(shorten("distilbert-base-uncased", 11), "disti…cased");
+        assert_eq!(shorten("gpt2", 4), "gpt2");
+        assert_eq!(shorten("gpt2", 1), "…");
+        assert_eq!(shorten("gpt2", 0), "");
+        assert_eq!(text_width(&shorten("模型模型模型模型", 8)), 7);
+    }
+
+    #[test]
+    fn a_command_between_backticks_is_not_broken() {
+        let lines = wrap("p99 needs 662 runs; add `--duration 3m` and wait", 30);
+        assert_eq!(lines, ["p99 needs 662 runs; add", "`--duration 3m` and wait"]);
+    }
+
+    #[test]
+    fn a_lonely_backtick_does_not_glue_the_rest() {
+        assert_eq!(wrap("it`s one two three", 9), ["it`s one", "two three"]);
+    }
+
+    #[test]
+    fn a_word_wider_than_the_line_is_cut() {
+        assert_eq!(wrap("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
+    }
+
+    #[test]
+    fn facts_break_between_items() {
+        let items = ["one two".to_string(), "three".into(), "four".into()];
+        assert_eq!(flow(&items, 15), ["one two · three", "four"]);
+        assert_eq!(flow(&items, 80), ["one two · three · four"]);
+        assert_eq!(flow(&items, 4), ["one", "two", "thre", "e", "four"]);
+    }
+}

@@ -1,0 +1,64 @@
+//! A small seeded generator: xoshiro256++, its state filled by splitmix64.
+
+/// A stream of numbers that depends on nothing but its seed.
+pub(crate) struct Generator {
+    state: [u64; 4],
+}
+
+impl Generator {
+    pub(crate) fn new(seed: u64) -> Generator {
+        let mut walk = seed;
+        Generator { state: std::array::from_fn(|_| splitmix(&mut walk)) }
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        let state = &mut self.state;
+        let result = state[0].wrapping_add(state[3]).rotate_left(23).wrapping_add(state[0]);
+        let shifted = state[1] << 17;
+        state[2] ^= state[0];
+        state[3] ^= state[1];
+        state[1] ^= state[2];
+        state[0] ^= state[3];
+        state[2] ^= shifted;
+        state[3] = state[3].rotate_left(45);
+        result
+    }
+
+    /// A number below `bound`; the bias of the multiplication is below 2⁻⁴⁰ for any list that fits in memory.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+}
+
+fn splitmix(walk: &mut u64) -> u64 {
+    *walk = walk.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *walk;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_numbers_are_those_of_the_published_algorithms() {
+        let mut walk = 1234567;
+        assert_eq!(splitmix(&mut walk), 6457827717110365317);
+        assert_eq!(splitmix(&mut walk), 3203168211198807973);
+        let mut generator = Generator { state: [1, 2, 3, 4] };
+        let first: Vec<u64> = (0..4).map(|_| generator.next()).collect();
+        assert_eq!(first, [41943041, 58720359, 3588806011781223, 3591011842654386]);
+    }
+
+    #[test]
+    fn numbers_below_a_bound_fill_it_evenly() {
+        let mut generator = Generator::new(1);
+        let mut seen = [0u32; 7];
+        for _ in 0..7000 {
+            seen[generator.below(7)] += 1;
+        }
+        assert!(seen.iter().all(|&count| (850..1150).contains(&count)), "{seen:?}");
+    }
+}

@@ -1,0 +1,4 @@
+//! What must hold for any list of samples, and how often the intervals are right.
+
+mod coverage;
+mod properties;
