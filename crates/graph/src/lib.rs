@@ -7,11 +7,14 @@
 mod attribute;
 mod builder;
 mod data_type;
+mod graph;
 mod ir;
 mod node;
+mod onnx;
 mod tensor;
 
 pub use attribute::Attribute;
 pub use builder::{DEFAULT_OPSET, GraphBuilder};
 pub use data_type::UnknownDataType;
 pub use ir::{DataType, Dim, Graph, Model, Node, Tensor, TensorData, ValueInfo};
+pub use onnx::{ReadError, WriteError};

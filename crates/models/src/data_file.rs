@@ -6,10 +6,14 @@
 
 use crate::{
     Blueprint, ModelError, Progress, Weight,
+    prepare::failed,
     weights::{Source, Values, block_length},
 };
 use graph::{Tensor, TensorData};
-use safetensors::{Dtype, tensor::{Metadata, TensorInfo}};
+use safetensors::{
+    Dtype,
+    tensor::{Metadata, TensorInfo},
+};
 use std::{
     fs::File,
     io,
@@ -47,7 +51,16 @@ struct Block {
 }
 
 impl DataFile {
-    pub(crate) fn plan(weights: &[Weight]) -> Result<DataFile, safetensors::SafeTensorError> {
+    /// `None` where the sizes are beyond all numbers.
+    pub(crate) fn plan(weights: &[Weight]) -> Option<DataFile> {
+        let mut all = 0usize;
+        for weight in weights {
+            let bytes = weight
+                .dims
+                .iter()
+                .try_fold(size_of::<f32>(), |product, &size| product.checked_mul(size))?;
+            all = all.checked_add(bytes).filter(|&all| isize::try_from(all).is_ok())?;
+        }
         let bytes = |weight: &Weight| elements(weight) * size_of::<f32>();
         let mut order: Vec<usize> = (0..weights.len()).collect();
         order.sort_by_key(|&index| bytes(&weights[index]) % ALIGNMENT != 0);
@@ -63,7 +76,8 @@ impl DataFile {
             let info = TensorInfo { dtype: Dtype::F32, shape: weight.dims.clone(), data_offsets };
             infos.push((weight.name.clone(), info));
         }
-        let mut json = serde_json::to_vec(&Metadata::new(None, infos)?)?;
+        let metadata = Metadata::new(None, infos).expect("tensors follow each other without holes");
+        let mut json = serde_json::to_vec(&metadata).expect("names and numbers are valid JSON");
         let padded = (8 + json.len()).next_multiple_of(ALIGNMENT) - 8;
         json.resize(padded, b' ');
         let mut header = (json.len() as u64).to_le_bytes().to_vec();
@@ -72,7 +86,7 @@ impl DataFile {
             *offset += header.len() as u64;
         }
         let size = (header.len() + end) as u64;
-        Ok(DataFile { header, offsets, size })
+        Some(DataFile { header, offsets, size })
     }
 
     pub(crate) fn size(&self) -> u64 {
@@ -104,12 +118,7 @@ impl DataFile {
     ) -> Result<blake3::Hash, ModelError> {
         let sources =
             weights.iter().map(|weight| values.source(weight)).collect::<Result<Vec<_>, _>>()?;
-        let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                ModelError::DiskFull { path: path.to_owned(), needed: self.size, source }
-            }
-            _ => ModelError::Write { path: path.to_owned(), source },
-        };
+        let failed = |source| failed(path.to_owned(), self.size, source);
         let file = File::create(path).map_err(failed)?;
         reserve(&file, self.size).map_err(failed)?;
         file.write_all_at(&self.header, 0).map_err(failed)?;
@@ -146,7 +155,11 @@ impl DataFile {
                         let index = next.fetch_add(1, Ordering::Relaxed);
                         let Some(block) = blocks.get(index) else { break };
                         buffer.resize(block.length, 0.0);
-                        sources[block.weight].fill(&weights[block.weight], block.start, &mut buffer);
+                        sources[block.weight].fill(
+                            &weights[block.weight],
+                            block.start,
+                            &mut buffer,
+                        );
                         let bytes = little_endian(&mut buffer);
                         let offset = self.offsets[block.weight] + byte_count(block.start);
                         let written = file.write_all_at(bytes, offset);

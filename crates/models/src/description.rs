@@ -2,11 +2,29 @@
 
 use crate::{
     Blueprint, ModelError,
-    architecture::{self, EncoderConfig, FeedForwardConfig},
+    architecture::{self, ArchitectureError, EncoderConfig, FeedForwardConfig, PositionalEncoding},
 };
+use serde::Deserialize;
 use std::path::Path;
 
-const ENCODER_KEYS: &[&str] = &[
+/// A transformer encoder as people write it: what is left out has the usual value.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Encoder {
+    vocab_size: usize,
+    d_model: usize,
+    num_heads: usize,
+    num_layers: usize,
+    d_ff: usize,
+    #[serde(default = "default_dropout")]
+    dropout: f64,
+    #[serde(default = "default_length")]
+    max_seq_length: usize,
+    #[serde(default = "default_positions")]
+    positional_encoding: PositionalEncoding,
+}
+
+const ENCODER_KEYS: [&str; 8] = [
     "vocab_size",
     "d_model",
     "num_heads",
@@ -16,11 +34,126 @@ const ENCODER_KEYS: &[&str] = &[
     "max_seq_length",
     "positional_encoding",
 ];
-const FEED_FORWARD_KEYS: &[&str] = &["input_size", "hidden_layers", "output_size", "dropout"];
+const FEED_FORWARD_KEYS: [&str; 3] = ["input_size", "hidden_layers", "output_size"];
 
-/// What a description asks for.
-#[derive(Debug, Clone)]
-pub(crate) enum Description {
-    Encoder(EncoderConfig),
-    FeedForward(FeedForwardConfig),
+fn default_dropout() -> f64 {
+    0.1
+}
+
+fn default_length() -> usize {
+    512
+}
+
+fn default_positions() -> PositionalEncoding {
+    PositionalEncoding::Sinusoidal
+}
+
+/// Builds what a description asks for; errors name the line and, for a mistyped key, the nearest one.
+pub(crate) fn build(path: &Path, text: &str) -> Result<Blueprint, ModelError> {
+    let failed = |error: toml::de::Error| located(path, text, &error);
+    let table: toml::Table = toml::from_str(text).map_err(failed)?;
+    // The kind whose keys fit best: a mistyped key shall not turn one into the other.
+    let fitting = |keys: &[&str]| table.keys().filter(|key| keys.contains(&key.as_str())).count();
+    let built = if fitting(&FEED_FORWARD_KEYS) > fitting(&ENCODER_KEYS) {
+        let network: FeedForwardConfig = toml::from_str(text).map_err(failed)?;
+        architecture::build_feed_forward(&network)
+    } else {
+        let encoder: Encoder = toml::from_str(text).map_err(failed)?;
+        architecture::build_encoder(&EncoderConfig {
+            vocab_size: encoder.vocab_size,
+            d_model: encoder.d_model,
+            num_heads: encoder.num_heads,
+            num_layers: encoder.num_layers,
+            d_ff: encoder.d_ff,
+            dropout: encoder.dropout,
+            max_seq_length: encoder.max_seq_length,
+            positional_encoding: encoder.positional_encoding,
+        })
+    };
+    built.map_err(|error| match error {
+        ArchitectureError::InvalidKey { key, value, expected } => {
+            let of_key = |line: &str| line.split('=').next().is_some_and(|name| name.trim() == key);
+            let line = text.lines().position(of_key).map_or(1, |place| place + 1);
+            invalid(path, line, format!("`{key}` is `{value}`; it must be {expected}"))
+        }
+        source => ModelError::Architecture { name: path.display().to_string(), source },
+    })
+}
+
+fn located(path: &Path, text: &str, error: &toml::de::Error) -> ModelError {
+    let span = error.span().unwrap_or(0..0);
+    let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
+    let mut failed = invalid(path, line, error.message().to_owned());
+    if error.message().starts_with("unknown field")
+        && let (ModelError::Description { near, .. }, Some(typed)) = (&mut failed, text.get(span))
+    {
+        *near = nearest_key(typed.trim_matches('"'));
+    }
+    failed
+}
+
+fn invalid(path: &Path, line: usize, message: String) -> ModelError {
+    ModelError::Description { path: path.to_owned(), line, message, near: None }
+}
+
+fn nearest_key(typed: &str) -> Option<String> {
+    let likeness = |key: &&str| strsim::normalized_damerau_levenshtein(key, typed);
+    ENCODER_KEYS
+        .into_iter()
+        .chain(FEED_FORWARD_KEYS)
+        .filter(|key| likeness(key) >= 0.5)
+        .max_by(|left, right| likeness(left).total_cmp(&likeness(right)))
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn build_text(text: &str) -> Result<Blueprint, ModelError> {
+        build(Path::new("net.toml"), text)
+    }
+
+    #[test]
+    fn an_encoder_needs_only_its_sizes() {
+        let text = "vocab_size = 100\nd_model = 8\nnum_heads = 2\nnum_layers = 1\nd_ff = 16\n";
+        let blueprint = build_text(text).unwrap();
+        assert_eq!(blueprint.architecture, "encoder");
+        assert_eq!(blueprint.max_length, Some(512));
+        assert_eq!(blueprint.inputs[0].vocabulary, Some(100));
+    }
+
+    #[test]
+    fn learned_positions_are_weights_of_their_own() {
+        let text = "vocab_size = 100\nd_model = 8\nnum_heads = 2\nnum_layers = 1\nd_ff = 16\n";
+        let count = |text: &str| {
+            let weights = build_text(text).unwrap().weights;
+            weights.iter().map(|weight| weight.dims.iter().product::<usize>()).sum::<usize>()
+        };
+        let learned = format!("{text}positional_encoding = \"learned\"\nmax_seq_length = 10\n");
+        assert_eq!(count(&learned) - count(text), 80);
+    }
+
+    #[test]
+    fn a_mistyped_key_is_named_with_its_line_and_the_right_one() {
+        let text = "vocab_size = 100\nd_modell = 8\nnum_heads = 2\nnum_layers = 1\nd_ff = 16\n";
+        let error = build_text(text).unwrap_err();
+        let start = "`net.toml`, line 2: unknown field `d_modell`";
+        assert!(error.to_string().starts_with(start), "{error}");
+        assert_eq!(error.hint().unwrap(), "did you mean `d_model`?");
+        let error = build_text("input_size = 4\nhiden_layers = [1]\noutput_size = 2").unwrap_err();
+        assert_eq!(error.hint().unwrap(), "did you mean `hidden_layers`?");
+    }
+
+    #[test]
+    fn a_missing_key_a_zero_and_broken_text_are_refused() {
+        let error = build_text("vocab_size = 100\nd_model = 8").unwrap_err();
+        assert!(error.to_string().contains("missing field `num_heads`"), "{error}");
+        let error = build_text("input_size = 4\nhidden_layers = [0]\noutput_size = 2").unwrap_err();
+        assert!(error.to_string().contains("line 2: `hidden_layers` is `0`"), "{error}");
+        let error = build_text("input_size = 4\nhidden_layers = [").unwrap_err();
+        assert!(matches!(error, ModelError::Description { line: 2, .. }), "{error}");
+        let error = build_text("vocab_size = \"many\"").unwrap_err();
+        assert!(matches!(error, ModelError::Description { line: 1, .. }), "{error}");
+    }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong between a name and a model that is ready to run.
 
+use crate::architecture::ArchitectureError;
 use std::{error::Error, io, path::PathBuf};
 use types::Precision;
 
@@ -39,8 +40,10 @@ pub enum ModelError {
     Architecture {
         name: String,
         #[source]
-        source: Cause,
+        source: ArchitectureError,
     },
+    #[error("the weights of `{name}` would be larger than any disk")]
+    TooLarge { name: String },
     #[error("`{}` has its weights only as a pickle (`{file}`), which is not loaded", path.display())]
     OnlyPickle { path: PathBuf, file: String },
     #[error("`{}` has no weights: neither `model.safetensors` nor `onnx/model.onnx` is there", path.display())]
@@ -63,7 +66,7 @@ pub enum ModelError {
         #[source]
         source: io::Error,
     },
-    #[error("the disk is full: `{}` needs {needed} bytes", path.display())]
+    #[error("the disk is full: the model prepared in `{}` needs {needed} bytes", path.display())]
     DiskFull {
         path: PathBuf,
         needed: u64,
@@ -76,9 +79,13 @@ pub enum ModelError {
     UnknownInput { model: String, name: String, known: Vec<String> },
     #[error("input `{input}` has {rank} dimensions, {asked} were given")]
     Rank { input: String, rank: usize, asked: usize },
-    #[error("dimension {position} of input `{input}` is {declared} in the model, {asked} was asked for")]
+    #[error(
+        "dimension {position} of input `{input}` is {declared} in the model, {asked} was asked for"
+    )]
     FixedDimension { input: String, position: usize, declared: usize, asked: usize },
-    #[error("dimension {position} of input `{input}` would be {asked}, but `{symbol}` is already {bound}")]
+    #[error(
+        "dimension {position} of input `{input}` would be {asked}, but `{symbol}` is already {bound}"
+    )]
     Contradiction { input: String, position: usize, symbol: String, bound: usize, asked: usize },
     #[error("the batch size must be at least 1")]
     ZeroBatch,
@@ -86,9 +93,13 @@ pub enum ModelError {
     ZeroLength,
     #[error("a length of {length} is above the {maximum} that `{model}` allows")]
     TooLong { model: String, length: usize, maximum: usize },
-    #[error("the batch size of `{model}` is fixed to {fixed} by input `{input}`, {asked} was asked for")]
+    #[error(
+        "the batch size of `{model}` is fixed to {fixed} by input `{input}`, {asked} was asked for"
+    )]
     FixedBatch { model: String, input: String, fixed: usize, asked: usize },
-    #[error("the length of `{model}` is fixed to {fixed} by input `{input}`, {asked} was asked for")]
+    #[error(
+        "the length of `{model}` is fixed to {fixed} by input `{input}`, {asked} was asked for"
+    )]
     FixedLength { model: String, input: String, fixed: usize, asked: usize },
     #[error("input `{input}` wants {dtype}, which cannot be generated")]
     InputType { input: String, dtype: String },
@@ -125,9 +136,15 @@ impl ModelError {
             E::Onnx { .. } | E::Truncated { .. } | E::Header { .. } => {
                 "download or export the file again".into()
             }
-            E::Architecture { .. } => {
+            E::Architecture {
+                source:
+                    ArchitectureError::UnknownArchitecture { .. }
+                    | ArchitectureError::UnknownHead { .. },
+                ..
+            } => {
                 "export it to ONNX (`optimum-cli export onnx`) and give the `.onnx` file".into()
             }
+            E::Architecture { .. } | E::TooLarge { .. } => "correct the configuration".into(),
             E::OnlyPickle { .. } => {
                 "convert it: `model.save_pretrained(folder)` in Python writes safetensors".into()
             }

@@ -24,9 +24,7 @@ impl Formula {
         match self {
             Formula::Number(_) => Vec::new(),
             Formula::Symbol(name) => vec![name],
-            Formula::Binary(_, left, right) => {
-                [left.symbols(), right.symbols()].concat()
-            }
+            Formula::Binary(_, left, right) => [left.symbols(), right.symbols()].concat(),
             Formula::Call(_, arguments) => arguments.iter().flat_map(Formula::symbols).collect(),
         }
     }
@@ -50,8 +48,10 @@ impl Formula {
                 }
             }
             Formula::Call(name, arguments) => {
-                let values: Vec<f64> =
-                    arguments.iter().map(|argument| argument.value(known)).collect::<Option<_>>()?;
+                let values: Vec<f64> = arguments
+                    .iter()
+                    .map(|argument| argument.value(known))
+                    .collect::<Option<_>>()?;
                 match (name.to_ascii_lowercase().as_str(), values.as_slice()) {
                     ("floor", &[value]) => Some(value.floor()),
                     ("ceil" | "ceiling", &[value]) => Some(value.ceil()),
@@ -132,7 +132,8 @@ impl Parser<'_> {
         let mut end = 0;
         let characters: Vec<(usize, char)> = self.rest.char_indices().collect();
         for (index, &(place, character)) in characters.iter().enumerate() {
-            let letter_follows = characters.get(index + 1).is_some_and(|next| next.1.is_alphabetic());
+            let letter_follows =
+                characters.get(index + 1).is_some_and(|next| next.1.is_alphabetic());
             let letter_before = index > 0 && characters[index - 1].1.is_alphabetic();
             let inside = character.is_alphanumeric()
                 || matches!(character, '_' | '.' | ':')

@@ -83,9 +83,7 @@ pub(crate) fn download(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Snapshot, String> {
     let endpoint = request.hub_endpoint.as_deref().unwrap_or(PUBLIC_HUB).trim_end_matches('/');
-    if let Some(reason) =
-        UNREACHABLE.lock().unwrap_or_else(PoisonError::into_inner).get(endpoint)
-    {
+    if let Some(reason) = UNREACHABLE.lock().unwrap_or_else(PoisonError::into_inner).get(endpoint) {
         return Err(reason.clone());
     }
     progress(Progress::Asking { endpoint: endpoint.to_owned() });
@@ -144,11 +142,12 @@ fn ask(api: &ApiRepo, endpoint: &str, patience: Duration) -> Result<RepoInfo, St
         reason
     })?;
     match answer.status().as_u16() {
-        200 => answer
-            .body_mut()
-            .read_json()
-            .map_err(|error| format!("the hub at {endpoint} gave an answer nobody understands ({error})")),
-        401 | 403 | 404 => Err(format!("the hub at {endpoint} has no such model, or it needs a token")),
+        200 => answer.body_mut().read_json().map_err(|error| {
+            format!("the hub at {endpoint} gave an answer nobody understands ({error})")
+        }),
+        401 | 403 | 404 => {
+            Err(format!("the hub at {endpoint} has no such model, or it needs a token"))
+        }
         status => Err(format!("the hub at {endpoint} answered with status {status}")),
     }
 }

@@ -3,6 +3,37 @@
 //! Presets, Hugging Face folders, the hub, TOML descriptions and bare `.onnx` files all end as the same thing: an
 //! ONNX file on disk beside its weights, with the recipes of its inputs. Nothing here runs a model.
 
+mod architecture;
 mod blueprint;
+mod checkpoint;
+mod commit;
+mod data_file;
+mod description;
+mod error;
+mod fingerprint;
+mod folder;
+mod formula;
+mod hub;
+mod prepare;
+mod preset;
+mod random;
+mod recipe;
+mod request;
+mod resolve;
+mod resolved;
+mod shapes;
+mod signature;
+mod tokens;
+mod weights;
 
+pub use architecture::{
+    ArchitectureError, EncoderConfig, FeedForwardConfig, PositionalEncoding, build, build_encoder,
+    build_feed_forward,
+};
 pub use blueprint::{Blueprint, Init, InputKind, Layout, Weight};
+pub use error::ModelError;
+pub use preset::{PRESETS, Preset};
+pub use request::{Progress, Request};
+pub use resolve::resolve;
+pub use resolved::Resolved;
+pub use tokens::{Encoded, Tokeniser};

@@ -50,10 +50,8 @@ pub(crate) fn attach(blueprint: &Blueprint) -> Result<(Model, DataFile), ModelEr
     if blueprint.dtype != DataType::Float {
         return Err(ModelError::Precision(Precision::Fp16));
     }
-    let data = DataFile::plan(&blueprint.weights).map_err(|source| ModelError::Architecture {
-        name: blueprint.architecture.clone(),
-        source: source.into(),
-    })?;
+    let data = DataFile::plan(&blueprint.weights)
+        .ok_or_else(|| ModelError::TooLarge { name: blueprint.architecture.clone() })?;
     let mut model = blueprint.model.clone();
     model.graph.initializers.extend(data.tensors(blueprint));
     Ok((model, data))
@@ -74,7 +72,7 @@ pub(crate) fn prepare(
     let manifest = match read_manifest(&folder) {
         Some(manifest) => manifest,
         None => {
-            let failed = |source| ModelError::Write { path: models.clone(), source };
+            let failed = |source| failed(models.clone(), data.size(), source);
             fs::create_dir_all(&models).map_err(failed)?;
             remove_abandoned(&models);
             let unfinished = Unfinished::create(&models, &key).map_err(failed)?;
@@ -82,9 +80,7 @@ pub(crate) fn prepare(
                 data.write(&unfinished.path.join(DATA_FILE), &blueprint.weights, values, progress)?;
             model.folder = Some(unfinished.path.clone());
             let graph_path = unfinished.path.join(GRAPH_FILE);
-            model
-                .write(&graph_path)
-                .map_err(|source| graph_failed(&graph_path, data.size(), source))?;
+            model.write(&graph_path).map_err(|source| graph_failed(&graph_path, source))?;
             let fingerprint = match values {
                 // Everything that decides drawn values is in the key already.
                 Values::Random(_) => key.clone(),
@@ -131,7 +127,8 @@ fn key(graph: blake3::Hash, values: Values<'_>) -> Result<String, ModelError> {
 }
 
 fn read_manifest(folder: &Path) -> Option<Manifest> {
-    let manifest: Manifest = serde_json::from_slice(&fs::read(folder.join(MANIFEST_FILE)).ok()?).ok()?;
+    let manifest: Manifest =
+        serde_json::from_slice(&fs::read(folder.join(MANIFEST_FILE)).ok()?).ok()?;
     let length = |name| fs::metadata(folder.join(name)).ok().map(|data| data.len());
     let complete = length(GRAPH_FILE) == Some(manifest.graph_bytes)
         && length(DATA_FILE) == Some(manifest.data_bytes);
@@ -142,8 +139,22 @@ fn write_manifest(folder: &Path, manifest: &Manifest) -> io::Result<()> {
     fs::write(folder.join(MANIFEST_FILE), serde_json::to_vec(manifest)?)
 }
 
-fn graph_failed(path: &Path, needed: u64, source: graph::GraphError) -> ModelError {
-    ModelError::Write { path: path.to_owned(), source: io::Error::other(source) }
+fn graph_failed(path: &Path, source: graph::WriteError) -> ModelError {
+    let path = path.to_owned();
+    match source {
+        graph::WriteError::Write { source, .. } => failed(path, 0, source),
+        other => ModelError::Write { path, source: io::Error::other(other) },
+    }
+}
+
+/// A full disk is told apart from all else that can go wrong while writing.
+pub(crate) fn failed(path: PathBuf, needed: u64, source: io::Error) -> ModelError {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            ModelError::DiskFull { path, needed, source }
+        }
+        _ => ModelError::Write { path, source },
+    }
 }
 
 /// A folder that goes away unless it is finished.
@@ -188,7 +199,8 @@ fn remove_abandoned(models: &Path) {
     let Ok(entries) = fs::read_dir(models) else { return };
     for entry in entries.flatten() {
         let unfinished = entry.file_name().to_string_lossy().starts_with(".unfinished-");
-        let age = entry.metadata().and_then(|data| data.modified()).ok().and_then(|t| t.elapsed().ok());
+        let age =
+            entry.metadata().and_then(|data| data.modified()).ok().and_then(|t| t.elapsed().ok());
         if unfinished && age.is_some_and(|age| age > ABANDONED) {
             // Another process may be removing it too.
             let _ = fs::remove_dir_all(entry.path());

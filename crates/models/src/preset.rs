@@ -158,20 +158,21 @@ impl Preset {
         }
     }
 
+    /// The class that is built; trained weights may have been saved with another head.
+    pub(crate) fn config(&self) -> Option<serde_json::Value> {
+        let Recipe::Hub { config, .. } = self.recipe else { return None };
+        Some(serde_json::from_str(config).expect("the tests build every preset"))
+    }
+
     /// Its graph, and the weights that it needs.
     pub(crate) fn blueprint(&self) -> Result<Blueprint, ModelError> {
         let mut blueprint = match self.recipe {
-            Recipe::Hub { config, .. } => {
-                let config = serde_json::from_str(config).map_err(|source| ModelError::Config {
-                    path: format!("preset {}", self.name).into(),
-                    source,
-                })?;
-                architecture::build(&config).map_err(|source| ModelError::Architecture {
-                    name: self.name.to_owned(),
-                    source: source.into(),
+            Recipe::Hub { .. } => {
+                architecture::build(&self.config().unwrap_or_default()).map_err(|source| {
+                    ModelError::Architecture { name: self.name.to_owned(), source }
                 })?
             }
-            Recipe::Description(text) => description::parse(Path::new(self.name), text)?.blueprint()?,
+            Recipe::Description(text) => description::build(Path::new(self.name), text)?,
         };
         blueprint.category = self.category;
         if let Some(postprocess) = self.postprocess {

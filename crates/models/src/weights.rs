@@ -32,20 +32,22 @@ pub(crate) enum Source<'a> {
 impl<'a> Values<'a> {
     /// Finds a weight's values and checks their type and shape.
     pub(crate) fn source(self, weight: &Weight) -> Result<Source<'a>, ModelError> {
+        let drawn =
+            |seed| Source::Drawn { seed: weight_seed(seed, &weight.name), init: weight.init };
         let checkpoint = match self {
-            Values::Random(seed) => {
-                return Ok(Source::Drawn { seed: weight_seed(seed, &weight.name), init: weight.init });
-            }
+            Values::Random(seed) => return Ok(drawn(seed)),
             Values::Trained(checkpoint) => checkpoint,
         };
         let first = weight.checkpoint.first().unwrap_or(&weight.name);
-        let tensor = checkpoint
-            .find(&weight.checkpoint)
-            .or_else(|| checkpoint.find(std::slice::from_ref(&weight.name)))
-            .ok_or_else(|| ModelError::MissingTensor {
+        let Some(tensor) = find(checkpoint, weight) else {
+            if may_be_missing(weight) {
+                return Ok(drawn(0));
+            }
+            return Err(ModelError::MissingTensor {
                 path: checkpoint.path().to_owned(),
                 name: first.clone(),
-            })?;
+            });
+        };
         let mut expected = weight.dims.clone();
         if weight.layout == Layout::Transposed {
             expected.reverse();
@@ -67,6 +69,23 @@ impl<'a> Values<'a> {
         }
         Ok(Source::Stored { tensor, layout: weight.layout })
     }
+}
+
+fn find<'a>(checkpoint: &'a Checkpoint, weight: &Weight) -> Option<Stored<'a>> {
+    checkpoint
+        .find(&weight.checkpoint)
+        .or_else(|| checkpoint.find(std::slice::from_ref(&weight.name)))
+}
+
+/// Checkpoints of models with another head were saved without the pooler; `transformers` draws it then, and so do we.
+fn may_be_missing(weight: &Weight) -> bool {
+    weight.name.split('.').any(|module| module == "pooler")
+}
+
+/// The weights that a checkpoint lacks and that will be drawn.
+pub(crate) fn drawn_names<'a>(checkpoint: &Checkpoint, weights: &'a [Weight]) -> Vec<&'a str> {
+    let missing = |weight: &&Weight| may_be_missing(weight) && find(checkpoint, weight).is_none();
+    weights.iter().filter(missing).map(|weight| weight.name.as_str()).collect()
 }
 
 /// A weight's own seed, so that neither order nor neighbours change its values.
@@ -102,10 +121,14 @@ impl Source<'_> {
                     convert::<8>(tensor, *layout, start, values, |b| f64::from_le_bytes(b) as f32);
                 }
                 Dtype::F16 => {
-                    convert::<2>(tensor, *layout, start, values, |b| f16::from_le_bytes(b).to_f32());
+                    convert::<2>(tensor, *layout, start, values, |b| {
+                        f16::from_le_bytes(b).to_f32()
+                    });
                 }
                 Dtype::BF16 => {
-                    convert::<2>(tensor, *layout, start, values, |b| bf16::from_le_bytes(b).to_f32());
+                    convert::<2>(tensor, *layout, start, values, |b| {
+                        bf16::from_le_bytes(b).to_f32()
+                    });
                 }
                 _ => unreachable!("`Values::source` lets only floats pass"),
             },

@@ -40,11 +40,7 @@ pub fn write_json(runs: &[Run], options: JsonOptions, out: &mut dyn Write) -> io
 ///
 /// # Errors
 /// Where the writer fails.
-pub fn write_json_lines(
-    runs: &[Run],
-    options: JsonOptions,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+pub fn write_json_lines(runs: &[Run], options: JsonOptions, out: &mut dyn Write) -> io::Result<()> {
     for run in runs {
         serde_json::to_writer(&mut *out, &RunDocument::new(run, options))?;
         writeln!(out)?;

@@ -15,7 +15,9 @@ impl Reading {
         match metric.value {
             Some(value) if value.is_finite() => Reading::Known(value),
             Some(_) => Reading::Missing("the value is not a finite number".into()),
-            None => Reading::Missing(metric.why.clone().unwrap_or_else(|| "no reason given".into())),
+            None => {
+                Reading::Missing(metric.why.clone().unwrap_or_else(|| "no reason given".into()))
+            }
         }
     }
 

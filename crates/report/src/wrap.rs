@@ -58,7 +58,13 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in words(text) {
-        push_piece(&mut lines, &mut line, &word, " ", width.max(1));
+        if text_width(&word) <= width {
+            push_piece(&mut lines, &mut line, &word, " ", width);
+            continue;
+        }
+        for part in word.split_whitespace() {
+            push_piece(&mut lines, &mut line, part, " ", width.max(1));
+        }
     }
     if !line.is_empty() {
         lines.push(line);

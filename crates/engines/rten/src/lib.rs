@@ -1,1 +1,56 @@
-//! The embedded engine: ONNX on the CPU in pure Rust.
+//! The embedded engine: ONNX on the CPU in pure Rust, always here.
+//!
+//! Only what `rten` needs lives here; how and when it is run is the runner's business.
+
+mod convert;
+mod load;
+mod model;
+
+use engine::{Availability, Engine, EngineError, LoadRequest, LoadedModel};
+use types::{Device, Precision};
+
+/// The version of `rten` this build carries; Cargo.toml pins exactly this one.
+const VERSION: &str = "0.27.0";
+
+/// The embedded engine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rten;
+
+impl Engine for Rten {
+    fn id(&self) -> &'static str {
+        "rten"
+    }
+
+    fn describe(&self) -> &'static str {
+        "embedded, pure Rust, ONNX on the CPU"
+    }
+
+    fn availability(&self) -> Availability {
+        Availability::Available { version: VERSION.into() }
+    }
+
+    fn devices(&self) -> Vec<Device> {
+        vec![Device::Cpu]
+    }
+
+    fn precisions(&self, device: Device) -> Vec<Precision> {
+        match device {
+            // Int8 means graphs that are quantised already; fp16 weights are widened at load, so fp16 is not listed.
+            Device::Cpu => vec![Precision::Fp32, Precision::Int8],
+            _ => Vec::new(),
+        }
+    }
+
+    fn load(&self, request: &LoadRequest) -> Result<Box<dyn LoadedModel>, EngineError> {
+        load::load(request, &self.precisions(request.device))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_version_is_the_pinned_one() {
+        let manifest = include_str!("../Cargo.toml");
+        assert!(manifest.contains(&format!("rten = {{ version = \"={}\"", super::VERSION)));
+    }
+}

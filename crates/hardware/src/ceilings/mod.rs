@@ -19,10 +19,16 @@ use types::{Ceiling, Ceilings, Interval, Precision};
 /// Long enough that the start of the threads does not count, short enough to fall between disturbances.
 const LAP: Duration = Duration::from_millis(8);
 
-/// With the length of a lap: a quarter of a second for each vector unit.
-const LAPS: usize = 32;
+/// Laps in one round.
+const LAPS: usize = 16;
 
-/// Measures the ceilings with so many threads in about a second; `progress` is told steps done and steps in all.
+/// A round that raises the best by less shows that nothing disturbed it.
+const SETTLED: f64 = 1.01;
+
+/// On a machine that never gets quiet the search ends here; half a second for each vector unit.
+const ROUNDS: usize = 4;
+
+/// Measures the ceilings with so many threads in one to two seconds; `progress` is told steps done and steps in all.
 pub fn ceilings(threads: u32, progress: &mut dyn FnMut(u64, u64)) -> Ceilings {
     let threads = threads.max(1);
     let kernels = fma::kernels();
@@ -49,14 +55,20 @@ pub fn ceilings(threads: u32, progress: &mut dyn FnMut(u64, u64)) -> Ceilings {
     }
 }
 
-/// FLOP/s of each lap.
+/// FLOP/s of each lap, in rounds until one more does not raise the best.
 fn fma_rates(kernel: &fma::Kernel, threads: u32) -> Vec<f64> {
     let iterations = kernel.iterations_for(LAP);
     let flops = kernel.flops(iterations) * f64::from(threads);
-    laps::laps(threads, LAPS, || (), |(), _| kernel.run(iterations))
-        .into_iter()
-        .map(|lap| flops / lap.as_secs_f64())
-        .collect()
+    let mut rates = Vec::new();
+    for _ in 0..ROUNDS {
+        let before = best(&rates);
+        let spans = laps::laps(threads, LAPS, || (), |(), _| kernel.run(iterations));
+        rates.extend(spans.into_iter().map(|span| flops / span.as_secs_f64()));
+        if before > 0.0 && best(&rates) < before * SETTLED {
+            break;
+        }
+    }
+    rates
 }
 
 fn best(rates: &[f64]) -> f64 {

@@ -1,5 +1,6 @@
 //! The machine these tests run on, asked for real.
 
+use modelmeter_hardware as hardware;
 use types::{Device, Precision};
 
 #[test]

@@ -25,8 +25,10 @@ impl CheckpointNames {
             });
         }
         for name in names.clone() {
-            let written =
-                self.written.iter().fold(name.clone(), |name, (ours, theirs)| name.replace(ours, theirs));
+            let written = self
+                .written
+                .iter()
+                .fold(name.clone(), |name, (ours, theirs)| name.replace(ours, theirs));
             if written != name {
                 names.push(written);
             }

@@ -12,6 +12,8 @@ pub(crate) struct Spread {
     pub(crate) unit: TimeUnit,
     pub(crate) decimals: usize,
     pub(crate) shared: bool,
+    /// Decimals that only the smallest value needs.
+    pub(crate) excess: usize,
 }
 
 impl Spread {
@@ -22,8 +24,9 @@ impl Spread {
         let smallest = positive.fold(f64::INFINITY, f64::min);
         let unit = TimeUnit::fitting(largest);
         let needed = decimals_for(unit.of(smallest), 2);
-        let decimals = decimals_for(unit.of(largest), 4).max(needed).min(MOST_DECIMALS);
-        Spread { unit, decimals, shared: needed <= MOST_DECIMALS }
+        let enough = decimals_for(unit.of(largest), 4).min(MOST_DECIMALS);
+        let decimals = enough.max(needed).min(MOST_DECIMALS);
+        Spread { unit, decimals, shared: needed <= MOST_DECIMALS, excess: decimals - enough }
     }
 }
 

@@ -3,11 +3,9 @@
 use super::page::{prose_width, row};
 use crate::clean::clean;
 use crate::lookup::{Reading, energy, main_phase, reading, watching_share};
-use crate::number::{
-    bytes, count, duration, flops_per_second, joules, percent, plus_minus, rate,
-};
+use crate::number::{bytes, count, duration, flops_per_second, joules, percent, plus_minus, rate};
 use crate::style::Style;
-use crate::wrap::flow;
+use crate::wrap::{flow, text_width, wrap};
 use types::{Run, StopReason};
 
 /// What happened before the first number that counts, and how long it was counted.
@@ -19,7 +17,7 @@ pub(super) fn cold(run: &Run, style: &Style) -> Vec<String> {
     ];
     let width = prose_width(style);
     let mut lines = row(style, "cold", &flow(&cold, width));
-    lines.extend(row(style, "warm", &flow(&[warmup(run), sampling(run)], width)));
+    lines.extend(row(style, "warm", &wrap(&format!("{}, {}", warmup(run), sampling(run)), width)));
     lines
 }
 
@@ -33,16 +31,18 @@ fn warmup(run: &Run) -> String {
 }
 
 fn sampling(run: &Run) -> String {
-    let phase = run.summaries.get(&main_phase(run));
-    let runs = phase.map_or(0, |summary| summary.count);
-    let runs = if runs == 1 { "1 run".into() } else { format!("{} runs", count(runs)) };
-    let error = half_width(run).map_or_else(String::new, |half| format!(" at {}", plus_minus(half)));
-    match run.stop {
-        StopReason::Settled => format!("{runs}, until the median was tight{error}"),
-        StopReason::RunsDone => format!("{runs}, as many as asked"),
-        StopReason::DurationCap => format!("{runs}, then time was up{error}"),
-        StopReason::RunsCap => format!("{runs}, then the cap was reached{error}"),
-    }
+    let until = match run.stop {
+        StopReason::Settled => " until the median was tight",
+        StopReason::RunsDone => ", as many as asked",
+        StopReason::DurationCap => " until time was up",
+        StopReason::RunsCap => ", the most allowed",
+    };
+    format!("then {} measured{until}", count(runs(run)))
+}
+
+/// Samples of the main phase.
+fn runs(run: &Run) -> u64 {
+    run.summaries.get(&main_phase(run)).map_or(0, |summary| summary.count)
 }
 
 /// Half the 95 % interval of the median as a share of it.
@@ -54,35 +54,39 @@ fn half_width(run: &Run) -> Option<f64> {
 
 /// Everything that is derived from the warm runs.
 pub(super) fn warm(run: &Run, style: &Style) -> Vec<String> {
-    let rows: [(&str, Vec<String>); 6] = [
-        ("throughput", throughput(run)),
-        ("compute", compute(run)),
-        ("memory", memory(run)),
-        ("energy", energy_facts(run)),
-        ("cpu", processor(run)),
-        ("probes", probes(run)),
-    ];
     let width = prose_width(style);
-    rows.iter().flat_map(|(label, items)| row(style, label, &flow(items, width))).collect()
+    let rows: [(&str, Vec<String>); 6] = [
+        ("throughput", throughput(run, width)),
+        ("compute", flow(&compute(run), width)),
+        ("memory", flow(&memory(run), width)),
+        ("energy", flow(&energy_facts(run), width)),
+        ("cpu", flow(&processor(run), width)),
+        ("probes", flow(&probes(run), width)),
+    ];
+    rows.iter().flat_map(|(label, lines)| row(style, label, lines)).collect()
 }
 
-fn throughput(run: &Run) -> Vec<String> {
+fn throughput(run: &Run, width: usize) -> Vec<String> {
     let of = |key: &str| reading(run, key);
     let (samples, images) = (of("throughput.samples"), of("throughput.images"));
     let tokens = of("throughput.tokens");
     // For a vision model both are the same number; the better word is enough.
     let samples = if samples == images { None } else { samples };
-    let mut items: Vec<String> = [(samples, "samples"), (images, "images"), (tokens, "tokens")]
+    let items: Vec<String> = [(samples, "samples"), (images, "images"), (tokens, "tokens")]
         .into_iter()
         .filter_map(|(reading, word)| Some(per_second(&reading?, word)))
         .collect();
-    if !items.is_empty()
-        && let Some(half) = half_width(run)
-    {
-        let runs = run.summaries.get(&main_phase(run)).map_or(0, |summary| summary.count);
-        items.push(format!("{} (95 %, {} runs)", plus_minus(half), count(runs)));
+    let mut lines = flow(&items, width);
+    if let (Some(last), Some(half)) = (lines.last_mut(), half_width(run)) {
+        let error = format!("{} (95 %, {} runs)", plus_minus(half), count(runs(run)));
+        let joined = format!("{last}   {error}");
+        if text_width(&joined) <= width {
+            *last = joined;
+        } else {
+            lines.extend(wrap(&error, width));
+        }
     }
-    items
+    lines
 }
 
 fn per_second(reading: &Reading, word: &str) -> String {
@@ -126,8 +130,7 @@ fn memory(run: &Run) -> Vec<String> {
         Reading::Missing(why) => Some(format!("{word} {}", unavailable(&why))),
     };
     let activations = run.work.activation_peak.map(|peak| format!("activations {}", bytes(peak.0)));
-    let model = (run.model.size.0 > 0).then(|| format!("model {}", bytes(run.model.size.0)));
-    [of("memory.peak", "peak"), of("memory.average", "average"), activations, model]
+    [of("memory.peak", "peak"), of("memory.average", "average"), activations]
         .into_iter()
         .flatten()
         .collect()

@@ -34,24 +34,24 @@ fn title(run: &Run, style: &Style, width: usize) -> Vec<String> {
     if work > 0 {
         facts.push(format!("{}{} a batch", at_least(run), flops(work)));
     }
-    let mark = if random { format!("{GAP}{RANDOM}") } else { String::new() };
+    let facts = facts.join(DOT);
+    let mark = if random { RANDOM } else { "" };
+    let beside = if random { GAP.len() + mark.len() } else { 0 };
     let name = match clean(&run.model.name) {
         name if name.is_empty() => "unnamed model".into(),
-        name => shorten(&name, width - text_width(&mark)),
+        name => shorten(&name, width - beside),
     };
     let painted = style.paint(&name, Colour::Title);
-    let painted_mark = match random {
-        true => format!("{GAP}{}", style.paint(RANDOM, Colour::Warning)),
-        false => String::new(),
-    };
-    let facts = facts.join(DOT);
-    let separator = if random { DOT } else { GAP };
-    let used = text_width(&name) + text_width(&mark);
-    if used + text_width(separator) + text_width(&facts) <= width {
-        vec![format!("{painted}{painted_mark}{separator}{facts}")]
-    } else {
-        vec![format!("{painted}{painted_mark}"), facts]
+    let mark = style.paint(mark, Colour::Warning);
+    let separator = if random { DOT } else { "" };
+    let content = text_width(&name) + if random { RANDOM.len() + text_width(DOT) } else { 0 };
+    for gap in [GAP, "  "] {
+        if content + gap.len() + text_width(&facts) <= width {
+            return vec![format!("{painted}{gap}{mark}{separator}{facts}")];
+        }
     }
+    let first = if random { format!("{painted}{GAP}{mark}") } else { painted };
+    vec![first, facts]
 }
 
 fn at_least(run: &Run) -> &'static str {

@@ -102,10 +102,11 @@ fn fit(phases: &[(Phase, &Summary)], room: usize) -> (Vec<Vec<String>>, bool) {
     (blocks, false)
 }
 
-/// One unit and the same decimals in every row, unless the phases lie too far apart.
+/// One unit and the same decimals in every row, unless the phases lie so far apart that the largest would get
+/// more than one digit too many.
 fn aligned_rows<'a>(phases: &[(Phase, &'a Summary)]) -> Vec<Row<'a>> {
     let spread = Spread::of(phases.iter().map(|(_, summary)| summary.median));
-    if !spread.shared {
+    if !spread.shared || spread.excess > 1 {
         return single_rows(phases);
     }
     let Spread { unit, decimals, .. } = spread;
@@ -126,7 +127,7 @@ fn single_rows<'a>(phases: &[(Phase, &'a Summary)]) -> Vec<Row<'a>> {
 fn column(rows: &[Row<'_>], figure: Figure) -> GridColumn {
     let units = rows.iter().map(|row| row.unit.name().chars().count()).max().unwrap_or(0);
     let show = |row: &Row<'_>, seconds: f64| fixed(row.unit.of(seconds), row.decimals);
-    let pair = |sign, names: [&str; 2], of: &dyn Fn(&Summary) -> [f64; 2]| GridColumn {
+    let pair = |sign, names: &[&str], of: &dyn Fn(&Summary) -> [f64; 2]| GridColumn {
         sign,
         header: names.iter().map(ToString::to_string).collect(),
         cells: rows.iter().map(|row| of(row.summary).map(|s| show(row, s)).to_vec()).collect(),
@@ -151,11 +152,11 @@ fn column(rows: &[Row<'_>], figure: Figure) -> GridColumn {
             let cells = rows.iter().map(cell).collect();
             GridColumn { sign: "", header: vec!["median".into()], cells }
         }
-        Figure::Interval => pair("…", ["95 % of", "median"], &|summary| {
+        Figure::Interval => pair("…", &["95 % of median"], &|summary| {
             [summary.ci95_median.low, summary.ci95_median.high]
         }),
-        Figure::Mean => pair("±", ["mean", "std"], &|summary| [summary.mean, summary.std]),
-        Figure::Range => pair("…", ["min", "max"], &|summary| [summary.min, summary.max]),
+        Figure::Mean => pair("±", &["mean", "std"], &|summary| [summary.mean, summary.std]),
+        Figure::Range => pair("…", &["min", "max"], &|summary| [summary.min, summary.max]),
         Figure::P90 => percentile("p90", &|summary| summary.p90),
         Figure::P95 => percentile("p95", &|summary| summary.p95),
         Figure::P99 => percentile("p99", &|summary| summary.p99),

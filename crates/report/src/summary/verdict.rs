@@ -12,11 +12,15 @@ pub(super) fn lines(run: &Run, style: &Style) -> Vec<String> {
     let reasons = verdict.reasons.len() - remarks;
     let (words, colour) = match (verdict.valid, reasons, remarks) {
         (true, _, 0) => ("valid".to_string(), Colour::Good),
-        (true, _, remarks) => (format!("valid, with {}", number_of(remarks, "remark")), Colour::Good),
-        (false, reasons, 0) => (format!("NOT VALID, for {}", number_of(reasons, "reason")), Colour::Bad),
+        (true, _, remarks) => {
+            (format!("valid, with {}", number_of(remarks, "remark")), Colour::Good)
+        }
+        (false, reasons, 0) => {
+            (format!("NOT VALID, for {}", number_of(reasons, "reason")), Colour::Bad)
+        }
         (false, reasons, remarks) => {
             let reasons = number_of(reasons, "reason");
-            (format!("NOT VALID, for {reasons} and {}", number_of(remarks, "remark")), Colour::Bad)
+            (format!("NOT VALID, for {reasons}; {}", number_of(remarks, "remark")), Colour::Bad)
         }
     };
     let mut body = vec![style.paint(&words, colour)];

@@ -1,1 +1,10 @@
-//! What people and programs read, tested on synthetic runs.
+//! What people and programs read, tested on runs built by hand.
+
+mod csv;
+mod documents;
+mod formats;
+mod json;
+mod lists;
+mod properties;
+mod sample;
+mod summary;

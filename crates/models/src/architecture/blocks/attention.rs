@@ -1,12 +1,12 @@
 //! Attention as the plain products, sums and transpositions that exporters write, so that engines fuse them.
 
 use super::{Linear, RotaryTables};
+use crate::Layout;
 use crate::architecture::{
     description::Stack,
     draft::{Draft, Value},
     naming::{AttentionNames, Projections},
 };
-use crate::Layout;
 
 /// One attention block: its names and sizes.
 pub(in crate::architecture) struct Attention<'a> {
@@ -43,13 +43,13 @@ impl Attention<'_> {
                     Some(_) => key,
                     None => self.split_heads(draft, &key, stack.key_heads, &[0, 2, 1, 3]),
                 };
-                let key = self.repeat_heads(draft, &key, keys);
+                let key = self.repeat_heads(draft, &key);
                 draft.transpose(&key, &[0, 1, 3, 2])
             } else {
                 self.split_heads(draft, &key, stack.key_heads, &[0, 2, 3, 1])
             };
             let value = self.split_heads(draft, &value, stack.key_heads, &[0, 2, 1, 3]);
-            let value = self.repeat_heads(draft, &value, keys);
+            let value = self.repeat_heads(draft, &value);
             self.mix(draft, &query, &key, &value, bias)
         });
         self.linear(stack.heads * stack.head_dim, stack.hidden, stack.output_bias).draw(
@@ -114,7 +114,7 @@ impl Attention<'_> {
     }
 
     /// Gives every query head its key head: `[batch, key_heads, …]` becomes `[batch, heads, …]`.
-    fn repeat_heads(&self, draft: &mut Draft, x: &str, _sequence: &str) -> Value {
+    fn repeat_heads(&self, draft: &mut Draft, x: &str) -> Value {
         if self.groups() == 1 {
             return x.to_owned();
         }

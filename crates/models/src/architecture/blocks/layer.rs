@@ -35,8 +35,8 @@ pub(in crate::architecture) fn draw_layers(
 ) -> Value {
     for index in 0..stack.layers {
         let layer = Layer { names, stack, context, index };
-        hidden = draft
-            .within(&format!("{}.{index}", names.list), |draft| layer.draw(draft, &hidden));
+        hidden =
+            draft.within(&format!("{}.{index}", names.list), |draft| layer.draw(draft, &hidden));
     }
     hidden
 }

@@ -1,0 +1,68 @@
+//! Reads a model file, and says plainly why when it cannot.
+
+use crate::model::RtenModel;
+use engine::{EngineError, EngineErrorKind, LoadRequest, LoadedModel};
+use rten::{LoadError, LoadErrorKind, Model, ModelOptions};
+use std::path::Path;
+use types::{Device, Precision};
+
+/// Whether the engine's own graph optimisations run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Optimise {
+    /// As people run it.
+    Yes,
+    /// Every value keeps its name, to look at shapes.
+    No,
+}
+
+pub(crate) fn load(
+    request: &LoadRequest,
+    precisions: &[Precision],
+) -> Result<Box<dyn LoadedModel>, EngineError> {
+    if request.device != Device::Cpu {
+        return Err(EngineError::new(
+            EngineErrorKind::Unsupported,
+            format!("engine `rten` runs on `cpu`, not on `{}`", request.device),
+        )
+        .with_hint("`--device cpu` runs now"));
+    }
+    if !precisions.contains(&request.precision) {
+        return Err(EngineError::new(
+            EngineErrorKind::Unsupported,
+            format!("engine `rten` cannot run {}", request.precision),
+        )
+        .with_hint("`--precision fp32` runs now"));
+    }
+    let model = open(&request.onnx, Optimise::Yes)?;
+    Ok(Box::new(RtenModel::new(model, request)))
+}
+
+/// Opens the file; weights in external data are mapped, not copied.
+pub(crate) fn open(path: &Path, optimise: Optimise) -> Result<Model, EngineError> {
+    let mut options = ModelOptions::with_all_ops();
+    options.enable_optimization(optimise == Optimise::Yes);
+    // SAFETY: a file changed while it is mapped could change the weights under the engine. Prepared models are
+    // renamed into place and never written again, and for a user's own file other runtimes take the same risk.
+    unsafe { options.load_mmap(path) }.map_err(|error| explain(path, error))
+}
+
+fn explain(path: &Path, error: LoadError) -> EngineError {
+    let name = path.display();
+    let text = error.to_string();
+    let is_operator = matches!(error.kind(), LoadErrorKind::OperatorInvalid)
+        || text.contains("unsupported")
+        || text.contains("not supported");
+    if is_operator && error.kind() != LoadErrorKind::IoError {
+        return EngineError::new(
+            EngineErrorKind::Unsupported,
+            format!("engine `rten` cannot run `{name}`"),
+        )
+        .with_hint("another engine may have what is missing; `modelmeter devices` lists them")
+        .with_source(error);
+    }
+    EngineError::new(
+        EngineErrorKind::BadModel,
+        format!("could not load `{name}` with engine `rten`"),
+    )
+    .with_source(error)
+}

@@ -1,0 +1,117 @@
+//! The embedded engine under the suite every engine must pass.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+use engine::{Engine, EngineErrorKind, LoadRequest, conformance};
+use graph::{Attribute, DataType, Dim, Graph, Model, Node, Tensor, TensorData, ValueInfo};
+use modelmeter_engine_rten::Rten;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+use types::{Device, Elements, HostTensor, Precision};
+
+/// `y = relu(x · w)` with a 2 × 2 weight, and whatever operator the test wants in front of it.
+fn write_model(folder: &Path, first_operator: &str) -> PathBuf {
+    let value = |name: &str| ValueInfo {
+        name: name.into(),
+        dtype: DataType::Float,
+        shape: Some(vec![Dim::Symbol("batch".into()), Dim::Fixed(2)]),
+    };
+    let node = |name: &str, op: &str, inputs: &[&str], output: &str| Node {
+        name: name.into(),
+        op_type: op.into(),
+        domain: String::new(),
+        inputs: inputs.iter().map(|&s| s.into()).collect(),
+        outputs: vec![output.into()],
+        attributes: BTreeMap::<String, Attribute>::new(),
+    };
+    let weight: Vec<u8> = [1f32, 2.0, 3.0, -4.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+    let model = Model {
+        graph: Graph {
+            name: "test".into(),
+            inputs: vec![value("x")],
+            outputs: vec![value("y")],
+            nodes: vec![
+                node("first", first_operator, &["x"], "h"),
+                node("dense.MatMul", "MatMul", &["h", "w"], "product"),
+                node("dense.Relu", "Relu", &["product"], "y"),
+            ],
+            initializers: vec![Tensor {
+                name: "w".into(),
+                dtype: DataType::Float,
+                dims: vec![2, 2],
+                data: TensorData::Inline(weight.into()),
+            }],
+            value_infos: vec![],
+        },
+        opsets: BTreeMap::from([(String::new(), 17)]),
+        ir_version: 8,
+        producer: "test".into(),
+        metadata: BTreeMap::new(),
+        functions: vec![],
+        folder: None,
+    };
+    let path = folder.join("model.onnx");
+    model.write(&path).unwrap();
+    path
+}
+
+fn input() -> Vec<HostTensor> {
+    let elements = Elements::F32(vec![1.0, 1.0, 0.0, 1.0]);
+    vec![HostTensor { name: "x".into(), dims: vec![2, 2], elements }]
+}
+
+fn request(onnx: PathBuf) -> LoadRequest {
+    LoadRequest { onnx, device: Device::Cpu, precision: Precision::Fp32, threads: 2 }
+}
+
+#[test]
+fn rten_keeps_every_rule() {
+    let folder = tempfile::tempdir().unwrap();
+    let onnx = write_model(folder.path(), "Identity");
+    let corrupt = folder.path().join("corrupt.onnx");
+    std::fs::write(&corrupt, &std::fs::read(&onnx).unwrap()[..60]).unwrap();
+    let broken = conformance::check(&conformance::Subject {
+        engine: &Rten,
+        onnx: &onnx,
+        inputs: input(),
+        expected: vec![4.0, 0.0, 3.0, 0.0],
+        tolerance: 1e-6,
+        corrupt: Some(&corrupt),
+    });
+    assert_eq!(broken, Vec::<String>::new());
+}
+
+#[test]
+fn an_operator_it_does_not_have_is_named_and_is_no_fault_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let onnx = write_model(folder.path(), "NoSuchOperator");
+    let error = Rten.load(&request(onnx)).err().unwrap();
+    assert_eq!(error.kind, EngineErrorKind::Unsupported);
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("NoSuchOperator"), "{cause}");
+}
+
+#[test]
+fn shapes_of_values_that_fusion_removes_can_be_observed() {
+    let folder = tempfile::tempdir().unwrap();
+    let onnx = write_model(folder.path(), "Identity");
+    let model = Rten.load(&request(onnx)).unwrap();
+    let mut session = model.session().unwrap();
+    session.bind(&input()).unwrap();
+    let observer = session.shape_observer().unwrap();
+    let shapes = observer.observe(&["product".into(), "h".into(), "nobody".into()]).unwrap();
+    assert_eq!(shapes, [("product".to_string(), vec![2, 2]), ("h".to_string(), vec![2, 2])]);
+}
+
+#[test]
+fn an_input_of_the_wrong_shape_is_refused_with_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = Rten.load(&request(write_model(folder.path(), "Identity"))).unwrap();
+    let mut session = model.session().unwrap();
+    let elements = Elements::F32(vec![1.0; 3]);
+    session.bind(&[HostTensor { name: "x".into(), dims: vec![1, 3], elements }]).unwrap();
+    let error = session.infer().unwrap_err();
+    assert_eq!(error.kind, EngineErrorKind::BadInput);
+    assert!(std::error::Error::source(&error).unwrap().to_string().contains('x'));
+}

@@ -1,0 +1,18 @@
+//! ONNX files: the wire types, reading without copying weights, writing without holding them twice.
+//!
+//! What is ONNX's own stays in this room; everybody else sees a [`Graph`](crate::Graph).
+
+mod encode;
+mod error;
+mod external;
+mod from_proto;
+mod proto;
+mod read;
+mod tensor;
+mod to_proto;
+mod walk;
+mod write;
+
+pub use error::{ReadError, WriteError};
+pub(crate) use from_proto::function_body;
+pub(crate) use proto::FunctionProto;

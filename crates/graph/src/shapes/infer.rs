@@ -1,0 +1,212 @@
+//! The walk over a graph: each node once, in order, by the families' rules.
+
+use super::{
+    attention, control, elementwise,
+    formula::{Symbols, bind, evaluate_shape},
+    generate, layout, matrix, quantised, recurrent, reduce, select, signal,
+    table::{Body, BodySource, Shapes},
+    value::{Call, MOST_NUMBERS, Value},
+    window,
+};
+use crate::{
+    DataType, Graph, Model, Node, Tensor, ValueInfo,
+    onnx::{FunctionProto, function_body},
+    tensor::numbers,
+};
+use prost::Message;
+use std::collections::HashMap;
+
+/// Bodies inside bodies deeper than this are left unknown; functions may not call themselves, but a damaged file can.
+const DEEPEST: usize = 32;
+
+/// The families in the order they are asked.
+const FAMILIES: [fn(&Call<'_>) -> Option<Vec<Value>>; 11] = [
+    elementwise::infer,
+    layout::infer,
+    select::infer,
+    matrix::infer,
+    reduce::infer,
+    generate::infer,
+    window::infer,
+    attention::infer,
+    quantised::infer,
+    recurrent::infer,
+    signal::infer,
+];
+
+/// Infers what can be known of every value when the inputs have these dims.
+///
+/// An input that is not listed has its declared dims, with names bound by the others.
+#[must_use]
+pub fn infer(model: &Model, inputs: &[(String, Vec<usize>)]) -> Shapes {
+    infer_observed(model, inputs, &[])
+}
+
+/// Infers as [`infer`], and takes dims seen in a real run where inference cannot know them.
+#[must_use]
+pub fn infer_observed(
+    model: &Model,
+    inputs: &[(String, Vec<usize>)],
+    observed: &[(String, Vec<usize>)],
+) -> Shapes {
+    let mut symbols = Symbols::new();
+    let given: HashMap<&str, &Vec<usize>> =
+        inputs.iter().map(|(name, dims)| (name.as_str(), dims)).collect();
+    for input in &model.graph.inputs {
+        if let Some(dims) = given.get(input.name.as_str()) {
+            bind(&mut symbols, input, dims);
+        }
+    }
+    let functions = model
+        .functions
+        .iter()
+        .filter_map(|wire| FunctionProto::decode(wire.clone()).ok())
+        .map(|function| {
+            let name = function.name.clone().unwrap_or_default();
+            ((function.domain.clone().unwrap_or_default(), name), function)
+        })
+        .collect();
+    let observed = observed.iter().map(|(name, dims)| (name.as_str(), dims)).collect();
+    let inference = Inference { model, functions, symbols, observed };
+    let values = model.graph.inputs.iter().map(|input| {
+        let dims = match given.get(input.name.as_str()) {
+            Some(dims) => Some(dims.to_vec()),
+            None => inference.declared(input),
+        };
+        (input.name.clone(), Value { dtype: input.dtype, dims, numbers: None })
+    });
+    let values = values.collect();
+    inference.graph(&model.graph, values, 0)
+}
+
+/// What holds for the whole model.
+pub(crate) struct Inference<'m> {
+    model: &'m Model,
+    functions: HashMap<(String, String), FunctionProto>,
+    symbols: Symbols,
+    observed: HashMap<&'m str, &'m Vec<usize>>,
+}
+
+impl Inference<'_> {
+    fn declared(&self, value: &ValueInfo) -> Option<Vec<usize>> {
+        evaluate_shape(&self.symbols, value.shape.as_ref()?)
+    }
+
+    /// Infers one graph; `values` holds its inputs and what it captures.
+    pub(crate) fn graph(
+        &self,
+        graph: &Graph,
+        mut values: HashMap<String, Value>,
+        depth: usize,
+    ) -> Shapes {
+        for tensor in &graph.initializers {
+            values.insert(tensor.name.clone(), self.constant(tensor));
+        }
+        let declared: HashMap<&str, &ValueInfo> = graph
+            .value_infos
+            .iter()
+            .chain(&graph.outputs)
+            .map(|value| (value.name.as_str(), value))
+            .collect();
+        let mut bodies = HashMap::new();
+        for (index, node) in graph.nodes.iter().enumerate() {
+            let inputs = node.inputs.iter().map(|name| values.get(name)).collect();
+            let call = Call { node, inputs };
+            let (outputs, inner) = self.node(&call, &values, depth);
+            if !inner.is_empty() {
+                bodies.insert(index, inner);
+            }
+            let mut outputs = outputs.unwrap_or_default().into_iter();
+            for name in &node.outputs {
+                let mut value =
+                    outputs.next().unwrap_or_else(|| Value::unknown(DataType::Undefined));
+                if name.is_empty() {
+                    continue;
+                }
+                if value.dims.is_none() {
+                    let seen = self.observed.get(name.as_str()).map(|dims| dims.to_vec());
+                    let known = seen.or_else(|| self.declared(declared.get(name.as_str())?));
+                    value.dims = known;
+                }
+                if let (DataType::Undefined, Some(info)) =
+                    (value.dtype, declared.get(name.as_str()))
+                {
+                    value.dtype = info.dtype;
+                }
+                values.insert(name.clone(), value);
+            }
+        }
+        Shapes { values, bodies }
+    }
+
+    fn node(
+        &self,
+        call: &Call<'_>,
+        values: &HashMap<String, Value>,
+        depth: usize,
+    ) -> (Option<Vec<Value>>, Vec<Body>) {
+        let node = call.node;
+        if depth < DEEPEST {
+            let key = (node.domain.clone(), node.op_type.clone());
+            if let Some(function) = self.functions.get(&key) {
+                return self.function(function, call, depth);
+            }
+            if node.is_standard() && matches!(node.op_type.as_str(), "If" | "Loop" | "Scan") {
+                return control::infer(self, call, values, depth);
+            }
+        }
+        if node.is_standard() && node.op_type == "Constant" {
+            return (self.constant_node(node), Vec::new());
+        }
+        // Other domains have operators of the same names that mean something else.
+        let known = node.is_standard() || node.domain == "com.microsoft";
+        (FAMILIES.iter().find_map(|family| known.then(|| family(call))?), Vec::new())
+    }
+
+    fn function(
+        &self,
+        function: &FunctionProto,
+        call: &Call<'_>,
+        depth: usize,
+    ) -> (Option<Vec<Value>>, Vec<Body>) {
+        let Ok(graph) = function_body(function, &call.node.attributes) else {
+            return (None, Vec::new());
+        };
+        let inputs = graph.inputs.iter().zip(&call.inputs);
+        let values = inputs
+            .filter_map(|(input, value)| Some((input.name.clone(), (*value)?.clone())))
+            .collect();
+        let shapes = self.graph(&graph, values, depth + 1);
+        let outputs = outputs_of(&graph, &shapes);
+        let source = BodySource::Function(Box::new(graph));
+        (Some(outputs), vec![Body { source, shapes, times: Some(1) }])
+    }
+
+    /// What is known of a constant; its numbers only where they are few.
+    fn constant(&self, tensor: &Tensor) -> Value {
+        let elements = tensor.elements();
+        let few = elements <= MOST_NUMBERS;
+        let bytes = few.then(|| self.model.bytes(tensor).ok()).flatten();
+        let numbers = bytes.and_then(|bytes| numbers(tensor.dtype, &bytes, elements));
+        Value { dtype: tensor.dtype, dims: Some(tensor.dims.clone()), numbers }
+    }
+
+    fn constant_node(&self, node: &Node) -> Option<Vec<Value>> {
+        if let Some(tensor) = node.tensor("value") {
+            return Some(vec![self.constant(tensor)]);
+        }
+        generate::constant(node).map(|value| vec![value])
+    }
+}
+
+/// What is known of a graph's outputs.
+pub(crate) fn outputs_of(graph: &Graph, shapes: &Shapes) -> Vec<Value> {
+    graph
+        .outputs
+        .iter()
+        .map(|output| match shapes.values.get(&output.name) {
+            Some(value) => value.clone(),
+            None => Value::unknown(output.dtype),
+        })
+        .collect()
+}

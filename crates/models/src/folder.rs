@@ -1,0 +1,118 @@
+//! A Hugging Face folder: what lies in it, and which of it we use.
+
+use crate::{
+    ModelError,
+    checkpoint::Checkpoint,
+    hub::{INDEX_FILE, shards_of},
+};
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+use types::Postprocess;
+
+/// What a folder holds for us.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// A finished graph.
+    Onnx(PathBuf),
+    /// A configuration and safetensors files.
+    Weights { config: Value, files: Vec<PathBuf> },
+}
+
+/// Whether there is anything of a model in the folder.
+pub(crate) fn is_model(folder: &Path) -> bool {
+    folder.join("config.json").is_file() || find_onnx(folder).is_some()
+}
+
+fn find_onnx(folder: &Path) -> Option<PathBuf> {
+    ["onnx/model.onnx", "model.onnx"]
+        .iter()
+        .map(|name| folder.join(name))
+        .find(|path| path.is_file())
+}
+
+/// Chooses what of the folder is used: a finished graph where there is one, else configuration and weights.
+pub(crate) fn content(folder: &Path) -> Result<Content, ModelError> {
+    if let Some(path) = find_onnx(folder) {
+        return Ok(Content::Onnx(path));
+    }
+    let config = config(folder)?.ok_or_else(|| ModelError::NotAModel {
+        path: folder.to_owned(),
+        why: "the folder has neither `config.json` nor `onnx/model.onnx`".into(),
+    })?;
+    Ok(Content::Weights { config, files: weight_files(folder)? })
+}
+
+fn weight_files(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
+    let single = folder.join("model.safetensors");
+    if single.is_file() {
+        return Ok(vec![single]);
+    }
+    let index = folder.join(INDEX_FILE);
+    if index.is_file() {
+        let shards =
+            shards_of(&index).map_err(|source| ModelError::Read { path: index.clone(), source })?;
+        return Ok(shards.into_iter().map(|shard| folder.join(shard)).collect());
+    }
+    let names = fs::read_dir(folder)
+        .map_err(|source| ModelError::Read { path: folder.to_owned(), source })?
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let pickle = |name: &String| {
+        name.starts_with("pytorch_model") || name.ends_with(".pt") || name.ends_with(".pth")
+    };
+    match names.into_iter().find(pickle) {
+        Some(file) => Err(ModelError::OnlyPickle { path: folder.to_owned(), file }),
+        None => Err(ModelError::NoWeights { path: folder.to_owned() }),
+    }
+}
+
+/// The folder's `config.json`, where there is one.
+pub(crate) fn config(folder: &Path) -> Result<Option<Value>, ModelError> {
+    let path = folder.join("config.json");
+    match fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|source| ModelError::Config { path, source }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(ModelError::Read { path, source }),
+    }
+}
+
+/// Opens the weights, checked.
+pub(crate) fn checkpoint(folder: &Path, files: &[PathBuf]) -> Result<Checkpoint, ModelError> {
+    match files {
+        [file] => Checkpoint::open(file, files),
+        _ => Checkpoint::open(folder, files),
+    }
+}
+
+/// The folder's tokenizer, where there is one.
+pub(crate) fn tokenizer(folder: &Path) -> Option<PathBuf> {
+    Some(folder.join("tokenizer.json")).filter(|path| path.is_file())
+}
+
+/// A sentence-transformers folder says how token vectors become one.
+pub(crate) fn postprocess(folder: &Path) -> Option<Postprocess> {
+    let modules = fs::read_to_string(folder.join("modules.json")).ok()?;
+    modules.contains("Pooling").then_some(Postprocess::MeanPool)
+}
+
+/// The longest sequence that a configuration allows.
+pub(crate) fn longest(config: &Value) -> Option<usize> {
+    let number = |key| config.get(key).and_then(Value::as_u64).map(|number| number as usize);
+    let longest = number("max_position_embeddings").or_else(|| number("n_positions"))?;
+    // RoBERTa counts its positions from above the padding token's id.
+    let family = config.get("model_type").and_then(Value::as_str).unwrap_or_default();
+    let reserved = match family {
+        "roberta" | "xlm-roberta" | "camembert" | "mpnet" => {
+            config.get("pad_token_id").and_then(Value::as_u64).unwrap_or(1) as usize + 1
+        }
+        // Relative positions have no end.
+        "t5" => return None,
+        _ => 0,
+    };
+    Some(longest.saturating_sub(reserved))
+}

@@ -1,0 +1,112 @@
+//! How an input is filled, once its meaning and shape are known.
+
+use crate::{
+    InputKind, ModelError,
+    signature::{is_past, is_sampling_rate, is_state},
+};
+use graph::{DataType, ValueInfo};
+use types::{ElementType, Fill, InputRole};
+
+/// Token ids stay below this where the vocabulary is not to be found.
+pub(crate) const SMALL_VOCABULARY: usize = 100;
+
+/// The rate that speech models are made for.
+const SAMPLING_RATE: f64 = 16_000.0;
+
+/// The element type of an input, if its values can be generated.
+pub(crate) fn element_type(input: &ValueInfo) -> Result<ElementType, ModelError> {
+    Ok(match input.dtype {
+        DataType::Float => ElementType::F32,
+        DataType::Double => ElementType::F64,
+        DataType::Float16 => ElementType::F16,
+        DataType::Bfloat16 => ElementType::Bf16,
+        DataType::Int64 => ElementType::I64,
+        DataType::Int32 => ElementType::I32,
+        DataType::Int16 => ElementType::I16,
+        DataType::Int8 => ElementType::I8,
+        DataType::Uint8 => ElementType::U8,
+        DataType::Bool => ElementType::Bool,
+        other => {
+            return Err(ModelError::InputType {
+                input: input.name.clone(),
+                dtype: match other {
+                    DataType::String => "strings".into(),
+                    other => format!("{other:?}").to_lowercase(),
+                },
+            });
+        }
+    })
+}
+
+/// What the other inputs of the model tell about one that counts them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Surroundings {
+    /// Tokens or samples in a row.
+    pub(crate) length: usize,
+    /// Width and height of the image.
+    pub(crate) side: usize,
+}
+
+/// How to fill an input.
+pub(crate) fn fill(
+    kind: &InputKind,
+    dtype: ElementType,
+    dims: &[usize],
+    around: Surroundings,
+) -> Fill {
+    let constant = |value: f64| Fill::Constant { value };
+    let integer = !matches!(
+        dtype,
+        ElementType::F32 | ElementType::F64 | ElementType::F16 | ElementType::Bf16
+    );
+    match kind.role {
+        InputRole::TokenIds | InputRole::DecoderTokenIds => {
+            let high = kind.vocabulary.unwrap_or(SMALL_VOCABULARY);
+            Fill::Integers { low: 0, high: high.max(1) as i64 }
+        }
+        InputRole::AttentionMask => constant(1.0),
+        InputRole::TokenTypes => constant(0.0),
+        InputRole::Image if dtype == ElementType::U8 => Fill::Integers { low: 0, high: 256 },
+        InputRole::Image => Fill::Uniform { low: 0.0, high: 1.0 },
+        // Quiet noise: loud enough to be no silence, far from clipping.
+        InputRole::Audio if integer => Fill::Integers { low: -1000, high: 1000 },
+        InputRole::Audio => Fill::Normal { mean: 0.0, std: 0.05 },
+        InputRole::Other => other(&kind.name.to_lowercase(), dtype, integer, dims, around),
+    }
+}
+
+fn other(
+    name: &str,
+    dtype: ElementType,
+    integer: bool,
+    dims: &[usize],
+    around: Surroundings,
+) -> Fill {
+    let constant = |value: f64| Fill::Constant { value };
+    let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+    if is_sampling_rate(name) {
+        let count = dims.iter().product();
+        return Fill::Values { values: vec![SAMPLING_RATE; count] };
+    }
+    if dtype == ElementType::Bool || is_past(name) || is_state(name) {
+        return constant(0.0);
+    }
+    if integer && has(&["position"]) {
+        return Fill::Positions;
+    }
+    if has(&["length", "lens"]) || name.ends_with("_len") {
+        return constant(around.length as f64);
+    }
+    if has(&["scale"]) {
+        return constant(1.0);
+    }
+    if dims.len() <= 2 && has(&["size", "shape"]) {
+        return constant(around.side as f64);
+    }
+    match (integer, dims.len()) {
+        // A single number steers something: 1 is the mildest choice.
+        (_, 0 | 1) => constant(1.0),
+        (true, _) => Fill::Integers { low: 0, high: 2 },
+        (false, _) => Fill::Normal { mean: 0.0, std: 1.0 },
+    }
+}

@@ -1,0 +1,398 @@
+//! From a name to a model that is ready: a path, a preset, the local Hugging Face cache, the hub, in this order.
+
+use crate::{
+    Blueprint, InputKind, ModelError, Preset, Progress, Request, Resolved,
+    architecture::{self, ArchitectureError},
+    commit::commit_of,
+    description,
+    fingerprint::hash_files,
+    folder::{self, Content},
+    hub::{self, Snapshot},
+    prepare::{Prepared, prepare},
+    preset::near_names,
+    signature,
+    weights::{Values, drawn_names},
+};
+use graph::{Model, TensorData};
+use serde_json::Value;
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+use types::{Bytes, Category, ModelInfo, ModelSource, Postprocess, Precision, Weights};
+
+/// Makes a model ready: finds it, fetches it where that is needed and allowed, and prepares graph and weights on disk.
+pub fn resolve(
+    request: &Request,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Resolved, ModelError> {
+    if request.precision != Precision::Fp32 {
+        return Err(ModelError::Precision(request.precision));
+    }
+    let path = Path::new(&request.name);
+    let preset = Preset::find(&request.name);
+    let resolver = Resolver { request };
+    if path.is_file() {
+        return resolver.file(path, progress);
+    }
+    if path.is_dir() && (folder::is_model(path) || preset.is_none()) {
+        let source = ModelSource::Folder { path: absolute(path)? };
+        let mut resolved = resolver.folder(path, &stem(path), source, None, progress)?;
+        resolved.commit = commit_of(path);
+        return Ok(resolved);
+    }
+    if looks_like_path(&request.name) {
+        return Err(ModelError::MissingFile { path: path.to_owned() });
+    }
+    resolver.named(preset, progress)
+}
+
+/// Whether a name that is no existing file can only have been meant as one.
+fn looks_like_path(name: &str) -> bool {
+    name.is_empty()
+        || [".", "/", "~", "\\"].iter().any(|start| name.starts_with(start))
+        || [".onnx", ".toml", "/"].iter().any(|end| name.ends_with(end))
+        || name.contains('\\')
+        || name.matches('/').count() > 1
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, ModelError> {
+    fs::canonicalize(path).map_err(|source| ModelError::Read { path: path.to_owned(), source })
+}
+
+/// The name people use for a path: without folders and ending.
+fn stem(path: &Path) -> String {
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let name = if real.is_dir() { real.file_name() } else { real.file_stem() };
+    name.unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+struct Resolver<'a> {
+    request: &'a Request,
+}
+
+impl Resolver<'_> {
+    fn file(
+        &self,
+        path: &Path,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Resolved, ModelError> {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        match ending.to_ascii_lowercase().as_str() {
+            "onnx" => {
+                let source = ModelSource::File { path: absolute(path)? };
+                self.onnx(path, stem(path), source, progress)
+            }
+            "toml" => {
+                let text = fs::read_to_string(path)
+                    .map_err(|source| ModelError::Read { path: path.to_owned(), source })?;
+                let blueprint = description::build(path, &text)?;
+                let source = ModelSource::Description { path: absolute(path)? };
+                self.random(blueprint, stem(path), source, progress)
+            }
+            "safetensors" => Err(ModelError::NotAModel {
+                path: path.to_owned(),
+                why: "weights alone have no graph; give the folder with its `config.json`".into(),
+            }),
+            _ => Err(ModelError::NotAModel {
+                path: path.to_owned(),
+                why: format!("nobody knows what `.{ending}` files are"),
+            }),
+        }
+    }
+
+    /// A preset or a hub name.
+    fn named(
+        &self,
+        preset: Option<&'static Preset>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Resolved, ModelError> {
+        let asked = [self.request.name.as_str()];
+        let repositories = preset.map_or(asked.as_slice(), Preset::repositories);
+        let name = preset.map_or(self.request.name.as_str(), |preset| preset.name);
+        let mut tried = Vec::new();
+        if let Some(snapshot) = self.snapshot(repositories, preset, &mut tried, progress) {
+            let source = ModelSource::Hub { revision: snapshot.revision };
+            return self.folder(&snapshot.folder, name, source, preset, progress);
+        }
+        let Some(preset) = preset else {
+            return Err(ModelError::Unknown {
+                name: name.to_owned(),
+                near: near_names(name),
+                tried,
+            });
+        };
+        let blueprint = preset.blueprint()?;
+        let mut resolved =
+            self.random(blueprint, name.to_owned(), ModelSource::Preset, progress)?;
+        if !tried.is_empty() {
+            resolved.remarks.push(format!("no trained weights: {}", tried.join("; ")));
+        }
+        Ok(resolved)
+    }
+
+    /// The files of a repository, from the local cache or from the hub; `tried` says why not.
+    fn snapshot(
+        &self,
+        repositories: &[&str],
+        preset: Option<&Preset>,
+        tried: &mut Vec<String>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Option<Snapshot> {
+        let first = repositories.first()?;
+        let hub_folder = self.request.hub_folder();
+        let revision = self.request.revision();
+        let local = repositories
+            .iter()
+            .find_map(|repository| hub::find_local(&hub_folder, repository, revision));
+        if local.is_some() {
+            return local;
+        }
+        tried.push(format!("not in the cache at `{}`", hub_folder.display()));
+        if self.request.offline {
+            tried.push("the hub was not asked (offline)".into());
+            return None;
+        }
+        // Where random weights can stand in, waiting long for a dead network helps nobody.
+        let patience = if preset.is_some() { hub::SHORT_PATIENCE } else { hub::LONG_PATIENCE };
+        match hub::download(self.request, first, patience, progress) {
+            Ok(snapshot) => Some(snapshot),
+            Err(reason) => {
+                tried.push(reason);
+                None
+            }
+        }
+    }
+
+    fn folder(
+        &self,
+        path: &Path,
+        name: &str,
+        source: ModelSource,
+        preset: Option<&Preset>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Resolved, ModelError> {
+        let (mut config, files) = match folder::content(path)? {
+            Content::Onnx(onnx) => {
+                let mut resolved = self.onnx(&onnx, name.to_owned(), source, progress)?;
+                if let Some(preset) = preset {
+                    resolved.info.category = preset.category;
+                    resolved.postprocess = preset.postprocess.unwrap_or(resolved.postprocess);
+                }
+                return Ok(resolved);
+            }
+            Content::Weights { config, files } => (config, files),
+        };
+        let mut remarks = Vec::new();
+        // A preset is the same model whichever head its weights were saved with.
+        if let Some(known) = preset.and_then(Preset::config)
+            && let (Some(config), Some(class)) =
+                (config.as_object_mut(), known.get("architectures"))
+        {
+            config.insert("architectures".into(), class.clone());
+        }
+        let mut blueprint = build(&config, name, &mut remarks)?;
+        if let Some(preset) = preset {
+            blueprint.category = preset.category;
+        }
+        if let Some(postprocess) =
+            folder::postprocess(path).or_else(|| preset.and_then(|preset| preset.postprocess))
+        {
+            blueprint.postprocess = postprocess;
+        }
+        let checkpoint = folder::checkpoint(path, &files)?;
+        let drawn = drawn_names(&checkpoint, &blueprint.weights);
+        if !drawn.is_empty() {
+            remarks.push(format!("not in the checkpoint and drawn: `{}`", drawn.join("`, `")));
+        }
+        let prepared =
+            prepare(&blueprint, Values::Trained(&checkpoint), &self.request.cache, progress)?;
+        let mut resolved = finish(blueprint, prepared, name.to_owned(), source, Weights::Real);
+        resolved.tokenizer = folder::tokenizer(path);
+        resolved.remarks.append(&mut remarks);
+        Ok(resolved)
+    }
+
+    fn random(
+        &self,
+        blueprint: Blueprint,
+        name: String,
+        source: ModelSource,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Resolved, ModelError> {
+        let seed = self.request.seed;
+        let prepared = prepare(&blueprint, Values::Random(seed), &self.request.cache, progress)?;
+        let mut resolved = finish(blueprint, prepared, name, source, Weights::Random { seed });
+        resolved.remarks.push("random weights".into());
+        Ok(resolved)
+    }
+
+    /// A finished graph, used where it lies; what lies beside it tells the rest.
+    fn onnx(
+        &self,
+        path: &Path,
+        name: String,
+        source: ModelSource,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Resolved, ModelError> {
+        let model = Model::read(path)
+            .map_err(|source| ModelError::Onnx { path: path.to_owned(), source: source.into() })?;
+        let files = files_of(path, &model);
+        let (fingerprint, size) = hash_files(&files, &self.request.cache, progress)?;
+        let beside = beside(path);
+        let config = find_config(&beside)?;
+        let text = |key| config.as_ref().and_then(|config| config.get(key)?.as_str());
+        let kinds = signature::read_inputs(&model);
+        let category = signature::category(&model, &kinds);
+        let info = ModelInfo {
+            name,
+            category,
+            architecture: text("model_type").unwrap_or("onnx").to_owned(),
+            source,
+            weights: Weights::Real,
+            parameters: count_parameters(&model),
+            size: Bytes(size),
+            fingerprint,
+        };
+        let postprocess = beside
+            .iter()
+            .find_map(|folder| folder::postprocess(folder))
+            .unwrap_or_else(|| postprocess(&model, category));
+        let max_length = config.as_ref().and_then(folder::longest);
+        let onnx = absolute(path)?;
+        let mut resolved = assemble(info, onnx, model, kinds, postprocess, max_length);
+        resolved.tokenizer = beside.iter().find_map(|folder| folder::tokenizer(folder));
+        resolved.remarks = resolved.assumptions()?;
+        Ok(resolved)
+    }
+}
+
+/// Builds a folder's graph; a head that nobody builds is left away, as `AutoModel` does.
+fn build(config: &Value, name: &str, remarks: &mut Vec<String>) -> Result<Blueprint, ModelError> {
+    let failed = |source| ModelError::Architecture { name: name.to_owned(), source };
+    match architecture::build(config) {
+        Err(ArchitectureError::UnknownHead { class, .. }) => {
+            let mut base = config.clone();
+            if let Some(config) = base.as_object_mut() {
+                config.remove("architectures");
+            }
+            remarks.push(format!("built without the head of `{class}`"));
+            architecture::build(&base).map_err(failed)
+        }
+        result => result.map_err(failed),
+    }
+}
+
+fn finish(
+    blueprint: Blueprint,
+    prepared: Prepared,
+    name: String,
+    source: ModelSource,
+    weights: Weights,
+) -> Resolved {
+    let info = ModelInfo {
+        name,
+        category: blueprint.category,
+        architecture: blueprint.architecture,
+        source,
+        weights,
+        parameters: parameters(&blueprint.weights),
+        size: Bytes(prepared.size),
+        fingerprint: prepared.fingerprint,
+    };
+    assemble(
+        info,
+        prepared.onnx,
+        prepared.model,
+        blueprint.inputs,
+        blueprint.postprocess,
+        blueprint.max_length,
+    )
+}
+
+/// How many numbers the weights are.
+pub(crate) fn parameters(weights: &[crate::Weight]) -> u64 {
+    weights.iter().map(|weight| weight.dims.iter().product::<usize>() as u64).sum()
+}
+
+fn assemble(
+    info: ModelInfo,
+    onnx: PathBuf,
+    model: Model,
+    kinds: Vec<InputKind>,
+    postprocess: Postprocess,
+    max_length: Option<usize>,
+) -> Resolved {
+    let mut resolved = Resolved {
+        info,
+        onnx,
+        model,
+        kinds,
+        tokenizer: None,
+        postprocess,
+        max_length,
+        default_length: None,
+        commit: None,
+        remarks: Vec::new(),
+    };
+    resolved.default_length = resolved.natural_length();
+    resolved
+}
+
+/// The graph's own file and those that its weights lie in.
+fn files_of(path: &Path, model: &Model) -> Vec<PathBuf> {
+    let external = |tensor: &graph::Tensor| match &tensor.data {
+        TensorData::External { path, .. } => Some(model.locate(path)),
+        _ => None,
+    };
+    let others: BTreeSet<PathBuf> =
+        model.graph.tensors().into_iter().filter_map(external).collect();
+    std::iter::once(path.to_owned()).chain(others).collect()
+}
+
+/// The folders where a graph's configuration and tokenizer may be: its own, and the one above an `onnx` folder.
+fn beside(onnx: &Path) -> Vec<PathBuf> {
+    let real = fs::canonicalize(onnx).ok();
+    // A hub snapshot is made of links; its files lie beside the link, not beside what it leads to.
+    let mut folders: Vec<PathBuf> = [Some(onnx.to_owned()), real]
+        .into_iter()
+        .flatten()
+        .filter_map(|path| path.parent().map(Path::to_owned))
+        .collect();
+    for folder in folders.clone() {
+        if folder.ends_with("onnx") {
+            folders.extend(folder.parent().map(Path::to_owned));
+        }
+    }
+    folders
+}
+
+fn find_config(folders: &[PathBuf]) -> Result<Option<Value>, ModelError> {
+    for folder in folders {
+        if let Some(config) = folder::config(folder)? {
+            return Ok(Some(config));
+        }
+    }
+    Ok(None)
+}
+
+/// What most people want from outputs like these.
+fn postprocess(model: &Model, category: Category) -> Postprocess {
+    let has = |name: &str| model.graph.outputs.iter().any(|output| output.name == name);
+    match category {
+        _ if has("logits") => Postprocess::Argmax,
+        Category::Text if has("last_hidden_state") => Postprocess::MeanPool,
+        _ => Postprocess::None,
+    }
+}
+
+fn count_parameters(model: &Model) -> u64 {
+    model
+        .graph
+        .tensors()
+        .into_iter()
+        .filter(|t| t.dtype.is_float())
+        .map(|t| t.elements() as u64)
+        .sum()
+}

@@ -1,0 +1,267 @@
+//! A model that is ready to be loaded, and the inputs it takes.
+
+use crate::{
+    InputKind, ModelError,
+    recipe::{SMALL_VOCABULARY, Surroundings, element_type, fill},
+    shapes::{Quantity, Settled, Sizes, quantity, settle},
+    signature::{is_past, is_state},
+};
+use graph::{Dim, Model, ValueInfo};
+use std::path::PathBuf;
+use types::{InputRole, InputShape, InputSpec, ModelInfo, Postprocess};
+
+/// Sides of an image whose size is free: what classifiers were trained on, and what detectors were.
+const CLASSIFIER_SIDE: usize = 224;
+const DETECTOR_SIDE: usize = 640;
+
+/// Tokens in a row where nobody says otherwise.
+pub(crate) const DEFAULT_LENGTH: usize = 128;
+
+/// A model that is ready to be loaded.
+#[derive(Debug, Clone)]
+pub struct Resolved {
+    /// What is known of it.
+    pub info: ModelInfo,
+    /// The file that engines load.
+    pub onnx: PathBuf,
+    /// Its graph; large weights are pointers into files.
+    pub model: Model,
+    /// What its inputs mean, in the order of the graph's inputs.
+    pub kinds: Vec<InputKind>,
+    /// Its `tokenizer.json`.
+    pub tokenizer: Option<PathBuf>,
+    /// What turns outputs into an answer.
+    pub postprocess: Postprocess,
+    /// The longest sequence it takes, where there is a limit.
+    pub max_length: Option<usize>,
+    /// The length to use where nobody says otherwise; `None` for a model without a length.
+    pub default_length: Option<usize>,
+    /// The commit, where it came from a git checkout.
+    pub commit: Option<String>,
+    /// What a reader of the results must know: random weights, assumed sizes.
+    pub remarks: Vec<String>,
+}
+
+impl Resolved {
+    /// The inputs for a batch size and a length, with shapes settled and recipes chosen.
+    ///
+    /// `fixed` are shapes the user gave for single inputs; a length of `None` means the default.
+    pub fn inputs(
+        &self,
+        batch: usize,
+        length: Option<usize>,
+        fixed: &[InputShape],
+    ) -> Result<Vec<InputSpec>, ModelError> {
+        self.check(batch, length, fixed)?;
+        let settled = self.settle(batch, length, fixed)?;
+        let around = self.surroundings(&settled);
+        let inputs = &self.model.graph.inputs;
+        if let (Some(maximum), true) = (self.max_length, self.has_tokens())
+            && around.length > maximum
+        {
+            let model = self.info.name.clone();
+            return Err(ModelError::TooLong { model, length: around.length, maximum });
+        }
+        inputs
+            .iter()
+            .zip(&self.kinds)
+            .zip(settled.dims)
+            .map(|((input, kind), dims)| {
+                let dtype = element_type(input)?;
+                let fill = fill(kind, dtype, &dims, around);
+                Ok(InputSpec { name: input.name.clone(), dtype, dims, role: kind.role, fill })
+            })
+            .collect()
+    }
+
+    /// The only batch size that is possible: the one the file or a shape the user fixed says; `None` where it is free.
+    #[must_use]
+    pub fn default_batch(&self, fixed: &[InputShape]) -> Option<usize> {
+        self.fixed(Quantity::Batch, fixed).map(|(_, size)| size)
+    }
+
+    /// Whether it takes text.
+    #[must_use]
+    pub fn has_tokens(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.role == InputRole::TokenIds)
+    }
+
+    /// What was assumed for sizes that neither the file nor the user says.
+    pub(crate) fn assumptions(&self) -> Result<Vec<String>, ModelError> {
+        let batch = self.default_batch(&[]).unwrap_or(1);
+        let mut assumptions = self.settle(batch, None, &[])?.assumptions;
+        for (kind, input) in self.kinds.iter().zip(&self.model.graph.inputs) {
+            if matches!(kind.role, InputRole::TokenIds | InputRole::DecoderTokenIds)
+                && kind.vocabulary.is_none()
+            {
+                assumptions.push(format!(
+                    "the vocabulary of input `{}` is not known; ids are below {SMALL_VOCABULARY}",
+                    input.name
+                ));
+            }
+            if input.shape.is_none() {
+                assumptions.push(format!(
+                    "input `{}` declares no shape and was taken as one number",
+                    input.name
+                ));
+            }
+        }
+        Ok(assumptions)
+    }
+
+    /// The length that the file or the default says; `None` for a model without one.
+    pub(crate) fn natural_length(&self) -> Option<usize> {
+        if let Some((_, length)) = self.fixed(Quantity::Length, &[]) {
+            return Some(length);
+        }
+        let counts = |(input, kind): (&ValueInfo, &InputKind)| {
+            let shape = input.shape.as_deref().unwrap_or_default();
+            (0..shape.len()).any(|place| {
+                !matches!(shape[place], Dim::Fixed(_))
+                    && quantity(kind, shape, place) == Quantity::Length
+            })
+        };
+        let has_length = self.model.graph.inputs.iter().zip(&self.kinds).any(counts);
+        has_length.then(|| DEFAULT_LENGTH.min(self.max_length.unwrap_or(DEFAULT_LENGTH)))
+    }
+
+    fn settle(
+        &self,
+        batch: usize,
+        length: Option<usize>,
+        fixed: &[InputShape],
+    ) -> Result<Settled, ModelError> {
+        let sizes = Sizes {
+            batch,
+            length: length.or(self.default_length),
+            side: self.side(),
+            streaming: self.kinds.iter().any(|kind| is_state(&kind.name.to_lowercase())),
+        };
+        settle(&self.model.graph.inputs, &self.kinds, fixed, sizes)
+    }
+
+    fn check(
+        &self,
+        batch: usize,
+        length: Option<usize>,
+        fixed: &[InputShape],
+    ) -> Result<(), ModelError> {
+        let model = || self.info.name.clone();
+        if batch == 0 {
+            return Err(ModelError::ZeroBatch);
+        }
+        if length == Some(0) {
+            return Err(ModelError::ZeroLength);
+        }
+        let inputs = &self.model.graph.inputs;
+        for shape in fixed {
+            if !inputs.iter().any(|input| input.name == shape.name) {
+                let known = inputs.iter().map(|input| input.name.clone()).collect();
+                return Err(ModelError::UnknownInput {
+                    model: model(),
+                    name: shape.name.clone(),
+                    known,
+                });
+            }
+        }
+        if let Some((input, size)) = self.fixed(Quantity::Batch, fixed)
+            && size != batch
+        {
+            return Err(ModelError::FixedBatch {
+                model: model(),
+                input,
+                fixed: size,
+                asked: batch,
+            });
+        }
+        if let (Some((input, size)), Some(length)) = (self.fixed(Quantity::Length, fixed), length)
+            && size != length
+        {
+            return Err(ModelError::FixedLength {
+                model: model(),
+                input,
+                fixed: size,
+                asked: length,
+            });
+        }
+        Ok(())
+    }
+
+    /// The batch size or length that a main input has once and for all, and that input's name.
+    fn fixed(&self, wanted: Quantity, fixed: &[InputShape]) -> Option<(String, usize)> {
+        let inputs = self.model.graph.inputs.iter().zip(&self.kinds);
+        let is_main = |kind: &InputKind| {
+            matches!(
+                kind.role,
+                InputRole::TokenIds
+                    | InputRole::DecoderTokenIds
+                    | InputRole::Image
+                    | InputRole::Audio
+            )
+        };
+        let any_main = self.kinds.iter().any(is_main);
+        inputs
+            .filter(|(input, kind)| {
+                let name = input.name.to_lowercase();
+                is_main(kind) || !any_main && !is_past(&name) && !is_state(&name)
+            })
+            .find_map(|(input, kind)| {
+                let shape = input.shape.as_deref()?;
+                let place = main_axis(kind, shape, wanted)?;
+                let given = fixed.iter().find(|given| given.name == input.name);
+                let size = match (given, &shape[place]) {
+                    (Some(given), _) => given.dims.get(place).copied(),
+                    (None, Dim::Fixed(size)) => Some(*size),
+                    (None, _) => None,
+                };
+                size.map(|size| (input.name.clone(), size))
+            })
+    }
+
+    fn side(&self) -> usize {
+        let graph = &self.model.graph;
+        let name = self.info.name.to_lowercase();
+        let named = ["yolo", "ssd", "rcnn", "detr", "detect", "_det"]
+            .iter()
+            .any(|part| name.contains(part));
+        if named || graph.nodes.iter().any(|node| node.op_type == "NonMaxSuppression") {
+            DETECTOR_SIDE
+        } else {
+            CLASSIFIER_SIDE
+        }
+    }
+
+    fn surroundings(&self, settled: &Settled) -> Surroundings {
+        let last = |role| {
+            let place = self.kinds.iter().position(|kind| kind.role == role)?;
+            settled.dims[place].iter().copied().filter(|size| *size > 4).next_back()
+        };
+        let tokens = self
+            .kinds
+            .iter()
+            .position(|kind| kind.role == InputRole::TokenIds)
+            .and_then(|place| settled.dims[place].last().copied());
+        Surroundings {
+            length: tokens.or_else(|| last(InputRole::Audio)).unwrap_or(1),
+            side: last(InputRole::Image).unwrap_or(CLASSIFIER_SIDE),
+        }
+    }
+}
+
+/// The axis of a main input that counts samples or tokens, whether it is free or fixed.
+fn main_axis(kind: &InputKind, shape: &[Dim], wanted: Quantity) -> Option<usize> {
+    let rank = shape.len();
+    let axis = match (wanted, kind.role) {
+        (Quantity::Length, InputRole::TokenIds) => rank.checked_sub(1),
+        (Quantity::Length, _) => None,
+        (
+            _,
+            InputRole::TokenIds | InputRole::DecoderTokenIds | InputRole::Audio | InputRole::Other,
+        ) => (rank >= 2).then_some(0),
+        (_, InputRole::Image) => (rank == 4).then_some(0),
+        _ => None,
+    }?;
+    // What a symbol calls something else is not the batch.
+    let agrees = matches!(shape[axis], Dim::Fixed(_)) || quantity(kind, shape, axis) == wanted;
+    agrees.then_some(axis)
+}

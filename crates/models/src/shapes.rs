@@ -1,0 +1,265 @@
+//! Dimensions settled: symbols, formulas and unknowns become numbers, the same symbol the same number.
+
+use crate::{
+    InputKind, ModelError,
+    formula::Formula,
+    signature::{channel_axis, is_past},
+};
+use graph::{Dim, ValueInfo};
+use std::collections::HashMap;
+use types::{InputRole, InputShape};
+
+/// One second at the usual rate.
+const SOUND_SAMPLES: usize = 16_000;
+/// The piece that streaming models with a state take at 16 kHz.
+const SOUND_PIECE: usize = 512;
+/// One second of spectrogram at the usual hop of 10 ms.
+const SOUND_FRAMES: usize = 100;
+
+/// What a dimension counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Quantity {
+    Batch,
+    Length,
+    Past,
+    Channels,
+    Side,
+    Samples,
+    Frames,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// What is asked for, apart from shapes that are fixed one by one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    pub(crate) batch: usize,
+    /// Tokens, or samples of sound.
+    pub(crate) length: Option<usize>,
+    /// Width and height of images whose size is free.
+    pub(crate) side: usize,
+    /// Whether sound comes in small pieces with a state.
+    pub(crate) streaming: bool,
+}
+
+/// Shapes, and what was assumed for them.
+#[derive(Debug, Default)]
+pub(crate) struct Settled {
+    pub(crate) dims: Vec<Vec<usize>>,
+    pub(crate) assumptions: Vec<String>,
+}
+
+/// What a dimension counts; `place` is its index in the shape.
+pub(crate) fn quantity(kind: &InputKind, shape: &[Dim], place: usize) -> Quantity {
+    let rank = shape.len();
+    if let Dim::Symbol(symbol) = &shape[place] {
+        let symbol = symbol.to_lowercase();
+        let has = |parts: &[&str]| parts.iter().any(|part| symbol.contains(part));
+        if is_past(&symbol) {
+            return Quantity::Past;
+        }
+        if has(&["batch"]) || matches!(symbol.as_str(), "n" | "b" | "bs") {
+            return Quantity::Batch;
+        }
+        let timed = matches!(kind.role, InputRole::Image | InputRole::Audio);
+        if !timed && has(&["seq", "len", "token", "time"]) {
+            return Quantity::Length;
+        }
+        if has(&["height", "width"]) || matches!(symbol.as_str(), "h" | "w") {
+            return Quantity::Side;
+        }
+    }
+    match kind.role {
+        InputRole::TokenIds
+        | InputRole::DecoderTokenIds
+        | InputRole::AttentionMask
+        | InputRole::TokenTypes => {
+            if place + 1 == rank {
+                Quantity::Length
+            } else {
+                Quantity::Batch
+            }
+        }
+        InputRole::Image => match channel_axis(shape).unwrap_or(if rank == 4 { 1 } else { 0 }) {
+            axis if axis == place => Quantity::Channels,
+            _ if rank == 4 && place == 0 => Quantity::Batch,
+            _ => Quantity::Side,
+        },
+        InputRole::Audio => {
+            let single = rank < 3 || shape.iter().skip(1).any(|dim| *dim == Dim::Fixed(1));
+            match place {
+                0 if rank > 1 => Quantity::Batch,
+                _ if single => Quantity::Samples,
+                _ => Quantity::Frames,
+            }
+        }
+        InputRole::Other => {
+            // The first free dimension of anything else is how many there are of it.
+            let free = shape.iter().position(|dim| !matches!(dim, Dim::Fixed(_)));
+            if free == Some(place) { Quantity::Batch } else { Quantity::Unknown }
+        }
+    }
+}
+
+/// Settles all shapes: those that the user fixed first, then symbols, then formulas.
+pub(crate) fn settle(
+    inputs: &[ValueInfo],
+    kinds: &[InputKind],
+    fixed: &[InputShape],
+    sizes: Sizes,
+) -> Result<Settled, ModelError> {
+    let mut bound: HashMap<String, usize> = HashMap::new();
+    for input in inputs {
+        let Some(asked) = fixed.iter().find(|shape| shape.name == input.name) else { continue };
+        bind_fixed(input, asked, &mut bound)?;
+    }
+    let mut settled = Settled::default();
+    let empty = Vec::new();
+    // First every plain symbol, so that formulas of another input find them.
+    for (input, kind) in inputs.iter().zip(kinds) {
+        let shape = input.shape.as_ref().unwrap_or(&empty);
+        for (place, dim) in shape.iter().enumerate() {
+            if let Dim::Symbol(symbol) = dim
+                && let Formula::Symbol(symbol) = Formula::parse(symbol)
+                && !is_anonymous(&symbol)
+                && !bound.contains_key(&symbol)
+            {
+                let value = choose(kind, shape, place, sizes, &mut settled.assumptions);
+                bound.insert(symbol, value);
+            }
+        }
+    }
+    for (input, kind) in inputs.iter().zip(kinds) {
+        if let Some(asked) = fixed.iter().find(|shape| shape.name == input.name) {
+            settled.dims.push(asked.dims.clone());
+            continue;
+        }
+        let shape = input.shape.as_ref().unwrap_or(&empty);
+        let mut dims = Vec::with_capacity(shape.len());
+        for (place, dim) in shape.iter().enumerate() {
+            let known = match dim {
+                Dim::Fixed(size) => Some(*size),
+                Dim::Symbol(text) => value_of(text, &bound, &mut settled.assumptions),
+                Dim::Unknown => None,
+            };
+            dims.push(match known {
+                Some(value) => value,
+                None => choose(kind, shape, place, sizes, &mut settled.assumptions),
+            });
+        }
+        settled.dims.push(dims);
+    }
+    Ok(settled)
+}
+
+/// Names that exporters give to every unknown dimension alike.
+fn is_anonymous(symbol: &str) -> bool {
+    matches!(symbol, "" | "?" | "-1" | "None" | "none" | "unk")
+}
+
+fn bind_fixed(
+    input: &ValueInfo,
+    asked: &InputShape,
+    bound: &mut HashMap<String, usize>,
+) -> Result<(), ModelError> {
+    let Some(shape) = &input.shape else { return Ok(()) };
+    if shape.len() != asked.dims.len() {
+        return Err(ModelError::Rank {
+            input: input.name.clone(),
+            rank: shape.len(),
+            asked: asked.dims.len(),
+        });
+    }
+    for (position, (dim, &asked)) in shape.iter().zip(&asked.dims).enumerate() {
+        match dim {
+            Dim::Fixed(declared) if *declared != asked => {
+                return Err(ModelError::FixedDimension {
+                    input: input.name.clone(),
+                    position,
+                    declared: *declared,
+                    asked,
+                });
+            }
+            Dim::Symbol(symbol) if !is_anonymous(symbol) => {
+                let Formula::Symbol(symbol) = Formula::parse(symbol) else { continue };
+                if let Some(&known) = bound.get(&symbol)
+                    && known != asked
+                {
+                    let input = input.name.clone();
+                    return Err(ModelError::Contradiction {
+                        input,
+                        position,
+                        symbol,
+                        bound: known,
+                        asked,
+                    });
+                }
+                bound.insert(symbol, asked);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn value_of(
+    text: &str,
+    bound: &HashMap<String, usize>,
+    assumptions: &mut Vec<String>,
+) -> Option<usize> {
+    let formula = Formula::parse(text);
+    let value = match &formula {
+        Formula::Symbol(symbol) => return bound.get(symbol).copied(),
+        _ => formula.value(&|symbol| bound.get(symbol).copied()),
+    };
+    // A formula over something that no input names: one of each.
+    let value = value.or_else(|| {
+        let missing: Vec<&str> =
+            formula.symbols().into_iter().filter(|symbol| !bound.contains_key(*symbol)).collect();
+        let value = formula.value(&|symbol| Some(bound.get(symbol).copied().unwrap_or(1)))?;
+        assumptions.push(format!("`{}` was taken as 1", missing.join("`, `")));
+        Some(value)
+    })?;
+    (value >= 0.0).then_some(value as usize)
+}
+
+fn choose(
+    kind: &InputKind,
+    shape: &[Dim],
+    place: usize,
+    sizes: Sizes,
+    assumptions: &mut Vec<String>,
+) -> usize {
+    let mut assume = |value: usize, what: &str| {
+        assumptions.push(format!("{what} of input `{}` was taken as {value}", kind.name));
+        value
+    };
+    match quantity(kind, shape, place) {
+        Quantity::Batch => sizes.batch,
+        Quantity::Length => sizes.length.unwrap_or(1),
+        Quantity::Past => 0,
+        Quantity::Channels => 3,
+        Quantity::Side => {
+            let other = shape.iter().enumerate().find_map(|(other, dim)| match dim {
+                Dim::Fixed(size) if other != place && other > 0 && *size > 4 => Some(*size),
+                _ => None,
+            });
+            match other {
+                // A line of text: low and wide.
+                Some(low) if low <= 64 => assume(320, "the width"),
+                Some(same) => assume(same, "the other side"),
+                None => assume(sizes.side, "each side"),
+            }
+        }
+        Quantity::Samples => match sizes.length {
+            Some(length) => length,
+            None if sizes.streaming => assume(SOUND_PIECE, "the number of samples"),
+            None => assume(SOUND_SAMPLES, "the number of samples"),
+        },
+        Quantity::Frames => match sizes.length {
+            Some(length) => length,
+            None => assume(SOUND_FRAMES, "the number of frames"),
+        },
+        Quantity::Unknown => assume(1, &format!("dimension {place}")),
+    }
+}

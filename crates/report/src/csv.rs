@@ -1,0 +1,152 @@
+//! Runs as CSV: one header, one row a run, flat columns with their unit in the name.
+//!
+//! Quoting follows RFC 4180. Missing is an empty cell. Numbers are written with every digit they have. Text that
+//! a spreadsheet would take for a formula (it begins with `=`, `+`, `-` or `@`) gets an apostrophe in front, since
+//! names come from outside; control characters are removed from text for the same reason.
+
+use crate::clean::clean;
+use crate::lookup::{energy, main_phase, reading};
+use crate::timestamp::rfc3339;
+use std::io::{self, Write};
+use types::{Phase, Run, Summary, Weights};
+
+/// One column of the CSV.
+pub struct CsvColumn {
+    /// Its name with its unit: `latency_median_ms`.
+    pub name: &'static str,
+    cell: fn(&Run) -> Option<String>,
+}
+
+const fn column(name: &'static str, cell: fn(&Run) -> Option<String>) -> CsvColumn {
+    CsvColumn { name, cell }
+}
+
+/// Every column in order; a new one goes to the end of its group.
+const COLUMNS: &[CsvColumn] = &[
+    column("run_id", |run| text(&run.id.0)),
+    column("started_at", |run| Some(rfc3339(run.started_at))),
+    column("model", |run| text(&run.model.name)),
+    column("weights", |run| match run.model.weights {
+        Weights::Real => text("real"),
+        Weights::Random { .. } => text("random"),
+    }),
+    column("category", |run| text(run.model.category.name())),
+    column("architecture", |run| text(&run.model.architecture)),
+    column("engine", |run| text(&run.engine.id)),
+    column("engine_version", |run| text(&run.engine.version)),
+    column("device", |run| Some(run.cell.device.to_string())),
+    column("precision", |run| text(run.cell.precision.name())),
+    column("batch_size", |run| Some(run.cell.batch_size.to_string())),
+    column("sequence_length", |run| run.cell.sequence_length.map(|length| length.to_string())),
+    column("mode", |run| text(run.cell.mode.name())),
+    column("threads", |run| Some(run.cell.threads.to_string())),
+    column("seed", |run| Some(run.cell.seed.to_string())),
+    column("process_start_ms", |run| number(millis(run.cold.process_start.as_secs_f64()))),
+    column("load_ms", |run| number(millis(run.cold.load.as_secs_f64()))),
+    column("first_inference_ms", |run| number(millis(run.cold.first_inference.as_secs_f64()))),
+    column("warmup_runs", |run| Some(run.warmup.runs.to_string())),
+    column("warmup_settled", |run| Some(run.warmup.settled.to_string())),
+    column("latency_phase", |run| text(main_phase(run).name())),
+    column("latency_samples", |run| main(run).map(|summary| summary.count.to_string())),
+    column("latency_mean_ms", |run| main_ms(run, |summary| summary.mean)),
+    column("latency_std_ms", |run| main_ms(run, |summary| summary.std)),
+    column("latency_min_ms", |run| main_ms(run, |summary| summary.min)),
+    column("latency_max_ms", |run| main_ms(run, |summary| summary.max)),
+    column("latency_median_ms", |run| main_ms(run, |summary| summary.median)),
+    column("latency_p90_ms", |run| main_ms(run, |summary| summary.p90)),
+    column("latency_p95_ms", |run| main_ms(run, |summary| summary.p95)),
+    column("latency_p99_ms", |run| main_ms(run, |summary| summary.p99)),
+    column("latency_p99_9_ms", |run| main_ms(run, |summary| summary.p999)),
+    column("latency_ci95_low_ms", |run| main_ms(run, |summary| summary.ci95_median.low)),
+    column("latency_ci95_high_ms", |run| main_ms(run, |summary| summary.ci95_median.high)),
+    column("latency_unsupported", |run| {
+        let names = main(run)?.unsupported.iter().map(|entry| entry.percentile.as_str());
+        text(&names.collect::<Vec<_>>().join(" "))
+    }),
+    column("tokenise_median_ms", |run| median_ms(run, Phase::Tokenise)),
+    column("inference_median_ms", |run| median_ms(run, Phase::Inference)),
+    column("postprocess_median_ms", |run| median_ms(run, Phase::Postprocess)),
+    column("total_median_ms", |run| median_ms(run, Phase::Total)),
+    column("throughput_samples_per_second", |run| metric(run, "throughput.samples")),
+    column("throughput_tokens_per_second", |run| metric(run, "throughput.tokens")),
+    column("throughput_images_per_second", |run| metric(run, "throughput.images")),
+    column("memory_peak_bytes", |run| metric(run, "memory.peak")),
+    column("memory_average_bytes", |run| metric(run, "memory.average")),
+    column("memory_activation_bytes", |run| {
+        run.work.activation_peak.map(|peak| peak.0.to_string())
+    }),
+    column("compute_flops", |run| Some(run.work.flops.0.to_string())),
+    column("compute_coverage", |run| number(run.work.coverage.0)),
+    column("compute_flops_per_second", |run| metric(run, "compute.flops_per_second")),
+    column("compute_ceiling_share", |run| metric(run, "compute.ceiling_share")),
+    column("parameters", |run| Some(run.model.parameters.to_string())),
+    column("model_size_bytes", |run| Some(run.model.size.0.to_string())),
+    column("energy_joules", |run| number(energy(run).ok()?.first()?.joules)),
+    column("cpu_process_utilisation", |run| metric(run, "cpu.process.utilisation")),
+    column("valid", |run| Some(run.verdict.valid.to_string())),
+    column("reasons", |run| {
+        let texts = run.verdict.reasons.iter().map(|reason| reason.text.as_str());
+        text(&texts.collect::<Vec<_>>().join("; "))
+    }),
+    column("machine", |run| text(&run.environment.machine.key)),
+    column("cpu", |run| text(&run.environment.machine.cpu.model)),
+    column("tags", |run| text(&run.tags.join(" "))),
+];
+
+/// Every column of the CSV in order.
+#[must_use]
+pub fn csv_columns() -> &'static [CsvColumn] {
+    COLUMNS
+}
+
+/// The runs as CSV.
+#[must_use]
+pub fn runs_csv(runs: &[Run]) -> String {
+    let mut out = Vec::new();
+    write_csv(runs, &mut out).expect("a vector takes every write");
+    String::from_utf8(out).expect("every cell is a string")
+}
+
+/// Writes the runs as CSV.
+///
+/// # Errors
+/// Where the writer fails.
+pub fn write_csv(runs: &[Run], out: &mut dyn Write) -> io::Result<()> {
+    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(out);
+    writer.write_record(COLUMNS.iter().map(|column| column.name))?;
+    for run in runs {
+        writer.write_record(COLUMNS.iter().map(|column| (column.cell)(run).unwrap_or_default()))?;
+    }
+    writer.flush()
+}
+
+fn text(text: &str) -> Option<String> {
+    let text = clean(text);
+    let formula = text.starts_with(['=', '+', '-', '@']);
+    Some(if formula { format!("'{text}") } else { text })
+}
+
+/// Shortest digits that give the same number back.
+fn number(value: f64) -> Option<String> {
+    value.is_finite().then(|| value.to_string())
+}
+
+fn millis(seconds: f64) -> f64 {
+    seconds * 1e3
+}
+
+fn main(run: &Run) -> Option<&Summary> {
+    run.summaries.get(&main_phase(run))
+}
+
+fn main_ms(run: &Run, of: fn(&Summary) -> f64) -> Option<String> {
+    number(millis(of(main(run)?)))
+}
+
+fn median_ms(run: &Run, phase: Phase) -> Option<String> {
+    number(millis(run.summaries.get(&phase)?.median))
+}
+
+fn metric(run: &Run, key: &str) -> Option<String> {
+    number(reading(run, key)?.known()?)
+}

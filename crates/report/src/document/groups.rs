@@ -1,0 +1,142 @@
+//! Groups of derived numbers; each says beside its nulls why they are null.
+
+use crate::lookup::{Reading, energy, reading_or_why};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use types::Run;
+
+/// Why a key beside it is null, by that key.
+type Why = BTreeMap<&'static str, String>;
+
+/// Takes readings by key and remembers why one is missing.
+struct Readings<'a> {
+    run: &'a Run,
+    why: Why,
+}
+
+impl<'a> Readings<'a> {
+    fn of(run: &'a Run) -> Readings<'a> {
+        Readings { run, why: Why::new() }
+    }
+
+    fn take(&mut self, name: &'static str, key: &str) -> Option<f64> {
+        match reading_or_why(self.run, key) {
+            Reading::Known(value) => Some(value),
+            Reading::Missing(why) => {
+                self.why.insert(name, why);
+                None
+            }
+        }
+    }
+
+    fn bytes(&mut self, name: &'static str, key: &str) -> Option<u64> {
+        self.take(name, key).map(|value| value.round().max(0.0) as u64)
+    }
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Throughput {
+    samples_per_second: Option<f64>,
+    tokens_per_second: Option<f64>,
+    images_per_second: Option<f64>,
+    why: Why,
+}
+
+impl From<&Run> for Throughput {
+    fn from(run: &Run) -> Throughput {
+        let mut readings = Readings::of(run);
+        Throughput {
+            samples_per_second: readings.take("samples_per_second", "throughput.samples"),
+            tokens_per_second: readings.take("tokens_per_second", "throughput.tokens"),
+            images_per_second: readings.take("images_per_second", "throughput.images"),
+            why: readings.why,
+        }
+    }
+}
+
+/// Memory in bytes.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Memory {
+    unit: &'static str,
+    peak: Option<u64>,
+    average: Option<u64>,
+    activation: Option<u64>,
+    why: Why,
+}
+
+impl From<&Run> for Memory {
+    fn from(run: &Run) -> Memory {
+        let mut readings = Readings::of(run);
+        let activation = run.work.activation_peak.map(|peak| peak.0);
+        if activation.is_none() {
+            let why = "some shapes of the graph are not known before it runs";
+            readings.why.insert("activation", why.into());
+        }
+        Memory {
+            unit: "bytes",
+            peak: readings.bytes("peak", "memory.peak"),
+            average: readings.bytes("average", "memory.average"),
+            activation,
+            why: readings.why,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Compute {
+    flops: u64,
+    parameters: u64,
+    model_size: u64,
+    coverage: Option<f64>,
+    bytes_read: u64,
+    bytes_written: u64,
+    flops_per_second: Option<f64>,
+    ceiling_share: Option<f64>,
+    why: Why,
+}
+
+impl From<&Run> for Compute {
+    fn from(run: &Run) -> Compute {
+        let mut readings = Readings::of(run);
+        let coverage = Some(run.work.coverage.0).filter(|share| share.is_finite());
+        if coverage.is_none() {
+            readings
+                .why
+                .insert("coverage", "the graph has no operator that could be counted".into());
+        }
+        Compute {
+            flops: run.work.flops.0,
+            parameters: run.model.parameters,
+            model_size: run.model.size.0,
+            coverage,
+            bytes_read: run.work.bytes_read.0,
+            bytes_written: run.work.bytes_written.0,
+            flops_per_second: readings.take("flops_per_second", "compute.flops_per_second"),
+            ceiling_share: readings.take("ceiling_share", "compute.ceiling_share"),
+            why: readings.why,
+        }
+    }
+}
+
+/// The first energy counter that answered, in joules; all of them stand under `metrics` and `probes`.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Energy {
+    value: Option<f64>,
+    unit: &'static str,
+    of: Option<String>,
+    why: Option<String>,
+}
+
+impl From<&Run> for Energy {
+    fn from(run: &Run) -> Energy {
+        let (value, of, why) = match energy(run) {
+            Ok(known) => {
+                let first = known.into_iter().next();
+                let of = first.as_ref().map(|entry| entry.whose.clone());
+                (first.map(|entry| entry.joules), of.filter(|of| !of.is_empty()), None)
+            }
+            Err(why) => (None, None, Some(why)),
+        };
+        Energy { value, unit: "J", of, why }
+    }
+}

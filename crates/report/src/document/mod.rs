@@ -1,0 +1,11 @@
+//! A run as the document `modelmeter.run/1`: what its keys are and in which order they stand.
+//!
+//! `docs/schema/modelmeter.run-1.schema.json` says the same to programs. Keys may be added within version 1;
+//! none changes its meaning or leaves. Missing is `null`, and a `why` beside it says why.
+
+mod groups;
+mod latency;
+mod probes;
+mod run;
+
+pub use run::{RUN_SCHEMA, RunDocument};

@@ -1,0 +1,166 @@
+//! The document itself, key by key.
+
+use super::groups::{Compute, Energy, Memory, Throughput};
+use super::latency::{ByPhase, Latency, Milliseconds};
+use super::probes::{MetricDocument, ProbeDocument};
+use crate::json::JsonOptions;
+use crate::lookup::main_phase;
+use crate::timestamp::rfc3339;
+use serde::Serialize;
+use std::borrow::Cow;
+use types::{
+    Device, Environment, InputShape, Mode, ModelSource, Phase, Precision, Run, StopReason, Verdict,
+    Weights,
+};
+
+/// The name and version of the document.
+pub const RUN_SCHEMA: &str = "modelmeter.run/1";
+
+/// A run as it is written to JSON.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunDocument<'a> {
+    schema: &'static str,
+    id: &'a str,
+    started_at: String,
+    elapsed: Milliseconds,
+    model: &'a str,
+    weights: &'static str,
+    weights_seed: Option<u64>,
+    model_details: ModelDetails<'a>,
+    engine: &'a str,
+    engine_version: &'a str,
+    placement: &'a str,
+    device: Device,
+    precision: Precision,
+    batch_size: usize,
+    sequence_length: Option<usize>,
+    mode: Mode,
+    threads: u32,
+    seed: u64,
+    inputs: &'a [InputShape],
+    text_lines: Option<usize>,
+    process_start: Milliseconds,
+    load: Milliseconds,
+    first_inference: Milliseconds,
+    warmup: WarmupDocument,
+    stop: StopReason,
+    latency_phase: &'static str,
+    latency: Option<Latency<'a>>,
+    phases: ByPhase<Latency<'a>>,
+    throughput: Throughput,
+    memory: Memory,
+    compute: Compute,
+    energy: Energy,
+    metrics: Vec<MetricDocument<'a>>,
+    probes: Vec<ProbeDocument<'a>>,
+    environment: &'a Environment,
+    verdict: &'a Verdict,
+    tags: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    samples_ns: Option<SamplesNs<'a>>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct ModelDetails<'a> {
+    category: &'static str,
+    architecture: &'a str,
+    source: Source<'a>,
+    fingerprint: &'a str,
+}
+
+/// Where the model came from; a path that is not Unicode loses what cannot be written.
+#[derive(Debug, Clone, Serialize)]
+struct Source<'a> {
+    kind: &'static str,
+    path: Option<Cow<'a, str>>,
+    revision: Option<&'a str>,
+}
+
+impl<'a> From<&'a ModelSource> for Source<'a> {
+    fn from(source: &'a ModelSource) -> Source<'a> {
+        let (kind, path, revision) = match source {
+            ModelSource::File { path } => ("file", Some(path), None),
+            ModelSource::Folder { path } => ("folder", Some(path), None),
+            ModelSource::Hub { revision } => ("hub", None, Some(revision.as_str())),
+            ModelSource::Preset => ("preset", None, None),
+            ModelSource::Description { path } => ("description", Some(path), None),
+        };
+        Source { kind, path: path.map(|path| path.to_string_lossy()), revision }
+    }
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct WarmupDocument {
+    runs: u64,
+    settled: bool,
+}
+
+/// Raw samples in nanoseconds, in the order they were taken.
+#[derive(Debug, Clone, Serialize)]
+struct SamplesNs<'a> {
+    warmup: &'a [u64],
+    #[serde(flatten)]
+    phases: ByPhase<&'a [u64]>,
+}
+
+impl<'a> RunDocument<'a> {
+    /// The document of a run.
+    #[must_use]
+    pub fn new(run: &'a Run, options: JsonOptions) -> RunDocument<'a> {
+        let summary_of = |phase: Phase| run.summaries.get(&phase).map(Latency::from);
+        let phase = main_phase(run);
+        let (weights, weights_seed) = match run.model.weights {
+            Weights::Real => ("real", None),
+            Weights::Random { seed } => ("random", Some(seed)),
+        };
+        let samples = || SamplesNs {
+            warmup: &run.warmup.nanos,
+            phases: ByPhase::from_each(|phase| run.samples_of(phase)),
+        };
+        RunDocument {
+            schema: RUN_SCHEMA,
+            id: &run.id.0,
+            started_at: rfc3339(run.started_at),
+            elapsed: run.elapsed.into(),
+            model: &run.model.name,
+            weights,
+            weights_seed,
+            model_details: ModelDetails {
+                category: run.model.category.name(),
+                architecture: &run.model.architecture,
+                source: (&run.model.source).into(),
+                fingerprint: &run.model.fingerprint,
+            },
+            engine: &run.engine.id,
+            engine_version: &run.engine.version,
+            placement: &run.engine.placement,
+            device: run.cell.device,
+            precision: run.cell.precision,
+            batch_size: run.cell.batch_size,
+            sequence_length: run.cell.sequence_length,
+            mode: run.cell.mode,
+            threads: run.cell.threads,
+            seed: run.cell.seed,
+            inputs: &run.cell.inputs,
+            text_lines: run.cell.text.as_ref().map(|text| text.lines.len()),
+            process_start: run.cold.process_start.into(),
+            load: run.cold.load.into(),
+            first_inference: run.cold.first_inference.into(),
+            warmup: WarmupDocument { runs: run.warmup.runs, settled: run.warmup.settled },
+            stop: run.stop,
+            latency_phase: phase.name(),
+            latency: summary_of(phase),
+            phases: ByPhase::from_each(summary_of),
+            throughput: run.into(),
+            memory: run.into(),
+            compute: run.into(),
+            energy: run.into(),
+            metrics: run.metrics.iter().map(MetricDocument::from).collect(),
+            probes: run.probes.iter().map(ProbeDocument::from).collect(),
+            environment: &run.environment,
+            verdict: &run.verdict,
+            tags: &run.tags,
+            samples_ns: options.samples.then(samples),
+        }
+    }
+}

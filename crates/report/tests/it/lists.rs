@@ -1,0 +1,52 @@
+//! `runs list` and the chart, seen whole.
+
+use crate::sample::{invalid_run, text_run, tokenised_run, vision_run};
+use modelmeter_report::{Bar, Glyphs, RunLine, bar_chart, runs_list_json, runs_table};
+
+fn lines() -> Vec<RunLine> {
+    let mut vision = vision_run();
+    vision.tags = vec!["nightly".into(), "h200".into()];
+    let runs = [text_run(), tokenised_run(), vision, invalid_run()];
+    let line = |(index, run)| RunLine { id: format!("7f3a0{index}"), ..RunLine::from(run) };
+    runs.iter().enumerate().map(line).collect()
+}
+
+#[test]
+fn runs_at_80() {
+    insta::assert_snapshot!(runs_table(&lines(), Some(80)));
+}
+
+#[test]
+fn runs_at_160() {
+    insta::assert_snapshot!(runs_table(&lines(), Some(160)));
+}
+
+#[test]
+fn runs_without_a_terminal_are_whole() {
+    let text = runs_table(&lines(), None);
+    assert!(
+        text.contains("sentence-transformers/all-MiniLM-L6-v2") && text.contains("nightly h200")
+    );
+}
+
+#[test]
+fn a_list_as_json_keeps_units_beside_numbers() {
+    let json = runs_list_json(&lines());
+    assert_eq!(json["schema"], "modelmeter.runs/1");
+    assert_eq!(json["runs"].as_array().map(Vec::len), Some(4));
+    assert_eq!(json["runs"][0]["latency"]["median"], 245.1);
+    assert_eq!(json["runs"][0]["latency"]["unit"], "ms");
+    assert_eq!(json["runs"][2]["sequence_length"], serde_json::Value::Null);
+    assert_eq!(json["runs"][3]["verdict"]["valid"], false);
+}
+
+#[test]
+fn a_chart_of_three_models() {
+    let bars = [("small-transformer", 12.4), ("medium-transformer", 61.8), ("feed-forward", 0.9)]
+        .map(|(label, value)| Bar {
+            label: label.into(),
+            value: Some(value),
+            text: format!("{value} ms"),
+        });
+    insta::assert_snapshot!(bar_chart("median latency", &bars, 72, Glyphs::Unicode));
+}

@@ -1,0 +1,132 @@
+//! The terminal summary, seen whole.
+
+use crate::sample::{bare_run, invalid_run, set_phase, text_run, tokenised_run, vision_run};
+use modelmeter_report::{Style, clean, summary};
+use types::{Direction, Metric, Mode, Phase, Ratio, Run, StopReason, Unit};
+
+fn plain(run: &Run, width: usize) -> String {
+    summary(run, &Style::plain(width), Some("7f3a"))
+}
+
+#[test]
+fn a_text_model_with_random_weights_at_80() {
+    insta::assert_snapshot!(plain(&text_run(), 80));
+}
+
+#[test]
+fn a_text_model_with_random_weights_at_160() {
+    insta::assert_snapshot!(plain(&text_run(), 160));
+}
+
+#[test]
+fn a_text_model_with_text_at_80() {
+    insta::assert_snapshot!(plain(&tokenised_run(), 80));
+}
+
+#[test]
+fn a_text_model_with_text_at_160() {
+    insta::assert_snapshot!(plain(&tokenised_run(), 160));
+}
+
+#[test]
+fn a_vision_model_on_a_gpu_at_80() {
+    insta::assert_snapshot!(plain(&vision_run(), 80));
+}
+
+#[test]
+fn a_run_that_cannot_be_believed_at_80() {
+    insta::assert_snapshot!(plain(&invalid_run(), 80));
+}
+
+#[test]
+fn a_narrow_terminal_gets_two_tables() {
+    insta::assert_snapshot!(plain(&invalid_run(), 60));
+}
+
+#[test]
+fn phases_too_far_apart_show_their_own_units() {
+    let mut run = tokenised_run();
+    for (phase, median) in
+        [(Phase::Tokenise, 8.2e-6), (Phase::Inference, 31.42), (Phase::Total, 31.421)]
+    {
+        set_phase(&mut run, phase, median, 700);
+    }
+    insta::assert_snapshot!(plain(&run, 80));
+}
+
+#[test]
+fn random_weights_are_seen_whatever_the_name() {
+    for length in [0, 1, 20, 60, 80, 500] {
+        let run = bare_run(&"m".repeat(length), 0.1, 20);
+        let text = plain(&run, 80);
+        let first = text.lines().next().expect("a summary has a first line");
+        assert!(first.contains("random weights"), "{first}");
+    }
+}
+
+#[test]
+fn missing_energy_says_why() {
+    let mut run = text_run();
+    run.probes.clear();
+    assert!(plain(&run, 80).contains("energy        unavailable: not measured in this run"));
+    let why = "the counter reads 0 always";
+    run.metrics.push(Metric::missing("energy", Unit::Joules, Direction::Lower, why));
+    assert!(plain(&run, 80).contains("energy        unavailable: the counter reads 0 always"));
+}
+
+#[test]
+fn how_warm_up_and_sampling_ended_is_said() {
+    let mut run = text_run();
+    run.warmup.runs = 0;
+    run.stop = StopReason::RunsDone;
+    assert!(plain(&run, 80).contains("no warm-up, then 212 measured, as many as asked"));
+    run.warmup.runs = 41;
+    run.warmup.settled = false;
+    run.stop = StopReason::DurationCap;
+    let text = plain(&run, 80);
+    assert!(text.contains("never settled in 41 runs, then 212 measured until time was up"));
+}
+
+#[test]
+fn a_star_is_explained_even_where_the_verdict_does_not() {
+    let text = plain(&bare_run("gpt2", 0.1, 100), 80);
+    assert!(text.contains("* too few runs to claim it: p95 needs 130, p99 needs 662"), "{text}");
+    let text = plain(&bare_run("gpt2", 0.1, 700), 80);
+    assert!(!text.contains('*'), "{text}");
+}
+
+#[test]
+fn what_is_not_whole_is_marked() {
+    let mut run = text_run();
+    run.work.coverage = Ratio(0.9999);
+    run.cell.mode = Mode::Training;
+    let text = plain(&run, 80);
+    assert!(text.contains("at least 45.2 GFLOP") && text.contains("99.9 % of operators"), "{text}");
+    assert!(text.contains(" · training · "), "{text}");
+}
+
+#[test]
+fn without_samples_there_is_no_table() {
+    let mut run = text_run();
+    run.summaries.clear();
+    assert!(plain(&run, 80).contains("no samples"));
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    for run in [text_run(), tokenised_run(), vision_run(), invalid_run()] {
+        let coloured = summary(&run, &Style { colour: true, width: 80 }, Some("7f3a"));
+        assert!(coloured.contains('\u{1b}'));
+        let stripped: Vec<String> = coloured.lines().map(clean).collect();
+        let plain = plain(&run, 80);
+        let plain: Vec<&str> = plain.lines().map(str::trim).collect();
+        assert_eq!(stripped, plain);
+    }
+}
+
+#[test]
+fn the_last_line_says_where_the_run_is() {
+    let text = plain(&text_run(), 80);
+    assert!(text.ends_with("\nstored as run 7f3a · modelmeter runs show 7f3a\n"));
+    assert!(!summary(&text_run(), &Style::default(), None).contains("stored"));
+}
