@@ -1,1 +1,22 @@
 //! A plan in, events out: isolate, warm up, sample, stop, judge.
+//!
+//! The meter starts one fresh worker for each cell, asks it to load and run, watches it from outside and decides
+//! when it is enough. It names no engine, opens no model and stores nothing: what it needs comes as a [`Job`], what it
+//! finds leaves as [`types::Event`]s.
+
+mod derive;
+mod error;
+mod job;
+mod judge;
+mod launch;
+mod link;
+mod measure;
+mod obituary;
+mod sampling;
+
+pub use error::MeterError;
+pub use job::{Bench, Job, Refine};
+pub use judge::{Evidence, judge};
+pub use launch::{Launch, ServeThread};
+pub use link::Link;
+pub use measure::{measure, run_plan};

@@ -109,7 +109,7 @@ impl Resolver<'_> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Resolved, ModelError> {
         let asked = [self.request.name.as_str()];
-        let repositories = preset.map_or(asked.as_slice(), Preset::repositories);
+        let repositories = preset.map_or(asked.as_slice(), |preset| preset.repositories());
         let name = preset.map_or(self.request.name.as_str(), |preset| preset.name);
         let mut tried = Vec::new();
         if let Some(snapshot) = self.snapshot(repositories, preset, &mut tried, progress) {

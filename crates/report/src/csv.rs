@@ -6,6 +6,7 @@
 
 use crate::clean::clean;
 use crate::lookup::{energy, main_phase, reading};
+use crate::number::milliseconds;
 use crate::timestamp::rfc3339;
 use std::io::{self, Write};
 use types::{Phase, Run, Summary, Weights};
@@ -41,9 +42,11 @@ const COLUMNS: &[CsvColumn] = &[
     column("mode", |run| text(run.cell.mode.name())),
     column("threads", |run| Some(run.cell.threads.to_string())),
     column("seed", |run| Some(run.cell.seed.to_string())),
-    column("process_start_ms", |run| number(millis(run.cold.process_start.as_secs_f64()))),
-    column("load_ms", |run| number(millis(run.cold.load.as_secs_f64()))),
-    column("first_inference_ms", |run| number(millis(run.cold.first_inference.as_secs_f64()))),
+    column("process_start_ms", |run| number(milliseconds(run.cold.process_start.as_secs_f64()))),
+    column("load_ms", |run| number(milliseconds(run.cold.load.as_secs_f64()))),
+    column("first_inference_ms", |run| {
+        number(milliseconds(run.cold.first_inference.as_secs_f64()))
+    }),
     column("warmup_runs", |run| Some(run.warmup.runs.to_string())),
     column("warmup_settled", |run| Some(run.warmup.settled.to_string())),
     column("latency_phase", |run| text(main_phase(run).name())),
@@ -131,20 +134,16 @@ fn number(value: f64) -> Option<String> {
     value.is_finite().then(|| value.to_string())
 }
 
-fn millis(seconds: f64) -> f64 {
-    seconds * 1e3
-}
-
 fn main(run: &Run) -> Option<&Summary> {
     run.summaries.get(&main_phase(run))
 }
 
 fn main_ms(run: &Run, of: fn(&Summary) -> f64) -> Option<String> {
-    number(millis(of(main(run)?)))
+    number(milliseconds(of(main(run)?)))
 }
 
 fn median_ms(run: &Run, phase: Phase) -> Option<String> {
-    number(millis(run.summaries.get(&phase)?.median))
+    number(milliseconds(run.summaries.get(&phase)?.median))
 }
 
 fn metric(run: &Run, key: &str) -> Option<String> {

@@ -27,8 +27,8 @@ pub use formats::{FORMATS, Format, format_by_id};
 pub use json::{JsonOptions, run_json, write_json, write_json_lines};
 pub use number::{
     MISSING, TimeUnit, bytes, bytes_column, bytes_per_second, count, duration, durations_column,
-    fixed, flops, flops_per_second, joules, percent, plus_minus, rate, seconds, significant, value,
-    watts,
+    fixed, flops, flops_per_second, joules, milliseconds, percent, plus_minus, rate, seconds,
+    significant, value, watts,
 };
 pub use runs::{RUNS_SCHEMA, RunLine, runs_list_json, runs_table};
 pub use style::Style;

@@ -1,7 +1,7 @@
 //! Many runs, a line each: what `runs list` shows and its JSON.
 
 use crate::lookup::{main_phase, reading};
-use crate::number::{MISSING, bytes_column, durations_column, rate};
+use crate::number::{MISSING, bytes_column, durations_column, milliseconds, rate};
 use crate::table::{Column, Table};
 use crate::timestamp::{minute, rfc3339};
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ impl RunLine {
             "precision": self.precision,
             "batch_size": self.batch,
             "sequence_length": self.length,
-            "latency": { "median": self.median_seconds.map(|seconds| seconds * 1e3), "unit": "ms" },
+            "latency": { "median": self.median_seconds.map(milliseconds), "unit": "ms" },
             "throughput": { "samples_per_second": self.samples_per_second },
             "memory": { "peak": self.memory_peak, "unit": "bytes" },
             "verdict": { "valid": self.valid },

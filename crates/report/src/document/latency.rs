@@ -1,5 +1,6 @@
 //! Time spans and what the samples of a phase say.
 
+use crate::number::milliseconds;
 use serde::Serialize;
 use std::time::Duration;
 use types::{Interval, Phase, Summary, Unsupported};
@@ -72,7 +73,7 @@ pub(super) struct Latency<'a> {
 
 impl<'a> From<&'a Summary> for Latency<'a> {
     fn from(summary: &'a Summary) -> Latency<'a> {
-        let ms = |seconds: f64| seconds.is_finite().then_some(seconds * 1e3);
+        let ms = |seconds: f64| seconds.is_finite().then(|| milliseconds(seconds));
         let interval =
             |interval: Interval| IntervalMs { low: ms(interval.low), high: ms(interval.high) };
         Latency {

@@ -13,7 +13,7 @@ pub use quantity::{
     bytes, bytes_per_second, count, flops, flops_per_second, joules, percent, plus_minus, rate,
     value, watts,
 };
-pub use time::{TimeUnit, duration, seconds};
+pub use time::{TimeUnit, duration, milliseconds, seconds};
 
 pub(crate) use column::Spread;
 pub(crate) use digits::decimals_for;

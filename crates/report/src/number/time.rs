@@ -59,6 +59,14 @@ impl TimeUnit {
     }
 }
 
+/// This many seconds in milliseconds for programs, to the picosecond: `0.2451` is `245.1`, not `245.10000000000002`.
+#[must_use]
+pub fn milliseconds(seconds: f64) -> f64 {
+    const EXACT: f64 = 9_007_199_254_740_992.0; // 2⁵³: above it a double no longer holds every whole number
+    let picoseconds = seconds * 1e12;
+    if picoseconds.abs() < EXACT { picoseconds.round() / 1e9 } else { seconds * 1e3 }
+}
+
 /// A time span with three significant digits: `173 ms`, `2 min 05 s`.
 #[must_use]
 pub fn seconds(seconds: f64) -> String {
@@ -115,5 +123,13 @@ mod tests {
             assert_eq!(seconds(value), text);
         }
         assert_eq!(duration(Duration::from_millis(412)), "412 ms");
+    }
+
+    #[test]
+    fn milliseconds_carry_no_dust() {
+        assert_eq!(milliseconds(0.2451), 245.1);
+        assert_eq!(milliseconds(3e-9), 3e-6);
+        assert_eq!(milliseconds(1e9), 1e12);
+        assert!(milliseconds(f64::NAN).is_nan());
     }
 }

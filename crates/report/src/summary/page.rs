@@ -3,7 +3,7 @@
 use super::{facts, header, latency, verdict};
 use crate::clean::clean;
 use crate::style::{Colour, Style};
-use crate::wrap::{DOT, pad_right, shorten};
+use crate::wrap::{DOT, pad_right, shorten, text_width};
 use types::Run;
 
 /// Where the text of a labelled row begins; the longest label has eleven columns.
@@ -24,10 +24,12 @@ pub fn summary(run: &Run, style: &Style, stored: Option<&str>) -> String {
     lines.extend(facts::warm(run, style));
     lines.extend(verdict::lines(run, style));
     if let Some(id) = stored {
+        let (stored, show) = ("stored as run ", "modelmeter runs show ");
         // Both mentions must fit beside the words around them.
-        let id = shorten(&clean(id), (style.columns() - 36) / 2);
+        let room = style.columns() - stored.len() - text_width(DOT) - show.len();
+        let id = shorten(&clean(id), room / 2);
         lines.push(String::new());
-        lines.push(format!("stored as run {id}{DOT}modelmeter runs show {id}"));
+        lines.push(format!("{stored}{id}{DOT}{show}{id}"));
     }
     let mut text = String::new();
     for line in lines {

@@ -1,7 +1,7 @@
 //! What a spreadsheet reads is what was measured.
 
 use crate::sample::{text_run, tokenised_run, vision_run};
-use modelmeter_report::{csv_columns, runs_csv};
+use modelmeter_report::{csv_columns, milliseconds, runs_csv};
 use std::collections::BTreeMap;
 use types::{Phase, Run};
 
@@ -21,10 +21,10 @@ fn a_row_reads_back_to_the_same_numbers() {
         let summary = &run.summaries[&phase];
         assert_eq!(row["model"], run.model.name);
         assert_eq!(row["run_id"], run.id.0);
-        assert_eq!(number("latency_median_ms"), summary.median * 1e3);
-        assert_eq!(number("latency_std_ms"), summary.std * 1e3);
-        assert_eq!(number("latency_p99_ms"), summary.p99 * 1e3);
-        assert_eq!(number("latency_ci95_low_ms"), summary.ci95_median.low * 1e3);
+        assert_eq!(number("latency_median_ms"), milliseconds(summary.median));
+        assert_eq!(number("latency_std_ms"), milliseconds(summary.std));
+        assert_eq!(number("latency_p99_ms"), milliseconds(summary.p99));
+        assert_eq!(number("latency_ci95_low_ms"), milliseconds(summary.ci95_median.low));
         let known = |key: &str| run.metric(key).and_then(|metric| metric.value);
         assert_eq!(Some(number("memory_peak_bytes")), known("memory.peak"));
         assert_eq!(Some(number("throughput_samples_per_second")), known("throughput.samples"));

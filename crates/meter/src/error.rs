@@ -1,0 +1,92 @@
+//! What can end a cell without a run.
+
+use engine::{EngineErrorKind, Failure};
+use std::{io, time::Duration};
+
+/// Why a cell ended without a run.
+#[derive(Debug, thiserror::Error)]
+pub enum MeterError {
+    /// The worker could not be started.
+    #[error("could not start the worker `{program}`")]
+    Start {
+        /// What was started.
+        program: String,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// The worker ended while it should have answered.
+    #[error("the worker ended while it should {doing}: {how}")]
+    Died {
+        /// What it was asked.
+        doing: &'static str,
+        /// How it ended, in plain words.
+        how: String,
+        /// The last lines it printed.
+        last_words: String,
+        /// Whether memory ran out.
+        out_of_memory: bool,
+    },
+    /// The worker did not answer in time and was killed.
+    #[error("the worker did not {doing} within {limit:?} and was stopped")]
+    Timeout {
+        /// What it was asked.
+        doing: &'static str,
+        /// How long it had.
+        limit: Duration,
+    },
+    /// The worker said something that makes no sense here.
+    #[error("the worker answered out of turn while it should {doing}: {said}")]
+    Protocol {
+        /// What it was asked.
+        doing: &'static str,
+        /// What came instead.
+        said: String,
+    },
+    /// The engine refused or failed.
+    #[error("{}", .0.message)]
+    Engine(Failure),
+}
+
+impl MeterError {
+    /// What to try next.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            MeterError::Start { .. } => None,
+            MeterError::Died { out_of_memory: true, .. } => Some(
+                "use a smaller `--batch-size` or `--sequence-length`, or a machine with more memory".into(),
+            ),
+            MeterError::Died { .. } => {
+                Some("`--isolation none` runs in this process, where a debugger sees the crash".into())
+            }
+            MeterError::Timeout { .. } => {
+                Some("`--timeout 30m` waits longer; a smaller `--batch-size` answers sooner".into())
+            }
+            MeterError::Protocol { .. } => None,
+            MeterError::Engine(failure) => failure.hint.clone(),
+        }
+    }
+
+    /// The causes below the message, outermost first.
+    #[must_use]
+    pub fn causes(&self) -> Vec<String> {
+        match self {
+            MeterError::Engine(failure) => failure.causes.clone(),
+            MeterError::Died { last_words, .. } if !last_words.is_empty() => {
+                vec![format!("its last words: {last_words}")]
+            }
+            MeterError::Start { source, .. } => vec![source.to_string()],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Which step of the engine failed, where one did.
+    #[must_use]
+    pub fn engine_kind(&self) -> Option<EngineErrorKind> {
+        match self {
+            MeterError::Engine(failure) => Some(failure.kind),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What the meter is handed for one cell.
+
+use probe::IdlePower;
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use types::{Cell, Ceilings, InputSpec, Machine, ModelInfo, Postprocess, Reason, RunId, Work};
+
+/// Counts the work again with shapes that a real run showed.
+pub type Refine<'a> = &'a dyn Fn(&[(String, Vec<usize>)]) -> Work;
+
+/// One cell, ready to be measured.
+pub struct Job<'a> {
+    /// What was asked.
+    pub cell: Cell,
+    /// What the run will be called.
+    pub id: RunId,
+    /// The model.
+    pub model: ModelInfo,
+    /// Its file.
+    pub onnx: PathBuf,
+    /// Its inputs.
+    pub inputs: Vec<InputSpec>,
+    /// The tokenizer's file, where the cell has text.
+    pub tokenizer: Option<PathBuf>,
+    /// What turns outputs into the answer.
+    pub postprocess: Postprocess,
+    /// Its work as counted on the graph.
+    pub work: Work,
+    /// Values whose shape static inference could not tell.
+    pub unknown_shapes: Vec<String>,
+    /// Counts again once those shapes were seen.
+    pub refine: Refine<'a>,
+    /// Git commit of the model's folder.
+    pub model_commit: Option<String>,
+    /// What was found against the measurement before it began.
+    pub remarks: Vec<Reason>,
+    /// How long preparing took before the worker started; not part of any number.
+    pub prepared_in: Duration,
+}
+
+/// What all cells of a session share.
+pub struct Bench {
+    /// The machine's identity.
+    pub machine: Machine,
+    /// Its measured ceilings for the threads in use, where they were measured.
+    pub ceilings: Option<Ceilings>,
+    /// What it draws when nothing runs.
+    pub idle: IdlePower,
+    /// Versions to record: `modelmeter`, libraries.
+    pub versions: BTreeMap<String, String>,
+}

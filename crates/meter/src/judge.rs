@@ -1,0 +1,198 @@
+//! Says whether a measurement can be believed, and what speaks against it.
+
+use types::{
+    Environment, Metric, Phase, Reason, ReasonCode, StopReason, StoppingRule, Summary, Verdict,
+    WarmupReport,
+};
+
+/// Above this share of stolen time the numbers are the hypervisor's, not the model's.
+const STEAL_INVALID: f64 = 0.10;
+/// Above this share stolen time is worth a remark.
+const STEAL_REMARK: f64 = 0.02;
+/// Other work on more than this share of the machine is worth a remark.
+const BUSY_REMARK: f64 = 0.10;
+/// Other work on more than this share of the machine spoils the numbers.
+const BUSY_INVALID: f64 = 0.40;
+/// An interval this many times wider than asked no longer supports the median.
+const WIDE_INVALID: f64 = 10.0;
+/// A measured rate may pass a measured ceiling by the noise of both.
+const CEILING_SLACK: f64 = 1.05;
+
+/// Everything a verdict rests on.
+pub struct Evidence<'a> {
+    /// The phase the verdict is about.
+    pub phase: Phase,
+    /// Its summary.
+    pub summary: &'a Summary,
+    /// Its raw samples in nanoseconds.
+    pub nanos: &'a [u64],
+    /// The rule sampling followed.
+    pub rule: &'a StoppingRule,
+    /// Why it ended.
+    pub stop: StopReason,
+    /// How warm-up went.
+    pub warmup: &'a WarmupReport,
+    /// The machine's state.
+    pub environment: &'a Environment,
+    /// Everything that was measured beside time.
+    pub metrics: &'a [Metric],
+    /// Share of the operators that were counted.
+    pub coverage: f64,
+    /// Outputs that hold not-a-number or infinity.
+    pub non_finite: &'a [String],
+    /// Whether the worker was a process of its own.
+    pub isolated: bool,
+}
+
+impl Evidence<'_> {
+    fn metric(&self, key: &str) -> Option<f64> {
+        self.metrics.iter().find(|metric| metric.key == key).and_then(|metric| metric.value)
+    }
+}
+
+fn against(code: ReasonCode, invalidates: bool, text: String, hint: Option<String>) -> Reason {
+    Reason { code, invalidates, text, hint }
+}
+
+/// The verdict over the evidence, with what was known before as well.
+#[must_use]
+pub fn judge(evidence: &Evidence<'_>, before: &[Reason]) -> Verdict {
+    let mut reasons = before.to_vec();
+    reasons.extend(enough_samples(evidence));
+    reasons.extend(steady(evidence));
+    reasons.extend(quiet_machine(evidence));
+    reasons.extend(possible(evidence));
+    Verdict::from_reasons(reasons)
+}
+
+/// Was it warm, and are there samples enough for what is shown?
+fn enough_samples(evidence: &Evidence<'_>) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    let count = evidence.summary.count;
+    if !evidence.warmup.settled {
+        let text = format!("warm-up never settled in {} runs", evidence.warmup.runs);
+        let hint = "`--warmup 200` or a quieter machine".to_owned();
+        reasons.push(against(ReasonCode::NotWarm, true, text, Some(hint)));
+    }
+    let floor = types::PERCENTILE_FLOORS[0].samples;
+    if count < floor {
+        let text = format!("{count} samples are too few: the median needs {floor}");
+        let hint = format!("`--runs {floor}` or a longer `--duration`");
+        reasons.push(against(ReasonCode::TooFewSamples, true, text, Some(hint)));
+        return reasons;
+    }
+    let shown = evidence.summary.unsupported.iter().filter(|entry| entry.percentile != "p99.9");
+    let weak: Vec<_> = shown.collect();
+    if let Some(most) = weak.iter().max_by_key(|entry| entry.needs) {
+        let names: Vec<&str> = weak.iter().map(|entry| entry.percentile.as_str()).collect();
+        let verb = if names.len() == 1 { "needs" } else { "need up to" };
+        let text = format!("{} {verb} {} runs; {count} were taken", names.join(", "), most.needs);
+        // A tenth more than the mean says, so that the advice holds on a slower minute.
+        let seconds = (most.needs as f64 * evidence.summary.mean * 1.1).ceil().max(1.0) as u64;
+        let hint = format!("add `--duration {}`", spell_seconds(seconds));
+        reasons.push(against(ReasonCode::UnsupportedPercentile, false, text, Some(hint)));
+    }
+    reasons
+}
+
+fn spell_seconds(seconds: u64) -> String {
+    if seconds < 120 { format!("{seconds}s") } else { format!("{}m", seconds.div_ceil(60)) }
+}
+
+/// Is the interval as tight as asked, and did the samples stay where they were?
+fn steady(evidence: &Evidence<'_>) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    let summary = evidence.summary;
+    let error = summary.ci95_median.relative_half_width(summary.median);
+    let asked = evidence.rule.target_error;
+    if let Some(error) = error.filter(|error| *error > asked)
+        && evidence.stop != StopReason::Settled
+    {
+        let invalid = error > asked * WIDE_INVALID;
+        let text = format!(
+            "the median is known to ± {:.1} %, asked was ± {:.1} %; sampling ended at {}",
+            error * 100.0,
+            asked * 100.0,
+            match evidence.stop {
+                StopReason::DurationCap => "its longest duration",
+                _ => "its number of runs",
+            }
+        );
+        let hint = "a longer `--duration` or a quieter machine".to_owned();
+        reasons.push(against(ReasonCode::WideInterval, invalid, text, Some(hint)));
+    }
+    if let Some(drift) = stats::drift(evidence.nanos) {
+        let direction = if drift.change > 0.0 { "slower" } else { "faster" };
+        let share = drift.change.abs() * 100.0;
+        let text = format!("the last third of the samples was {share:.1} % {direction} than the first");
+        reasons.push(against(ReasonCode::Drift, false, text, None));
+    }
+    reasons
+}
+
+/// Did anything else take the machine away?
+fn quiet_machine(evidence: &Evidence<'_>) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    if let Some(steal) = evidence.environment.steal.filter(|steal| *steal > STEAL_REMARK) {
+        let text = format!("the hypervisor took {:.1} % of the processor time", steal * 100.0);
+        reasons.push(against(ReasonCode::StolenTime, steal > STEAL_INVALID, text, None));
+    }
+    let machine = evidence.metric("cpu.machine.utilisation");
+    let process = evidence.metric("cpu.process.share");
+    if let (Some(machine), Some(process)) = (machine, process) {
+        let others = (machine - process).max(0.0);
+        if others > BUSY_REMARK {
+            let text = format!("other work used {:.0} % of the machine", others * 100.0);
+            let hint = Some("stop other programs and measure again".to_owned());
+            reasons.push(against(ReasonCode::BusyMachine, others > BUSY_INVALID, text, hint));
+        }
+    }
+    if let Some(events) = evidence.environment.throttle.events.filter(|events| *events > 0) {
+        let text = format!("the processor's clock was throttled {events} times");
+        reasons.push(against(ReasonCode::Throttled, true, text, Some("let it cool down".into())));
+    }
+    for gpu in &evidence.environment.gpus {
+        if !gpu.other_processes.is_empty() {
+            let text = format!("{} other processes held GPU {}", gpu.other_processes.len(), gpu.index);
+            reasons.push(against(ReasonCode::DeviceShared, true, text, None));
+        }
+    }
+    if let Some(governor) = evidence.environment.governor.as_deref()
+        && governor != "performance"
+    {
+        let text = format!("the clock is governed by `{governor}` and may change between runs");
+        let hint = Some("`cpupower frequency-set -g performance`".to_owned());
+        reasons.push(against(ReasonCode::FrequencyScaling, false, text, hint));
+    }
+    reasons
+}
+
+/// Can the number be true at all?
+fn possible(evidence: &Evidence<'_>) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    if let Some(share) = evidence.metric("compute.ceiling_share").filter(|s| *s > CEILING_SLACK) {
+        let text = format!(
+            "the rate is {:.0} % of this machine's measured ceiling, more than it can do",
+            share * 100.0
+        );
+        reasons.push(against(ReasonCode::AboveCeiling, true, text, None));
+    }
+    if evidence.coverage < 1.0 {
+        let text = format!(
+            "{:.1} % of the operators were counted; FLOP and FLOP/s are lower bounds",
+            evidence.coverage * 100.0
+        );
+        reasons.push(against(ReasonCode::PartialCoverage, false, text, None));
+    }
+    if !evidence.non_finite.is_empty() {
+        let names = evidence.non_finite.join("`, `");
+        let text = format!("output `{names}` holds numbers that are not finite");
+        let hint = Some("check the model with real inputs; its speed may differ there".to_owned());
+        reasons.push(against(ReasonCode::NonFiniteOutput, false, text, hint));
+    }
+    if !evidence.isolated {
+        let text = "measured inside the calling process, not in one of its own".to_owned();
+        reasons.push(against(ReasonCode::NotIsolated, false, text, None));
+    }
+    reasons
+}

@@ -1,0 +1,28 @@
+//! How a worker comes to life.
+
+use std::{ffi::OsString, os::unix::net::UnixStream, path::PathBuf, sync::Arc};
+
+/// Serves the protocol over one end of a socket until the other end goes away.
+pub type ServeThread = Arc<dyn Fn(UnixStream) + Send + Sync>;
+
+/// How a worker comes to life.
+#[derive(Clone)]
+pub enum Launch {
+    /// A fresh process that speaks the protocol on its standard streams.
+    Process {
+        /// The program.
+        program: PathBuf,
+        /// Its arguments.
+        arguments: Vec<OsString>,
+    },
+    /// A thread of this process: for debugging only, a crash takes everything along.
+    Thread(ServeThread),
+}
+
+impl Launch {
+    /// Whether a crash of the worker leaves this process alive.
+    #[must_use]
+    pub fn is_isolated(&self) -> bool {
+        matches!(self, Launch::Process { .. })
+    }
+}

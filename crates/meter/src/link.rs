@@ -1,0 +1,231 @@
+//! The parent's half of the protocol: ask, wait at most so long, and know what became of a silent worker.
+
+use crate::{Launch, MeterError, obituary};
+use engine::{Greeting, PROTOCOL, Reply, Request, read_message, write_message};
+use std::{
+    collections::VecDeque,
+    io::{self, BufReader, Read, Write},
+    os::unix::net::UnixStream,
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc, Mutex,
+        mpsc::{Receiver, RecvTimeoutError, channel},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How much of what a worker prints is kept for its obituary.
+const LAST_WORDS: usize = 4096;
+
+/// A worker that can be asked.
+pub struct Link {
+    writer: Box<dyn Write + Send>,
+    replies: Receiver<io::Result<Reply>>,
+    child: Option<Child>,
+    last_words: Arc<Mutex<VecDeque<u8>>>,
+    kills_before: Option<u64>,
+    timeout: Duration,
+    greeting: Greeting,
+    started_in: Duration,
+}
+
+impl Link {
+    /// Starts a worker and waits for its greeting.
+    ///
+    /// # Errors
+    /// When it cannot be started, dies, stays silent or speaks another protocol.
+    pub fn open(launch: &Launch, timeout: Duration) -> Result<Link, MeterError> {
+        let kills_before = obituary::kernel_kills();
+        let begin = Instant::now();
+        let last_words = Arc::default();
+        let (writer, reader, child) = start(launch, &last_words)?;
+        let (sender, replies) = channel();
+        thread::spawn(move || {
+            let mut reader = BufReader::new(reader);
+            loop {
+                let message = read_message::<Reply>(&mut reader);
+                let is_last = !matches!(message, Ok(Some(_)));
+                if let Some(message) = message.transpose()
+                    && sender.send(message).is_err()
+                {
+                    return;
+                }
+                if is_last {
+                    return;
+                }
+            }
+        });
+        let greeting = Greeting { protocol: PROTOCOL, pid: 0 };
+        let mut link = Link {
+            writer,
+            replies,
+            child,
+            last_words,
+            kills_before,
+            timeout,
+            greeting,
+            started_in: Duration::ZERO,
+        };
+        link.greeting = match link.wait("start")? {
+            Reply::Hello(greeting) if greeting.protocol == PROTOCOL => greeting,
+            other => return Err(out_of_turn("start", &other)),
+        };
+        link.started_in = begin.elapsed();
+        Ok(link)
+    }
+
+    /// The worker's process; this process itself where the worker is a thread.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.greeting.pid
+    }
+
+    /// From spawning the worker to its greeting.
+    #[must_use]
+    pub fn started_in(&self) -> Duration {
+        self.started_in
+    }
+
+    /// Asks and waits for the answer; `doing` completes the sentence "it should …".
+    ///
+    /// # Errors
+    /// When the worker dies, stays silent, or answers with a failure.
+    pub fn ask(&mut self, request: &Request, doing: &'static str) -> Result<Reply, MeterError> {
+        if write_message(&mut self.writer, request).is_err() {
+            // The stream is broken, so the worker is gone or going.
+            return Err(self.bury(doing));
+        }
+        match self.wait(doing)? {
+            Reply::Failed(failure) => Err(MeterError::Engine(failure)),
+            reply => Ok(reply),
+        }
+    }
+
+    /// Lets the worker go in peace; one that does not leave is stopped when the link is dropped.
+    pub fn close(mut self) {
+        if write_message(&mut self.writer, &Request::Bye).is_ok() {
+            // The stream's end is the worker's answer to `bye`.
+            let _ = self.replies.recv_timeout(Duration::from_secs(2));
+        }
+    }
+
+    fn wait(&mut self, doing: &'static str) -> Result<Reply, MeterError> {
+        match self.replies.recv_timeout(self.timeout) {
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(error)) => Err(MeterError::Protocol { doing, said: error.to_string() }),
+            Err(RecvTimeoutError::Timeout) => {
+                self.stop();
+                Err(MeterError::Timeout { doing, limit: self.timeout })
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(self.bury(doing)),
+        }
+    }
+
+    /// Waits for a worker that has closed its stream and says how it ended.
+    fn bury(&mut self, doing: &'static str) -> MeterError {
+        let status = self.child.as_mut().and_then(|child| wait_briefly(child).ok().flatten());
+        if status.is_none() {
+            self.stop();
+        }
+        // What it printed last may still be on its way through the pipe.
+        thread::sleep(Duration::from_millis(20));
+        let last_words = self.last_words();
+        let Some(status) = status else {
+            let how = "it closed its stream".into();
+            return MeterError::Died { doing, how, last_words, out_of_memory: false };
+        };
+        let kills = match (self.kills_before, obituary::kernel_kills()) {
+            (Some(before), Some(after)) => after.saturating_sub(before),
+            _ => 0,
+        };
+        let end = obituary::write(status, &last_words, kills);
+        MeterError::Died { doing, how: end.how, last_words, out_of_memory: end.out_of_memory }
+    }
+
+    fn last_words(&self) -> String {
+        let Ok(words) = self.last_words.lock() else { return String::new() };
+        let bytes: Vec<u8> = words.iter().copied().collect();
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        // Backtraces are long; the first line after the last panic or the very last lines say it.
+        let start = lines.iter().rposition(|line| line.contains("panicked at"));
+        let start = start.unwrap_or(lines.len().saturating_sub(3));
+        lines[start..].iter().take(3).copied().collect::<Vec<_>>().join("; ")
+    }
+
+    fn stop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn out_of_turn(doing: &'static str, reply: &Reply) -> MeterError {
+    let said = format!("{reply:?}").chars().take(200).collect();
+    MeterError::Protocol { doing, said }
+}
+
+type Ends = (Box<dyn Write + Send>, Box<dyn Read + Send>, Option<Child>);
+
+fn start(launch: &Launch, last_words: &Arc<Mutex<VecDeque<u8>>>) -> Result<Ends, MeterError> {
+    match launch {
+        Launch::Process { program, arguments } => {
+            let failed = |source| MeterError::Start { program: program.display().to_string(), source };
+            let mut child = Command::new(program)
+                .args(arguments)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .map_err(failed)?;
+            let lost = || failed(io::Error::other("a stream of the worker is missing"));
+            let writer = child.stdin.take().ok_or_else(lost)?;
+            let reader = child.stdout.take().ok_or_else(lost)?;
+            let stderr = child.stderr.take().ok_or_else(lost)?;
+            let kept = Arc::clone(last_words);
+            thread::spawn(move || keep_last_words(stderr, &kept));
+            Ok((Box::new(writer), Box::new(reader), Some(child)))
+        }
+        Launch::Thread(serve) => {
+            let failed = |source| MeterError::Start { program: "a thread".into(), source };
+            let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+            let reader = ours.try_clone().map_err(failed)?;
+            let serve = Arc::clone(serve);
+            thread::spawn(move || serve(theirs));
+            Ok((Box::new(ours), Box::new(reader), None))
+        }
+    }
+}
+
+/// Drains what the worker prints, so that it never blocks, and keeps the end.
+fn keep_last_words(mut stream: impl Read, kept: &Mutex<VecDeque<u8>>) {
+    let mut buffer = [0; 1024];
+    while let Ok(count) = stream.read(&mut buffer) {
+        if count == 0 {
+            return;
+        }
+        let Ok(mut words) = kept.lock() else { return };
+        words.extend(&buffer[..count]);
+        let excess = words.len().saturating_sub(LAST_WORDS);
+        words.drain(..excess);
+    }
+}
+
+/// A worker that closed its stream is about to end; give it a moment.
+fn wait_briefly(child: &mut Child) -> io::Result<Option<std::process::ExitStatus>> {
+    for _ in 0..200 {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    Ok(None)
+}

@@ -1,0 +1,259 @@
+//! One cell from worker start to verdict, and a plan cell by cell.
+
+use crate::{
+    Bench, Evidence, Job, Launch, Link, MeterError,
+    derive::{self, Basis},
+    judge, sampling,
+};
+use engine::{FirstReport, LoadJob, LoadReport, LoadRequest, Reply, Request, TextJob};
+use probe::{Conditions, PROBES, Probe, Snapshot, Target, Watcher};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+use types::{
+    Cell, Cold, EngineInfo, Environment, Event, Phase, Plan, ProbeReport, Run, Samples, Stage,
+    StopReason, StoppingRule, Summary, WarmupReport, Work,
+};
+
+/// Seed of the bootstrap: fixed, so that the same samples always give the same interval.
+const BOOTSTRAP_SEED: u64 = 0x6d6f_6465_6c6d;
+
+/// Measures every cell of a plan; one that fails costs only itself.
+///
+/// `prepare` turns a cell into a job; `sink` hears everything, the finished runs included.
+pub fn run_plan<'a>(
+    plan: &Plan,
+    bench: &Bench,
+    launch: &Launch,
+    prepare: &mut dyn FnMut(&Cell, &mut dyn FnMut(Event)) -> Result<Job<'a>, String>,
+    sink: &mut dyn FnMut(Event),
+) {
+    for (index, cell) in plan.cells.iter().enumerate() {
+        sink(Event::CellStarted { index, of: plan.cells.len(), cell: Box::new(cell.clone()) });
+        let outcome = prepare(cell, sink).and_then(|job| {
+            measure(&job, bench, launch, &plan.stopping, sink).map_err(|error| error.to_string())
+        });
+        match outcome {
+            Ok(run) => sink(Event::CellFinished { run: Box::new(run) }),
+            Err(error) => sink(Event::CellFailed { cell: Box::new(cell.clone()), error }),
+        }
+    }
+}
+
+/// Measures one cell in one fresh worker.
+///
+/// # Errors
+/// When the worker cannot be started, dies, stays silent, or the engine fails.
+pub fn measure(
+    job: &Job<'_>,
+    bench: &Bench,
+    launch: &Launch,
+    rule: &StoppingRule,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Run, MeterError> {
+    let begin = Instant::now();
+    let started_at = micros_since_epoch();
+    let before = Snapshot::take();
+    sink(Event::StageStarted { stage: Stage::Start });
+    let mut link = Link::open(launch, rule.timeout)?;
+    let target = Target::new(link.pid(), job.cell.device).with_idle(bench.idle.clone());
+
+    let loading = Watcher::start(&memory_probe(), &target);
+    sink(Event::StageStarted { stage: Stage::Load });
+    let loaded = load(&mut link, job)?;
+    sink(Event::StageStarted { stage: Stage::First });
+    let first = first_inference(&mut link)?;
+    let warmup = sampling::warm_up(&mut link, rule, sink)?;
+    let loading = loading.stop();
+
+    let watcher = Watcher::start(PROBES, &target);
+    let (samples, stop) = sampling::sample(&mut link, rule, sink)?;
+    let probes = watcher.stop();
+    let conditions = before.until_now();
+    let cold = Cold {
+        process_start: link.started_in(),
+        load: loaded.load,
+        first_inference: first.inference,
+    };
+    let work = count_work(&mut link, job)?;
+    link.close();
+
+    let findings = Findings { loaded, first, warmup, samples, stop, loading, probes, work };
+    let environment = environment(job, bench, conditions, &findings.loaded);
+    Ok(assemble(job, bench, launch, rule, findings, environment, cold, started_at, begin.elapsed()))
+}
+
+/// What the worker and the probes found.
+struct Findings {
+    loaded: LoadReport,
+    first: FirstReport,
+    warmup: WarmupReport,
+    samples: Vec<Samples>,
+    stop: StopReason,
+    loading: Vec<ProbeReport>,
+    probes: Vec<ProbeReport>,
+    work: Work,
+}
+
+fn memory_probe() -> Vec<&'static dyn Probe> {
+    PROBES.iter().copied().filter(|probe| probe.id() == "memory").collect()
+}
+
+fn load(link: &mut Link, job: &Job<'_>) -> Result<LoadReport, MeterError> {
+    let cell = &job.cell;
+    let text = match (&cell.text, &job.tokenizer) {
+        (Some(text), Some(tokenizer)) => Some(TextJob {
+            lines: text.lines.iter().cycle().take(cell.batch_size).cloned().collect(),
+            tokenizer: tokenizer.clone(),
+            max_length: cell.sequence_length,
+        }),
+        _ => None,
+    };
+    let request = Request::Load(Box::new(LoadJob {
+        engine: cell.engine.clone(),
+        request: LoadRequest {
+            onnx: job.onnx.clone(),
+            device: cell.device,
+            precision: cell.precision,
+            threads: cell.threads,
+        },
+        inputs: job.inputs.clone(),
+        seed: cell.seed,
+        text,
+        postprocess: job.postprocess,
+    }));
+    match link.ask(&request, "load the model")? {
+        Reply::Loaded(report) => Ok(*report),
+        other => Err(MeterError::Protocol { doing: "load the model", said: format!("{other:?}") }),
+    }
+}
+
+fn first_inference(link: &mut Link) -> Result<FirstReport, MeterError> {
+    let doing = "run the first inference";
+    match link.ask(&Request::First, doing)? {
+        Reply::First(report) => Ok(*report),
+        other => Err(MeterError::Protocol { doing, said: format!("{other:?}") }),
+    }
+}
+
+/// The work as counted on the graph; shapes that only a run shows are asked for after the timing.
+fn count_work(link: &mut Link, job: &Job<'_>) -> Result<Work, MeterError> {
+    if job.unknown_shapes.is_empty() {
+        return Ok(job.work);
+    }
+    let request = Request::Observe { values: job.unknown_shapes.clone() };
+    match link.ask(&request, "show its shapes") {
+        Ok(Reply::Observed { shapes }) if !shapes.is_empty() => Ok((job.refine)(&shapes)),
+        // The timing is done and good; without the shapes the count stays a lower bound, and says so.
+        Ok(_) | Err(MeterError::Engine(_)) => Ok(job.work),
+        Err(error) => Err(error),
+    }
+}
+
+fn environment(
+    job: &Job<'_>,
+    bench: &Bench,
+    conditions: Conditions,
+    loaded: &LoadReport,
+) -> Environment {
+    let mut versions = bench.versions.clone();
+    versions.insert(job.cell.engine.clone(), loaded.version.clone());
+    Environment {
+        machine: bench.machine.clone(),
+        os: hardware::os(),
+        kernel: hardware::kernel(),
+        governor: conditions.governor,
+        frequency: conditions.frequency,
+        smt: conditions.smt,
+        load_average: conditions.load_average,
+        steal: conditions.steal,
+        memory_available: conditions.memory_available,
+        cgroup: conditions.cgroup,
+        throttle: conditions.throttle,
+        gpus: conditions.gpus,
+        versions,
+        threads: job.cell.threads,
+        model_commit: job.model_commit.clone(),
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "the run is where everything meets, once")]
+fn assemble(
+    job: &Job<'_>,
+    bench: &Bench,
+    launch: &Launch,
+    rule: &StoppingRule,
+    findings: Findings,
+    environment: Environment,
+    cold: Cold,
+    started_at: i64,
+    elapsed: Duration,
+) -> Run {
+    let summaries = summarise(&findings.samples);
+    let headline = derive::headline_phase(summaries.keys().copied());
+    let summary = &summaries[&headline];
+    let metrics = derive::metrics(&Basis {
+        cell: &job.cell,
+        inputs: &job.inputs,
+        headline: summary,
+        inference: &summaries[&Phase::Inference],
+        work: &findings.work,
+        ceilings: bench.ceilings.as_ref(),
+        real_tokens: findings.loaded.real_tokens,
+        loading: &findings.loading,
+        sampling: &findings.probes,
+    });
+    let nanos = findings.samples.iter().find(|samples| samples.phase == headline);
+    let verdict = judge(
+        &Evidence {
+            phase: headline,
+            summary,
+            nanos: nanos.map_or(&[], |samples| &samples.nanos),
+            rule,
+            stop: findings.stop,
+            warmup: &findings.warmup,
+            environment: &environment,
+            metrics: &metrics,
+            coverage: findings.work.coverage.0,
+            non_finite: &findings.first.non_finite,
+            isolated: launch.is_isolated(),
+        },
+        &job.remarks,
+    );
+    Run {
+        id: job.id.clone(),
+        started_at,
+        elapsed,
+        cell: job.cell.clone(),
+        model: job.model.clone(),
+        work: findings.work,
+        engine: EngineInfo {
+            id: job.cell.engine.clone(),
+            version: findings.loaded.version,
+            placement: findings.loaded.placement,
+        },
+        environment,
+        cold,
+        warmup: findings.warmup,
+        stop: findings.stop,
+        samples: findings.samples,
+        summaries,
+        metrics,
+        probes: findings.probes,
+        verdict,
+        tags: Vec::new(),
+    }
+}
+
+fn summarise(samples: &[Samples]) -> BTreeMap<Phase, Summary> {
+    samples
+        .iter()
+        .filter_map(|s| Some((s.phase, stats::summarise(&s.nanos, BOOTSTRAP_SEED)?)))
+        .collect()
+}
+
+fn micros_since_epoch() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}

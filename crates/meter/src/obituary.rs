@@ -1,0 +1,79 @@
+//! How a worker ended, in words a person can act on.
+
+use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
+
+/// How a worker ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Obituary {
+    /// In plain words.
+    pub(crate) how: String,
+    /// Whether memory ran out.
+    pub(crate) out_of_memory: bool,
+}
+
+/// Reads an exit status, the worker's last words and how often the kernel killed for memory meanwhile.
+pub(crate) fn write(status: ExitStatus, last_words: &str, kernel_kills: u64) -> Obituary {
+    let refused = last_words.contains("memory allocation of") || last_words.contains("bad_alloc");
+    let killed = status.signal() == Some(libc::SIGKILL);
+    if refused || (killed && kernel_kills > 0) {
+        let who = if refused { "an allocation was refused" } else { "the kernel killed it" };
+        return Obituary { how: format!("it ran out of memory ({who})"), out_of_memory: true };
+    }
+    let how = match (status.signal(), status.code()) {
+        (Some(signal), _) => format!("killed by signal {signal} ({})", signal_name(signal)),
+        (None, Some(0)) => "it left early without an error".into(),
+        (None, Some(code)) => format!("it exited with status {code}"),
+        (None, None) => "for an unknown reason".into(),
+    };
+    Obituary { how, out_of_memory: false }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGSEGV => "SIGSEGV, a crash in native code",
+        libc::SIGABRT => "SIGABRT, it aborted itself",
+        libc::SIGBUS => "SIGBUS, a file shrank or the disk is full",
+        libc::SIGILL => "SIGILL, an instruction this processor lacks",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGINT => "SIGINT",
+        _ => "see `man 7 signal`",
+    }
+}
+
+/// How many processes the kernel has killed for memory since boot, where it counts them.
+pub(crate) fn kernel_kills() -> Option<u64> {
+    let counters = std::fs::read_to_string("/proc/vmstat").ok()?;
+    parse_kernel_kills(&counters)
+}
+
+fn parse_kernel_kills(vmstat: &str) -> Option<u64> {
+    vmstat.lines().find_map(|line| line.strip_prefix("oom_kill ")).and_then(|n| n.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_allocation_and_a_kernel_kill_are_out_of_memory() {
+        let aborted = ExitStatus::from_raw(libc::SIGABRT);
+        let killed = ExitStatus::from_raw(libc::SIGKILL);
+        assert!(write(aborted, "memory allocation of 4096 bytes failed", 0).out_of_memory);
+        assert!(write(killed, "", 1).out_of_memory);
+        let by_hand = write(killed, "", 0);
+        assert!(!by_hand.out_of_memory);
+        assert!(by_hand.how.contains("SIGKILL"));
+    }
+
+    #[test]
+    fn an_exit_status_is_named() {
+        assert!(write(ExitStatus::from_raw(3 << 8), "", 0).how.contains("status 3"));
+    }
+
+    #[test]
+    fn kernel_kills_are_read_from_the_counters() {
+        assert_eq!(parse_kernel_kills("nr_free_pages 5\noom_kill 2\n"), Some(2));
+        assert_eq!(parse_kernel_kills("nr_free_pages 5\n"), None);
+    }
+}

@@ -1,0 +1,104 @@
+//! The part of a run that is kept as one JSON text: everything that has no table of its own.
+
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, time::Duration};
+use types::{
+    Cell, Cold, EngineInfo, Environment, Metric, ModelInfo, Phase, ProbeReport, Run, RunId,
+    Samples, StopReason, Summary, Verdict, WarmupReport, Work,
+};
+
+/// What is read back; each field is named as in [`Run`].
+#[derive(Debug, Deserialize)]
+pub(crate) struct Document {
+    elapsed: Duration,
+    work: Work,
+    engine: EngineInfo,
+    environment: Environment,
+    cold: Cold,
+    warmup: Warmup,
+    stop: StopReason,
+    summaries: BTreeMap<Phase, Summary>,
+    probes: Vec<ProbeReport>,
+    verdict: Verdict,
+}
+
+/// A warm-up report without its samples, which lie with the others.
+#[derive(Debug, Serialize, Deserialize)]
+struct Warmup {
+    runs: u64,
+    settled: bool,
+}
+
+/// The same as [`Document`], borrowed: a million samples are not copied to be left out.
+#[derive(Serialize)]
+struct Borrowed<'a> {
+    elapsed: &'a Duration,
+    work: &'a Work,
+    engine: &'a EngineInfo,
+    environment: &'a Environment,
+    cold: &'a Cold,
+    warmup: Warmup,
+    stop: &'a StopReason,
+    summaries: &'a BTreeMap<Phase, Summary>,
+    probes: &'a [ProbeReport],
+    verdict: &'a Verdict,
+}
+
+/// What the other tables hold of a run.
+pub(crate) struct Elsewhere {
+    pub(crate) id: RunId,
+    pub(crate) started_at: i64,
+    pub(crate) cell: Cell,
+    pub(crate) model: ModelInfo,
+    pub(crate) warmup: Vec<u64>,
+    pub(crate) samples: Vec<Samples>,
+    pub(crate) metrics: Vec<Metric>,
+    pub(crate) tags: Vec<String>,
+}
+
+/// The text to store; an error where it could not be read back, because a number in it is not finite.
+pub(crate) fn write(run: &Run) -> Result<String, serde_json::Error> {
+    let body = serde_json::to_string(&Borrowed {
+        elapsed: &run.elapsed,
+        work: &run.work,
+        engine: &run.engine,
+        environment: &run.environment,
+        cold: &run.cold,
+        warmup: Warmup { runs: run.warmup.runs, settled: run.warmup.settled },
+        stop: &run.stop,
+        summaries: &run.summaries,
+        probes: &run.probes,
+        verdict: &run.verdict,
+    })?;
+    serde_json::from_str::<Document>(&body)?;
+    Ok(body)
+}
+
+impl Document {
+    /// The run, whole again.
+    pub(crate) fn join(self, rest: Elsewhere) -> Run {
+        Run {
+            id: rest.id,
+            started_at: rest.started_at,
+            elapsed: self.elapsed,
+            cell: rest.cell,
+            model: rest.model,
+            work: self.work,
+            engine: self.engine,
+            environment: self.environment,
+            cold: self.cold,
+            warmup: WarmupReport {
+                runs: self.warmup.runs,
+                settled: self.warmup.settled,
+                nanos: rest.warmup,
+            },
+            stop: self.stop,
+            samples: rest.samples,
+            summaries: self.summaries,
+            metrics: rest.metrics,
+            probes: self.probes,
+            verdict: self.verdict,
+            tags: rest.tags,
+        }
+    }
+}
