@@ -1,1 +1,64 @@
-fn main() {}
+//! The `modelmeter` command: arguments in, one file a command.
+//!
+//! The only room that reads arguments and environment, prints and exits.
+
+mod arguments;
+mod command;
+mod exit;
+mod failure;
+mod output;
+mod progress;
+mod terminal;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use exit::Exit;
+use failure::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // A worker is this program again, before anything else could print.
+    modelmeter::serve_if_worker();
+    install_panic_message();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return exit::after_parsing(&error),
+    };
+    let colour = terminal::wants_colour(arguments.global.color, terminal::Stream::Error);
+    match run(&arguments) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            output::complain(&failure.render(colour));
+            failure.exit.into()
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let global = &arguments.global;
+    match &arguments.command {
+        Command::Profile(profile) => command::profile::run(profile, global),
+        Command::Models(models) => command::models::run(models, global),
+        Command::Devices(devices) => command::devices::run(devices, global),
+        Command::Runs(runs) => command::runs::run(runs, global),
+        Command::Db(db) => command::db::run(db, global),
+        Command::Completions(completions) => command::completions::run(completions),
+    }
+}
+
+/// A panic is our bug; people see one sentence, and the details when they ask.
+fn install_panic_message() {
+    let details = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
+            details(panic);
+        }
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        output::complain(&format!(
+            "error: modelmeter has a bug (at {place}); stored runs are not touched\n\
+             hint: run again with `RUST_BACKTRACE=1` and report what it prints\n"
+        ));
+        #[expect(clippy::exit, reason = "the documented status of our own bugs")]
+        std::process::exit(Exit::Bug as i32);
+    }));
+}

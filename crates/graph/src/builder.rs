@@ -131,7 +131,8 @@ impl GraphBuilder {
     ) -> Vec<String> {
         self.opsets.entry(domain.to_string()).or_insert(1);
         let path = self.path();
-        let dotted = if path.is_empty() { op_type.to_string() } else { format!("{path}.{op_type}") };
+        let dotted =
+            if path.is_empty() { op_type.to_string() } else { format!("{path}.{op_type}") };
         let seen = self.wanted.entry(dotted.clone()).or_insert(0);
         let number = if *seen == 0 { String::new() } else { format!("_{seen}") };
         *seen += 1;

@@ -4,17 +4,27 @@
 //! (`encoder.layer.0.attention.query`), so a layer has the same key everywhere. Nothing here knows where a model
 //! comes from or how it is executed.
 
+mod analysis;
 mod attribute;
 mod builder;
+mod count;
 mod data_type;
 mod graph;
 mod ir;
+mod layers;
+mod lifetimes;
 mod node;
 mod onnx;
+mod shapes;
 mod tensor;
 
+pub use analysis::{Analysis, NodeWork, analyse, analyse_shapes};
 pub use attribute::Attribute;
 pub use builder::{DEFAULT_OPSET, GraphBuilder};
+pub use count::{BUFFERS, Weights, count_weights};
 pub use data_type::UnknownDataType;
 pub use ir::{DataType, Dim, Graph, Model, Node, Tensor, TensorData, ValueInfo};
+pub use layers::{LayerKind, layer_kind, module_path};
+pub use lifetimes::activation_peak;
 pub use onnx::{ReadError, WriteError};
+pub use shapes::{Shapes, infer, infer_observed};

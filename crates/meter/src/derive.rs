@@ -1,7 +1,8 @@
 //! Numbers that follow from the samples and the work: throughput, FLOP/s, share of the ceiling.
 
 use types::{
-    Cell, Ceilings, Direction, InputRole, InputSpec, Metric, Phase, ProbeReport, Summary, Unit, Work,
+    Ceilings, Cell, Direction, InputRole, InputSpec, Metric, Phase, ProbeReport, Summary, Unit,
+    Work,
 };
 
 /// What the derived numbers rest on.
@@ -100,7 +101,11 @@ fn compute(basis: &Basis<'_>) -> Vec<Metric> {
 
 /// The phase a user waits for.
 pub(crate) fn headline_phase(phases: impl Iterator<Item = Phase>) -> Phase {
-    if phases.into_iter().any(|phase| phase == Phase::Total) { Phase::Total } else { Phase::Inference }
+    if phases.into_iter().any(|phase| phase == Phase::Total) {
+        Phase::Total
+    } else {
+        Phase::Inference
+    }
 }
 
 #[cfg(test)]

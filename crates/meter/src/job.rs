@@ -2,7 +2,7 @@
 
 use probe::IdlePower;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
-use types::{Cell, Ceilings, InputSpec, Machine, ModelInfo, Postprocess, Reason, RunId, Work};
+use types::{Ceilings, Cell, InputSpec, Machine, ModelInfo, Postprocess, Reason, RunId, Work};
 
 /// Counts the work again with shapes that a real run showed.
 pub type Refine<'a> = &'a dyn Fn(&[(String, Vec<usize>)]) -> Work;

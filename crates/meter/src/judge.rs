@@ -124,7 +124,8 @@ fn steady(evidence: &Evidence<'_>) -> Vec<Reason> {
     if let Some(drift) = stats::drift(evidence.nanos) {
         let direction = if drift.change > 0.0 { "slower" } else { "faster" };
         let share = drift.change.abs() * 100.0;
-        let text = format!("the last third of the samples was {share:.1} % {direction} than the first");
+        let text =
+            format!("the last third of the samples was {share:.1} % {direction} than the first");
         reasons.push(against(ReasonCode::Drift, false, text, None));
     }
     reasons
@@ -137,15 +138,11 @@ fn quiet_machine(evidence: &Evidence<'_>) -> Vec<Reason> {
         let text = format!("the hypervisor took {:.1} % of the processor time", steal * 100.0);
         reasons.push(against(ReasonCode::StolenTime, steal > STEAL_INVALID, text, None));
     }
-    let machine = evidence.metric("cpu.machine.utilisation");
-    let process = evidence.metric("cpu.process.share");
-    if let (Some(machine), Some(process)) = (machine, process) {
-        let others = (machine - process).max(0.0);
-        if others > BUSY_REMARK {
-            let text = format!("other work used {:.0} % of the machine", others * 100.0);
-            let hint = Some("stop other programs and measure again".to_owned());
-            reasons.push(against(ReasonCode::BusyMachine, others > BUSY_INVALID, text, hint));
-        }
+    let others = evidence.metric("cpu.others.utilisation");
+    if let Some(others) = others.filter(|others| *others > BUSY_REMARK) {
+        let text = format!("other work used {:.0} % of the machine", others * 100.0);
+        let hint = Some("stop other programs and measure again".to_owned());
+        reasons.push(against(ReasonCode::BusyMachine, others > BUSY_INVALID, text, hint));
     }
     if let Some(events) = evidence.environment.throttle.events.filter(|events| *events > 0) {
         let text = format!("the processor's clock was throttled {events} times");
@@ -153,7 +150,8 @@ fn quiet_machine(evidence: &Evidence<'_>) -> Vec<Reason> {
     }
     for gpu in &evidence.environment.gpus {
         if !gpu.other_processes.is_empty() {
-            let text = format!("{} other processes held GPU {}", gpu.other_processes.len(), gpu.index);
+            let text =
+                format!("{} other processes held GPU {}", gpu.other_processes.len(), gpu.index);
             reasons.push(against(ReasonCode::DeviceShared, true, text, None));
         }
     }

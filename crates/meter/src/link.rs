@@ -178,7 +178,8 @@ type Ends = (Box<dyn Write + Send>, Box<dyn Read + Send>, Option<Child>);
 fn start(launch: &Launch, last_words: &Arc<Mutex<VecDeque<u8>>>) -> Result<Ends, MeterError> {
     match launch {
         Launch::Process { program, arguments } => {
-            let failed = |source| MeterError::Start { program: program.display().to_string(), source };
+            let failed =
+                |source| MeterError::Start { program: program.display().to_string(), source };
             let mut child = Command::new(program)
                 .args(arguments)
                 .stdin(Stdio::piped())

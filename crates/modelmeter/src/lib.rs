@@ -1,1 +1,56 @@
-//! Profiles and benchmarks neural models: the library's door.
+//! Profiles and benchmarks neural models: how fast, how much memory, how sure.
+//!
+//! ```no_run
+//! use modelmeter::{Device, Precision, Profiler};
+//!
+//! fn main() -> Result<(), modelmeter::Error> {
+//!     modelmeter::serve_if_worker();
+//!     let profile = Profiler::new("bert-base-uncased")
+//!         .device(Device::Auto)
+//!         .precision(Precision::Fp32)
+//!         .profile()?;
+//!     println!("{} ms", profile.latency().median * 1e3);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! A measurement happens in a worker process. A program that uses this library becomes its own worker when its `main`
+//! begins with [`serve_if_worker`]; otherwise an installed `modelmeter` is used.
+//!
+//! This room is the library's door: it holds the lists [`ENGINES`], [`PROBES`] and [`FORMATS`] and connects the
+//! others. It prints nothing; [`Event`]s tell what is going on.
+
+mod choose;
+mod engines;
+mod error;
+mod folders;
+mod prepare;
+mod profile;
+mod profiler;
+mod session;
+mod suite;
+mod tokeniser;
+mod worker;
+
+pub use choose::{Choice, choose};
+pub use engines::ENGINES;
+pub use error::Error;
+pub use folders::Folders;
+pub use profile::Profile;
+pub use profiler::{EngineChoice, Isolation, Profiler};
+pub use session::Session;
+pub use suite::{BenchmarkSuite, Outcome};
+pub use worker::{WORKER_ARGUMENT, serve_if_worker, serve_standard_streams};
+
+pub use ::{engine, graph, hardware, meter, models, probe, report, stats, store, types};
+pub use models::PRESETS;
+pub use probe::PROBES;
+pub use report::FORMATS;
+pub use store::Store;
+pub use types::{
+    Device, Event, InputShape, Mode, Phase, Precision, Run, RunId, Stage, StoppingRule, Summary,
+    Text, Verdict, Warmup,
+};
+
+/// This program's version.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

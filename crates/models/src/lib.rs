@@ -23,6 +23,7 @@ mod resolve;
 mod resolved;
 mod shapes;
 mod signature;
+mod summary;
 mod tokens;
 mod weights;
 
@@ -36,4 +37,5 @@ pub use preset::{PRESETS, Preset};
 pub use request::{Progress, Request};
 pub use resolve::resolve;
 pub use resolved::Resolved;
+pub use summary::{PresetSummary, preset_summaries};
 pub use tokens::{Encoded, Tokeniser};

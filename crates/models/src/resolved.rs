@@ -1,7 +1,7 @@
 //! A model that is ready to be loaded, and the inputs it takes.
 
 use crate::{
-    InputKind, ModelError,
+    InputKind, ModelError, Tokeniser,
     recipe::{SMALL_VOCABULARY, Surroundings, element_type, fill},
     shapes::{Quantity, Settled, Sizes, quantity, settle},
     signature::{is_past, is_state},
@@ -84,6 +84,14 @@ impl Resolved {
     #[must_use]
     pub fn has_tokens(&self) -> bool {
         self.kinds.iter().any(|kind| kind.role == InputRole::TokenIds)
+    }
+
+    /// Its tokenizer, loaded.
+    pub fn tokeniser(&self) -> Result<Tokeniser, ModelError> {
+        match &self.tokenizer {
+            Some(path) => Tokeniser::load(path),
+            None => Err(ModelError::NoTokenizer { model: self.info.name.clone() }),
+        }
     }
 
     /// What was assumed for sizes that neither the file nor the user says.

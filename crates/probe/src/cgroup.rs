@@ -50,8 +50,9 @@ struct Throttled {
 fn throttled(group: &Group) -> Result<Throttled, String> {
     let path = group.folder.join("cpu.stat");
     let text = crate::procfs::read_text(&path)?;
-    parse_throttled(&text)
-        .ok_or_else(|| format!("`{}` does not count throttling; the group has no quota", path.display()))
+    parse_throttled(&text).ok_or_else(|| {
+        format!("`{}` does not count throttling; the group has no quota", path.display())
+    })
 }
 
 /// Version 1 counts nanoseconds, version 2 microseconds, under different names.

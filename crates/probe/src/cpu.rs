@@ -78,17 +78,18 @@ impl Watch for CpuWatch {
         self.read();
         let processors = self.cores.len().max(1) as f64;
         let seconds = self.process.last - self.process.first;
-        let mut metrics = vec![Metric::measured(
-            "cpu.process.time",
-            Unit::Seconds,
-            Direction::Lower,
-            seconds,
-        )];
+        let mut metrics =
+            vec![Metric::measured("cpu.process.time", Unit::Seconds, Direction::Lower, seconds)];
         let window = self.process.window().as_secs_f64();
         let busy = (window > 0.0).then(|| seconds / window);
         let why = || "the process was seen only once".to_owned();
         metrics.push(share("cpu.process.cores", Unit::Count, busy, why));
-        metrics.push(share("cpu.process.utilisation", Unit::Ratio, busy.map(|b| b / processors), why));
+        metrics.push(share(
+            "cpu.process.utilisation",
+            Unit::Ratio,
+            busy.map(|b| b / processors),
+            why,
+        ));
 
         let now = machine_ticks();
         let why = || match &now {
@@ -108,7 +109,12 @@ impl Watch for CpuWatch {
             let ticks = now.as_ref().ok().and_then(|(_, cores)| cores.get(number));
             let ticks = ticks.map(|ticks| ticks.since(*before));
             let utilisation = ticks.and_then(|ticks| ticks.share(ticks.busy));
-            metrics.push(share(&format!("cpu.core.{number}.utilisation"), Unit::Ratio, utilisation, why));
+            metrics.push(share(
+                &format!("cpu.core.{number}.utilisation"),
+                Unit::Ratio,
+                utilisation,
+                why,
+            ));
         }
         metrics.extend(self.process.rest("cpu"));
         metrics

@@ -44,7 +44,11 @@ pub(crate) struct Counted {
 
 impl Counted {
     /// Checks that the number means something: the counter moved, and over enough of its periods.
-    pub(crate) fn check(joules: f64, window: Duration, period: Duration) -> Result<Counted, String> {
+    pub(crate) fn check(
+        joules: f64,
+        window: Duration,
+        period: Duration,
+    ) -> Result<Counted, String> {
         let shortest = period * COUNTER_PERIODS;
         if window < shortest {
             return Err(format!(
@@ -66,7 +70,11 @@ impl Counted {
 }
 
 /// `NAME.energy` above idle, `NAME.energy.total` as counted, `NAME.power` on average, `NAME.power.idle`.
-pub(crate) fn metrics(name: &str, counted: Result<Counted, String>, idle: Option<f64>) -> Vec<Metric> {
+pub(crate) fn metrics(
+    name: &str,
+    counted: Result<Counted, String>,
+    idle: Option<f64>,
+) -> Vec<Metric> {
     let metric = |key: &str, unit: Unit, direction: Direction, value: Result<f64, String>| {
         let key = format!("{name}.{key}");
         match value {
@@ -76,12 +84,16 @@ pub(crate) fn metrics(name: &str, counted: Result<Counted, String>, idle: Option
     };
     let no_idle = || "no idle power was measured before the worker started".to_owned();
     let above = counted.clone().and_then(|counted| {
-        let idle = idle.ok_or_else(|| format!("{}; `{name}.energy.total` has all of it", no_idle()))?;
+        let idle =
+            idle.ok_or_else(|| format!("{}; `{name}.energy.total` has all of it", no_idle()))?;
         let above = counted.joules - idle * counted.window.as_secs_f64();
         if above > 0.0 {
             return Ok(above);
         }
-        Err(format!("no more was drawn than at idle ({:.1} W against {idle:.1} W)", counted.power()))
+        Err(format!(
+            "no more was drawn than at idle ({:.1} W against {idle:.1} W)",
+            counted.power()
+        ))
     });
     vec![
         metric("energy", Unit::Joules, Direction::Lower, above),

@@ -47,7 +47,8 @@ pub(crate) struct Current {
 /// From cpufreq where there is one, else from `/proc/cpuinfo`.
 pub(crate) fn current(root: &Path) -> Result<Current, String> {
     let folder = root.join(CPUS);
-    let entries = fs::read_dir(&folder).map_err(|error| format!("`{}`: {error}", folder.display()))?;
+    let entries =
+        fs::read_dir(&folder).map_err(|error| format!("`{}`: {error}", folder.display()))?;
     let kilohertz: Vec<f64> = entries
         .flatten()
         .filter_map(|entry| read_number(entry.path().join("cpufreq/scaling_cur_freq")))
@@ -134,7 +135,8 @@ impl Watch for FrequencyWatch {
 }
 
 fn frequencies(readings: &[f64], nominal: bool) -> Vec<Metric> {
-    let hertz = |key: &str, value: f64| Metric::measured(key, Unit::Hertz, Direction::Neutral, value);
+    let hertz =
+        |key: &str, value: f64| Metric::measured(key, Unit::Hertz, Direction::Neutral, value);
     let average = readings.iter().sum::<f64>() / readings.len().max(1) as f64;
     let why = if readings.is_empty() {
         "the frequency could not be read any more"

@@ -26,7 +26,13 @@ impl Probe for Load {
 
     fn start(&self, _target: &Target) -> Result<Box<dyn Watch>, String> {
         let first = load()?;
-        Ok(Box::new(LoadWatch { first: first.average, last: first.average, sum: 0, peak: 0, count: 0 }))
+        Ok(Box::new(LoadWatch {
+            first: first.average,
+            last: first.average,
+            sum: 0,
+            peak: 0,
+            count: 0,
+        }))
     }
 }
 
@@ -77,7 +83,8 @@ impl Watch for LoadWatch {
 
     fn stop(mut self: Box<Self>) -> Vec<Metric> {
         self.read();
-        let fact = |key: &str, value: f64| Metric::measured(key, Unit::Count, Direction::Neutral, value);
+        let fact =
+            |key: &str, value: f64| Metric::measured(key, Unit::Count, Direction::Neutral, value);
         let mut metrics = vec![fact("load.start", self.first), fact("load.end", self.last)];
         if self.count > 0 {
             metrics.push(fact("load.runnable.average", self.sum as f64 / self.count as f64));

@@ -35,7 +35,13 @@ impl Probe for Memory {
         });
         let first = status(pid).ok_or_else(|| format!("process {pid} has no memory of its own"))?;
         let sum = first.resident as f64;
-        Ok(Box::new(MemoryWatch { pid, reset, sum, count: 1, process: Followed::begin(pid, first) }))
+        Ok(Box::new(MemoryWatch {
+            pid,
+            reset,
+            sum,
+            count: 1,
+            process: Followed::begin(pid, first),
+        }))
     }
 }
 
@@ -120,7 +126,8 @@ impl Watch for MemoryWatch {
         ];
         // Walks the page tables, so only once, at the end.
         let proportional = read_text(format!("/proc/{}/smaps_rollup", self.pid)).and_then(|text| {
-            field_in_bytes(&text, "Pss").ok_or_else(|| "`smaps_rollup` has no line `Pss`".to_owned())
+            field_in_bytes(&text, "Pss")
+                .ok_or_else(|| "`smaps_rollup` has no line `Pss`".to_owned())
         });
         metrics.push(match (proportional, self.process.why_lost()) {
             (Ok(value), None) => bytes("memory.proportional", value),

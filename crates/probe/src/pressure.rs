@@ -72,7 +72,11 @@ impl Watch for PressureWatch {
         for (resource, first) in RESOURCES.iter().zip(self.first) {
             let both = first.and_then(|first| stalls(resource).map(|last| (first, last)));
             let some = both.as_ref().map(|(first, last)| last.some.saturating_sub(first.some));
-            metrics.push(share(&format!("pressure.{resource}.some"), some.map_err(Clone::clone), window));
+            metrics.push(share(
+                &format!("pressure.{resource}.some"),
+                some.map_err(Clone::clone),
+                window,
+            ));
             let full = both.and_then(|(first, last)| match (first.full, last.full) {
                 (Some(first), Some(last)) => Ok(last.saturating_sub(first)),
                 _ => Err(format!("this kernel does not tell full pressure of `{resource}`")),

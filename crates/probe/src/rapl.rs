@@ -56,15 +56,18 @@ fn packages(root: &Path) -> Result<Vec<Package>, String> {
     let mut denied = None;
     for entry in fs::read_dir(&powercap).into_iter().flatten().flatten() {
         let folder = entry.path();
-        let is_domain = entry.file_name().to_str().is_some_and(|name| name.starts_with("intel-rapl:"));
+        let is_domain =
+            entry.file_name().to_str().is_some_and(|name| name.starts_with("intel-rapl:"));
         let is_package = is_domain
-            && fs::read_to_string(folder.join("name")).is_ok_and(|name| name.starts_with("package"));
+            && fs::read_to_string(folder.join("name"))
+                .is_ok_and(|name| name.starts_with("package"));
         if !is_package {
             continue;
         }
         match read_text(folder.join("energy_uj")) {
             Ok(text) => {
-                let last = text.trim().parse().map_err(|_| "`energy_uj` holds no number".to_owned())?;
+                let last =
+                    text.trim().parse().map_err(|_| "`energy_uj` holds no number".to_owned())?;
                 let range = read_number(folder.join("max_energy_range_uj")).unwrap_or(u64::MAX);
                 packages.push(Package { folder, range, last });
             }

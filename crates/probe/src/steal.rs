@@ -50,7 +50,8 @@ impl Watch for StealWatch {
         let share = ticks().and_then(|now| {
             let window = now.since(self.first);
             let share = window.share(window.steal);
-            share.ok_or_else(|| "no clock tick passed; the window was shorter than 10 ms".to_owned())
+            share
+                .ok_or_else(|| "no clock tick passed; the window was shorter than 10 ms".to_owned())
         });
         vec![match share {
             Ok(share) => Metric::measured("steal.share", Unit::Ratio, Direction::Lower, share),

@@ -28,8 +28,8 @@ impl Probe for Switches {
     }
 
     fn start(&self, target: &Target) -> Result<Box<dyn Watch>, String> {
-        let first = threads(target.pid)
-            .ok_or_else(|| format!("process {} is not running", target.pid))?;
+        let first =
+            threads(target.pid).ok_or_else(|| format!("process {} is not running", target.pid))?;
         Ok(Box::new(SwitchesWatch { pid: target.pid, process: Followed::begin(target.pid, first) }))
     }
 }
@@ -80,8 +80,9 @@ impl Watch for SwitchesWatch {
     fn stop(mut self: Box<Self>) -> Vec<Metric> {
         self.read();
         let (voluntary, involuntary) = total(&self.process.first, &self.process.last);
-        let count =
-            |key: &str, count: u64| Metric::measured(key, Unit::Count, Direction::Lower, count as f64);
+        let count = |key: &str, count: u64| {
+            Metric::measured(key, Unit::Count, Direction::Lower, count as f64)
+        };
         let mut metrics = vec![
             count("switches.voluntary", voluntary),
             count("switches.involuntary", involuntary),

@@ -105,7 +105,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert!(events(folder.path()).is_err());
         for cpu in 0..2 {
-            let path = folder.path().join(format!("sys/devices/system/cpu/cpu{cpu}/thermal_throttle"));
+            let path =
+                folder.path().join(format!("sys/devices/system/cpu/cpu{cpu}/thermal_throttle"));
             fs::create_dir_all(&path).unwrap();
             fs::write(path.join("core_throttle_count"), "3\n").unwrap();
             fs::write(path.join("package_throttle_count"), "5\n").unwrap();

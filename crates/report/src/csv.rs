@@ -5,7 +5,8 @@
 //! names come from outside; control characters are removed from text for the same reason.
 
 use crate::clean::clean;
-use crate::lookup::{energy, main_phase, reading};
+use crate::energy::energy;
+use crate::lookup::{main_phase, reading};
 use crate::number::milliseconds;
 use crate::timestamp::rfc3339;
 use std::io::{self, Write};
@@ -85,6 +86,7 @@ const COLUMNS: &[CsvColumn] = &[
     column("parameters", |run| Some(run.model.parameters.to_string())),
     column("model_size_bytes", |run| Some(run.model.size.0.to_string())),
     column("energy_joules", |run| number(energy(run).ok()?.first()?.joules)),
+    column("energy_of", |run| text(&energy(run).ok()?.first()?.whose)),
     column("cpu_process_utilisation", |run| metric(run, "cpu.process.utilisation")),
     column("valid", |run| Some(run.verdict.valid.to_string())),
     column("reasons", |run| {

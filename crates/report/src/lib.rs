@@ -8,6 +8,7 @@ mod chart;
 mod clean;
 mod csv;
 mod document;
+mod energy;
 mod formats;
 mod json;
 mod lookup;

@@ -1,7 +1,6 @@
-//! Where a run keeps what reports ask for: metrics by key, its main phase, its energy.
+//! Where a run keeps what reports ask for: metrics by key, its main phase.
 
-use crate::clean::clean;
-use types::{Metric, Phase, Run, Unit};
+use types::{Metric, Phase, Run};
 
 /// A number, or why there is none.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,44 +55,6 @@ pub(crate) fn main_phase(run: &Run) -> Phase {
     let total = run.summaries.contains_key(&Phase::Total);
     let inference = run.summaries.contains_key(&Phase::Inference);
     if total && (run.cell.text.is_some() || !inference) { Phase::Total } else { Phase::Inference }
-}
-
-/// One energy counter: whose, and how much in joules.
-pub(crate) struct Energy {
-    pub(crate) whose: String,
-    pub(crate) joules: f64,
-}
-
-/// Every energy that was measured, or why none was.
-pub(crate) fn energy(run: &Run) -> Result<Vec<Energy>, String> {
-    let mut known: Vec<Energy> = Vec::new();
-    let mut why = None;
-    for metric in metrics(run).filter(|metric| metric.unit == Unit::Joules) {
-        match Reading::of(metric) {
-            Reading::Known(joules) => {
-                let whose = owner(&metric.key);
-                if known.iter().all(|entry| entry.whose != whose) {
-                    known.push(Energy { whose, joules });
-                }
-            }
-            Reading::Missing(reason) => why = why.or(Some(reason)),
-        }
-    }
-    if !known.is_empty() {
-        return Ok(known);
-    }
-    let of_probe = || {
-        let silent = run.probes.iter().filter(|probe| probe.unavailable.is_some());
-        let mut silent = silent.filter(|probe| ["energy", "rapl"].contains(&probe.probe.as_str()));
-        silent.next().and_then(|probe| probe.unavailable.clone())
-    };
-    Err(why.or_else(of_probe).unwrap_or_else(|| "not measured in this run".into()))
-}
-
-/// Whose energy a key speaks of: `gpu.energy` is `gpu`, `energy` is nobody's in particular.
-fn owner(key: &str) -> String {
-    let parts = key.split('.').filter(|part| !["energy", "total"].contains(part));
-    clean(&parts.collect::<Vec<_>>().join(" ").replace('_', " "))
 }
 
 /// The share of the run's time that its probes spent on reading.

@@ -96,7 +96,7 @@ pub fn runs_table(lines: &[RunLine], width: Option<usize>) -> String {
     let peaks = bytes_column(&each(lines, |line| line.memory_peak.map(|peak| peak.0)));
     let mut table = Table::new([
         Column::left("run"),
-        Column::left("when (UTC)").leaves(4),
+        Column::left("when UTC").leaves(4),
         Column::left("model").shrinks(),
         Column::left("engine").leaves(2),
         Column::left("device").leaves(5),

@@ -172,7 +172,7 @@ impl Table {
         if names.is_empty() {
             return String::new();
         }
-        let text = format!("(no room for {}; a wider terminal shows it)", names.join(", "));
+        let text = format!("no room here for: {}", names.join(", "));
         let lines = wrap(&text, width.unwrap_or(usize::MAX));
         format!("{}\n", lines.join("\n"))
     }
@@ -220,7 +220,7 @@ mod tests {
     fn the_highest_rank_leaves_first_and_is_named() {
         let text = table().render(Some(32));
         assert!(text.contains("device") && !text.contains("nightly"), "{text}");
-        assert!(text.contains("(no room for tags;"), "{text}");
+        assert!(text.contains("no room here for: tags"), "{text}");
     }
 
     #[test]

@@ -129,7 +129,7 @@ fn break_hard(lines: &mut Vec<String>, piece: &str, width: usize) -> String {
 
 /// Words by white space; a backticked span with its neighbours is one word.
 fn words(text: &str) -> Vec<String> {
-    let balanced = text.matches('`').count() % 2 == 0;
+    let balanced = text.matches('`').count().is_multiple_of(2);
     let mut words = Vec::new();
     let mut word = String::new();
     let mut quoted = false;

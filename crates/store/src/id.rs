@@ -57,8 +57,9 @@ mod tests {
 
     #[test]
     fn runs_of_one_second_have_different_beginnings() {
-        let ids: Vec<RunId> =
-            (1u64..200).map(|i| new_run_id(5_000_000, i.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+        let ids: Vec<RunId> = (1u64..200)
+            .map(|i| new_run_id(5_000_000, i.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+            .collect();
         assert!(short_ids(&ids).iter().all(|short| short.len() <= 7));
     }
 

@@ -38,8 +38,8 @@ impl Store {
     /// # Errors
     /// Where the disk is full, another process holds the file too long, or the id is taken; nothing is then stored.
     pub fn insert_run(&self, run: &Run) -> Result<(), StoreError> {
-        let prepared = prepare(run)
-            .map_err(|why| StoreError::Unstorable { id: run.id.0.clone(), why })?;
+        let prepared =
+            prepare(run).map_err(|why| StoreError::Unstorable { id: run.id.0.clone(), why })?;
         let transaction = self.write("store a run")?;
         let stored: Option<i64> = {
             let mut query = transaction

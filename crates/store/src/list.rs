@@ -110,14 +110,12 @@ impl Store {
         );
         let mut query = self.connection.prepare_cached(&query).map_err(&fail)?;
         let values = rusqlite::params_from_iter(values.iter());
-        let mut rows: Vec<RunRow> =
-            query.query_map(values, read).and_then(Iterator::collect).map_err(|error| {
-                match error {
-                    rusqlite::Error::FromSqlConversionFailure(..) => {
-                        self.damaged(error.to_string())
-                    }
-                    other => fail(other),
-                }
+        let mut rows: Vec<RunRow> = query
+            .query_map(values, read)
+            .and_then(Iterator::collect)
+            .map_err(|error| match error {
+                rusqlite::Error::FromSqlConversionFailure(..) => self.damaged(error.to_string()),
+                other => fail(other),
             })?;
         self.attach_tags(&mut rows)?;
         Ok(rows)
@@ -177,12 +175,11 @@ fn conditions(filter: &Filter) -> (String, Vec<Box<dyn ToSql>>) {
         add("batch_size = {}", Box::new(clamp(batch_size as u64)));
     }
     if let Some(machine) = &filter.machine {
-        let escaped = escape(&machine.to_lowercase());
         add(
-            r"machine IN (SELECT key FROM machine WHERE LOWER(key) LIKE {} ESCAPE '\'",
-            Box::new(format!("{escaped}%")),
+            "machine IN (SELECT key FROM machine WHERE SUBSTR(LOWER(key), 1, LENGTH({})) = {} \
+             OR LOWER(hostname) = {})",
+            Box::new(machine.to_ascii_lowercase()),
         );
-        add("LOWER(hostname) = {})", Box::new(machine.to_lowercase()));
     }
     if let Some(valid) = filter.valid {
         add("valid = {}", Box::new(i64::from(valid)));
@@ -199,14 +196,12 @@ fn conditions(filter: &Filter) -> (String, Vec<Box<dyn ToSql>>) {
     if clauses.is_empty() {
         return (String::new(), values);
     }
-    // The two halves of the machine's condition are alternatives.
-    let joined = clauses.join(" AND ").replace(" AND LOWER(hostname)", " OR LOWER(hostname)");
-    (format!(" WHERE {joined}"), values)
+    (format!(" WHERE {}", clauses.join(" AND ")), values)
 }
 
 /// What a person types for a model, as a pattern of SQL: a part of the name, or the whole with `*` and `?`.
 fn pattern(model: &str) -> String {
-    let escaped = escape(&model.to_lowercase());
+    let escaped = escape(&model.to_ascii_lowercase());
     if model.contains(['*', '?']) {
         escaped.replace('*', "%").replace('?', "_")
     } else {

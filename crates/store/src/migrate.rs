@@ -44,11 +44,7 @@ pub(crate) fn migrate(connection: &Connection, path: &Path) -> Result<(), StoreE
     migrate_through(connection, path, MIGRATIONS)
 }
 
-fn migrate_through(
-    connection: &Connection,
-    path: &Path,
-    steps: &[&str],
-) -> Result<(), StoreError> {
+fn migrate_through(connection: &Connection, path: &Path, steps: &[&str]) -> Result<(), StoreError> {
     let fail = |error| StoreError::sqlite(path, "update the schema", error);
     let known = steps.len() as i64;
     let transaction =

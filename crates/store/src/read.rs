@@ -109,11 +109,8 @@ impl Store {
             .map_err(&fail)?;
         let rows: Vec<(String, codec::Packed)> = query
             .query_map([&id.0], |row| {
-                let packed = codec::Packed {
-                    count: row.get(1)?,
-                    checksum: row.get(2)?,
-                    bytes: row.get(3)?,
-                };
+                let packed =
+                    codec::Packed { count: row.get(1)?, checksum: row.get(2)?, bytes: row.get(3)? };
                 Ok((row.get(0)?, packed))
             })
             .and_then(Iterator::collect)

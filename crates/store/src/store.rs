@@ -33,10 +33,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn open_waiting(
-        path: impl AsRef<Path>,
-        patience: Duration,
-    ) -> Result<Store, StoreError> {
+    pub fn open_waiting(path: impl AsRef<Path>, patience: Duration) -> Result<Store, StoreError> {
         let path = path.as_ref();
         prepare_place(path)?;
         let fail = |error| StoreError::sqlite(path, "open the file", error);
@@ -156,5 +153,66 @@ fn write_ahead(connection: &Connection, patience: Duration) -> rusqlite::Result<
             }
             other => return other,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Filter, sample};
+    use types::{Phase, Samples};
+
+    #[test]
+    fn a_full_disk_says_so_and_loses_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.db");
+        let store = Store::open(&path).unwrap();
+        store.insert_run(&sample::run(1)).unwrap();
+        // SQLite reports the end of the pages it may use exactly as it reports the end of the disk.
+        let pages: i64 =
+            store.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+        let limit = format!("PRAGMA max_page_count = {}", pages + 10);
+        store.connection.query_row(&limit, [], |_| Ok(())).unwrap();
+        let mut large = sample::run(2);
+        let noise = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        large.samples =
+            vec![Samples { phase: Phase::Inference, nanos: (0..50_000).map(noise).collect() }];
+        let error = store.insert_run(&large).unwrap_err();
+        assert!(matches!(error, StoreError::Full { .. }), "{error}");
+        assert!(error.hint().is_some());
+        drop(store);
+        let store = Store::open(&path).unwrap();
+        store.check().unwrap();
+        assert_eq!(store.runs(&Filter::default()).unwrap().len(), 1);
+        assert_eq!(store.run(&sample::run(1).id.0).unwrap(), sample::run(1));
+    }
+
+    #[test]
+    fn the_connection_is_set_up_to_lose_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("store.db")).unwrap();
+        let pragma = |name: &str| -> String {
+            let query = format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}");
+            store.connection.query_row(&query, [], |row| row.get(0)).unwrap()
+        };
+        assert_eq!(pragma("journal_mode"), "wal");
+        assert_eq!(pragma("synchronous"), "2");
+        assert_eq!(pragma("foreign_keys"), "1");
+    }
+
+    #[test]
+    fn lists_and_beginnings_of_ids_are_answered_by_an_index() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("store.db")).unwrap();
+        let plan = |sql: &str| -> String {
+            let mut query = store.connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let lines: Vec<String> =
+                query.query_map([], |row| row.get(3)).unwrap().map(Result::unwrap).collect();
+            lines.join("; ")
+        };
+        let list = plan("SELECT id, model FROM run ORDER BY started_at DESC, id DESC LIMIT 20");
+        assert!(list.contains("run_by_time") && !list.contains("TEMP B-TREE"), "{list}");
+        let prefix = plan("SELECT id FROM run WHERE id >= 'ab' AND id < 'ac' ORDER BY id");
+        assert!(prefix.contains("SEARCH run") && !prefix.contains("TEMP B-TREE"), "{prefix}");
     }
 }

@@ -38,6 +38,8 @@ pub enum ReasonCode {
     NotIsolated,
     /// The machine's clock frequency is not fixed.
     FrequencyScaling,
+    /// Something neither the model nor the user says was assumed, such as an image's size.
+    Assumption,
 }
 
 /// One thing that can be said against a measurement, in plain words.

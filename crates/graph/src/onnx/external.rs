@@ -93,17 +93,9 @@ impl Model {
 }
 
 /// Opens a file of weights and makes sure that it is long enough.
-pub(crate) fn check(
-    name: &str,
-    path: &Path,
-    offset: u64,
-    length: u64,
-) -> Result<File, ReadError> {
-    let failed = |source| ReadError::External {
-        name: name.to_string(),
-        path: path.to_path_buf(),
-        source,
-    };
+pub(crate) fn check(name: &str, path: &Path, offset: u64, length: u64) -> Result<File, ReadError> {
+    let failed =
+        |source| ReadError::External { name: name.to_string(), path: path.to_path_buf(), source };
     let file = File::open(path).map_err(failed)?;
     let present = file.metadata().map_err(failed)?.len();
     let needed = offset.saturating_add(length);

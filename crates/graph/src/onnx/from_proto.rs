@@ -205,11 +205,8 @@ pub(crate) fn function_body(
         arguments.insert(name, attribute_from(default.clone(), None)?);
     }
     arguments.extend(call.iter().map(|(name, value)| (name.clone(), value.clone())));
-    let value = |name: &String| ValueInfo {
-        name: name.clone(),
-        dtype: DataType::Undefined,
-        shape: None,
-    };
+    let value =
+        |name: &String| ValueInfo { name: name.clone(), dtype: DataType::Undefined, shape: None };
     let nodes = function
         .node
         .iter()
@@ -223,4 +220,13 @@ pub(crate) fn function_body(
         initializers: Vec::new(),
         value_infos: Vec::new(),
     })
+}
+
+/// The type and dims of a sparse tensor kept as an attribute's wire form.
+pub(crate) fn sparse_type(attribute: &[u8]) -> Option<(DataType, Vec<usize>)> {
+    let wire = AttributeProto::decode(attribute).ok()?.sparse_tensor?;
+    let sparse = SparseTensorProto::decode(wire).ok()?;
+    let dtype = DataType::try_from(sparse.values?.data_type?).ok()?;
+    let dims = sparse.dims.iter().map(|dim| usize::try_from(*dim).ok()).collect::<Option<_>>()?;
+    Some((dtype, dims))
 }

@@ -14,5 +14,5 @@ mod walk;
 mod write;
 
 pub use error::{ReadError, WriteError};
-pub(crate) use from_proto::function_body;
+pub(crate) use from_proto::{function_body, sparse_type};
 pub(crate) use proto::FunctionProto;

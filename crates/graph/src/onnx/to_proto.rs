@@ -133,7 +133,7 @@ fn value_to(value: &ValueInfo) -> ValueInfoProto {
     let undeclared = value.dtype == DataType::Undefined && shape.is_none();
     ValueInfoProto {
         name: Some(value.name.clone()),
-        kind: (!undeclared).then(|| TypeProto {
+        kind: (!undeclared).then_some(TypeProto {
             tensor_type: Some(TensorTypeProto { elem_type: Some(value.dtype as i32), shape }),
         }),
     }

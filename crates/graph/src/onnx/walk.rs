@@ -146,10 +146,7 @@ mod tests {
     #[test]
     fn a_cut_inside_a_tensor_says_so_with_positions() {
         let error = check(&MODEL[..11]).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "the file ends in the middle of a tensor (byte 11 of 14)"
-        );
+        assert_eq!(error.to_string(), "the file ends in the middle of a tensor (byte 11 of 14)");
     }
 
     #[test]

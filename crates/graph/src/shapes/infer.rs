@@ -19,8 +19,11 @@ use std::collections::HashMap;
 /// Bodies inside bodies deeper than this are left unknown; functions may not call themselves, but a damaged file can.
 const DEEPEST: usize = 32;
 
+/// The outputs of a node, where the family knows them.
+type Family = fn(&Call<'_>) -> Option<Vec<Value>>;
+
 /// The families in the order they are asked.
-const FAMILIES: [fn(&Call<'_>) -> Option<Vec<Value>>; 11] = [
+const FAMILIES: [Family; 11] = [
     elementwise::infer,
     layout::infer,
     select::infer,

@@ -25,5 +25,7 @@ pub use infer::{infer, infer_observed};
 pub use table::Shapes;
 
 pub(crate) use attention::Heads;
+pub(crate) use matrix::einsum;
+pub(crate) use recurrent::Recurrent;
 pub(crate) use table::Body;
 pub(crate) use value::{Call, Value};

@@ -13,8 +13,10 @@ const CACHES: u64 = 4;
 const SMALLEST_ARRAY: u64 = 64 << 20;
 /// Both arrays together may take this share of the memory that is free.
 const SHARE_OF_MEMORY: u64 = 4;
-/// Repetitions of each pattern.
-const REPETITIONS: usize = 8;
+/// Repetitions of each pattern, at most and at least.
+const REPETITIONS: (u64, u64) = (8, 3);
+/// All repetitions together move about this much; on one thread that takes half a second to a second.
+const BUDGET: u64 = 10 << 30;
 
 const WORD: u64 = size_of::<u64>() as u64;
 
@@ -73,15 +75,16 @@ pub(super) fn rates(threads: u32) -> Vec<f64> {
     let free = free.into_iter().flatten().map(|bytes| bytes.0).min();
     let Some(array) = array_bytes(caches, free) else { return Vec::new() };
     let words = (array / WORD / u64::from(threads)) as usize;
+    let repetitions = repetitions(array);
 
     // Every thread fills its own part, so that the pages lie in the memory next to it.
     let prepare = || (vec![1u64; words], vec![2u64; words]);
-    let spans = laps::laps(threads, PATTERNS.len() * REPETITIONS, prepare, |state, number| {
-        PATTERNS[number / REPETITIONS].run(&state.0, &mut state.1);
+    let spans = laps::laps(threads, PATTERNS.len() * repetitions, prepare, |state, number| {
+        PATTERNS[number / repetitions].run(&state.0, &mut state.1);
     });
     let moved = words as u64 * WORD * u64::from(threads);
     let mut fastest: Vec<f64> = Vec::new();
-    for (pattern, spans) in PATTERNS.iter().zip(spans.chunks(REPETITIONS)) {
+    for (pattern, spans) in PATTERNS.iter().zip(spans.chunks(repetitions)) {
         let bytes = (moved * pattern.words()) as f64;
         let rates: Vec<f64> = spans.iter().map(|span| bytes / span.as_secs_f64()).collect();
         if super::best(&rates) > super::best(&fastest) {
@@ -89,6 +92,12 @@ pub(super) fn rates(threads: u32) -> Vec<f64> {
         }
     }
     fastest
+}
+
+/// Fewer where the arrays are huge because the caches are.
+fn repetitions(array: u64) -> usize {
+    let words: u64 = PATTERNS.iter().map(|pattern| pattern.words()).sum();
+    (BUDGET / (array * words)).clamp(REPETITIONS.1, REPETITIONS.0) as usize
 }
 
 /// The size of one array; `None` where free memory does not allow one that outgrows the caches twice.
@@ -108,6 +117,12 @@ mod tests {
         assert_eq!(array_bytes(36 << 20, Some(24 << 30)), Some(144 << 20));
         assert_eq!(array_bytes(0, None), Some(64 << 20));
         assert_eq!(array_bytes(1 << 30, Some(4 << 30)), None);
+    }
+
+    #[test]
+    fn huge_arrays_are_gone_through_less_often() {
+        assert_eq!(repetitions(144 << 20), 8);
+        assert_eq!(repetitions(1200 << 20), 3);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod folders;
 mod hub;
 mod onnx_files;
+mod parity;
 mod presets;
 mod scene;
 mod text;

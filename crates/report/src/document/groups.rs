@@ -1,6 +1,7 @@
 //! Groups of derived numbers; each says beside its nulls why they are null.
 
-use crate::lookup::{Reading, energy, reading_or_why};
+use crate::energy::{Scope, energy};
+use crate::lookup::{Reading, reading_or_why};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use types::Run;
@@ -118,25 +119,28 @@ impl From<&Run> for Compute {
     }
 }
 
-/// The first energy counter that answered, in joules; all of them stand under `metrics` and `probes`.
+/// Energy over the measured runs in joules, that of the run's own device; all counters stand under `metrics`.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Energy {
     value: Option<f64>,
     unit: &'static str,
     of: Option<String>,
+    scope: Option<Scope>,
     why: Option<String>,
 }
 
 impl From<&Run> for Energy {
     fn from(run: &Run) -> Energy {
-        let (value, of, why) = match energy(run) {
-            Ok(known) => {
-                let first = known.into_iter().next();
-                let of = first.as_ref().map(|entry| entry.whose.clone());
-                (first.map(|entry| entry.joules), of.filter(|of| !of.is_empty()), None)
-            }
-            Err(why) => (None, None, Some(why)),
+        let (first, why) = match energy(run) {
+            Ok(known) => (known.into_iter().next(), None),
+            Err(why) => (None, Some(why)),
         };
-        Energy { value, unit: "J", of, why }
+        Energy {
+            value: first.as_ref().map(|entry| entry.joules),
+            unit: "J",
+            of: first.as_ref().map(|entry| entry.whose.clone()).filter(|of| !of.is_empty()),
+            scope: first.as_ref().map(|entry| entry.scope),
+            why,
+        }
     }
 }

@@ -17,15 +17,17 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// The unit of the largest value; decimals for four digits of the largest and two of the smallest.
-    pub(crate) fn of(seconds: impl Iterator<Item = f64> + Clone) -> Spread {
+    /// The unit of the largest value; decimals for four digits of the largest and `digits` of the smallest,
+    /// as far as they go. Where the smallest would keep less than two, no unit is shared.
+    pub(crate) fn of(seconds: impl Iterator<Item = f64> + Clone, digits: usize) -> Spread {
         let positive = seconds.filter(|value| value.is_finite() && *value > 0.0);
         let largest = positive.clone().fold(0.0, f64::max);
         let smallest = positive.fold(f64::INFINITY, f64::min);
         let unit = TimeUnit::fitting(largest);
         let needed = decimals_for(unit.of(smallest), 2);
         let enough = decimals_for(unit.of(largest), 4).min(MOST_DECIMALS);
-        let decimals = enough.max(needed).min(MOST_DECIMALS);
+        let wanted = decimals_for(unit.of(smallest), digits);
+        let decimals = enough.max(wanted).min(MOST_DECIMALS);
         Spread { unit, decimals, shared: needed <= MOST_DECIMALS, excess: decimals - enough }
     }
 }
@@ -33,7 +35,7 @@ impl Spread {
 /// Time spans in seconds as one column: one unit for all unless they lie too far apart.
 #[must_use]
 pub fn durations_column(seconds: &[Option<f64>]) -> Vec<String> {
-    let spread = Spread::of(seconds.iter().flatten().copied());
+    let spread = Spread::of(seconds.iter().flatten().copied(), 3);
     let show = |value: f64| {
         let (unit, decimals) = if spread.shared {
             (spread.unit, spread.decimals)
@@ -72,8 +74,9 @@ mod tests {
     #[test]
     fn a_column_shares_one_unit() {
         let column = durations_column(&[Some(0.000_42), Some(0.2451), None]);
-        assert_eq!(column, ["0.42 ms", "245.10 ms", "–"]);
+        assert_eq!(column, ["0.420 ms", "245.100 ms", "–"]);
         assert_eq!(durations_column(&[Some(0.2451), Some(0.0312)]), ["245.1 ms", "31.2 ms"]);
+        assert_eq!(durations_column(&[Some(0.2451), Some(0.00336)]), ["245.10 ms", "3.36 ms"]);
     }
 
     #[test]

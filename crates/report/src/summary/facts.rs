@@ -2,8 +2,11 @@
 
 use super::page::{prose_width, row};
 use crate::clean::clean;
-use crate::lookup::{Reading, energy, main_phase, reading, watching_share};
-use crate::number::{bytes, count, duration, flops_per_second, joules, percent, plus_minus, rate};
+use crate::energy::{Energy, Scope, energy};
+use crate::lookup::{Reading, main_phase, reading, watching_share};
+use crate::number::{
+    bytes, count, duration, flops_per_second, joules, percent, plus_minus, rate, significant,
+};
 use crate::style::Style;
 use crate::wrap::{flow, text_width, wrap};
 use types::{Run, StopReason};
@@ -45,10 +48,10 @@ fn runs(run: &Run) -> u64 {
     run.summaries.get(&main_phase(run)).map_or(0, |summary| summary.count)
 }
 
-/// Half the 95 % interval of the median as a share of it.
+/// Half the 95 % interval of the mean, which throughput rests on, as a share of it.
 fn half_width(run: &Run) -> Option<f64> {
     let summary = run.summaries.get(&main_phase(run))?;
-    let half = summary.ci95_median.relative_half_width(summary.median)?;
+    let half = summary.ci95_mean.relative_half_width(summary.mean)?;
     half.is_finite().then_some(half)
 }
 
@@ -137,24 +140,32 @@ fn memory(run: &Run) -> Vec<String> {
 }
 
 fn energy_facts(run: &Run) -> Vec<String> {
+    let show = |entry: &Energy| {
+        let scope = match entry.scope {
+            Scope::AboveIdle => "above idle",
+            Scope::Total => "idle included",
+        };
+        format!("{} {} {scope}", entry.whose, joules(entry.joules)).trim().to_string()
+    };
     match energy(run) {
-        Ok(known) => known
-            .iter()
-            .map(|entry| format!("{} {}", entry.whose, joules(entry.joules)).trim().to_string())
-            .collect(),
+        Ok(known) => known.iter().map(show).collect(),
         Err(why) => vec![unavailable(&why)],
     }
 }
 
 fn processor(run: &Run) -> Vec<String> {
-    let of = |key: &str, word: &str| match reading(run, key)? {
-        Reading::Known(value) => Some(format!("{word} {}", percent(value))),
-        Reading::Missing(why) => Some(format!("{word} {}", unavailable(&why))),
-    };
-    [of("cpu.process.utilisation", "process"), of("cpu.machine.utilisation", "machine")]
-        .into_iter()
-        .flatten()
-        .collect()
+    let known = |key: &str| reading(run, key).and_then(|reading| reading.known());
+    let used = reading(run, "cpu.process.utilisation").map(|used| match used {
+        Reading::Known(share) => {
+            let cores = known("cpu.process.cores");
+            let cores = cores.map(|cores| format!("{} cores busy, ", significant(cores, 3)));
+            format!("{}{} of the machine", cores.unwrap_or_default(), percent(share))
+        }
+        Reading::Missing(why) => unavailable(&why),
+    });
+    let others = known("cpu.others.utilisation");
+    let others = others.map(|share| format!("other work {}", percent(share)));
+    used.into_iter().chain(others).collect()
 }
 
 fn probes(run: &Run) -> Vec<String> {

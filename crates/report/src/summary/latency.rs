@@ -4,7 +4,7 @@ use super::grid::{GridColumn, Spacing, grid_lines, grid_width};
 use crate::number::{Spread, TimeUnit, count, decimals_for, fixed};
 use crate::style::{Colour, Style};
 use crate::wrap::{pad_right, wrap};
-use types::{Phase, ReasonCode, Run, Summary};
+use types::{PERCENTILE_FLOORS, Phase, ReasonCode, Run, Summary};
 
 const INDENT: &str = "  ";
 
@@ -105,7 +105,7 @@ fn fit(phases: &[(Phase, &Summary)], room: usize) -> (Vec<Vec<String>>, bool) {
 /// One unit and the same decimals in every row, unless the phases lie so far apart that the largest would get
 /// more than one digit too many.
 fn aligned_rows<'a>(phases: &[(Phase, &'a Summary)]) -> Vec<Row<'a>> {
-    let spread = Spread::of(phases.iter().map(|(_, summary)| summary.median));
+    let spread = Spread::of(phases.iter().map(|(_, summary)| summary.median), 2);
     if !spread.shared || spread.excess > 1 {
         return single_rows(phases);
     }
@@ -115,7 +115,7 @@ fn aligned_rows<'a>(phases: &[(Phase, &'a Summary)]) -> Vec<Row<'a>> {
 
 /// Each row with four significant digits of its own, in the common unit where there is one.
 fn single_rows<'a>(phases: &[(Phase, &'a Summary)]) -> Vec<Row<'a>> {
-    let spread = Spread::of(phases.iter().map(|(_, summary)| summary.median));
+    let spread = Spread::of(phases.iter().map(|(_, summary)| summary.median), 2);
     let row = |(_, summary): &(Phase, &'a Summary)| {
         let unit = if spread.shared { spread.unit } else { TimeUnit::fitting(summary.median) };
         let decimals = decimals_for(unit.of(summary.median), 4).min(3);
@@ -133,21 +133,17 @@ fn column(rows: &[Row<'_>], figure: Figure) -> GridColumn {
         cells: rows.iter().map(|row| of(row.summary).map(|s| show(row, s)).to_vec()).collect(),
     };
     let percentile = |name: &str, of: &dyn Fn(&Summary) -> f64| {
-        let starred = rows.iter().any(|row| !row.summary.supports(name));
-        let mark = |row: &Row<'_>| match (starred, row.summary.supports(name)) {
-            (false, _) => "",
-            (true, true) => " ",
-            (true, false) => "*",
-        };
+        let mark = star(rows, name);
         let cell = |row: &Row<'_>| vec![format!("{}{}", show(row, of(row.summary)), mark(row))];
-        let header = format!("{name}{}", if starred { " " } else { "" });
+        let header = format!("{name}{}", if mark(&rows[0]).is_empty() { "" } else { " " });
         GridColumn { sign: "", header: vec![header], cells: rows.iter().map(cell).collect() }
     };
     match figure {
         Figure::Median => {
+            let mark = star(rows, "p50");
             let cell = |row: &Row<'_>| {
                 let unit = pad_right(row.unit.name(), units);
-                vec![format!("{} {unit}", show(row, row.summary.median))]
+                vec![format!("{}{} {unit}", show(row, row.summary.median), mark(row))]
             };
             let cells = rows.iter().map(cell).collect();
             GridColumn { sign: "", header: vec!["median".into()], cells }
@@ -169,19 +165,26 @@ fn column(rows: &[Row<'_>], figure: Figure) -> GridColumn {
     }
 }
 
-/// What the star means, unless the verdict already says it.
-fn marks(run: &Run, phases: &[(Phase, &Summary)], wide: bool, style: &Style) -> Vec<String> {
-    let reasons = &run.verdict.reasons;
-    if reasons.iter().any(|reason| reason.code == ReasonCode::UnsupportedPercentile) {
-        return Vec::new();
+/// The mark beside a percentile: a star without support, a space where another row has one, else nothing.
+fn star(rows: &[Row<'_>], percentile: &str) -> impl Fn(&Row<'_>) -> &'static str {
+    let any = rows.iter().any(|row| !row.summary.supports(percentile));
+    move |row| match (any, row.summary.supports(percentile)) {
+        (false, _) => "",
+        (true, true) => " ",
+        (true, false) => "*",
     }
-    let shown: &[&str] =
-        if wide { &["p90", "p95", "p99", "p99.9"] } else { &["p90", "p95", "p99"] };
-    let needs: Vec<String> = shown
-        .iter()
-        .filter_map(|name| {
+}
+
+/// What the stars mean that the verdict does not explain.
+fn marks(run: &Run, phases: &[(Phase, &Summary)], wide: bool, style: &Style) -> Vec<String> {
+    let shown = PERCENTILE_FLOORS.iter().filter(|floor| wide || floor.name != "p99.9");
+    let unexplained = shown.filter(|floor| !explained(run, floor.name));
+    let needs: Vec<String> = unexplained
+        .filter_map(|floor| {
             let entries = phases.iter().flat_map(|(_, summary)| &summary.unsupported);
-            let needs = entries.filter(|entry| entry.percentile == *name).map(|e| e.needs).max()?;
+            let mine = entries.filter(|entry| entry.percentile == floor.name);
+            let needs = mine.map(|entry| entry.needs).max()?;
+            let name = if floor.name == "p50" { "median" } else { floor.name };
             Some(format!("{name} needs {}", count(needs)))
         })
         .collect();
@@ -191,4 +194,16 @@ fn marks(run: &Run, phases: &[(Phase, &Summary)], wide: bool, style: &Style) -> 
     let text = format!("* too few runs to claim it: {}", needs.join(", "));
     let lines = wrap(&text, style.columns() - INDENT.len());
     lines.into_iter().map(|line| format!("{INDENT}{line}")).collect()
+}
+
+/// Whether a reason of the verdict names this percentile.
+fn explained(run: &Run, percentile: &str) -> bool {
+    run.verdict.reasons.iter().any(|reason| match reason.code {
+        ReasonCode::TooFewSamples => percentile == "p50",
+        ReasonCode::UnsupportedPercentile => {
+            let mut words = reason.text.split([' ', ',', ';']);
+            words.any(|word| word == percentile)
+        }
+        _ => false,
+    })
 }

@@ -15,6 +15,7 @@ pub(super) fn lines(run: &Run, style: &Style) -> Vec<String> {
         (true, _, remarks) => {
             (format!("valid, with {}", number_of(remarks, "remark")), Colour::Good)
         }
+        (false, 0, _) => ("NOT VALID".to_string(), Colour::Bad),
         (false, reasons, 0) => {
             (format!("NOT VALID, for {}", number_of(reasons, "reason")), Colour::Bad)
         }

@@ -126,7 +126,7 @@ fn every_enumerated_name_in_types_is_known_to_the_schema() {
     use types::{Category, Direction, Mode, ModelSource, Precision, StopReason, Unit};
     let validator = validator();
     let mut run = text_run();
-    let mut check = |run: &Run, what: &str| {
+    let check = |run: &Run, what: &str| {
         let document = run_json(run, JsonOptions::default());
         assert!(validator.is_valid(&document), "the schema does not know {what}");
     };

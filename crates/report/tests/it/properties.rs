@@ -85,6 +85,11 @@ fn assert_fits(text: &str, width: usize) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Where a sign stands in a line, in columns of the terminal.
+fn columns_of(line: &str, sign: char) -> Vec<usize> {
+    line.match_indices(sign).map(|(at, _)| text_width(&line[..at])).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -94,6 +99,18 @@ proptest! {
         assert_fits(&text, width)?;
         prop_assert_eq!(text.contains("random weights"), matches!(run.model.weights, Weights::Random { .. }));
         prop_assert!(text.contains("verdict"));
+    }
+
+    #[test]
+    fn signs_of_the_latency_table_stand_below_each_other(run in run(), width in 60..200usize) {
+        let text = summary(&run, &Style::plain(width), None);
+        let table: Vec<&str> = text.split("\n\n").nth(2).expect("a third part").lines().collect();
+        for sign in ['±', '…'] {
+            let mut places: Vec<Vec<usize>> = table.iter().map(|line| columns_of(line, sign)).collect();
+            places.retain(|columns| !columns.is_empty());
+            places.dedup();
+            prop_assert!(places.len() <= 1, "{text}");
+        }
     }
 
     #[test]

@@ -235,9 +235,14 @@ fn probes() -> Vec<ProbeReport> {
         cost: Duration::from_millis(27),
         period: Some(Duration::from_millis(100)),
     };
-    let used = Metric::measured("cpu.process.utilisation", Unit::Ratio, Direction::Neutral, 0.961);
+    let fact = |key: &str, unit, value| Metric::measured(key, unit, Direction::Neutral, value);
+    let used = vec![
+        fact("cpu.process.cores", Unit::Count, 1.922),
+        fact("cpu.process.utilisation", Unit::Ratio, 0.961),
+        fact("cpu.others.utilisation", Unit::Ratio, 0.012),
+    ];
     vec![
-        ProbeReport { metrics: vec![used], ..counter("cpu") },
+        ProbeReport { metrics: used, ..counter("cpu") },
         counter("memory"),
         ProbeReport {
             unavailable: Some("this machine has no energy counter".into()),

@@ -91,6 +91,10 @@ fn how_warm_up_and_sampling_ended_is_said() {
 fn a_star_is_explained_even_where_the_verdict_does_not() {
     let text = plain(&bare_run("gpt2", 0.1, 100), 80);
     assert!(text.contains("* too few runs to claim it: p95 needs 130, p99 needs 662"), "{text}");
+    let text = plain(&bare_run("gpt2", 0.1, 5), 80);
+    assert!(text.contains("100.0* ms") && text.contains("median needs 11"), "{text}");
+    let wide = plain(&text_run(), 160);
+    assert!(wide.contains("* too few runs to claim it: p99.9 needs 6,636\n"), "{wide}");
     let text = plain(&bare_run("gpt2", 0.1, 700), 80);
     assert!(!text.contains('*'), "{text}");
 }

@@ -1,0 +1,431 @@
+//! Arguments, help and examples; nothing here does anything.
+
+use crate::terminal::Colour;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use modelmeter::{Device, InputShape, Precision};
+use std::{path::PathBuf, time::Duration};
+
+/// Profiles and benchmarks neural models, and says how sure it is.
+#[derive(Debug, Parser)]
+#[command(
+    name = "modelmeter",
+    version,
+    after_help = "Examples:\n  modelmeter profile distilbert-base-uncased\n  modelmeter profile model.onnx --batch-size 1 --json result.json\n  modelmeter runs list --limit 5\n\nExit codes: 0 fine, 1 a gate failed, 2 asked wrongly, 3 this machine cannot, 4 cannot tell, 70 our bug"
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// The database file
+    #[arg(
+        long,
+        global = true,
+        env = "MODELMETER_DB",
+        value_name = "PATH",
+        help_heading = "Global options"
+    )]
+    pub(crate) db: Option<PathBuf>,
+    /// Where prepared models are kept
+    #[arg(
+        long,
+        global = true,
+        env = "MODELMETER_CACHE",
+        value_name = "DIR",
+        help_heading = "Global options"
+    )]
+    pub(crate) cache: Option<PathBuf>,
+    /// When to colour
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", help_heading = "Global options")]
+    pub(crate) color: Colour,
+    /// No progress, no summary; errors still show
+    #[arg(long, short, global = true, help_heading = "Global options")]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure one model: latency, throughput, memory, and whether to believe it
+    Profile(Box<Profile>),
+    /// List the models that are known by name
+    Models(Models),
+    /// List devices and engines, or why they are not available
+    Devices(Devices),
+    /// List, show, tag and delete stored runs
+    Runs(Runs),
+    /// Look after the database
+    Db(Db),
+    /// Print completions for a shell
+    Completions(Completions),
+}
+
+/// Where a measurement happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IsolationArgument {
+    /// In a fresh process
+    Process,
+    /// In this process, for debugging
+    None,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  modelmeter profile distilbert-base-uncased\n  modelmeter profile bert-base-uncased --batch-size 8 --sequence-length 256 --threads 1\n  modelmeter profile ./all-MiniLM-L6-v2 --text \"how fast is this?\"\n  modelmeter profile detector.onnx --input images=1x3x640x640 --duration 1m\n  modelmeter profile gpt2 --runs 50 --json - | jq .latency.median"
+)]
+pub(crate) struct Profile {
+    /// A name (see `modelmeter models`), a hub name, an .onnx file, a Hugging Face folder or a .toml description
+    #[arg(value_name = "MODEL", required_unless_present_any = ["model_flag", "model_path"], conflicts_with_all = ["model_flag", "model_path"])]
+    pub(crate) model: Option<String>,
+    /// The same as MODEL
+    #[arg(
+        long = "model",
+        value_name = "MODEL",
+        hide_short_help = true,
+        conflicts_with = "model_path"
+    )]
+    pub(crate) model_flag: Option<String>,
+    /// The same as MODEL, for a file or folder
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
+    pub(crate) model_path: Option<String>,
+
+    /// The engine, or `auto`
+    #[arg(
+        long,
+        short,
+        default_value = "auto",
+        value_name = "ENGINE",
+        help_heading = "What to run"
+    )]
+    pub(crate) engine: String,
+    /// The device: auto, cpu, cuda, cuda:1, rocm, mps
+    #[arg(
+        long,
+        short,
+        default_value = "auto",
+        value_name = "DEVICE",
+        help_heading = "What to run"
+    )]
+    pub(crate) device: Device,
+    /// The number format: fp32, fp16, bf16, int8 [default: the model's own]
+    #[arg(long, short, value_name = "PRECISION", help_heading = "What to run")]
+    pub(crate) precision: Option<Precision>,
+    /// Samples in one inference [default: 4, or what the file fixes]
+    #[arg(long, short, value_name = "N", help_heading = "What to run")]
+    pub(crate) batch_size: Option<usize>,
+    /// Tokens in each sample [default: 128, or what the text needs]
+    #[arg(
+        long,
+        short = 'l',
+        value_name = "N",
+        visible_alias = "seq-length",
+        help_heading = "What to run"
+    )]
+    pub(crate) sequence_length: Option<usize>,
+    /// Fix the shape of an input: name=4x3x224x224
+    #[arg(long, value_name = "NAME=DIMS", value_parser = parse_input, help_heading = "What to run")]
+    pub(crate) input: Vec<InputShape>,
+    /// Tokenise this text in every sample; repeat it for several
+    #[arg(long, value_name = "TEXT", conflicts_with = "text_file", help_heading = "What to run")]
+    pub(crate) text: Vec<String>,
+    /// Tokenise the lines of this file
+    #[arg(long, value_name = "FILE", help_heading = "What to run")]
+    pub(crate) text_file: Option<PathBuf>,
+    /// Threads the engine may use [default: the physical cores]
+    #[arg(long, short, value_name = "N", help_heading = "What to run")]
+    pub(crate) threads: Option<u32>,
+    /// Seed of random weights and inputs
+    #[arg(long, default_value_t = 0, value_name = "N", help_heading = "What to run")]
+    pub(crate) seed: u64,
+
+    /// Take exactly so many samples
+    #[arg(
+        long,
+        short = 'n',
+        alias = "num-runs",
+        value_name = "N",
+        conflicts_with = "duration",
+        help_heading = "How long"
+    )]
+    pub(crate) runs: Option<u64>,
+    /// Warm up for exactly so many runs [default: until it settles]
+    #[arg(long, short = 'w', alias = "warmup-runs", value_name = "N", help_heading = "How long")]
+    pub(crate) warmup: Option<u64>,
+    /// Sample for so long: 10s, 3m [default: 3s to 30s]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "How long")]
+    pub(crate) duration: Option<Duration>,
+    /// Stop when the median is known to this share: 1%, 0.01
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = "How long")]
+    pub(crate) target_error: Option<f64>,
+    /// The longest the worker may stay silent
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_time, help_heading = "How long")]
+    pub(crate) timeout: Duration,
+    /// Where the measurement happens
+    #[arg(long, value_enum, default_value_t = IsolationArgument::Process, value_name = "WHERE", help_heading = "How long")]
+    pub(crate) isolation: IsolationArgument,
+
+    /// Never ask the hub
+    #[arg(long, help_heading = "Where from")]
+    pub(crate) offline: bool,
+    /// Branch, tag or commit on the hub
+    #[arg(long, value_name = "REVISION", help_heading = "Where from")]
+    pub(crate) revision: Option<String>,
+
+    /// Write the run as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Where to")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the run as CSV; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Where to")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Put the raw samples into the JSON as well
+    #[arg(long, help_heading = "Where to")]
+    pub(crate) samples: bool,
+    /// Write to this file, in the format of its ending; `auto` makes a name
+    #[arg(long, short, value_name = "FILE", help_heading = "Where to")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write every format into this folder
+    #[arg(long, value_name = "DIR", help_heading = "Where to")]
+    pub(crate) output_dir: Option<PathBuf>,
+    /// Label the stored run; may be repeated
+    #[arg(long, value_name = "TAG", help_heading = "Where to")]
+    pub(crate) tag: Vec<String>,
+    /// Do not store the run
+    #[arg(long, help_heading = "Where to")]
+    pub(crate) no_store: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  modelmeter models\n  modelmeter models --category vision\n  modelmeter models --json | jq '.models[].name'"
+)]
+pub(crate) struct Models {
+    /// Only this category: text, generation, vision, audio, multimodal, reference
+    #[arg(long, value_name = "CATEGORY")]
+    pub(crate) category: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  modelmeter devices\n  modelmeter devices --json")]
+pub(crate) struct Devices {
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Runs {
+    #[command(subcommand)]
+    pub(crate) action: RunsAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsAction {
+    /// List stored runs, newest first
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  modelmeter runs list --model bert --valid\n  modelmeter runs list --since 7d --json"
+    )]
+    List(RunsList),
+    /// Show one run
+    #[command(
+        after_help = "Examples:\n  modelmeter runs show 7f3a\n  modelmeter runs show 7f3a --json\n  modelmeter runs show latest"
+    )]
+    Show(RunsShow),
+    /// Delete runs
+    #[command(visible_alias = "rm", after_help = "Examples:\n  modelmeter runs delete 7f3a 81c0")]
+    Delete(RunsDelete),
+    /// Label a run, or take a label away
+    #[command(
+        after_help = "Examples:\n  modelmeter runs tag 7f3a baseline\n  modelmeter runs tag 7f3a baseline --remove"
+    )]
+    Tag(RunsTag),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsList {
+    /// Only models whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) model: Option<String>,
+    /// Only this engine
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
+    /// Only this device
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) device: Option<Device>,
+    /// Only this precision
+    #[arg(long, value_name = "PRECISION")]
+    pub(crate) precision: Option<Precision>,
+    /// Only runs with this label
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Option<String>,
+    /// Only runs whose numbers can be believed
+    #[arg(long, conflicts_with = "invalid")]
+    pub(crate) valid: bool,
+    /// Only runs whose numbers cannot be believed
+    #[arg(long)]
+    pub(crate) invalid: bool,
+    /// Only runs of the last TIME: 2h, 7d
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) since: Option<Duration>,
+    /// At most so many; 0 is all
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    pub(crate) limit: u64,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsShow {
+    /// The run: the beginning of its id, or `latest`
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Put the raw samples into the JSON as well
+    #[arg(long, requires = "json")]
+    pub(crate) samples: bool,
+    /// As CSV
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsDelete {
+    /// The runs: beginnings of their ids
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsTag {
+    /// The run: the beginning of its id, or `latest`
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// The label
+    #[arg(value_name = "TAG")]
+    pub(crate) tag: String,
+    /// Take the label away
+    #[arg(long)]
+    pub(crate) remove: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Db {
+    #[command(subcommand)]
+    pub(crate) action: DbAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DbAction {
+    /// Create the database, or bring it to this version
+    Init,
+    /// How much is in it
+    Status {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Where it is
+    Path,
+    /// Give back the space of deleted runs
+    Vacuum,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+fn parse_input(text: &str) -> Result<InputShape, String> {
+    let (name, dims) = text.rsplit_once('=').ok_or("write it as name=4x3x224x224")?;
+    let dims = dims
+        .split(['x', ','])
+        .map(|dim| dim.trim().parse::<usize>().map_err(|_| format!("`{dim}` is no dimension")))
+        .collect::<Result<Vec<_>, _>>()?;
+    if name.is_empty() {
+        return Err("the input's name is missing before `=`".into());
+    }
+    Ok(InputShape { name: name.to_owned(), dims })
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no time; write 500ms, 10s, 3m, 2h or 7d");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: f64 = digits.parse().map_err(|_| wrong())?;
+    let seconds = match &text[digits.len()..] {
+        "ms" => number / 1e3,
+        "s" | "" => number,
+        "m" | "min" => number * 60.0,
+        "h" => number * 3600.0,
+        "d" => number * 86_400.0,
+        _ => return Err(wrong()),
+    };
+    Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(number) => (number.trim(), 0.01),
+        None => (text, 1.0),
+    };
+    let number: f64 =
+        number.parse().map_err(|_| format!("`{text}` is no share; write 1% or 0.01"))?;
+    Ok(number * scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_do_not_contradict_each_other() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn shapes_times_and_shares_are_read() {
+        assert_eq!(parse_input("x=1x2x3").unwrap().dims, [1, 2, 3]);
+        assert_eq!(parse_input("a=b=4").unwrap().name, "a=b");
+        assert!(parse_input("x=1xtwo").unwrap_err().contains("two"));
+        assert!(parse_input("1x2").is_err());
+        assert_eq!(parse_time("1.5s").unwrap(), Duration::from_millis(1500));
+        assert_eq!(parse_time("2m").unwrap(), Duration::from_secs(120));
+        assert!(parse_time("soon").is_err());
+        assert!(parse_time("-1s").is_err());
+        assert!((parse_share("2%").unwrap() - 0.02).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_seeds_own_flags_work() {
+        let parsed = Arguments::try_parse_from([
+            "modelmeter",
+            "profile",
+            "--model",
+            "gpt2",
+            "--num-runs",
+            "5",
+            "--warmup-runs",
+            "2",
+            "--output",
+            "auto",
+            "--output-dir",
+            "results",
+        ])
+        .unwrap();
+        let Command::Profile(profile) = parsed.command else { panic!("not profile") };
+        assert_eq!(profile.model_flag.as_deref(), Some("gpt2"));
+        assert_eq!((profile.runs, profile.warmup), (Some(5), Some(2)));
+    }
+}

@@ -1,0 +1,125 @@
+//! `modelmeter devices`: every device and engine, or why it is not available and what would make it so.
+
+use crate::{
+    Exit, Failure,
+    arguments::{Devices, Global},
+    command::table_width,
+    output,
+};
+use modelmeter::{
+    ENGINES, PROBES,
+    engine::Availability,
+    hardware::{self, DeviceInfo},
+    probe::Target,
+    report::{self, Column, Table},
+};
+use serde_json::{Value, json};
+
+pub(crate) fn run(arguments: &Devices, _global: &Global) -> Result<Exit, Failure> {
+    let devices = hardware::devices();
+    let text = if arguments.json { as_json(&devices) } else { as_text(&devices) };
+    output::data(&text)?;
+    Ok(Exit::Fine)
+}
+
+fn as_text(devices: &[DeviceInfo]) -> String {
+    let mut table = Table::new([
+        Column::left("device"),
+        Column::left("state"),
+        Column::left("what").shrinks(),
+        Column::right("memory").leaves(1),
+    ]);
+    for device in devices {
+        let state = if device.available { "available" } else { "–" };
+        let what = match &device.name {
+            Some(name) => format!("{name}, {}", device.note),
+            None => device.note.clone(),
+        };
+        let memory = device.memory.map(|memory| report::bytes(memory.0)).unwrap_or_default();
+        table.push([device.device.to_string().as_str(), state, &what, &memory]);
+    }
+    let mut text = table.render(table_width());
+    let mut table = Table::new([
+        Column::left("engine"),
+        Column::left("state"),
+        Column::left("what").shrinks(),
+        Column::left("devices"),
+        Column::left("precisions"),
+    ]);
+    for engine in ENGINES {
+        let (state, what) = match engine.availability() {
+            Availability::Available { version } => (version, engine.describe().to_owned()),
+            Availability::Unavailable { why, hint } => ("–".to_owned(), format!("{why}; {hint}")),
+        };
+        let devices: Vec<String> = engine.devices().iter().map(ToString::to_string).collect();
+        let precisions = precisions_of(*engine).join(", ");
+        table.push([engine.id(), &state, &what, &devices.join(", "), &precisions]);
+    }
+    text.push('\n');
+    text.push_str(&table.render(table_width()));
+    text.push('\n');
+    text.push_str(&probes_text());
+    text
+}
+
+fn precisions_of(engine: &dyn modelmeter::engine::Engine) -> Vec<&'static str> {
+    let mut names: Vec<&'static str> = Vec::new();
+    for device in engine.devices() {
+        for precision in engine.precisions(device) {
+            if !names.contains(&precision.name()) {
+                names.push(precision.name());
+            }
+        }
+    }
+    names
+}
+
+/// This process stands for any worker: what can be seen of it can be seen of them.
+fn probe_states() -> Vec<(&'static str, &'static str, Result<(), String>)> {
+    let target = Target::new(std::process::id(), modelmeter::Device::Cpu);
+    let state = |probe: &&dyn modelmeter::probe::Probe| {
+        (probe.id(), probe.describe(), probe.availability(&target))
+    };
+    PROBES.iter().map(state).collect()
+}
+
+fn probes_text() -> String {
+    let mut table =
+        Table::new([Column::left("probe"), Column::left("state"), Column::left("what").shrinks()]);
+    for (id, describe, state) in probe_states() {
+        match state {
+            Ok(()) => table.push([id, "available", describe]),
+            Err(why) => table.push([id, "–", &why]),
+        }
+    }
+    table.render(table_width())
+}
+
+fn as_json(devices: &[DeviceInfo]) -> String {
+    let engines: Vec<Value> = ENGINES
+        .iter()
+        .map(|engine| {
+            json!({
+                "id": engine.id(),
+                "describe": engine.describe(),
+                "availability": engine.availability(),
+                "devices": engine.devices(),
+                "precisions": precisions_of(*engine),
+            })
+        })
+        .collect();
+    let probes: Vec<Value> = probe_states()
+        .into_iter()
+        .map(|(id, describe, state)| {
+            json!({ "id": id, "describe": describe, "available": state.is_ok(), "why": state.err() })
+        })
+        .collect();
+    let document = json!({
+        "schema": "modelmeter.devices/1",
+        "machine": hardware::machine(),
+        "devices": devices,
+        "engines": engines,
+        "probes": probes,
+    });
+    format!("{document:#}\n")
+}

@@ -1,0 +1,76 @@
+//! `modelmeter models`: the models that are known by name.
+
+use crate::{
+    Exit, Failure,
+    arguments::{Global, Models},
+    command::table_width,
+    output,
+};
+use modelmeter::{
+    PRESETS,
+    models::PresetSummary,
+    report::{self, Column, Table},
+};
+use serde_json::{Value, json};
+
+pub(crate) fn run(arguments: &Models, _global: &Global) -> Result<Exit, Failure> {
+    if let Some(category) = &arguments.category
+        && !PRESETS.iter().any(|preset| preset.category.name() == category)
+    {
+        let mut known: Vec<&str> = PRESETS.iter().map(|preset| preset.category.name()).collect();
+        known.dedup();
+        return Err(Failure::new(Exit::Wrong, format!("no model has the category `{category}`"))
+            .hint(format!("categories are {}", known.join(", "))));
+    }
+    let wanted = PRESETS.iter().filter(|preset| {
+        arguments.category.as_deref().is_none_or(|category| preset.category.name() == category)
+    });
+    let summaries = wanted.map(|preset| preset.summary()).collect::<Result<Vec<_>, _>>()?;
+    output::data(&if arguments.json { as_json(&summaries) } else { as_text(&summaries) })?;
+    Ok(Exit::Fine)
+}
+
+fn as_text(summaries: &[PresetSummary]) -> String {
+    let mut table = Table::new([
+        Column::left("model").shrinks(),
+        Column::left("category"),
+        Column::right("parameters"),
+        Column::right("work of one sample"),
+        Column::left("at"),
+        Column::left("also").shrinks().leaves(1),
+    ]);
+    for summary in summaries {
+        table.push([
+            summary.name,
+            summary.category.name(),
+            &report::count(summary.parameters),
+            &report::flops(summary.work.flops.0),
+            &summary.size,
+            &summary.aliases.join(", "),
+        ]);
+    }
+    let mut text = table.render(table_width());
+    text.push_str(
+        "\nAlso: an .onnx file, a Hugging Face folder or hub name, a .toml description of an encoder or network\n",
+    );
+    text
+}
+
+fn as_json(summaries: &[PresetSummary]) -> String {
+    let models: Vec<Value> = summaries
+        .iter()
+        .map(|summary| {
+            json!({
+                "name": summary.name,
+                "aliases": summary.aliases,
+                "category": summary.category,
+                "architecture": summary.architecture,
+                "parameters": summary.parameters,
+                "flops": summary.work.flops,
+                "coverage": summary.work.coverage,
+                "size": summary.size,
+            })
+        })
+        .collect();
+    format!("{:#}\n", json!({ "schema": "modelmeter.models/1", "models": models }))
+}

@@ -1,0 +1,209 @@
+//! `modelmeter profile`: measures one model, shows it, stores it.
+
+use crate::{
+    Exit, Failure,
+    arguments::{Global, IsolationArgument, Profile},
+    command::{folders, style},
+    output,
+    progress::Progress,
+};
+use modelmeter::{
+    FORMATS, Isolation, Profiler, Run, Session,
+    report::{self, JsonOptions},
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure> {
+    let folders = folders(global)?;
+    // Everything that can be found wrong is found before minutes are spent.
+    let profiler = profiler(arguments)?.folders(folders.clone());
+    check_outputs(arguments)?;
+    let mut session = if arguments.no_store {
+        Session::without_store()
+    } else {
+        Session::with_store(&folders.database)?
+    };
+    let mut progress = Progress::new(global.quiet);
+    let outcome = profiler.profile_in(&mut session, &mut |event| progress.hear(&event));
+    progress.clear();
+    let mut run = outcome?.run;
+    if let Some(store) = session.store() {
+        for tag in &arguments.tag {
+            store.tag(&run.id, tag)?;
+        }
+    }
+    run.tags.clone_from(&arguments.tag);
+    write_files(arguments, &run)?;
+    let stored = match session.store() {
+        Some(store) => Some(store.short_id(&run.id)?),
+        None => None,
+    };
+    let talks_data = [&arguments.json, &arguments.csv].into_iter().flatten().any(|p| is_stdout(p));
+    if !global.quiet && !talks_data {
+        output::data(&report::summary(&run, &style(global), stored.as_deref()))?;
+        if session.store().is_some_and(|store| store.is_created()) {
+            output::complain(&format!("the database is {}\n", folders.database.display()));
+        }
+    }
+    Ok(Exit::Fine)
+}
+
+fn profiler(arguments: &Profile) -> Result<Profiler, Failure> {
+    let named = [&arguments.model, &arguments.model_flag, &arguments.model_path];
+    let model = named.into_iter().flatten().next().cloned().unwrap_or_default();
+    let mut profiler = Profiler::new(model)
+        .device(arguments.device)
+        .seed(arguments.seed)
+        .timeout(arguments.timeout)
+        .offline(arguments.offline || is_set("HF_HUB_OFFLINE"))
+        .hub(text_of("HF_ENDPOINT"), text_of("HF_TOKEN"))
+        .isolation(match arguments.isolation {
+            IsolationArgument::Process => Isolation::Process,
+            IsolationArgument::None => Isolation::None,
+        });
+    if arguments.engine != "auto" {
+        profiler = profiler.engine(&arguments.engine);
+    }
+    if let Some(precision) = arguments.precision {
+        profiler = profiler.precision(precision);
+    }
+    if let Some(batch_size) = arguments.batch_size {
+        profiler = profiler.batch_size(batch_size);
+    }
+    if let Some(length) = arguments.sequence_length {
+        profiler = profiler.sequence_length(length);
+    }
+    for shape in &arguments.input {
+        profiler = profiler.input(&shape.name, shape.dims.clone());
+    }
+    if let Some(threads) = arguments.threads {
+        profiler = profiler.threads(threads);
+    }
+    if let Some(runs) = arguments.runs {
+        profiler = profiler.runs(runs);
+    }
+    if let Some(warmup) = arguments.warmup {
+        profiler = profiler.warmup(warmup);
+    }
+    if let Some(duration) = arguments.duration {
+        profiler = profiler.duration(duration);
+    }
+    if let Some(share) = arguments.target_error {
+        profiler = profiler.target_error(share);
+    }
+    if let Some(revision) = &arguments.revision {
+        profiler = profiler.revision(revision);
+    }
+    let lines = text(arguments)?;
+    Ok(if lines.is_empty() { profiler } else { profiler.text(lines) })
+}
+
+/// The texts to tokenise; none where token ids shall be drawn.
+fn text(arguments: &Profile) -> Result<Vec<String>, Failure> {
+    let Some(path) = &arguments.text_file else { return Ok(arguments.text.clone()) };
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::new(Exit::Wrong, format!("could not read the text file `{}`", path.display()))
+            .cause(error.to_string())
+    })?;
+    let lines: Vec<String> =
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    if lines.is_empty() {
+        return Err(Failure::new(Exit::Wrong, format!("`{}` has no text", path.display())));
+    }
+    Ok(lines)
+}
+
+fn is_set(variable: &str) -> bool {
+    let value = text_of(variable).unwrap_or_default().to_ascii_lowercase();
+    ["1", "on", "yes", "true"].contains(&value.as_str())
+}
+
+fn text_of(variable: &str) -> Option<String> {
+    std::env::var(variable).ok().filter(|value| !value.is_empty())
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// An output that could never be written is said before the measurement, not after it.
+fn check_outputs(arguments: &Profile) -> Result<(), Failure> {
+    let files = [&arguments.json, &arguments.csv, &arguments.output];
+    for path in files.into_iter().flatten().filter(|path| !is_stdout(path)) {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            return Err(Failure::new(
+                Exit::Wrong,
+                format!("there is no folder `{}`", folder.display()),
+            )
+            .hint("make it first, or use `--output-dir`, which makes it"));
+        }
+        if path.is_dir() {
+            return Err(Failure::new(Exit::Wrong, format!("`{}` is a folder", path.display()))
+                .hint("`--output-dir` writes into a folder"));
+        }
+    }
+    if let Some(output) = &arguments.output {
+        format_of(output)?;
+    }
+    Ok(())
+}
+
+fn write_files(arguments: &Profile, run: &Run) -> Result<(), Failure> {
+    let options = JsonOptions { samples: arguments.samples };
+    let json = || format!("{:#}\n", report::run_json(run, options));
+    if let Some(path) = &arguments.json {
+        output::to_file(path, &json())?;
+    }
+    if let Some(path) = &arguments.csv {
+        output::to_file(path, &report::runs_csv(std::slice::from_ref(run)))?;
+    }
+    if let Some(path) = &arguments.output {
+        let format = format_of(path)?;
+        let path = if path == Path::new("auto") { auto_name(run, "json") } else { path.clone() };
+        output::to_file(&path, &written(format, run)?)?;
+        output::complain(&format!("wrote {}\n", path.display()));
+    }
+    if let Some(folder) = &arguments.output_dir {
+        fs::create_dir_all(folder).map_err(|error| {
+            Failure::new(Exit::Wrong, format!("could not make the folder `{}`", folder.display()))
+                .cause(error.to_string())
+        })?;
+        for format in FORMATS {
+            let path = folder.join(auto_name(run, format.extension()));
+            output::to_file(&path, &written(*format, run)?)?;
+        }
+        output::complain(&format!("wrote {} files into {}\n", FORMATS.len(), folder.display()));
+    }
+    Ok(())
+}
+
+fn format_of(path: &Path) -> Result<&'static dyn report::Format, Failure> {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("json");
+    FORMATS.iter().copied().find(|format| format.extension() == ending).ok_or_else(|| {
+        let known: Vec<&str> = FORMATS.iter().map(|format| format.extension()).collect();
+        Failure::new(Exit::Wrong, format!("no format has files that end in `.{ending}`"))
+            .hint(format!("known are .{}", known.join(", .")))
+    })
+}
+
+fn written(format: &dyn report::Format, run: &Run) -> Result<String, Failure> {
+    let mut text = Vec::new();
+    format.write(std::slice::from_ref(run), &mut text).map_err(|error| {
+        Failure::new(Exit::Cannot, "could not write the run").cause(error.to_string())
+    })?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+fn auto_name(run: &Run, ending: &str) -> PathBuf {
+    let name: String = run
+        .model
+        .name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' })
+        .collect();
+    PathBuf::from(format!("profiling_results_{name}_{}.{ending}", &run.id.0))
+}

@@ -1,0 +1,125 @@
+//! `modelmeter runs`: list, show, tag and delete what is stored.
+
+use crate::{
+    Exit, Failure,
+    arguments::{Global, Runs, RunsAction, RunsDelete, RunsList, RunsShow, RunsTag},
+    command::{open_store, style, table_width},
+    output,
+};
+use modelmeter::{
+    RunId, Store,
+    report::{self, JsonOptions, RunLine},
+    store::{Filter, RunRow, short_ids},
+};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub(crate) fn run(arguments: &Runs, global: &Global) -> Result<Exit, Failure> {
+    let store = open_store(global)?;
+    match &arguments.action {
+        RunsAction::List(list) => self::list(list, &store)?,
+        RunsAction::Show(show) => self::show(show, &store, global)?,
+        RunsAction::Delete(delete) => self::delete(delete, &store)?,
+        RunsAction::Tag(tag) => self::tag(tag, &store)?,
+    }
+    Ok(Exit::Fine)
+}
+
+fn list(arguments: &RunsList, store: &Store) -> Result<(), Failure> {
+    let valid = match (arguments.valid, arguments.invalid) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    };
+    let rows = store.runs(&Filter {
+        model: arguments.model.clone(),
+        engine: arguments.engine.clone(),
+        device: arguments.device,
+        precision: arguments.precision,
+        tag: arguments.tag.clone(),
+        valid,
+        since: arguments.since.map(|span| now_micros() - span.as_micros() as i64),
+        limit: (arguments.limit > 0).then_some(arguments.limit),
+        ..Filter::default()
+    })?;
+    let mut lines: Vec<RunLine> = rows.iter().map(line).collect();
+    if arguments.json {
+        return output::data(&format!("{:#}\n", report::runs_list_json(&lines)));
+    }
+    if lines.is_empty() {
+        output::complain("no run is stored that fits; `modelmeter profile MODEL` makes one\n");
+        return Ok(());
+    }
+    let ids: Vec<RunId> = rows.into_iter().map(|row| row.id).collect();
+    for (line, short) in lines.iter_mut().zip(short_ids(&ids)) {
+        line.id = short;
+    }
+    output::data(&report::runs_table(&lines, table_width()))
+}
+
+fn line(row: &RunRow) -> RunLine {
+    RunLine {
+        id: row.id.0.clone(),
+        started_at: row.started_at,
+        model: row.model.clone(),
+        random_weights: row.random_weights,
+        engine: row.engine.clone(),
+        device: row.device,
+        precision: row.precision,
+        batch: row.batch_size as usize,
+        length: row.sequence_length.map(|length| length as usize),
+        median_seconds: row.median,
+        samples_per_second: row.samples_per_second,
+        memory_peak: row.memory_peak,
+        valid: row.valid,
+        tags: row.tags.clone(),
+    }
+}
+
+/// The id somebody means: its beginning, or `latest`.
+fn find(store: &Store, wanted: &str) -> Result<RunId, Failure> {
+    if wanted != "latest" {
+        return Ok(store.resolve(wanted)?);
+    }
+    let newest = store.runs(&Filter { limit: Some(1), ..Filter::default() })?;
+    newest.into_iter().next().map(|row| row.id).ok_or_else(|| {
+        Failure::new(Exit::Wrong, "no run is stored yet")
+            .hint("`modelmeter profile MODEL` makes one")
+    })
+}
+
+fn show(arguments: &RunsShow, store: &Store, global: &Global) -> Result<(), Failure> {
+    let run = store.run(&find(store, &arguments.run)?.0)?;
+    if arguments.json {
+        let document = report::run_json(&run, JsonOptions { samples: arguments.samples });
+        return output::data(&format!("{document:#}\n"));
+    }
+    if arguments.csv {
+        return output::data(&report::runs_csv(&[run]));
+    }
+    let short = store.short_id(&run.id)?;
+    output::data(&report::summary(&run, &style(global), Some(&short)))
+}
+
+fn delete(arguments: &RunsDelete, store: &Store) -> Result<(), Failure> {
+    // Every name is resolved before anything is deleted: a typo must not delete half of what was meant.
+    let ids = arguments.runs.iter().map(|run| find(store, run)).collect::<Result<Vec<_>, _>>()?;
+    let count = store.delete(&ids)?;
+    let plural = if count == 1 { "" } else { "s" };
+    output::data(&format!("deleted {count} run{plural}\n"))
+}
+
+fn tag(arguments: &RunsTag, store: &Store) -> Result<(), Failure> {
+    let id = find(store, &arguments.run)?;
+    let (changed, verb, already) = if arguments.remove {
+        (store.untag(&id, &arguments.tag)?, "untagged", "was not tagged")
+    } else {
+        (store.tag(&id, &arguments.tag)?, "tagged", "was already tagged")
+    };
+    let what = if changed { verb } else { already };
+    output::data(&format!("run {} {what} `{}`\n", store.short_id(&id)?, arguments.tag))
+}
+
+fn now_micros() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
+}

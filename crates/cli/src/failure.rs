@@ -1,0 +1,111 @@
+//! One renderer for everything that goes wrong: what happened, why, what to try next.
+
+use crate::Exit;
+use modelmeter::{
+    Error, engine::EngineErrorKind, meter::MeterError, models::ModelError, report::clean,
+    store::StoreError,
+};
+
+/// Something that ends the command.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    message: String,
+    causes: Vec<String>,
+    /// Lines of a small table between causes and hint: name and reason.
+    details: Vec<(String, String)>,
+    hint: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Failure {
+        let message = message.into();
+        Failure { exit, message, causes: Vec::new(), details: Vec::new(), hint: None }
+    }
+
+    pub(crate) fn cause(mut self, cause: impl Into<String>) -> Failure {
+        self.causes.push(cause.into());
+        self
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The text for standard error; names from outside are cleaned of control characters.
+    pub(crate) fn render(&self, colour: bool) -> String {
+        let (red, cyan, off) =
+            if colour { ("\u{1b}[1;31m", "\u{1b}[1;36m", "\u{1b}[0m") } else { ("", "", "") };
+        let mut text = format!("{red}error:{off} {}\n", clean(&self.message));
+        for cause in &self.causes {
+            text.push_str(&format!("  cause: {}\n", clean(cause)));
+        }
+        let width = self.details.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        for (name, why) in &self.details {
+            text.push_str(&format!("  {:width$}   {}\n", clean(name), clean(why)));
+        }
+        if let Some(hint) = &self.hint {
+            text.push_str(&format!("{cyan}hint:{off} {}\n", clean(hint)));
+        }
+        text
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let mut failure = Failure::new(exit_of(&error), error.to_string());
+        failure.hint = error.hint();
+        failure.causes = match &error {
+            Error::Meter(error) => error.causes(),
+            other => causes_of(other),
+        };
+        if let Error::NoEngine { why, .. } = error {
+            failure.details = why;
+        }
+        failure
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        Failure::from(Error::Store(error))
+    }
+}
+
+impl From<ModelError> for Failure {
+    fn from(error: ModelError) -> Failure {
+        Failure::from(Error::Model(error))
+    }
+}
+
+fn causes_of(error: &dyn std::error::Error) -> Vec<String> {
+    let mut causes: Vec<String> = Vec::new();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        // Some libraries repeat their cause in their own message.
+        if causes.last().is_none_or(|last| !last.contains(&text)) {
+            causes.push(text);
+        }
+        cause = error.source();
+    }
+    causes
+}
+
+fn exit_of(error: &Error) -> Exit {
+    match error {
+        Error::Model(ModelError::DiskFull { .. } | ModelError::Write { .. }) => Exit::Cannot,
+        Error::Model(_)
+        | Error::UnknownEngine { .. }
+        | Error::Rule(_)
+        | Error::Precision { .. } => Exit::Wrong,
+        Error::Meter(MeterError::Engine(failure)) => match failure.kind {
+            EngineErrorKind::BadModel | EngineErrorKind::BadInput => Exit::Wrong,
+            _ => Exit::Cannot,
+        },
+        Error::Meter(MeterError::Protocol { .. }) => Exit::Bug,
+        Error::Store(error) if error.is_asked_wrongly() => Exit::Wrong,
+        _ => Exit::Cannot,
+    }
+}

@@ -1,0 +1,215 @@
+//! Which module a node belongs to, and what kind of layer that is, from its name and operator.
+
+use crate::Node;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What a layer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LayerKind {
+    /// Tokens, positions or patches to vectors.
+    Embedding,
+    /// Attention with its projections.
+    Attention,
+    /// The feed-forward part of a block.
+    Mlp,
+    /// Normalisation.
+    Norm,
+    /// From vectors to the answer.
+    Head,
+    /// Convolution.
+    Conv,
+    /// Nothing above fits.
+    Other,
+}
+
+impl LayerKind {
+    /// Every kind in the order of tables.
+    pub const ALL: [LayerKind; 7] = [
+        LayerKind::Embedding,
+        LayerKind::Attention,
+        LayerKind::Mlp,
+        LayerKind::Norm,
+        LayerKind::Head,
+        LayerKind::Conv,
+        LayerKind::Other,
+    ];
+
+    /// The name used in tables and the store.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            LayerKind::Embedding => "embedding",
+            LayerKind::Attention => "attention",
+            LayerKind::Mlp => "mlp",
+            LayerKind::Norm => "norm",
+            LayerKind::Head => "head",
+            LayerKind::Conv => "conv",
+            LayerKind::Other => "other",
+        }
+    }
+}
+
+impl fmt::Display for LayerKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The module path in a node's name: `encoder.layer.0.attention.self.query` out of
+/// `/encoder/layer.0/attention/self/query/MatMul_1`; empty where the name holds none.
+#[must_use]
+pub fn module_path(name: &str, op_type: &str) -> String {
+    let separator = if name.contains('/') { '/' } else { '.' };
+    let mut parts: Vec<&str> = name.split(separator).filter(|part| !part.is_empty()).collect();
+    let is_number = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
+    // `p2o.Conv.0`: a prefix, the operator, a number.
+    if let [_, operator, number] = parts[..]
+        && operator == op_type
+        && is_number(&number)
+    {
+        return String::new();
+    }
+    if parts.last().is_some_and(|last| is_operator(last, op_type)) {
+        parts.pop();
+    }
+    // A name that is one word says nothing of a module: `MatMul_12`, `node_linear_3`, `123`.
+    if parts.len() == 1 && separator == '.' && (parts[0] == name || is_number(&parts[0])) {
+        return String::new();
+    }
+    parts.join(".")
+}
+
+/// Whether a part of a name is the operator, perhaps with a number: `MatMul`, `MatMul_12`, `Conv2D`, `node_MatMul_3`.
+fn is_operator(part: &str, op_type: &str) -> bool {
+    let part = part.strip_prefix("node_").unwrap_or(part);
+    let Some(start) = part.get(..op_type.len()) else { return false };
+    let rest = &part[op_type.len()..];
+    !op_type.is_empty()
+        && start.eq_ignore_ascii_case(op_type)
+        && rest.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'_' | b':' | b'D'))
+}
+
+const NORM_OPERATORS: [&str; 9] = [
+    "LayerNormalization",
+    "SimplifiedLayerNormalization",
+    "SkipLayerNormalization",
+    "SkipSimplifiedLayerNormalization",
+    "RMSNormalization",
+    "BatchNormalization",
+    "InstanceNormalization",
+    "GroupNormalization",
+    "GroupNorm",
+];
+
+/// The kind of layer a node belongs to; the path's words come first, then its operator.
+#[must_use]
+pub fn layer_kind(node: &Node) -> LayerKind {
+    let op = node.op_type.as_str();
+    let path = module_path(&node.name, op).to_ascii_lowercase();
+    let words: Vec<&str> = path.split(['.', '/']).filter(|word| !word.is_empty()).collect();
+    let any = |test: &dyn Fn(&str) -> bool| words.iter().any(|word| test(word));
+    let last = words.last().copied().unwrap_or_default();
+    let is_norm = |word: &str| {
+        word.contains("norm") || matches!(word, "ln" | "ln_1" | "ln_2" | "ln_f" | "bn")
+    };
+    if NORM_OPERATORS.contains(&op) || is_norm(last) {
+        return LayerKind::Norm;
+    }
+    if any(&|word| word.contains("attn") || word.contains("attention") || word.contains("selfatt"))
+        || matches!(op, "Attention" | "MultiHeadAttention" | "GroupQueryAttention" | "QAttention")
+    {
+        return LayerKind::Attention;
+    }
+    let is_mlp = |word: &str| {
+        word.contains("mlp")
+            || word.contains("ffn")
+            || word.contains("feed_forward")
+            || word.contains("feedforward")
+            || word.contains("densereludense")
+            || matches!(word, "ff" | "intermediate" | "fc1" | "fc2" | "lin1" | "lin2" | "linear1")
+            || matches!(word, "linear2" | "gate_proj" | "up_proj" | "down_proj")
+    };
+    // BERT calls the second half of its feed-forward part `layer.N.output`.
+    let bert_output =
+        words.windows(3).any(|three| three[0].starts_with("layer") && three[2] == "output");
+    if any(&is_mlp) || bert_output {
+        return LayerKind::Mlp;
+    }
+    let is_head = |word: &str| {
+        word.contains("head") && !word.contains("heads")
+            || word.contains("classifier")
+            || word.contains("pooler")
+            || matches!(word, "cls" | "logits" | "score" | "vocab_projector" | "vocab_transform")
+            || word.contains("projection") && !word.contains("patch")
+    };
+    let is_embedding = |word: &str| {
+        word.contains("embed")
+            || word.contains("positional_encoding")
+            || matches!(word, "wte" | "wpe" | "shared" | "embed_tokens")
+    };
+    if op == "EmbedLayerNormalization" || any(&is_embedding) {
+        return LayerKind::Embedding;
+    }
+    if any(&is_head) {
+        return LayerKind::Head;
+    }
+    if op.contains("Conv") && !op.starts_with("Convert") {
+        return LayerKind::Conv;
+    }
+    LayerKind::Other
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_found_in_every_exporters_names() {
+        let path = |name, op| module_path(name, op);
+        assert_eq!(
+            path("encoder.layer.0.attention.query.MatMul", "MatMul"),
+            "encoder.layer.0.attention.query"
+        );
+        assert_eq!(path("encoder.layer.0.Relu_1", "Relu"), "encoder.layer.0");
+        assert_eq!(
+            path("/encoder/layer.0/attention/self/query/MatMul", "MatMul"),
+            "encoder.layer.0.attention.self.query"
+        );
+        assert_eq!(path("/MatMul_3", "MatMul"), "");
+        assert_eq!(path("node_MatMul_12", "MatMul"), "");
+        assert_eq!(path("MatMul_12", "MatMul"), "");
+        assert_eq!(path("p2o.Conv.0", "Conv"), "");
+        assert_eq!(path("model/conv2d/Conv2D", "Conv"), "model.conv2d");
+        assert_eq!(path("", "Add"), "");
+    }
+
+    fn kind(name: &str, op: &str) -> LayerKind {
+        layer_kind(&Node {
+            name: name.to_string(),
+            op_type: op.to_string(),
+            domain: String::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            attributes: Default::default(),
+        })
+    }
+
+    #[test]
+    fn kinds_follow_words_then_operators() {
+        assert_eq!(kind("embeddings.word_embeddings.Gather", "Gather"), LayerKind::Embedding);
+        assert_eq!(
+            kind("encoder.layer.0.attention.self.query.MatMul", "MatMul"),
+            LayerKind::Attention
+        );
+        assert_eq!(kind("encoder.layer.0.attention.output.LayerNorm.Add", "Add"), LayerKind::Norm);
+        assert_eq!(kind("encoder.layer.0.intermediate.dense.MatMul", "MatMul"), LayerKind::Mlp);
+        assert_eq!(kind("encoder.layer.0.output.dense.MatMul", "MatMul"), LayerKind::Mlp);
+        assert_eq!(kind("h.0.mlp.c_fc.Gemm", "Gemm"), LayerKind::Mlp);
+        assert_eq!(kind("lm_head.MatMul", "MatMul"), LayerKind::Head);
+        assert_eq!(kind("Conv_3", "Conv"), LayerKind::Conv);
+        assert_eq!(kind("x", "LayerNormalization"), LayerKind::Norm);
+        assert_eq!(kind("Add_3", "Add"), LayerKind::Other);
+    }
+}

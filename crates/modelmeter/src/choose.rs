@@ -1,0 +1,97 @@
+//! Which engine runs on which device, and why.
+
+use crate::{ENGINES, EngineChoice, Error};
+use engine::{Availability, Engine};
+use types::{Device, Precision};
+
+/// An engine and a device that go together.
+#[derive(Clone, Copy)]
+pub struct Choice {
+    /// The engine.
+    pub engine: &'static dyn Engine,
+    /// The device; never `Auto`.
+    pub device: Device,
+}
+
+/// Picks an engine and a device for what was asked; never something else than was asked.
+///
+/// # Errors
+/// When the engine is unknown or not here, or nothing here can do what was asked; every engine says why.
+pub fn choose(
+    engine: &EngineChoice,
+    device: Device,
+    precision: Precision,
+) -> Result<Choice, Error> {
+    let candidates: Vec<&'static dyn Engine> = match engine {
+        EngineChoice::Auto => ENGINES.to_vec(),
+        EngineChoice::Named(id) => {
+            let known = || ENGINES.iter().map(|engine| engine.id().to_owned()).collect();
+            let found = ENGINES.iter().find(|engine| engine.id() == id.to_ascii_lowercase());
+            let found =
+                found.ok_or_else(|| Error::UnknownEngine { id: id.clone(), known: known() })?;
+            vec![*found]
+        }
+    };
+    let wishes = if device == Device::Auto { Device::PREFERENCE.to_vec() } else { vec![device] };
+    for device in wishes {
+        for &engine in &candidates {
+            if refusal(engine, device, precision).is_none() {
+                return Ok(Choice { engine, device });
+            }
+        }
+    }
+    let why = candidates
+        .iter()
+        .map(|engine| {
+            let wish = if device == Device::Auto { Device::Cpu } else { device };
+            let why = refusal(*engine, wish, precision).unwrap_or_default();
+            (engine.id().to_owned(), why)
+        })
+        .collect();
+    Err(Error::NoEngine { device, precision, why })
+}
+
+/// Why an engine cannot run this here; `None` when it can.
+fn refusal(engine: &dyn Engine, device: Device, precision: Precision) -> Option<String> {
+    if let Availability::Unavailable { why, .. } = engine.availability() {
+        return Some(why);
+    }
+    let devices = engine.devices();
+    if !devices.contains(&device) {
+        let names: Vec<String> = devices.iter().map(Device::to_string).collect();
+        return Some(format!("runs on {} only", names.join(", ")));
+    }
+    let precisions = engine.precisions(device);
+    if !precisions.contains(&precision) {
+        let names: Vec<&str> = precisions.iter().map(|precision| precision.name()).collect();
+        return Some(format!("runs {} on {device}, not {precision}", names.join(", ")));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn auto_takes_the_cpu_where_nothing_else_is() {
+        let choice = choose(&EngineChoice::Auto, Device::Auto, Precision::Fp32).unwrap();
+        assert!(choice.engine.devices().contains(&choice.device));
+        assert_ne!(choice.device, Device::Auto);
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_refused_with_every_engines_reason() {
+        let error = choose(&EngineChoice::Auto, Device::Webnn, Precision::Fp32).err().unwrap();
+        let Error::NoEngine { why, .. } = error else { panic!("{error}") };
+        assert_eq!(why.len(), ENGINES.len());
+        assert!(why.iter().all(|(_, why)| !why.is_empty()));
+    }
+
+    #[test]
+    fn an_unknown_engine_is_named() {
+        let wish = EngineChoice::Named("abacus".into());
+        let error = choose(&wish, Device::Cpu, Precision::Fp32).err().unwrap();
+        assert!(error.to_string().contains("`abacus`"));
+    }
+}

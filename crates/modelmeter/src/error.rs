@@ -1,0 +1,95 @@
+//! What can go wrong behind the door, with a hint each.
+
+use meter::MeterError;
+use models::ModelError;
+use std::path::PathBuf;
+use store::StoreError;
+use types::{Device, Precision};
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The model could not be had.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The measurement ended without a run.
+    #[error(transparent)]
+    Meter(#[from] MeterError),
+    /// The database refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An engine nobody knows.
+    #[error("no engine is called `{id}`; known are {}", known.join(", "))]
+    UnknownEngine {
+        /// What was asked for.
+        id: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// No engine here can do it.
+    #[error("no engine here can run {precision} on `{device}`")]
+    NoEngine {
+        /// The device asked for.
+        device: Device,
+        /// The precision asked for.
+        precision: Precision,
+        /// Each engine and why it cannot.
+        why: Vec<(String, String)>,
+    },
+    /// The stopping rule contradicts itself.
+    #[error("{0}")]
+    Rule(String),
+    /// The asked precision is not the file's own.
+    #[error("`{model}` computes in {native}; it cannot be run in {asked}")]
+    Precision {
+        /// The model.
+        model: String,
+        /// What the file holds.
+        native: Precision,
+        /// What was asked.
+        asked: Precision,
+    },
+    /// There is no program that could be the worker.
+    #[error("there is no worker program: this program is none and `modelmeter` is not installed")]
+    NoWorker,
+    /// The system has no home folder for this user.
+    #[error("this user has no home folder, so there is no place for {what}")]
+    NoFolder {
+        /// What needed it.
+        what: &'static str,
+    },
+    /// A file could not be written.
+    #[error("could not write `{}`", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    /// What to try next.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::Model(error) => error.hint(),
+            Error::Meter(error) => error.hint(),
+            Error::Store(error) => error.hint(),
+            Error::UnknownEngine { .. } | Error::NoEngine { .. } => {
+                Some("`modelmeter devices` shows what works here; `--device cpu` runs now".into())
+            }
+            Error::Precision { native, .. } => {
+                Some(format!("leave `--precision` away to run it in {native}"))
+            }
+            Error::NoWorker => Some(
+                "call `modelmeter::serve_if_worker()` first in `main`, or install `modelmeter`"
+                    .into(),
+            ),
+            Error::NoFolder { .. } => Some("give `--cache` and `--db`, or set HOME".into()),
+            Error::Rule(_) | Error::Write { .. } => None,
+        }
+    }
+}

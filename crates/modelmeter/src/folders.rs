@@ -1,0 +1,33 @@
+//! Where things are kept unless the caller says otherwise.
+
+use crate::Error;
+use directories::{BaseDirs, ProjectDirs};
+use std::path::PathBuf;
+
+/// Where things are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folders {
+    /// Prepared models; may be deleted at any time.
+    pub cache: PathBuf,
+    /// The Hugging Face cache, the folder that holds `models--…`.
+    pub hub_cache: Option<PathBuf>,
+    /// The database file.
+    pub database: PathBuf,
+}
+
+impl Folders {
+    /// The platform's own places for this user.
+    ///
+    /// # Errors
+    /// When the user has no home folder.
+    pub fn of_this_user() -> Result<Folders, Error> {
+        let project = ProjectDirs::from("", "", "modelmeter");
+        let project = project.ok_or(Error::NoFolder { what: "the cache and the database" })?;
+        Ok(Folders {
+            cache: project.cache_dir().to_owned(),
+            hub_cache: BaseDirs::new()
+                .map(|base| base.home_dir().join(".cache").join("huggingface").join("hub")),
+            database: project.data_dir().join("modelmeter.db"),
+        })
+    }
+}

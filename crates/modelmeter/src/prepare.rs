@@ -1,0 +1,204 @@
+//! From what was asked to a job the meter can measure.
+
+use crate::{Error, Profiler, choose};
+use graph::Model;
+use meter::{Job, Refine};
+use models::{Progress, Resolved, Tokeniser};
+use std::{
+    hash::{BuildHasher, Hasher},
+    path::PathBuf,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+use types::{
+    Cell, Event, InputSpec, Mode, Precision, Reason, ReasonCode, RunId, Stage, Text, Work,
+};
+
+/// Samples in one inference where nobody says otherwise.
+const DEFAULT_BATCH: usize = 4;
+
+/// A cell with its model resolved, its inputs settled and its work counted.
+pub(crate) struct Prepared {
+    pub(crate) cell: Cell,
+    resolved: Resolved,
+    inputs: Vec<InputSpec>,
+    tokenizer: Option<PathBuf>,
+    work: Work,
+    unknown_shapes: Vec<String>,
+    took: Duration,
+}
+
+/// Resolves the model, settles batch, length and inputs, and counts the work.
+pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Result<Prepared, Error> {
+    let begin = Instant::now();
+    sink(Event::StageStarted { stage: Stage::Prepare });
+    // What cannot run here is said before anything is downloaded or written.
+    let wish = profiler.precision.unwrap_or(Precision::Fp32);
+    choose(&profiler.engine, profiler.device, wish)?;
+    let resolved = models::resolve(&request(profiler)?, &mut |progress| sink(event(&progress)))?;
+    let precision = settle_precision(profiler, &resolved)?;
+    let choice = choose(&profiler.engine, profiler.device, precision)?;
+    let batch_size = settle_batch(profiler, &resolved);
+    let (tokenizer, sequence_length) = settle_length(profiler, &resolved, batch_size)?;
+    let inputs = resolved.inputs(batch_size, sequence_length, &profiler.inputs)?;
+    let analysis = graph::analyse(&resolved.model, &dims_of(&inputs));
+    let cell = Cell {
+        model: profiler.model.clone(),
+        engine: choice.engine.id().to_owned(),
+        device: choice.device,
+        precision,
+        batch_size,
+        sequence_length,
+        mode: Mode::Inference,
+        threads: profiler.threads.unwrap_or_else(hardware::default_threads),
+        seed: profiler.seed,
+        inputs: profiler.inputs.clone(),
+        text: profiler.text.as_ref().map(|text| used_text(text, batch_size)),
+    };
+    Ok(Prepared {
+        cell,
+        inputs,
+        tokenizer,
+        work: analysis.work,
+        unknown_shapes: analysis.unknown,
+        resolved,
+        took: begin.elapsed(),
+    })
+}
+
+impl Prepared {
+    /// The job for the meter; `refine` is [`Prepared::count_again`].
+    pub(crate) fn job<'a>(&self, refine: Refine<'a>) -> Job<'a> {
+        Job {
+            cell: self.cell.clone(),
+            id: new_id(),
+            model: self.resolved.info.clone(),
+            onnx: self.resolved.onnx.clone(),
+            inputs: self.inputs.clone(),
+            tokenizer: self.tokenizer.clone(),
+            postprocess: self.resolved.postprocess,
+            work: self.work,
+            unknown_shapes: self.unknown_shapes.clone(),
+            refine,
+            model_commit: self.resolved.commit.clone(),
+            remarks: self.assumptions(),
+            prepared_in: self.took,
+        }
+    }
+
+    /// What was assumed, as remarks; random weights are said by the model's own field.
+    fn assumptions(&self) -> Vec<Reason> {
+        let assumed = self.resolved.remarks.iter().filter(|text| !text.contains("random weights"));
+        assumed
+            .map(|text| Reason {
+                code: ReasonCode::Assumption,
+                invalidates: false,
+                text: text.clone(),
+                hint: None,
+            })
+            .collect()
+    }
+
+    /// Counts the work again with shapes that a real run showed.
+    pub(crate) fn count_again(&self, seen: &[(String, Vec<usize>)]) -> Work {
+        graph::analyse_observed(&self.resolved.model, &dims_of(&self.inputs), seen).work
+    }
+}
+
+fn request(profiler: &Profiler) -> Result<models::Request, Error> {
+    let folders = profiler.folders_or_default()?;
+    Ok(models::Request {
+        name: profiler.model.clone(),
+        seed: profiler.seed,
+        offline: profiler.offline,
+        revision: profiler.revision.clone(),
+        cache: folders.cache,
+        hub_cache: folders.hub_cache,
+        hub_endpoint: profiler.hub_endpoint.clone(),
+        token: profiler.hub_token.clone(),
+        precision: Precision::Fp32,
+    })
+}
+
+fn event(progress: &Progress) -> Event {
+    let (done, total, note) = match progress {
+        Progress::Asking { endpoint } => (0, None, format!("asking {endpoint}")),
+        Progress::Downloading { file, done, total } => {
+            (*done, Some(*total), format!("downloading {file}"))
+        }
+        Progress::Preparing { done, total } => (*done, Some(*total), "writing weights".into()),
+        Progress::Hashing { done, total } => (*done, Some(*total), "reading weights".into()),
+    };
+    Event::Progress { stage: Stage::Prepare, done, total, note }
+}
+
+/// A file runs in the precision it holds; converting it is another command's work.
+fn settle_precision(profiler: &Profiler, resolved: &Resolved) -> Result<Precision, Error> {
+    let native = native_precision(&resolved.model);
+    match profiler.precision {
+        Some(asked) if asked != native => {
+            Err(Error::Precision { model: resolved.info.name.clone(), native, asked })
+        }
+        _ => Ok(native),
+    }
+}
+
+/// Int8 where the matrix products are quantised, fp32 otherwise.
+fn native_precision(model: &Model) -> Precision {
+    const QUANTISED: [&str; 7] = [
+        "MatMulInteger",
+        "ConvInteger",
+        "QLinearMatMul",
+        "QLinearConv",
+        "DynamicQuantizeMatMul",
+        "MatMulIntegerToFloat",
+        "QAttention",
+    ];
+    let quantised = model.graph.nodes.iter().any(|n| QUANTISED.contains(&n.op_type.as_str()));
+    if quantised { Precision::Int8 } else { Precision::Fp32 }
+}
+
+fn settle_batch(profiler: &Profiler, resolved: &Resolved) -> usize {
+    let lines = profiler.text.as_ref().map(|text| text.lines.len());
+    profiler
+        .batch_size
+        .or_else(|| resolved.default_batch(&profiler.inputs))
+        .unwrap_or_else(|| lines.map_or(DEFAULT_BATCH, |lines| lines.clamp(1, DEFAULT_BATCH)))
+}
+
+/// The length of every row, and the tokenizer where there is text: then the longest text decides.
+fn settle_length(
+    profiler: &Profiler,
+    resolved: &Resolved,
+    batch: usize,
+) -> Result<(Option<PathBuf>, Option<usize>), Error> {
+    let Some(text) = &profiler.text else {
+        return Ok((None, profiler.sequence_length.or(resolved.default_length)));
+    };
+    let model = || resolved.info.name.clone();
+    let path = resolved.tokenizer.clone().filter(|_| resolved.has_tokens());
+    let path = path.ok_or_else(|| models::ModelError::NoTokenizer { model: model() })?;
+    let tokeniser = Tokeniser::load(&path)?;
+    let encoded = tokeniser.encode(&text.lines, batch, profiler.sequence_length)?;
+    let longest = resolved.max_length.unwrap_or(usize::MAX);
+    let length = match profiler.sequence_length {
+        Some(asked) => asked,
+        None => encoded.length.min(longest),
+    };
+    Ok((Some(path), Some(length)))
+}
+
+/// The lines that fill the batch; more would not be measured.
+fn used_text(text: &Text, batch: usize) -> Text {
+    Text { lines: text.lines.iter().cycle().take(batch).cloned().collect() }
+}
+
+fn dims_of(inputs: &[InputSpec]) -> Vec<(String, Vec<usize>)> {
+    inputs.iter().map(|input| (input.name.clone(), input.dims.clone())).collect()
+}
+
+fn new_id() -> RunId {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    // The standard library seeds its hashers from the system's randomness.
+    let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    store::new_run_id(i64::try_from(now.as_micros()).unwrap_or(i64::MAX), random)
+}

@@ -1,0 +1,60 @@
+//! A finished measurement as a typed value.
+
+use types::{Phase, Run, Summary};
+
+/// A finished measurement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    /// The run, whole: samples, summaries, metrics, environment, verdict.
+    pub run: Run,
+}
+
+impl Profile {
+    /// The latency people mean: end to end where there was more than inference, in seconds.
+    #[must_use]
+    pub fn latency(&self) -> &Summary {
+        let summaries = &self.run.summaries;
+        // A run is only made from samples, and inference is timed in every sample.
+        summaries
+            .get(&Phase::Total)
+            .or_else(|| summaries.get(&Phase::Inference))
+            .expect("every run has inference samples")
+    }
+
+    /// Samples a second.
+    #[must_use]
+    pub fn throughput(&self) -> Option<f64> {
+        self.metric("throughput.samples")
+    }
+
+    /// Peak memory of the worker in bytes.
+    #[must_use]
+    pub fn peak_memory(&self) -> Option<f64> {
+        self.metric("memory.peak")
+    }
+
+    /// Whether the numbers can be believed.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.run.verdict.valid
+    }
+
+    /// A measured number by its key, where it could be had.
+    #[must_use]
+    pub fn metric(&self, key: &str) -> Option<f64> {
+        self.run.metric(key).and_then(|metric| metric.value)
+    }
+
+    /// The run as JSON (`modelmeter.run/1`).
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let document = report::run_json(&self.run, &report::JsonOptions::default());
+        serde_json::to_string_pretty(&document).unwrap_or_default()
+    }
+
+    /// The run as CSV, header first.
+    #[must_use]
+    pub fn to_csv(&self) -> String {
+        report::runs_csv(std::slice::from_ref(&self.run))
+    }
+}

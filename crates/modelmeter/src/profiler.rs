@@ -1,0 +1,287 @@
+//! Asks for one measurement, the way the library's users write it.
+
+use crate::{Error, Folders, Profile, Session, prepare, worker};
+use std::time::Duration;
+use types::{Device, Event, InputShape, Precision, StoppingRule, Text, Warmup};
+
+/// Which engine shall run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum EngineChoice {
+    /// The first that can do what is asked.
+    #[default]
+    Auto,
+    /// This one or none.
+    Named(String),
+}
+
+/// Where the measurement happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// In a fresh process: a crash costs one measurement.
+    #[default]
+    Process,
+    /// In this process, for debugging.
+    None,
+}
+
+/// One measurement to be made.
+///
+/// ```no_run
+/// use modelmeter::{Device, Precision, Profiler};
+///
+/// modelmeter::serve_if_worker();
+/// let profile = Profiler::new("small-transformer")
+///     .device(Device::Auto)
+///     .precision(Precision::Fp32)
+///     .batch_size(4)
+///     .sequence_length(64)
+///     .runs(50)
+///     .profile()?;
+/// println!("{}", profile.to_json());
+/// # Ok::<(), modelmeter::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Profiler {
+    pub(crate) model: String,
+    pub(crate) engine: EngineChoice,
+    pub(crate) device: Device,
+    pub(crate) precision: Option<Precision>,
+    pub(crate) batch_size: Option<usize>,
+    pub(crate) sequence_length: Option<usize>,
+    pub(crate) inputs: Vec<InputShape>,
+    pub(crate) text: Option<Text>,
+    pub(crate) threads: Option<u32>,
+    pub(crate) seed: u64,
+    pub(crate) rule: StoppingRule,
+    pub(crate) isolation: Isolation,
+    pub(crate) offline: bool,
+    pub(crate) revision: Option<String>,
+    pub(crate) folders: Option<Folders>,
+    pub(crate) hub_endpoint: Option<String>,
+    pub(crate) hub_token: Option<String>,
+}
+
+impl Profiler {
+    /// A measurement of this model: a preset, a hub name, an `.onnx` file, a folder or a TOML description.
+    #[must_use]
+    pub fn new(model: impl Into<String>) -> Profiler {
+        Profiler {
+            model: model.into(),
+            engine: EngineChoice::Auto,
+            device: Device::Auto,
+            precision: None,
+            batch_size: None,
+            sequence_length: None,
+            inputs: Vec::new(),
+            text: None,
+            threads: None,
+            seed: 0,
+            rule: StoppingRule::default(),
+            isolation: Isolation::Process,
+            offline: false,
+            revision: None,
+            folders: None,
+            hub_endpoint: None,
+            hub_token: None,
+        }
+    }
+
+    /// The model as it was named.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// Runs on this engine and no other.
+    #[must_use]
+    pub fn engine(mut self, id: impl Into<String>) -> Profiler {
+        self.engine = EngineChoice::Named(id.into());
+        self
+    }
+
+    /// Runs on this device and no other; `Auto` takes the best one.
+    #[must_use]
+    pub fn device(mut self, device: Device) -> Profiler {
+        self.device = device;
+        self
+    }
+
+    /// Computes in this number format; the file's own unless said.
+    #[must_use]
+    pub fn precision(mut self, precision: Precision) -> Profiler {
+        self.precision = Some(precision);
+        self
+    }
+
+    /// Samples in one inference; 4 unless said, or what the file allows.
+    #[must_use]
+    pub fn batch_size(mut self, batch_size: usize) -> Profiler {
+        self.batch_size = Some(batch_size);
+        self
+    }
+
+    /// Tokens in each sample; 128 unless said, or what the model allows.
+    #[must_use]
+    pub fn sequence_length(mut self, sequence_length: usize) -> Profiler {
+        self.sequence_length = Some(sequence_length);
+        self
+    }
+
+    /// Fixes the shape of one input.
+    #[must_use]
+    pub fn input(mut self, name: impl Into<String>, dims: impl Into<Vec<usize>>) -> Profiler {
+        self.inputs.push(InputShape { name: name.into(), dims: dims.into() });
+        self
+    }
+
+    /// Feeds these texts instead of drawn token ids and times the tokenizer as well.
+    #[must_use]
+    pub fn text<S: Into<String>>(mut self, lines: impl IntoIterator<Item = S>) -> Profiler {
+        self.text = Some(Text { lines: lines.into_iter().map(Into::into).collect() });
+        self
+    }
+
+    /// Threads the engine may use; the physical cores unless said.
+    #[must_use]
+    pub fn threads(mut self, threads: u32) -> Profiler {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Seed of random weights and inputs.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Profiler {
+        self.seed = seed;
+        self
+    }
+
+    /// Takes exactly so many samples.
+    #[must_use]
+    pub fn runs(mut self, runs: u64) -> Profiler {
+        self.rule.min_runs = runs;
+        self.rule.max_runs = runs;
+        self.rule.min_duration = Duration::ZERO;
+        self.rule.max_duration = Duration::MAX;
+        self
+    }
+
+    /// Warms up for exactly so many runs instead of until it settles.
+    #[must_use]
+    pub fn warmup(mut self, runs: u64) -> Profiler {
+        self.rule.warmup = Warmup::Runs { count: runs };
+        self
+    }
+
+    /// Samples for exactly so long.
+    #[must_use]
+    pub fn duration(mut self, duration: Duration) -> Profiler {
+        self.rule.min_duration = duration;
+        self.rule.max_duration = duration;
+        self
+    }
+
+    /// Stops when the median is known to this share of itself, 0.01 unless said.
+    #[must_use]
+    pub fn target_error(mut self, share: f64) -> Profiler {
+        self.rule.target_error = share;
+        self
+    }
+
+    /// The longest the worker may stay silent.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Profiler {
+        self.rule.timeout = timeout;
+        self
+    }
+
+    /// Where the measurement happens.
+    #[must_use]
+    pub fn isolation(mut self, isolation: Isolation) -> Profiler {
+        self.isolation = isolation;
+        self
+    }
+
+    /// Never asks the hub.
+    #[must_use]
+    pub fn offline(mut self, offline: bool) -> Profiler {
+        self.offline = offline;
+        self
+    }
+
+    /// Branch, tag or commit on the hub.
+    #[must_use]
+    pub fn revision(mut self, revision: impl Into<String>) -> Profiler {
+        self.revision = Some(revision.into());
+        self
+    }
+
+    /// Keeps prepared models and looks for downloaded ones here instead of in the user's own folders.
+    #[must_use]
+    pub fn folders(mut self, folders: Folders) -> Profiler {
+        self.folders = Some(folders);
+        self
+    }
+
+    /// Another hub than the public one, and a token for it.
+    #[must_use]
+    pub fn hub(mut self, endpoint: Option<String>, token: Option<String>) -> Profiler {
+        self.hub_endpoint = endpoint;
+        self.hub_token = token;
+        self
+    }
+
+    /// Measures, and remembers nothing.
+    ///
+    /// # Errors
+    /// When the model, the engine or the worker fails; see [`Error`].
+    pub fn profile(&self) -> Result<Profile, Error> {
+        self.profile_in(&mut Session::without_store(), &mut |_| {})
+    }
+
+    /// Measures in a sitting of your own, which may remember; `sink` hears what goes on.
+    ///
+    /// # Errors
+    /// When the model, the engine, the worker or the database fails; see [`Error`].
+    pub fn profile_in(
+        &self,
+        session: &mut Session,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<Profile, Error> {
+        self.check_rule()?;
+        let launch = worker::launch(self.isolation)?;
+        let prepared = prepare::prepare(self, sink)?;
+        let bench = session.bench(prepared.cell.threads, sink)?;
+        let refine = |seen: &[(String, Vec<usize>)]| prepared.count_again(seen);
+        let job = prepared.job(&refine);
+        let cell = Box::new(job.cell.clone());
+        sink(Event::CellStarted { index: 0, of: 1, cell });
+        let run = meter::measure(&job, &bench, &launch, &self.rule, sink)?;
+        session.remember(&run)?;
+        sink(Event::CellFinished { run: Box::new(run.clone()) });
+        Ok(Profile { run })
+    }
+
+    pub(crate) fn folders_or_default(&self) -> Result<Folders, Error> {
+        match &self.folders {
+            Some(folders) => Ok(folders.clone()),
+            None => Folders::of_this_user(),
+        }
+    }
+
+    fn check_rule(&self) -> Result<(), Error> {
+        let wrong = |text: &str| Err(Error::Rule(text.into()));
+        if self.rule.max_runs == 0 {
+            return wrong("the number of runs must be at least 1");
+        }
+        if self.threads == Some(0) {
+            return wrong("the number of threads must be at least 1");
+        }
+        if !(self.rule.target_error > 0.0 && self.rule.target_error < 1.0) {
+            return wrong("the target error is a share between 0 and 1, such as 0.01");
+        }
+        if self.rule.timeout.is_zero() {
+            return wrong("the timeout must be longer than nothing");
+        }
+        Ok(())
+    }
+}

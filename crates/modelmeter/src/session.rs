@@ -1,0 +1,100 @@
+//! What all measurements of one sitting share: the machine, its ceilings, the database.
+
+use crate::{Error, VERSION};
+use meter::Bench;
+use probe::IdlePower;
+use std::{collections::BTreeMap, path::Path};
+use store::Store;
+use types::{Ceilings, Event, Machine, Run, Stage};
+
+/// The machine and, where wanted, the database.
+pub struct Session {
+    machine: Machine,
+    store: Option<Store>,
+    ceilings: Vec<Ceilings>,
+}
+
+impl Session {
+    /// A sitting that remembers nothing.
+    #[must_use]
+    pub fn without_store() -> Session {
+        Session { machine: hardware::machine(), store: None, ceilings: Vec::new() }
+    }
+
+    /// A sitting that keeps every run in this database file.
+    ///
+    /// # Errors
+    /// When the database cannot be opened.
+    pub fn with_store(path: &Path) -> Result<Session, Error> {
+        let store = Store::open(path)?;
+        Ok(Session { store: Some(store), ..Session::without_store() })
+    }
+
+    /// The database, where there is one.
+    #[must_use]
+    pub fn store(&self) -> Option<&Store> {
+        self.store.as_ref()
+    }
+
+    /// Keeps a run, where there is a database.
+    ///
+    /// # Errors
+    /// When it cannot be written; then nothing of it is.
+    pub fn remember(&mut self, run: &Run) -> Result<(), Error> {
+        match &mut self.store {
+            Some(store) => Ok(store.insert_run(run)?),
+            None => Ok(()),
+        }
+    }
+
+    /// What a measurement with so many threads needs to know of the machine.
+    ///
+    /// # Errors
+    /// When the database cannot be read or written.
+    pub(crate) fn bench(
+        &mut self,
+        threads: u32,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<Bench, Error> {
+        Ok(Bench {
+            machine: self.machine.clone(),
+            ceilings: Some(self.ceilings(threads, sink)?),
+            idle: IdlePower::default(),
+            versions: BTreeMap::from([("modelmeter".to_owned(), VERSION.to_owned())]),
+        })
+    }
+
+    /// The ceilings for so many threads: known, stored, or measured now and kept.
+    fn ceilings(&mut self, threads: u32, sink: &mut dyn FnMut(Event)) -> Result<Ceilings, Error> {
+        if let Some(known) = self.ceilings.iter().find(|known| known.threads == threads) {
+            return Ok(known.clone());
+        }
+        let stored = match &self.store {
+            Some(store) => store.ceilings(&self.machine.key, threads)?,
+            None => None,
+        };
+        let ceilings = match stored {
+            Some(stored) => stored,
+            None => self.measure_ceilings(threads, sink)?,
+        };
+        self.ceilings.push(ceilings.clone());
+        Ok(ceilings)
+    }
+
+    fn measure_ceilings(
+        &mut self,
+        threads: u32,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<Ceilings, Error> {
+        let stage = Stage::Calibrate;
+        sink(Event::StageStarted { stage });
+        let note = "this machine's ceilings, once";
+        let measured = hardware::ceilings(threads, &mut |done, total| {
+            sink(Event::Progress { stage, done, total: Some(total), note: note.into() });
+        });
+        if let Some(store) = &mut self.store {
+            store.save_ceilings(&self.machine, &measured)?;
+        }
+        Ok(measured)
+    }
+}

@@ -1,0 +1,72 @@
+//! The worker: this program again, speaking the protocol.
+
+use crate::{ENGINES, Error, Isolation, tokeniser};
+use engine::{become_expendable, claim_standard_streams, serve};
+use meter::Launch;
+use std::{
+    io::{self, BufReader},
+    os::unix::net::UnixStream,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+/// The one argument that makes a program a worker.
+pub const WORKER_ARGUMENT: &str = "__modelmeter-worker";
+
+/// Whether this program's `main` turns into a worker when asked; only then may it start itself as one.
+static CAN_SERVE: AtomicBool = AtomicBool::new(false);
+
+/// Turns this process into a worker when it was started as one; otherwise returns at once.
+///
+/// Call it first in `main`. It makes this program its own worker, so that nothing else need be installed.
+pub fn serve_if_worker() {
+    CAN_SERVE.store(true, Ordering::Relaxed);
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == WORKER_ARGUMENT) {
+        let status = i32::from(serve_standard_streams().is_err());
+        #[expect(clippy::exit, reason = "a worker must not go on into the program's own main")]
+        std::process::exit(status);
+    }
+}
+
+/// Serves the protocol on the standard streams until the parent says `bye`.
+///
+/// # Errors
+/// When the stream to the parent breaks.
+pub fn serve_standard_streams() -> io::Result<()> {
+    become_expendable();
+    let channel = claim_standard_streams()?;
+    serve(ENGINES, &tokeniser::open, channel.reader, channel.writer)
+}
+
+/// How workers are started.
+pub(crate) fn launch(isolation: Isolation) -> Result<Launch, Error> {
+    match isolation {
+        Isolation::None => Ok(Launch::Thread(Arc::new(serve_thread))),
+        Isolation::Process => {
+            let program = worker_program().ok_or(Error::NoWorker)?;
+            Ok(Launch::Process { program, arguments: vec![WORKER_ARGUMENT.into()] })
+        }
+    }
+}
+
+fn serve_thread(stream: UnixStream) {
+    let Ok(reader) = stream.try_clone() else { return };
+    // A broken stream means that the other half of this process gave up; there is nobody to tell.
+    let _ = serve(ENGINES, &tokeniser::open, BufReader::new(reader), stream);
+}
+
+/// This program where it can serve, else an installed `modelmeter`: never a program that would not know the argument.
+fn worker_program() -> Option<PathBuf> {
+    let current = std::env::current_exe().ok()?;
+    if CAN_SERVE.load(Ordering::Relaxed) {
+        return Some(current);
+    }
+    let name = format!("modelmeter{}", std::env::consts::EXE_SUFFIX);
+    let beside = current.parent().map(|folder| folder.join(&name));
+    let on_path = std::env::var_os("PATH");
+    let on_path = on_path.iter().flat_map(std::env::split_paths).map(|folder| folder.join(&name));
+    beside.into_iter().chain(on_path).find(|program| program.is_file() && *program != current)
+}

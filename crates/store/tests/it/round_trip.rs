@@ -1,0 +1,180 @@
+use crate::sample;
+use modelmeter_store::{Filter, Store, StoreError};
+use types::{Ceiling, Ceilings, Direction, Interval, Metric, Phase, Precision, RunId, Unit};
+
+fn store() -> (tempfile::TempDir, Store) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path().join("deep/down/store.db")).unwrap();
+    (folder, store)
+}
+
+#[test]
+fn a_run_comes_out_equal_to_what_went_in() {
+    let (_folder, store) = store();
+    let run = sample::run(1);
+    store.insert_run(&run).unwrap();
+    assert_eq!(store.run(&run.id.0).unwrap(), run);
+}
+
+#[test]
+fn a_run_without_samples_tags_or_metrics_comes_out_too() {
+    let (_folder, store) = store();
+    let mut run = sample::run(1);
+    run.samples.clear();
+    run.warmup.nanos.clear();
+    run.metrics.clear();
+    run.probes.clear();
+    run.tags.clear();
+    run.summaries.clear();
+    run.cell.sequence_length = None;
+    store.insert_run(&run).unwrap();
+    assert_eq!(store.run(&run.id.0).unwrap(), run);
+    let row = &store.runs(&Filter::default()).unwrap()[0];
+    assert_eq!((row.median, row.samples_per_second, row.memory_peak), (None, None, None));
+}
+
+#[test]
+fn many_samples_come_out_in_their_order() {
+    let (_folder, store) = store();
+    let mut run = sample::run(1);
+    run.samples = vec![sample::samples(Phase::Inference, 3, 200_000)];
+    run.samples[0].nanos[17] = u64::MAX;
+    store.insert_run(&run).unwrap();
+    assert_eq!(store.run(&run.id.0).unwrap().samples, run.samples);
+}
+
+#[test]
+fn a_beginning_of_the_id_is_enough_if_it_is_unique() {
+    let (_folder, store) = store();
+    for id in ["abcd0001", "abcd0002", "beef0003", "beef00034"] {
+        let mut run = sample::run(1);
+        run.id = RunId(id.into());
+        store.insert_run(&run).unwrap();
+    }
+    assert_eq!(store.run("abcd0002").unwrap().id.0, "abcd0002");
+    assert_eq!(store.run("ABCD0001").unwrap().id.0, "abcd0001");
+    assert_eq!(store.run("beef0003").unwrap().id.0, "beef0003", "a whole id means itself");
+    match store.run("abcd").unwrap_err() {
+        StoreError::Ambiguous { candidates, .. } => {
+            assert_eq!(candidates, ["abcd0001", "abcd0002"]);
+        }
+        other => panic!("{other}"),
+    }
+    for unknown in ["ffff", "", "abcd0001x", "%"] {
+        let error = store.run(unknown).unwrap_err();
+        assert!(matches!(error, StoreError::NotFound { .. }), "{unknown}: {error}");
+        assert!(error.hint().is_some());
+    }
+    assert_eq!(store.short_id(&RunId("abcd0001".into())).unwrap(), "abcd0001");
+    assert_eq!(store.short_id(&RunId("cccccccc".into())).unwrap(), "cccc");
+}
+
+#[test]
+fn the_same_id_is_not_stored_twice() {
+    let (_folder, store) = store();
+    let run = sample::run(1);
+    store.insert_run(&run).unwrap();
+    let error = store.insert_run(&run).unwrap_err();
+    assert!(matches!(error, StoreError::Duplicate { .. }), "{error}");
+    assert_eq!(store.status().unwrap().runs, 1);
+}
+
+#[test]
+fn a_number_that_is_not_finite_never_becomes_a_number() {
+    let (_folder, store) = store();
+    let mut run = sample::run(1);
+    run.metrics = vec![Metric::measured("cpu", Unit::Ratio, Direction::Neutral, f64::NAN)];
+    store.insert_run(&run).unwrap();
+    let metric = store.run(&run.id.0).unwrap().metrics.remove(0);
+    assert_eq!(metric.value, None);
+    assert!(metric.why.unwrap().contains("NaN"));
+
+    let mut run = sample::run(2);
+    run.work.coverage.0 = f64::INFINITY;
+    let error = store.insert_run(&run).unwrap_err();
+    assert!(matches!(error, StoreError::Unstorable { .. }), "{error}");
+    assert_eq!(store.status().unwrap().runs, 1);
+}
+
+#[test]
+fn a_deleted_run_takes_everything_with_it_or_stays_whole() {
+    let (_folder, store) = store();
+    let (one, two) = (sample::run(1), sample::run(2));
+    store.insert_run(&one).unwrap();
+    store.insert_run(&two).unwrap();
+    let unknown = RunId("none".into());
+    assert!(store.delete(&[one.id.clone(), unknown]).is_err());
+    assert_eq!(store.run(&one.id.0).unwrap(), one, "all or none");
+    assert_eq!(store.delete(std::slice::from_ref(&one.id)).unwrap(), 1);
+    assert!(store.run(&one.id.0).is_err());
+    assert_eq!(store.run(&two.id.0).unwrap(), two);
+    assert_eq!(store.delete(std::slice::from_ref(&two.id)).unwrap(), 1);
+    let raw = rusqlite::Connection::open(store.path()).unwrap();
+    for table in ["run", "document", "metric", "samples", "tag", "cell", "model"] {
+        let query = format!("SELECT COUNT(*) FROM {table}");
+        let left: i64 = raw.query_row(&query, [], |row| row.get(0)).unwrap();
+        assert_eq!(left, 0, "{table}");
+    }
+}
+
+#[test]
+fn tags_come_and_go() {
+    let (_folder, store) = store();
+    let run = sample::run(1);
+    store.insert_run(&run).unwrap();
+    assert!(store.tag(&run.id, "fast").unwrap());
+    assert!(!store.tag(&run.id, "fast").unwrap());
+    assert_eq!(store.run(&run.id.0).unwrap().tags, ["baseline", "fast", "night ☾"]);
+    assert!(store.untag(&run.id, "baseline").unwrap());
+    assert!(!store.untag(&run.id, "baseline").unwrap());
+    assert_eq!(store.run(&run.id.0).unwrap().tags, ["fast", "night ☾"]);
+    for bad in ["", "  ", "two\nlines"] {
+        assert!(matches!(store.tag(&run.id, bad), Err(StoreError::BadTag { .. })));
+    }
+    let unknown = RunId("none".into());
+    assert!(matches!(store.tag(&unknown, "x"), Err(StoreError::NotFound { .. })));
+}
+
+#[test]
+fn ceilings_are_kept_by_machine_and_threads() {
+    let (_folder, store) = store();
+    let machine = sample::machine();
+    let ceiling = Ceiling { value: 3.04e11, interval: Interval { low: 3e11, high: 3.1e11 } };
+    let ceilings = Ceilings {
+        threads: 2,
+        flops: vec![(Precision::Fp32, ceiling)],
+        bandwidth: Some(ceiling),
+        measured_at: 5,
+    };
+    store.save_ceilings(&machine, &ceilings).unwrap();
+    assert_eq!(store.ceilings(&machine.key, 2).unwrap(), Some(ceilings.clone()));
+    assert_eq!(store.ceilings(&machine.key, 1).unwrap(), None);
+    let newer = Ceilings { bandwidth: None, measured_at: 6, ..ceilings };
+    store.save_ceilings(&machine, &newer).unwrap();
+    assert_eq!(store.ceilings(&machine.key, 2).unwrap(), Some(newer));
+}
+
+#[test]
+fn the_status_counts_and_vacuum_gives_space_back() {
+    let (_folder, store) = store();
+    assert!(store.is_created());
+    let empty = store.status().unwrap();
+    assert_eq!((empty.runs, empty.samples, empty.oldest), (0, 0, None));
+    for n in 0..30 {
+        let mut run = sample::run(n);
+        run.samples = vec![sample::samples(Phase::Inference, n, 20_000)];
+        store.insert_run(&run).unwrap();
+    }
+    let status = store.status().unwrap();
+    assert_eq!((status.runs, status.models, status.machines, status.cells), (30, 1, 1, 1));
+    assert_eq!(status.samples, 30 * 20);
+    assert_eq!(status.oldest, Some(sample::run(0).started_at));
+    assert_eq!(status.newest, Some(sample::run(29).started_at));
+    assert!(status.size.0 > 100_000);
+    let ids: Vec<RunId> = (0..30).map(|n| sample::run(n).id).collect();
+    store.delete(&ids).unwrap();
+    assert!(store.vacuum().unwrap() > 100_000);
+    store.check().unwrap();
+    let again = Store::open(store.path()).unwrap();
+    assert!(!again.is_created());
+}
