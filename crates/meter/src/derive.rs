@@ -9,7 +9,7 @@ use types::{
 pub(crate) struct Basis<'a> {
     pub(crate) cell: &'a Cell,
     pub(crate) inputs: &'a [InputSpec],
-    /// The phase a user waits for: the total where there is more than inference.
+    /// Of the phase a user waits for.
     pub(crate) headline: &'a Summary,
     pub(crate) inference: &'a Summary,
     pub(crate) work: &'a Work,
@@ -99,13 +99,9 @@ fn compute(basis: &Basis<'_>) -> Vec<Metric> {
     vec![Metric::measured(key, unit, up, rate), share]
 }
 
-/// The phase a user waits for.
-pub(crate) fn headline_phase(phases: impl Iterator<Item = Phase>) -> Phase {
-    if phases.into_iter().any(|phase| phase == Phase::Total) {
-        Phase::Total
-    } else {
-        Phase::Inference
-    }
+/// The phase a user waits for: everything where text comes in, the model alone where ids are drawn.
+pub(crate) fn headline_phase(cell: &Cell) -> Phase {
+    if cell.text.is_some() { Phase::Total } else { Phase::Inference }
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ pub fn measure(
     let before = Snapshot::take();
     sink(Event::StageStarted { stage: Stage::Start });
     let mut link = Link::open(launch, rule.timeout)?;
-    let target = Target::new(link.pid(), job.cell.device).with_idle(bench.idle.clone());
+    let target = Target::new(link.pid(), job.cell.device).with_idle(bench.idle);
 
     let loading = Watcher::start(&memory_probe(), &target);
     sink(Event::StageStarted { stage: Stage::Load });
@@ -70,7 +70,7 @@ pub fn measure(
     let watcher = Watcher::start(PROBES, &target);
     let (samples, stop) = sampling::sample(&mut link, rule, sink)?;
     let probes = watcher.stop();
-    let conditions = before.until_now();
+    let conditions = before.diff(&Snapshot::take(), &[link.pid(), std::process::id()]);
     let cold = Cold {
         process_start: link.started_in(),
         load: loaded.load,
@@ -191,7 +191,7 @@ fn assemble(
     elapsed: Duration,
 ) -> Run {
     let summaries = summarise(&findings.samples);
-    let headline = derive::headline_phase(summaries.keys().copied());
+    let headline = derive::headline_phase(&job.cell);
     let summary = &summaries[&headline];
     let metrics = derive::metrics(&Basis {
         cell: &job.cell,

@@ -39,7 +39,7 @@ pub use folders::Folders;
 pub use profile::Profile;
 pub use profiler::{EngineChoice, Isolation, Profiler};
 pub use session::Session;
-pub use suite::{BenchmarkSuite, Outcome};
+pub use suite::{BenchmarkSuite, Outcome, outcomes_csv};
 pub use worker::{WORKER_ARGUMENT, serve_if_worker, serve_standard_streams};
 
 pub use ::{engine, graph, hardware, meter, models, probe, report, stats, store, types};

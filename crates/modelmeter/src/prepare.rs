@@ -40,7 +40,8 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
     let batch_size = settle_batch(profiler, &resolved);
     let (tokenizer, sequence_length) = settle_length(profiler, &resolved, batch_size)?;
     let inputs = resolved.inputs(batch_size, sequence_length, &profiler.inputs)?;
-    let analysis = graph::analyse(&resolved.model, &dims_of(&inputs));
+    let shapes = graph::infer(&resolved.model, &dims_of(&inputs));
+    let analysis = graph::analyse_shapes(&resolved.model, &shapes);
     let cell = Cell {
         model: profiler.model.clone(),
         engine: choice.engine.id().to_owned(),
@@ -59,7 +60,7 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
         inputs,
         tokenizer,
         work: analysis.work,
-        unknown_shapes: analysis.unknown,
+        unknown_shapes: shapes.unknown().into_iter().map(str::to_owned).collect(),
         resolved,
         took: begin.elapsed(),
     })
@@ -100,7 +101,9 @@ impl Prepared {
 
     /// Counts the work again with shapes that a real run showed.
     pub(crate) fn count_again(&self, seen: &[(String, Vec<usize>)]) -> Work {
-        graph::analyse_observed(&self.resolved.model, &dims_of(&self.inputs), seen).work
+        let model = &self.resolved.model;
+        let shapes = graph::infer_observed(model, &dims_of(&self.inputs), seen);
+        graph::analyse_shapes(model, &shapes).work
     }
 }
 

@@ -10,13 +10,13 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The latency people mean: end to end where there was more than inference, in seconds.
+    /// The latency people mean, in seconds: end to end where there was text, of the model alone otherwise.
     #[must_use]
     pub fn latency(&self) -> &Summary {
         let summaries = &self.run.summaries;
         // A run is only made from samples, and inference is timed in every sample.
-        summaries
-            .get(&Phase::Total)
+        let total = summaries.get(&Phase::Total).filter(|_| self.run.cell.text.is_some());
+        total
             .or_else(|| summaries.get(&Phase::Inference))
             .expect("every run has inference samples")
     }
@@ -48,7 +48,7 @@ impl Profile {
     /// The run as JSON (`modelmeter.run/1`).
     #[must_use]
     pub fn to_json(&self) -> String {
-        let document = report::run_json(&self.run, &report::JsonOptions::default());
+        let document = report::run_json(&self.run, report::JsonOptions::default());
         serde_json::to_string_pretty(&document).unwrap_or_default()
     }
 

@@ -250,7 +250,7 @@ impl Profiler {
         self.check_rule()?;
         let launch = worker::launch(self.isolation)?;
         let prepared = prepare::prepare(self, sink)?;
-        let bench = session.bench(prepared.cell.threads, sink)?;
+        let bench = session.bench(prepared.cell.threads, prepared.cell.device, sink)?;
         let refine = |seen: &[(String, Vec<usize>)]| prepared.count_again(seen);
         let job = prepared.job(&refine);
         let cell = Box::new(job.cell.clone());

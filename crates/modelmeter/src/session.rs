@@ -3,9 +3,14 @@
 use crate::{Error, VERSION};
 use meter::Bench;
 use probe::IdlePower;
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 use store::Store;
-use types::{Ceilings, Event, Machine, Run, Stage};
+use types::{Ceilings, Device, Event, Machine, Run, Stage};
+
+/// How long the idle machine is watched before the worker starts; twenty steps of the slowest counter.
+///
+/// Costs nothing where there is no counter.
+const IDLE_WINDOW: Duration = Duration::from_secs(2);
 
 /// The machine and, where wanted, the database.
 pub struct Session {
@@ -54,12 +59,13 @@ impl Session {
     pub(crate) fn bench(
         &mut self,
         threads: u32,
+        device: Device,
         sink: &mut dyn FnMut(Event),
     ) -> Result<Bench, Error> {
         Ok(Bench {
             machine: self.machine.clone(),
             ceilings: Some(self.ceilings(threads, sink)?),
-            idle: IdlePower::default(),
+            idle: IdlePower::measure(device, IDLE_WINDOW),
             versions: BTreeMap::from([("modelmeter".to_owned(), VERSION.to_owned())]),
         })
     }

@@ -71,3 +71,11 @@ pub struct Blueprint {
     /// What turns outputs into an answer.
     pub postprocess: Postprocess,
 }
+
+impl Blueprint {
+    /// How many numbers the weights are; a shared weight counts once.
+    #[must_use]
+    pub fn parameters(&self) -> u64 {
+        self.weights.iter().map(|weight| weight.dims.iter().product::<usize>() as u64).sum()
+    }
+}

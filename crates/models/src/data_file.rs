@@ -163,7 +163,11 @@ impl DataFile {
                         let bytes = little_endian(&mut buffer);
                         let offset = self.offsets[block.weight] + byte_count(block.start);
                         let written = file.write_all_at(bytes, offset);
-                        let hash = written.map(|()| blake3::hash(bytes));
+                        let hash = written.map(|()| match &sources[block.weight] {
+                            // A drawn weight is known by its seed.
+                            Source::Drawn { seed, .. } => blake3::hash(&seed.to_le_bytes()),
+                            Source::Stored { .. } => blake3::hash(bytes),
+                        });
                         if hash.is_err() {
                             // Nobody shall take another block.
                             next.store(blocks.len(), Ordering::Relaxed);

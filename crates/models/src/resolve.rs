@@ -251,7 +251,7 @@ impl Resolver<'_> {
             architecture: text("model_type").unwrap_or("onnx").to_owned(),
             source,
             weights: Weights::Real,
-            parameters: count_parameters(&model),
+            parameters: graph::count_weights(&model).parameters,
             size: Bytes(size),
             fingerprint,
         };
@@ -294,10 +294,10 @@ fn finish(
     let info = ModelInfo {
         name,
         category: blueprint.category,
-        architecture: blueprint.architecture,
+        architecture: blueprint.architecture.clone(),
         source,
         weights,
-        parameters: parameters(&blueprint.weights),
+        parameters: blueprint.parameters(),
         size: Bytes(prepared.size),
         fingerprint: prepared.fingerprint,
     };
@@ -309,11 +309,6 @@ fn finish(
         blueprint.postprocess,
         blueprint.max_length,
     )
-}
-
-/// How many numbers the weights are.
-pub(crate) fn parameters(weights: &[crate::Weight]) -> u64 {
-    weights.iter().map(|weight| weight.dims.iter().product::<usize>() as u64).sum()
 }
 
 fn assemble(
@@ -385,14 +380,4 @@ fn postprocess(model: &Model, category: Category) -> Postprocess {
         Category::Text if has("last_hidden_state") => Postprocess::MeanPool,
         _ => Postprocess::None,
     }
-}
-
-fn count_parameters(model: &Model) -> u64 {
-    model
-        .graph
-        .tensors()
-        .into_iter()
-        .filter(|t| t.dtype.is_float())
-        .map(|t| t.elements() as u64)
-        .sum()
 }

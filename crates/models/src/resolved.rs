@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use types::{InputRole, InputShape, InputSpec, ModelInfo, Postprocess};
 
 /// Sides of an image whose size is free: what classifiers were trained on, and what detectors were.
-const CLASSIFIER_SIDE: usize = 224;
+pub(crate) const CLASSIFIER_SIDE: usize = 224;
 const DETECTOR_SIDE: usize = 640;
 
 /// Tokens in a row where nobody says otherwise.
@@ -122,6 +122,10 @@ impl Resolved {
         if let Some((_, length)) = self.fixed(Quantity::Length, &[]) {
             return Some(length);
         }
+        // The mask of a sound counts samples, not tokens.
+        if !self.has_tokens() && self.kinds.iter().any(|kind| kind.role == InputRole::Audio) {
+            return None;
+        }
         let counts = |(input, kind): (&ValueInfo, &InputKind)| {
             let shape = input.shape.as_deref().unwrap_or_default();
             (0..shape.len()).any(|place| {
@@ -141,7 +145,9 @@ impl Resolved {
     ) -> Result<Settled, ModelError> {
         let sizes = Sizes {
             batch,
-            length: length.or(self.default_length),
+            length: length
+                .or_else(|| self.fixed(Quantity::Length, fixed).map(|(_, size)| size))
+                .or(self.default_length),
             side: self.side(),
             streaming: self.kinds.iter().any(|kind| is_state(&kind.name.to_lowercase())),
         };

@@ -115,8 +115,11 @@ pub(crate) fn settle(
     }
     let mut settled = Settled::default();
     let empty = Vec::new();
-    // First every plain symbol, so that formulas of another input find them.
-    for (input, kind) in inputs.iter().zip(kinds) {
+    // First every plain symbol, so that formulas of another input find them; sound before its mask, which counts the
+    // same thing without saying that it is samples.
+    let mut order: Vec<(&ValueInfo, &InputKind)> = inputs.iter().zip(kinds).collect();
+    order.sort_by_key(|(_, kind)| kind.role != InputRole::Audio);
+    for (input, kind) in order {
         let shape = input.shape.as_ref().unwrap_or(&empty);
         for (place, dim) in shape.iter().enumerate() {
             if let Dim::Symbol(symbol) = dim
@@ -231,7 +234,10 @@ fn choose(
     assumptions: &mut Vec<String>,
 ) -> usize {
     let mut assume = |value: usize, what: &str| {
-        assumptions.push(format!("{what} of input `{}` was taken as {value}", kind.name));
+        let text = format!("{what} of input `{}` was taken as {value}", kind.name);
+        if !assumptions.contains(&text) {
+            assumptions.push(text);
+        }
         value
     };
     match quantity(kind, shape, place) {

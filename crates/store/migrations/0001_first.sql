@@ -16,27 +16,29 @@ CREATE TABLE ceiling (
     PRIMARY KEY (machine, threads)
 );
 
--- `hash` covers the whole document: one fingerprint may be known under two names.
+-- Keys of models, engines and cells are the first 63 bits of a hash over what they are, so that any number of processes
+-- give the same key to the same thing. A model's covers its whole document: one fingerprint may have two names.
 CREATE TABLE model (
-    hash         TEXT PRIMARY KEY,
-    fingerprint  TEXT NOT NULL,
-    name         TEXT NOT NULL,
-    category     TEXT NOT NULL,
-    architecture TEXT NOT NULL,
-    parameters   BIGINT NOT NULL,
-    size         BIGINT NOT NULL,
-    document     TEXT NOT NULL
+    key            BIGINT PRIMARY KEY,
+    fingerprint    TEXT NOT NULL,
+    name           TEXT NOT NULL,
+    category       TEXT NOT NULL,
+    architecture   TEXT NOT NULL,
+    parameters     BIGINT NOT NULL,
+    size           BIGINT NOT NULL,
+    random_weights BIGINT NOT NULL,
+    document       TEXT NOT NULL
 );
 
 CREATE TABLE engine (
+    key     BIGINT PRIMARY KEY,
     id      TEXT NOT NULL,
-    version TEXT NOT NULL,
-    PRIMARY KEY (id, version)
+    version TEXT NOT NULL
 );
 
--- `hash` covers the whole document: equal hashes are the same question.
+-- Equal keys are the same question.
 CREATE TABLE cell (
-    hash            TEXT PRIMARY KEY,
+    key             BIGINT PRIMARY KEY,
     model           TEXT NOT NULL,
     engine          TEXT NOT NULL,
     device          TEXT NOT NULL,
@@ -48,37 +50,27 @@ CREATE TABLE cell (
     document        TEXT NOT NULL
 );
 
--- Narrow on purpose: a list of runs reads this table alone. It therefore repeats the columns that a list shows; a run
--- never changes, so the copies cannot disagree. Everything long lies in `document`, `metric` and `samples`.
+-- Narrow on purpose: a list of a hundred thousand runs reads all of it. Everything long lies in `document`, `metric`
+-- and `samples`.
 CREATE TABLE run (
     id                 TEXT PRIMARY KEY,
     started_at         BIGINT NOT NULL,
-    cell               TEXT NOT NULL REFERENCES cell (hash),
-    model_hash         TEXT NOT NULL REFERENCES model (hash),
+    cell               BIGINT NOT NULL REFERENCES cell (key),
+    model              BIGINT NOT NULL REFERENCES model (key),
+    engine             BIGINT NOT NULL REFERENCES engine (key),
     machine            TEXT NOT NULL REFERENCES machine (key),
-    engine             TEXT NOT NULL,
-    engine_version     TEXT NOT NULL,
-    model              TEXT NOT NULL,
-    random_weights     BIGINT NOT NULL,
-    device             TEXT NOT NULL,
-    precision          TEXT NOT NULL,
-    batch_size         BIGINT NOT NULL,
-    sequence_length    BIGINT,
-    mode               TEXT NOT NULL,
-    threads            BIGINT NOT NULL,
     valid              BIGINT NOT NULL,
     remarks            BIGINT NOT NULL,
     median             DOUBLE PRECISION, -- seconds
     median_error       DOUBLE PRECISION, -- half the interval's width as a share of the median
     samples_per_second DOUBLE PRECISION,
     memory_peak        DOUBLE PRECISION, -- bytes
-    samples            BIGINT NOT NULL,
-    FOREIGN KEY (engine, engine_version) REFERENCES engine (id, version)
+    samples            BIGINT NOT NULL
 );
 
 CREATE INDEX run_by_time ON run (started_at, id);
 CREATE INDEX run_by_cell ON run (cell, started_at);
-CREATE INDEX run_by_model ON run (model_hash);
+CREATE INDEX run_by_model ON run (model, started_at);
 
 -- The rest of a run as JSON: everything but samples, metrics, tags, model and cell.
 CREATE TABLE document (

@@ -29,9 +29,8 @@ impl Store {
         }
         transaction
             .execute_batch(
-                "DELETE FROM cell WHERE NOT EXISTS (SELECT 1 FROM run WHERE run.cell = cell.hash);
-                 DELETE FROM model
-                 WHERE NOT EXISTS (SELECT 1 FROM run WHERE run.model_hash = model.hash);",
+                "DELETE FROM cell WHERE NOT EXISTS (SELECT 1 FROM run WHERE run.cell = cell.key);
+                 DELETE FROM model WHERE NOT EXISTS (SELECT 1 FROM run WHERE run.model = model.key);",
             )
             .map_err(&fail)?;
         transaction.commit().map_err(&fail)?;

@@ -3,7 +3,7 @@
 use crate::{Store, StoreError, codec, document};
 use rusqlite::{Transaction, params};
 use serde::Serialize;
-use types::{Cell, Machine, Metric, ModelInfo, Phase, Run, Weights};
+use types::{Cell, EngineInfo, Machine, Metric, ModelInfo, Phase, Run, Weights};
 
 /// The name under which warm-up samples lie beside those of the phases.
 pub(crate) const WARMUP: &str = "warmup";
@@ -17,19 +17,24 @@ struct Prepared {
     series: Vec<(&'static str, codec::Packed)>,
 }
 
-/// A JSON text and its hash.
+/// A JSON text and the key it is stored under.
 struct Named {
-    hash: String,
+    key: i64,
     document: String,
 }
 
 impl Named {
     fn of(value: &impl Serialize) -> Result<Named, serde_json::Error> {
         let document = serde_json::to_string(value)?;
-        // 128 bits: no two of any number of cells share a name by chance.
-        let hash = blake3::hash(document.as_bytes()).to_hex()[..32].to_owned();
-        Ok(Named { hash, document })
+        Ok(Named { key: key(&document), document })
     }
+}
+
+/// The first 63 bits of the hash: among a million things two share a key with a chance of one in ten million.
+fn key(text: &str) -> i64 {
+    let mut bytes = [0; 8];
+    blake3::Hasher::new().update(text.as_bytes()).finalize_xof().fill(&mut bytes);
+    i64::from_be_bytes(bytes) & i64::MAX
 }
 
 impl Store {
@@ -83,11 +88,9 @@ fn prepare(run: &Run) -> Result<Prepared, String> {
 fn insert(transaction: &Transaction<'_>, run: &Run, prepared: &Prepared) -> rusqlite::Result<()> {
     insert_machine(transaction, &run.environment.machine, &prepared.machine)?;
     insert_model(transaction, &run.model, &prepared.model)?;
-    transaction
-        .prepare_cached("INSERT INTO engine (id, version) VALUES ($1, $2) ON CONFLICT DO NOTHING")?
-        .execute([&run.engine.id, &run.engine.version])?;
+    let engine = insert_engine(transaction, &run.engine)?;
     insert_cell(transaction, &run.cell, &prepared.cell)?;
-    insert_row(transaction, run, prepared)?;
+    insert_row(transaction, run, prepared, engine)?;
     transaction
         .prepare_cached("INSERT INTO document (run, body) VALUES ($1, $2)")?
         .execute([&run.id.0, &prepared.body])?;
@@ -141,31 +144,44 @@ fn insert_model(
     transaction
         .prepare_cached(
             "INSERT INTO model
-             (hash, fingerprint, name, category, architecture, parameters, size, document)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING",
+             (key, fingerprint, name, category, architecture, parameters, size, random_weights,
+             document)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
         )?
         .execute(params![
-            named.hash,
+            named.key,
             model.fingerprint,
             model.name,
             model.category.name(),
             model.architecture,
             whole(model.parameters),
             whole(model.size.0),
+            i64::from(matches!(model.weights, Weights::Random { .. })),
             named.document,
         ])?;
     Ok(())
 }
 
+/// The engine's key.
+fn insert_engine(transaction: &Transaction<'_>, engine: &EngineInfo) -> rusqlite::Result<i64> {
+    let key = key(&format!("{}\n{}", engine.id, engine.version));
+    transaction
+        .prepare_cached(
+            "INSERT INTO engine (key, id, version) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        )?
+        .execute(params![key, engine.id, engine.version])?;
+    Ok(key)
+}
+
 fn insert_cell(transaction: &Transaction<'_>, cell: &Cell, named: &Named) -> rusqlite::Result<()> {
     transaction
         .prepare_cached(
-            "INSERT INTO cell (hash, model, engine, device, precision, batch_size,
+            "INSERT INTO cell (key, model, engine, device, precision, batch_size,
              sequence_length, mode, threads, document)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING",
         )?
         .execute(params![
-            named.hash,
+            named.key,
             cell.model,
             cell.engine,
             cell.device.to_string(),
@@ -184,34 +200,24 @@ fn insert_row(
     transaction: &Transaction<'_>,
     run: &Run,
     prepared: &Prepared,
+    engine: i64,
 ) -> rusqlite::Result<()> {
     let summary = run.summaries.get(&main_phase(run));
     let median = summary.map(|summary| summary.median);
     let error = summary.and_then(|s| s.ci95_median.relative_half_width(s.median));
     transaction
         .prepare_cached(
-            "INSERT INTO run (id, started_at, cell, model_hash, machine, engine, engine_version,
-             model, random_weights, device, precision, batch_size, sequence_length, mode, threads,
-             valid, remarks, median, median_error, samples_per_second, memory_peak, samples)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-             $18, $19, $20, $21, $22)",
+            "INSERT INTO run (id, started_at, cell, model, engine, machine, valid, remarks, median,
+             median_error, samples_per_second, memory_peak, samples)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
         )?
         .execute(params![
             run.id.0,
             run.started_at,
-            prepared.cell.hash,
-            prepared.model.hash,
+            prepared.cell.key,
+            prepared.model.key,
+            engine,
             run.environment.machine.key,
-            run.engine.id,
-            run.engine.version,
-            run.model.name,
-            i64::from(matches!(run.model.weights, Weights::Random { .. })),
-            run.cell.device.to_string(),
-            run.cell.precision.name(),
-            whole(run.cell.batch_size as u64),
-            run.cell.sequence_length.map(|length| whole(length as u64)),
-            run.cell.mode.name(),
-            run.cell.threads,
             i64::from(run.verdict.valid),
             run.verdict.remarks(),
             median,

@@ -1,7 +1,7 @@
 //! A run comes out equal to what went in.
 
 use crate::{Store, StoreError, codec, document, document::Elsewhere, id, insert::WARMUP};
-use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 use serde::de::DeserializeOwned;
 use types::{Metric, Phase, Run, RunId, Samples};
 
@@ -19,13 +19,12 @@ impl Store {
     pub fn run(&self, prefix: &str) -> Result<Run, StoreError> {
         let fail = self.fail("read a run");
         // One view of everything: another process may delete the run meanwhile.
-        let view = Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred)
-            .map_err(&fail)?;
+        let view = self.view("read a run")?;
         let id = self.resolve(prefix)?;
         let (started_at, cell, model, body): (i64, String, String, String) = view
             .prepare_cached(
                 "SELECT run.started_at, cell.document, model.document, document.body FROM run
-                 JOIN cell ON cell.hash = run.cell JOIN model ON model.hash = run.model_hash
+                 JOIN cell ON cell.key = run.cell JOIN model ON model.key = run.model
                  JOIN document ON document.run = run.id WHERE run.id = $1",
             )
             .and_then(|mut query| {

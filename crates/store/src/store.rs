@@ -108,6 +108,12 @@ impl Store {
             .map_err(self.fail(doing))
     }
 
+    /// Begins a transaction that only reads, so that everything read until it ends was true at one moment.
+    pub(crate) fn view(&self, doing: &'static str) -> Result<Transaction<'_>, StoreError> {
+        Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred)
+            .map_err(self.fail(doing))
+    }
+
     /// Turns a refusal of SQLite into ours.
     pub(crate) fn fail(
         &self,
@@ -174,7 +180,7 @@ mod tests {
         let limit = format!("PRAGMA max_page_count = {}", pages + 10);
         store.connection.query_row(&limit, [], |_| Ok(())).unwrap();
         let mut large = sample::run(2);
-        let noise = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let noise = |i: u64| i.wrapping_mul(i ^ 0x9e37_79b9_7f4a_7c15).rotate_left(i as u32 % 64);
         large.samples =
             vec![Samples { phase: Phase::Inference, nanos: (0..50_000).map(noise).collect() }];
         let error = store.insert_run(&large).unwrap_err();

@@ -6,7 +6,9 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-/// A run's name: 16 hexadecimal digits that sort by time; a unique beginning is enough to ask for it.
+/// A run's name: 16 hexadecimal digits, eight drawn and eight of the time, so that a few digits tell runs apart.
+///
+/// The order of runs is in their `started_at`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(pub String);

@@ -20,28 +20,30 @@ pub(crate) fn traffic(operation: &Operation<'_>) -> (Option<Bytes>, Option<Bytes
     if is_view(node) || node.op_type == "Constant" {
         return (Some(Bytes(0)), Some(Bytes(0)));
     }
-    let written = node
-        .outputs
-        .iter()
-        .zip(&operation.outputs)
-        .filter(|(name, _)| !name.is_empty())
-        .map(|(_, value)| value.and_then(|value| value.bytes()))
-        .sum::<Option<u64>>();
+    let outputs = node.outputs.iter().zip(&operation.outputs);
+    let wanted = outputs.filter(|(name, _)| !name.is_empty());
+    let written = total(wanted.map(|(_, value)| value.and_then(|value| value.bytes())));
     let read = match node.op_type.as_str() {
         "Shape" | "Size" => Some(0),
         "Gather" | "GatherElements" | "GatherND" => {
-            written.and_then(|written| input_bytes(operation, 1).map(|indices| written + indices))
+            total([written, input_bytes(operation, 1)].into_iter())
         }
         "Slice" => written,
-        _ => (0..node.inputs.len())
-            .filter(|index| !node.inputs[..*index].contains(&node.inputs[*index]))
-            .filter(|index| operation.call.has(*index))
-            .map(|index| input_bytes(operation, index))
-            .sum(),
+        _ => total(
+            (0..node.inputs.len())
+                .filter(|index| !node.inputs[..*index].contains(&node.inputs[*index]))
+                .filter(|index| operation.call.has(*index))
+                .map(|index| input_bytes(operation, index)),
+        ),
     };
     (read.map(Bytes), written.map(Bytes))
 }
 
 fn input_bytes(operation: &Operation<'_>, index: usize) -> Option<u64> {
     operation.call.inputs.get(index).copied().flatten()?.bytes()
+}
+
+/// The sum, held at the largest number; `None` where a part is unknown.
+fn total(mut parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    parts.try_fold(0u64, |sum, part| Some(sum.saturating_add(part?)))
 }

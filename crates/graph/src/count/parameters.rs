@@ -68,7 +68,11 @@ impl<'a> Roles<'a> {
     /// Whether a tensor is the scale or zero point of a quantised one, by the names that quantisers give.
     fn is_quantiser(&self, name: &str) -> bool {
         let base = name.strip_suffix("_scale").or_else(|| name.strip_suffix("_zero_point"));
-        base.is_some_and(|base| self.names.contains(format!("{base}_quantized").as_str()))
+        base.is_some_and(|base| {
+            ["_quantized", "_q"]
+                .iter()
+                .any(|end| self.names.contains(format!("{base}{end}").as_str()))
+        })
     }
 }
 
@@ -91,10 +95,17 @@ fn places(node: &Node) -> (&'static [usize], &'static [usize]) {
         "QAttention" => (&[3, 4, 6, 7], &[1]),
         "DynamicQuantizeLSTM" => (&[8, 9, 10, 11], &[1, 2]),
         "Gather" | "Transpose" => (&[], &[0]),
+        // Weights kept as bytes and scaled by hand; a mask is cast to booleans.
+        "Cast" if casts_to_float(node) => (&[], &[0]),
         "Gemm" | "Conv" | "ConvTranspose" | "FusedConv" | "FusedGemm" => (&[], &[1, 2]),
         "PRelu" | "MatMul" => (&[], &[1]),
         _ => (&[], &[]),
     }
+}
+
+fn casts_to_float(node: &Node) -> bool {
+    let to = node.int("to").and_then(|number| i32::try_from(number).ok());
+    to.and_then(|number| DataType::try_from(number).ok()).is_some_and(DataType::is_float)
 }
 
 struct Count<'a> {

@@ -6,14 +6,13 @@ use crate::shapes::{Heads, Recurrent, einsum};
 /// The operations of such an operator; `None` where it is not one or its shapes are unknown.
 pub(crate) fn flops(operation: &Operation<'_>) -> Option<u64> {
     match operation.op() {
-        "MatMul" | "FusedMatMul" | "TransposeMatMul" | "MatMulInteger" => multiply(operation, 0),
-        "DynamicQuantizeMatMul" => multiply(operation, 4),
-        "MatMulIntegerToFloat" => multiply(operation, 6),
-        "MatMulNBits" => multiply(operation, 5),
-        "MatMulBnb4" | "MatMulFpQ4" => multiply(operation, usize::MAX),
-        "QLinearMatMul" => multiply(operation, usize::MAX),
-        "Gemm" | "FusedGemm" => multiply(operation, 2),
-        "QGemm" => multiply(operation, 6),
+        "MatMul" | "FusedMatMul" | "TransposeMatMul" | "MatMulInteger" | "QLinearMatMul"
+        | "MatMulBnb4" | "MatMulFpQ4" => multiply(operation, None),
+        "DynamicQuantizeMatMul" => multiply(operation, Some(4)),
+        "MatMulIntegerToFloat" => multiply(operation, Some(6)),
+        "MatMulNBits" => multiply(operation, Some(5)),
+        "Gemm" | "FusedGemm" => multiply(operation, Some(2)),
+        "QGemm" => multiply(operation, Some(6)),
         "Einsum" => contract(operation),
         "Attention" | "QAttention" | "MultiHeadAttention" | "GroupQueryAttention" => {
             attention(operation)
@@ -24,13 +23,13 @@ pub(crate) fn flops(operation: &Operation<'_>) -> Option<u64> {
     }
 }
 
-/// A matrix product, 2 an element of the output and of the inner dimension; a bias adds 1 an element.
-fn multiply(operation: &Operation<'_>, bias: usize) -> Option<u64> {
+/// A matrix product, 2 an element of the output and of the inner dimension; a bias, if that input is given, adds 1.
+fn multiply(operation: &Operation<'_>, bias: Option<usize>) -> Option<u64> {
     let made = operation.made()?;
     let left = operation.call.dims(0)?;
     let turned = operation.call.int("transA", 0) != 0;
     let inner = if turned { left[left.len().checked_sub(2)?] } else { *left.last()? };
-    let bias = u64::from(operation.call.has(bias));
+    let bias = u64::from(bias.is_some_and(|bias| operation.call.has(bias)));
     Some(made.saturating_mul((inner as u64).saturating_mul(2).saturating_add(bias)))
 }
 
@@ -49,7 +48,8 @@ fn attention(operation: &Operation<'_>) -> Option<u64> {
     let Heads { batch, heads, queries, keys, size, value_size, .. } = Heads::of(call)?;
     let square = product(&[batch, heads, queries, keys?]);
     // Products with keys and values, the scale, and 5 for the softmax.
-    let each = 2 * (size as u64 + value_size as u64) + 1 + 5;
+    let both = (size as u64).saturating_add(value_size as u64);
+    let each = both.saturating_mul(2).saturating_add(1 + 5);
     let core = square.saturating_mul(each);
     let packed = matches!(operation.op(), "Attention" | "QAttention") && !call.node.is_standard();
     if !packed {
@@ -58,7 +58,11 @@ fn attention(operation: &Operation<'_>) -> Option<u64> {
     let (&[_, _, width], &[_, columns]) = (call.dims(0)?, call.dims(1)?) else { return None };
     let rows = product(&[batch, queries, columns]);
     let bias = u64::from(call.has(2));
-    Some(core.saturating_add(rows.saturating_mul(2 * width as u64 + bias)))
+    Some(
+        core.saturating_add(
+            rows.saturating_mul((width as u64).saturating_mul(2).saturating_add(bias)),
+        ),
+    )
 }
 
 /// The gates' products with input and state, their biases, and the gates' own arithmetic.
@@ -71,8 +75,9 @@ fn recurrent(operation: &Operation<'_>) -> Option<u64> {
         _ => (4, 9),
     };
     let bias = if operation.call.has(3) { 2 } else { 0 };
-    let width = (layer.input + layer.hidden) as u64;
-    let unit = gates.saturating_mul(2 * width + bias) + own;
+    let width = (layer.input as u64).saturating_add(layer.hidden as u64);
+    let gate = width.saturating_mul(2).saturating_add(bias);
+    let unit = gates.saturating_mul(gate).saturating_add(own);
     let units = product(&[layer.steps, layer.batch, layer.directions, layer.hidden]);
     Some(units.saturating_mul(unit))
 }

@@ -5,9 +5,9 @@ use super::{Operation, product};
 /// The operations of such an operator; `None` where it is not one or its shapes are unknown.
 pub(crate) fn flops(operation: &Operation<'_>) -> Option<u64> {
     match operation.op() {
-        "Conv" | "FusedConv" => convolve(operation, 1, 2),
-        "ConvInteger" => convolve(operation, 1, usize::MAX),
-        "QLinearConv" => convolve(operation, 3, 8),
+        "Conv" | "FusedConv" => convolve(operation, 1, Some(2)),
+        "ConvInteger" => convolve(operation, 1, None),
+        "QLinearConv" => convolve(operation, 3, Some(8)),
         "ConvTranspose" => {
             // Each element of the input meets the whole kernel of its group.
             let weight = operation.call.dims(1)?;
@@ -33,10 +33,10 @@ pub(crate) fn flops(operation: &Operation<'_>) -> Option<u64> {
 }
 
 /// Each element of the output meets the channels of its group under the whole kernel.
-fn convolve(operation: &Operation<'_>, weight: usize, bias: usize) -> Option<u64> {
+fn convolve(operation: &Operation<'_>, weight: usize, bias: Option<usize>) -> Option<u64> {
     let weight = operation.call.dims(weight)?;
     let taps = product(weight.get(1..)?).saturating_mul(2);
-    let bias = u64::from(operation.call.has(bias));
+    let bias = u64::from(bias.is_some_and(|bias| operation.call.has(bias)));
     Some(operation.made()?.saturating_mul(taps.saturating_add(bias)))
 }
 

@@ -230,3 +230,45 @@ pub(crate) fn sparse_type(attribute: &[u8]) -> Option<(DataType, Vec<usize>)> {
     let dims = sparse.dims.iter().map(|dim| usize::try_from(*dim).ok()).collect::<Option<_>>()?;
     Some((dtype, dims))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::onnx::proto::TensorProto;
+
+    #[test]
+    fn a_sparse_initializer_becomes_a_constant_and_is_no_input() {
+        let sparse = SparseTensorProto {
+            values: Some(TensorProto {
+                name: Some("w".to_string()),
+                data_type: Some(DataType::Float as i32),
+                dims: vec![1],
+                float_data: vec![1.0],
+                ..TensorProto::default()
+            }),
+            dims: vec![3, 4],
+        };
+        let graph = GraphProto {
+            sparse_initializer: vec![sparse.encode_to_vec().into()],
+            input: vec![ValueInfoProto { name: Some("w".to_string()), kind: None }],
+            ..GraphProto::default()
+        };
+        let graph = graph_from(graph, None).unwrap();
+        assert!(graph.inputs.is_empty());
+        let [node] = &graph.nodes[..] else { panic!("one node") };
+        let Some(Attribute::Opaque(wire)) = node.attributes.get("sparse_value") else {
+            panic!("{node:?}");
+        };
+        assert_eq!(node.outputs, ["w"]);
+        assert_eq!(sparse_type(wire), Some((DataType::Float, vec![3, 4])));
+    }
+
+    #[test]
+    fn attributes_of_old_files_are_known_by_their_value() {
+        let old = |proto: AttributeProto| attribute_from(proto, None).unwrap();
+        let int = AttributeProto { i: Some(3), ..AttributeProto::default() };
+        assert_eq!(old(int), Attribute::Int(3));
+        let ints = AttributeProto { ints: vec![1, 2], ..AttributeProto::default() };
+        assert_eq!(old(ints), Attribute::Ints(vec![1, 2]));
+    }
+}

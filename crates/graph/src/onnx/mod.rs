@@ -16,3 +16,5 @@ mod write;
 pub use error::{ReadError, WriteError};
 pub(crate) use from_proto::{function_body, sparse_type};
 pub(crate) use proto::FunctionProto;
+#[cfg(test)]
+pub(crate) use to_proto::function_wire;

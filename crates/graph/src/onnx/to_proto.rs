@@ -138,3 +138,25 @@ fn value_to(value: &ValueInfo) -> ValueInfoProto {
         }),
     }
 }
+
+/// The wire form of a graph as one of a model's functions; `references` are arguments that stand for the call's.
+#[cfg(test)]
+pub(crate) fn function_wire(domain: &str, graph: &Graph, references: &[(&str, &str)]) -> Bytes {
+    let mut nodes: Vec<NodeProto> = graph.nodes.iter().map(node_to).collect();
+    for attribute in nodes.iter_mut().flat_map(|node| &mut node.attribute) {
+        let name = attribute.name.clone().unwrap_or_default();
+        if let Some((_, reference)) = references.iter().find(|(known, _)| *known == name) {
+            attribute.s = None;
+            attribute.ref_attr_name = Some(reference.to_string());
+        }
+    }
+    let function = super::FunctionProto {
+        name: Some(graph.name.clone()),
+        input: graph.inputs.iter().map(|value| value.name.clone()).collect(),
+        output: graph.outputs.iter().map(|value| value.name.clone()).collect(),
+        node: nodes,
+        domain: Some(domain.to_string()),
+        attribute_proto: Vec::new(),
+    };
+    function.encode_to_vec().into()
+}

@@ -23,7 +23,11 @@ impl Model {
     /// Inline tensors stay inline and references to files in the target's folder stay references. Where the file would
     /// pass 2 GB, or a reference leads out of the folder, weights go to `<stem>.onnx_data` next to it.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), WriteError> {
-        let path = path.as_ref();
+        self.write_within(path.as_ref(), LARGEST_FILE)
+    }
+
+    /// Writes as [`Model::write`], with weights inline only up to a file of this size.
+    fn write_within(&self, path: &Path, largest: u64) -> Result<(), WriteError> {
         let (Some(name), Some(stem)) = (path.file_name(), path.file_stem()) else {
             return Err(WriteError::NotAFile { path: path.to_path_buf() });
         };
@@ -32,7 +36,7 @@ impl Model {
         let mut weights = self.referenced_from(folder);
         let data_name = free_data_name(&stem.to_string_lossy(), &weights);
         let mut encoded = Encoded::new(self, &weights);
-        let too_large = encoded.len() > LARGEST_FILE;
+        let too_large = encoded.len() > largest;
         let moved: Vec<usize> = (0..weights.len())
             .filter(|index| match &weights[*index].data {
                 TensorData::Inline(bytes) => too_large && bytes.len() as u64 >= SMALLEST_MOVED,
@@ -180,5 +184,34 @@ impl Drop for Pending {
     fn drop(&mut self) {
         // After `finish` the temporary name is gone already.
         let _ = fs::remove_file(&self.temporary);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DataType, GraphBuilder};
+
+    #[test]
+    fn weights_that_would_pass_the_limit_move_to_a_data_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("large.onnx");
+        let mut builder = GraphBuilder::new("g");
+        builder.initializer(Tensor::from_f32s("a", &[1000], &[1.0; 1000]));
+        builder.initializer(Tensor::from_i64s("shape", &[1], &[7]));
+        builder.initializer(Tensor::from_f32s("b", &[1000], &[2.0; 1000]));
+        let model = builder.finish_model();
+        model.write_within(&path, 7000).unwrap();
+        assert!(fs::metadata(&path).unwrap().len() < 1000);
+        let back = Model::read(&path).unwrap();
+        assert_eq!(back.graph.initializers[1].i64s(), Some(vec![7]));
+        let weight = &back.graph.initializers[2];
+        let place =
+            TensorData::External { path: "large.onnx_data".into(), offset: 4096, length: 4000 };
+        assert_eq!(weight.data, place);
+        let bytes = back.bytes(weight).unwrap();
+        assert_eq!(crate::tensor::numbers(DataType::Float, &bytes, 1000), Some(vec![2.0; 1000]));
+        model.write_within(&path, 9000).unwrap();
+        assert_eq!(Model::read(&path).unwrap().graph, model.graph);
     }
 }

@@ -58,10 +58,7 @@ fn body(name: &str, shapes: Shapes, times: Option<u64>) -> Body {
 }
 
 /// Both branches are analysed; an output is known where they agree, or where it is known which one runs.
-fn branches<'a>(
-    call: &Call<'_>,
-    run: &Run<'a>,
-) -> Answer {
+fn branches<'a>(call: &Call<'_>, run: &Run<'a>) -> Answer {
     let (Some(yes), Some(no)) =
         (run("then_branch", Values::new()), run("else_branch", Values::new()))
     else {
@@ -88,10 +85,7 @@ fn agreed(a: Value, b: &Value) -> Value {
 }
 
 /// The first round's shapes; a value that the body gives another shape is unknown in every round.
-fn repeat<'a>(
-    call: &Call<'_>,
-    run: &Run<'a>,
-) -> Answer {
+fn repeat<'a>(call: &Call<'_>, run: &Run<'a>) -> Answer {
     let Some(graph) = call.node.subgraph("body") else { return (None, Vec::new()) };
     let carried = call.inputs.len().saturating_sub(2);
     let mut start: Vec<Value> =

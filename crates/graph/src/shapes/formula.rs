@@ -6,17 +6,23 @@ use std::collections::HashMap;
 /// The sizes that names stand for.
 pub(crate) type Symbols = HashMap<String, i64>;
 
-/// Learns names from declared inputs and the dims they were given.
-pub(crate) fn bind(symbols: &mut Symbols, declared: &ValueInfo, dims: &[usize]) {
-    let Some(shape) = &declared.shape else { return };
-    if shape.len() != dims.len() {
-        return;
-    }
-    for (dim, size) in shape.iter().zip(dims) {
-        if let (Dim::Symbol(name), Ok(size)) = (dim, i64::try_from(*size)) {
-            symbols.entry(name.clone()).or_insert(size);
+/// The names that declared inputs give to the dims they were fed with; a name with two sizes stands for nothing (`?`).
+pub(crate) fn bind<'a>(fed: impl Iterator<Item = (&'a ValueInfo, &'a [usize])>) -> Symbols {
+    let mut sizes: HashMap<&str, Option<i64>> = HashMap::new();
+    for (declared, dims) in fed {
+        let shape = declared.shape.as_deref().unwrap_or_default();
+        if shape.len() != dims.len() {
+            continue;
+        }
+        for (dim, size) in shape.iter().zip(dims) {
+            if let Dim::Symbol(name) = dim {
+                let size = i64::try_from(*size).ok();
+                let known = sizes.entry(name).or_insert(size);
+                *known = known.filter(|known| Some(*known) == size);
+            }
         }
     }
+    sizes.into_iter().filter_map(|(name, size)| Some((name.to_string(), size?))).collect()
 }
 
 /// The dims a declaration stands for; `None` where one of them cannot be told.
@@ -162,6 +168,17 @@ mod tests {
         assert_eq!(value("batch +"), None);
         assert_eq!(value("batch / 0"), None);
         assert_eq!(value(&"(".repeat(5000)), None);
+    }
+
+    #[test]
+    fn a_name_with_two_sizes_stands_for_nothing() {
+        let value = ValueInfo {
+            name: "x".to_string(),
+            dtype: crate::DataType::Float,
+            shape: Some(vec!["n".into(), "?".into(), "?".into()]),
+        };
+        let symbols = bind([(&value, &[1usize, 2, 3][..])].into_iter());
+        assert_eq!(symbols, Symbols::from([("n".to_string(), 1)]));
     }
 
     #[test]

@@ -52,14 +52,13 @@ pub fn infer_observed(
     inputs: &[(String, Vec<usize>)],
     observed: &[(String, Vec<usize>)],
 ) -> Shapes {
-    let mut symbols = Symbols::new();
     let given: HashMap<&str, &Vec<usize>> =
         inputs.iter().map(|(name, dims)| (name.as_str(), dims)).collect();
-    for input in &model.graph.inputs {
-        if let Some(dims) = given.get(input.name.as_str()) {
-            bind(&mut symbols, input, dims);
-        }
-    }
+    let fed = model.graph.inputs.iter();
+    let symbols =
+        bind(fed.filter_map(|input| {
+            given.get(input.name.as_str()).map(|dims| (input, dims.as_slice()))
+        }));
     let functions = model
         .functions
         .iter()
@@ -212,4 +211,48 @@ pub(crate) fn outputs_of(graph: &Graph, shapes: &Shapes) -> Vec<Value> {
             None => Value::unknown(output.dtype),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Attribute, GraphBuilder, analyse, onnx::function_wire};
+
+    #[test]
+    fn a_function_is_inferred_with_the_calls_arguments() {
+        let mut body = GraphBuilder::new("Turn");
+        body.input("x", DataType::Float, &[]);
+        let turned =
+            body.node("Transpose", &["x"], &[("perm", Attribute::String(b"order".into()))]);
+        let y = body.node("Relu", &[&turned], &[]);
+        body.output("y", &y, DataType::Float, &[]);
+        let mut builder = GraphBuilder::new("g");
+        let x = builder.input("x", DataType::Float, &[2.into(), 3.into()]);
+        let call = builder.add("local", "Turn", &[&x], &[("order", vec![1, 0].into())], 1);
+        let z = builder.node("Relu", &[&call[0]], &[]);
+        builder.output("z", &z, DataType::Float, &[3.into(), 2.into()]);
+        let mut model = builder.finish_model();
+        // In a function's body an argument of this text stands for the call's argument of that name.
+        model.functions = vec![function_wire("local", &body.finish(), &[("perm", "order")])];
+        let shapes = infer(&model, &[]);
+        assert_eq!(shapes.of(&call[0]), Some((DataType::Float, &[3, 2][..])));
+        let analysis = analyse(&model, &[]);
+        assert_eq!(analysis.work.flops.0, 6 + 6);
+        assert_eq!(analysis.work.coverage.0, 1.0);
+        assert_eq!(analysis.work.activation_peak.map(|bytes| bytes.0), Some(24 + 48 + 24));
+    }
+
+    #[test]
+    fn a_function_that_calls_itself_stays_unknown() {
+        let mut body = GraphBuilder::new("Again");
+        body.input("x", DataType::Float, &[]);
+        let y = body.add("local", "Again", &["x"], &[], 1).swap_remove(0);
+        body.output("y", &y, DataType::Float, &[]);
+        let mut builder = GraphBuilder::new("g");
+        let x = builder.input("x", DataType::Float, &[2.into()]);
+        let call = builder.add("local", "Again", &[&x], &[], 1);
+        let mut model = builder.finish_model();
+        model.functions = vec![function_wire("local", &body.finish(), &[])];
+        assert_eq!(infer(&model, &[]).dims(&call[0]), None);
+    }
 }

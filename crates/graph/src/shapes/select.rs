@@ -154,11 +154,11 @@ fn split(call: &Call<'_>) -> Option<Vec<Value>> {
         let numbers = call.numbers(0).and_then(|numbers| {
             each(&dims, |index| {
                 let mut source = index.to_vec();
-                source[at] += start;
+                source[at] = source[at].saturating_add(start);
                 numbers.get(offset(data, &source)).copied()
             })
         });
-        start += part;
+        start = start.saturating_add(part);
         outputs.push(Value { dtype: call.dtype(0), dims: Some(dims), numbers });
     }
     Some(outputs)

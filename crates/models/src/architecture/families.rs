@@ -29,7 +29,8 @@ pub(super) struct Request<'a> {
 
 /// One row of the list.
 struct Family {
-    model_types: &'static [&'static str],
+    /// Every `model_type` it covers, with what its class names begin with.
+    model_types: &'static [(&'static str, &'static str)],
     category: Category,
     names: CheckpointNames,
     /// What follows the family in a class name, and what it stands for; the base class comes first.
@@ -51,7 +52,7 @@ const TEXT_HEADS: &[(&str, Head)] = &[
 
 const FAMILIES: &[Family] = &[
     Family {
-        model_types: &["bert"],
+        model_types: &[("bert", "Bert")],
         category: Category::Text,
         names: CheckpointNames {
             base: "bert",
@@ -65,7 +66,7 @@ const FAMILIES: &[Family] = &[
         },
     },
     Family {
-        model_types: &["distilbert"],
+        model_types: &[("distilbert", "DistilBert")],
         category: Category::Text,
         names: CheckpointNames { base: "distilbert", written: GREEK, kept_as: &[] },
         heads: TEXT_HEADS,
@@ -75,7 +76,11 @@ const FAMILIES: &[Family] = &[
         },
     },
     Family {
-        model_types: &["roberta", "xlm-roberta", "camembert"],
+        model_types: &[
+            ("roberta", "Roberta"),
+            ("xlm-roberta", "XLMRoberta"),
+            ("camembert", "Camembert"),
+        ],
         category: Category::Text,
         names: CheckpointNames {
             base: "roberta",
@@ -89,7 +94,7 @@ const FAMILIES: &[Family] = &[
         },
     },
     Family {
-        model_types: &["gpt2"],
+        model_types: &[("gpt2", "GPT2")],
         category: Category::Generation,
         names: CheckpointNames { base: "transformer", written: &[], kept_as: &[] },
         heads: &[("Model", Head::Base), ("LMHeadModel", Head::CausalLanguage)],
@@ -99,7 +104,7 @@ const FAMILIES: &[Family] = &[
         },
     },
     Family {
-        model_types: &["llama", "mistral", "qwen2"],
+        model_types: &[("llama", "Llama"), ("mistral", "Mistral"), ("qwen2", "Qwen2")],
         category: Category::Generation,
         names: CheckpointNames { base: "model", written: &[], kept_as: &[] },
         heads: &[("Model", Head::Base), ("ForCausalLM", Head::CausalLanguage)],
@@ -109,7 +114,7 @@ const FAMILIES: &[Family] = &[
         },
     },
     Family {
-        model_types: &["t5"],
+        model_types: &[("t5", "T5")],
         category: Category::Generation,
         names: CheckpointNames {
             base: "",
@@ -128,7 +133,7 @@ const FAMILIES: &[Family] = &[
         draw: encoder_decoder::draw,
     },
     Family {
-        model_types: &["vit"],
+        model_types: &[("vit", "ViT")],
         category: Category::Vision,
         names: CheckpointNames {
             base: "vit",
@@ -147,7 +152,7 @@ const FAMILIES: &[Family] = &[
         draw: vision::draw,
     },
     Family {
-        model_types: &["clip"],
+        model_types: &[("clip", "CLIP")],
         category: Category::Multimodal,
         names: CheckpointNames { base: "", written: &[], kept_as: &[] },
         heads: &[("Model", Head::Base)],
@@ -167,14 +172,14 @@ pub fn build(config: &serde_json::Value) -> Result<Blueprint, ArchitectureError>
     let model_type = keys
         .text("model_type")?
         .ok_or_else(|| ArchitectureError::MissingKey { key: "model_type".to_owned() })?;
-    let family = FAMILIES
+    let (family, class_prefix) = FAMILIES
         .iter()
-        .find(|family| family.model_types.contains(&model_type))
+        .find_map(|family| Some((family, family.class_prefix(model_type)?)))
         .ok_or_else(|| ArchitectureError::UnknownArchitecture {
             architecture: model_type.to_owned(),
-            families: FAMILIES.iter().flat_map(|family| family.model_types).copied().collect(),
+            families: FAMILIES.iter().flat_map(Family::names).collect(),
         })?;
-    let head = family.head(&keys, model_type)?;
+    let head = family.head(&keys, model_type, class_prefix)?;
     let base = if head == Head::Base { "" } else { family.names.base };
     let request = Request { keys, model_type, head, base };
     let mut draft = Draft::new(model_type, family.names);
@@ -188,37 +193,149 @@ pub fn build(config: &serde_json::Value) -> Result<Blueprint, ArchitectureError>
 }
 
 impl Family {
-    /// The head of the first class in `architectures`: the longest ending that fits it.
-    fn head(&self, keys: &Keys, model_type: &str) -> Result<Head, ArchitectureError> {
+    /// What class names of this `model_type` begin with, if the family covers it.
+    fn class_prefix(&self, model_type: &str) -> Option<&'static str> {
+        self.model_types.iter().find(|(name, _)| *name == model_type).map(|(_, prefix)| *prefix)
+    }
+
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.model_types.iter().map(|(name, _)| *name)
+    }
+
+    /// The head of the first class in `architectures`, the base model where there is none.
+    fn head(&self, keys: &Keys, model_type: &str, prefix: &str) -> Result<Head, ArchitectureError> {
         let classes = keys.texts("architectures")?;
         let Some(class) = classes.first() else { return Ok(Head::Base) };
-        let known = self.heads.iter().filter(|(ending, _)| class.ends_with(ending));
-        match known.max_by_key(|(ending, _)| ending.len()) {
-            Some((ending, head)) if names_family(class, ending) => Ok(*head),
-            _ => Err(ArchitectureError::UnknownHead {
-                class: (*class).to_owned(),
-                architecture: model_type.to_owned(),
-                heads: self.heads.iter().map(|(ending, _)| *ending).collect(),
-            }),
-        }
+        let ending = class.strip_prefix(prefix);
+        let known = self.heads.iter().find(|(known, _)| Some(*known) == ending);
+        known.map(|(_, head)| *head).ok_or_else(|| ArchitectureError::UnknownHead {
+            class: (*class).to_owned(),
+            architecture: model_type.to_owned(),
+            heads: self.heads.iter().map(|(known, _)| *known).collect(),
+        })
     }
 }
 
-/// Whether nothing but the family's name stands before the ending: `GPT2DoubleHeadsModel` is not `…Model`.
-fn names_family(class: &str, ending: &str) -> bool {
-    const FAMILY_NAMES: [&str; 12] = [
-        "Bert",
-        "DistilBert",
-        "Roberta",
-        "XLMRoberta",
-        "Camembert",
-        "GPT2",
-        "Llama",
-        "Mistral",
-        "Qwen2",
-        "T5",
-        "ViT",
-        "CLIP",
-    ];
-    class.strip_suffix(ending).is_some_and(|family| FAMILY_NAMES.contains(&family))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn bert() -> Value {
+        json!({
+            "model_type": "bert", "vocab_size": 30, "hidden_size": 8, "num_hidden_layers": 1,
+            "num_attention_heads": 2, "intermediate_size": 16
+        })
+    }
+
+    fn llama() -> Value {
+        let mut config = bert();
+        config["model_type"] = json!("llama");
+        config["architectures"] = json!(["LlamaForCausalLM"]);
+        config
+    }
+
+    fn refused(config: &Value) -> String {
+        build(config).expect_err("the configuration is wrong").to_string()
+    }
+
+    #[test]
+    fn an_unknown_architecture_says_what_is_built_and_what_would_run_it() {
+        let message = refused(&json!({"model_type": "mamba"}));
+        for part in ["`mamba`", "bert", "xlm-roberta", "clip", "`onnx/model.onnx`", "`torch`"] {
+            assert!(message.contains(part), "{part} in {message}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_head_says_which_are_built() {
+        for (class, model_type) in
+            [("BertForMultipleChoice", "bert"), ("GPT2DoubleHeadsModel", "gpt2")]
+        {
+            let message = refused(&json!({"model_type": model_type, "architectures": [class]}));
+            assert!(message.contains(class) && message.contains("Model"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_key_is_named() {
+        for (key, value, part) in [
+            ("num_attention_heads", json!(3), "a divisor of `hidden_size` (8)"),
+            ("hidden_size", json!(-8), "above 0"),
+            ("vocab_size", json!("many"), "above 0"),
+            ("hidden_act", json!("gloo"), "quick_gelu"),
+            ("layer_norm_eps", json!(0), "above 0"),
+            ("num_hidden_layers", json!(0), "above 0"),
+            ("architectures", json!("BertModel"), "a list of texts"),
+        ] {
+            let mut config = bert();
+            config[key] = value;
+            let message = refused(&config);
+            assert!(message.contains(&format!("`{key}`")), "{key} in {message}");
+            assert!(message.contains(part), "{part} in {message}");
+        }
+    }
+
+    #[test]
+    fn a_missing_key_is_named() {
+        for key in ["model_type", "vocab_size", "hidden_size", "intermediate_size"] {
+            let mut config = bert();
+            config.as_object_mut().unwrap().remove(key);
+            assert_eq!(refused(&config), format!("the configuration lacks the key `{key}`"));
+        }
+        assert!(refused(&json!([])).contains("not a JSON object"));
+    }
+
+    #[test]
+    fn keys_in_nested_tables_are_named_with_their_path() {
+        let config = json!({"model_type": "clip", "text_config": {"num_attention_heads": 7}});
+        assert!(refused(&config).contains("`text_config.num_attention_heads`"));
+        let mut config = llama();
+        config["rope_scaling"] = json!({"type": "yarn", "factor": 2.0});
+        assert!(refused(&config).contains("`rope_scaling.rope_type` is `yarn`"));
+        config["rope_scaling"] = json!({"type": "linear"});
+        assert_eq!(refused(&config), "the configuration lacks the key `rope_scaling.factor`");
+    }
+
+    #[test]
+    fn rotary_positions_read_alike_in_old_and_new_configurations() {
+        let mut old = llama();
+        old["rope_theta"] = json!(5000.0);
+        old["rope_scaling"] = json!({"type": "linear", "factor": 2.0});
+        let mut new = llama();
+        new["rope_parameters"] =
+            json!({"rope_type": "linear", "rope_theta": 5000.0, "factor": 2.0});
+        assert_eq!(build(&old).unwrap(), build(&new).unwrap());
+        assert_ne!(build(&old).unwrap(), build(&llama()).unwrap());
+    }
+
+    #[test]
+    fn a_tied_head_asks_for_no_second_table() {
+        let mut config = llama();
+        config["tie_word_embeddings"] = json!(true);
+        let tables = |config: &Value| {
+            let weights = build(config).unwrap().weights;
+            weights.iter().filter(|weight| weight.dims.contains(&30)).count()
+        };
+        assert_eq!((tables(&config), tables(&llama())), (1, 2));
+    }
+
+    #[test]
+    fn checkpoints_may_leave_out_the_base_model_or_use_old_names() {
+        let blueprint = build(&bert()).unwrap();
+        let norm = blueprint.weights.iter().find(|w| w.name == "embeddings.LayerNorm.weight");
+        let names = &norm.unwrap().checkpoint;
+        assert_eq!(names[0], "embeddings.LayerNorm.weight");
+        assert!(names.contains(&"bert.embeddings.LayerNorm.gamma".to_owned()), "{names:?}");
+    }
+
+    #[test]
+    fn the_longest_sequence_is_what_positions_allow() {
+        let longest = |config: &Value| build(config).unwrap().max_length;
+        assert_eq!(longest(&bert()), Some(512));
+        let mut roberta = bert();
+        roberta["model_type"] = json!("roberta");
+        roberta["max_position_embeddings"] = json!(514);
+        assert_eq!(longest(&roberta), Some(512));
+    }
 }

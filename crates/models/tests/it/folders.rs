@@ -1,22 +1,20 @@
 //! Hugging Face folders: whole ones, and all the ways they come broken.
 
 use crate::scene::{Scene, TINY_BERT, checkpoint_of, embedding, safetensors};
-use models::{Layout, ModelError, Resolved};
 use ::safetensors::Dtype;
+use models::{Layout, ModelError, Resolved};
 use std::{collections::BTreeMap, fs};
 use types::{ModelSource, Postprocess, Weights};
 
 /// The values of a weight in the prepared model.
 fn values(resolved: &Resolved, name: &str) -> Vec<f32> {
-    let tensor = resolved.model.graph.initializers.iter().find(|tensor| tensor.name == name).unwrap();
+    let tensor =
+        resolved.model.graph.initializers.iter().find(|tensor| tensor.name == name).unwrap();
     let bytes = resolved.model.bytes(tensor).unwrap();
     bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }
 
-fn assert_same_weights(
-    resolved: &Resolved,
-    weights: &BTreeMap<String, (Vec<usize>, Vec<f32>)>,
-) {
+fn assert_same_weights(resolved: &Resolved, weights: &BTreeMap<String, (Vec<usize>, Vec<f32>)>) {
     let blueprint = models::build(&serde_json::from_str(TINY_BERT).unwrap()).unwrap();
     for weight in &blueprint.weights {
         let (dims, stored) = &weights[&weight.checkpoint[0]];
@@ -41,7 +39,10 @@ fn weights_arrive_turned_and_converted_from_every_float_type() {
         let resolved = scene.resolve(scene.path("bert")).unwrap();
         assert_eq!(resolved.info.weights, Weights::Real);
         assert!(matches!(resolved.info.source, ModelSource::Folder { .. }));
-        assert_eq!((resolved.info.name.as_str(), resolved.info.architecture.as_str()), ("bert", "bert"));
+        assert_eq!(
+            (resolved.info.name.as_str(), resolved.info.architecture.as_str()),
+            ("bert", "bert")
+        );
         assert_eq!((resolved.max_length, resolved.default_length), (Some(16), Some(16)));
         assert!(resolved.remarks.is_empty(), "{:?}", resolved.remarks);
         assert_same_weights(&resolved, &weights);
@@ -60,9 +61,9 @@ fn a_matrix_of_several_blocks_is_turned_whole() {
     let name = "encoder.layer.0.attention.self.query.weight";
     let (_, stored) = &weights[name];
     let prepared = values(&resolved, name);
-    assert!((0..1100).all(|line| (0..1100).all(|row| {
-        prepared[line * 1100 + row] == stored[row * 1100 + line]
-    })));
+    assert!((0..1100).all(|line| {
+        (0..1100).all(|row| prepared[line * 1100 + row] == stored[row * 1100 + line])
+    }));
 }
 
 #[test]
@@ -197,14 +198,23 @@ fn a_tensor_that_is_missing_misshapen_or_of_another_kind_is_named() {
     let mut missing = weights.clone();
     missing.remove(name);
     let error = refuse(&missing, Dtype::F32);
-    assert!(error.to_string().ends_with("has no tensor `embeddings.word_embeddings.weight`"), "{error}");
+    assert!(
+        error.to_string().ends_with("has no tensor `embeddings.word_embeddings.weight`"),
+        "{error}"
+    );
     let mut misshapen = weights.clone();
     misshapen.insert(name.into(), (vec![8, 40], vec![0.0; 320]));
     let error = refuse(&misshapen, Dtype::F32);
-    assert!(error.to_string().contains("has shape [8, 40], the configuration asks for [40, 8]"), "{error}");
+    assert!(
+        error.to_string().contains("has shape [8, 40], the configuration asks for [40, 8]"),
+        "{error}"
+    );
     let error = refuse(&weights, Dtype::I32);
     assert!(error.to_string().ends_with("is kept as I32, which is not supported"), "{error}");
-    assert!(fs::read_dir(scene.path("cache/models")).unwrap().next().is_none(), "left something behind");
+    assert!(
+        fs::read_dir(scene.path("cache/models")).unwrap().next().is_none(),
+        "left something behind"
+    );
 }
 
 #[test]

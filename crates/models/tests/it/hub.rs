@@ -69,7 +69,10 @@ fn an_unknown_name_says_what_was_tried_and_what_is_near() {
     let scene = Scene::new();
     let error = scene.resolve("distilbert-base-uncasedd").unwrap_err();
     let text = error.to_string();
-    assert!(text.starts_with("no model is called `distilbert-base-uncasedd`: not in the cache at"), "{text}");
+    assert!(
+        text.starts_with("no model is called `distilbert-base-uncasedd`: not in the cache at"),
+        "{text}"
+    );
     assert!(text.ends_with("the hub was not asked (offline)"), "{text}");
     assert!(error.hint().unwrap().starts_with("did you mean `distilbert-base-uncased`"));
     let error = scene.resolve("qqqqqqqqqqqqqqqq").unwrap_err();
@@ -244,7 +247,8 @@ fn shards_and_finished_graphs_come_from_the_hub_too() {
 #[test]
 fn a_hub_that_knows_nothing_of_the_name_is_quoted() {
     let scene = Scene::new();
-    let hub = Hub::serve("someone/pickled", BTreeMap::from([("pytorch_model.bin".into(), vec![1])]));
+    let hub =
+        Hub::serve("someone/pickled", BTreeMap::from([("pytorch_model.bin".into(), vec![1])]));
     let mut request = scene.request("someone/else");
     (request.offline, request.hub_endpoint) = (false, Some(hub.endpoint));
     let error = models::resolve(&request, &mut |_| {}).unwrap_err();

@@ -1,5 +1,8 @@
 //! Models from files that the tests make for themselves; nothing is downloaded from anywhere but this machine.
 
+// The name that every other room uses for this one.
+extern crate modelmeter_models as models;
+
 mod folders;
 mod hub;
 mod onnx_files;

@@ -69,7 +69,7 @@ fn images_are_recognised_in_both_orders() {
     let resolved = open(&scene, &passing(&[("pixel_values", DataType::Float, first)]));
     assert_eq!(resolved.info.category, Category::Vision);
     assert_eq!(resolved.default_length, None);
-    assert_eq!(resolved.remarks.len(), 2, "{:?}", resolved.remarks);
+    assert_eq!(resolved.remarks, ["each side of input `pixel_values` was taken as 224"]);
     let inputs = resolved.inputs(2, None, &[]).unwrap();
     assert_eq!(inputs[0].dims, [2, 3, 224, 224]);
     assert_eq!(inputs[0].fill, Fill::Uniform { low: 0.0, high: 1.0 });
@@ -110,10 +110,16 @@ fn sound_comes_with_its_rate_and_state() {
     assert_eq!((inputs[0].role, &inputs[0].dims[..]), (InputRole::Audio, &[1, 512][..]));
     assert_eq!(inputs[1].dims, [2, 1, 128]);
     assert_eq!(inputs[1].fill, Fill::Constant { value: 0.0 });
-    assert_eq!((&inputs[2].dims[..], &inputs[2].fill), (&[][..], &Fill::Values { values: vec![16000.0] }));
+    assert_eq!(
+        (&inputs[2].dims[..], &inputs[2].fill),
+        (&[][..], &Fill::Values { values: vec![16000.0] })
+    );
     let wave: &[&str] = &["batch_size", "sequence_length"];
-    let resolved = open(&scene, &passing(&[("input_values", DataType::Float, wave)]));
-    assert_eq!(resolved.inputs(2, None, &[]).unwrap()[0].dims, [2, 16_000]);
+    let masked =
+        [("attention_mask", DataType::Int64, wave), ("input_values", DataType::Float, wave)];
+    let resolved = open(&scene, &passing(&masked));
+    let inputs = resolved.inputs(2, None, &[]).unwrap();
+    assert!(inputs.iter().all(|input| input.dims == [2, 16_000]), "{inputs:?}");
     assert_eq!(resolved.inputs(2, Some(800), &[]).unwrap()[0].dims, [2, 800]);
     let long: &[&str] = &["?", "43844", "1"];
     let resolved = open(&scene, &passing(&[("serving_default", DataType::Float, long)]));
@@ -128,7 +134,11 @@ fn formulas_follow_the_symbols_they_are_made_of() {
         &scene,
         &passing(&[
             ("input_ids", DataType::Int64, &["batch", "sequence_length"]),
-            ("attention_mask", DataType::Int64, &["batch", "past_sequence_length + sequence_length"]),
+            (
+                "attention_mask",
+                DataType::Int64,
+                &["batch", "past_sequence_length + sequence_length"],
+            ),
             ("position_ids", DataType::Int64, &["batch", "sequence_length"]),
             ("past_key_values.0.key", DataType::Float, past),
             ("use_cache_branch", DataType::Bool, &["1"]),
@@ -140,7 +150,11 @@ fn formulas_follow_the_symbols_they_are_made_of() {
     assert_eq!(find(&inputs, "past_key_values.0.key").dims, [2, 2, 0, 4]);
     assert_eq!(find(&inputs, "position_ids").fill, Fill::Positions);
     assert_eq!(find(&inputs, "use_cache_branch").fill, Fill::Constant { value: 0.0 });
-    assert!(resolved.remarks.iter().any(|remark| remark.contains("vocabulary")), "{:?}", resolved.remarks);
+    assert!(
+        resolved.remarks.iter().any(|remark| remark.contains("vocabulary")),
+        "{:?}",
+        resolved.remarks
+    );
     let fixed = [shape("past_key_values.0.key", &[2, 2, 5, 4])];
     let inputs = resolved.inputs(2, Some(9), &fixed).unwrap();
     assert_eq!(find(&inputs, "attention_mask").dims, [2, 14]);
@@ -152,7 +166,10 @@ fn shapes_can_be_fixed_and_must_agree() {
     let image: &[&str] = &["batch", "3", "height", "width"];
     let resolved = open(
         &scene,
-        &passing(&[("pixel_values", DataType::Float, image), ("ids", DataType::Int64, &["batch", "seq"])]),
+        &passing(&[
+            ("pixel_values", DataType::Float, image),
+            ("ids", DataType::Int64, &["batch", "seq"]),
+        ]),
     );
     let fixed = [shape("pixel_values", &[4, 3, 96, 64])];
     assert_eq!(resolved.default_batch(&fixed), Some(4));
@@ -160,7 +177,10 @@ fn shapes_can_be_fixed_and_must_agree() {
     assert_eq!((&inputs[0].dims[..], &inputs[1].dims[..]), (&[4, 3, 96, 64][..], &[4, 5][..]));
     let refuse = |fixed: &[InputShape]| resolved.inputs(4, None, fixed).unwrap_err();
     let error = refuse(&[shape("pixels", &[1])]);
-    assert_eq!(error.to_string(), "`model` has no input `pixels`; its inputs are `pixel_values`, `ids`");
+    assert_eq!(
+        error.to_string(),
+        "`model` has no input `pixels`; its inputs are `pixel_values`, `ids`"
+    );
     let error = refuse(&[shape("pixel_values", &[4, 3, 96])]);
     assert_eq!(error.to_string(), "input `pixel_values` has 4 dimensions, 3 were given");
     let error = refuse(&[shape("pixel_values", &[4, 1, 96, 96])]);
@@ -180,7 +200,10 @@ fn a_batch_or_length_that_the_file_fixes_is_the_only_one() {
     assert_eq!(resolved.inputs(1, None, &[]).unwrap()[0].dims, [1, 32]);
     let error = resolved.inputs(4, None, &[]).unwrap_err();
     assert_eq!(error.hint().unwrap(), "use `--batch-size 1`");
-    assert!(error.to_string().contains("fixed to 1 by input `input_ids`, 4 was asked for"), "{error}");
+    assert!(
+        error.to_string().contains("fixed to 1 by input `input_ids`, 4 was asked for"),
+        "{error}"
+    );
     let error = resolved.inputs(1, Some(64), &[]).unwrap_err();
     assert_eq!(error.hint().unwrap(), "use `--sequence-length 32`");
 }
@@ -200,14 +223,18 @@ fn a_vocabulary_is_found_in_a_constant_behind_a_quantised_table() {
     let ids = builder.input("words", DataType::Int64, &["n".into(), "len".into()]);
     let table = Tensor::from_bytes("", DataType::Uint8, &[30, 2], vec![1; 60]);
     let table = builder.node("Constant", &[], &[("value", Attribute::Tensor(table))]);
-    let (scale, zero) = (builder.scalar_f32(0.1), Tensor::from_bytes("z", DataType::Uint8, &[], vec![0]));
+    let (scale, zero) =
+        (builder.scalar_f32(0.1), Tensor::from_bytes("z", DataType::Uint8, &[], vec![0]));
     let zero = builder.initializer(zero);
     let table = builder.node("DequantizeLinear", &[&table, &scale, &zero], &[]);
     let rows = builder.node("Gather", &[&table, &ids], &[]);
     builder.output("rows", &rows, DataType::Float, &[]);
     let resolved = open(&scene, &builder.finish_model());
     let inputs = resolved.inputs(1, Some(3), &[]).unwrap();
-    assert_eq!((inputs[0].role, &inputs[0].fill), (InputRole::TokenIds, &Fill::Integers { low: 0, high: 30 }));
+    assert_eq!(
+        (inputs[0].role, &inputs[0].fill),
+        (InputRole::TokenIds, &Fill::Integers { low: 0, high: 30 })
+    );
 }
 
 #[test]

@@ -52,15 +52,15 @@ fn models(beginnings: &[&str]) -> Vec<PathBuf> {
     folders
 }
 
-fn blueprint(folder: &Path) -> models::Blueprint {
+fn blueprint(folder: &Path) -> modelmeter_models::Blueprint {
     let text = std::fs::read_to_string(folder.join("config.json")).unwrap();
     let config: serde_json::Value = serde_json::from_str(&text).unwrap();
     if config.get("model_type").is_some() {
-        models::build(&config).unwrap()
+        modelmeter_models::build(&config).unwrap()
     } else if config.get("d_model").is_some() {
-        models::build_encoder(&serde_json::from_value(config).unwrap()).unwrap()
+        modelmeter_models::build_encoder(&serde_json::from_value(config).unwrap()).unwrap()
     } else {
-        models::build_feed_forward(&serde_json::from_value(config).unwrap()).unwrap()
+        modelmeter_models::build_feed_forward(&serde_json::from_value(config).unwrap()).unwrap()
     }
 }
 

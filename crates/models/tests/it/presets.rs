@@ -19,7 +19,10 @@ fn parameters_are_the_published_ones() {
         ("google/vit-base-patch16-224", 86_567_656),
         ("openai/clip-vit-base-patch32", 151_277_313),
         ("HuggingFaceTB/SmolLM2-135M", 134_515_008),
-        ("feed-forward-baseline", 512 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 * 512 + 512 + 512 * 512 + 512),
+        (
+            "feed-forward-baseline",
+            512 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 * 512 + 512 + 512 * 512 + 512,
+        ),
     ];
     let summaries = models::preset_summaries().unwrap();
     assert_eq!(summaries.len(), PRESETS.len());
@@ -28,7 +31,22 @@ fn parameters_are_the_published_ones() {
         assert_eq!(summary.parameters, parameters, "{name}");
     }
     for summary in &summaries {
+        assert!(
+            summary.work.flops.0 > summary.parameters / 4,
+            "{}: {:?}",
+            summary.preset.name,
+            summary.work
+        );
     }
+    let flops =
+        |name| summaries.iter().find(|summary| summary.preset.name == name).unwrap().work.flops.0;
+    // Products of the linear layers alone: 2 × rows × width × width'.
+    assert!(
+        flops("feed-forward-baseline") >= 2 * (512 * 1024 + 1024 * 1024 + 1024 * 512 + 512 * 512)
+    );
+    let layers = 12 * (4 * 768 * 768 + 2 * 768 * 3072);
+    assert!(flops("bert-base-uncased") >= 2 * 128 * layers);
+    assert!(flops("bert-base-uncased") <= 3 * 128 * layers);
 }
 
 #[test]
@@ -51,9 +69,12 @@ fn the_data_file_is_safetensors_in_the_graphs_layout_and_aligned() {
     let resolved = scene.resolve("encoder-small").unwrap();
     let bytes = fs::read(resolved.onnx.with_file_name("model.safetensors.data")).unwrap();
     let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
-    let weights = resolved.model.graph.initializers.iter().filter(|tensor| {
-        matches!(tensor.data, graph::TensorData::External { .. })
-    });
+    let weights = resolved
+        .model
+        .graph
+        .initializers
+        .iter()
+        .filter(|tensor| matches!(tensor.data, graph::TensorData::External { .. }));
     let mut count = 0;
     for tensor in weights {
         let stored = file.tensor(&tensor.name).unwrap();
@@ -101,7 +122,8 @@ fn the_seed_decides_the_weights() {
     request.seed = 1;
     let second = models::resolve(&request, &mut |_| {}).unwrap();
     assert_ne!(first.info.fingerprint, second.info.fingerprint);
-    let data = |onnx: &std::path::Path| fs::read(onnx.with_file_name("model.safetensors.data")).unwrap();
+    let data =
+        |onnx: &std::path::Path| fs::read(onnx.with_file_name("model.safetensors.data")).unwrap();
     assert_ne!(data(&first.onnx), data(&second.onnx));
     let elsewhere = Scene::new().resolve("feed-forward-baseline").unwrap();
     assert_eq!(first.info.fingerprint, elsewhere.info.fingerprint);
@@ -147,7 +169,10 @@ fn a_description_becomes_a_model() {
     let scene = Scene::new();
     let path = scene.write("net.toml", "input_size = 4\nhidden_layers = [8]\noutput_size = 2\n");
     let resolved = scene.resolve(&path).unwrap();
-    assert_eq!((resolved.info.name.as_str(), resolved.info.parameters), ("net", 4 * 8 + 8 + 8 * 2 + 2));
+    assert_eq!(
+        (resolved.info.name.as_str(), resolved.info.parameters),
+        ("net", 4 * 8 + 8 + 8 * 2 + 2)
+    );
     assert_eq!(resolved.default_length, None);
     assert_eq!(resolved.inputs(3, None, &[]).unwrap()[0].dims, [3, 4]);
     assert!(matches!(resolved.info.source, ModelSource::Description { .. }));

@@ -11,20 +11,20 @@ use std::{
 use tempfile::TempDir;
 
 /// A folder with a cache and room for models; it goes away with the test.
-pub struct Scene {
-    pub folder: TempDir,
+pub(crate) struct Scene {
+    pub(crate) folder: TempDir,
 }
 
 impl Scene {
-    pub fn new() -> Scene {
+    pub(crate) fn new() -> Scene {
         Scene { folder: tempfile::tempdir().unwrap() }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
@@ -32,7 +32,7 @@ impl Scene {
     }
 
     /// A request that never leaves this machine.
-    pub fn request(&self, name: impl AsRef<Path>) -> Request {
+    pub(crate) fn request(&self, name: impl AsRef<Path>) -> Request {
         Request {
             offline: true,
             hub_cache: Some(self.path("hub")),
@@ -40,12 +40,12 @@ impl Scene {
         }
     }
 
-    pub fn resolve(&self, name: impl AsRef<Path>) -> Result<Resolved, models::ModelError> {
+    pub(crate) fn resolve(&self, name: impl AsRef<Path>) -> Result<Resolved, models::ModelError> {
         models::resolve(&self.request(name), &mut |_| {})
     }
 
     /// Resolves and counts the bytes that were prepared.
-    pub fn resolve_counting(&self, name: impl AsRef<Path>) -> (Resolved, u64) {
+    pub(crate) fn resolve_counting(&self, name: impl AsRef<Path>) -> (Resolved, u64) {
         let mut prepared = 0;
         let resolved = models::resolve(&self.request(name), &mut |progress| {
             if let Progress::Preparing { done, .. } = progress {
@@ -56,7 +56,11 @@ impl Scene {
     }
 
     /// A small BERT with every weight counted up from its own place.
-    pub fn bert(&self, folder: &str, dtype: Dtype) -> BTreeMap<String, (Vec<usize>, Vec<f32>)> {
+    pub(crate) fn bert(
+        &self,
+        folder: &str,
+        dtype: Dtype,
+    ) -> BTreeMap<String, (Vec<usize>, Vec<f32>)> {
         self.write(&format!("{folder}/config.json"), TINY_BERT);
         let weights = checkpoint_of(TINY_BERT);
         self.write(&format!("{folder}/model.safetensors"), safetensors(&weights, dtype));
@@ -64,14 +68,14 @@ impl Scene {
     }
 }
 
-pub const TINY_BERT: &str = r#"{
+pub(crate) const TINY_BERT: &str = r#"{
     "model_type": "bert", "architectures": ["BertModel"], "vocab_size": 40, "hidden_size": 8,
     "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 12, "max_position_embeddings": 16,
     "type_vocab_size": 2, "hidden_act": "gelu", "layer_norm_eps": 1e-12
 }"#;
 
 /// Weights as a checkpoint of this configuration keeps them: by name, with shape and values.
-pub fn checkpoint_of(config: &str) -> BTreeMap<String, (Vec<usize>, Vec<f32>)> {
+pub(crate) fn checkpoint_of(config: &str) -> BTreeMap<String, (Vec<usize>, Vec<f32>)> {
     let blueprint = models::build(&serde_json::from_str(config).unwrap()).unwrap();
     blueprint
         .weights
@@ -90,7 +94,10 @@ pub fn checkpoint_of(config: &str) -> BTreeMap<String, (Vec<usize>, Vec<f32>)> {
         .collect()
 }
 
-pub fn safetensors(weights: &BTreeMap<String, (Vec<usize>, Vec<f32>)>, dtype: Dtype) -> Vec<u8> {
+pub(crate) fn safetensors(
+    weights: &BTreeMap<String, (Vec<usize>, Vec<f32>)>,
+    dtype: Dtype,
+) -> Vec<u8> {
     let bytes: Vec<(String, Vec<usize>, Vec<u8>)> = weights
         .iter()
         .map(|(name, (dims, values))| (name.clone(), dims.clone(), encode(values, dtype)))
@@ -114,7 +121,7 @@ fn encode(values: &[f32], dtype: Dtype) -> Vec<u8> {
 }
 
 /// A dimension: a number, a name, or `?` for one that is not declared.
-pub fn dim(text: &str) -> Dim {
+pub(crate) fn dim(text: &str) -> Dim {
     match text.parse() {
         Ok(size) => Dim::Fixed(size),
         Err(_) if text == "?" => Dim::Unknown,
@@ -123,7 +130,7 @@ pub fn dim(text: &str) -> Dim {
 }
 
 /// A graph whose inputs all lead to an output of their own.
-pub fn passing(inputs: &[(&str, DataType, &[&str])]) -> Model {
+pub(crate) fn passing(inputs: &[(&str, DataType, &[&str])]) -> Model {
     let mut builder = GraphBuilder::new("passing");
     for (name, dtype, dims) in inputs {
         let dims: Vec<Dim> = dims.iter().map(|text| dim(text)).collect();
@@ -135,7 +142,7 @@ pub fn passing(inputs: &[(&str, DataType, &[&str])]) -> Model {
 }
 
 /// A graph that looks token ids up in a table of 50 rows, the ids cast on the way.
-pub fn embedding(dims: &[&str]) -> Model {
+pub(crate) fn embedding(dims: &[&str]) -> Model {
     let mut builder = GraphBuilder::new("embedding");
     let dims: Vec<Dim> = dims.iter().map(|text| dim(text)).collect();
     let ids = builder.input("input_ids", DataType::Int64, &dims);

@@ -70,14 +70,12 @@ fn a_truncated_database_is_called_damaged() {
     let path = folder.path().join("store.db");
     filled(&path);
     let whole = fs::read(&path).unwrap();
-    for length in [whole.len() / 2, 5000, 4096] {
+    for length in [whole.len() / 2, 5000, 4096, 50] {
         fs::write(&path, &whole[..length]).unwrap();
         let error = Store::open(&path).unwrap_err();
         assert!(matches!(error, StoreError::Corrupt { .. }), "{length}: {error}");
         assert!(error.hint().is_some());
     }
-    fs::write(&path, &whole[..50]).unwrap();
-    assert!(matches!(Store::open(&path).unwrap_err(), StoreError::NotADatabase { .. }));
 }
 
 #[test]

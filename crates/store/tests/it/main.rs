@@ -1,5 +1,7 @@
 //! The store from outside: what goes in comes out, whatever happens in between.
 
+#![expect(clippy::unwrap_used, reason = "what a test prepares must work, or the test fails there")]
+
 mod broken_files;
 mod crash;
 mod fixture;

@@ -31,25 +31,18 @@ impl Attention<'_> {
         let mixed = draft.within(self.names.module, |draft| {
             let [query, key, value] = self.project(draft, queries, keys);
             let query = self.split_heads(draft, &query, stack.heads, &[0, 2, 1, 3]);
-            let (query, key) = match rotary {
-                Some(tables) => {
-                    let key = self.split_heads(draft, &key, stack.key_heads, &[0, 2, 1, 3]);
-                    (self.rotate(draft, &query, tables), self.rotate(draft, &key, tables))
-                }
-                None => (query, key),
-            };
-            let key = if rotary.is_some() || self.groups() > 1 {
-                let key = match rotary {
-                    Some(_) => key,
-                    None => self.split_heads(draft, &key, stack.key_heads, &[0, 2, 1, 3]),
-                };
-                let key = self.repeat_heads(draft, &key);
-                draft.transpose(&key, &[0, 1, 3, 2])
-            } else {
+            let query = self.rotate(draft, query, rotary);
+            let key = if rotary.is_none() && self.groups() == 1 {
+                // Nothing happens between the two transpositions: one does.
                 self.split_heads(draft, &key, stack.key_heads, &[0, 2, 3, 1])
+            } else {
+                let key = self.split_heads(draft, &key, stack.key_heads, &[0, 2, 1, 3]);
+                let key = self.rotate(draft, key, rotary);
+                let key = self.repeat_heads(draft, key);
+                draft.transpose(&key, &[0, 1, 3, 2])
             };
             let value = self.split_heads(draft, &value, stack.key_heads, &[0, 2, 1, 3]);
-            let value = self.repeat_heads(draft, &value);
+            let value = self.repeat_heads(draft, value);
             self.mix(draft, &query, &key, &value, bias)
         });
         self.linear(stack.heads * stack.head_dim, stack.hidden, stack.output_bias).draw(
@@ -114,23 +107,24 @@ impl Attention<'_> {
     }
 
     /// Gives every query head its key head: `[batch, key_heads, …]` becomes `[batch, heads, …]`.
-    fn repeat_heads(&self, draft: &mut Draft, x: &str) -> Value {
+    fn repeat_heads(&self, draft: &mut Draft, x: Value) -> Value {
         if self.groups() == 1 {
-            return x.to_owned();
+            return x;
         }
-        let apart = draft.unsqueeze(x, &[2]);
+        let apart = draft.unsqueeze(&x, &[2]);
         let shape = draft.integers(&[1, 1, self.groups() as i64, 1, 1]);
         let wide = draft.op("Expand", &[&apart, &shape], &[]);
         let shape = [0, self.stack.heads as i64, -1, self.stack.head_dim as i64];
         draft.reshape(&wide, &shape)
     }
 
-    /// Turns each pair (i, i + half) of the head by its position's angle.
-    fn rotate(&self, draft: &mut Draft, x: &str, tables: &RotaryTables) -> Value {
+    /// Turns each pair (i, i + half) of the head by its position's angle, where the model has rotary positions.
+    fn rotate(&self, draft: &mut Draft, x: Value, tables: Option<&RotaryTables>) -> Value {
+        let Some(tables) = tables else { return x };
         let (half, whole) = ((self.stack.head_dim / 2) as i64, self.stack.head_dim as i64);
-        let straight = draft.op("Mul", &[x, &tables.cosine], &[]);
-        let first = draft.slice(x, 0, half, 3);
-        let second = draft.slice(x, half, whole, 3);
+        let straight = draft.op("Mul", &[&x, &tables.cosine], &[]);
+        let first = draft.slice(&x, 0, half, 3);
+        let second = draft.slice(&x, half, whole, 3);
         let second = draft.op("Neg", &[&second], &[]);
         let turned = draft.concat(&[&second, &first], 3);
         let turned = draft.op("Mul", &[&turned, &tables.sine], &[]);

@@ -56,7 +56,7 @@ impl Answers {
         for case in self.0.values() {
             assert_eq!(case.outputs.len(), model.output_ids().len(), "every output is compared");
             for (name, expected) in &case.outputs {
-                let found = case.run(model, name);
+                let found = case.run(model, name, expected.dims.len());
                 assert_eq!(found.dims, expected.dims, "{name}");
                 let difference = expected.largest_difference(&found, case.keep.get(name));
                 // `max` would pass over NaN.
@@ -69,7 +69,7 @@ impl Answers {
     /// Cosines between our mean-pooled token vectors and the expected sentence vectors.
     pub(crate) fn sentence_cosines(&self, model: &rten::Model) -> Vec<f64> {
         let case = &self.0["0"];
-        let hidden = case.run(model, "last_hidden_state");
+        let hidden = case.run(model, "last_hidden_state", 3);
         let mask = &case.inputs["attention_mask"];
         let [_, length, width] = hidden.dims[..] else { panic!("{:?}", hidden.dims) };
         let expected = case.outputs["sentences"].numbers.chunks(width);
@@ -92,7 +92,7 @@ impl Answers {
 }
 
 impl Case {
-    fn run(&self, model: &rten::Model, output: &str) -> Array {
+    fn run(&self, model: &rten::Model, output: &str, rank: usize) -> Array {
         let inputs = self
             .inputs
             .iter()
@@ -108,11 +108,24 @@ impl Case {
             .collect();
         let output = model.node_id(output).unwrap();
         let [value] = model.run_n(inputs, [output], None).unwrap();
-        Array::from(value)
+        Array::from_value(value, rank)
     }
 }
 
 impl Array {
+    /// What a model gave, which must have `rank` dimensions.
+    fn from_value(value: Value, rank: usize) -> Array {
+        fn array<const N: usize>(value: Value) -> Array {
+            let (dims, numbers) = value.into_shape_vec::<f32, N>().unwrap();
+            Array { dims: dims.to_vec(), numbers }
+        }
+        match rank {
+            2 => array::<2>(value),
+            3 => array::<3>(value),
+            other => panic!("no output has {other} dimensions"),
+        }
+    }
+
     /// The largest difference at the places that `keep` (over the leading dimensions) counts.
     fn largest_difference(&self, other: &Array, keep: Option<&Array>) -> f32 {
         let kept = keep.map_or(1, |keep| keep.numbers.len());
@@ -149,19 +162,5 @@ impl From<&TensorView<'_>> for Array {
             other => panic!("{other:?}"),
         };
         Array { dims: view.shape().to_vec(), numbers }
-    }
-}
-
-impl From<Value> for Array {
-    fn from(value: Value) -> Array {
-        fn array<const N: usize>(value: Value) -> Array {
-            let (dims, numbers) = value.into_shape_vec::<f32, N>().unwrap();
-            Array { dims: dims.to_vec(), numbers }
-        }
-        match value.as_tensor_view::<f32>().unwrap().ndim() {
-            2 => array::<2>(value),
-            3 => array::<3>(value),
-            other => panic!("an output of {other} dimensions"),
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! A blueprint with the weights of a checkpoint put in.
 
 use graph::{DataType, Model, Tensor};
-use models::{Blueprint, Layout, Weight};
+use modelmeter_models::{Blueprint, Layout, Weight};
 use safetensors::{SafeTensors, tensor::TensorView};
 use std::{collections::BTreeSet, path::Path};
 
@@ -16,8 +16,7 @@ pub(crate) struct Filled {
 pub(crate) fn fill(blueprint: Blueprint, checkpoint: &Path) -> Filled {
     let bytes = std::fs::read(checkpoint).unwrap();
     let checkpoint = SafeTensors::deserialize(&bytes).unwrap();
-    let mut unused: BTreeSet<String> =
-        checkpoint.names().iter().map(ToString::to_string).collect();
+    let mut unused: BTreeSet<String> = checkpoint.names().iter().map(ToString::to_string).collect();
     let mut model = blueprint.model;
     for weight in &blueprint.weights {
         let (name, view) = weight

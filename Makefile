@@ -1,0 +1,32 @@
+# `make test` installs what the tests need and runs them all; nothing is skipped.
+
+PYTHON ?= python3
+CARGO ?= cargo
+VENV := .venv
+
+.PHONY: test check venv bench clean
+
+# The release build serves the binary, the tests and the benches.
+test: venv check
+	$(CARGO) test --release --workspace
+
+check:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --workspace --no-deps
+
+venv: $(VENV)/.complete
+
+# Made anew when the requirements change or an installation was cut off.
+$(VENV)/.complete: requirements-test.txt
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --requirement requirements-test.txt
+	touch $@
+
+bench:
+	$(CARGO) bench --workspace
+
+clean:
+	$(CARGO) clean
+	rm -rf $(VENV)

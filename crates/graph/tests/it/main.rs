@@ -1,0 +1,9 @@
+//! Whole models: written, read back, damaged, inferred, counted.
+
+mod control;
+mod counts;
+mod damage;
+mod files;
+mod models;
+mod operators;
+mod weights;

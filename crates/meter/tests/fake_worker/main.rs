@@ -1,0 +1,15 @@
+//! A worker that follows a script, so that the meter can be tested against a real process that misbehaves.
+
+use engine::{FakeEngine, claim_standard_streams, serve};
+
+fn main() {
+    let script = std::env::args().nth(1).unwrap_or_else(|| "1ms".into());
+    if script == "silent" {
+        std::thread::sleep(std::time::Duration::from_secs(60));
+        return;
+    }
+    let fake: FakeEngine = script.parse().expect("the test gives a good script");
+    let channel = claim_standard_streams().expect("the standard streams can be claimed");
+    let no_text = |_: &std::path::Path| Err("the fake has no tokenizer".to_owned());
+    serve(&[&fake], &no_text, channel.reader, channel.writer).expect("the parent listens");
+}

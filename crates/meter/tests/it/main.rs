@@ -1,0 +1,7 @@
+//! The meter against real worker processes that behave and misbehave by script.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod bench;
+mod failures;
+mod measuring;
+mod verdicts;

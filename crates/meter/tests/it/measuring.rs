@@ -1,0 +1,126 @@
+use crate::bench::{bench, job, measured, scripted, short_rule, work};
+use modelmeter_meter::{Launch, measure, run_plan};
+use std::{os::unix::net::UnixStream, sync::Arc, time::Duration};
+use types::{Event, Phase, Plan, ReasonCode, Stage, StopReason, StoppingRule, Warmup};
+
+#[test]
+fn a_run_holds_every_sample_and_no_warm_up() {
+    let (run, events) = measured("2ms", &short_rule());
+    let run = run.unwrap();
+    assert_eq!(run.samples_of(Phase::Inference).unwrap().len(), 12);
+    assert_eq!((run.warmup.runs, run.warmup.nanos.len()), (2, 2));
+    assert_eq!(run.stop, StopReason::RunsDone);
+    let summary = &run.summaries[&Phase::Inference];
+    assert_eq!(summary.count, 12);
+    assert!(summary.min >= 0.002, "the script sleeps 2 ms, seen {}", summary.min);
+    let throughput = run.metric("throughput.samples").unwrap().value.unwrap();
+    assert!((throughput - 3.0 / summary.mean).abs() < 1e-6 * throughput);
+    let stages: Vec<Stage> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::StageStarted { stage } => Some(*stage),
+            _ => None,
+        })
+        .collect();
+    let expected = [Stage::Start, Stage::Load, Stage::First, Stage::Warmup, Stage::Sample];
+    assert_eq!(stages, expected);
+}
+
+#[test]
+fn warm_up_goes_on_until_three_windows_agree() {
+    let rule = StoppingRule {
+        warmup: Warmup::Settle { cap: Duration::from_secs(20) },
+        ..short_rule()
+    };
+    // The true first inference is not warm-up; then four slow ones before it is steady.
+    let script = "90ms, 400ms, 250ms, 150ms, 100ms, 70ms, 70ms, 70ms, 70ms, 70ms, 70ms, 70ms, \
+                  70ms, 70ms, 70ms, 70ms, 70ms, 70ms, 70ms, 70ms, 70ms, 70ms, 70ms";
+    let (run, _) = measured(script, &rule);
+    let run = run.unwrap();
+    assert!(run.warmup.settled);
+    assert!(run.warmup.runs >= 6, "{} runs", run.warmup.runs);
+    assert!(run.cold.first_inference >= Duration::from_millis(90));
+}
+
+#[test]
+fn a_warm_up_that_never_settles_is_said() {
+    let rule = StoppingRule {
+        warmup: Warmup::Settle { cap: Duration::from_millis(400) },
+        ..short_rule()
+    };
+    let (run, _) = measured("65ms, 130ms", &rule);
+    let run = run.unwrap();
+    assert!(!run.warmup.settled);
+    assert!(!run.verdict.valid);
+    assert!(run.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::NotWarm));
+}
+
+#[test]
+fn an_engine_that_prints_does_not_break_the_protocol() {
+    let (run, _) = measured("print {\"answer\":\"window\"}, 1ms, print \u{1b}[2J", &short_rule());
+    assert_eq!(run.unwrap().samples_of(Phase::Inference).unwrap().len(), 12);
+}
+
+#[test]
+fn the_duration_cap_ends_a_measurement_and_is_named() {
+    let rule = StoppingRule {
+        min_runs: 11,
+        max_runs: 1_000_000,
+        max_duration: Duration::from_millis(600),
+        target_error: 1e-9,
+        ..short_rule()
+    };
+    let (run, _) = measured("1ms, 2ms", &rule);
+    let run = run.unwrap();
+    assert_eq!(run.stop, StopReason::DurationCap);
+    let wide = run.verdict.reasons.iter().find(|reason| reason.code == ReasonCode::WideInterval);
+    assert!(wide.unwrap().text.contains("longest duration"));
+}
+
+#[test]
+fn work_is_counted_again_with_the_shapes_a_run_shows() {
+    // The fake cannot show shapes, so the first count stays.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut job = job(file.path());
+    job.unknown_shapes = vec!["h".into()];
+    let run =
+        measure(&job, &bench(), &scripted("1ms"), &short_rule(), &mut |_| {}).unwrap();
+    assert_eq!(run.work, work(1000));
+}
+
+#[test]
+fn a_thread_can_be_the_worker_and_the_verdict_says_so() {
+    let fake: engine::FakeEngine = "1ms".parse().unwrap();
+    let serve = move |stream: UnixStream| {
+        let reader = std::io::BufReader::new(stream.try_clone().unwrap());
+        let no_text = |_: &std::path::Path| Err("no tokenizer".to_owned());
+        engine::serve(&[&fake], &no_text, reader, stream).unwrap();
+    };
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let launch = Launch::Thread(Arc::new(serve));
+    let run = measure(&job(file.path()), &bench(), &launch, &short_rule(), &mut |_| {}).unwrap();
+    assert!(run.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::NotIsolated));
+}
+
+#[test]
+fn one_bad_cell_costs_only_itself() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let good = job(file.path()).cell;
+    let mut bad = good.clone();
+    bad.engine = "nobody".into();
+    let plan = Plan { cells: vec![bad, good], stopping: short_rule() };
+    let mut prepare = |cell: &types::Cell, _: &mut dyn FnMut(Event)| {
+        let mut job = job(file.path());
+        job.cell = cell.clone();
+        Ok(job)
+    };
+    let mut endings = Vec::new();
+    run_plan(&plan, &bench(), &scripted("1ms"), &mut prepare, &mut |event| match event {
+        Event::CellFailed { error, .. } => endings.push(error),
+        Event::CellFinished { .. } => endings.push("finished".into()),
+        _ => {}
+    });
+    assert_eq!(endings.len(), 2);
+    assert!(endings[0].contains("nobody"));
+    assert_eq!(endings[1], "finished");
+}
