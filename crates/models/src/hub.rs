@@ -24,8 +24,8 @@ const PUBLIC_HUB: &str = "https://huggingface.co";
 pub(crate) const SHORT_PATIENCE: Duration = Duration::from_millis(1200);
 pub(crate) const LONG_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long the hub may think once it is reached.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(15);
+/// How much longer the hub may think once it is reached.
+const ANSWER_FACTOR: u32 = 4;
 
 /// How often to wait (5 s each) for another process that downloads the same file.
 const LOCK_ATTEMPTS: usize = 120;
@@ -130,8 +130,8 @@ fn ask(api: &ApiRepo, endpoint: &str, patience: Duration) -> Result<RepoInfo, St
         .config()
         .timeout_resolve(Some(patience))
         .timeout_connect(Some(patience))
-        .timeout_recv_response(Some(ANSWER_PATIENCE))
-        .timeout_recv_body(Some(ANSWER_PATIENCE))
+        .timeout_recv_response(Some(patience * ANSWER_FACTOR))
+        .timeout_recv_body(Some(patience * ANSWER_FACTOR))
         .http_status_as_error(false)
         .build()
         .call();

@@ -243,7 +243,7 @@ impl Resolver<'_> {
         let beside = beside(path);
         let config = find_config(&beside)?;
         let text = |key| config.as_ref().and_then(|config| config.get(key)?.as_str());
-        let kinds = signature::read_inputs(&model);
+        let kinds = signature::read_inputs(&model, &name);
         let category = signature::category(&model, &kinds);
         let info = ModelInfo {
             name,

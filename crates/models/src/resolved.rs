@@ -3,7 +3,7 @@
 use crate::{
     InputKind, ModelError, Tokeniser,
     recipe::{SMALL_VOCABULARY, Surroundings, element_type, fill},
-    shapes::{Quantity, Settled, Sizes, quantity, settle},
+    shapes::{LINE_WIDTH, Quantity, Settled, Sizes, quantity, settle},
     signature::{is_past, is_state},
 };
 use graph::{Dim, Model, ValueInfo};
@@ -13,6 +13,8 @@ use types::{InputRole, InputShape, InputSpec, ModelInfo, Postprocess};
 /// Sides of an image whose size is free: what classifiers were trained on, and what detectors were.
 pub(crate) const CLASSIFIER_SIDE: usize = 224;
 const DETECTOR_SIDE: usize = 640;
+/// Height of a line of text for recognisers.
+const LINE_SIDE: usize = 48;
 
 /// Tokens in a row where nobody says otherwise.
 pub(crate) const DEFAULT_LENGTH: usize = 128;
@@ -148,7 +150,7 @@ impl Resolved {
             length: length
                 .or_else(|| self.fixed(Quantity::Length, fixed).map(|(_, size)| size))
                 .or(self.default_length),
-            side: self.side(),
+            image: self.image(),
             streaming: self.kinds.iter().any(|kind| is_state(&kind.name.to_lowercase())),
         };
         settle(&self.model.graph.inputs, &self.kinds, fixed, sizes)
@@ -232,23 +234,22 @@ impl Resolved {
             })
     }
 
-    fn side(&self) -> usize {
-        let graph = &self.model.graph;
+    /// Height and width of an image whose size is free, by what such models were trained on.
+    fn image(&self) -> [usize; 2] {
         let name = self.info.name.to_lowercase();
-        let named = ["yolo", "ssd", "rcnn", "detr", "detect", "_det"]
-            .iter()
-            .any(|part| name.contains(part));
-        if named || graph.nodes.iter().any(|node| node.op_type == "NonMaxSuppression") {
-            DETECTOR_SIDE
-        } else {
-            CLASSIFIER_SIDE
+        let named = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+        if named(&["ocr"]) && named(&["rec", "cls"]) {
+            return [LINE_SIDE, LINE_WIDTH];
         }
+        let detects = named(&["yolo", "ssd", "rcnn", "detr", "detect", "_det"])
+            || self.model.graph.nodes.iter().any(|node| node.op_type == "NonMaxSuppression");
+        [if detects { DETECTOR_SIDE } else { CLASSIFIER_SIDE }; 2]
     }
 
     fn surroundings(&self, settled: &Settled) -> Surroundings {
         let last = |role| {
             let place = self.kinds.iter().position(|kind| kind.role == role)?;
-            settled.dims[place].iter().copied().filter(|size| *size > 4).next_back()
+            settled.dims[place].iter().copied().rfind(|size| *size > 4)
         };
         let tokens = self
             .kinds

@@ -16,6 +16,10 @@ const SOUND_PIECE: usize = 512;
 /// One second of spectrogram at the usual hop of 10 ms.
 const SOUND_FRAMES: usize = 100;
 
+/// An image not higher than this is a line of text; as wide as recognisers were trained on.
+const LINE_HEIGHT: usize = 64;
+pub(crate) const LINE_WIDTH: usize = 320;
+
 /// What a dimension counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quantity {
@@ -23,7 +27,8 @@ pub(crate) enum Quantity {
     Length,
     Past,
     Channels,
-    Side,
+    Height,
+    Width,
     Samples,
     Frames,
     /// Nobody knows.
@@ -36,8 +41,8 @@ pub(crate) struct Sizes {
     pub(crate) batch: usize,
     /// Tokens, or samples of sound.
     pub(crate) length: Option<usize>,
-    /// Width and height of images whose size is free.
-    pub(crate) side: usize,
+    /// Height and width of images whose size is free.
+    pub(crate) image: [usize; 2],
     /// Whether sound comes in small pieces with a state.
     pub(crate) streaming: bool,
 }
@@ -65,8 +70,11 @@ pub(crate) fn quantity(kind: &InputKind, shape: &[Dim], place: usize) -> Quantit
         if !timed && has(&["seq", "len", "token", "time"]) {
             return Quantity::Length;
         }
-        if has(&["height", "width"]) || matches!(symbol.as_str(), "h" | "w") {
-            return Quantity::Side;
+        if has(&["height"]) || symbol == "h" {
+            return Quantity::Height;
+        }
+        if has(&["width"]) || symbol == "w" {
+            return Quantity::Width;
         }
     }
     match kind.role {
@@ -83,7 +91,8 @@ pub(crate) fn quantity(kind: &InputKind, shape: &[Dim], place: usize) -> Quantit
         InputRole::Image => match channel_axis(shape).unwrap_or(if rank == 4 { 1 } else { 0 }) {
             axis if axis == place => Quantity::Channels,
             _ if rank == 4 && place == 0 => Quantity::Batch,
-            _ => Quantity::Side,
+            axis if place + 1 == rank || axis == place + 1 && place + 2 == rank => Quantity::Width,
+            _ => Quantity::Height,
         },
         InputRole::Audio => {
             let single = rank < 3 || shape.iter().skip(1).any(|dim| *dim == Dim::Fixed(1));
@@ -245,16 +254,21 @@ fn choose(
         Quantity::Length => sizes.length.unwrap_or(1),
         Quantity::Past => 0,
         Quantity::Channels => 3,
-        Quantity::Side => {
+        quantity @ (Quantity::Height | Quantity::Width) => {
             let other = shape.iter().enumerate().find_map(|(other, dim)| match dim {
                 Dim::Fixed(size) if other != place && other > 0 && *size > 4 => Some(*size),
                 _ => None,
             });
-            match other {
+            let [height, width] = sizes.image;
+            match (other, quantity) {
                 // A line of text: low and wide.
-                Some(low) if low <= 64 => assume(320, "the width"),
-                Some(same) => assume(same, "the other side"),
-                None => assume(sizes.side, "each side"),
+                (Some(low), Quantity::Width) if low <= LINE_HEIGHT => {
+                    assume(LINE_WIDTH, "the width")
+                }
+                (Some(same), _) => assume(same, "the other side"),
+                (None, _) if height == width => assume(width, "each side"),
+                (None, Quantity::Height) => assume(height, "the height"),
+                (None, _) => assume(width, "the width"),
             }
         }
         Quantity::Samples => match sizes.length {

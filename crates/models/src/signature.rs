@@ -9,10 +9,14 @@ use types::{Category, InputRole};
 const SOUND: usize = 4000;
 
 /// The meaning of every input.
-pub(crate) fn read_inputs(model: &Model) -> Vec<InputKind> {
+pub(crate) fn read_inputs(model: &Model, name: &str) -> Vec<InputKind> {
     let graph = &model.graph;
     let names: Vec<String> = graph.inputs.iter().map(|input| input.name.to_lowercase()).collect();
-    let samples_sound = names.iter().any(|name| is_sampling_rate(name));
+    let model_name = name.to_lowercase();
+    let samples_sound = names.iter().any(|name| is_sampling_rate(name))
+        || ["vad", "speech", "audio", "voice", "wav2vec"]
+            .iter()
+            .any(|part| model_name.contains(part));
     let tables = Tables::new(graph);
     graph
         .inputs
@@ -187,7 +191,10 @@ impl<'a> Tables<'a> {
             ("Constant", Some(Attribute::Tensor(tensor))) => {
                 (tensor.dims.len() >= 2).then(|| tensor.dims[0])
             }
-            ("DequantizeLinear" | "Cast" | "Identity", _) => self.rows(node.inputs.first()?),
+            // A quantised table is unpacked before it is used.
+            ("DequantizeLinear" | "Cast" | "Identity" | "Mul" | "Sub" | "Add", _) => {
+                node.inputs.iter().filter_map(|input| self.rows(input)).max()
+            }
             _ => None,
         }
     }

@@ -34,7 +34,7 @@ impl Preset {
         let length = DEFAULT_LENGTH.min(blueprint.max_length.unwrap_or(DEFAULT_LENGTH));
         let has_length = blueprint.inputs.iter().any(|input| input.vocabulary.is_some());
         let sizes =
-            Sizes { batch: 1, length: Some(length), side: CLASSIFIER_SIDE, streaming: false };
+            Sizes { batch: 1, length: Some(length), image: [CLASSIFIER_SIDE; 2], streaming: false };
         let settled = settle(&model.graph.inputs, &blueprint.inputs, &[], sizes)?;
         let names = model.graph.inputs.iter().map(|input| input.name.clone());
         let shapes: Vec<(String, Vec<usize>)> = names.zip(settled.dims).collect();

@@ -5,7 +5,7 @@ use crate::number::{MISSING, bytes_column, durations_column, milliseconds, rate}
 use crate::table::{Column, Table};
 use crate::timestamp::{minute, rfc3339};
 use serde_json::{Value, json};
-use types::{Bytes, Device, Precision, Run};
+use types::{Bytes, Device, Precision, Run, Weights};
 
 /// The name and version of the list's JSON.
 pub const RUNS_SCHEMA: &str = "modelmeter.runs/1";
@@ -19,6 +19,8 @@ pub struct RunLine {
     pub started_at: i64,
     /// The model's name.
     pub model: String,
+    /// Whether its weights were drawn.
+    pub random_weights: bool,
     /// The engine's id.
     pub engine: String,
     /// Where it ran.
@@ -48,6 +50,7 @@ impl From<&Run> for RunLine {
             id: run.id.0.clone(),
             started_at: run.started_at,
             model: run.model.name.clone(),
+            random_weights: matches!(run.model.weights, Weights::Random { .. }),
             engine: run.engine.id.clone(),
             device: run.cell.device,
             precision: run.cell.precision,
@@ -70,11 +73,16 @@ impl RunLine {
         }
     }
 
+    fn weights(&self) -> &'static str {
+        if self.random_weights { "random" } else { "real" }
+    }
+
     fn json(&self) -> Value {
         json!({
             "id": self.id,
             "started_at": rfc3339(self.started_at),
             "model": self.model,
+            "weights": self.weights(),
             "engine": self.engine,
             "device": self.device,
             "precision": self.precision,
@@ -98,6 +106,7 @@ pub fn runs_table(lines: &[RunLine], width: Option<usize>) -> String {
         Column::left("run"),
         Column::left("when UTC").leaves(4),
         Column::left("model").shrinks(),
+        Column::left("weights"),
         Column::left("engine").leaves(2),
         Column::left("device").leaves(5),
         Column::left("format").leaves(6),
@@ -114,6 +123,7 @@ pub fn runs_table(lines: &[RunLine], width: Option<usize>) -> String {
             line.id.as_str(),
             &minute(line.started_at),
             &line.model,
+            line.weights(),
             &line.engine,
             &line.device.to_string(),
             &line.precision.to_string(),

@@ -140,6 +140,22 @@ fn list(candidates: &[String]) -> String {
 }
 
 impl StoreError {
+    /// Whether something else should have been asked, rather than the machine or the file being at fault.
+    #[must_use]
+    pub fn is_asked_wrongly(&self) -> bool {
+        matches!(
+            self,
+            StoreError::Folder { .. }
+                | StoreError::NotAFile { .. }
+                | StoreError::NotADatabase { .. }
+                | StoreError::Foreign { .. }
+                | StoreError::Newer { .. }
+                | StoreError::NotFound { .. }
+                | StoreError::Ambiguous { .. }
+                | StoreError::BadTag { .. }
+        )
+    }
+
     /// What to try next, where there is something.
     #[must_use]
     pub fn hint(&self) -> Option<String> {

@@ -10,6 +10,7 @@ use modelmeter::{
     PRESETS,
     models::PresetSummary,
     report::{self, Column, Table},
+    types::Category,
 };
 use serde_json::{Value, json};
 
@@ -41,12 +42,12 @@ fn as_text(summaries: &[PresetSummary]) -> String {
     ]);
     for summary in summaries {
         table.push([
-            summary.name,
-            summary.category.name(),
+            summary.preset.name,
+            summary.preset.category.name(),
             &report::count(summary.parameters),
             &report::flops(summary.work.flops.0),
-            &summary.size,
-            &summary.aliases.join(", "),
+            &size_of(summary),
+            &summary.preset.aliases.join(", "),
         ]);
     }
     let mut text = table.render(table_width());
@@ -56,19 +57,27 @@ fn as_text(summaries: &[PresetSummary]) -> String {
     text
 }
 
+/// What one sample is: so many tokens, an image, or plain numbers.
+fn size_of(summary: &PresetSummary) -> String {
+    let tokens = summary.length.map(|length| format!("{length} tokens"));
+    let sees = matches!(summary.preset.category, Category::Vision | Category::Multimodal);
+    let image = sees.then(|| "224 × 224".to_owned());
+    [tokens, image].into_iter().flatten().collect::<Vec<_>>().join(" + ")
+}
+
 fn as_json(summaries: &[PresetSummary]) -> String {
     let models: Vec<Value> = summaries
         .iter()
         .map(|summary| {
             json!({
-                "name": summary.name,
-                "aliases": summary.aliases,
-                "category": summary.category,
-                "architecture": summary.architecture,
+                "name": summary.preset.name,
+                "aliases": summary.preset.aliases,
+                "category": summary.preset.category,
                 "parameters": summary.parameters,
                 "flops": summary.work.flops,
                 "coverage": summary.work.coverage,
-                "size": summary.size,
+                "batch_size": 1,
+                "sequence_length": summary.length,
             })
         })
         .collect();

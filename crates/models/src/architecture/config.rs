@@ -85,7 +85,7 @@ fn size(keys: &Keys, (key, default): (&str, Option<usize>)) -> Result<usize> {
 
 /// Heads must share the hidden width evenly.
 fn divide_evenly(keys: &Keys, sizes: &Sizes, stack: Stack) -> Result<Stack> {
-    if stack.hidden % stack.heads == 0 {
+    if stack.hidden.is_multiple_of(stack.heads) {
         return Ok(stack);
     }
     let (hidden, width) = (sizes.hidden.0, stack.hidden);
@@ -150,7 +150,7 @@ pub(super) fn gpt2(keys: &Keys) -> Result<Text> {
     })
 }
 
-/// Llama, Mistral and Qwen2: `projection_bias` says whether query, key and value have biases by default.
+/// Llama, Mistral and Qwen2, which always has biases on query, key and value.
 pub(super) fn llama(keys: &Keys, model_type: &str) -> Result<Text> {
     let stack = stack(keys, &BERT_SIZES, "hidden_act", 1e-5)?;
     let stack = match keys.optional_count("head_dim")? {
@@ -158,11 +158,11 @@ pub(super) fn llama(keys: &Keys, model_type: &str) -> Result<Text> {
         None => divide_evenly(keys, &BERT_SIZES, stack)?,
     };
     let key_heads = keys.count_or("num_key_value_heads", stack.heads)?;
-    if stack.heads % key_heads != 0 {
+    if !stack.heads.is_multiple_of(key_heads) {
         let expected = format!("a divisor of `num_attention_heads` ({})", stack.heads);
         return Err(keys.reject("num_key_value_heads", key_heads, &expected));
     }
-    if stack.head_dim % 2 != 0 {
+    if !stack.head_dim.is_multiple_of(2) {
         let expected = "an even number: rotary positions turn pairs";
         return Err(keys.reject("head_dim", stack.head_dim, expected));
     }

@@ -2,7 +2,7 @@
 
 use super::{
     blocks::{Activation, Linear, SharedTable, score_rows},
-    description::Norm,
+    description::Stack,
     draft::{Draft, Value},
 };
 use crate::{Init, Layout};
@@ -43,14 +43,13 @@ impl MaskedHead {
         draft: &mut Draft,
         hidden: &str,
         activation: Activation,
-        norm: Norm,
+        stack: &Stack,
         table: &SharedTable,
         ids: &str,
-        init: Init,
     ) -> Value {
-        let x = Linear::torch(table.width, table.width, init).draw(draft, self.dense, hidden);
+        let x = Linear::torch(table.width, table.width, stack.init).draw(draft, self.dense, hidden);
         let x = activation.draw(draft, self.activation, &x);
-        let x = norm.draw(draft, self.norm, &x, table.width);
+        let x = stack.norm.draw(draft, self.norm, &x, table.width);
         let zero = Init::Constant(0.0);
         let bias = draft.shared_weight(self.bias.to_owned(), &[table.rows], Layout::AsStored, zero);
         draft.within(self.decoder, |draft| score_rows(draft, &x, table, Some(&bias), ids))

@@ -192,3 +192,59 @@ fn invalid(key: &str, value: impl ToString, expected: &str) -> ArchitectureError
         expected: expected.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoder() -> EncoderConfig {
+        EncoderConfig {
+            vocab_size: 30,
+            d_model: 6,
+            num_heads: 3,
+            num_layers: 1,
+            d_ff: 12,
+            dropout: 0.1,
+            max_seq_length: 10,
+            positional_encoding: PositionalEncoding::Learned,
+        }
+    }
+
+    fn key_of(error: ArchitectureError) -> String {
+        match error {
+            ArchitectureError::InvalidKey { key, .. } => key,
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn wrong_sizes_are_named() {
+        let sinusoidal = PositionalEncoding::Sinusoidal;
+        for (key, config) in [
+            ("num_heads", EncoderConfig { num_heads: 4, ..encoder() }),
+            ("d_ff", EncoderConfig { d_ff: 0, ..encoder() }),
+            ("dropout", EncoderConfig { dropout: 1.0, ..encoder() }),
+            ("d_model", EncoderConfig { d_model: 9, positional_encoding: sinusoidal, ..encoder() }),
+        ] {
+            assert_eq!(key_of(build_encoder(&config).unwrap_err()), key);
+        }
+        let config = FeedForwardConfig { input_size: 2, hidden_layers: vec![3, 0], output_size: 1 };
+        assert_eq!(key_of(build_feed_forward(&config).unwrap_err()), "hidden_layers");
+    }
+
+    #[test]
+    fn sinusoidal_positions_have_no_weight() {
+        let sinusoidal =
+            EncoderConfig { positional_encoding: PositionalEncoding::Sinusoidal, ..encoder() };
+        let learned = build_encoder(&encoder()).unwrap().weights.len();
+        assert_eq!(build_encoder(&sinusoidal).unwrap().weights.len() + 1, learned);
+    }
+
+    #[test]
+    fn a_network_without_hidden_layers_is_one_linear_layer() {
+        let config = FeedForwardConfig { input_size: 2, hidden_layers: vec![], output_size: 1 };
+        let nodes = build_feed_forward(&config).unwrap().model.graph.nodes;
+        let kinds: Vec<&str> = nodes.iter().map(|node| node.op_type.as_str()).collect();
+        assert_eq!(kinds, ["MatMul", "Add"]);
+    }
+}

@@ -151,8 +151,7 @@ fn draw_head(
         Head::MaskedLanguage => {
             let activation = names.masked_activation.unwrap_or(text.stack.activation);
             let table = word_table(request, draft, text, names);
-            let norm = text.stack.norm;
-            let scores = names.masked.draw(draft, hidden, activation, norm, &table, ids, init);
+            let scores = names.masked.draw(draft, hidden, activation, &text.stack, &table, ids);
             (scores, hidden_dims("sequence", text.vocabulary))
         }
         Head::SequenceClasses => {

@@ -1,5 +1,7 @@
 //! Models from files that the tests make for themselves; nothing is downloaded from anywhere but this machine.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 // The name that every other room uses for this one.
 extern crate modelmeter_models as models;
 

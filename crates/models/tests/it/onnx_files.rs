@@ -87,6 +87,10 @@ fn a_free_image_is_larger_for_a_detector_and_low_for_a_line_of_text() {
     let line: &[&str] = &["d0", "3", "48", "d1"];
     let resolved = open(&scene, &passing(&[("x", DataType::Float, line)]));
     assert_eq!(resolved.inputs(1, None, &[]).unwrap()[0].dims, [1, 3, 48, 320]);
+    let path = scene.path("ocr_rec.onnx");
+    passing(&[("x", DataType::Float, &["?", "3", "?", "?"])]).write(&path).unwrap();
+    let resolved = scene.resolve(path).unwrap();
+    assert_eq!(resolved.inputs(1, None, &[]).unwrap()[0].dims, [1, 3, 48, 320]);
     let path = scene.path("yolo.onnx");
     passing(&[("images", DataType::Float, &["?", "3", "?", "?"])]).write(&path).unwrap();
     let resolved = scene.resolve(path).unwrap();

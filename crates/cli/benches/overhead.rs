@@ -1,0 +1,118 @@
+//! What Modelmeter reports against a bare loop around the same engine, interleaved in one run.
+//!
+//! `cargo bench -p modelmeter-cli --bench overhead [-- MODEL]`
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints and may panic")]
+
+use modelmeter::{
+    Device, Precision,
+    engine::{self, LoadJob, LoadRequest, Reply, Request},
+    engine::{Engine, LoadedModel, Session},
+    meter::{Launch, Link},
+    models,
+    types::{HostTensor, Phase},
+};
+use std::time::{Duration, Instant};
+
+/// Windows on each side, in the order A B B A.
+const PAIRS: usize = 24;
+const WINDOW: Duration = Duration::from_millis(600);
+
+fn main() {
+    let names: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let names = if names.is_empty() {
+        vec!["small-transformer".into(), "distilbert-base-uncased".into()]
+    } else {
+        names
+    };
+    println!("| model | bare loop | worker | ratio (95 %) |\n| --- | --- | --- | --- |");
+    for name in names {
+        compare(&name);
+    }
+}
+
+fn compare(name: &str) {
+    let cache = std::env::temp_dir().join("modelmeter-bench");
+    let request = models::Request { offline: true, ..models::Request::new(name, cache) };
+    let resolved = models::resolve(&request, &mut |_| {}).unwrap();
+    let inputs = resolved.inputs(4, None, &[]).unwrap();
+    let threads = modelmeter::hardware::default_threads();
+    let load = LoadRequest {
+        onnx: resolved.onnx.clone(),
+        device: Device::Cpu,
+        precision: Precision::Fp32,
+        threads,
+    };
+    let tensors: Vec<HostTensor> = inputs.iter().map(|spec| engine::draw(spec, 0)).collect();
+
+    let model = modelmeter::ENGINES[0].load(&load).unwrap();
+    let mut session = model.session().unwrap();
+    session.bind(&tensors).unwrap();
+    session.infer().unwrap();
+
+    let launch = Launch::Process {
+        program: env!("CARGO_BIN_EXE_modelmeter").into(),
+        arguments: vec![modelmeter::WORKER_ARGUMENT.into()],
+    };
+    let mut link = Link::open(&launch, Duration::from_secs(600)).unwrap();
+    let job = LoadJob {
+        engine: modelmeter::ENGINES[0].id().into(),
+        request: load,
+        inputs,
+        seed: 0,
+        text: None,
+        postprocess: modelmeter::types::Postprocess::None,
+    };
+    link.ask(&Request::Load(Box::new(job)), "load").unwrap();
+    link.ask(&Request::First, "run").unwrap();
+
+    let (mut bare, mut worker) = (Vec::new(), Vec::new());
+    for pair in 0..PAIRS {
+        let order = if pair % 2 == 0 { [true, false] } else { [false, true] };
+        for is_bare in order {
+            if is_bare {
+                bare.push(median(&bare_window(session.as_mut())));
+            } else {
+                worker.push(median(&worker_window(&mut link)));
+            }
+        }
+    }
+    let ratios: Vec<f64> = bare.iter().zip(&worker).map(|(bare, worker)| worker / bare).collect();
+    let nanos: Vec<u64> = ratios.iter().map(|ratio| (ratio * 1e9) as u64).collect();
+    let summary = modelmeter::stats::summarise(&nanos, 1).unwrap();
+    println!(
+        "| {name} | {:.3} ms | {:.3} ms | {:.4} [{:.4}, {:.4}] |",
+        middle(&bare) * 1e3,
+        middle(&worker) * 1e3,
+        summary.median,
+        summary.ci95_median.low,
+        summary.ci95_median.high
+    );
+    link.close();
+}
+
+fn bare_window(session: &mut dyn Session) -> Vec<u64> {
+    let begin = Instant::now();
+    let mut nanos = Vec::new();
+    while begin.elapsed() < WINDOW {
+        let started = Instant::now();
+        session.infer().unwrap();
+        nanos.push(started.elapsed().as_nanos() as u64);
+    }
+    nanos
+}
+
+fn worker_window(link: &mut Link) -> Vec<u64> {
+    let request = Request::Run { count: u64::MAX, budget: WINDOW };
+    let Reply::Window(window) = link.ask(&request, "run").unwrap() else { panic!("no window") };
+    let inference = window.samples.into_iter().find(|samples| samples.phase == Phase::Inference);
+    inference.unwrap().nanos
+}
+
+fn median(nanos: &[u64]) -> f64 {
+    modelmeter::stats::median(nanos).unwrap()
+}
+
+fn middle(values: &[f64]) -> f64 {
+    let nanos: Vec<u64> = values.iter().map(|value| (value * 1e9) as u64).collect();
+    median(&nanos)
+}

@@ -1,0 +1,142 @@
+//! Asked wrongly: exit code 2, a clear message, nothing stored, nothing lost.
+
+use crate::bench::{Home, quick, shared_cache};
+use std::{fs, path::PathBuf};
+
+#[test]
+fn an_unknown_model_names_its_neighbours() {
+    let home = Home::new();
+    home.refused(&quick("distilbert-base-uncasd", &[]), 2, &["distilbert-base-uncasd", "distilbert-base-uncased"]);
+    assert_eq!(home.stored(), 0);
+}
+
+#[test]
+fn a_missing_file_is_not_looked_up_on_the_hub() {
+    let home = Home::new();
+    home.refused(&quick("./nowhere.onnx", &[]), 2, &["nowhere.onnx", "does not exist"]);
+}
+
+/// The prepared ONNX file of a preset, made by measuring it once.
+fn prepared(home: &Home) -> PathBuf {
+    home.fine(&quick("feed-forward-baseline", &["--json", "run.json"]));
+    let models = shared_cache().join("models");
+    let mut files: Vec<PathBuf> = fs::read_dir(models)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|folder| folder.file_name().unwrap().to_str().unwrap().contains("feed-forward"))
+        .map(|folder| folder.join("model.onnx"))
+        .filter(|file| file.exists())
+        .collect();
+    files.pop().expect("the preset was prepared")
+}
+
+#[test]
+fn truncated_and_foreign_onnx_files_are_told_apart() {
+    let home = Home::new();
+    let whole = fs::read(prepared(&home)).unwrap();
+    fs::write(home.path("cut.onnx"), &whole[..whole.len() / 2]).unwrap();
+    home.refused(&quick("cut.onnx", &[]), 2, &["cut.onnx", "cause:", "hint:"]);
+    fs::write(home.path("text.onnx"), "this is a letter, not a model\n").unwrap();
+    home.refused(&quick("text.onnx", &[]), 2, &["text.onnx", "cause:"]);
+    fs::write(home.path("empty.onnx"), "").unwrap();
+    home.refused(&quick("empty.onnx", &[]), 2, &["empty.onnx"]);
+    assert_eq!(home.stored(), 1, "the first run is still there");
+}
+
+#[test]
+fn a_model_whose_weights_are_cut_off_is_named() {
+    let home = Home::new();
+    let onnx = prepared(&home);
+    let folder = home.path("broken");
+    fs::create_dir(&folder).unwrap();
+    fs::copy(&onnx, folder.join("model.onnx")).unwrap();
+    let data = fs::read(onnx.with_file_name("model.safetensors.data")).unwrap();
+    fs::write(folder.join("model.safetensors.data"), &data[..data.len() / 2]).unwrap();
+    home.refused(&quick("broken/model.onnx", &[]), 2, &["model.safetensors.data"]);
+    fs::remove_file(folder.join("model.safetensors.data")).unwrap();
+    home.refused(&quick("broken/model.onnx", &[]), 2, &["model.safetensors.data"]);
+}
+
+#[test]
+fn corrupt_safetensors_are_named() {
+    let home = Home::new();
+    let folder = home.path("bert");
+    fs::create_dir(&folder).unwrap();
+    fs::write(
+        folder.join("config.json"),
+        r#"{"model_type":"bert","architectures":["BertModel"],"vocab_size":50,"hidden_size":32,
+            "num_hidden_layers":1,"num_attention_heads":2,"intermediate_size":64,"hidden_act":"gelu",
+            "max_position_embeddings":32,"type_vocab_size":2,"layer_norm_eps":1e-12}"#,
+    )
+    .unwrap();
+    home.refused(&quick("./bert", &[]), 2, &["model.safetensors"]);
+    fs::write(folder.join("model.safetensors"), b"\xff\xff\xff\xff\xff\xff\xff\x7f{}").unwrap();
+    home.refused(&quick("./bert", &[]), 2, &["model.safetensors"]);
+    let mut header = 200u64.to_le_bytes().to_vec();
+    header.extend_from_slice(b"{\"x\":");
+    fs::write(folder.join("model.safetensors"), header).unwrap();
+    home.refused(&quick("./bert", &[]), 2, &["model.safetensors", "hint:"]);
+}
+
+#[test]
+fn an_architecture_nobody_builds_says_what_would_run_it() {
+    let home = Home::new();
+    let folder = home.path("mamba");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("config.json"), r#"{"model_type":"mamba"}"#).unwrap();
+    fs::write(folder.join("model.safetensors"), b"\x02\0\0\0\0\0\0\0{}").unwrap();
+    home.refused(&quick("./mamba", &[]), 2, &["mamba", "onnx"]);
+}
+
+#[test]
+fn wrong_shapes_are_refused_with_the_input_that_is_meant() {
+    let home = Home::new();
+    let model = "feed-forward-baseline";
+    home.refused(&quick(model, &["--batch-size", "0"]), 2, &["batch size", "at least 1"]);
+    home.refused(&quick(model, &["--input", "nobody=1x512"]), 2, &["nobody"]);
+    let told = home.run(&quick(model, &["--input", "x=1xtwo"]));
+    assert_eq!(told.status, Some(2), "{}", told.err);
+    home.refused(&quick("small-transformer", &["--sequence-length", "100000"]), 2, &["100000"]);
+    home.refused(&quick("bert-base-uncased", &["-l", "513"]), 2, &["513", "512"]);
+}
+
+#[test]
+fn contradicting_rules_are_refused() {
+    let home = Home::new();
+    home.refused(&["profile", "small-transformer", "--runs", "0"], 2, &["at least 1"]);
+    home.refused(&["profile", "small-transformer", "--threads", "0"], 2, &["threads"]);
+    home.refused(&["profile", "small-transformer", "--target-error", "200%"], 2, &["target error"]);
+    let told = home.run(&["profile", "small-transformer", "--duration", "soon"]);
+    assert_eq!(told.status, Some(2));
+    assert!(told.err.contains("soon"), "{}", told.err);
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_refused_before_measuring() {
+    let home = Home::new();
+    home.refused(&quick("small-transformer", &["--json", "no/such/run.json"]), 2, &["no/such"]);
+    home.refused(&quick("small-transformer", &["--output", "run.docx"]), 2, &["docx"]);
+    assert_eq!(home.stored(), 0);
+}
+
+#[test]
+fn a_device_or_precision_that_is_not_here_is_refused_with_reasons() {
+    let home = Home::new();
+    home.refused(&quick("small-transformer", &["--device", "cuda"]), 3, &["cuda", "rten", "hint:"]);
+    home.refused(&quick("small-transformer", &["--precision", "fp16"]), 3, &["fp16", "rten"]);
+    home.refused(&quick("small-transformer", &["--engine", "abacus"]), 2, &["abacus", "rten"]);
+}
+
+#[test]
+fn text_without_a_tokenizer_is_refused() {
+    let home = Home::new();
+    home.refused(&quick("small-transformer", &["--text", "hello"]), 2, &["tokenizer"]);
+    home.refused(&quick("small-transformer", &["--text-file", "nowhere.txt"]), 2, &["nowhere.txt"]);
+}
+
+#[test]
+fn a_name_full_of_control_characters_cannot_touch_the_terminal() {
+    let home = Home::new();
+    let told = home.refused(&quick("evil\u{1b}[2Jname", &[]), 2, &["evil"]);
+    assert!(!told.err.contains('\u{1b}'), "{:?}", told.err);
+}

@@ -1,0 +1,71 @@
+//! This machine cannot: exit code 3, the parent alive, nothing lost.
+
+use crate::bench::{Home, quick, told};
+use std::{fs, os::unix::process::CommandExt, process::Command};
+
+#[test]
+fn a_worker_that_takes_too_long_is_stopped() {
+    let home = Home::new();
+    home.fine(&quick("small-transformer", &[]));
+    let arguments = quick("small-transformer", &["--batch-size", "512", "--timeout", "1ms"]);
+    home.refused(&arguments, 3, &["did not", "stopped", "--timeout"]);
+    assert_eq!(home.stored(), 1);
+}
+
+#[test]
+fn a_worker_out_of_memory_is_told_from_a_crash_and_the_parent_lives() {
+    let home = Home::new();
+    home.fine(&quick("medium-transformer", &[]));
+    let arguments = quick("medium-transformer", &["--batch-size", "4096"]);
+    let mut command = home.command(&arguments);
+    let limit = libc::rlimit { rlim_cur: 2 << 30, rlim_max: 2 << 30 };
+    // SAFETY: setrlimit is async-signal-safe and reads one struct that lives for the call.
+    unsafe {
+        command.pre_exec(move || match libc::setrlimit(libc::RLIMIT_AS, &raw const limit) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+    let told = told(command.output().unwrap());
+    assert_eq!(told.status, Some(3), "{}\n{}", told.out, told.err);
+    assert!(told.err.contains("out of memory"), "{}", told.err);
+    assert!(told.err.contains("--batch-size"), "{}", told.err);
+    assert_eq!(home.stored(), 1);
+}
+
+#[test]
+fn an_unreadable_or_foreign_database_is_left_as_it_is() {
+    let home = Home::new();
+    fs::write(home.database(), "dear diary, this is no database at all, just some text\n".repeat(40))
+        .unwrap();
+    let before = fs::read(home.database()).unwrap();
+    let told = home.run(&["runs", "list"]);
+    assert_eq!(told.status, Some(2), "{}", told.err);
+    assert!(told.err.contains("runs.db"), "{}", told.err);
+    let told = home.run(&quick("feed-forward-baseline", &[]));
+    assert_eq!(told.status, Some(2), "{}", told.err);
+    assert_eq!(fs::read(home.database()).unwrap(), before);
+}
+
+#[test]
+fn a_newer_database_is_not_touched() {
+    let home = Home::new();
+    home.fine(&["db", "init"]);
+    let status = Command::new("python3")
+        .args(["-c", "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute('PRAGMA user_version=9999'); c.commit()"])
+        .arg(home.database())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let told = home.run(&["runs", "list"]);
+    assert_eq!(told.status, Some(2), "{}", told.err);
+    assert!(told.err.contains("9999"), "{}", told.err);
+}
+
+#[test]
+fn a_full_disk_is_said_and_the_run_is_shown_nowhere_as_stored() {
+    let home = Home::new();
+    let told = home.run(&quick("feed-forward-baseline", &["--json", "/dev/full"]));
+    assert_eq!(told.status, Some(3), "{}", told.err);
+    assert!(told.err.contains("/dev/full"), "{}", told.err);
+}

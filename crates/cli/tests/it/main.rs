@@ -1,0 +1,10 @@
+//! The command as people run it: real processes, real files, real errors.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod bad_input;
+mod bench;
+mod commands;
+mod machine_limits;
+mod profile;
+mod schema;
+mod survival;

@@ -1,0 +1,90 @@
+use crate::bench::{Home, quick};
+use serde_json::Value;
+
+#[test]
+fn a_preset_is_measured_shown_and_stored() {
+    let home = Home::new();
+    let told = home.fine(&quick("small-transformer", &[]));
+    for text in ["small-transformer", "random weights", "rten", "inference", "verdict", "stored as run"] {
+        assert!(told.out.contains(text), "`{text}` is not in\n{}", told.out);
+    }
+    assert!(told.out.lines().all(|line| line.chars().count() <= 80), "{}", told.out);
+    assert_eq!(home.stored(), 1);
+    let shown = home.fine(&["runs", "show", "latest"]);
+    assert!(shown.out.contains("random weights"));
+}
+
+#[test]
+fn the_json_on_standard_output_is_all_there_is() {
+    let home = Home::new();
+    let told = home.fine(&quick("feed-forward-baseline", &["--json", "-", "--batch-size", "3"]));
+    let run: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(run["schema"], "modelmeter.run/1");
+    assert_eq!(run["batch_size"], 3);
+    assert_eq!(run["latency"]["samples"], 11);
+    assert_eq!(run["latency"]["unit"], "ms");
+    assert_eq!(run["compute"]["parameters"], 512 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 * 512 + 512 + 512 * 512 + 512);
+    assert!(run["memory"]["peak"].as_f64().unwrap() > 1e6);
+}
+
+#[test]
+fn every_format_is_written_into_a_folder() {
+    let home = Home::new();
+    let folder = home.path("results/deep");
+    home.fine(&quick("feed-forward-baseline", &["--output-dir", folder.to_str().unwrap()]));
+    let mut endings: Vec<String> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().extension().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    endings.sort();
+    assert_eq!(endings, ["csv", "json", "jsonl", "txt"]);
+}
+
+#[test]
+fn a_description_is_measured() {
+    let home = Home::new();
+    let toml = home.path("tiny.toml");
+    std::fs::write(
+        &toml,
+        "vocab_size = 100\nd_model = 32\nnum_heads = 2\nnum_layers = 1\nd_ff = 64\ndropout = 0.1\n\
+         max_seq_length = 16\npositional_encoding = \"sinusoidal\"\n",
+    )
+    .unwrap();
+    let told = home.fine(&quick(toml.to_str().unwrap(), &["--json", "-", "-l", "16"]));
+    let run: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(run["sequence_length"], 16);
+    assert_eq!(run["weights"], "random");
+}
+
+#[test]
+fn without_isolation_the_numbers_come_with_a_remark() {
+    let home = Home::new();
+    let told = home.fine(&quick("feed-forward-baseline", &["--isolation", "none", "--json", "-"]));
+    let run: Value = serde_json::from_str(&told.out).unwrap();
+    let codes: Vec<&str> = run["verdict"]["reasons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|reason| reason["code"].as_str().unwrap())
+        .collect();
+    assert!(codes.contains(&"not-isolated"), "{codes:?}");
+}
+
+#[test]
+fn nothing_is_stored_when_asked_so_and_tags_are_kept() {
+    let home = Home::new();
+    home.fine(&quick("feed-forward-baseline", &["--no-store"]));
+    assert!(!home.database().exists());
+    home.fine(&quick("feed-forward-baseline", &["--tag", "baseline"]));
+    let list = home.fine(&["runs", "list", "--tag", "baseline", "--json"]);
+    let list: Value = serde_json::from_str(&list.out).unwrap();
+    assert_eq!(list["runs"][0]["tags"][0], "baseline");
+}
+
+#[test]
+fn progress_stays_off_a_pipe() {
+    let home = Home::new();
+    let told = home.fine(&quick("feed-forward-baseline", &["--quiet"]));
+    assert_eq!(told.out, "");
+    assert_eq!(told.err, "");
+}

@@ -1,0 +1,93 @@
+//! `kill -9` of the worker and of the parent, in the middle.
+
+use crate::bench::{Home, quick, told};
+use std::{
+    fs,
+    process::{Child, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The worker of a running command: its child whose command line carries the worker's argument.
+fn worker_of(parent: &Child) -> Option<i32> {
+    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", parent.id())).ok()?;
+    children.split_whitespace().filter_map(|pid| pid.parse().ok()).find(|pid| {
+        fs::read_to_string(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| line.contains(modelmeter::WORKER_ARGUMENT))
+    })
+}
+
+fn wait_for_worker(parent: &Child) -> i32 {
+    let begin = Instant::now();
+    loop {
+        if let Some(pid) = worker_of(parent) {
+            return pid;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "no worker appeared");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn kill(pid: i32) {
+    // SAFETY: kill takes two numbers and touches no memory of ours.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+}
+
+fn is_gone(pid: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status.is_empty() || status.contains("State:\tZ")
+}
+
+#[test]
+fn a_killed_worker_is_an_error_of_that_run_only() {
+    let home = Home::new();
+    home.fine(&quick("small-transformer", &[]));
+    let mut command = home.command(&["profile", "small-transformer", "--duration", "60s"]);
+    let parent = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let worker = wait_for_worker(&parent);
+    thread::sleep(Duration::from_millis(700));
+    kill(worker);
+    let told = told(parent.wait_with_output().unwrap());
+    assert_eq!(told.status, Some(3), "{}", told.err);
+    assert!(told.err.contains("SIGKILL"), "{}", told.err);
+    assert_eq!(home.stored(), 1);
+}
+
+#[test]
+fn a_killed_parent_takes_its_worker_along_and_loses_no_stored_run() {
+    let home = Home::new();
+    home.fine(&quick("small-transformer", &[]));
+    for delay in [50, 300, 900] {
+        let mut command = home.command(&["profile", "small-transformer", "--duration", "60s"]);
+        let mut parent = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let worker = wait_for_worker(&parent);
+        thread::sleep(Duration::from_millis(delay));
+        kill(i32::try_from(parent.id()).unwrap());
+        parent.wait().unwrap();
+        let begin = Instant::now();
+        while !is_gone(worker) {
+            assert!(begin.elapsed() < Duration::from_secs(20), "the worker outlived its parent");
+            thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(home.stored(), 1);
+    }
+    home.fine(&quick("small-transformer", &[]));
+    assert_eq!(home.stored(), 2);
+}
+
+#[test]
+fn several_commands_may_store_at_once() {
+    let home = Home::new();
+    home.fine(&quick("feed-forward-baseline", &[]));
+    let parents: Vec<Child> = (0..4)
+        .map(|_| {
+            let mut command = home.command(&quick("feed-forward-baseline", &[]));
+            command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    for parent in parents {
+        let told = told(parent.wait_with_output().unwrap());
+        assert_eq!(told.status, Some(0), "{}", told.err);
+    }
+    assert_eq!(home.stored(), 5);
+}
