@@ -4,6 +4,9 @@ use crate::{Error, Folders, Profile, Session, prepare, worker};
 use std::time::Duration;
 use types::{Device, Event, InputShape, Precision, StoppingRule, Text, Warmup};
 
+/// The most threads a processor is asked to share: enough to study it, too few to take the machine down.
+const THREADS_EACH: usize = 16;
+
 /// Which engine shall run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum EngineChoice {
@@ -26,19 +29,24 @@ pub enum Isolation {
 
 /// One measurement to be made.
 ///
-/// ```no_run
+/// ```standalone_crate
 /// use modelmeter::{Device, Precision, Profiler};
 ///
-/// modelmeter::serve_if_worker();
-/// let profile = Profiler::new("small-transformer")
-///     .device(Device::Auto)
-///     .precision(Precision::Fp32)
-///     .batch_size(4)
-///     .sequence_length(64)
-///     .runs(50)
-///     .profile()?;
-/// println!("{}", profile.to_json());
-/// # Ok::<(), modelmeter::Error>(())
+/// fn main() -> Result<(), modelmeter::Error> {
+///     // Makes this program its own worker; without it an installed `modelmeter` is used.
+///     modelmeter::serve_if_worker();
+///     let profile = Profiler::new("small-transformer")
+///         .device(Device::Auto)
+///         .precision(Precision::Fp32)
+///         .batch_size(4)
+///         .sequence_length(64)
+///         .runs(20)
+///         .offline(true)
+///         .profile()?;
+///     assert_eq!(profile.latency().count, 20);
+///     println!("{}", profile.to_json());
+///     Ok(())
+/// }
 /// ```
 #[derive(Debug, Clone)]
 pub struct Profiler {
@@ -275,6 +283,14 @@ impl Profiler {
         }
         if self.threads == Some(0) {
             return wrong("the number of threads must be at least 1");
+        }
+        let most = std::thread::available_parallelism().map_or(1, usize::from) * THREADS_EACH;
+        if self.threads.is_some_and(|threads| threads as usize > most) {
+            return Err(Error::Rule(format!(
+                "{} threads are too many for this machine: at most {most}, {THREADS_EACH} for each \
+                 processor",
+                self.threads.unwrap_or_default()
+            )));
         }
         if !(self.rule.target_error > 0.0 && self.rule.target_error < 1.0) {
             return wrong("the target error is a share between 0 and 1, such as 0.01");

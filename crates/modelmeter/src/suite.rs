@@ -5,17 +5,19 @@ use types::Event;
 
 /// Several models to measure alike.
 ///
-/// ```no_run
-/// use modelmeter::{BenchmarkSuite, Profiler};
+/// ```standalone_crate
+/// use modelmeter::{BenchmarkSuite, Profiler, outcomes_csv};
 ///
-/// modelmeter::serve_if_worker();
-/// let mut suite = BenchmarkSuite::new([Profiler::new("small-transformer")]);
-/// suite.add_model(Profiler::new("feed-forward-baseline").batch_size(32));
-/// for outcome in suite.run() {
-///     match outcome.result {
-///         Ok(profile) => println!("{}: {} s", outcome.model, profile.latency().median),
-///         Err(error) => println!("{}: {error}", outcome.model),
-///     }
+/// fn main() {
+///     modelmeter::serve_if_worker();
+///     let quick = |model: &str| Profiler::new(model).runs(11).offline(true);
+///     let mut suite = BenchmarkSuite::new([quick("small-transformer")]);
+///     suite.add_model(quick("feed-forward-baseline").batch_size(32));
+///     suite.add_model(quick("no-such-model"));
+///     let outcomes = suite.run();
+///     assert!(outcomes[0].result.is_ok() && outcomes[1].result.is_ok());
+///     assert!(outcomes[2].result.is_err(), "and the others are not touched by it");
+///     assert_eq!(outcomes_csv(&outcomes).lines().count(), 3);
 /// }
 /// ```
 #[derive(Default)]
