@@ -5,8 +5,7 @@
 
 use modelmeter::{
     Device, Precision,
-    engine::{self, LoadJob, LoadRequest, Reply, Request},
-    engine::{Engine, LoadedModel, Session},
+    engine::{self, LoadJob, LoadRequest, Reply, Request, Session},
     meter::{Launch, Link},
     models,
     types::{HostTensor, Phase},

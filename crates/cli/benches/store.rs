@@ -22,7 +22,8 @@ fn main() {
     };
     // One real run is the pattern; only its id, time and samples change.
     let profiler = Profiler::new("small-transformer").offline(true).folders(folders.clone());
-    let mut run = profiler.runs(200).profile_in(&mut Session::without_store(), &mut |_| {}).unwrap().run;
+    let mut run =
+        profiler.runs(200).profile_in(&mut Session::without_store(), &mut |_| {}).unwrap().run;
     let real = run.samples_of(Phase::Inference).unwrap().to_vec();
 
     println!("| what | time |\n| --- | --- |");

@@ -19,4 +19,4 @@ pub use job::{Bench, Job, Refine};
 pub use judge::{Evidence, judge};
 pub use launch::{Launch, ServeThread};
 pub use link::Link;
-pub use measure::{measure, run_plan};
+pub use measure::{Prepare, measure, run_plan};

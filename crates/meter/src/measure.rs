@@ -19,6 +19,9 @@ use types::{
 /// Seed of the bootstrap: fixed, so that the same samples always give the same interval.
 const BOOTSTRAP_SEED: u64 = 0x6d6f_6465_6c6d;
 
+/// Turns a cell into a job, telling what goes on, or says in plain words why it cannot.
+pub type Prepare<'p, 'a> = dyn FnMut(&Cell, &mut dyn FnMut(Event)) -> Result<Job<'a>, String> + 'p;
+
 /// Measures every cell of a plan; one that fails costs only itself.
 ///
 /// `prepare` turns a cell into a job; `sink` hears everything, the finished runs included.
@@ -26,7 +29,7 @@ pub fn run_plan<'a>(
     plan: &Plan,
     bench: &Bench,
     launch: &Launch,
-    prepare: &mut dyn FnMut(&Cell, &mut dyn FnMut(Event)) -> Result<Job<'a>, String>,
+    prepare: &mut Prepare<'_, 'a>,
     sink: &mut dyn FnMut(Event),
 ) {
     for (index, cell) in plan.cells.iter().enumerate() {

@@ -16,9 +16,7 @@ impl Profile {
         let summaries = &self.run.summaries;
         // A run is only made from samples, and inference is timed in every sample.
         let total = summaries.get(&Phase::Total).filter(|_| self.run.cell.text.is_some());
-        total
-            .or_else(|| summaries.get(&Phase::Inference))
-            .expect("every run has inference samples")
+        total.or_else(|| summaries.get(&Phase::Inference)).expect("every run has inference samples")
     }
 
     /// Samples a second.

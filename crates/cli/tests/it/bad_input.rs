@@ -1,12 +1,16 @@
 //! Asked wrongly: exit code 2, a clear message, nothing stored, nothing lost.
 
-use crate::bench::{Home, quick, shared_cache};
+use crate::bench::{Home, quick};
 use std::{fs, path::PathBuf};
 
 #[test]
 fn an_unknown_model_names_its_neighbours() {
     let home = Home::new();
-    home.refused(&quick("distilbert-base-uncasd", &[]), 2, &["distilbert-base-uncasd", "distilbert-base-uncased"]);
+    home.refused(
+        &quick("distilbert-base-uncasd", &[]),
+        2,
+        &["distilbert-base-uncasd", "distilbert-base-uncased"],
+    );
     assert_eq!(home.stored(), 0);
 }
 
@@ -16,18 +20,12 @@ fn a_missing_file_is_not_looked_up_on_the_hub() {
     home.refused(&quick("./nowhere.onnx", &[]), 2, &["nowhere.onnx", "does not exist"]);
 }
 
-/// The prepared ONNX file of a preset, made by measuring it once.
+/// The prepared ONNX file of a preset, alone in a cache of this home.
 fn prepared(home: &Home) -> PathBuf {
-    home.fine(&quick("feed-forward-baseline", &["--json", "run.json"]));
-    let models = shared_cache().join("models");
-    let mut files: Vec<PathBuf> = fs::read_dir(models)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|folder| folder.file_name().unwrap().to_str().unwrap().contains("feed-forward"))
-        .map(|folder| folder.join("model.onnx"))
-        .filter(|file| file.exists())
-        .collect();
-    files.pop().expect("the preset was prepared")
+    let cache = home.path("cache");
+    home.fine(&quick("feed-forward-baseline", &["--cache", cache.to_str().unwrap()]));
+    let folder = fs::read_dir(cache.join("models")).unwrap().next().unwrap().unwrap().path();
+    folder.join("model.onnx")
 }
 
 #[test]

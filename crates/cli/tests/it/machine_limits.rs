@@ -36,8 +36,11 @@ fn a_worker_out_of_memory_is_told_from_a_crash_and_the_parent_lives() {
 #[test]
 fn an_unreadable_or_foreign_database_is_left_as_it_is() {
     let home = Home::new();
-    fs::write(home.database(), "dear diary, this is no database at all, just some text\n".repeat(40))
-        .unwrap();
+    fs::write(
+        home.database(),
+        "dear diary, this is no database at all, just some text\n".repeat(40),
+    )
+    .unwrap();
     let before = fs::read(home.database()).unwrap();
     let told = home.run(&["runs", "list"]);
     assert_eq!(told.status, Some(2), "{}", told.err);
@@ -52,7 +55,7 @@ fn a_newer_database_is_not_touched() {
     let home = Home::new();
     home.fine(&["db", "init"]);
     let status = Command::new("python3")
-        .args(["-c", "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute('PRAGMA user_version=9999'); c.commit()"])
+        .args(["-c", "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute('INSERT INTO schema_version VALUES (9999)'); c.commit()"])
         .arg(home.database())
         .status()
         .unwrap();

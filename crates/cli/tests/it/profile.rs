@@ -5,7 +5,9 @@ use serde_json::Value;
 fn a_preset_is_measured_shown_and_stored() {
     let home = Home::new();
     let told = home.fine(&quick("small-transformer", &[]));
-    for text in ["small-transformer", "random weights", "rten", "inference", "verdict", "stored as run"] {
+    for text in
+        ["small-transformer", "random weights", "rten", "inference", "verdict", "stored as run"]
+    {
         assert!(told.out.contains(text), "`{text}` is not in\n{}", told.out);
     }
     assert!(told.out.lines().all(|line| line.chars().count() <= 80), "{}", told.out);
@@ -23,7 +25,10 @@ fn the_json_on_standard_output_is_all_there_is() {
     assert_eq!(run["batch_size"], 3);
     assert_eq!(run["latency"]["samples"], 11);
     assert_eq!(run["latency"]["unit"], "ms");
-    assert_eq!(run["compute"]["parameters"], 512 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 * 512 + 512 + 512 * 512 + 512);
+    assert_eq!(
+        run["compute"]["parameters"],
+        512 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 * 512 + 512 + 512 * 512 + 512
+    );
     assert!(run["memory"]["peak"].as_f64().unwrap() > 1e6);
 }
 

@@ -10,7 +10,9 @@ fn a_real_run_keeps_the_published_schema() {
         serde_json::from_str(include_str!("../../../../docs/schema/modelmeter.run-1.schema.json"))
             .unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();
-    let wrong: Vec<String> =
-        schema.iter_errors(&run).map(|error| format!("{error} at {}", error.instance_path())).collect();
+    let wrong: Vec<String> = schema
+        .iter_errors(&run)
+        .map(|error| format!("{error} at {}", error.instance_path()))
+        .collect();
     assert_eq!(wrong, Vec::<String>::new());
 }

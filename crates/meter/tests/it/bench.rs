@@ -4,7 +4,7 @@ use modelmeter_meter::{Bench, Job, Launch, MeterError, measure};
 use probe::IdlePower;
 use std::{collections::BTreeMap, path::Path, time::Duration};
 use types::{
-    Bytes, Category, Cell, Ceiling, Ceilings, Device, ElementType, Event, Fill, Flops, InputRole,
+    Bytes, Category, Ceiling, Ceilings, Cell, Device, ElementType, Event, Fill, Flops, InputRole,
     InputSpec, Interval, Mode, ModelInfo, ModelSource, Postprocess, Precision, Ratio, Run, RunId,
     StoppingRule, Warmup, Weights, Work,
 };
@@ -101,10 +101,7 @@ pub(crate) fn work(flops: u64) -> Work {
 }
 
 /// Measures the fake with this script and rule; also gives back every event.
-pub(crate) fn measured(
-    script: &str,
-    rule: &StoppingRule,
-) -> (Result<Run, MeterError>, Vec<Event>) {
+pub(crate) fn measured(script: &str, rule: &StoppingRule) -> (Result<Run, MeterError>, Vec<Event>) {
     let file = tempfile::NamedTempFile::new().unwrap();
     let mut events = Vec::new();
     let mut sink = |event| events.push(event);

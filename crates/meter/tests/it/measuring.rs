@@ -28,10 +28,8 @@ fn a_run_holds_every_sample_and_no_warm_up() {
 
 #[test]
 fn warm_up_goes_on_until_three_windows_agree() {
-    let rule = StoppingRule {
-        warmup: Warmup::Settle { cap: Duration::from_secs(20) },
-        ..short_rule()
-    };
+    let rule =
+        StoppingRule { warmup: Warmup::Settle { cap: Duration::from_secs(20) }, ..short_rule() };
     // The true first inference is not warm-up; then four slow ones before it is steady.
     let script = "90ms, 400ms, 250ms, 150ms, 100ms, 70ms, 70ms, 70ms, 70ms, 70ms, 70ms, 70ms, \
                   70ms, 70ms, 70ms, 70ms, 70ms, 70ms, 70ms, 70ms, 70ms, 70ms, 70ms";
@@ -44,10 +42,8 @@ fn warm_up_goes_on_until_three_windows_agree() {
 
 #[test]
 fn a_warm_up_that_never_settles_is_said() {
-    let rule = StoppingRule {
-        warmup: Warmup::Settle { cap: Duration::from_millis(400) },
-        ..short_rule()
-    };
+    let rule =
+        StoppingRule { warmup: Warmup::Settle { cap: Duration::from_millis(400) }, ..short_rule() };
     let (run, _) = measured("65ms, 130ms", &rule);
     let run = run.unwrap();
     assert!(!run.warmup.settled);
@@ -83,8 +79,7 @@ fn work_is_counted_again_with_the_shapes_a_run_shows() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let mut job = job(file.path());
     job.unknown_shapes = vec!["h".into()];
-    let run =
-        measure(&job, &bench(), &scripted("1ms"), &short_rule(), &mut |_| {}).unwrap();
+    let run = measure(&job, &bench(), &scripted("1ms"), &short_rule(), &mut |_| {}).unwrap();
     assert_eq!(run.work, work(1000));
 }
 
