@@ -22,23 +22,11 @@ pub(crate) struct Arguments {
 /// What every command takes.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// The database file
-    #[arg(
-        long,
-        global = true,
-        env = "MODELMETER_DB",
-        value_name = "PATH",
-        help_heading = "Global options"
-    )]
+    /// The database file [env: MODELMETER_DB]
+    #[arg(long, global = true, value_name = "PATH", help_heading = "Global options")]
     pub(crate) db: Option<PathBuf>,
-    /// Where prepared models are kept
-    #[arg(
-        long,
-        global = true,
-        env = "MODELMETER_CACHE",
-        value_name = "DIR",
-        help_heading = "Global options"
-    )]
+    /// Where prepared models are kept [env: MODELMETER_CACHE]
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
     pub(crate) cache: Option<PathBuf>,
     /// When to colour
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", help_heading = "Global options")]
@@ -182,7 +170,7 @@ pub(crate) struct Profile {
     #[arg(long, value_name = "FILE", help_heading = "Where to")]
     pub(crate) csv: Option<PathBuf>,
     /// Put the raw samples into the JSON as well
-    #[arg(long, help_heading = "Where to")]
+    #[arg(long, requires = "json", help_heading = "Where to")]
     pub(crate) samples: bool,
     /// Write to this file, in the format of its ending; `auto` makes a name
     #[arg(long, short, value_name = "FILE", help_heading = "Where to")]
@@ -191,7 +179,7 @@ pub(crate) struct Profile {
     #[arg(long, value_name = "DIR", help_heading = "Where to")]
     pub(crate) output_dir: Option<PathBuf>,
     /// Label the stored run; may be repeated
-    #[arg(long, value_name = "TAG", help_heading = "Where to")]
+    #[arg(long, value_name = "TAG", conflicts_with = "no_store", help_heading = "Where to")]
     pub(crate) tag: Vec<String>,
     /// Do not store the run
     #[arg(long, help_heading = "Where to")]

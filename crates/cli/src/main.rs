@@ -20,6 +20,7 @@ fn main() -> ExitCode {
     // A worker is this program again, before anything else could print.
     modelmeter::serve_if_worker();
     install_panic_message();
+    terminal::outlive_file_limits();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return exit::after_parsing(&error),

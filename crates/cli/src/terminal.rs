@@ -54,3 +54,9 @@ pub(crate) fn width() -> usize {
     let status = unsafe { libc::ioctl(stdout().as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) };
     if status == 0 && size.ws_col > 0 { usize::from(size.ws_col) } else { 80 }
 }
+
+/// A file that passes the user's size limit shall be an error that is told, not a signal that kills.
+pub(crate) fn outlive_file_limits() {
+    // SAFETY: ignoring a signal installs no handler and touches no memory of ours.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}

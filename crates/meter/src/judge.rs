@@ -89,7 +89,9 @@ fn enough_samples(evidence: &Evidence<'_>) -> Vec<Reason> {
         let text = format!("{} {verb} {} runs; {count} were taken", names.join(", "), most.needs);
         // A tenth more than the mean says, so that the advice holds on a slower minute.
         let seconds = (most.needs as f64 * evidence.summary.mean * 1.1).ceil().max(1.0) as u64;
-        let hint = format!("add `--duration {}`", spell_seconds(seconds));
+        let verb = if evidence.rule.min_runs == evidence.rule.max_runs { "use" } else { "add" };
+        let instead = if verb == "use" { " instead of `--runs`" } else { "" };
+        let hint = format!("{verb} `--duration {}`{instead}", spell_seconds(seconds));
         reasons.push(against(ReasonCode::UnsupportedPercentile, false, text, Some(hint)));
     }
     reasons
@@ -118,7 +120,11 @@ fn steady(evidence: &Evidence<'_>) -> Vec<Reason> {
                 _ => "its number of runs",
             }
         );
-        let hint = "a longer `--duration` or a quieter machine".to_owned();
+        let more = match evidence.stop {
+            StopReason::RunsDone | StopReason::RunsCap => "more `--runs`",
+            _ => "a longer `--duration`",
+        };
+        let hint = format!("{more} or a quieter machine");
         reasons.push(against(ReasonCode::WideInterval, invalid, text, Some(hint)));
     }
     if let Some(drift) = stats::drift(evidence.nanos) {

@@ -182,6 +182,8 @@ fn start(launch: &Launch, last_words: &Arc<Mutex<VecDeque<u8>>>) -> Result<Ends,
                 |source| MeterError::Start { program: program.display().to_string(), source };
             let mut child = Command::new(program)
                 .args(arguments)
+                // A backtrace would push what matters out of the last words.
+                .env("RUST_BACKTRACE", "0")
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())

@@ -40,6 +40,14 @@ pub enum Error {
     /// The stopping rule contradicts itself.
     #[error("{0}")]
     Rule(String),
+    /// The inputs alone are larger than the machine's memory.
+    #[error("the inputs need {needed} bytes, this machine has {present}")]
+    Memory {
+        /// Bytes of all inputs.
+        needed: u64,
+        /// Bytes of memory.
+        present: u64,
+    },
     /// The asked precision is not the file's own.
     #[error("`{model}` computes in {native}; it cannot be run in {asked}")]
     Precision {
@@ -78,8 +86,17 @@ impl Error {
             Error::Model(error) => error.hint(),
             Error::Meter(error) => error.hint(),
             Error::Store(error) => error.hint(),
-            Error::UnknownEngine { .. } | Error::NoEngine { .. } => {
+            Error::UnknownEngine { .. } => {
+                Some("`modelmeter devices` shows what works here".into())
+            }
+            Error::NoEngine { device: Device::Cpu | Device::Auto, precision, .. } => Some(format!(
+                "`modelmeter devices` shows what works here; without `--precision {precision}` it runs now"
+            )),
+            Error::NoEngine { .. } => {
                 Some("`modelmeter devices` shows what works here; `--device cpu` runs now".into())
+            }
+            Error::Memory { .. } => {
+                Some("use a smaller `--batch-size`, `--sequence-length` or `--input`".into())
             }
             Error::Precision { native, .. } => {
                 Some(format!("leave `--precision` away to run it in {native}"))

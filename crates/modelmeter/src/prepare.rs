@@ -10,7 +10,8 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 use types::{
-    Cell, Event, InputSpec, Mode, Precision, Reason, ReasonCode, RunId, Stage, Text, Work,
+    Cell, Event, InputRole, InputSpec, Mode, Precision, Reason, ReasonCode, RunId, Stage, Text,
+    Work,
 };
 
 /// Samples in one inference where nobody says otherwise.
@@ -38,8 +39,10 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
     let precision = settle_precision(profiler, &resolved)?;
     let choice = choose(&profiler.engine, profiler.device, precision)?;
     let batch_size = settle_batch(profiler, &resolved);
-    let (tokenizer, sequence_length) = settle_length(profiler, &resolved, batch_size)?;
-    let inputs = resolved.inputs(batch_size, sequence_length, &profiler.inputs)?;
+    let (tokenizer, length) = settle_length(profiler, &resolved, batch_size)?;
+    let inputs = resolved.inputs(batch_size, length, &profiler.inputs)?;
+    let sequence_length = length_of(&inputs);
+    check_memory(&inputs)?;
     let shapes = graph::infer(&resolved.model, &dims_of(&inputs));
     let analysis = graph::analyse_shapes(&resolved.model, &shapes);
     let cell = Cell {
@@ -175,7 +178,7 @@ fn settle_length(
     batch: usize,
 ) -> Result<(Option<PathBuf>, Option<usize>), Error> {
     let Some(text) = &profiler.text else {
-        return Ok((None, profiler.sequence_length.or(resolved.default_length)));
+        return Ok((None, profiler.sequence_length));
     };
     let model = || resolved.info.name.clone();
     let path = resolved.tokenizer.clone().filter(|_| resolved.has_tokens());
@@ -190,9 +193,26 @@ fn settle_length(
     Ok((Some(path), Some(length)))
 }
 
+/// Tokens in each row, where there are tokens.
+fn length_of(inputs: &[InputSpec]) -> Option<usize> {
+    let ids = inputs.iter().find(|input| input.role == InputRole::TokenIds)?;
+    ids.dims.last().copied()
+}
+
 /// The lines that fill the batch; more would not be measured.
 fn used_text(text: &Text, batch: usize) -> Text {
     Text { lines: text.lines.iter().cycle().take(batch).cloned().collect() }
+}
+
+/// Inputs that cannot fit are refused before anything tries to make them.
+fn check_memory(inputs: &[InputSpec]) -> Result<(), Error> {
+    let bytes = |input: &InputSpec| {
+        let size = input.dtype.size() as u64;
+        input.dims.iter().fold(size, |bytes, &dim| bytes.saturating_mul(dim as u64))
+    };
+    let needed = inputs.iter().map(bytes).fold(0, u64::saturating_add);
+    let present = hardware::machine().memory.0;
+    if needed > present { Err(Error::Memory { needed, present }) } else { Ok(()) }
 }
 
 fn dims_of(inputs: &[InputSpec]) -> Vec<(String, Vec<usize>)> {

@@ -67,6 +67,7 @@ pub struct Profiler {
     pub(crate) folders: Option<Folders>,
     pub(crate) hub_endpoint: Option<String>,
     pub(crate) hub_token: Option<String>,
+    pub(crate) tags: Vec<String>,
 }
 
 impl Profiler {
@@ -91,6 +92,7 @@ impl Profiler {
             folders: None,
             hub_endpoint: None,
             hub_token: None,
+            tags: Vec::new(),
         }
     }
 
@@ -238,6 +240,13 @@ impl Profiler {
         self
     }
 
+    /// Labels the run.
+    #[must_use]
+    pub fn tag(mut self, tag: impl Into<String>) -> Profiler {
+        self.tags.push(tag.into());
+        self
+    }
+
     /// Measures, and remembers nothing.
     ///
     /// # Errors
@@ -263,7 +272,8 @@ impl Profiler {
         let job = prepared.job(&refine);
         let cell = Box::new(job.cell.clone());
         sink(Event::CellStarted { index: 0, of: 1, cell });
-        let run = meter::measure(&job, &bench, &launch, &self.rule, sink)?;
+        let mut run = meter::measure(&job, &bench, &launch, &self.rule, sink)?;
+        run.tags.clone_from(&self.tags);
         session.remember(&run)?;
         sink(Event::CellFinished { run: Box::new(run.clone()) });
         Ok(Profile { run })
@@ -280,6 +290,12 @@ impl Profiler {
         let wrong = |text: &str| Err(Error::Rule(text.into()));
         if self.rule.max_runs == 0 {
             return wrong("the number of runs must be at least 1");
+        }
+        if self.rule.max_duration.is_zero() {
+            return wrong("the duration must be longer than nothing");
+        }
+        for tag in &self.tags {
+            store::check_tag(tag)?;
         }
         if self.threads == Some(0) {
             return wrong("the number of threads must be at least 1");

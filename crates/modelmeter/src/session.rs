@@ -72,6 +72,8 @@ impl Session {
 
     /// The ceilings for so many threads: known, stored, or measured now and kept.
     fn ceilings(&mut self, threads: u32, sink: &mut dyn FnMut(Event)) -> Result<Ceilings, Error> {
+        // More threads than processors cannot do more than all processors.
+        let threads = threads.min(self.machine.cpu.threads.max(1));
         if let Some(known) = self.ceilings.iter().find(|known| known.threads == threads) {
             return Ok(known.clone());
         }

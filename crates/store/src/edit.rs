@@ -6,6 +6,17 @@ use types::RunId;
 /// The longest tag, in characters; longer ones break every table.
 const LONGEST_TAG: usize = 100;
 
+/// Whether people could type and read this label; ask before spending time on a run that shall bear it.
+///
+/// # Errors
+/// Where it is empty, too long or holds control characters.
+pub fn check_tag(tag: &str) -> Result<(), StoreError> {
+    let usable = !tag.trim().is_empty()
+        && tag.chars().count() <= LONGEST_TAG
+        && !tag.chars().any(char::is_control);
+    if usable { Ok(()) } else { Err(StoreError::BadTag { tag: tag.to_owned() }) }
+}
+
 impl Store {
     /// Deletes these runs with everything that belongs to them, all or none; how many there were.
     ///
@@ -42,12 +53,7 @@ impl Store {
     /// # Errors
     /// Where the run is not stored, or the label is empty, too long or holds control characters.
     pub fn tag(&self, id: &RunId, tag: &str) -> Result<bool, StoreError> {
-        let usable = !tag.trim().is_empty()
-            && tag.chars().count() <= LONGEST_TAG
-            && !tag.chars().any(char::is_control);
-        if !usable {
-            return Err(StoreError::BadTag { tag: tag.to_owned() });
-        }
+        check_tag(tag)?;
         let insert = "INSERT INTO tag (run, tag) VALUES ($1, $2) ON CONFLICT DO NOTHING";
         self.change_tag(id, tag, insert)
     }

@@ -22,6 +22,7 @@ mod store;
 #[path = "../tests/it/sample.rs"]
 mod sample;
 
+pub use edit::check_tag;
 pub use error::StoreError;
 pub use filter::Filter;
 pub use id::{SHORTEST_ID, new_run_id, short_ids};

@@ -3,11 +3,10 @@
 use crate::{
     Exit, Failure,
     arguments::{Db, DbAction, Global},
-    command::{folders, open_store},
+    command::{folders, open_existing_store, open_store},
     output,
 };
 use modelmeter::{
-    Store,
     report::{self, Column, Table},
     store::Status,
 };
@@ -22,19 +21,11 @@ pub(crate) fn run(arguments: &Db, global: &Global) -> Result<Exit, Failure> {
             output::data(&format!("{what} {}\n", store.path().display()))?;
         }
         DbAction::Status { json } => {
-            let path = folders(global)?.database;
-            if !path.exists() {
-                return Err(Failure::new(
-                    Exit::Wrong,
-                    format!("there is no database at `{}`", path.display()),
-                )
-                .hint("`modelmeter profile small-transformer` or `modelmeter db init` makes one"));
-            }
-            let status = Store::open(&path)?.status()?;
+            let status = open_existing_store(global)?.status()?;
             output::data(&if *json { status_json(&status) } else { status_text(&status) })?;
         }
         DbAction::Vacuum => {
-            let store = open_store(global)?;
+            let store = open_existing_store(global)?;
             let freed = store.vacuum()?;
             output::data(&format!("gave back {}\n", report::bytes(freed)))?;
         }

@@ -29,13 +29,7 @@ pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure>
     let mut progress = Progress::new(global.quiet);
     let outcome = profiler.profile_in(&mut session, &mut |event| progress.hear(&event));
     progress.clear();
-    let mut run = outcome?.run;
-    if let Some(store) = session.store() {
-        for tag in &arguments.tag {
-            store.tag(&run.id, tag)?;
-        }
-    }
-    run.tags.clone_from(&arguments.tag);
+    let run = outcome?.run;
     write_files(arguments, &run)?;
     let stored = match session.store() {
         Some(store) => Some(store.short_id(&run.id)?),
@@ -97,6 +91,9 @@ fn profiler(arguments: &Profile) -> Result<Profiler, Failure> {
     if let Some(revision) = &arguments.revision {
         profiler = profiler.revision(revision);
     }
+    for tag in &arguments.tag {
+        profiler = profiler.tag(tag);
+    }
     let lines = text(arguments)?;
     Ok(if lines.is_empty() { profiler } else { profiler.text(lines) })
 }
@@ -104,10 +101,16 @@ fn profiler(arguments: &Profile) -> Result<Profiler, Failure> {
 /// The texts to tokenise; none where token ids shall be drawn.
 fn text(arguments: &Profile) -> Result<Vec<String>, Failure> {
     let Some(path) = &arguments.text_file else { return Ok(arguments.text.clone()) };
-    let text = fs::read_to_string(path).map_err(|error| {
+    let unreadable = |cause: String| {
         Failure::new(Exit::Wrong, format!("could not read the text file `{}`", path.display()))
-            .cause(error.to_string())
-    })?;
+            .cause(cause)
+    };
+    let kind = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
+    if !kind.is_file() {
+        // A pipe would wait for ever and a device never ends.
+        return Err(unreadable("it is not a file".into()));
+    }
+    let text = fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
     let lines: Vec<String> =
         text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
     if lines.is_empty() {
@@ -132,6 +135,13 @@ fn is_stdout(path: &Path) -> bool {
 /// An output that could never be written is said before the measurement, not after it.
 fn check_outputs(arguments: &Profile) -> Result<(), Failure> {
     let files = [&arguments.json, &arguments.csv, &arguments.output];
+    let named: Vec<&PathBuf> = files.into_iter().flatten().collect();
+    for (index, path) in named.iter().enumerate() {
+        if named[..index].contains(path) {
+            let text = format!("two outputs would go to `{}`", path.display());
+            return Err(Failure::new(Exit::Wrong, text).hint("give each a file of its own"));
+        }
+    }
     for path in files.into_iter().flatten().filter(|path| !is_stdout(path)) {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {

@@ -3,7 +3,7 @@
 use crate::{
     Exit, Failure,
     arguments::{Global, Runs, RunsAction, RunsDelete, RunsList, RunsShow, RunsTag},
-    command::{open_store, style, table_width},
+    command::{open_existing_store, style, table_width},
     output,
 };
 use modelmeter::{
@@ -14,7 +14,7 @@ use modelmeter::{
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(crate) fn run(arguments: &Runs, global: &Global) -> Result<Exit, Failure> {
-    let store = open_store(global)?;
+    let store = open_existing_store(global)?;
     match &arguments.action {
         RunsAction::List(list) => self::list(list, &store)?,
         RunsAction::Show(show) => self::show(show, &store, global)?,

@@ -138,3 +138,42 @@ fn a_name_full_of_control_characters_cannot_touch_the_terminal() {
     let told = home.refused(&quick("evil\u{1b}[2Jname", &[]), 2, &["evil"]);
     assert!(!told.err.contains('\u{1b}'), "{:?}", told.err);
 }
+
+#[test]
+fn a_bad_tag_is_refused_before_measuring_and_nothing_is_stored() {
+    let home = Home::new();
+    home.refused(&quick("feed-forward-baseline", &["--tag", " "]), 2, &["tag"]);
+    home.refused(&quick("feed-forward-baseline", &["--tag", "fine", "--tag", "a\nb"]), 2, &["tag"]);
+    assert_eq!(home.stored(), 0);
+}
+
+#[test]
+fn two_outputs_cannot_share_a_place() {
+    let home = Home::new();
+    home.refused(&quick("feed-forward-baseline", &["--json", "-", "--csv", "-"]), 2, &["two outputs"]);
+    home.refused(&quick("feed-forward-baseline", &["--json", "x", "--csv", "x"]), 2, &["two outputs"]);
+}
+
+#[test]
+fn a_text_file_that_never_ends_is_refused() {
+    let home = Home::new();
+    let arguments = quick("small-transformer", &["--text-file", "/dev/zero"]);
+    home.refused(&arguments, 2, &["/dev/zero", "not a file"]);
+}
+
+#[test]
+fn sizes_beyond_the_machine_are_refused_with_the_bytes() {
+    let home = Home::new();
+    let batch = ["--batch-size", "1000000000000"];
+    home.refused(&quick("feed-forward-baseline", &batch), 3, &["bytes", "--batch-size"]);
+    home.refused(&quick("feed-forward-baseline", &["--threads", "99999"]), 2, &["99999"]);
+    home.refused(&["profile", "feed-forward-baseline", "--duration", "0s"], 2, &["duration"]);
+}
+
+#[test]
+fn a_mistyped_database_is_not_made() {
+    let home = Home::new();
+    home.refused(&["runs", "list", "--db", "nowhere/runs.db"], 2, &["nowhere/runs.db"]);
+    home.refused(&["db", "vacuum", "--db", "nowhere.db"], 2, &["nowhere.db"]);
+    assert!(!home.path("nowhere").exists() && !home.path("nowhere.db").exists());
+}

@@ -93,3 +93,11 @@ fn progress_stays_off_a_pipe() {
     assert_eq!(told.out, "");
     assert_eq!(told.err, "");
 }
+
+#[test]
+fn a_shape_fixed_by_hand_decides_batch_and_length() {
+    let home = Home::new();
+    let arguments = quick("small-transformer", &["--input", "input_ids=2x16", "--json", "-"]);
+    let run: Value = serde_json::from_str(&home.fine(&arguments).out).unwrap();
+    assert_eq!((&run["batch_size"], &run["sequence_length"]), (&Value::from(2), &Value::from(16)));
+}
