@@ -34,7 +34,7 @@ impl Progress {
                     self.enter(*stage);
                 }
                 self.show(*stage, *done, *total);
-                self.bar.set_message(note.clone());
+                self.bar.set_message(singular(note));
             }
             Event::CellFinished { .. } | Event::CellFailed { .. } => self.bar.finish_and_clear(),
             Event::CellStarted { .. } => {}
@@ -75,21 +75,29 @@ fn doing(stage: Stage) -> &'static str {
     }
 }
 
+/// `1 runs` is one run.
+fn singular(note: &str) -> String {
+    match note {
+        "1 runs" => "1 run".to_owned(),
+        note => note.to_owned(),
+    }
+}
+
 fn style(template: &str, fallback: fn() -> ProgressStyle) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| fallback())
 }
 
 fn spinner() -> ProgressStyle {
-    style("{spinner} {prefix} {msg}", ProgressStyle::default_spinner)
+    style("{spinner} {elapsed:>4} {prefix} {msg}", ProgressStyle::default_spinner)
 }
 
 fn plain() -> ProgressStyle {
-    style("{spinner} {prefix} {bar:30} {msg}", ProgressStyle::default_bar)
+    style("{spinner} {elapsed:>4} {prefix} {bar:30} {msg}", ProgressStyle::default_bar)
 }
 
 fn bytes() -> ProgressStyle {
     style(
-        "{spinner} {prefix} {bar:30} {decimal_bytes}/{decimal_total_bytes} {msg}",
+        "{spinner} {elapsed:>4} {prefix} {bar:30} {decimal_bytes}/{decimal_total_bytes} {msg}",
         ProgressStyle::default_bar,
     )
 }

@@ -26,5 +26,5 @@ pub use data_type::UnknownDataType;
 pub use ir::{DataType, Dim, Graph, Model, Node, Tensor, TensorData, ValueInfo};
 pub use layers::{LayerKind, layer_kind, module_path};
 pub use lifetimes::activation_peak;
-pub use onnx::{ReadError, WriteError};
+pub use onnx::{ReadError, WriteError, open_regular};
 pub use shapes::{Shapes, infer, infer_observed};

@@ -171,10 +171,18 @@ fn quiet_machine(evidence: &Evidence<'_>) -> Vec<Reason> {
     reasons
 }
 
+/// Whether a rate is further above a measured ceiling than the noise of both explains.
+#[must_use]
+pub fn is_above_ceiling(share: f64) -> bool {
+    share > CEILING_SLACK
+}
+
 /// Can the number be true at all?
 fn possible(evidence: &Evidence<'_>) -> Vec<Reason> {
     let mut reasons = Vec::new();
-    if let Some(share) = evidence.metric("compute.ceiling_share").filter(|s| *s > CEILING_SLACK) {
+    if let Some(share) =
+        evidence.metric("compute.ceiling_share").filter(|share| is_above_ceiling(*share))
+    {
         let text = format!(
             "the rate is {:.0} % of this machine's measured ceiling, more than it can do",
             share * 100.0

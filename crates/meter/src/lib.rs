@@ -16,7 +16,7 @@ mod sampling;
 
 pub use error::MeterError;
 pub use job::{Bench, Job, Refine};
-pub use judge::{Evidence, judge};
+pub use judge::{Evidence, is_above_ceiling, judge};
 pub use launch::{Launch, ServeThread};
 pub use link::Link;
 pub use measure::{Prepare, measure, run_plan};

@@ -273,6 +273,7 @@ impl Profiler {
         let cell = Box::new(job.cell.clone());
         sink(Event::CellStarted { index: 0, of: 1, cell });
         let mut run = meter::measure(&job, &bench, &launch, &self.rule, sink)?;
+        session.recheck_ceiling(&mut run, sink)?;
         run.tags.clone_from(&self.tags);
         session.remember(&run)?;
         sink(Event::CellFinished { run: Box::new(run.clone()) });

@@ -5,7 +5,7 @@ use meter::Bench;
 use probe::IdlePower;
 use std::{collections::BTreeMap, path::Path, time::Duration};
 use store::Store;
-use types::{Ceilings, Device, Event, Machine, Run, Stage};
+use types::{Ceilings, Device, Event, Machine, Reason, ReasonCode, Run, Stage, Verdict};
 
 /// How long the idle machine is watched before the worker starts; twenty steps of the slowest counter.
 ///
@@ -87,6 +87,36 @@ impl Session {
         };
         self.ceilings.push(ceilings.clone());
         Ok(ceilings)
+    }
+
+    /// A rate above the ceiling means that one of the two is wrong: the ceiling is measured once more, and only if the
+    /// rate is above that too, the run stays invalid. A ceiling measured on a busy machine is too low for ever otherwise.
+    pub(crate) fn recheck_ceiling(
+        &mut self,
+        run: &mut Run,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<(), Error> {
+        let above = |reason: &Reason| reason.code == ReasonCode::AboveCeiling;
+        if !run.verdict.reasons.iter().any(above) {
+            return Ok(());
+        }
+        let threads = run.cell.threads.min(self.machine.cpu.threads.max(1));
+        let ceilings = self.measure_ceilings(threads, sink)?;
+        self.ceilings.retain(|known| known.threads != threads);
+        self.ceilings.push(ceilings.clone());
+        let rate = run.metric("compute.flops_per_second").and_then(|metric| metric.value);
+        let ceiling = ceilings.flops_at(run.cell.precision);
+        if let (Some(rate), Some(ceiling)) = (rate, ceiling) {
+            let share = run.metrics.iter_mut().find(|m| m.key == "compute.ceiling_share");
+            if let Some(share) = share {
+                share.value = Some(rate / ceiling.value);
+            }
+            if !meter::is_above_ceiling(rate / ceiling.value) {
+                let kept = run.verdict.reasons.drain(..).filter(|reason| !above(reason)).collect();
+                run.verdict = Verdict::from_reasons(kept);
+            }
+        }
+        Ok(())
     }
 
     fn measure_ceilings(

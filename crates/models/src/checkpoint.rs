@@ -5,7 +5,6 @@ use memmap2::Mmap;
 use safetensors::{Dtype, tensor::Metadata};
 use std::{
     collections::HashMap,
-    fs::File,
     path::{Path, PathBuf},
 };
 
@@ -55,7 +54,7 @@ impl Checkpoint {
 
     fn add(&mut self, path: &Path) -> Result<(), ModelError> {
         let read = |source| ModelError::Read { path: path.to_owned(), source };
-        let file = File::open(path).map_err(|source| match source.kind() {
+        let file = graph::open_regular(path).map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => ModelError::MissingFile { path: path.to_owned() },
             _ => read(source),
         })?;

@@ -54,7 +54,11 @@ pub(crate) fn build(path: &Path, text: &str) -> Result<Blueprint, ModelError> {
     let table: toml::Table = toml::from_str(text).map_err(failed)?;
     // The kind whose keys fit best: a mistyped key shall not turn one into the other.
     let fitting = |keys: &[&str]| table.keys().filter(|key| keys.contains(&key.as_str())).count();
-    let built = if fitting(&FEED_FORWARD_KEYS) > fitting(&ENCODER_KEYS) {
+    let (network, encoder) = (fitting(&FEED_FORWARD_KEYS), fitting(&ENCODER_KEYS));
+    if let Some(refusal) = of_no_kind(path, text, &table, network, encoder) {
+        return Err(refusal);
+    }
+    let built = if network > encoder {
         let network: FeedForwardConfig = toml::from_str(text).map_err(failed)?;
         architecture::build_feed_forward(&network)
     } else {
@@ -72,18 +76,64 @@ pub(crate) fn build(path: &Path, text: &str) -> Result<Blueprint, ModelError> {
     };
     built.map_err(|error| match error {
         ArchitectureError::InvalidKey { key, value, expected } => {
-            let of_key = |line: &str| line.split('=').next().is_some_and(|name| name.trim() == key);
-            let line = text.lines().position(of_key).map_or(1, |place| place + 1);
+            let line = line_of(text, &key).unwrap_or(1);
             invalid(path, line, format!("`{key}` is `{value}`; it must be {expected}"))
         }
         source => ModelError::Architecture { name: path.display().to_string(), source },
     })
 }
 
+/// The refusal of a file that is neither an encoder nor a feed-forward network, or says that it is both.
+fn of_no_kind(
+    path: &Path,
+    text: &str,
+    table: &toml::Table,
+    network: usize,
+    encoder: usize,
+) -> Option<ModelError> {
+    if network > 0 && encoder > 0 {
+        // The kind with fewer keys is the one that strayed in.
+        let strays = if network <= encoder { &FEED_FORWARD_KEYS[..] } else { &ENCODER_KEYS[..] };
+        let (key, line) = strays.iter().find_map(|key| Some((key, line_of(text, key)?)))?;
+        let (is, others) = match network <= encoder {
+            true => ("a feed-forward network", "an encoder"),
+            false => ("an encoder", "a feed-forward network"),
+        };
+        let message = format!("`{key}` belongs to {is}, the other keys to {others}; take one");
+        return Some(invalid(path, line, message));
+    }
+    if network + encoder > 0 {
+        return None;
+    }
+    let message = format!(
+        "neither an encoder (`{}`) nor a feed-forward network (`{}`)",
+        ENCODER_KEYS[..5].join("`, `"),
+        FEED_FORWARD_KEYS.join("`, `")
+    );
+    let typed = table.keys().next();
+    let line = typed.and_then(|key| line_of(text, key)).unwrap_or(1);
+    let near = typed.and_then(|key| nearest_key(key));
+    Some(ModelError::Description { path: path.to_owned(), line, message, near })
+}
+
+/// The line that sets a key, counted from 1.
+fn line_of(text: &str, key: &str) -> Option<usize> {
+    let sets = |line: &str| {
+        line.split_once('=').is_some_and(|(name, _)| name.trim().trim_matches('"') == key)
+    };
+    text.lines().position(sets).map(|place| place + 1)
+}
+
 fn located(path: &Path, text: &str, error: &toml::de::Error) -> ModelError {
     let span = error.span().unwrap_or(0..0);
     let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
-    let mut failed = invalid(path, line, error.message().to_owned());
+    // The parser speaks of Rust's types.
+    let message = error
+        .message()
+        .replace("expected usize", "expected a whole number from 1 on")
+        .replace("expected f64", "expected a number")
+        .replace("expected a sequence", "expected a list of whole numbers");
+    let mut failed = invalid(path, line, message);
     if error.message().starts_with("unknown field")
         && let (ModelError::Description { near, .. }, Some(typed)) = (&mut failed, text.get(span))
     {

@@ -16,6 +16,16 @@ pub enum ModelError {
     Unknown { name: String, near: Vec<String>, tried: Vec<String> },
     #[error("`{}` does not exist", path.display())]
     MissingFile { path: PathBuf },
+    #[error("`{}` is not a file", path.display())]
+    NotAFile {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the model has no name")]
+    NoName,
+    #[error("`{address}` is an address; models are given by name or by path")]
+    Address { address: String },
     #[error("`{}` is not a model: {why}", path.display())]
     NotAModel { path: PathBuf, why: String },
     #[error("could not read `{}`", path.display())]
@@ -87,6 +97,12 @@ pub enum ModelError {
         "dimension {position} of input `{input}` would be {asked}, but `{symbol}` is already {bound}"
     )]
     Contradiction { input: String, position: usize, symbol: String, bound: usize, asked: usize },
+    #[error("input `{input}` was given twice")]
+    GivenTwice { input: String },
+    #[error("dimension {position} of input `{input}` is 0; it must be at least 1")]
+    ZeroDimension { input: String, position: usize },
+    #[error("input `{input}` of shape {} would need {bytes} bytes", crossed(dims))]
+    TooManyBytes { input: String, dims: Vec<usize>, bytes: u128 },
     #[error("the batch size must be at least 1")]
     ZeroBatch,
     #[error("the sequence length must be at least 1")]
@@ -103,6 +119,8 @@ pub enum ModelError {
     FixedLength { model: String, input: String, fixed: usize, asked: usize },
     #[error("input `{input}` wants {dtype}, which cannot be generated")]
     InputType { input: String, dtype: String },
+    #[error("token id {id} is outside the vocabulary of {vocabulary} that `{model}` has")]
+    OutsideVocabulary { model: String, id: i64, vocabulary: usize },
     #[error("`{model}` has no tokenizer, so it cannot take text")]
     NoTokenizer { model: String },
     #[error("could not read the tokenizer `{}`", path.display())]
@@ -130,10 +148,25 @@ impl ModelError {
                 format!("did you mean {}? `modelmeter models` lists all", quoted(near))
             }
             E::MissingFile { .. } => "check the path; a hub name has no leading `./` or `/`".into(),
-            E::NotAModel { .. } => {
+            E::NoName => {
+                "give a preset's name, a hub name or a path; `modelmeter models` lists the presets"
+                    .into()
+            }
+            E::Address { address } => match hub_name(address) {
+                Some(name) => format!("the hub is asked by name: `{name}`"),
+                None => "download the file and give its path".into(),
+            },
+            E::Onnx { source, .. } => return onnx_hint(source.as_ref()),
+            E::Read { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                PERMISSIONS.into()
+            }
+            E::Config { .. } => {
+                "`config.json` must be plain JSON text; download it again or correct it".into()
+            }
+            E::NotAFile { .. } | E::NotAModel { .. } => {
                 "give an `.onnx` file, a `.toml` description or a folder with `config.json`".into()
             }
-            E::Onnx { .. } | E::Truncated { .. } | E::Header { .. } => {
+            E::Truncated { .. } | E::Header { .. } => {
                 "download or export the file again".into()
             }
             E::Architecture {
@@ -168,8 +201,19 @@ impl ModelError {
             E::TooLong { maximum, .. } => format!("use `--sequence-length {maximum}` or less"),
             E::FixedBatch { fixed, .. } => format!("use `--batch-size {fixed}`"),
             E::FixedLength { fixed, .. } => format!("use `--sequence-length {fixed}`"),
+            E::InputType { dtype, .. } if dtype.starts_with("numbers") => {
+                "export the model with float32, int64 or int32 inputs".into()
+            }
             E::InputType { .. } => {
                 "export the model without its text or table preprocessing".into()
+            }
+            E::ZeroDimension { .. } | E::TooManyBytes { .. } => {
+                "give the shape with `--input name=1x3`, or another batch size or length".into()
+            }
+            E::GivenTwice { .. } => "give `--input` once for each input".into(),
+            E::OutsideVocabulary { .. } => {
+                "the tokenizer belongs to another model; put the model's own `tokenizer.json` beside it"
+                    .into()
             }
             E::NoTokenizer { .. } => {
                 "put `tokenizer.json` beside the model, or leave `--text` away to draw token ids".into()
@@ -178,6 +222,34 @@ impl ModelError {
             _ => return None,
         })
     }
+}
+
+const PERMISSIONS: &str = "you may not read it; check the permissions of file and folders";
+
+/// A graph that could not be opened is not damaged.
+fn onnx_hint(source: &(dyn Error + Send + Sync + 'static)) -> Option<String> {
+    use graph::ReadError as R;
+    match source.downcast_ref::<R>() {
+        Some(R::Open { source, .. } | R::External { source, .. }) => match source.kind() {
+            io::ErrorKind::PermissionDenied => Some(PERMISSIONS.into()),
+            io::ErrorKind::NotFound => Some("put the weights file next to the model".into()),
+            _ => None,
+        },
+        Some(R::Escapes { .. }) => None,
+        _ => Some("download or export the file again".into()),
+    }
+}
+
+/// `organisation/name` of an address on the public hub.
+fn hub_name(address: &str) -> Option<String> {
+    let (_, rest) = address.split_once("://")?;
+    let mut parts =
+        rest.strip_prefix("huggingface.co/")?.split('/').filter(|part| !part.is_empty());
+    Some(format!("{}/{}", parts.next()?, parts.next()?))
+}
+
+fn crossed(dims: &[usize]) -> String {
+    dims.iter().map(usize::to_string).collect::<Vec<_>>().join("x")
 }
 
 fn quoted(names: &[String]) -> String {

@@ -6,7 +6,7 @@
 use crate::{ModelError, Progress};
 use std::{
     fmt::{self, Debug, Write as _},
-    fs::{self, File},
+    fs,
     io::Read,
     path::{Path, PathBuf},
     time::UNIX_EPOCH,
@@ -82,7 +82,7 @@ pub(crate) fn hash_files(
     let mut done = 0;
     for path in files {
         let read = |source| ModelError::Read { path: path.to_owned(), source };
-        let mut file = File::open(path).map_err(read)?;
+        let mut file = graph::open_regular(path).map_err(read)?;
         let mut content = blake3::Hasher::new();
         loop {
             let count = file.read(&mut buffer).map_err(read)?;

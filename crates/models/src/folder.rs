@@ -8,6 +8,7 @@ use crate::{
 use serde_json::Value;
 use std::{
     fs,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 use types::Postprocess;
@@ -72,13 +73,25 @@ fn weight_files(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
 /// The folder's `config.json`, where there is one.
 pub(crate) fn config(folder: &Path) -> Result<Option<Value>, ModelError> {
     let path = folder.join("config.json");
-    match fs::read(&path) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
+    match read_regular(&path) {
+        Ok(bytes) => serde_json::from_slice(without_mark(&bytes))
             .map(Some)
             .map_err(|source| ModelError::Config { path, source }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(ModelError::Read { path, source }),
     }
+}
+
+/// The bytes of a file; a pipe or a device is refused instead of waited for.
+pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    graph::open_regular(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Text without the byte order mark that some editors put in front.
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
 /// Opens the weights, checked.
@@ -96,8 +109,8 @@ pub(crate) fn tokenizer(folder: &Path) -> Option<PathBuf> {
 
 /// A sentence-transformers folder says how token vectors become one.
 pub(crate) fn postprocess(folder: &Path) -> Option<Postprocess> {
-    let modules = fs::read_to_string(folder.join("modules.json")).ok()?;
-    modules.contains("Pooling").then_some(Postprocess::MeanPool)
+    let modules = read_regular(&folder.join("modules.json")).ok()?;
+    String::from_utf8_lossy(&modules).contains("Pooling").then_some(Postprocess::MeanPool)
 }
 
 /// The longest sequence that a configuration allows.

@@ -1,6 +1,6 @@
 //! The Hugging Face hub: its cache on this machine first, then the hub itself.
 
-use crate::{Progress, Request};
+use crate::{Progress, Request, folder::read_regular};
 use hf_hub::{
     Cache, Repo, RepoType,
     api::{
@@ -11,7 +11,7 @@ use hf_hub::{
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -62,14 +62,24 @@ fn wanted_weights(has: impl Fn(&str) -> bool) -> Option<&'static str> {
     ["model.safetensors", INDEX_FILE, ONNX_FILE].into_iter().find(|name| has(name))
 }
 
-/// The files that a sharded checkpoint's index names.
+/// The files that a sharded checkpoint's index names; a name that leaves the folder is refused.
 pub(crate) fn shards_of(index: &Path) -> std::io::Result<BTreeSet<String>> {
     #[derive(serde::Deserialize)]
     struct Index {
         weight_map: BTreeMap<String, String>,
     }
-    let index: Index = serde_json::from_slice(&fs::read(index)?)?;
-    Ok(index.weight_map.into_values().collect())
+    let index: Index = serde_json::from_slice(&read_regular(index)?)?;
+    let shards: BTreeSet<String> = index.weight_map.into_values().collect();
+    let inside = |name: &str| {
+        !name.is_empty() && Path::new(name).components().all(|c| matches!(c, Component::Normal(_)))
+    };
+    match shards.iter().find(|name| !inside(name)) {
+        Some(name) => {
+            let why = format!("it names `{name}`, which is outside the model's folder");
+            Err(std::io::Error::new(std::io::ErrorKind::InvalidData, why))
+        }
+        None => Ok(shards),
+    }
 }
 
 /// Hubs that did not answer in this process; asking them again for every model would cost the same time again.

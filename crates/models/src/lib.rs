@@ -13,6 +13,7 @@ mod error;
 mod fingerprint;
 mod folder;
 mod formula;
+mod given;
 mod hub;
 mod prepare;
 mod preset;

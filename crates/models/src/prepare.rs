@@ -25,8 +25,8 @@ const FORMAT: u32 = 1;
 const GRAPH_FILE: &str = "model.onnx";
 const MANIFEST_FILE: &str = "prepared.json";
 
-/// An unfinished folder older than this belongs to a process that died.
-const ABANDONED: Duration = Duration::from_secs(3600);
+/// An unfinished folder older than this belongs to a process that died: writing takes minutes, never a day.
+const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
 /// A model whose graph and weights are on disk.
 #[derive(Debug)]

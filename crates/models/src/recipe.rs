@@ -31,7 +31,11 @@ pub(crate) fn element_type(input: &ValueInfo) -> Result<ElementType, ModelError>
                 input: input.name.clone(),
                 dtype: match other {
                     DataType::String => "strings".into(),
-                    other => format!("{other:?}").to_lowercase(),
+                    // The reader knows types of tensors only.
+                    DataType::Undefined => {
+                        "a sequence, a map or an optional value instead of a tensor".into()
+                    }
+                    other => format!("numbers of type {}", format!("{other:?}").to_lowercase()),
                 },
             });
         }
@@ -85,8 +89,7 @@ fn other(
     let constant = |value: f64| Fill::Constant { value };
     let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
     if is_sampling_rate(name) {
-        let count = dims.iter().product();
-        return Fill::Values { values: vec![SAMPLING_RATE; count] };
+        return constant(SAMPLING_RATE);
     }
     if dtype == ElementType::Bool || is_past(name) || is_state(name) {
         return constant(0.0);

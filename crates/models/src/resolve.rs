@@ -17,7 +17,7 @@ use graph::{Model, TensorData};
 use serde_json::Value;
 use std::{
     collections::BTreeSet,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 use types::{Bytes, Category, ModelInfo, ModelSource, Postprocess, Precision, Weights};
@@ -29,6 +29,12 @@ pub fn resolve(
 ) -> Result<Resolved, ModelError> {
     if request.precision != Precision::Fp32 {
         return Err(ModelError::Precision(request.precision));
+    }
+    if request.name.trim().is_empty() {
+        return Err(ModelError::NoName);
+    }
+    if request.name.contains("://") {
+        return Err(ModelError::Address { address: request.name.clone() });
     }
     let path = Path::new(&request.name);
     let preset = Preset::find(&request.name);
@@ -42,6 +48,9 @@ pub fn resolve(
         resolved.commit = commit_of(path);
         return Ok(resolved);
     }
+    if preset.is_none() {
+        refuse_strange(path)?;
+    }
     if looks_like_path(&request.name) {
         return Err(ModelError::MissingFile { path: path.to_owned() });
     }
@@ -50,11 +59,34 @@ pub fn resolve(
 
 /// Whether a name that is no existing file can only have been meant as one.
 fn looks_like_path(name: &str) -> bool {
-    name.is_empty()
-        || [".", "/", "~", "\\"].iter().any(|start| name.starts_with(start))
+    [".", "/", "~", "\\"].iter().any(|start| name.starts_with(start))
         || [".onnx", ".toml", "/"].iter().any(|end| name.ends_with(end))
         || name.contains('\\')
         || name.matches('/').count() > 1
+}
+
+/// Whatever is there and can be neither read nor entered: a pipe, a device, a link that leads nowhere.
+fn refuse_strange(path: &Path) -> Result<(), ModelError> {
+    let path = path.to_owned();
+    match graph::open_regular(&path) {
+        Err(source) if source.kind() == io::ErrorKind::NotFound => match fs::read_link(&path) {
+            Ok(target) => {
+                let source = io::Error::new(
+                    io::ErrorKind::NotFound,
+                    format!("it is a link to `{}`, which does not exist", target.display()),
+                );
+                Err(ModelError::NotAFile { path, source })
+            }
+            Err(_) => Ok(()),
+        },
+        // A name such as `model.onnx/x`: part of the path is no folder, so there is nothing there.
+        Err(source) if source.kind() == io::ErrorKind::NotADirectory => Ok(()),
+        Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {
+            Err(ModelError::Read { path, source })
+        }
+        Err(source) => Err(ModelError::NotAFile { path, source }),
+        Ok(_) => Ok(()),
+    }
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, ModelError> {

@@ -1,9 +1,10 @@
 //! A model that is ready to be loaded, and the inputs it takes.
 
 use crate::{
-    InputKind, ModelError, Tokeniser,
+    Encoded, InputKind, ModelError, Tokeniser,
+    given::{check_given, check_size},
     recipe::{SMALL_VOCABULARY, Surroundings, element_type, fill},
-    shapes::{LINE_WIDTH, Quantity, Settled, Sizes, quantity, settle},
+    shapes::{LINE_WIDTH, Quantity, Settled, Sizes, plain_symbol, quantity, settle},
     signature::{is_past, is_state},
 };
 use graph::{Dim, Model, ValueInfo};
@@ -47,7 +48,8 @@ pub struct Resolved {
 impl Resolved {
     /// The inputs for a batch size and a length, with shapes settled and recipes chosen.
     ///
-    /// `fixed` are shapes the user gave for single inputs; a length of `None` means the default.
+    /// `fixed` are shapes the user gave for single inputs; a length of `None` means the one that [`Resolved::length`]
+    /// tells. Shapes whose bytes nobody could address are refused; whether they fit this machine is not looked at.
     pub fn inputs(
         &self,
         batch: usize,
@@ -58,18 +60,21 @@ impl Resolved {
         let settled = self.settle(batch, length, fixed)?;
         let around = self.surroundings(&settled);
         let inputs = &self.model.graph.inputs;
+        self.check_zeros(&settled)?;
         if let (Some(maximum), true) = (self.max_length, self.has_tokens())
             && around.length > maximum
         {
             let model = self.info.name.clone();
             return Err(ModelError::TooLong { model, length: around.length, maximum });
         }
+        let mut bytes = 0;
         inputs
             .iter()
             .zip(&self.kinds)
             .zip(settled.dims)
             .map(|((input, kind), dims)| {
                 let dtype = element_type(input)?;
+                check_size(&input.name, &dims, dtype, &mut bytes)?;
                 let fill = fill(kind, dtype, &dims, around);
                 Ok(InputSpec { name: input.name.clone(), dtype, dims, role: kind.role, fill })
             })
@@ -80,6 +85,32 @@ impl Resolved {
     #[must_use]
     pub fn default_batch(&self, fixed: &[InputShape]) -> Option<usize> {
         self.fixed(Quantity::Batch, fixed).map(|(_, size)| size)
+    }
+
+    /// The length that results where nobody asks for one: the one the file or a shape the user fixed says, else the
+    /// default; `None` for a model without a length.
+    #[must_use]
+    pub fn length(&self, fixed: &[InputShape]) -> Option<usize> {
+        self.fixed(Quantity::Length, fixed).map(|(_, size)| size).or(self.default_length)
+    }
+
+    /// Whether every token id is one that the model knows.
+    ///
+    /// # Errors
+    /// Where an id is outside the vocabulary: the tokenizer belongs to another model.
+    pub fn check_tokens(&self, encoded: &Encoded) -> Result<(), ModelError> {
+        let tokens = self.kinds.iter().filter(|kind| kind.role == InputRole::TokenIds);
+        let Some(vocabulary) = tokens.filter_map(|kind| kind.vocabulary).min() else {
+            return Ok(());
+        };
+        let outside = |id: &&i64| usize::try_from(**id).map_or(true, |id| id >= vocabulary);
+        match encoded.ids.iter().find(outside) {
+            Some(&id) => {
+                let model = self.info.name.clone();
+                Err(ModelError::OutsideVocabulary { model, id, vocabulary })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Whether it takes text.
@@ -147,9 +178,7 @@ impl Resolved {
     ) -> Result<Settled, ModelError> {
         let sizes = Sizes {
             batch,
-            length: length
-                .or_else(|| self.fixed(Quantity::Length, fixed).map(|(_, size)| size))
-                .or(self.default_length),
+            length: length.or_else(|| self.length(fixed)),
             image: self.image(),
             streaming: self.kinds.iter().any(|kind| is_state(&kind.name.to_lowercase())),
         };
@@ -163,25 +192,18 @@ impl Resolved {
         fixed: &[InputShape],
     ) -> Result<(), ModelError> {
         let model = || self.info.name.clone();
-        if batch == 0 {
+        check_given(&self.info.name, &self.model.graph.inputs, fixed)?;
+        // What a shape says is zero is told with its name, once all shapes are settled.
+        let zero = |wanted| self.fixed(wanted, fixed).is_some_and(|(_, size)| size == 0);
+        if batch == 0 && !zero(Quantity::Batch) {
             return Err(ModelError::ZeroBatch);
         }
-        if length == Some(0) {
+        if length == Some(0) && !zero(Quantity::Length) {
             return Err(ModelError::ZeroLength);
-        }
-        let inputs = &self.model.graph.inputs;
-        for shape in fixed {
-            if !inputs.iter().any(|input| input.name == shape.name) {
-                let known = inputs.iter().map(|input| input.name.clone()).collect();
-                return Err(ModelError::UnknownInput {
-                    model: model(),
-                    name: shape.name.clone(),
-                    known,
-                });
-            }
         }
         if let Some((input, size)) = self.fixed(Quantity::Batch, fixed)
             && size != batch
+            && size != 0
         {
             return Err(ModelError::FixedBatch {
                 model: model(),
@@ -192,6 +214,7 @@ impl Resolved {
         }
         if let (Some((input, size)), Some(length)) = (self.fixed(Quantity::Length, fixed), length)
             && size != length
+            && size != 0
         {
             return Err(ModelError::FixedLength {
                 model: model(),
@@ -203,10 +226,23 @@ impl Resolved {
         Ok(())
     }
 
-    /// The batch size or length that a main input has once and for all, and that input's name.
-    fn fixed(&self, wanted: Quantity, fixed: &[InputShape]) -> Option<(String, usize)> {
-        let inputs = self.model.graph.inputs.iter().zip(&self.kinds);
-        let is_main = |kind: &InputKind| {
+    /// Nothing can be measured on a main input without elements; a past or a state may begin empty.
+    fn check_zeros(&self, settled: &Settled) -> Result<(), ModelError> {
+        for (place, dims) in settled.dims.iter().enumerate() {
+            if let Some(position) = dims.iter().position(|size| *size == 0)
+                && self.is_main(&self.kinds[place])
+            {
+                let input = self.model.graph.inputs[place].name.clone();
+                return Err(ModelError::ZeroDimension { input, position });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether batch size and length can be read off an input: tokens, images and sound, or whatever a model without
+    /// these has.
+    fn is_main(&self, kind: &InputKind) -> bool {
+        let leads = |kind: &InputKind| {
             matches!(
                 kind.role,
                 InputRole::TokenIds
@@ -215,23 +251,40 @@ impl Resolved {
                     | InputRole::Audio
             )
         };
-        let any_main = self.kinds.iter().any(is_main);
-        inputs
-            .filter(|(input, kind)| {
-                let name = input.name.to_lowercase();
-                is_main(kind) || !any_main && !is_past(&name) && !is_state(&name)
-            })
-            .find_map(|(input, kind)| {
-                let shape = input.shape.as_deref()?;
-                let place = main_axis(kind, shape, wanted)?;
-                let given = fixed.iter().find(|given| given.name == input.name);
-                let size = match (given, &shape[place]) {
-                    (Some(given), _) => given.dims.get(place).copied(),
-                    (None, Dim::Fixed(size)) => Some(*size),
-                    (None, _) => None,
-                };
-                size.map(|size| (input.name.clone(), size))
-            })
+        let name = kind.name.to_lowercase();
+        leads(kind) || !self.kinds.iter().any(leads) && !is_past(&name) && !is_state(&name)
+    }
+
+    /// The batch size or length that a main input has once and for all, and that input's name.
+    fn fixed(&self, wanted: Quantity, fixed: &[InputShape]) -> Option<(String, usize)> {
+        let inputs = self.model.graph.inputs.iter().zip(&self.kinds);
+        inputs.filter(|(_, kind)| self.is_main(kind)).find_map(|(input, kind)| {
+            let shape = input.shape.as_deref()?;
+            let place = main_axis(kind, shape, wanted)?;
+            let given = fixed.iter().find(|given| given.name == input.name);
+            let size = match (given, &shape[place]) {
+                (Some(given), _) => given.dims.get(place).copied(),
+                (None, Dim::Fixed(size)) => Some(*size),
+                (None, Dim::Symbol(symbol)) => return self.bound(symbol, fixed),
+                (None, Dim::Unknown) => None,
+            };
+            size.map(|size| (input.name.clone(), size))
+        })
+    }
+
+    /// What another input that the user fixed says for a symbol, and that input's name.
+    fn bound(&self, symbol: &str, fixed: &[InputShape]) -> Option<(String, usize)> {
+        let symbol = plain_symbol(symbol)?;
+        fixed.iter().find_map(|given| {
+            let input = self.model.graph.inputs.iter().find(|input| input.name == given.name)?;
+            let mut dims = input.shape.as_deref()?.iter().zip(&given.dims);
+            let same = |dim: &Dim| match dim {
+                Dim::Symbol(other) => plain_symbol(other).as_deref() == Some(&symbol),
+                _ => false,
+            };
+            let (_, size) = dims.find(|(dim, _)| same(dim))?;
+            Some((given.name.clone(), *size))
+        })
     }
 
     /// Height and width of an image whose size is free, by what such models were trained on.

@@ -132,8 +132,7 @@ pub(crate) fn settle(
         let shape = input.shape.as_ref().unwrap_or(&empty);
         for (place, dim) in shape.iter().enumerate() {
             if let Dim::Symbol(symbol) = dim
-                && let Formula::Symbol(symbol) = Formula::parse(symbol)
-                && !is_anonymous(&symbol)
+                && let Some(symbol) = plain_symbol(symbol)
                 && !bound.contains_key(&symbol)
             {
                 let value = choose(kind, shape, place, sizes, &mut settled.assumptions);
@@ -169,19 +168,20 @@ fn is_anonymous(symbol: &str) -> bool {
     matches!(symbol, "" | "?" | "-1" | "None" | "none" | "unk")
 }
 
+/// The name of a dimension that is one name and not a formula over several.
+pub(crate) fn plain_symbol(text: &str) -> Option<String> {
+    match Formula::parse(text) {
+        Formula::Symbol(symbol) if !is_anonymous(&symbol) => Some(symbol),
+        _ => None,
+    }
+}
+
 fn bind_fixed(
     input: &ValueInfo,
     asked: &InputShape,
     bound: &mut HashMap<String, usize>,
 ) -> Result<(), ModelError> {
     let Some(shape) = &input.shape else { return Ok(()) };
-    if shape.len() != asked.dims.len() {
-        return Err(ModelError::Rank {
-            input: input.name.clone(),
-            rank: shape.len(),
-            asked: asked.dims.len(),
-        });
-    }
     for (position, (dim, &asked)) in shape.iter().zip(&asked.dims).enumerate() {
         match dim {
             Dim::Fixed(declared) if *declared != asked => {
@@ -192,8 +192,8 @@ fn bind_fixed(
                     asked,
                 });
             }
-            Dim::Symbol(symbol) if !is_anonymous(symbol) => {
-                let Formula::Symbol(symbol) = Formula::parse(symbol) else { continue };
+            Dim::Symbol(symbol) => {
+                let Some(symbol) = plain_symbol(symbol) else { continue };
                 if let Some(&known) = bound.get(&symbol)
                     && known != asked
                 {

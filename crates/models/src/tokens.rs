@@ -1,7 +1,7 @@
 //! Text to token ids, with the model's own tokenizer.
 
-use crate::ModelError;
-use std::path::Path;
+use crate::{ModelError, folder::read_regular};
+use std::{io, path::Path};
 use tokenizers::{PaddingDirection, PostProcessor, Tokenizer, TruncationDirection};
 
 /// A model's tokenizer. It works on one thread, so that its time is comparable between machines.
@@ -33,16 +33,19 @@ pub struct Encoded {
     pub tokens: usize,
     /// Padding in all rows.
     pub padding: usize,
+    /// Tokens in all rows that were cut off because they did not fit.
+    pub cut: usize,
 }
 
 impl Tokeniser {
     /// Loads a `tokenizer.json`; the padding token comes from it or from the `config.json` beside it.
     pub fn load(path: &Path) -> Result<Tokeniser, ModelError> {
         let failed = |source| ModelError::Tokenizer { path: path.to_owned(), source };
-        if !path.is_file() {
-            return Err(ModelError::MissingFile { path: path.to_owned() });
-        }
-        let mut tokenizer = Tokenizer::from_file(path).map_err(failed)?;
+        let bytes = read_regular(path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => ModelError::MissingFile { path: path.to_owned() },
+            _ => ModelError::Read { path: path.to_owned(), source },
+        })?;
+        let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(failed)?;
         let pad = match tokenizer.get_padding() {
             Some(padding) => {
                 Pad { id: padding.pad_id, kind: padding.pad_type_id, direction: padding.direction }
@@ -77,10 +80,12 @@ impl Tokeniser {
             .tokenizer
             .get_post_processor()
             .map_or(0, |processor| processor.added_tokens(false));
+        let mut cut = 0;
         let rows = (0..batch)
             .map(|row| {
                 let text = texts[row % texts.len()].as_str();
                 let mut encoding = self.tokenizer.encode_fast(text, false)?;
+                let whole = encoding.len() + special;
                 if let Some(length) = length {
                     encoding.truncate(length.saturating_sub(special), 0, self.truncation);
                 }
@@ -89,13 +94,14 @@ impl Tokeniser {
                     // Only where not even the special tokens fit.
                     encoding.truncate(length, 0, self.truncation);
                 }
+                cut += whole.saturating_sub(encoding.len());
                 Ok(encoding)
             })
             .collect::<Result<Vec<_>, _>>()
             .map_err(ModelError::Encode)?;
         let longest = rows.iter().map(tokenizers::Encoding::len).max().unwrap_or(0).max(1);
         let length = length.unwrap_or(longest);
-        let mut encoded = Encoded { length, ..Encoded::default() };
+        let mut encoded = Encoded { length, cut, ..Encoded::default() };
         for row in &rows {
             let missing = length - row.len();
             let before = match self.pad.direction {

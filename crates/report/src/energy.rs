@@ -43,7 +43,7 @@ pub(crate) fn energy(run: &Run) -> Result<Vec<Energy>, String> {
         return Ok(known);
     }
     // Probes that are not available here have no metrics, only a reason.
-    for (probe, whose) in [("rapl", "cpu"), ("nvml", "gpu")] {
+    for (probe, whose) in [("rapl", "cpu"), ("gpu", "gpu")] {
         let report = run.probes.iter().find(|report| report.probe == probe);
         if let Some(why) = report.and_then(|report| report.unavailable.as_ref()) {
             missing.push((whose.into(), why.clone()));

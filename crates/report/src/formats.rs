@@ -3,7 +3,7 @@
 use crate::csv::write_csv;
 use crate::json::{JsonOptions, write_json, write_json_lines};
 use crate::style::Style;
-use crate::summary::summary;
+use crate::summary::{Footer, summary};
 use std::io::{self, Write};
 use types::Run;
 
@@ -114,7 +114,7 @@ impl Format for Text {
             if index > 0 {
                 writeln!(out)?;
             }
-            out.write_all(summary(run, &Style::default(), None).as_bytes())?;
+            out.write_all(summary(run, &Style::default(), Footer::None).as_bytes())?;
         }
         Ok(())
     }

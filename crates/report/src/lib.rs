@@ -33,7 +33,7 @@ pub use number::{
 };
 pub use runs::{RUNS_SCHEMA, RunLine, runs_list_json, runs_table};
 pub use style::Style;
-pub use summary::summary;
+pub use summary::{Footer, summary};
 pub use table::{Column, Table};
 pub use timestamp::{minute, rfc3339};
 pub use wrap::{shorten, text_width, wrap};

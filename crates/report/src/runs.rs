@@ -2,13 +2,18 @@
 
 use crate::lookup::{main_phase, reading};
 use crate::number::{MISSING, bytes_column, durations_column, milliseconds, rate};
+use crate::style::Style;
 use crate::table::{Column, Table};
-use crate::timestamp::{minute, rfc3339};
+use crate::timestamp::{minute, rfc3339, short_column};
+use crate::wrap::wrap;
 use serde_json::{Value, json};
 use types::{Bytes, Device, Precision, Run, Weights};
 
 /// The name and version of the list's JSON.
 pub const RUNS_SCHEMA: &str = "modelmeter.runs/1";
+
+/// Stands behind the name of a model whose weights were drawn.
+const RANDOM: char = '~';
 
 /// A run in one line; the id is shown as given, so the caller decides how much of it is unique.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,13 +73,26 @@ impl From<&Run> for RunLine {
 impl RunLine {
     fn batch_and_length(&self) -> String {
         match self.length {
-            Some(length) => format!("{} × {length}", self.batch),
+            Some(length) => format!("{}×{length}", self.batch),
             None => self.batch.to_string(),
         }
     }
 
     fn weights(&self) -> &'static str {
         if self.random_weights { "random" } else { "real" }
+    }
+
+    /// The name, with the mark of random weights at the end, which shortening keeps.
+    fn marked_model(&self) -> String {
+        if self.random_weights { format!("{} {RANDOM}", self.model) } else { self.model.clone() }
+    }
+
+    fn samples(&self) -> String {
+        self.samples_per_second.map_or_else(|| MISSING.into(), rate)
+    }
+
+    fn verdict(&self) -> &'static str {
+        if self.valid { "valid" } else { "NOT VALID" }
     }
 
     fn json(&self) -> Value {
@@ -98,27 +116,44 @@ impl RunLine {
 }
 
 /// The runs as a table, in the order given; `None` as the width shows everything.
+///
+/// Where not everything fits, dates are short, `~` stands for random weights, and columns leave.
 #[must_use]
-pub fn runs_table(lines: &[RunLine], width: Option<usize>) -> String {
-    let medians = durations_column(&each(lines, |line| line.median_seconds));
-    let peaks = bytes_column(&each(lines, |line| line.memory_peak.map(|peak| peak.0)));
-    let mut table = Table::new([
-        Column::left("run"),
-        Column::left("when UTC").leaves(4),
-        Column::left("model").shrinks(),
-        Column::left("weights"),
-        Column::left("engine").leaves(2),
-        Column::left("device").leaves(5),
-        Column::left("format").leaves(6),
-        Column::left("batch").leaves(3),
-        Column::right("median"),
-        Column::right("samples/s").leaves(7),
-        Column::right("peak").leaves(1),
-        Column::left("verdict"),
-        Column::left("tags").shrinks().leaves(8),
-    ]);
+pub fn runs_table(lines: &[RunLine], style: &Style, width: Option<usize>) -> String {
+    let full = full_table(lines).painted(style);
+    match width {
+        Some(width) if full.full_width() > width => {
+            let mut text = short_table(lines).painted(style).render(Some(width));
+            if lines.iter().any(|line| line.random_weights) {
+                let notes = wrap(&format!("{RANDOM} random weights"), width);
+                text.push_str(&format!("{}\n", notes.join("\n")));
+            }
+            text
+        }
+        _ => full.render(width),
+    }
+}
+
+fn full_table(lines: &[RunLine]) -> Table {
+    let shared = Shared::of(lines);
+    let mut table = Table::new(with_tags(
+        lines,
+        [
+            Column::left("run"),
+            Column::left("when UTC"),
+            Column::left("model"),
+            Column::left("weights"),
+            Column::left("engine"),
+            Column::left("device"),
+            Column::left("format"),
+            Column::right("batch"),
+            Column::right("median"),
+            Column::right("samples/s"),
+            Column::right("peak"),
+            Column::left("verdict"),
+        ],
+    ));
     for (at, line) in lines.iter().enumerate() {
-        let samples = line.samples_per_second.map_or_else(|| MISSING.into(), rate);
         table.push([
             line.id.as_str(),
             &minute(line.started_at),
@@ -128,14 +163,74 @@ pub fn runs_table(lines: &[RunLine], width: Option<usize>) -> String {
             &line.device.to_string(),
             &line.precision.to_string(),
             &line.batch_and_length(),
-            &medians[at],
-            &samples,
-            &peaks[at],
-            if line.valid { "valid" } else { "NOT VALID" },
+            &shared.medians[at],
+            &line.samples(),
+            &shared.peaks[at],
+            line.verdict(),
             &line.tags.join(" "),
         ]);
     }
-    table.render(width)
+    table
+}
+
+fn short_table(lines: &[RunLine]) -> Table {
+    let shared = Shared::of(lines);
+    let when = short_column(&each(lines, |line| line.started_at));
+    let mut table = Table::new(with_tags(
+        lines,
+        [
+            Column::left("run"),
+            Column::left("when UTC").leaves_late(2),
+            Column::left("model").shrinks(),
+            Column::left("engine").leaves(3),
+            Column::left("device").leaves(2),
+            Column::left("format").leaves(1),
+            Column::right("batch").leaves_late(3),
+            Column::right("median"),
+            Column::right("samples/s").leaves(5),
+            Column::right("peak").leaves(4),
+            Column::left("verdict").leaves_late(1),
+        ],
+    ));
+    for (at, line) in lines.iter().enumerate() {
+        table.push([
+            line.id.as_str(),
+            &when[at],
+            &line.marked_model(),
+            &line.engine,
+            &line.device.to_string(),
+            &line.precision.to_string(),
+            &line.batch_and_length(),
+            &shared.medians[at],
+            &line.samples(),
+            &shared.peaks[at],
+            line.verdict(),
+            &line.tags.join(" "),
+        ]);
+    }
+    table
+}
+
+/// Cells whose unit depends on the whole column.
+struct Shared {
+    medians: Vec<String>,
+    peaks: Vec<String>,
+}
+
+impl Shared {
+    fn of(lines: &[RunLine]) -> Shared {
+        Shared {
+            medians: durations_column(&each(lines, |line| line.median_seconds)),
+            peaks: bytes_column(&each(lines, |line| line.memory_peak.map(|peak| peak.0))),
+        }
+    }
+}
+
+/// A column for tags, unless nobody has any.
+fn with_tags(lines: &[RunLine], columns: impl IntoIterator<Item = Column>) -> Vec<Column> {
+    let any = lines.iter().any(|line| !line.tags.is_empty());
+    let tags = any.then(|| Column::left("tags").shrinks().leaves_late(4));
+    columns.into_iter().chain(tags).collect()
 }
 
 /// The runs as JSON: `modelmeter.runs/1`.

@@ -1,11 +1,14 @@
 //! A small table of strings for every command that lists something: aligned, and fitted to the width.
 
 use crate::clean::clean;
-use crate::wrap::{pad_left, pad_right, shorten, text_width, wrap};
+use crate::style::{Colour, Style};
+use crate::wrap::{cut, pad_left, pad_right, shorten, text_width, wrap};
 
 const GAP: usize = 2;
 /// A shrinking column keeps at least so much, or its cells say nothing.
 const LEAST: usize = 12;
+/// A wrapping column keeps at least so much, or its sentences become a list of words.
+const LEAST_PROSE: usize = 24;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Align {
@@ -13,20 +16,36 @@ enum Align {
     Right,
 }
 
+/// What the cells of a column do when there is too little room for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Overflow {
+    Stays,
+    Shrinks,
+    Wraps,
+}
+
+/// When a column may be left out: those before come first, within each the highest rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Leaves {
+    AfterShrinking(u8),
+    BeforeShrinking(u8),
+}
+
 /// One column: its header, its alignment, and what it does when there is too little room.
 #[derive(Debug, Clone)]
 pub struct Column {
     header: String,
     align: Align,
-    shrinks: bool,
-    leaves: Option<u8>,
+    overflow: Overflow,
+    leaves: Option<Leaves>,
 }
 
 impl Column {
     /// A column of words.
     #[must_use]
     pub fn left(header: &str) -> Column {
-        Column { header: clean(header), align: Align::Left, shrinks: false, leaves: None }
+        let header = clean(header);
+        Column { header, align: Align::Left, overflow: Overflow::Stays, leaves: None }
     }
 
     /// A column of numbers.
@@ -35,18 +54,41 @@ impl Column {
         Column { align: Align::Right, ..Column::left(header) }
     }
 
-    /// Its cells may be shortened in the middle.
+    /// Its cells may be shortened in the middle, once every column that `leaves` is gone.
     #[must_use]
     pub fn shrinks(mut self) -> Column {
-        self.shrinks = true;
+        self.overflow = Overflow::Shrinks;
+        self
+    }
+
+    /// Its cells continue on further lines, in the same column.
+    #[must_use]
+    pub fn wraps(mut self) -> Column {
+        self.overflow = Overflow::Wraps;
         self
     }
 
     /// It may be left out, those with the highest rank first; the table then names what it left out.
     #[must_use]
     pub fn leaves(mut self, rank: u8) -> Column {
-        self.leaves = Some(rank);
+        self.leaves = Some(Leaves::BeforeShrinking(rank));
         self
+    }
+
+    /// It may be left out too, but only where shortening other cells is not enough.
+    #[must_use]
+    pub fn leaves_late(mut self, rank: u8) -> Column {
+        self.leaves = Some(Leaves::AfterShrinking(rank));
+        self
+    }
+
+    /// The narrowest it can be, given how wide it would like to be.
+    fn least(&self, natural: usize) -> usize {
+        match self.overflow {
+            Overflow::Stays => natural,
+            Overflow::Shrinks => natural.min(LEAST),
+            Overflow::Wraps => natural.min(LEAST_PROSE),
+        }
     }
 }
 
@@ -55,13 +97,22 @@ impl Column {
 pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
+    style: Style,
 }
 
 impl Table {
     /// An empty table with these columns.
     #[must_use]
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Table {
-        Table { columns: columns.into_iter().collect(), rows: Vec::new() }
+        let columns = columns.into_iter().collect();
+        Table { columns, rows: Vec::new(), style: Style::default() }
+    }
+
+    /// Paints the headers where the style has colour; the width is still told to `render`.
+    #[must_use]
+    pub fn painted(mut self, style: &Style) -> Table {
+        self.style = *style;
+        self
     }
 
     /// Adds a row; cells are cleaned, missing ones are empty, those beyond the last column are dropped.
@@ -84,86 +135,114 @@ impl Table {
         self.rows.is_empty()
     }
 
+    /// Columns of the terminal that it needs to show everything whole.
+    #[must_use]
+    pub fn full_width(&self) -> usize {
+        total(&self.natural())
+    }
+
     /// The table in at most `width` columns; `None`, where there is no terminal, shows everything whole.
     #[must_use]
     pub fn render(&self, width: Option<usize>) -> String {
-        let natural: Vec<usize> = (0..self.columns.len()).map(|at| self.natural(at)).collect();
+        let natural = self.natural();
         let shown = self.choose(&natural, width);
-        let widths = self.shrink(&shown, &natural, width);
+        let widths = self.narrow(&shown, &natural, width);
+        let headers: Vec<String> =
+            self.columns.iter().map(|column| column.header.clone()).collect();
         let mut text = String::new();
-        let headers: Vec<&str> = self.columns.iter().map(|column| column.header.as_str()).collect();
-        text.push_str(&self.line(&headers, &shown, &widths, width));
+        for line in self.lines(&headers, &shown, &widths, width) {
+            text.push_str(&format!("{}\n", self.style.paint(&line, Colour::Title)));
+        }
         for row in &self.rows {
-            let cells: Vec<&str> = row.iter().map(String::as_str).collect();
-            text.push_str(&self.line(&cells, &shown, &widths, width));
+            for line in self.lines(row, &shown, &widths, width) {
+                text.push_str(&format!("{line}\n"));
+            }
         }
         text.push_str(&self.left_out(&shown, width));
         text
     }
 
-    fn natural(&self, at: usize) -> usize {
-        let cells = self.rows.iter().filter_map(|row| row.get(at)).map(|cell| text_width(cell));
-        cells.max().unwrap_or(0).max(text_width(&self.columns[at].header))
+    fn natural(&self) -> Vec<usize> {
+        let widest = |at: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(at)).map(|cell| text_width(cell));
+            cells.max().unwrap_or(0).max(text_width(&self.columns[at].header))
+        };
+        (0..self.columns.len()).map(widest).collect()
     }
 
-    fn least(&self, at: usize, natural: &[usize]) -> usize {
-        if self.columns[at].shrinks { natural[at].min(LEAST) } else { natural[at] }
-    }
-
-    /// The columns that stay: the lowest ranks that fit when everything that shrinks has shrunk.
+    /// The columns that stay. A name is whole as long as a column can leave for it; what leaves late stays
+    /// until names are as short as they get.
     fn choose(&self, natural: &[usize], width: Option<usize>) -> Vec<usize> {
         let mut shown: Vec<usize> = (0..self.columns.len()).collect();
         let Some(width) = width else { return shown };
         loop {
-            let least: Vec<usize> = shown.iter().map(|at| self.least(*at, natural)).collect();
-            if total(&least) <= width {
+            let ranked = shown.iter().filter_map(|at| Some((self.columns[*at].leaves?, *at)));
+            let Some((leaves, leaving)) = ranked.max() else { return shown };
+            let needed = shown.iter().map(|at| {
+                let column = &self.columns[*at];
+                let early = matches!(leaves, Leaves::BeforeShrinking(_));
+                let whole =
+                    early && column.overflow == Overflow::Shrinks && column.leaves.is_none();
+                if whole { natural[*at] } else { column.least(natural[*at]) }
+            });
+            if total(&needed.collect::<Vec<_>>()) <= width {
                 return shown;
             }
-            let ranked = shown.iter().filter_map(|at| Some((self.columns[*at].leaves?, *at)));
-            let Some((_, leaving)) = ranked.max() else { return shown };
             shown.retain(|at| *at != leaving);
         }
     }
 
-    /// Takes columns away from the widest shrinking column until the line fits.
-    fn shrink(&self, shown: &[usize], natural: &[usize], width: Option<usize>) -> Vec<usize> {
+    /// Takes from the widest column that can give until the line fits, from sentences before names.
+    fn narrow(&self, shown: &[usize], natural: &[usize], width: Option<usize>) -> Vec<usize> {
         let mut widths: Vec<usize> = shown.iter().map(|at| natural[*at]).collect();
         let Some(width) = width else { return widths };
-        while total(&widths) > width {
-            let shrinking = (0..shown.len()).filter(|place| {
-                self.columns[shown[*place]].shrinks
-                    && widths[*place] > LEAST.min(natural[shown[*place]])
-            });
-            match shrinking.max_by_key(|place| widths[*place]) {
-                Some(place) => widths[place] -= 1,
-                None => break,
+        for overflow in [Overflow::Wraps, Overflow::Shrinks] {
+            while total(&widths) > width {
+                let giving = (0..shown.len()).filter(|place| {
+                    let column = &self.columns[shown[*place]];
+                    column.overflow == overflow
+                        && widths[*place] > column.least(natural[shown[*place]])
+                });
+                match giving.max_by_key(|place| widths[*place]) {
+                    Some(place) => widths[place] -= 1,
+                    None => break,
+                }
             }
         }
         widths
     }
 
-    fn line(
+    /// One row: a line, or as many as its longest wrapped cell needs.
+    fn lines(
         &self,
-        cells: &[&str],
+        cells: &[String],
         shown: &[usize],
         widths: &[usize],
         limit: Option<usize>,
-    ) -> String {
-        let fitted: Vec<String> = shown
+    ) -> Vec<String> {
+        let fitted: Vec<Vec<String>> = shown
             .iter()
             .zip(widths)
-            .map(|(at, width)| {
-                let cell = shorten(cells[*at], *width);
-                match self.columns[*at].align {
-                    Align::Left => pad_right(&cell, *width),
-                    Align::Right => pad_left(&cell, *width),
-                }
+            .map(|(at, width)| match self.columns[*at].overflow {
+                Overflow::Wraps => wrap(&cells[*at], *width),
+                Overflow::Stays | Overflow::Shrinks => vec![shorten(&cells[*at], *width)],
             })
             .collect();
-        let line = fitted.join(&" ".repeat(GAP));
-        let line = line.trim_end();
-        // Only a table whose columns cannot give way is still too wide here.
-        format!("{}\n", limit.map_or_else(|| line.to_string(), |limit| shorten(line, limit)))
+        let height = fitted.iter().map(Vec::len).max().unwrap_or(0);
+        let line = |index: usize| {
+            let padded = shown.iter().zip(widths).zip(&fitted).map(|((at, width), cell)| {
+                let text = cell.get(index).map_or("", String::as_str);
+                match self.columns[*at].align {
+                    Align::Left => pad_right(text, *width),
+                    Align::Right => pad_left(text, *width),
+                }
+            });
+            let line = padded.collect::<Vec<_>>().join(&" ".repeat(GAP));
+            // Only a table whose columns cannot give way is still too wide; cut at the end, columns stay columns.
+            let line = limit.map_or_else(|| line.clone(), |limit| cut(line.trim_end(), limit));
+            line.trim_end().to_string()
+        };
+        (0..height).map(line).collect()
     }
 
     fn left_out(&self, shown: &[usize], width: Option<usize>) -> String {
@@ -210,17 +289,50 @@ mod tests {
     }
 
     #[test]
-    fn a_shrinking_column_gives_way_before_a_column_leaves() {
+    fn a_name_is_whole_as_long_as_a_column_can_leave() {
         let text = table().render(Some(42));
-        assert!(text.contains("distilb…uncased"), "{text}");
-        assert!(text.contains("nightly"), "{text}");
+        assert!(text.contains("distilbert-base-uncased") && text.contains("device"), "{text}");
+        assert!(text.contains("no room here for: tags"), "{text}");
+        let text = table().render(Some(30));
+        assert!(text.contains("distilber…-uncased"), "{text}");
+        assert!(text.contains("no room here for: device, tags"), "{text}");
     }
 
     #[test]
-    fn the_highest_rank_leaves_first_and_is_named() {
-        let text = table().render(Some(32));
-        assert!(text.contains("device") && !text.contains("nightly"), "{text}");
-        assert!(text.contains("no room here for: tags"), "{text}");
+    fn what_leaves_late_stays_until_names_are_short() {
+        let columns = [Column::left("model").shrinks(), Column::right("batch").leaves_late(1)];
+        let table = Table::new(columns).row(["distilbert-base-uncased", "4×128"]);
+        let text = table.render(Some(20));
+        assert!(text.contains("4×128") && text.contains('…'), "{text}");
+        assert!(table.render(Some(18)).contains("no room here"), "{text}");
+    }
+
+    #[test]
+    fn a_sentence_continues_in_its_own_column() {
+        let columns = [Column::left("probe"), Column::left("what").wraps()];
+        let table = Table::new(columns).row(["rapl", "no counter answers; load the module `x y`"]);
+        assert_eq!(
+            table.render(Some(32)),
+            "probe  what\n\
+             rapl   no counter answers; load\n       the module `x y`\n"
+        );
+        assert_eq!(table.render(None).lines().count(), 2);
+    }
+
+    #[test]
+    fn a_table_that_cannot_give_way_keeps_its_columns_below_each_other() {
+        let table = Table::new([Column::right("median"), Column::right("throughput")])
+            .row(["1 ms", "12"])
+            .row(["1,234.5 ms", "1,234"]);
+        let text = table.render(Some(14));
+        assert_eq!(text, "    median  t…\n      1 ms   …\n1,234.5 ms   …\n");
+    }
+
+    #[test]
+    fn colour_paints_headers_only() {
+        let text = table().painted(&Style { colour: true, width: 80 }).render(None);
+        let (header, rows) = text.split_once('\n').expect("a table has lines");
+        assert!(header.starts_with("\u{1b}[1mmodel") && !rows.contains('\u{1b}'), "{text}");
     }
 
     #[test]

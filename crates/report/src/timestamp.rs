@@ -29,6 +29,20 @@ pub fn minute(micros: i64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
 }
 
+/// Several moments, short and all alike: `11-16 06:12` within one year, `2026-11-16` otherwise.
+pub(crate) fn short_column(moments: &[i64]) -> Vec<String> {
+    let civils: Vec<Civil> = moments.iter().map(|micros| civil(*micros)).collect();
+    let same_year = civils.windows(2).all(|pair| pair[0].year == pair[1].year);
+    let show = |Civil { year, month, day, hour, minute, .. }: &Civil| {
+        if same_year {
+            format!("{month:02}-{day:02} {hour:02}:{minute:02}")
+        } else {
+            format!("{year:04}-{month:02}-{day:02}")
+        }
+    };
+    civils.iter().map(show).collect()
+}
+
 fn civil(micros: i64) -> Civil {
     let micros = micros.clamp(FIRST, LAST);
     let seconds = micros.div_euclid(1_000_000);
@@ -105,6 +119,13 @@ mod tests {
             }
             assert_eq!(date(days), (year, month, day));
         }
+    }
+
+    #[test]
+    fn the_year_is_left_out_only_where_all_share_it() {
+        let (before, after) = (1_767_225_599_000_000, 1_767_225_600_000_000);
+        assert_eq!(short_column(&[before, before]), ["12-31 23:59", "12-31 23:59"]);
+        assert_eq!(short_column(&[after, before]), ["2026-01-01", "2025-12-31"]);
     }
 
     #[test]

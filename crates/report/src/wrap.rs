@@ -39,6 +39,18 @@ pub fn shorten(text: &str, width: usize) -> String {
     format!("{head}…{tail}")
 }
 
+/// The beginning of the text, with `…` as its end where it is wider than `width`.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    if text_width(text) <= width {
+        return text.to_string();
+    }
+    match width {
+        0 => String::new(),
+        // A wide character that no longer fits leaves a hole; the mark stands in the last column all the same.
+        _ => format!("{}…", pad_right(&take_width(text.chars(), width - 1), width - 1)),
+    }
+}
+
 fn take_width(chars: impl Iterator<Item = char>, width: usize) -> String {
     let mut out = String::new();
     let mut used = 0;

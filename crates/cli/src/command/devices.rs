@@ -3,7 +3,7 @@
 use crate::{
     Exit, Failure,
     arguments::{Devices, Global},
-    command::table_width,
+    command::{style, table_width},
     output,
 };
 use modelmeter::{
@@ -11,23 +11,32 @@ use modelmeter::{
     engine::Availability,
     hardware::{self, DeviceInfo},
     probe::Target,
-    report::{self, Column, Table},
+    report::{self, Column, Style, Table},
 };
 use serde_json::{Value, json};
 
-pub(crate) fn run(arguments: &Devices, _global: &Global) -> Result<Exit, Failure> {
+/// Where sentences are wrapped when nobody looks.
+const PIPE_WIDTH: usize = 100;
+
+pub(crate) fn run(arguments: &Devices, global: &Global) -> Result<Exit, Failure> {
     let devices = hardware::devices();
-    let text = if arguments.json { as_json(&devices) } else { as_text(&devices) };
+    let text = if arguments.json { as_json(&devices) } else { as_text(&devices, &style(global)) };
     output::data(&text)?;
     Ok(Exit::Fine)
 }
 
-fn as_text(devices: &[DeviceInfo]) -> String {
+fn as_text(devices: &[DeviceInfo], style: &Style) -> String {
+    let tables = [devices_table(devices), engines_table(), probes_table()];
+    let width = Some(table_width().unwrap_or(PIPE_WIDTH));
+    tables.map(|table| table.painted(style).render(width)).join("\n")
+}
+
+fn devices_table(devices: &[DeviceInfo]) -> Table {
     let mut table = Table::new([
         Column::left("device"),
         Column::left("state"),
-        Column::left("what").shrinks(),
         Column::right("memory").leaves(1),
+        Column::left("what").wraps(),
     ]);
     for device in devices {
         let state = if device.available { "available" } else { "–" };
@@ -36,15 +45,18 @@ fn as_text(devices: &[DeviceInfo]) -> String {
             None => device.note.clone(),
         };
         let memory = device.memory.map(|memory| report::bytes(memory.0)).unwrap_or_default();
-        table.push([device.device.to_string().as_str(), state, &what, &memory]);
+        table.push([device.device.to_string().as_str(), state, &memory, &what]);
     }
-    let mut text = table.render(table_width());
+    table
+}
+
+fn engines_table() -> Table {
     let mut table = Table::new([
         Column::left("engine"),
         Column::left("state"),
-        Column::left("what").shrinks(),
         Column::left("devices"),
         Column::left("precisions"),
+        Column::left("what").wraps(),
     ]);
     for engine in ENGINES {
         let (state, what) = match engine.availability() {
@@ -53,13 +65,9 @@ fn as_text(devices: &[DeviceInfo]) -> String {
         };
         let devices: Vec<String> = engine.devices().iter().map(ToString::to_string).collect();
         let precisions = precisions_of(*engine).join(", ");
-        table.push([engine.id(), &state, &what, &devices.join(", "), &precisions]);
+        table.push([engine.id(), &state, &devices.join(", "), &precisions, &what]);
     }
-    text.push('\n');
-    text.push_str(&table.render(table_width()));
-    text.push('\n');
-    text.push_str(&probes_text());
-    text
+    table
 }
 
 fn precisions_of(engine: &dyn modelmeter::engine::Engine) -> Vec<&'static str> {
@@ -83,16 +91,16 @@ fn probe_states() -> Vec<(&'static str, &'static str, Result<(), String>)> {
     PROBES.iter().map(state).collect()
 }
 
-fn probes_text() -> String {
+fn probes_table() -> Table {
     let mut table =
-        Table::new([Column::left("probe"), Column::left("state"), Column::left("what").shrinks()]);
+        Table::new([Column::left("probe"), Column::left("state"), Column::left("what").wraps()]);
     for (id, describe, state) in probe_states() {
         match state {
             Ok(()) => table.push([id, "available", describe]),
             Err(why) => table.push([id, "–", &why]),
         }
     }
-    table.render(table_width())
+    table
 }
 
 fn as_json(devices: &[DeviceInfo]) -> String {

@@ -3,18 +3,21 @@
 use crate::{
     Exit, Failure,
     arguments::{Global, Models},
-    command::table_width,
+    command::{style, table_width},
     output,
 };
 use modelmeter::{
     PRESETS,
     models::PresetSummary,
-    report::{self, Column, Table},
+    report::{self, Column, Style, Table},
     types::Category,
 };
 use serde_json::{Value, json};
 
-pub(crate) fn run(arguments: &Models, _global: &Global) -> Result<Exit, Failure> {
+/// Where sentences are wrapped when nobody looks.
+const PIPE_WIDTH: usize = 100;
+
+pub(crate) fn run(arguments: &Models, global: &Global) -> Result<Exit, Failure> {
     if let Some(category) = &arguments.category
         && !PRESETS.iter().any(|preset| preset.category.name() == category)
     {
@@ -27,19 +30,25 @@ pub(crate) fn run(arguments: &Models, _global: &Global) -> Result<Exit, Failure>
         arguments.category.as_deref().is_none_or(|category| preset.category.name() == category)
     });
     let summaries = wanted.map(|preset| preset.summary()).collect::<Result<Vec<_>, _>>()?;
-    output::data(&if arguments.json { as_json(&summaries) } else { as_text(&summaries) })?;
+    let text = if arguments.json {
+        as_json(&summaries)
+    } else {
+        as_text(&summaries, &style(global), table_width())
+    };
+    output::data(&text)?;
     Ok(Exit::Fine)
 }
 
-fn as_text(summaries: &[PresetSummary]) -> String {
+fn as_text(summaries: &[PresetSummary], style: &Style, width: Option<usize>) -> String {
     let mut table = Table::new([
         Column::left("model").shrinks(),
-        Column::left("category"),
+        Column::left("category").leaves(2),
         Column::right("parameters"),
-        Column::right("work of one sample"),
-        Column::left("at"),
-        Column::left("also").shrinks().leaves(1),
-    ]);
+        Column::right("work a sample").leaves(1),
+        Column::left("at").leaves(3),
+        Column::left("also").leaves(4),
+    ])
+    .painted(style);
     for summary in summaries {
         table.push([
             summary.preset.name,
@@ -50,11 +59,10 @@ fn as_text(summaries: &[PresetSummary]) -> String {
             &summary.preset.aliases.join(", "),
         ]);
     }
-    let mut text = table.render(table_width());
-    text.push_str(
-        "\nAlso: an .onnx file, a Hugging Face folder or hub name, a .toml description of an encoder or network\n",
-    );
-    text
+    let also = "Also: an .onnx file, a Hugging Face folder or hub name, a .toml description of an \
+                encoder or network";
+    let also = report::wrap(also, width.unwrap_or(PIPE_WIDTH));
+    format!("{}\n{}\n", table.render(width), also.join("\n"))
 }
 
 /// What one sample is: so many tokens, an image, or plain numbers.

@@ -37,7 +37,8 @@ pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure>
     };
     let talks_data = [&arguments.json, &arguments.csv].into_iter().flatten().any(|p| is_stdout(p));
     if !global.quiet && !talks_data {
-        output::data(&report::summary(&run, &style(global), stored.as_deref()))?;
+        let footer = stored.as_deref().map_or(report::Footer::None, report::Footer::Stored);
+        output::data(&report::summary(&run, &style(global), footer))?;
         if session.store().is_some_and(|store| store.is_created()) {
             output::complain(&format!("the database is {}\n", folders.database.display()));
         }

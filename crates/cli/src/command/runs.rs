@@ -8,7 +8,7 @@ use crate::{
 };
 use modelmeter::{
     RunId, Store,
-    report::{self, JsonOptions, RunLine},
+    report::{self, Footer, JsonOptions, RunLine},
     store::{Filter, RunRow, short_ids},
 };
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,7 +16,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub(crate) fn run(arguments: &Runs, global: &Global) -> Result<Exit, Failure> {
     let store = open_existing_store(global)?;
     match &arguments.action {
-        RunsAction::List(list) => self::list(list, &store)?,
+        RunsAction::List(list) => self::list(list, &store, global)?,
         RunsAction::Show(show) => self::show(show, &store, global)?,
         RunsAction::Delete(delete) => self::delete(delete, &store)?,
         RunsAction::Tag(tag) => self::tag(tag, &store)?,
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Runs, global: &Global) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-fn list(arguments: &RunsList, store: &Store) -> Result<(), Failure> {
+fn list(arguments: &RunsList, store: &Store, global: &Global) -> Result<(), Failure> {
     let valid = match (arguments.valid, arguments.invalid) {
         (true, _) => Some(true),
         (_, true) => Some(false),
@@ -53,7 +53,7 @@ fn list(arguments: &RunsList, store: &Store) -> Result<(), Failure> {
     for (line, short) in lines.iter_mut().zip(short_ids(&ids)) {
         line.id = short;
     }
-    output::data(&report::runs_table(&lines, table_width()))
+    output::data(&report::runs_table(&lines, &style(global), table_width()))
 }
 
 fn line(row: &RunRow) -> RunLine {
@@ -97,7 +97,7 @@ fn show(arguments: &RunsShow, store: &Store, global: &Global) -> Result<(), Fail
         return output::data(&report::runs_csv(&[run]));
     }
     let short = store.short_id(&run.id)?;
-    output::data(&report::summary(&run, &style(global), Some(&short)))
+    output::data(&report::summary(&run, &style(global), Footer::Shown(&short)))
 }
 
 fn delete(arguments: &RunsDelete, store: &Store) -> Result<(), Failure> {

@@ -46,9 +46,16 @@ pub(crate) fn open(path: &Path, optimise: Optimise) -> Result<Model, EngineError
     unsafe { options.load_mmap(path) }.map_err(|error| explain(path, error))
 }
 
+/// The engine's words; many exporters leave operators without a name, and `""` says nothing.
+pub(crate) fn named(text: &str) -> String {
+    text.replace("in node \"\"", "in a node without a name")
+        .replace("operator \"\"", "an operator without a name")
+}
+
 fn explain(path: &Path, error: LoadError) -> EngineError {
     let name = path.display();
-    let text = error.to_string();
+    // The engine's message ends with its cause, so the words alone are kept: the cause would be said twice.
+    let text = named(&error.to_string());
     let is_operator = matches!(error.kind(), LoadErrorKind::OperatorInvalid)
         || text.contains("unsupported")
         || text.contains("not supported");
@@ -58,11 +65,22 @@ fn explain(path: &Path, error: LoadError) -> EngineError {
             format!("engine `rten` cannot run `{name}`"),
         )
         .with_hint("another engine may have what is missing; `modelmeter devices` lists them")
-        .with_source(error);
+        .with_source(text);
     }
     EngineError::new(
         EngineErrorKind::BadModel,
         format!("could not load `{name}` with engine `rten`"),
     )
-    .with_source(error)
+    .with_source(text)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn an_empty_name_is_put_into_words() {
+        let text = "operator \"\" failed: shapes differ. Inputs were (float)";
+        let expected = "an operator without a name failed: shapes differ. Inputs were (float)";
+        assert_eq!(super::named(text), expected);
+        assert_eq!(super::named("in node \"a\": missing"), "in node \"a\": missing");
+    }
 }

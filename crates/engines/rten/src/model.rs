@@ -2,7 +2,7 @@
 
 use crate::{
     convert,
-    load::{Optimise, open},
+    load::{Optimise, named, open},
 };
 use engine::{
     EngineError, EngineErrorKind, LoadRequest, LoadedModel, OutputView, Session, ShapeObserver,
@@ -168,5 +168,12 @@ fn explain(error: RunError) -> EngineError {
         RunErrorKind::InvalidInput | RunErrorKind::NodeNotFound => EngineErrorKind::BadInput,
         _ => EngineErrorKind::Failed,
     };
-    EngineError::new(kind, "the model failed while running").with_source(error)
+    let failed = EngineError::new(kind, "the model failed while running")
+        .with_source(named(&error.to_string()));
+    match error.kind() {
+        RunErrorKind::OperatorError => failed.with_hint(
+            "the graph may only run at the batch size it was exported with; try `--batch-size 1`",
+        ),
+        _ => failed,
+    }
 }

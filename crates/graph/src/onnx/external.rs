@@ -1,6 +1,6 @@
 //! Weights in other files: where they are, whether they may be there, and their bytes by memory map.
 
-use super::{ReadError, proto::StringStringEntryProto};
+use super::{ReadError, proto::StringStringEntryProto, regular::open_regular};
 use crate::{Model, Tensor, TensorData};
 use bytes::Bytes;
 use std::{
@@ -96,7 +96,7 @@ impl Model {
 pub(crate) fn check(name: &str, path: &Path, offset: u64, length: u64) -> Result<File, ReadError> {
     let failed =
         |source| ReadError::External { name: name.to_string(), path: path.to_path_buf(), source };
-    let file = File::open(path).map_err(failed)?;
+    let file = open_regular(path).map_err(failed)?;
     let present = file.metadata().map_err(failed)?.len();
     let needed = offset.saturating_add(length);
     if present < needed {

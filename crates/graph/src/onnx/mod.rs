@@ -8,6 +8,7 @@ mod external;
 mod from_proto;
 mod proto;
 mod read;
+mod regular;
 mod tensor;
 mod to_proto;
 mod walk;
@@ -16,5 +17,6 @@ mod write;
 pub use error::{ReadError, WriteError};
 pub(crate) use from_proto::{function_body, sparse_type};
 pub(crate) use proto::FunctionProto;
+pub use regular::open_regular;
 #[cfg(test)]
 pub(crate) use to_proto::function_wire;

@@ -1,12 +1,13 @@
 //! From a path to a model, by memory map.
 
-use super::{ReadError, external, from_proto::model_from, proto::ModelProto, walk};
+use super::{
+    ReadError, external, from_proto::model_from, proto::ModelProto, regular::open_regular, walk,
+};
 use crate::{Model, TensorData};
 use bytes::Bytes;
 use prost::Message;
 use std::{
     collections::HashMap,
-    fs::File,
     path::{Path, PathBuf},
 };
 
@@ -15,11 +16,8 @@ impl Model {
     pub fn read(path: impl AsRef<Path>) -> Result<Model, ReadError> {
         let path = path.as_ref();
         let open = |source| ReadError::Open { path: path.to_path_buf(), source };
-        let file = File::open(path).map_err(open)?;
+        let file = open_regular(path).map_err(open)?;
         let metadata = file.metadata().map_err(open)?;
-        if metadata.is_dir() {
-            return Err(open(std::io::Error::from(std::io::ErrorKind::IsADirectory)));
-        }
         if metadata.len() == 0 {
             return Err(ReadError::Empty { path: path.to_path_buf() });
         }

@@ -143,7 +143,7 @@ fn split(call: &Call<'_>) -> Option<Vec<Value>> {
         None => {
             let count = call.node.outputs.len();
             let each = data[at].div_ceil(count.max(1));
-            (0..count).map(|i| each.min(data[at].saturating_sub(each * i))).collect()
+            (0..count).map(|i| each.min(data[at].saturating_sub(each.saturating_mul(i)))).collect()
         }
     };
     let mut start = 0;

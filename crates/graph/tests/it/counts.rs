@@ -187,3 +187,20 @@ fn a_transformer_layer_has_the_textbook_number() {
     assert_eq!(analysis.parameters, 12 * 16 * 16);
     assert_eq!(analysis.work.coverage.0, 1.0);
 }
+
+#[test]
+fn sizes_beyond_all_numbers_are_held_and_never_wrap() {
+    let huge = [1 << 40, 1 << 40];
+    let most = usize::MAX;
+    let large = [1 << 31, 1 << 31];
+    assert_eq!(One::new().input(&large).input(&large).flops("MatMul"), Some(u64::MAX));
+    assert_eq!(One::new().input(&huge).input(&huge).flops("MatMul"), None);
+    assert_eq!(One::new().input(&huge).dims("Flatten"), Some(huge.to_vec()));
+    assert_eq!(One::new().input(&[most, most]).with("axis", 0).dims("Flatten"), None);
+    assert_eq!(One::new().input(&[most]).input(&[most]).with("axis", 0).dims("Concat"), None);
+    for op in ["Relu", "Softmax", "Shape", "Transpose", "Split", "ReduceMean", "Size", "Identity"] {
+        let model = One::new().input(&[most, 3]).model(op, 2);
+        let work = modelmeter_graph::analyse(&model, &[]).work;
+        assert_eq!((work.flops.0, work.activation_peak), (0, None), "{op}: {work:?}");
+    }
+}

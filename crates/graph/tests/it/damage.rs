@@ -83,3 +83,33 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn pipes_are_refused_instead_of_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("weights.data");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let why = |error: ReadError| std::error::Error::source(&error).unwrap().to_string();
+    assert_eq!(why(Model::read(&pipe).unwrap_err()), "it is a named pipe, not a regular file");
+    let mut model = everything();
+    model.graph.initializers.push(modelmeter_graph::Tensor {
+        name: "far".into(),
+        dtype: modelmeter_graph::DataType::Float,
+        dims: vec![1],
+        data: modelmeter_graph::TensorData::External {
+            path: "other.data".into(),
+            offset: 0,
+            length: 4,
+        },
+    });
+    model.folder = Some(folder.path().to_path_buf());
+    fs::write(folder.path().join("other.data"), [0; 4]).unwrap();
+    let path = folder.path().join("model.onnx");
+    model.write(&path).unwrap();
+    fs::remove_file(folder.path().join("other.data")).unwrap();
+    fs::rename(&pipe, folder.path().join("other.data")).unwrap();
+    let error = Model::read(&path).unwrap_err();
+    assert!(matches!(error, ReadError::External { .. }), "{error}");
+    assert_eq!(why(error), "it is a named pipe, not a regular file");
+}

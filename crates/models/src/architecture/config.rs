@@ -54,10 +54,10 @@ const CLIP_VISION_SIZES: Sizes = Sizes {
 
 /// A stack with LayerNorm after each block, biases everywhere, and the sizes read.
 fn stack(keys: &Keys, sizes: &Sizes, activation: &str, epsilon: f64) -> Result<Stack> {
-    let hidden = size(keys, sizes.hidden)?;
+    let hidden = keys.width(sizes.hidden.0, size(keys, sizes.hidden)?)?;
     let heads = size(keys, sizes.heads)?;
     Ok(Stack {
-        layers: size(keys, sizes.layers)?,
+        layers: keys.layers(sizes.layers.0, size(keys, sizes.layers)?)?,
         hidden,
         heads,
         key_heads: heads,
@@ -154,7 +154,7 @@ pub(super) fn gpt2(keys: &Keys) -> Result<Text> {
 pub(super) fn llama(keys: &Keys, model_type: &str) -> Result<Text> {
     let stack = stack(keys, &BERT_SIZES, "hidden_act", 1e-5)?;
     let stack = match keys.optional_count("head_dim")? {
-        Some(head_dim) => Stack { head_dim, ..stack },
+        Some(head_dim) => Stack { head_dim: keys.width("head_dim", head_dim)?, ..stack },
         None => divide_evenly(keys, &BERT_SIZES, stack)?,
     };
     let key_heads = keys.count_or("num_key_value_heads", stack.heads)?;
@@ -258,7 +258,7 @@ pub(super) fn t5(keys: &Keys) -> Result<EncoderDecoder> {
     let stack = stack(keys, &T5_SIZES, "", keys.number_or("layer_norm_epsilon", 1e-6)?)?;
     let (gated, activation) = feed_forward(keys)?;
     let head_dim = match keys.optional_count("d_kv")? {
-        Some(head_dim) => head_dim,
+        Some(head_dim) => keys.width("d_kv", head_dim)?,
         None => divide_evenly(keys, &T5_SIZES, stack.clone())?.head_dim,
     };
     let buckets = keys.count_or("relative_attention_num_buckets", 32)?;
@@ -272,8 +272,9 @@ pub(super) fn t5(keys: &Keys) -> Result<EncoderDecoder> {
         false => keys.flag_or("tie_word_embeddings", true)?,
     };
     let init = Init::Normal { std: (stack.hidden as f32).powf(-0.5) };
+    let decoder = "num_decoder_layers";
     Ok(EncoderDecoder {
-        decoder_layers: keys.count_or("num_decoder_layers", stack.layers)?,
+        decoder_layers: keys.layers(decoder, keys.count_or(decoder, stack.layers)?)?,
         scaled_head,
         text: Text {
             vocabulary: keys.count("vocab_size")?,

@@ -3,6 +3,18 @@
 use super::{ArchitectureError, blocks::Activation};
 use serde_json::{Map, Value};
 
+/// ONNX files and engines count in 32 bits in places.
+pub(super) const MOST_COUNT: usize = i32::MAX as usize;
+/// Ten times the deepest network ever published; more only fills the memory with nodes.
+pub(super) const MOST_LAYERS: usize = 10_000;
+/// Fifty times the widest transformer ever published; a square weight of this width takes 4 TiB.
+pub(super) const MOST_WIDTH: usize = 1 << 20;
+
+/// What a size must be, in words.
+pub(super) fn whole_number(most: usize) -> String {
+    format!("a whole number from 1 to {most}")
+}
+
 /// A table of keys and where it lies in the configuration.
 #[derive(Clone, Copy)]
 pub(super) struct Keys<'a> {
@@ -39,10 +51,24 @@ impl<'a> Keys<'a> {
     pub(super) fn optional_count(&self, key: &str) -> Result<Option<usize>, ArchitectureError> {
         self.find(key)
             .map(|value| match value.as_u64().and_then(|number| usize::try_from(number).ok()) {
-                Some(number) if number > 0 && number <= i32::MAX as usize => Ok(number),
-                _ => Err(self.invalid(key, value, "a whole number above 0")),
+                Some(number) if number > 0 && number <= MOST_COUNT => Ok(number),
+                _ => Err(self.invalid(key, value, &whole_number(MOST_COUNT))),
             })
             .transpose()
+    }
+
+    /// The number of layers that was read under `key`, if it is one we build.
+    pub(super) fn layers(&self, key: &str, layers: usize) -> Result<usize, ArchitectureError> {
+        self.at_most(key, layers, MOST_LAYERS)
+    }
+
+    /// The width that was read under `key`, if it is one we build.
+    pub(super) fn width(&self, key: &str, width: usize) -> Result<usize, ArchitectureError> {
+        self.at_most(key, width, MOST_WIDTH)
+    }
+
+    fn at_most(&self, key: &str, value: usize, most: usize) -> Result<usize, ArchitectureError> {
+        if value > most { Err(self.reject(key, value, &whole_number(most))) } else { Ok(value) }
     }
 
     /// A token id, `default` where the key is absent; the first of a list.

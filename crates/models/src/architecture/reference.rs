@@ -8,6 +8,7 @@ use super::{
     },
     description::{Norm, NormKind, NormOrder, Scaling, Stack},
     draft::{Draft, Purpose, hidden_dims, vector_dims},
+    keys::{MOST_COUNT, MOST_LAYERS, MOST_WIDTH, whole_number},
     naming::{self, CheckpointNames},
 };
 use crate::{Blueprint, Init};
@@ -70,7 +71,7 @@ const FEED_FORWARD_NAMES: CheckpointNames =
 /// Token vectors are multiplied with √`d_model` before positions are added.
 ///
 /// # Errors
-/// Where a size is zero, heads do not divide the width, or the dropout is no share.
+/// Where a size is zero or absurd, heads do not divide the width, or the dropout is no share.
 pub fn build_encoder(config: &EncoderConfig) -> Result<Blueprint, ArchitectureError> {
     check_encoder(config)?;
     let (width, init) = (config.d_model, Init::Normal { std: 0.02 });
@@ -123,15 +124,15 @@ pub fn build_encoder(config: &EncoderConfig) -> Result<Blueprint, ArchitectureEr
 }
 
 fn check_encoder(config: &EncoderConfig) -> Result<(), ArchitectureError> {
-    for (key, size) in [
-        ("vocab_size", config.vocab_size),
-        ("d_model", config.d_model),
-        ("num_heads", config.num_heads),
-        ("num_layers", config.num_layers),
-        ("d_ff", config.d_ff),
-        ("max_seq_length", config.max_seq_length),
+    for (key, size, most) in [
+        ("vocab_size", config.vocab_size, MOST_COUNT),
+        ("d_model", config.d_model, MOST_WIDTH),
+        ("num_heads", config.num_heads, MOST_COUNT),
+        ("num_layers", config.num_layers, MOST_LAYERS),
+        ("d_ff", config.d_ff, MOST_COUNT),
+        ("max_seq_length", config.max_seq_length, MOST_COUNT),
     ] {
-        above_zero(key, size)?;
+        within(key, size, most)?;
     }
     if !config.d_model.is_multiple_of(config.num_heads) {
         let expected = format!("a divisor of `d_model` ({})", config.d_model);
@@ -151,12 +152,16 @@ fn check_encoder(config: &EncoderConfig) -> Result<(), ArchitectureError> {
 /// Builds a feed-forward network whose layers are called as in a `torch.nn.Sequential` named `layers`.
 ///
 /// # Errors
-/// Where a width is zero.
+/// Where a width is zero or absurd.
 pub fn build_feed_forward(config: &FeedForwardConfig) -> Result<Blueprint, ArchitectureError> {
-    above_zero("input_size", config.input_size)?;
-    above_zero("output_size", config.output_size)?;
+    within("input_size", config.input_size, MOST_COUNT)?;
+    within("output_size", config.output_size, MOST_COUNT)?;
+    if config.hidden_layers.len() > MOST_LAYERS {
+        let found = format!("a list of {}", config.hidden_layers.len());
+        return Err(invalid("hidden_layers", found, &format!("at most {MOST_LAYERS} widths")));
+    }
     for width in &config.hidden_layers {
-        above_zero("hidden_layers", *width)?;
+        within("hidden_layers", *width, MOST_COUNT)?;
     }
     let mut draft = Draft::new("feed-forward", FEED_FORWARD_NAMES);
     let dims = [Dim::from("batch"), Dim::from(config.input_size)];
@@ -181,8 +186,8 @@ pub fn build_feed_forward(config: &FeedForwardConfig) -> Result<Blueprint, Archi
     }))
 }
 
-fn above_zero(key: &str, size: usize) -> Result<(), ArchitectureError> {
-    if size == 0 { Err(invalid(key, size, "a whole number above 0")) } else { Ok(()) }
+fn within(key: &str, size: usize, most: usize) -> Result<(), ArchitectureError> {
+    if (1..=most).contains(&size) { Ok(()) } else { Err(invalid(key, size, &whole_number(most))) }
 }
 
 fn invalid(key: &str, value: impl ToString, expected: &str) -> ArchitectureError {

@@ -81,7 +81,10 @@ fn the_data_file_is_safetensors_in_the_graphs_layout_and_aligned() {
         assert_eq!(stored.shape(), tensor.dims);
         assert_eq!(*resolved.model.bytes(tensor).unwrap(), *stored.data());
         let offset = stored.data().as_ptr() as usize - bytes.as_ptr() as usize;
-        assert!(offset % 64 == 0 || tensor.dims.iter().product::<usize>() % 16 != 0, "{offset}");
+        assert!(
+            offset.is_multiple_of(64) || tensor.dims.iter().product::<usize>() % 16 != 0,
+            "{offset}"
+        );
         count += 1;
     }
     assert_eq!(count, file.len());

@@ -173,6 +173,9 @@ fn probes(run: &Run) -> Vec<String> {
     share.map(|share| format!("watching cost {} of the time", percent(share))).into_iter().collect()
 }
 
+/// The first clause of the reason; the advice after it stands in `modelmeter devices` and in the JSON.
 fn unavailable(why: &str) -> String {
-    format!("unavailable: {}", clean(why))
+    let why = clean(why);
+    let clause = why.split("; ").next().unwrap_or_default();
+    format!("unavailable: {}", clause.trim_end_matches(';'))
 }

@@ -1,6 +1,6 @@
 //! The latency table: one row a phase, as many columns as fit, and what its marks mean.
 
-use super::grid::{GridColumn, Spacing, grid_lines, grid_width};
+use super::grid::{GridColumn, grid_lines, grid_width};
 use crate::number::{Spread, TimeUnit, count, decimals_for, fixed};
 use crate::style::{Colour, Style};
 use crate::wrap::{pad_right, wrap};
@@ -21,19 +21,25 @@ enum Figure {
     Outliers,
 }
 
-const USUAL: [Figure; 6] =
-    [Figure::Median, Figure::Mean, Figure::Range, Figure::P90, Figure::P95, Figure::P99];
-/// With room to spare: how sure the median is, the far tail, and how many samples stood apart.
-const WIDE: [Figure; 9] = [
-    Figure::Median,
-    Figure::Interval,
-    Figure::Mean,
-    Figure::Range,
-    Figure::P90,
-    Figure::P95,
-    Figure::P99,
-    Figure::P999,
-    Figure::Outliers,
+/// From everything to the least, each as good as its room allows. With room to spare: how sure the median
+/// is, the far tail, and how many samples stood apart. With little: fewer percentiles, no range.
+const LAYOUTS: [&[Figure]; 6] = [
+    &[
+        Figure::Median,
+        Figure::Interval,
+        Figure::Mean,
+        Figure::Range,
+        Figure::P90,
+        Figure::P95,
+        Figure::P99,
+        Figure::P999,
+        Figure::Outliers,
+    ],
+    &[Figure::Median, Figure::Mean, Figure::Range, Figure::P90, Figure::P95, Figure::P99],
+    &[Figure::Median, Figure::Mean, Figure::Range, Figure::P95, Figure::P99],
+    &[Figure::Median, Figure::Mean, Figure::P95, Figure::P99],
+    &[Figure::Median, Figure::P95, Figure::P99],
+    &[Figure::Median],
 ];
 
 /// A phase with the unit and decimals its numbers are shown in.
@@ -51,77 +57,81 @@ pub(super) fn lines(run: &Run, style: &Style) -> Vec<String> {
     }
     let labels = phases.iter().map(|(phase, _)| phase.name().len()).max().unwrap_or(0);
     let room = style.columns() - INDENT.len() - labels;
-    let (blocks, wide) = fit(&phases, room);
+    let (table, figures) = fit(&phases, room);
     let mut lines = Vec::new();
-    for block in blocks {
-        for (index, line) in block.into_iter().enumerate() {
-            let header = index == 0;
-            let label = if header { "" } else { phases[index - 1].0.name() };
-            let label = style.paint(&pad_right(label, labels), Colour::Label);
-            let line = if header { style.paint(&line, Colour::Label) } else { line };
-            lines.push(format!("{INDENT}{label}{line}"));
-        }
+    for (index, line) in table.into_iter().enumerate() {
+        let header = index == 0;
+        let label = if header { "" } else { phases[index - 1].0.name() };
+        let label = style.paint(&pad_right(label, labels), Colour::Label);
+        let line = if header { style.paint(&line, Colour::Label) } else { line };
+        lines.push(format!("{INDENT}{label}{line}"));
     }
-    lines.extend(marks(run, &phases, wide, style));
+    lines.extend(marks(run, &phases, &figures, style));
     lines
 }
 
-/// The best layout that fits: all in one block where possible, several blocks otherwise.
-fn fit(phases: &[(Phase, &Summary)], room: usize) -> (Vec<Vec<String>>, bool) {
-    const ROOMY: Spacing = Spacing { gap: 3, loose: true };
-    const CLOSE: Spacing = Spacing { gap: 2, loose: true };
-    const TIGHT: Spacing = Spacing { gap: 2, loose: false };
-    let (aligned, single) = (aligned_rows(phases), single_rows(phases));
-    let attempts: [(&[Row<'_>], &[Figure], Spacing); 8] = [
-        (&aligned, &WIDE, ROOMY),
-        (&single, &WIDE, ROOMY),
-        (&aligned, &USUAL, ROOMY),
-        (&aligned, &USUAL, CLOSE),
-        (&single, &USUAL, ROOMY),
-        (&single, &USUAL, CLOSE),
-        (&aligned, &USUAL, TIGHT),
-        (&single, &USUAL, TIGHT),
-    ];
-    for (rows, figures, spacing) in attempts {
+/// The best layout that fits, aligned where possible; a single column is shown whether it fits or not.
+fn fit(phases: &[(Phase, &Summary)], room: usize) -> (Vec<String>, Vec<Figure>) {
+    // Few runs reach so far; a column full of stars would tell nothing.
+    let far = phases.iter().all(|(_, summary)| summary.supports("p99.9"));
+    let attempt = |layout: &[Figure], rows: &[Row<'_>]| {
+        let figures = layout.iter().copied().filter(|figure| far || *figure != Figure::P999);
+        let figures: Vec<Figure> = figures.collect();
         let columns: Vec<GridColumn> = figures.iter().map(|figure| column(rows, *figure)).collect();
-        if grid_width(&columns, spacing) <= room {
-            return (vec![grid_lines(&columns, spacing)], figures.len() == WIDE.len());
+        (grid_width(&columns), grid_lines(&columns), figures)
+    };
+    let (aligned, single) = (aligned_rows(phases), single_rows(phases));
+    for layout in LAYOUTS {
+        for rows in [&aligned, &single] {
+            let (width, lines, figures) = attempt(layout, rows);
+            if width <= room {
+                return (lines, figures);
+            }
         }
     }
-    let mut blocks = Vec::new();
-    let mut block: Vec<GridColumn> = Vec::new();
-    for figure in USUAL {
-        block.push(column(&single, figure));
-        if block.len() > 1 && grid_width(&block, CLOSE) > room {
-            let next = block.pop();
-            blocks.push(grid_lines(&block, CLOSE));
-            block = next.into_iter().collect();
-        }
-    }
-    blocks.push(grid_lines(&block, CLOSE));
-    (blocks, false)
+    let (_, lines, figures) = attempt(&[Figure::Median], &single);
+    (lines, figures)
 }
 
 /// One unit and the same decimals in every row, unless the phases lie so far apart that the largest would get
 /// more than one digit too many.
 fn aligned_rows<'a>(phases: &[(Phase, &'a Summary)]) -> Vec<Row<'a>> {
     let spread = Spread::of(phases.iter().map(|(_, summary)| summary.median), 2);
-    if !spread.shared || spread.excess > 1 {
+    let unit = roomy(spread.unit, phases);
+    if !spread.shared || spread.excess > 1 || unit != spread.unit {
         return single_rows(phases);
     }
-    let Spread { unit, decimals, .. } = spread;
+    let decimals = spread.decimals;
     phases.iter().map(|(_, summary)| Row { summary, unit, decimals }).collect()
 }
 
 /// Each row with four significant digits of its own, in the common unit where there is one.
 fn single_rows<'a>(phases: &[(Phase, &'a Summary)]) -> Vec<Row<'a>> {
     let spread = Spread::of(phases.iter().map(|(_, summary)| summary.median), 2);
-    let row = |(_, summary): &(Phase, &'a Summary)| {
-        let unit = if spread.shared { spread.unit } else { TimeUnit::fitting(summary.median) };
+    let row = |phase: &(Phase, &'a Summary)| {
+        let summary = phase.1;
+        let unit = if spread.shared {
+            roomy(spread.unit, phases)
+        } else {
+            roomy(TimeUnit::fitting(summary.median), std::slice::from_ref(phase))
+        };
         let decimals = decimals_for(unit.of(summary.median), 4).min(3);
         Row { summary, unit, decimals }
     };
     phases.iter().map(row).collect()
+}
+
+/// The next larger unit where a number would have five whole digits, as long as each median keeps two digits.
+fn roomy(unit: TimeUnit, phases: &[(Phase, &Summary)]) -> TimeUnit {
+    let larger = match unit {
+        TimeUnit::Nanoseconds => TimeUnit::Microseconds,
+        TimeUnit::Microseconds => TimeUnit::Milliseconds,
+        TimeUnit::Milliseconds => TimeUnit::Seconds,
+        TimeUnit::Seconds | TimeUnit::Minutes => return unit,
+    };
+    let crowded = phases.iter().any(|(_, summary)| unit.of(summary.max) >= 10_000.0);
+    let readable = phases.iter().all(|(_, summary)| larger.of(summary.median) >= 0.01);
+    if crowded && readable { larger } else { unit }
 }
 
 fn column(rows: &[Row<'_>], figure: Figure) -> GridColumn {
@@ -175,11 +185,19 @@ fn star(rows: &[Row<'_>], percentile: &str) -> impl Fn(&Row<'_>) -> &'static str
     }
 }
 
-/// What the stars mean that the verdict does not explain.
-fn marks(run: &Run, phases: &[(Phase, &Summary)], wide: bool, style: &Style) -> Vec<String> {
-    let shown = PERCENTILE_FLOORS.iter().filter(|floor| wide || floor.name != "p99.9");
-    let unexplained = shown.filter(|floor| !explained(run, floor.name));
-    let needs: Vec<String> = unexplained
+/// What the stars mean, unless a remark of the verdict, which begins with a star too, says it.
+fn marks(
+    run: &Run,
+    phases: &[(Phase, &Summary)],
+    figures: &[Figure],
+    style: &Style,
+) -> Vec<String> {
+    let remark = ReasonCode::UnsupportedPercentile;
+    if run.verdict.reasons.iter().any(|reason| reason.code == remark) {
+        return Vec::new();
+    }
+    let shown = PERCENTILE_FLOORS.iter().filter(|floor| is_shown(floor.name, figures));
+    let needs: Vec<String> = shown
         .filter_map(|floor| {
             let entries = phases.iter().flat_map(|(_, summary)| &summary.unsupported);
             let mine = entries.filter(|entry| entry.percentile == floor.name);
@@ -196,14 +214,13 @@ fn marks(run: &Run, phases: &[(Phase, &Summary)], wide: bool, style: &Style) -> 
     lines.into_iter().map(|line| format!("{INDENT}{line}")).collect()
 }
 
-/// Whether a reason of the verdict names this percentile.
-fn explained(run: &Run, percentile: &str) -> bool {
-    run.verdict.reasons.iter().any(|reason| match reason.code {
-        ReasonCode::TooFewSamples => percentile == "p50",
-        ReasonCode::UnsupportedPercentile => {
-            let mut words = reason.text.split([' ', ',', ';']);
-            words.any(|word| word == percentile)
-        }
-        _ => false,
-    })
+fn is_shown(percentile: &str, figures: &[Figure]) -> bool {
+    let figure = match percentile {
+        "p50" => Figure::Median,
+        "p90" => Figure::P90,
+        "p95" => Figure::P95,
+        "p99" => Figure::P99,
+        _ => Figure::P999,
+    };
+    figures.contains(&figure)
 }

@@ -7,4 +7,4 @@ mod latency;
 mod page;
 mod verdict;
 
-pub use page::summary;
+pub use page::{Footer, summary};

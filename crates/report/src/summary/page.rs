@@ -3,7 +3,8 @@
 use super::{facts, header, latency, verdict};
 use crate::clean::clean;
 use crate::style::{Colour, Style};
-use crate::wrap::{DOT, pad_right, shorten, text_width};
+use crate::timestamp::minute;
+use crate::wrap::{DOT, flow, pad_right, shorten, text_width};
 use types::Run;
 
 /// Where the text of a labelled row begins; the longest label has eleven columns.
@@ -12,9 +13,20 @@ pub(super) const BODY: usize = 16;
 /// Long lines tire the eye: prose stops here however wide the terminal is.
 const WIDEST_PROSE: usize = 110;
 
-/// The terminal summary of a run; `stored` is the id to show on the last line where the run was kept.
+/// What the last line of a summary says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Footer<'a> {
+    /// Nothing: the run is not kept.
+    None,
+    /// The run was kept just now under this id.
+    Stored(&'a str),
+    /// The run was kept before under this id: when it was measured, and its tags.
+    Shown(&'a str),
+}
+
+/// The terminal summary of a run.
 #[must_use]
-pub fn summary(run: &Run, style: &Style, stored: Option<&str>) -> String {
+pub fn summary(run: &Run, style: &Style, footer: Footer<'_>) -> String {
     let mut lines = header::lines(run, style);
     lines.push(String::new());
     lines.extend(facts::cold(run, style));
@@ -23,20 +35,35 @@ pub fn summary(run: &Run, style: &Style, stored: Option<&str>) -> String {
     lines.push(String::new());
     lines.extend(facts::warm(run, style));
     lines.extend(verdict::lines(run, style));
-    if let Some(id) = stored {
-        let (stored, show) = ("stored as run ", "modelmeter runs show ");
-        // Both mentions must fit beside the words around them.
-        let room = style.columns() - stored.len() - text_width(DOT) - show.len();
-        let id = shorten(&clean(id), room / 2);
-        lines.push(String::new());
-        lines.push(format!("{stored}{id}{DOT}{show}{id}"));
-    }
+    lines.extend(last_lines(run, style, footer));
     let mut text = String::new();
     for line in lines {
         text.push_str(line.trim_end());
         text.push('\n');
     }
     text
+}
+
+fn last_lines(run: &Run, style: &Style, footer: Footer<'_>) -> Vec<String> {
+    let facts = match footer {
+        Footer::None => return Vec::new(),
+        Footer::Stored(id) => {
+            let (stored, show) = ("stored as run ", "modelmeter runs show ");
+            // Both mentions must fit beside the words around them.
+            let room = style.columns() - stored.len() - text_width(DOT) - show.len();
+            let id = shorten(&clean(id), room / 2);
+            vec![format!("{stored}{id}"), format!("{show}{id}")]
+        }
+        Footer::Shown(id) => {
+            let mut facts =
+                vec![format!("run {}", clean(id)), format!("{} UTC", minute(run.started_at))];
+            if !run.tags.is_empty() {
+                facts.push(format!("tags {}", clean(&run.tags.join(" "))));
+            }
+            facts
+        }
+    };
+    std::iter::once(String::new()).chain(flow(&facts, style.columns())).collect()
 }
 
 /// Columns for prose beside a label.

@@ -1,7 +1,7 @@
 //! `runs list` and the chart, seen whole.
 
 use crate::sample::{invalid_run, text_run, tokenised_run, vision_run};
-use modelmeter_report::{Bar, Glyphs, RunLine, bar_chart, runs_list_json, runs_table};
+use modelmeter_report::{Bar, Glyphs, RunLine, Style, bar_chart, runs_list_json, runs_table};
 
 fn lines() -> Vec<RunLine> {
     let mut vision = vision_run();
@@ -13,17 +13,37 @@ fn lines() -> Vec<RunLine> {
 
 #[test]
 fn runs_at_80() {
-    insta::assert_snapshot!(runs_table(&lines(), Some(80)));
+    insta::assert_snapshot!(runs_table(&lines(), &Style::default(), Some(80)));
 }
 
 #[test]
 fn runs_at_160() {
-    insta::assert_snapshot!(runs_table(&lines(), Some(160)));
+    insta::assert_snapshot!(runs_table(&lines(), &Style::default(), Some(160)));
+}
+
+#[test]
+fn runs_at_50() {
+    insta::assert_snapshot!(runs_table(&lines(), &Style::default(), Some(50)));
+}
+
+#[test]
+fn random_weights_are_seen_in_a_list_of_any_width() {
+    for width in [30, 40, 60, 80, 120, 160, 200] {
+        let text = runs_table(&lines(), &Style::default(), Some(width));
+        assert!(text.contains("~ random weights") || text.contains("weights  "), "{text}");
+        assert!(text.contains("~  ") || text.contains("  random "), "{text}");
+    }
+}
+
+#[test]
+fn a_list_without_tags_has_no_column_for_them() {
+    let text = runs_table(&lines()[..2], &Style::default(), None);
+    assert!(!text.contains("tags"), "{text}");
 }
 
 #[test]
 fn runs_without_a_terminal_are_whole() {
-    let text = runs_table(&lines(), None);
+    let text = runs_table(&lines(), &Style::default(), None);
     assert!(
         text.contains("sentence-transformers/all-MiniLM-L6-v2") && text.contains("nightly h200")
     );

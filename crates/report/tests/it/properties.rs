@@ -2,7 +2,7 @@
 
 use crate::sample::{set_phase, text_run};
 use modelmeter_report::{
-    Column, RunLine, Style, Table, clean, runs_table, seconds, summary, text_width, wrap,
+    Column, Footer, RunLine, Style, Table, clean, runs_table, seconds, summary, text_width, wrap,
 };
 use proptest::prelude::*;
 use types::{
@@ -95,7 +95,8 @@ proptest! {
 
     #[test]
     fn no_line_of_a_summary_passes_the_width(run in run(), width in 60..200usize, id in name()) {
-        let text = summary(&run, &Style::plain(width), Some(&id));
+        assert_fits(&summary(&run, &Style::plain(width), Footer::Shown(&id)), width)?;
+        let text = summary(&run, &Style::plain(width), Footer::Stored(&id));
         assert_fits(&text, width)?;
         prop_assert_eq!(text.contains("random weights"), matches!(run.model.weights, Weights::Random { .. }));
         prop_assert!(text.contains("verdict"));
@@ -103,7 +104,7 @@ proptest! {
 
     #[test]
     fn signs_of_the_latency_table_stand_below_each_other(run in run(), width in 60..200usize) {
-        let text = summary(&run, &Style::plain(width), None);
+        let text = summary(&run, &Style::plain(width), Footer::None);
         let table: Vec<&str> = text.split("\n\n").nth(2).expect("a third part").lines().collect();
         for sign in ['±', '…'] {
             let (header, rows) = table.split_first().expect("a table has a header");
@@ -119,7 +120,7 @@ proptest! {
     #[test]
     fn no_line_of_a_list_passes_the_width(runs in proptest::collection::vec(run(), 0..6), width in 20..200usize) {
         let lines: Vec<RunLine> = runs.iter().map(RunLine::from).collect();
-        assert_fits(&runs_table(&lines, Some(width)), width)?;
+        assert_fits(&runs_table(&lines, &Style::default(), Some(width)), width)?;
     }
 
     #[test]

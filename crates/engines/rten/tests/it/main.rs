@@ -115,3 +115,22 @@ fn an_input_of_the_wrong_shape_is_refused_with_its_name() {
     assert_eq!(error.kind, EngineErrorKind::BadInput);
     assert!(std::error::Error::source(&error).unwrap().to_string().contains('x'));
 }
+
+#[test]
+fn causes_are_said_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = Rten.load(&request(write_model(folder.path(), "NoSuchOperator"))).err().unwrap();
+    let cause = std::error::Error::source(&error).unwrap();
+    assert!(cause.source().is_none(), "{cause} repeats {:?}", cause.source());
+}
+
+#[test]
+fn an_operator_that_fails_carries_a_hint() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = Rten.load(&request(write_model(folder.path(), "GlobalAveragePool"))).unwrap();
+    let mut session = model.session().unwrap();
+    session.bind(&input()).unwrap();
+    let error = session.infer().unwrap_err();
+    assert_eq!(error.kind, EngineErrorKind::Failed);
+    assert!(error.hint.unwrap().contains("--batch-size 1"));
+}
