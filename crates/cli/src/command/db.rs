@@ -34,7 +34,9 @@ pub(crate) fn run(arguments: &Db, global: &Global) -> Result<Exit, Failure> {
 }
 
 fn status_text(status: &Status) -> String {
-    let when = |micros: Option<i64>| micros.map_or("–".to_owned(), |at| format!("{} UTC", report::minute(at)));
+    let when = |micros: Option<i64>| {
+        micros.map_or("–".to_owned(), |at| format!("{} UTC", report::minute(at)))
+    };
     Table::new([Column::left("database"), Column::left(&status.path.display().to_string())])
         .row(["size", &report::bytes(status.size.0)])
         .row(["schema", &status.schema.to_string()])

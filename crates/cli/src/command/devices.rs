@@ -16,7 +16,7 @@ use modelmeter::{
 use serde_json::{Value, json};
 
 /// Where sentences are wrapped when nobody looks.
-const PIPE_WIDTH: usize = 100;
+pub(crate) const PIPE_WIDTH: usize = 100;
 
 pub(crate) fn run(arguments: &Devices, global: &Global) -> Result<Exit, Failure> {
     let devices = hardware::devices();

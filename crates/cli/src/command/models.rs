@@ -3,7 +3,7 @@
 use crate::{
     Exit, Failure,
     arguments::{Global, Models},
-    command::{style, table_width},
+    command::{devices::PIPE_WIDTH, style, table_width},
     output,
 };
 use modelmeter::{
@@ -13,9 +13,6 @@ use modelmeter::{
     types::Category,
 };
 use serde_json::{Value, json};
-
-/// Where sentences are wrapped when nobody looks.
-const PIPE_WIDTH: usize = 100;
 
 pub(crate) fn run(arguments: &Models, global: &Global) -> Result<Exit, Failure> {
     if let Some(category) = &arguments.category

@@ -150,8 +150,16 @@ fn a_bad_tag_is_refused_before_measuring_and_nothing_is_stored() {
 #[test]
 fn two_outputs_cannot_share_a_place() {
     let home = Home::new();
-    home.refused(&quick("feed-forward-baseline", &["--json", "-", "--csv", "-"]), 2, &["two outputs"]);
-    home.refused(&quick("feed-forward-baseline", &["--json", "x", "--csv", "x"]), 2, &["two outputs"]);
+    home.refused(
+        &quick("feed-forward-baseline", &["--json", "-", "--csv", "-"]),
+        2,
+        &["two outputs"],
+    );
+    home.refused(
+        &quick("feed-forward-baseline", &["--json", "x", "--csv", "x"]),
+        2,
+        &["two outputs"],
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! This machine cannot: exit code 3, the parent alive, nothing lost.
 
-use crate::bench::{Home, quick, told};
+use crate::bench::{Home, Told, quick, told};
 use std::{fs, os::unix::process::CommandExt, process::Command};
 
 #[test]
@@ -12,21 +12,25 @@ fn a_worker_that_takes_too_long_is_stopped() {
     assert_eq!(home.stored(), 1);
 }
 
+/// Runs a command under a limit of its own.
+fn limited(mut command: Command, resource: libc::__rlimit_resource_t, limit: u64) -> Told {
+    let limit = libc::rlimit { rlim_cur: limit, rlim_max: limit };
+    // SAFETY: setrlimit is async-signal-safe and reads one struct that lives for the call.
+    unsafe {
+        command.pre_exec(move || match libc::setrlimit(resource, &raw const limit) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+    told(command.output().unwrap())
+}
+
 #[test]
 fn a_worker_out_of_memory_is_told_from_a_crash_and_the_parent_lives() {
     let home = Home::new();
     home.fine(&quick("medium-transformer", &[]));
     let arguments = quick("medium-transformer", &["--batch-size", "4096"]);
-    let mut command = home.command(&arguments);
-    let limit = libc::rlimit { rlim_cur: 2 << 30, rlim_max: 2 << 30 };
-    // SAFETY: setrlimit is async-signal-safe and reads one struct that lives for the call.
-    unsafe {
-        command.pre_exec(move || match libc::setrlimit(libc::RLIMIT_AS, &raw const limit) {
-            0 => Ok(()),
-            _ => Err(std::io::Error::last_os_error()),
-        });
-    }
-    let told = told(command.output().unwrap());
+    let told = limited(home.command(&arguments), libc::RLIMIT_AS, 2 << 30);
     assert_eq!(told.status, Some(3), "{}\n{}", told.out, told.err);
     assert!(told.err.contains("out of memory"), "{}", told.err);
     assert!(told.err.contains("--batch-size"), "{}", told.err);
@@ -63,6 +67,19 @@ fn a_newer_database_is_not_touched() {
     let told = home.run(&["runs", "list"]);
     assert_eq!(told.status, Some(2), "{}", told.err);
     assert!(told.err.contains("9999"), "{}", told.err);
+}
+
+#[test]
+fn a_database_that_cannot_grow_loses_no_stored_run() {
+    let home = Home::new();
+    home.fine(&quick("feed-forward-baseline", &[]));
+    // A file size limit refuses the write just as a full disk does.
+    let told =
+        limited(home.command(&quick("feed-forward-baseline", &[])), libc::RLIMIT_FSIZE, 4096);
+    assert_eq!(told.status, Some(3), "{}\n{}", told.out, told.err);
+    assert!(told.err.contains("runs.db"), "{}", told.err);
+    assert!(!told.out.contains("stored as run"), "{}", told.out);
+    assert_eq!(home.stored(), 1);
 }
 
 #[test]
