@@ -123,7 +123,7 @@ fn report(sink: &mut dyn FnMut(Event), rule: &StoppingRule, taken: u64, elapsed:
 }
 
 fn progress(sink: &mut dyn FnMut(Event), stage: Stage, done: u64, total: Option<u64>, runs: usize) {
-    sink(Event::Progress { stage, done, total, note: format!("{runs} runs") });
+    sink(Event::Progress { stage, done, total, note: spell_runs(runs) });
 }
 
 #[cfg(test)]

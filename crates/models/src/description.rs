@@ -196,6 +196,47 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_both_kinds_are_told_apart() {
+        let text = "vocab_size = 9\nd_model = 8\ninput_size = 4\n";
+        let expected = "`net.toml`, line 3: `input_size` belongs to a feed-forward network, the other keys to \
+                        an encoder; take one";
+        let error = build_text(text).unwrap_err();
+        assert_eq!((error.to_string().as_str(), error.hint()), (expected, None));
+        let error = build_text("input_size = 4\noutput_size = 2\nd_ff = 3\n").unwrap_err();
+        assert!(error.to_string().contains("line 3: `d_ff` belongs to an encoder"), "{error}");
+    }
+
+    #[test]
+    fn an_empty_file_is_told_both_kinds() {
+        for text in ["", "# nothing\n"] {
+            let error = build_text(text).unwrap_err().to_string();
+            assert!(error.contains("neither an encoder (`vocab_size`, `d_model`"), "{error}");
+            assert!(error.contains("nor a feed-forward network (`input_size`"), "{error}");
+        }
+        let error = build_text("\n d_modell = 8").unwrap_err();
+        assert!(matches!(error, ModelError::Description { line: 2, .. }), "{error}");
+        assert_eq!(error.hint().unwrap(), "did you mean `d_model`?");
+    }
+
+    #[test]
+    fn absurd_and_negative_sizes_are_refused_in_plain_words() {
+        let rest = "vocab_size = 100\nnum_heads = 2\nd_ff = 16\n";
+        let error = build_text(&format!("{rest}d_model = 8\nnum_layers = 1000000000")).unwrap_err();
+        let expected =
+            "line 5: `num_layers` is `1000000000`; it must be a whole number from 1 to 10000";
+        assert!(error.to_string().ends_with(expected), "{error}");
+        let wide = build_text(&format!("{rest}d_model = 1000000000000\nnum_layers = 1"));
+        assert!(wide.unwrap_err().to_string().contains("from 1 to 1048576"));
+        for text in ["num_layers = -3", "input_size = -4", "input_size = 1\nhidden_layers = [-1]"] {
+            let error = build_text(text).unwrap_err().to_string();
+            assert!(
+                error.contains("expected a whole number") && !error.contains("usize"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
     fn a_missing_key_a_zero_and_broken_text_are_refused() {
         let error = build_text("vocab_size = 100\nd_model = 8").unwrap_err();
         assert!(error.to_string().contains("missing field `num_heads`"), "{error}");

@@ -255,3 +255,34 @@ fn crossed(dims: &[usize]) -> String {
 fn quoted(names: &[String]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(kind: io::ErrorKind) -> ModelError {
+        let path = PathBuf::from("model.onnx");
+        let source = graph::ReadError::Open { path: path.clone(), source: kind.into() };
+        ModelError::Onnx { path, source: source.into() }
+    }
+
+    #[test]
+    fn what_may_not_be_read_is_not_to_be_downloaded_again() {
+        assert_eq!(open(io::ErrorKind::PermissionDenied).hint().unwrap(), PERMISSIONS);
+        assert_eq!(open(io::ErrorKind::InvalidInput).hint(), None);
+        let denied = io::ErrorKind::PermissionDenied.into();
+        let error = ModelError::Read { path: "tokenizer.json".into(), source: denied };
+        assert_eq!(error.hint().unwrap(), PERMISSIONS);
+        let damaged = graph::ReadError::Empty { path: "model.onnx".into() };
+        let error = ModelError::Onnx { path: "model.onnx".into(), source: damaged.into() };
+        assert_eq!(error.hint().unwrap(), "download or export the file again");
+    }
+
+    #[test]
+    fn an_address_on_the_hub_is_turned_into_a_name() {
+        let hint = |address: &str| ModelError::Address { address: address.into() }.hint().unwrap();
+        let expected = "the hub is asked by name: `google/vit`";
+        assert_eq!(hint("https://huggingface.co/google/vit/tree/main"), expected);
+        assert_eq!(hint("http://example.org/m.onnx"), "download the file and give its path");
+    }
+}

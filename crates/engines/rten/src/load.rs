@@ -67,11 +67,19 @@ fn explain(path: &Path, error: LoadError) -> EngineError {
         .with_hint("another engine may have what is missing; `modelmeter devices` lists them")
         .with_source(text);
     }
-    EngineError::new(
+    let failed = EngineError::new(
         EngineErrorKind::BadModel,
         format!("could not load `{name}` with engine `rten`"),
-    )
-    .with_source(text)
+    );
+    // ONNX lets writers leave out where external weights begin and end; this engine wants both said.
+    let failed = match text.contains("missing external data") {
+        true => failed.with_hint(
+            "let Python's `onnx` write the offsets: \
+             `onnx.save_model(onnx.load(path), copy, save_as_external_data=True)`",
+        ),
+        false => failed,
+    };
+    failed.with_source(text)
 }
 
 #[cfg(test)]

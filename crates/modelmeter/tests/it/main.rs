@@ -1,6 +1,5 @@
 //! The library as its users call it. Process isolation is shown by the documentation's examples, which are programs of
 //! their own; a test harness cannot be its own worker, so these run in a thread.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 use modelmeter::{
     Error, Event, Folders, Isolation, Profiler, Session, Stage, Store, hardware,

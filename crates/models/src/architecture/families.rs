@@ -261,11 +261,11 @@ mod tests {
     fn a_wrong_key_is_named() {
         for (key, value, part) in [
             ("num_attention_heads", json!(3), "a divisor of `hidden_size` (8)"),
-            ("hidden_size", json!(-8), "above 0"),
-            ("vocab_size", json!("many"), "above 0"),
+            ("hidden_size", json!(-8), "from 1 to 2147483647"),
+            ("vocab_size", json!("many"), "a whole number from 1"),
             ("hidden_act", json!("gloo"), "quick_gelu"),
             ("layer_norm_eps", json!(0), "above 0"),
-            ("num_hidden_layers", json!(0), "above 0"),
+            ("num_hidden_layers", json!(0), "from 1 to"),
             ("architectures", json!("BertModel"), "a list of texts"),
         ] {
             let mut config = bert();

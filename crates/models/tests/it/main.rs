@@ -6,6 +6,7 @@
 extern crate modelmeter_models as models;
 
 mod folders;
+mod hostile;
 mod hub;
 mod onnx_files;
 mod parity;

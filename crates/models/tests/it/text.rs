@@ -54,11 +54,13 @@ fn rows_are_padded_to_the_longest() {
 fn cutting_keeps_the_special_tokens() {
     let tokeniser = tokeniser(&Scene::new());
     let encoded = tokeniser.encode(&texts(&["a small test"]), 1, Some(4)).unwrap();
-    assert_eq!(encoded.ids, [2, 4, 5, 3]);
+    assert_eq!((encoded.ids.as_slice(), encoded.cut), ([2, 4, 5, 3].as_slice(), 1));
     let encoded = tokeniser.encode(&texts(&["a"]), 1, Some(6)).unwrap();
     assert_eq!((encoded.ids.as_slice(), encoded.padding), ([2, 4, 3, 0, 0, 0].as_slice(), 3));
     let encoded = tokeniser.encode(&texts(&["a small test"]), 1, Some(1)).unwrap();
-    assert_eq!(encoded.ids, [2]);
+    assert_eq!((encoded.ids.as_slice(), encoded.cut), ([2].as_slice(), 4));
+    let encoded = tokeniser.encode(&texts(&["a", "small test"]), 2, None).unwrap();
+    assert_eq!(encoded.cut, 0);
 }
 
 #[test]
@@ -99,4 +101,22 @@ fn a_model_without_tokenizer_takes_no_text() {
         error.to_string(),
         "`feed-forward-baseline` has no tokenizer, so it cannot take text"
     );
+}
+
+#[test]
+fn ids_of_another_models_tokenizer_are_refused() {
+    let scene = Scene::new();
+    scene.bert("bert", safetensors::Dtype::F32);
+    let resolved = scene.resolve(scene.path("bert")).unwrap();
+    let mut encoded = tokeniser(&scene).encode(&texts(&["a small test"]), 1, None).unwrap();
+    resolved.check_tokens(&encoded).unwrap();
+    for id in [40, i64::MAX, -1] {
+        encoded.ids[1] = id;
+        let error = resolved.check_tokens(&encoded).unwrap_err();
+        let expected = format!("token id {id} is outside the vocabulary of 40 that `bert` has");
+        assert_eq!(error.to_string(), expected);
+        assert!(error.hint().unwrap().contains("tokenizer.json"));
+    }
+    let other = scene.resolve("feed-forward-baseline").unwrap();
+    other.check_tokens(&encoded).unwrap();
 }

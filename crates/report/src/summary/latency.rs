@@ -96,42 +96,52 @@ fn fit(phases: &[(Phase, &Summary)], room: usize) -> (Vec<String>, Vec<Figure>) 
 /// One unit and the same decimals in every row, unless the phases lie so far apart that the largest would get
 /// more than one digit too many.
 fn aligned_rows<'a>(phases: &[(Phase, &'a Summary)]) -> Vec<Row<'a>> {
-    let spread = Spread::of(phases.iter().map(|(_, summary)| summary.median), 2);
-    let unit = roomy(spread.unit, phases);
-    if !spread.shared || spread.excess > 1 || unit != spread.unit {
+    let Spread { unit, decimals, shared, excess } = spread(phases);
+    if !shared || excess > 1 || is_crowded(unit, phases) {
         return single_rows(phases);
     }
-    let decimals = spread.decimals;
     phases.iter().map(|(_, summary)| Row { summary, unit, decimals }).collect()
 }
 
 /// Each row with four significant digits of its own, in the common unit where there is one.
 fn single_rows<'a>(phases: &[(Phase, &'a Summary)]) -> Vec<Row<'a>> {
-    let spread = Spread::of(phases.iter().map(|(_, summary)| summary.median), 2);
+    let spread = spread(phases);
+    let common = if spread.shared { roomy(spread.unit, phases) } else { None };
     let row = |phase: &(Phase, &'a Summary)| {
         let summary = phase.1;
-        let unit = if spread.shared {
-            roomy(spread.unit, phases)
-        } else {
-            roomy(TimeUnit::fitting(summary.median), std::slice::from_ref(phase))
-        };
+        let own = TimeUnit::fitting(summary.median);
+        let unit = common.or_else(|| roomy(own, std::slice::from_ref(phase))).unwrap_or(own);
         let decimals = decimals_for(unit.of(summary.median), 4).min(3);
         Row { summary, unit, decimals }
     };
     phases.iter().map(row).collect()
 }
 
-/// The next larger unit where a number would have five whole digits, as long as each median keeps two digits.
-fn roomy(unit: TimeUnit, phases: &[(Phase, &Summary)]) -> TimeUnit {
+fn spread(phases: &[(Phase, &Summary)]) -> Spread {
+    Spread::of(phases.iter().map(|(_, summary)| summary.median), 2)
+}
+
+/// This unit, or the next larger where it is crowded; `None` where a median would not keep two digits in that.
+fn roomy(unit: TimeUnit, phases: &[(Phase, &Summary)]) -> Option<TimeUnit> {
+    if !is_crowded(unit, phases) {
+        return Some(unit);
+    }
     let larger = match unit {
         TimeUnit::Nanoseconds => TimeUnit::Microseconds,
         TimeUnit::Microseconds => TimeUnit::Milliseconds,
         TimeUnit::Milliseconds => TimeUnit::Seconds,
-        TimeUnit::Seconds | TimeUnit::Minutes => return unit,
+        TimeUnit::Seconds | TimeUnit::Minutes => return Some(unit),
     };
-    let crowded = phases.iter().any(|(_, summary)| unit.of(summary.max) >= 10_000.0);
     let readable = phases.iter().all(|(_, summary)| larger.of(summary.median) >= 0.01);
-    if crowded && readable { larger } else { unit }
+    readable.then_some(larger)
+}
+
+/// Whether numbers grow too long in this unit: one of five whole digits, or a whole tail of four.
+fn is_crowded(unit: TimeUnit, phases: &[(Phase, &Summary)]) -> bool {
+    let long = |summary: &Summary| {
+        unit.of(summary.max) >= 10_000.0 || unit.of(summary.p95.max(summary.mean)) >= 1_000.0
+    };
+    phases.iter().any(|(_, summary)| long(summary))
 }
 
 fn column(rows: &[Row<'_>], figure: Figure) -> GridColumn {
@@ -209,9 +219,10 @@ fn marks(
     if needs.is_empty() {
         return Vec::new();
     }
-    let text = format!("* too few runs to claim it: {}", needs.join(", "));
-    let lines = wrap(&text, style.columns() - INDENT.len());
-    lines.into_iter().map(|line| format!("{INDENT}{line}")).collect()
+    let text = format!("too few runs to claim it: {}", needs.join(", "));
+    let lines = wrap(&text, style.columns() - INDENT.len() - 2).into_iter().enumerate();
+    let mark = |index: usize| if index == 0 { '*' } else { ' ' };
+    lines.map(|(index, line)| format!("{INDENT}{} {line}", mark(index))).collect()
 }
 
 fn is_shown(percentile: &str, figures: &[Figure]) -> bool {

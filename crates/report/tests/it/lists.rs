@@ -70,3 +70,14 @@ fn a_chart_of_three_models() {
         });
     insta::assert_snapshot!(bar_chart("median latency", &bars, 72, Glyphs::Unicode));
 }
+
+#[test]
+fn every_key_of_the_list_is_documented() {
+    const DOCUMENTED: &str = include_str!("../../../../docs/schema/README.md");
+    let json = runs_list_json(&lines());
+    let run = json["runs"][0].as_object().expect("a run is an object");
+    assert_eq!(run.len(), 14, "a new key of `modelmeter.runs/1` belongs in its table: {run:?}");
+    for key in run.keys() {
+        assert!(DOCUMENTED.contains(&format!("`{key}")), "{key}");
+    }
+}

@@ -156,7 +156,7 @@ fn latencies_around_a_second_fit_one_table() {
             }
         }
         let text = plain(&run, 80);
-        assert_eq!(text.matches("median ").count(), 1, "{text}");
+        assert_eq!(text.matches("mean ± std").count(), 1, "{text}");
         assert!(text.contains("p95") && text.contains("min … max"), "{text}");
     }
 }

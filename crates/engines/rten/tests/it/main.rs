@@ -127,10 +127,39 @@ fn causes_are_said_once() {
 #[test]
 fn an_operator_that_fails_carries_a_hint() {
     let folder = tempfile::tempdir().unwrap();
-    let model = Rten.load(&request(write_model(folder.path(), "GlobalAveragePool"))).unwrap();
+    let model = Rten.load(&request(write_model(folder.path(), "Transpose"))).unwrap();
     let mut session = model.session().unwrap();
-    session.bind(&input()).unwrap();
+    // Three rows turned have three columns, one more than the weight has rows.
+    let elements = Elements::F32(vec![1.0; 6]);
+    session.bind(&[HostTensor { name: "x".into(), dims: vec![3, 2], elements }]).unwrap();
     let error = session.infer().unwrap_err();
     assert_eq!(error.kind, EngineErrorKind::Failed);
     assert!(error.hint.unwrap().contains("--batch-size 1"));
+}
+
+#[test]
+fn external_weights_without_an_offset_come_with_a_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let onnx = write_model(folder.path(), "Identity");
+    let mut model = Model::read(&onnx).unwrap();
+    let weight = &mut model.graph.initializers[0];
+    std::fs::write(folder.path().join("model.data"), model_bytes(&weight.data)).unwrap();
+    weight.data = TensorData::External { path: "model.data".into(), offset: 0, length: 16 };
+    model.write(&onnx).unwrap();
+    Rten.load(&request(onnx.clone())).unwrap();
+    // The offset becomes a length, which the real one overrides: no offset is said any more.
+    let mut bytes = std::fs::read(&onnx).unwrap();
+    let place = bytes.windows(6).position(|part| part == b"offset").unwrap();
+    bytes[place..place + 6].copy_from_slice(b"length");
+    std::fs::write(&onnx, bytes).unwrap();
+    let error = Rten.load(&request(onnx)).err().unwrap();
+    let hint = error.hint.clone().unwrap_or_default();
+    assert!(hint.contains("onnx.save_model"), "{error:?}");
+}
+
+fn model_bytes(data: &TensorData) -> Vec<u8> {
+    match data {
+        TensorData::Inline(bytes) => bytes.to_vec(),
+        other => panic!("{other:?}"),
+    }
 }
