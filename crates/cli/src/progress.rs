@@ -34,7 +34,7 @@ impl Progress {
                     self.enter(*stage);
                 }
                 self.show(*stage, *done, *total);
-                self.bar.set_message(singular(note));
+                self.bar.set_message(note.clone());
             }
             Event::CellFinished { .. } | Event::CellFailed { .. } => self.bar.finish_and_clear(),
             Event::CellStarted { .. } => {}
@@ -72,14 +72,6 @@ fn doing(stage: Stage) -> &'static str {
         Stage::Warmup => "warming up",
         Stage::Sample => "measuring",
         Stage::Calibrate => "calibrating",
-    }
-}
-
-/// `1 runs` is one run.
-fn singular(note: &str) -> String {
-    match note {
-        "1 runs" => "1 run".to_owned(),
-        note => note.to_owned(),
     }
 }
 

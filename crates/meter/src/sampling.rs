@@ -126,6 +126,10 @@ fn progress(sink: &mut dyn FnMut(Event), stage: Stage, done: u64, total: Option<
     sink(Event::Progress { stage, done, total, note: spell_runs(runs) });
 }
 
+fn spell_runs(runs: usize) -> String {
+    if runs == 1 { "1 run".into() } else { format!("{runs} runs") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
