@@ -158,8 +158,10 @@ impl Resolver<'_> {
         let blueprint = preset.blueprint()?;
         let mut resolved =
             self.random(blueprint, name.to_owned(), ModelSource::Preset, progress)?;
-        if !tried.is_empty() {
-            resolved.remarks.push(format!("no trained weights: {}", tried.join("; ")));
+        if let Some(last) = tried.last() {
+            // A remark is read beside numbers: the details are for the error of a name that nothing answers.
+            let short = last.split(" (").next().unwrap_or(last);
+            resolved.remarks.push(format!("no trained weights in the local cache; {short}"));
         }
         Ok(resolved)
     }
