@@ -104,7 +104,7 @@ fn open_worker(request: LoadRequest, inputs: Vec<InputSpec>) -> Link {
     link
 }
 
-/// The bare loop in a process of its own, because a process with other things on its heap allocates differently.
+/// The bare loop in a process of its own, so that both sides are alike but for the protocol.
 struct Bare {
     child: Child,
     asks: ChildStdin,
