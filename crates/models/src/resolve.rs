@@ -185,7 +185,7 @@ impl Resolver<'_> {
         }
         tried.push(format!("not in the cache at `{}`", hub_folder.display()));
         if self.request.offline {
-            tried.push("the hub was not asked (offline)".into());
+            tried.push("the hub was not asked: offline".into());
             return None;
         }
         // Where random weights can stand in, waiting long for a dead network helps nobody.
