@@ -74,7 +74,7 @@ fn the_duration_cap_ends_a_measurement_and_is_named() {
 }
 
 #[test]
-fn work_is_counted_again_with_the_shapes_a_run_shows() {
+fn an_engine_that_cannot_show_shapes_leaves_the_first_count() {
     // The fake cannot show shapes, so the first count stays.
     let file = tempfile::NamedTempFile::new().unwrap();
     let mut job = job(file.path());
