@@ -5,7 +5,7 @@
 
 use modelmeter::{
     Device, Precision,
-    engine::{self, LoadJob, LoadRequest, Reply, Request, Session},
+    engine::{self, Engine, Host, LoadJob, LoadRequest, Reply, Request, Session},
     meter::{Launch, Link},
     models,
     types::{HostTensor, InputSpec, Phase},
@@ -76,25 +76,31 @@ fn compare(name: &str) {
     bare_process.child.kill().unwrap();
 }
 
+fn rten() -> &'static dyn Engine {
+    *modelmeter::ENGINES.iter().find(|engine| engine.id() == "rten").unwrap()
+}
+
 fn load_request(onnx: &Path) -> LoadRequest {
-    LoadRequest {
-        onnx: onnx.to_owned(),
-        device: Device::Cpu,
-        precision: Precision::Fp32,
-        threads: modelmeter::hardware::default_threads(),
-    }
+    LoadRequest::of_onnx(
+        onnx,
+        Device::Cpu,
+        Precision::Fp32,
+        modelmeter::hardware::default_threads(),
+    )
 }
 
 fn open_worker(request: LoadRequest, inputs: Vec<InputSpec>) -> Link {
     let launch = Launch::Process {
         program: env!("CARGO_BIN_EXE_modelmeter").into(),
         arguments: vec![modelmeter::WORKER_ARGUMENT.into()],
+        environment: Vec::new(),
     };
     let mut link = Link::open(&launch, Duration::from_secs(600)).unwrap();
     let job = LoadJob {
-        engine: modelmeter::ENGINES[0].id().into(),
+        engine: rten().id().into(),
         request,
         inputs,
+        inputs_file: None,
         seed: 0,
         text: None,
         postprocess: modelmeter::types::Postprocess::None,
@@ -137,7 +143,8 @@ impl Bare {
 fn bare_loop(onnx: &str, inputs: &str) {
     let inputs: Vec<InputSpec> = serde_json::from_str(inputs).unwrap();
     let tensors: Vec<HostTensor> = inputs.iter().map(|spec| engine::draw(spec, 0)).collect();
-    let model = modelmeter::ENGINES[0].load(&load_request(Path::new(onnx))).unwrap();
+    let Host::Worker(loader) = rten().host() else { panic!("rten runs in our worker") };
+    let model = loader.load(&load_request(Path::new(onnx))).unwrap();
     let mut session = model.session().unwrap();
     session.bind(&tensors).unwrap();
     session.infer().unwrap();

@@ -2,7 +2,10 @@
 
 use crate::terminal::Colour;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use modelmeter::{Device, InputShape, Precision};
+use modelmeter::{
+    Device, EngineOptions, InputShape, Precision,
+    types::{GraphOptimisation, PerformanceHint},
+};
 use std::{path::PathBuf, time::Duration};
 
 /// Profiles and benchmarks neural models, and says how sure it is.
@@ -28,6 +31,9 @@ pub(crate) struct Global {
     /// Where prepared models are kept [env: MODELMETER_CACHE]
     #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
     pub(crate) cache: Option<PathBuf>,
+    /// The Python whose packages are looked at: an interpreter or an environment's folder [env: MODELMETER_PYTHON]
+    #[arg(long, global = true, value_name = "PATH", help_heading = "Global options")]
+    pub(crate) python: Option<PathBuf>,
     /// When to colour
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", help_heading = "Global options")]
     pub(crate) color: Colour,
@@ -130,6 +136,9 @@ pub(crate) struct Profile {
     #[arg(long, default_value_t = 0, value_name = "N", help_heading = "What to run")]
     pub(crate) seed: u64,
 
+    #[command(flatten)]
+    pub(crate) tuning: Tuning,
+
     /// Take exactly so many samples
     #[arg(
         long,
@@ -184,6 +193,47 @@ pub(crate) struct Profile {
     /// Do not store the run
     #[arg(long, help_heading = "Where to")]
     pub(crate) no_store: bool,
+}
+
+/// What engines may be told beyond device, precision and threads.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Tuning {
+    /// torch: compile the module first, in this mode
+    #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "default", help_heading = "Engine options")]
+    pub(crate) compile: Option<String>,
+    /// onnxruntime: how far the graph may be rewritten: none, basic, extended, all
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        alias = "graph-optimisation",
+        help_heading = "Engine options"
+    )]
+    pub(crate) graph_optimization: Option<GraphOptimisation>,
+    /// onnxruntime, torch: threads between operators
+    #[arg(long, value_name = "N", help_heading = "Engine options")]
+    pub(crate) inter_op_threads: Option<u32>,
+    /// openvino: what to tune for: latency, throughput
+    #[arg(long, value_name = "WHAT", help_heading = "Engine options")]
+    pub(crate) hint: Option<PerformanceHint>,
+    /// A setting of the execution provider or plugin, by its own name; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_setting, help_heading = "Engine options")]
+    pub(crate) settings: Vec<(String, String)>,
+    /// torch: let a pickle run its code; only for files you trust
+    #[arg(long, help_heading = "Engine options")]
+    pub(crate) allow_pickle: bool,
+}
+
+impl Tuning {
+    pub(crate) fn options(&self) -> EngineOptions {
+        EngineOptions {
+            graph_optimisation: self.graph_optimization,
+            inter_threads: self.inter_op_threads,
+            hint: self.hint,
+            compile: self.compile.clone(),
+            settings: self.settings.iter().cloned().collect(),
+            allow_pickle: self.allow_pickle,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -345,6 +395,13 @@ fn parse_input(text: &str) -> Result<InputShape, String> {
         return Err("the input's name is missing before `=`".into());
     }
     Ok(InputShape { name: name.to_owned(), dims })
+}
+
+fn parse_setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write it as KEY=VALUE".into()),
+    }
 }
 
 fn parse_time(text: &str) -> Result<Duration, String> {

@@ -7,6 +7,7 @@ mod command;
 mod exit;
 mod failure;
 mod output;
+mod places;
 mod progress;
 mod terminal;
 

@@ -1,8 +1,14 @@
 //! One suite for every engine: what the runner relies on, checked.
 //!
-//! A new engine's test hands in itself, a small model it can run and inputs for it, and calls [`check`].
+//! [`check`] examines an engine that our own worker loads, type by type. [`check_worker`] examines any worker through
+//! the protocol alone, so that a program in another language is held to the same rules. A new engine's test hands in
+//! a small model it can run and inputs for it.
 
-use crate::{Availability, Engine, EngineErrorKind, LoadRequest};
+mod worker;
+
+pub use worker::{Conversation, WorkerSubject, check_worker};
+
+use crate::{Availability, Engine, EngineErrorKind, Host, LoadRequest, Loader, Places};
 use std::path::Path;
 use types::{Device, Elements, HostTensor, Precision};
 
@@ -10,6 +16,8 @@ use types::{Device, Elements, HostTensor, Precision};
 pub struct Subject<'a> {
     /// The engine.
     pub engine: &'a dyn Engine,
+    /// Where it is looked for.
+    pub places: Places,
     /// A model it can run.
     pub onnx: &'a Path,
     /// Inputs that fit.
@@ -37,29 +45,34 @@ pub fn check(subject: &Subject<'_>) -> Vec<String> {
         !engine.id().is_empty() && engine.id().chars().all(|c| c.is_ascii_lowercase() || c == '-'),
         "the id is lower-case letters and dashes",
     );
+    let places = &subject.places;
     rule(
-        matches!(engine.availability(), Availability::Available { version } if !version.is_empty()),
+        matches!(engine.availability(places), Availability::Available { version } if !version.is_empty()),
         "is available and tells its version",
     );
-    let devices = engine.devices();
+    let devices = engine.devices(places);
     rule(devices.contains(&Device::Cpu), "lists the cpu");
     rule(!devices.contains(&Device::Auto), "never lists `auto` as a device");
-    rule(engine.precisions(Device::Cpu).contains(&Precision::Fp32), "runs fp32 on the cpu");
+    rule(engine.precisions(places, Device::Cpu).contains(&Precision::Fp32), "runs fp32 on the cpu");
 
-    let request = LoadRequest {
-        onnx: subject.onnx.to_owned(),
-        device: Device::Cpu,
-        precision: Precision::Fp32,
-        threads: 1,
+    let Host::Worker(loader) = engine.host() else {
+        broken.push(format!("{}: is loaded by our own worker", engine.id()));
+        return broken;
     };
-    check_refusals(subject, &request, &mut rule);
-    check_inference(subject, &request, &mut rule);
+    let mut request = LoadRequest::of_onnx(subject.onnx, Device::Cpu, Precision::Fp32, 1);
+    request.places.clone_from(places);
+    check_refusals(subject, loader, &request, &mut rule);
+    check_inference(subject, loader, &request, &mut rule);
     broken
 }
 
-fn check_refusals(subject: &Subject<'_>, good: &LoadRequest, rule: &mut impl FnMut(bool, &str)) {
-    let kind_of =
-        |request: &LoadRequest| subject.engine.load(request).err().map(|error| error.kind);
+fn check_refusals(
+    subject: &Subject<'_>,
+    loader: &dyn Loader,
+    good: &LoadRequest,
+    rule: &mut impl FnMut(bool, &str),
+) {
+    let kind_of = |request: &LoadRequest| loader.load(request).err().map(|error| error.kind);
     let missing = LoadRequest { onnx: good.onnx.with_extension("missing.onnx"), ..good.clone() };
     rule(kind_of(&missing) == Some(EngineErrorKind::BadModel), "a missing file is a bad model");
     if let Some(corrupt) = subject.corrupt {
@@ -67,7 +80,7 @@ fn check_refusals(subject: &Subject<'_>, good: &LoadRequest, rule: &mut impl FnM
         rule(kind_of(&corrupt) == Some(EngineErrorKind::BadModel), "a corrupt file is a bad model");
     }
     for device in [Device::Cuda(0), Device::Rocm(0), Device::Mps] {
-        if !subject.engine.devices().contains(&device) {
+        if !subject.engine.devices(&subject.places).contains(&device) {
             let elsewhere = LoadRequest { device, ..good.clone() };
             rule(
                 kind_of(&elsewhere) == Some(EngineErrorKind::Unsupported),
@@ -79,10 +92,11 @@ fn check_refusals(subject: &Subject<'_>, good: &LoadRequest, rule: &mut impl FnM
 
 fn check_inference(
     subject: &Subject<'_>,
+    loader: &dyn Loader,
     request: &LoadRequest,
     rule: &mut impl FnMut(bool, &str),
 ) {
-    let model = match subject.engine.load(request) {
+    let model = match loader.load(request) {
         Ok(model) => model,
         Err(error) => return rule(false, &format!("loads the model ({error})")),
     };
@@ -125,7 +139,7 @@ fn check_inference(
     rule(model.session().is_ok(), "can make a second session");
 }
 
-fn is_close(elements: &Elements, expected: &[f32], tolerance: f32) -> bool {
+pub(crate) fn is_close(elements: &Elements, expected: &[f32], tolerance: f32) -> bool {
     let Elements::F32(values) = elements else { return false };
     values.len() == expected.len()
         && values.iter().zip(expected).all(|(a, b)| (a - b).abs() <= tolerance)

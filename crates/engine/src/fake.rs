@@ -3,8 +3,8 @@
 //! It is never in the list of engines that people can choose, so none of its numbers can be taken for real ones.
 
 use crate::{
-    Availability, ElementsView, Engine, EngineError, EngineErrorKind, LoadRequest, LoadedModel,
-    OutputView, Session, Signature, SignatureValue,
+    Availability, ElementsView, Engine, EngineError, EngineErrorKind, Host, LoadRequest,
+    LoadedModel, Loader, OutputView, Places, Session, Signature, SignatureValue,
 };
 use std::{str::FromStr, time::Duration};
 use types::{Device, ElementType, HostTensor, Precision};
@@ -86,18 +86,24 @@ impl Engine for FakeEngine {
         "follows a script; for tests of the runner"
     }
 
-    fn availability(&self) -> Availability {
+    fn availability(&self, _places: &Places) -> Availability {
         Availability::Available { version: "0".into() }
     }
 
-    fn devices(&self) -> Vec<Device> {
+    fn devices(&self, _places: &Places) -> Vec<Device> {
         vec![Device::Cpu]
     }
 
-    fn precisions(&self, _device: Device) -> Vec<Precision> {
+    fn precisions(&self, _places: &Places, _device: Device) -> Vec<Precision> {
         vec![Precision::Fp32]
     }
 
+    fn host(&self) -> Host<'_> {
+        Host::Worker(self)
+    }
+}
+
+impl Loader for FakeEngine {
     fn load(&self, request: &LoadRequest) -> Result<Box<dyn LoadedModel>, EngineError> {
         if request.device != Device::Cpu {
             return Err(EngineError::new(

@@ -12,9 +12,11 @@ mod draw;
 mod encoder;
 mod error;
 mod fake;
+mod places;
 mod postprocess;
 mod protocol;
 mod socket;
+mod tensors;
 mod view;
 mod worker;
 
@@ -24,14 +26,16 @@ pub use draw::draw;
 use encoder::Encoder;
 pub use error::{EngineError, EngineErrorKind};
 pub use fake::{Act, FakeEngine, ParseScriptError};
+pub use places::Places;
 pub use postprocess::{Answer, postprocess};
 pub use protocol::{
     Failure, FirstReport, Greeting, LoadJob, LoadReport, PROTOCOL, Reply, Request, TextJob, Window,
     read_message, write_message,
 };
 pub use socket::{
-    Availability, Engine, LoadRequest, LoadedModel, Session, ShapeObserver, Signature,
-    SignatureValue,
+    Availability, Engine, Host, LoadRequest, LoadedModel, Loader, NodeProfile, NodeProfiler,
+    NodeTime, Session, ShapeObserver, Signature, SignatureValue, Starter, Takes, WorkerCommand,
 };
+pub use tensors::{read_tensors, view_of, write_tensors};
 pub use view::{ElementsView, OutputView};
 pub use worker::{Encoded, OpenTokeniser, Tokeniser, serve};

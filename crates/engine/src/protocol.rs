@@ -1,12 +1,14 @@
 //! What parent and worker say to each other: one JSON document a line, over descriptors nobody else writes to.
 //!
 //! The worker greets first. Then the parent asks and the worker answers, one answer an ask:
-//! `load` → `loaded`, `first` → `first`, `run` → `window`, `observe` → `observed`, `bye` → the end.
+//! `load` → `loaded`, `first` → `first`, `run` → `window`, `observe` → `observed`, `outputs` → `written`,
+//! `profile` → `profiled`, `bye` → the end.
 //! Anything may be answered with `failed`. Timing happens in the worker; the parent only decides when it is enough.
 
-use crate::{EngineErrorKind, LoadRequest, Signature};
+use crate::{EngineError, EngineErrorKind, LoadRequest, NodeProfile, Signature};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
+    collections::BTreeMap,
     io::{self, BufRead, Write},
     path::PathBuf,
     time::Duration,
@@ -14,7 +16,7 @@ use std::{
 use types::{InputSpec, Postprocess, Samples};
 
 /// The protocol's version; parent and worker must agree.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// What the worker says first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +47,9 @@ pub struct LoadJob {
     pub request: LoadRequest,
     /// The inputs' recipes.
     pub inputs: Vec<InputSpec>,
+    /// The same inputs drawn already, as safetensors, for a program that cannot draw them itself.
+    #[serde(default)]
+    pub inputs_file: Option<PathBuf>,
     /// Seed of the inputs.
     pub seed: u64,
     /// Text instead of drawn token ids.
@@ -73,6 +78,16 @@ pub enum Request {
         /// Names of intermediate values.
         values: Vec<String>,
     },
+    /// Run once and write the outputs as safetensors.
+    Outputs {
+        /// The file to write.
+        path: PathBuf,
+    },
+    /// Run so often with instruments and tell where the time went.
+    Profile {
+        /// How often.
+        count: u64,
+    },
     /// End.
     Bye,
 }
@@ -90,6 +105,12 @@ pub struct LoadReport {
     pub signature: Signature,
     /// Real tokens in the batch, where there is text (padding is not counted).
     pub real_tokens: Option<u64>,
+    /// What a reader of the results must know.
+    #[serde(default)]
+    pub remarks: Vec<String>,
+    /// Versions of what stands behind the engine: Python, CUDA, a driver.
+    #[serde(default)]
+    pub versions: BTreeMap<String, String>,
 }
 
 /// How the first inference went.
@@ -123,6 +144,19 @@ pub struct Failure {
     pub hint: Option<String>,
 }
 
+impl From<&EngineError> for Failure {
+    fn from(error: &EngineError) -> Failure {
+        let mut causes = Vec::new();
+        let mut cause = std::error::Error::source(error);
+        while let Some(error) = cause {
+            causes.push(error.to_string());
+            cause = error.source();
+        }
+        let EngineError { kind, message, hint, .. } = error;
+        Failure { kind: *kind, message: message.clone(), causes, hint: hint.clone() }
+    }
+}
+
 /// What the worker answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "answer")]
@@ -139,6 +173,13 @@ pub enum Reply {
     Observed {
         /// Names and shapes.
         shapes: Vec<(String, Vec<usize>)>,
+    },
+    /// To `outputs`: the file stands.
+    Written,
+    /// To `profile`; `None` where the engine cannot tell.
+    Profiled {
+        /// Where the time went.
+        profile: Option<NodeProfile>,
     },
     /// To anything.
     Failed(Failure),

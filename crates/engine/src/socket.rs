@@ -1,9 +1,9 @@
 //! Engine → loaded model → session: what costs differently is a different type.
 
-use crate::{EngineError, OutputView};
+use crate::{EngineError, OutputView, Places};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
-use types::{Device, ElementType, HostTensor, Precision};
+use std::{ffi::OsString, path::PathBuf};
+use types::{Device, ElementType, EngineOptions, HostTensor, Module, Precision};
 
 /// Whether an engine works here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,14 +26,44 @@ pub enum Availability {
 /// A model to load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadRequest {
-    /// The ONNX file.
+    /// The ONNX file; empty for a model that exists only as a module.
     pub onnx: PathBuf,
+    /// The same model as a framework's module, where it can be had so.
+    #[serde(default)]
+    pub module: Option<Module>,
     /// Where it shall run; never `Auto`.
     pub device: Device,
     /// The number format.
     pub precision: Precision,
     /// Threads the engine may use.
     pub threads: u32,
+    /// What the user told the engine beyond that.
+    #[serde(default)]
+    pub options: EngineOptions,
+    /// Where engines are looked for.
+    #[serde(default)]
+    pub places: Places,
+}
+
+impl LoadRequest {
+    /// An ONNX file to be loaded with the engine's own defaults, looked for nowhere else.
+    #[must_use]
+    pub fn of_onnx(
+        onnx: impl Into<PathBuf>,
+        device: Device,
+        precision: Precision,
+        threads: u32,
+    ) -> LoadRequest {
+        LoadRequest {
+            onnx: onnx.into(),
+            module: None,
+            device,
+            precision,
+            threads,
+            options: EngineOptions::default(),
+            places: Places::default(),
+        }
+    }
 }
 
 /// An input or output as the engine sees it.
@@ -57,6 +87,9 @@ pub struct Signature {
 }
 
 /// A way to execute models.
+///
+/// Questions must be cheap, a few milliseconds or one short look at another program: `devices` and `auto` ask every
+/// engine. What only loading can show is said by loading.
 pub trait Engine: Send + Sync {
     /// Its stable name in arguments, tables and the store: `rten`.
     fn id(&self) -> &'static str;
@@ -65,19 +98,72 @@ pub trait Engine: Send + Sync {
     fn describe(&self) -> &'static str;
 
     /// Whether it works here, or why not and what would help.
-    fn availability(&self) -> Availability;
+    fn availability(&self, places: &Places) -> Availability;
 
     /// The devices it can use here; empty where it is unavailable.
-    fn devices(&self) -> Vec<Device>;
+    fn devices(&self, places: &Places) -> Vec<Device>;
+
+    /// Why it cannot use a device that it would use elsewhere, where it knows.
+    fn absence(&self, _places: &Places, _device: Device) -> Option<String> {
+        None
+    }
 
     /// The precisions it can run on a device.
-    fn precisions(&self, device: Device) -> Vec<Precision>;
+    fn precisions(&self, places: &Places, device: Device) -> Vec<Precision>;
 
+    /// What it takes a model from.
+    fn takes(&self) -> Takes {
+        Takes::Onnx
+    }
+
+    /// Where it runs.
+    fn host(&self) -> Host<'_>;
+}
+
+/// What an engine takes a model from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// An ONNX file.
+    Onnx,
+    /// A framework's module.
+    Module,
+}
+
+/// Where an engine runs.
+pub enum Host<'a> {
+    /// In our own worker.
+    Worker(&'a dyn Loader),
+    /// In a program of its own that speaks the protocol.
+    Program(&'a dyn Starter),
+}
+
+/// Loads models in our own worker.
+pub trait Loader {
     /// Reads the model and makes it ready.
     ///
     /// # Errors
     /// When the file, the device, the precision or an operator is not for this engine.
     fn load(&self, request: &LoadRequest) -> Result<Box<dyn LoadedModel>, EngineError>;
+}
+
+/// Says how a worker of another program is started.
+pub trait Starter {
+    /// The program that speaks the protocol on its standard streams.
+    ///
+    /// # Errors
+    /// When it is not here.
+    fn command(&self, places: &Places) -> Result<WorkerCommand, EngineError>;
+}
+
+/// A program to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerCommand {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// What its environment has beside ours.
+    pub environment: Vec<(OsString, OsString)>,
 }
 
 /// A model whose weights are in.
@@ -87,6 +173,11 @@ pub trait LoadedModel {
 
     /// Where it really runs; recorded, never assumed.
     fn placement(&self) -> String;
+
+    /// What a reader of the results must know: nodes that went elsewhere, settings that had no effect.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Something that can run.
     ///
@@ -119,6 +210,44 @@ pub trait Session {
     fn shape_observer(&mut self) -> Option<&mut dyn ShapeObserver> {
         None
     }
+
+    /// The ability to tell where the time goes, where the engine has it.
+    fn node_profiler(&mut self) -> Option<&mut dyn NodeProfiler> {
+        None
+    }
+}
+
+/// Times the parts of an inference, in a pass of its own.
+pub trait NodeProfiler {
+    /// Runs `count` times and tells each node's time, all runs together.
+    ///
+    /// # Errors
+    /// When a run fails or the engine's record cannot be read.
+    fn profile(&mut self, count: u64) -> Result<NodeProfile, EngineError>;
+}
+
+/// Where the time of several inferences went.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct NodeProfile {
+    /// How many inferences.
+    pub runs: u64,
+    /// Time of all of them from outside, in nanoseconds.
+    pub total_nanos: u64,
+    /// The nodes or modules, in the order they ran first.
+    pub nodes: Vec<NodeTime>,
+}
+
+/// The time of one node or module, all inferences together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeTime {
+    /// Its path in the model: `encoder.layer.0.attention.self.query`, for a node with `/` and its operator behind.
+    pub path: String,
+    /// The operator or the module's class.
+    pub kind: String,
+    /// How often it ran.
+    pub calls: u64,
+    /// Its own time without that of modules inside it, in nanoseconds.
+    pub nanos: u64,
 }
 
 /// Tells the shapes that intermediate values really have; fills what static inference cannot know.

@@ -1,12 +1,14 @@
 //! The worker's half of the protocol: load one model, run it, time it, answer.
 
 use crate::{
-    Encoder, Engine, EngineError, EngineErrorKind, Failure, FirstReport, Greeting, LoadJob,
-    LoadReport, LoadedModel, PROTOCOL, Reply, Request, Session, TextJob, Window, draw,
+    Encoder, Engine, EngineError, EngineErrorKind, Failure, FirstReport, Greeting, Host, LoadJob,
+    LoadReport, LoadedModel, NodeProfile, PROTOCOL, Reply, Request, Session, TextJob, Window, draw,
     protocol::{read_message, write_message},
+    tensors::write_tensors,
 };
 use std::{
     any::Any,
+    collections::BTreeMap,
     io::{self, BufRead, Write},
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
@@ -94,7 +96,11 @@ fn load(
             format!("this worker has no engine `{}`", job.engine),
         )
     })?;
-    let version = match engine.availability() {
+    let Host::Worker(loader) = engine.host() else {
+        let message = format!("engine `{}` runs in a program of its own", job.engine);
+        return Err(EngineError::new(EngineErrorKind::Unavailable, message));
+    };
+    let version = match engine.availability(&job.request.places) {
         crate::Availability::Available { version } => version,
         crate::Availability::Unavailable { why, hint } => {
             return Err(EngineError::new(EngineErrorKind::Unavailable, why).with_hint(hint));
@@ -109,7 +115,7 @@ fn load(
         None => None,
     };
     let started = Instant::now();
-    let model = engine.load(&job.request)?;
+    let model = loader.load(&job.request)?;
     Ok(Prepared { model, tokeniser, load: started.elapsed(), version })
 }
 
@@ -142,6 +148,8 @@ impl Prepared {
             placement: self.model.placement(),
             signature: self.model.signature(),
             real_tokens: bench.real_tokens,
+            remarks: self.model.remarks(),
+            versions: BTreeMap::new(),
         };
         write_message(writer, &Reply::Loaded(Box::new(report)))?;
         while let Some(request) = read_message::<Request>(reader)? {
@@ -154,6 +162,12 @@ impl Prepared {
                 }
                 Request::Observe { values } => {
                     guard(|| bench.observe(&values)).map(|shapes| Reply::Observed { shapes })
+                }
+                Request::Outputs { path } => {
+                    guard(|| bench.write_outputs(&path)).map(|()| Reply::Written)
+                }
+                Request::Profile { count } => {
+                    guard(|| bench.profile(count)).map(|profile| Reply::Profiled { profile })
                 }
                 Request::Load(_) => Err(failed("a worker loads one model")),
                 Request::Bye => return Ok(()),
@@ -255,6 +269,15 @@ impl<'a> Bench<'a> {
             None => Ok(Vec::new()),
         }
     }
+
+    fn write_outputs(&mut self, path: &Path) -> Result<(), EngineError> {
+        self.session.infer()?;
+        write_tensors(path, &self.session.outputs()?)
+    }
+
+    fn profile(&mut self, count: u64) -> Result<Option<NodeProfile>, EngineError> {
+        self.session.node_profiler().map(|profiler| profiler.profile(count.max(1))).transpose()
+    }
 }
 
 /// Collects samples by phase.
@@ -282,19 +305,9 @@ impl Recorder {
 fn guard<T>(work: impl FnOnce() -> Result<T, EngineError>) -> Result<T, Failure> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(failure_of(&error)),
+        Ok(Err(error)) => Err(Failure::from(&error)),
         Err(panic) => Err(failed(format!("the engine panicked: {}", panic_text(&*panic)))),
     }
-}
-
-fn failure_of(error: &EngineError) -> Failure {
-    let mut causes = Vec::new();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        causes.push(error.to_string());
-        cause = error.source();
-    }
-    Failure { kind: error.kind, message: error.message.clone(), causes, hint: error.hint.clone() }
 }
 
 fn failed(message: impl Into<String>) -> Failure {

@@ -1,6 +1,6 @@
 //! What can end a cell without a run.
 
-use engine::{EngineErrorKind, Failure};
+use engine::{EngineError, EngineErrorKind, Failure};
 use std::{io, time::Duration};
 
 /// Why a cell ended without a run.
@@ -46,6 +46,12 @@ pub enum MeterError {
     /// The engine refused or failed.
     #[error("{}", .0.message)]
     Engine(Failure),
+}
+
+impl From<EngineError> for MeterError {
+    fn from(error: EngineError) -> MeterError {
+        MeterError::Engine(Failure::from(&error))
+    }
 }
 
 impl MeterError {

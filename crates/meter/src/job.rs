@@ -1,8 +1,11 @@
 //! What the meter is handed for one cell.
 
+use engine::Places;
 use probe::IdlePower;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
-use types::{Ceilings, Cell, InputSpec, Machine, ModelInfo, Postprocess, Reason, RunId, Work};
+use types::{
+    Ceilings, Cell, InputSpec, Machine, ModelInfo, Module, Postprocess, Reason, RunId, Work,
+};
 
 /// Counts the work again with shapes that a real run showed.
 pub type Refine<'a> = &'a dyn Fn(&[(String, Vec<usize>)]) -> Work;
@@ -15,10 +18,16 @@ pub struct Job<'a> {
     pub id: RunId,
     /// The model.
     pub model: ModelInfo,
-    /// Its file.
+    /// Its file; empty for a model that exists only as a module.
     pub onnx: PathBuf,
+    /// The same model as a framework's module.
+    pub module: Option<Module>,
+    /// Where engines are looked for.
+    pub places: Places,
     /// Its inputs.
     pub inputs: Vec<InputSpec>,
+    /// The same inputs drawn already, for a worker that cannot draw them.
+    pub inputs_file: Option<PathBuf>,
     /// The tokenizer's file, where the cell has text.
     pub tokenizer: Option<PathBuf>,
     /// What turns outputs into the answer.

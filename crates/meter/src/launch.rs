@@ -14,6 +14,8 @@ pub enum Launch {
         program: PathBuf,
         /// Its arguments.
         arguments: Vec<OsString>,
+        /// What its environment has beside ours.
+        environment: Vec<(OsString, OsString)>,
     },
     /// A thread of this process: for debugging only, a crash takes everything along.
     Thread(ServeThread),

@@ -177,13 +177,14 @@ type Ends = (Box<dyn Write + Send>, Box<dyn Read + Send>, Option<Child>);
 
 fn start(launch: &Launch, last_words: &Arc<Mutex<VecDeque<u8>>>) -> Result<Ends, MeterError> {
     match launch {
-        Launch::Process { program, arguments } => {
+        Launch::Process { program, arguments, environment } => {
             let failed =
                 |source| MeterError::Start { program: program.display().to_string(), source };
             let mut child = Command::new(program)
                 .args(arguments)
                 // A backtrace would push what matters out of the last words.
                 .env("RUST_BACKTRACE", "0")
+                .envs(environment.iter().map(|(name, value)| (name, value)))
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())

@@ -12,8 +12,8 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 use types::{
-    Cell, Cold, EngineInfo, Environment, Event, Phase, Plan, ProbeReport, Run, Samples, Stage,
-    StopReason, StoppingRule, Summary, WarmupReport, Work,
+    Cell, Cold, EngineInfo, Environment, Event, Phase, Plan, ProbeReport, Reason, ReasonCode, Run,
+    Samples, Stage, StopReason, StoppingRule, Summary, WarmupReport, Work,
 };
 
 /// Seed of the bootstrap: fixed, so that the same samples always give the same interval.
@@ -117,11 +117,15 @@ fn load(link: &mut Link, job: &Job<'_>) -> Result<LoadReport, MeterError> {
         engine: cell.engine.clone(),
         request: LoadRequest {
             onnx: job.onnx.clone(),
+            module: job.module.clone(),
             device: cell.device,
             precision: cell.precision,
             threads: cell.threads,
+            options: cell.options.clone(),
+            places: job.places.clone(),
         },
         inputs: job.inputs.clone(),
+        inputs_file: job.inputs_file.clone(),
         seed: cell.seed,
         text,
         postprocess: job.postprocess,
@@ -161,6 +165,7 @@ fn environment(
     loaded: &LoadReport,
 ) -> Environment {
     let mut versions = bench.versions.clone();
+    versions.extend(loaded.versions.clone());
     versions.insert(job.cell.engine.clone(), loaded.version.clone());
     Environment {
         machine: bench.machine.clone(),
@@ -222,7 +227,7 @@ fn assemble(
             non_finite: &findings.first.non_finite,
             isolated: launch.is_isolated(),
         },
-        &job.remarks,
+        &[job.remarks.as_slice(), &said(&findings.loaded)].concat(),
     );
     Run {
         id: job.id.clone(),
@@ -247,6 +252,17 @@ fn assemble(
         verdict,
         tags: Vec::new(),
     }
+}
+
+/// What the engine itself said of the run.
+fn said(loaded: &LoadReport) -> Vec<Reason> {
+    let remark = |text: &String| Reason {
+        code: ReasonCode::Assumption,
+        invalidates: false,
+        text: text.clone(),
+        hint: None,
+    };
+    loaded.remarks.iter().map(remark).collect()
 }
 
 fn summarise(samples: &[Samples]) -> BTreeMap<Phase, Summary> {

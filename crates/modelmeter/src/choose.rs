@@ -1,7 +1,7 @@
 //! Which engine runs on which device, and why.
 
 use crate::{ENGINES, EngineChoice, Error};
-use engine::{Availability, Engine};
+use engine::{Availability, Engine, Places};
 use types::{Device, Precision};
 
 /// An engine and a device that go together.
@@ -21,6 +21,7 @@ pub fn choose(
     engine: &EngineChoice,
     device: Device,
     precision: Precision,
+    places: &Places,
 ) -> Result<Choice, Error> {
     let candidates: Vec<&'static dyn Engine> = match engine {
         EngineChoice::Auto => ENGINES.to_vec(),
@@ -35,7 +36,7 @@ pub fn choose(
     let wishes = if device == Device::Auto { Device::PREFERENCE.to_vec() } else { vec![device] };
     for device in wishes {
         for &engine in &candidates {
-            if refusal(engine, device, precision).is_none() {
+            if refusal(engine, device, precision, places).is_none() {
                 return Ok(Choice { engine, device });
             }
         }
@@ -44,7 +45,7 @@ pub fn choose(
         .iter()
         .map(|engine| {
             let wish = if device == Device::Auto { Device::Cpu } else { device };
-            let why = refusal(*engine, wish, precision).unwrap_or_default();
+            let why = refusal(*engine, wish, precision, places).unwrap_or_default();
             (engine.id().to_owned(), why)
         })
         .collect();
@@ -52,16 +53,24 @@ pub fn choose(
 }
 
 /// Why an engine cannot run this here; `None` when it can.
-fn refusal(engine: &dyn Engine, device: Device, precision: Precision) -> Option<String> {
-    if let Availability::Unavailable { why, .. } = engine.availability() {
+pub(crate) fn refusal(
+    engine: &dyn Engine,
+    device: Device,
+    precision: Precision,
+    places: &Places,
+) -> Option<String> {
+    if let Availability::Unavailable { why, .. } = engine.availability(places) {
         return Some(why);
     }
-    let devices = engine.devices();
+    let devices = engine.devices(places);
     if !devices.contains(&device) {
+        if let Some(why) = engine.absence(places, device) {
+            return Some(why);
+        }
         let names: Vec<String> = devices.iter().map(Device::to_string).collect();
         return Some(format!("runs on {} only", names.join(", ")));
     }
-    let precisions = engine.precisions(device);
+    let precisions = engine.precisions(places, device);
     if !precisions.contains(&precision) {
         let names: Vec<&str> = precisions.iter().map(|precision| precision.name()).collect();
         return Some(format!("runs {} on {device}, not {precision}", names.join(", ")));
@@ -75,14 +84,17 @@ mod tests {
 
     #[test]
     fn auto_takes_the_cpu_where_nothing_else_is() {
-        let choice = choose(&EngineChoice::Auto, Device::Auto, Precision::Fp32).unwrap();
-        assert!(choice.engine.devices().contains(&choice.device));
+        let places = Places::default();
+        let choice = choose(&EngineChoice::Auto, Device::Auto, Precision::Fp32, &places).unwrap();
+        assert!(choice.engine.devices(&places).contains(&choice.device));
         assert_ne!(choice.device, Device::Auto);
     }
 
     #[test]
     fn what_cannot_be_had_is_refused_with_every_engines_reason() {
-        let error = choose(&EngineChoice::Auto, Device::Webnn, Precision::Fp32).err().unwrap();
+        let error = choose(&EngineChoice::Auto, Device::Webnn, Precision::Fp32, &Places::default())
+            .err()
+            .unwrap();
         let Error::NoEngine { why, .. } = error else { panic!("{error}") };
         assert_eq!(why.len(), ENGINES.len());
         assert!(why.iter().all(|(_, why)| !why.is_empty()));
@@ -91,7 +103,7 @@ mod tests {
     #[test]
     fn an_unknown_engine_is_named() {
         let wish = EngineChoice::Named("abacus".into());
-        let error = choose(&wish, Device::Cpu, Precision::Fp32).err().unwrap();
+        let error = choose(&wish, Device::Cpu, Precision::Fp32, &Places::default()).err().unwrap();
         assert!(error.to_string().contains("`abacus`"));
     }
 }

@@ -13,6 +13,8 @@ pub struct Folders {
     pub hub_cache: Option<PathBuf>,
     /// The database file.
     pub database: PathBuf,
+    /// Engines that were installed by us, one folder each.
+    pub engines: PathBuf,
 }
 
 impl Folders {
@@ -28,6 +30,7 @@ impl Folders {
             hub_cache: BaseDirs::new()
                 .map(|base| base.home_dir().join(".cache").join("huggingface").join("hub")),
             database: project.data_dir().join("modelmeter.db"),
+            engines: project.data_dir().join("engines"),
         })
     }
 }

@@ -48,8 +48,8 @@ pub use probe::PROBES;
 pub use report::FORMATS;
 pub use store::Store;
 pub use types::{
-    Device, Event, InputShape, Mode, Phase, Precision, Run, RunId, Stage, StoppingRule, Summary,
-    Text, Verdict, Warmup,
+    Device, EngineOptions, Event, InputShape, Mode, Phase, Precision, Run, RunId, Stage,
+    StoppingRule, Summary, Text, Verdict, Warmup,
 };
 
 /// This program's version.

@@ -1,6 +1,7 @@
 //! From what was asked to a job the meter can measure.
 
 use crate::{Error, Profiler, choose};
+use engine::{Engine, Host, Places};
 use graph::Model;
 use meter::{Job, Refine};
 use models::{Progress, Resolved, Tokeniser};
@@ -9,9 +10,10 @@ use std::{
     path::PathBuf,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
+use tempfile::TempDir;
 use types::{
-    Cell, Event, InputRole, InputSpec, Mode, Precision, Reason, ReasonCode, RunId, Stage, Text,
-    Work,
+    Cell, Event, HostTensor, InputRole, InputSpec, Mode, Precision, Reason, ReasonCode, RunId,
+    Stage, Text, Work,
 };
 
 /// Samples in one inference where nobody says otherwise.
@@ -20,6 +22,9 @@ const DEFAULT_BATCH: usize = 4;
 /// A cell with its model resolved, its inputs settled and its work counted.
 pub(crate) struct Prepared {
     pub(crate) cell: Cell,
+    pub(crate) engine: &'static dyn Engine,
+    places: Places,
+    drawn: Option<Drawn>,
     resolved: Resolved,
     inputs: Vec<InputSpec>,
     tokenizer: Option<PathBuf>,
@@ -30,16 +35,35 @@ pub(crate) struct Prepared {
     took: Duration,
 }
 
+/// Inputs drawn into a file for a worker that cannot draw them; gone with it.
+struct Drawn {
+    path: PathBuf,
+    _folder: TempDir,
+}
+
+impl Drawn {
+    fn write(inputs: &[InputSpec], seed: u64) -> Result<Drawn, Error> {
+        let failed = |source| Error::Write { path: std::env::temp_dir(), source };
+        let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir().map_err(failed)?;
+        let path = folder.path().join("inputs.safetensors");
+        let tensors: Vec<HostTensor> = inputs.iter().map(|spec| engine::draw(spec, seed)).collect();
+        let views: Vec<_> = tensors.iter().map(engine::view_of).collect();
+        engine::write_tensors(&path, &views)
+            .map_err(|error| failed(std::io::Error::other(error.to_string())))?;
+        Ok(Drawn { path, _folder: folder })
+    }
+}
+
 /// Resolves the model, settles batch, length and inputs, and counts the work.
 pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Result<Prepared, Error> {
     let begin = Instant::now();
     sink(Event::StageStarted { stage: Stage::Prepare });
     // What cannot run here is said before anything is downloaded or written.
     let wish = profiler.precision.unwrap_or(Precision::Fp32);
-    choose(&profiler.engine, profiler.device, wish)?;
+    choose(&profiler.engine, profiler.device, wish, &profiler.places)?;
     let resolved = models::resolve(&request(profiler)?, &mut |progress| sink(event(&progress)))?;
     let precision = settle_precision(profiler, &resolved)?;
-    let choice = choose(&profiler.engine, profiler.device, precision)?;
+    let choice = choose(&profiler.engine, profiler.device, precision, &profiler.places)?;
     let batch_size = settle_batch(profiler, &resolved);
     let text = plan_text(profiler, &resolved, batch_size)?;
     let length = text.as_ref().map(|text| text.length).or(profiler.sequence_length);
@@ -60,9 +84,17 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
         seed: profiler.seed,
         inputs: profiler.inputs.clone(),
         text: profiler.text.as_ref().map(|text| used_text(text, batch_size)),
+        options: profiler.options.clone(),
+    };
+    let drawn = match choice.engine.host() {
+        Host::Worker(_) => None,
+        Host::Program(_) => Some(Drawn::write(&inputs, profiler.seed)?),
     };
     Ok(Prepared {
         cell,
+        engine: choice.engine,
+        places: profiler.places.clone(),
+        drawn,
         inputs,
         cut: text.as_ref().map_or(0, |text| text.cut),
         tokenizer: text.map(|text| text.tokenizer),
@@ -81,6 +113,9 @@ impl Prepared {
             id: new_id(),
             model: self.resolved.info.clone(),
             onnx: self.resolved.onnx.clone(),
+            module: None,
+            places: self.places.clone(),
+            inputs_file: self.drawn.as_ref().map(|drawn| drawn.path.clone()),
             inputs: self.inputs.clone(),
             tokenizer: self.tokenizer.clone(),
             postprocess: self.resolved.postprocess,

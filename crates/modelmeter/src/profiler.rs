@@ -1,8 +1,9 @@
 //! Asks for one measurement, the way the library's users write it.
 
 use crate::{Error, Folders, Profile, Session, prepare, worker};
+use engine::Places;
 use std::time::Duration;
-use types::{Device, Event, InputShape, Precision, StoppingRule, Text, Warmup};
+use types::{Device, EngineOptions, Event, InputShape, Precision, StoppingRule, Text, Warmup};
 
 /// The most threads a processor is asked to share: enough to study it, too few to take the machine down.
 const THREADS_EACH: usize = 16;
@@ -68,6 +69,8 @@ pub struct Profiler {
     pub(crate) hub_endpoint: Option<String>,
     pub(crate) hub_token: Option<String>,
     pub(crate) tags: Vec<String>,
+    pub(crate) places: Places,
+    pub(crate) options: EngineOptions,
 }
 
 impl Profiler {
@@ -93,6 +96,8 @@ impl Profiler {
             hub_endpoint: None,
             hub_token: None,
             tags: Vec::new(),
+            places: Places::default(),
+            options: EngineOptions::default(),
         }
     }
 
@@ -247,6 +252,20 @@ impl Profiler {
         self
     }
 
+    /// Looks for engines here.
+    #[must_use]
+    pub fn places(mut self, places: Places) -> Profiler {
+        self.places = places;
+        self
+    }
+
+    /// Tells the engine more than device, precision and threads.
+    #[must_use]
+    pub fn options(mut self, options: EngineOptions) -> Profiler {
+        self.options = options;
+        self
+    }
+
     /// Measures, and remembers nothing.
     ///
     /// # Errors
@@ -265,8 +284,8 @@ impl Profiler {
         sink: &mut dyn FnMut(Event),
     ) -> Result<Profile, Error> {
         self.check_rule()?;
-        let launch = worker::launch(self.isolation)?;
         let prepared = prepare::prepare(self, sink)?;
+        let launch = worker::launch(self.isolation, prepared.engine, &self.places)?;
         let bench = session.bench(prepared.cell.threads, prepared.cell.device, sink)?;
         let refine = |seen: &[(String, Vec<usize>)]| prepared.count_again(seen);
         let job = prepared.job(&refine);

@@ -1,7 +1,9 @@
 //! The worker: this program again, speaking the protocol.
 
 use crate::{ENGINES, Error, Isolation, tokeniser};
-use engine::{become_expendable, claim_standard_streams, serve};
+use engine::{
+    Engine, Host, Places, WorkerCommand, become_expendable, claim_standard_streams, serve,
+};
 use meter::Launch;
 use std::{
     io::{self, BufReader},
@@ -42,12 +44,25 @@ pub fn serve_standard_streams() -> io::Result<()> {
 }
 
 /// How workers are started.
-pub(crate) fn launch(isolation: Isolation) -> Result<Launch, Error> {
+pub(crate) fn launch(
+    isolation: Isolation,
+    engine: &dyn Engine,
+    places: &Places,
+) -> Result<Launch, Error> {
+    if let Host::Program(starter) = engine.host() {
+        let command = starter.command(places).map_err(meter::MeterError::from)?;
+        let WorkerCommand { program, arguments, environment } = command;
+        return Ok(Launch::Process { program, arguments, environment });
+    }
     match isolation {
         Isolation::None => Ok(Launch::Thread(Arc::new(serve_thread))),
         Isolation::Process => {
             let program = worker_program().ok_or(Error::NoWorker)?;
-            Ok(Launch::Process { program, arguments: vec![WORKER_ARGUMENT.into()] })
+            Ok(Launch::Process {
+                program,
+                arguments: vec![WORKER_ARGUMENT.into()],
+                environment: Vec::new(),
+            })
         }
     }
 }

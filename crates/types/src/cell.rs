@@ -1,6 +1,6 @@
 //! One combination out of a plan; measured in one fresh worker.
 
-use crate::{Device, Precision};
+use crate::{Device, EngineOptions, Precision};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -77,4 +77,7 @@ pub struct Cell {
     /// Text to tokenise in every sample.
     #[serde(default)]
     pub text: Option<Text>,
+    /// What the engine was told beyond the above.
+    #[serde(default, skip_serializing_if = "EngineOptions::is_default")]
+    pub options: EngineOptions,
 }

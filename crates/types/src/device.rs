@@ -16,6 +16,22 @@ pub enum Device {
     Rocm(u32),
     /// Apple's GPU.
     Mps,
+    /// An Intel GPU by index.
+    Xpu(u32),
+    /// A neural processor beside the CPU.
+    Npu,
+    /// An NVIDIA GPU by index, through TensorRT.
+    Tensorrt(u32),
+    /// An AMD GPU by index, through MIGraphX.
+    Migraphx(u32),
+    /// Whatever OpenVINO takes, inside another engine.
+    Openvino,
+    /// Apple's Core ML.
+    Coreml,
+    /// A Windows GPU by index, through DirectML.
+    Directml(u32),
+    /// The CPU through XNNPACK.
+    Xnnpack,
     /// The GPU of a browser.
     Webgpu,
     /// The neural network API of a browser.
@@ -27,7 +43,8 @@ pub enum Device {
 /// A device name nobody knows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown device `{0}`; known are auto, cpu, cuda, cuda:N, rocm, rocm:N, mps, webgpu, webnn, wasm"
+    "unknown device `{0}`; known are auto, cpu, cuda, cuda:N, rocm, rocm:N, mps, xpu, npu, tensorrt, migraphx, \
+     openvino, coreml, directml, xnnpack, webgpu, webnn, wasm"
 )]
 pub struct ParseDeviceError(pub String);
 
@@ -35,6 +52,15 @@ impl Device {
     /// The order in which `auto` prefers devices.
     pub const PREFERENCE: [Device; 4] =
         [Device::Cuda(0), Device::Rocm(0), Device::Mps, Device::Cpu];
+
+    /// The NVIDIA GPU behind it, where there is one.
+    #[must_use]
+    pub fn nvidia_index(self) -> Option<u32> {
+        match self {
+            Device::Cuda(index) | Device::Tensorrt(index) => Some(index),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Device {
@@ -45,6 +71,14 @@ impl fmt::Display for Device {
             Device::Cuda(index) => f.pad(&format!("cuda:{index}")),
             Device::Rocm(index) => f.pad(&format!("rocm:{index}")),
             Device::Mps => f.pad("mps"),
+            Device::Xpu(index) => f.pad(&format!("xpu:{index}")),
+            Device::Npu => f.pad("npu"),
+            Device::Tensorrt(index) => f.pad(&format!("tensorrt:{index}")),
+            Device::Migraphx(index) => f.pad(&format!("migraphx:{index}")),
+            Device::Openvino => f.pad("openvino"),
+            Device::Coreml => f.pad("coreml"),
+            Device::Directml(index) => f.pad(&format!("directml:{index}")),
+            Device::Xnnpack => f.pad("xnnpack"),
             Device::Webgpu => f.pad("webgpu"),
             Device::Webnn => f.pad("webnn"),
             Device::Wasm => f.pad("wasm"),
@@ -70,6 +104,14 @@ impl FromStr for Device {
             ("cuda" | "gpu", index) => Ok(Device::Cuda(index.unwrap_or(0))),
             ("rocm" | "hip", index) => Ok(Device::Rocm(index.unwrap_or(0))),
             ("mps", None) => Ok(Device::Mps),
+            ("xpu" | "intel-gpu", index) => Ok(Device::Xpu(index.unwrap_or(0))),
+            ("npu", None) => Ok(Device::Npu),
+            ("tensorrt" | "trt", index) => Ok(Device::Tensorrt(index.unwrap_or(0))),
+            ("migraphx", index) => Ok(Device::Migraphx(index.unwrap_or(0))),
+            ("openvino", None) => Ok(Device::Openvino),
+            ("coreml", None) => Ok(Device::Coreml),
+            ("directml" | "dml", index) => Ok(Device::Directml(index.unwrap_or(0))),
+            ("xnnpack", None) => Ok(Device::Xnnpack),
             ("webgpu", None) => Ok(Device::Webgpu),
             ("webnn", None) => Ok(Device::Webnn),
             ("wasm", None) => Ok(Device::Wasm),
@@ -97,7 +139,15 @@ mod tests {
 
     #[test]
     fn a_device_survives_its_name() {
-        for device in [Device::Auto, Device::Cpu, Device::Cuda(3), Device::Mps, Device::Wasm] {
+        for device in [
+            Device::Auto,
+            Device::Cpu,
+            Device::Cuda(3),
+            Device::Mps,
+            Device::Xpu(1),
+            Device::Npu,
+            Device::Wasm,
+        ] {
             assert_eq!(device.to_string().parse::<Device>(), Ok(device));
         }
         assert_eq!("CUDA".parse(), Ok(Device::Cuda(0)));

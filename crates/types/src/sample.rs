@@ -10,6 +10,8 @@ pub enum Phase {
     Tokenise,
     /// The model itself, on the device, synchronised.
     Inference,
+    /// The part of the inference that the device itself timed, by its own events.
+    Device,
     /// From the model's outputs to the answer (pooling, argmax).
     Postprocess,
     /// All phases of one sample together, timed as one span.
@@ -18,8 +20,8 @@ pub enum Phase {
 
 impl Phase {
     /// Every phase in the order it happens.
-    pub const ALL: [Phase; 4] =
-        [Phase::Tokenise, Phase::Inference, Phase::Postprocess, Phase::Total];
+    pub const ALL: [Phase; 5] =
+        [Phase::Tokenise, Phase::Inference, Phase::Device, Phase::Postprocess, Phase::Total];
 
     /// The name used in tables, metric keys and the store.
     #[must_use]
@@ -27,6 +29,7 @@ impl Phase {
         match self {
             Phase::Tokenise => "tokenise",
             Phase::Inference => "inference",
+            Phase::Device => "device",
             Phase::Postprocess => "postprocess",
             Phase::Total => "total",
         }

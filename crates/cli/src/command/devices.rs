@@ -5,10 +5,11 @@ use crate::{
     arguments::{Devices, Global},
     command::{style, table_width},
     output,
+    places::places,
 };
 use modelmeter::{
     ENGINES, PROBES,
-    engine::Availability,
+    engine::{Availability, Places},
     hardware::{self, DeviceInfo},
     probe::Target,
     report::{self, Column, Style, Table},
@@ -20,13 +21,17 @@ pub(crate) const PIPE_WIDTH: usize = 100;
 
 pub(crate) fn run(arguments: &Devices, global: &Global) -> Result<Exit, Failure> {
     let devices = hardware::devices();
-    let text = if arguments.json { as_json(&devices) } else { as_text(&devices, &style(global)) };
+    let places = places(global);
+    let text = match arguments.json {
+        true => as_json(&devices, &places),
+        false => as_text(&devices, &places, &style(global)),
+    };
     output::data(&text)?;
     Ok(Exit::Fine)
 }
 
-fn as_text(devices: &[DeviceInfo], style: &Style) -> String {
-    let tables = [devices_table(devices), engines_table(), probes_table()];
+fn as_text(devices: &[DeviceInfo], places: &Places, style: &Style) -> String {
+    let tables = [devices_table(devices), engines_table(places), probes_table()];
     let width = Some(table_width().unwrap_or(PIPE_WIDTH));
     tables.map(|table| table.painted(style).render(width)).join("\n")
 }
@@ -50,7 +55,7 @@ fn devices_table(devices: &[DeviceInfo]) -> Table {
     table
 }
 
-fn engines_table() -> Table {
+fn engines_table(places: &Places) -> Table {
     let mut table = Table::new([
         Column::left("engine"),
         Column::left("state"),
@@ -59,21 +64,21 @@ fn engines_table() -> Table {
         Column::left("what").wraps(),
     ]);
     for engine in ENGINES {
-        let (state, what) = match engine.availability() {
+        let (state, what) = match engine.availability(places) {
             Availability::Available { version } => (version, engine.describe().to_owned()),
             Availability::Unavailable { why, hint } => ("–".to_owned(), format!("{why}; {hint}")),
         };
-        let devices: Vec<String> = engine.devices().iter().map(ToString::to_string).collect();
-        let precisions = precisions_of(*engine).join(", ");
+        let devices: Vec<String> = engine.devices(places).iter().map(ToString::to_string).collect();
+        let precisions = precisions_of(*engine, places).join(", ");
         table.push([engine.id(), &state, &devices.join(", "), &precisions, &what]);
     }
     table
 }
 
-fn precisions_of(engine: &dyn modelmeter::engine::Engine) -> Vec<&'static str> {
+fn precisions_of(engine: &dyn modelmeter::engine::Engine, places: &Places) -> Vec<&'static str> {
     let mut names: Vec<&'static str> = Vec::new();
-    for device in engine.devices() {
-        for precision in engine.precisions(device) {
+    for device in engine.devices(places) {
+        for precision in engine.precisions(places, device) {
             if !names.contains(&precision.name()) {
                 names.push(precision.name());
             }
@@ -103,16 +108,16 @@ fn probes_table() -> Table {
     table
 }
 
-fn as_json(devices: &[DeviceInfo]) -> String {
+fn as_json(devices: &[DeviceInfo], places: &Places) -> String {
     let engines: Vec<Value> = ENGINES
         .iter()
         .map(|engine| {
             json!({
                 "id": engine.id(),
                 "describe": engine.describe(),
-                "availability": engine.availability(),
-                "devices": engine.devices(),
-                "precisions": precisions_of(*engine),
+                "availability": engine.availability(places),
+                "devices": engine.devices(places),
+                "precisions": precisions_of(*engine, places),
             })
         })
         .collect();

@@ -23,7 +23,8 @@ pub(crate) fn folders(global: &Global) -> Result<Folders, Failure> {
     let mut folders = match (own, &cache, &database) {
         (Ok(folders), _, _) => folders,
         (Err(_), Some(cache), Some(database)) => {
-            Folders { cache: cache.clone(), hub_cache: None, database: database.clone() }
+            let engines = cache.join("engines");
+            Folders { cache: cache.clone(), hub_cache: None, database: database.clone(), engines }
         }
         (Err(error), _, _) => return Err(error.into()),
     };
@@ -45,7 +46,7 @@ fn hub_cache() -> Option<PathBuf> {
 }
 
 /// A path from the environment; empty means unset.
-fn path_of(variable: &str) -> Option<PathBuf> {
+pub(crate) fn path_of(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 

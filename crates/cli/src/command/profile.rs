@@ -5,10 +5,12 @@ use crate::{
     arguments::{Global, IsolationArgument, Profile},
     command::{folders, style},
     output,
+    places::places,
     progress::Progress,
 };
 use modelmeter::{
     FORMATS, Isolation, Profiler, Run, Session,
+    engine::Places,
     report::{self, JsonOptions},
 };
 use std::{
@@ -19,7 +21,7 @@ use std::{
 pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure> {
     let folders = folders(global)?;
     // Everything that can be found wrong is found before minutes are spent.
-    let profiler = profiler(arguments)?.folders(folders.clone());
+    let profiler = profiler(arguments, places(global))?.folders(folders.clone());
     check_outputs(arguments)?;
     let mut session = if arguments.no_store {
         Session::without_store()
@@ -46,13 +48,15 @@ pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure>
     Ok(Exit::Fine)
 }
 
-fn profiler(arguments: &Profile) -> Result<Profiler, Failure> {
+fn profiler(arguments: &Profile, places: Places) -> Result<Profiler, Failure> {
     let named = [&arguments.model, &arguments.model_flag, &arguments.model_path];
     let model = named.into_iter().flatten().next().cloned().unwrap_or_default();
     let mut profiler = Profiler::new(model)
         .device(arguments.device)
         .seed(arguments.seed)
         .timeout(arguments.timeout)
+        .places(places)
+        .options(arguments.tuning.options())
         .offline(arguments.offline || is_set("HF_HUB_OFFLINE"))
         .hub(text_of("HF_ENDPOINT"), text_of("HF_TOKEN"))
         .isolation(match arguments.isolation {

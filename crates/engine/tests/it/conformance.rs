@@ -11,6 +11,7 @@ fn the_fake_keeps_every_rule() {
     let fake: FakeEngine = "1us".parse().unwrap();
     let broken = conformance::check(&conformance::Subject {
         engine: &fake,
+        places: modelmeter_engine::Places::default(),
         onnx: file.path(),
         inputs: subject_input(),
         expected: vec![2.0, 4.0],
@@ -26,6 +27,7 @@ fn an_engine_that_computes_wrong_numbers_is_found() {
     let fake: FakeEngine = "nan".parse().unwrap();
     let broken = conformance::check(&conformance::Subject {
         engine: &fake,
+        places: modelmeter_engine::Places::default(),
         onnx: file.path(),
         inputs: subject_input(),
         expected: vec![2.0, 4.0],

@@ -24,12 +24,7 @@ fn open_words(_path: &Path) -> Result<Box<dyn Tokeniser>, String> {
 fn job(onnx: &Path) -> LoadJob {
     LoadJob {
         engine: "fake".into(),
-        request: LoadRequest {
-            onnx: onnx.to_owned(),
-            device: Device::Cpu,
-            precision: Precision::Fp32,
-            threads: 1,
-        },
+        request: LoadRequest::of_onnx(onnx, Device::Cpu, Precision::Fp32, 1),
         inputs: vec![InputSpec {
             name: "x".into(),
             dtype: ElementType::F32,
@@ -37,6 +32,7 @@ fn job(onnx: &Path) -> LoadJob {
             role: InputRole::TokenIds,
             fill: Fill::Constant { value: 1.0 },
         }],
+        inputs_file: None,
         seed: 0,
         text: None,
         postprocess: Postprocess::None,

@@ -6,7 +6,7 @@ mod convert;
 mod load;
 mod model;
 
-use engine::{Availability, Engine, EngineError, LoadRequest, LoadedModel};
+use engine::{Availability, Engine, EngineError, Host, LoadRequest, LoadedModel, Loader, Places};
 use types::{Device, Precision};
 
 /// The version of `rten` this build carries; Cargo.toml pins exactly this one.
@@ -25,15 +25,15 @@ impl Engine for Rten {
         "embedded, pure Rust, ONNX on the CPU"
     }
 
-    fn availability(&self) -> Availability {
+    fn availability(&self, _places: &Places) -> Availability {
         Availability::Available { version: VERSION.into() }
     }
 
-    fn devices(&self) -> Vec<Device> {
+    fn devices(&self, _places: &Places) -> Vec<Device> {
         vec![Device::Cpu]
     }
 
-    fn precisions(&self, device: Device) -> Vec<Precision> {
+    fn precisions(&self, _places: &Places, device: Device) -> Vec<Precision> {
         match device {
             // Int8 means graphs that are quantised already; fp16 weights are widened at load, so fp16 is not listed.
             Device::Cpu => vec![Precision::Fp32, Precision::Int8],
@@ -41,8 +41,14 @@ impl Engine for Rten {
         }
     }
 
+    fn host(&self) -> Host<'_> {
+        Host::Worker(self)
+    }
+}
+
+impl Loader for Rten {
     fn load(&self, request: &LoadRequest) -> Result<Box<dyn LoadedModel>, EngineError> {
-        load::load(request, &self.precisions(request.device))
+        load::load(request, &self.precisions(&request.places, request.device))
     }
 }
 

@@ -14,6 +14,7 @@ pub(crate) fn scripted(script: &str) -> Launch {
     Launch::Process {
         program: env!("CARGO_BIN_EXE_fake-worker").into(),
         arguments: vec![script.into()],
+        environment: vec![],
     }
 }
 
@@ -59,6 +60,7 @@ pub(crate) fn job(onnx: &Path) -> Job<'static> {
             seed: 0,
             inputs: vec![],
             text: None,
+            options: Default::default(),
         },
         id: RunId("00".into()),
         model: ModelInfo {
@@ -72,6 +74,9 @@ pub(crate) fn job(onnx: &Path) -> Job<'static> {
             fingerprint: "0".into(),
         },
         onnx: onnx.to_owned(),
+        module: None,
+        places: Default::default(),
+        inputs_file: None,
         inputs: vec![InputSpec {
             name: "x".into(),
             dtype: ElementType::F32,

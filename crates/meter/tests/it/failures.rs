@@ -46,7 +46,11 @@ fn a_failing_model_and_a_panic_are_told_in_the_engines_words() {
 #[test]
 fn a_program_that_does_not_exist_cannot_be_started() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let launch = Launch::Process { program: "/no/such/worker".into(), arguments: vec![] };
+    let launch = Launch::Process {
+        program: "/no/such/worker".into(),
+        arguments: vec![],
+        environment: vec![],
+    };
     let error =
         measure(&job(file.path()), &bench(), &launch, &short_rule(), &mut |_| {}).unwrap_err();
     assert!(matches!(error, MeterError::Start { .. }));
@@ -55,7 +59,11 @@ fn a_program_that_does_not_exist_cannot_be_started() {
 #[test]
 fn a_program_that_speaks_something_else_is_a_protocol_error() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let launch = Launch::Process { program: "/bin/echo".into(), arguments: vec!["hello".into()] };
+    let launch = Launch::Process {
+        program: "/bin/echo".into(),
+        arguments: vec!["hello".into()],
+        environment: vec![],
+    };
     let error =
         measure(&job(file.path()), &bench(), &launch, &short_rule(), &mut |_| {}).unwrap_err();
     assert!(matches!(error, MeterError::Protocol { .. }), "{error}");

@@ -27,6 +27,8 @@ pub(super) struct ByPhase<T> {
     #[serde(skip_serializing_if = "Option::is_none")]
     inference: Option<T>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     postprocess: Option<T>,
     #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<T>,
@@ -37,6 +39,7 @@ impl<T> ByPhase<T> {
         ByPhase {
             tokenise: of(Phase::Tokenise),
             inference: of(Phase::Inference),
+            device: of(Phase::Device),
             postprocess: of(Phase::Postprocess),
             total: of(Phase::Total),
         }

@@ -137,6 +137,7 @@ pub(crate) fn bare_run(name: &str, median: f64, count: u64) -> Run {
             seed: 42,
             inputs: Vec::new(),
             text: None,
+            options: Default::default(),
         },
         model: ModelInfo {
             name: name.into(),

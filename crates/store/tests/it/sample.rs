@@ -81,6 +81,7 @@ fn cell() -> Cell {
         seed: u64::MAX,
         inputs: vec![InputShape { name: "input_ids".into(), dims: vec![4, 128] }],
         text: Some(Text { lines: vec!["hello".into(), "wörld".into()] }),
+        options: Default::default(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The embedded engine under the suite every engine must pass.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-use engine::{Engine, EngineErrorKind, LoadRequest, conformance};
+use engine::{EngineErrorKind, LoadRequest, Loader, Places, conformance};
 use graph::{Attribute, DataType, Dim, Graph, Model, Node, Tensor, TensorData, ValueInfo};
 use modelmeter_engine_rten::Rten;
 use std::{
@@ -62,7 +62,7 @@ fn input() -> Vec<HostTensor> {
 }
 
 fn request(onnx: PathBuf) -> LoadRequest {
-    LoadRequest { onnx, device: Device::Cpu, precision: Precision::Fp32, threads: 2 }
+    LoadRequest::of_onnx(onnx, Device::Cpu, Precision::Fp32, 2)
 }
 
 #[test]
@@ -73,6 +73,7 @@ fn rten_keeps_every_rule() {
     std::fs::write(&corrupt, &std::fs::read(&onnx).unwrap()[..60]).unwrap();
     let broken = conformance::check(&conformance::Subject {
         engine: &Rten,
+        places: Places::default(),
         onnx: &onnx,
         inputs: input(),
         expected: vec![4.0, 0.0, 3.0, 0.0],

@@ -1,0 +1,85 @@
+//! Where engines are looked for: arguments first, then the active environment, then the system.
+
+use crate::{arguments::Global, command};
+use modelmeter::engine::Places;
+use std::{
+    collections::BTreeMap,
+    env,
+    path::{Path, PathBuf},
+};
+
+/// Variables that name an engine's library or folder outright.
+const LIBRARY_VARIABLES: [(&str, &str); 3] = [
+    ("onnxruntime", "ORT_DYLIB_PATH"),
+    ("openvino", "OPENVINO_INSTALL_DIR"),
+    ("openvino", "INTEL_OPENVINO_DIR"),
+];
+
+/// Where libraries of the system lie.
+const SYSTEM_FOLDERS: [&str; 7] = [
+    "/usr/local/lib",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/opt/homebrew/lib",
+    "/opt/intel/openvino",
+];
+
+/// Where engines are looked for.
+pub(crate) fn places(global: &Global) -> Places {
+    let mut libraries = BTreeMap::new();
+    for (engine, variable) in LIBRARY_VARIABLES {
+        if let Some(path) = command::path_of(variable) {
+            libraries.entry(engine.to_owned()).or_insert(path);
+        }
+    }
+    Places {
+        python: python(global),
+        libraries,
+        installed: command::folders(global).ok().map(|folders| folders.engines),
+        node_modules: node_modules(),
+        system: system_folders(),
+    }
+}
+
+/// The interpreter given, else the active environment's, else the first on the path.
+fn python(global: &Global) -> Option<PathBuf> {
+    if let Some(python) = global.python.clone().or_else(|| command::path_of("MODELMETER_PYTHON")) {
+        // A folder is an environment.
+        let inside = python.join("bin").join("python");
+        return Some(if inside.is_file() { inside } else { on_path(&python).unwrap_or(python) });
+    }
+    ["VIRTUAL_ENV", "CONDA_PREFIX"]
+        .into_iter()
+        .filter_map(command::path_of)
+        .map(|folder| folder.join("bin").join("python"))
+        .find(|python| python.is_file())
+        .or_else(|| ["python3", "python"].iter().find_map(|name| on_path(Path::new(name))))
+}
+
+/// A bare name as the shell would find it; anything with a folder stays.
+fn on_path(program: &Path) -> Option<PathBuf> {
+    if program.components().count() > 1 {
+        return None;
+    }
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+fn node_modules() -> Vec<PathBuf> {
+    let here = env::current_dir().unwrap_or_default();
+    let above = here.ancestors().map(|folder| folder.join("node_modules"));
+    let given = env::var_os("NODE_PATH");
+    let given = given.iter().flat_map(env::split_paths);
+    above.chain(given).filter(|folder| folder.is_dir()).collect()
+}
+
+fn system_folders() -> Vec<PathBuf> {
+    let given = env::var_os("LD_LIBRARY_PATH");
+    let given = given.iter().flat_map(env::split_paths);
+    given
+        .chain(SYSTEM_FOLDERS.into_iter().map(PathBuf::from))
+        .filter(|folder| folder.is_dir())
+        .collect()
+}
