@@ -18,8 +18,12 @@ fn main() {
     show("modelmeter --version", &repeat(version));
 
     let folder = std::env::temp_dir().join("modelmeter-bench");
-    let folders =
-        Folders { cache: folder.clone(), hub_cache: None, database: folder.join("startup.db") };
+    let folders = Folders {
+        cache: folder.clone(),
+        hub_cache: None,
+        database: folder.join("startup.db"),
+        engines: folder.join("engines"),
+    };
     let profiler = Profiler::new("distilbert-base-uncased").offline(true).folders(folders.clone());
     // Once, so that weights and ceilings are there, as on every day but the first.
     until_load(&profiler, &folders);

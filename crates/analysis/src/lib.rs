@@ -1,0 +1,1 @@
+//! What several runs say together: comparisons with intervals and verdicts.

@@ -1,0 +1,1 @@
+//! ONNX Runtime, found where it is installed and loaded at run time.

@@ -1,0 +1,1 @@
+//! OpenVINO, found where it is installed and loaded at run time.

@@ -1,0 +1,1 @@
+//! PyTorch in the user's own Python, through a worker script.
