@@ -1,12 +1,14 @@
-//! The nouns of Modelmeter: plan, cell, run, sample, metric, machine, device, event, verdict.
+//! The nouns of Modelmeter: plan, cell, run, sample, metric, machine, device, event, verdict, comparison.
 //!
 //! Everything here is a plain value that serialises; nothing opens a file, asks the system or prints.
 //! A word means the same thing in every room because it is defined once, here.
 
 mod cell;
+mod comparison;
 mod device;
 mod environment;
 mod event;
+mod layers;
 mod machine;
 mod metric;
 mod model;
@@ -22,9 +24,14 @@ mod units;
 mod verdict;
 
 pub use cell::{Cell, InputShape, Mode, Text};
+pub use comparison::{
+    Comparison, ComparisonReport, Design, Duel, Outcome, OutputParity, Parity, Side, SideInfo,
+    SideReport, SpeedUp, Turn,
+};
 pub use device::{Device, ParseDeviceError};
 pub use environment::{CgroupLimits, Environment, GpuState, Throttle};
 pub use event::{Event, Stage};
+pub use layers::{LayerCell, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime};
 pub use machine::{Ceiling, Ceilings, Cpu, Gpu, Machine};
 pub use metric::{Direction, Metric, Provenance, Unit};
 pub use model::{Category, ModelInfo, ModelSource, Weights, Work};

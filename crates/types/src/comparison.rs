@@ -1,0 +1,320 @@
+//! Several engines on the same model at the same time: what was timed, and what may be said of it.
+//!
+//! A [`Duel`] is raw: rounds of fresh processes, turns inside a round, samples inside a turn. A [`ComparisonReport`] is
+//! derived from it, or from stored runs. Ratios are speed-ups: the baseline's time ÷ the side's time, above 1 is faster.
+
+use crate::{
+    Bytes, Device, EngineInfo, EngineOptions, Environment, Interval, LayerJoin, Mode, ModelInfo,
+    Precision, RunId, Seconds, Summary, Verdict,
+};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// One window of one side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// One entry a sample, in nanoseconds, in the order they were taken.
+    pub samples: Vec<u64>,
+}
+
+/// Who a side is and how it fared, apart from its times.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SideInfo {
+    /// Its name in this comparison, unlike any other's: `onnxruntime`, `torch compiled`.
+    pub label: String,
+    /// The engine that ran, with its version and where it put the model.
+    pub engine: EngineInfo,
+    /// Where it was asked to run.
+    pub device: Device,
+    /// The number format.
+    pub precision: Precision,
+    /// Threads the engine was told to use.
+    pub threads: u32,
+    /// What the engine was told beyond the above.
+    #[serde(default, skip_serializing_if = "EngineOptions::is_default")]
+    pub options: EngineOptions,
+    /// The largest memory of any of its processes.
+    pub peak_memory: Option<Bytes>,
+    /// Whether its numbers can be believed.
+    pub verdict: Verdict,
+    /// What a reader of the results must know, in the engine's words.
+    #[serde(default)]
+    pub remarks: Vec<String>,
+    /// Why it could not be measured to the end; its speed-up is then refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+/// One side of a duel: an engine with its settings, and everything that was timed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// Who it is.
+    pub info: SideInfo,
+    /// Its turns, round by round. A round is one fresh process; turn j of every side belongs to the same sweep, in
+    /// which each side comes once, and sweeps go forward and backward by turns.
+    pub rounds: Vec<Vec<Turn>>,
+    /// Time to load the model, one entry a process.
+    pub load: Vec<Seconds>,
+    /// Time of the true first inference, one entry a process.
+    pub first: Vec<Seconds>,
+}
+
+/// How far one output of a side lies from the reference's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OutputParity {
+    /// The output's name.
+    pub output: String,
+    /// The largest absolute difference; `None` where the two cannot be compared.
+    pub max_abs: Option<f64>,
+    /// The cosine of the angle between them; `None` where the two cannot be compared.
+    pub cosine: Option<f64>,
+    /// What `max_abs` was allowed to be.
+    pub tolerance: f64,
+    /// Whether they are equal within it.
+    pub holds: bool,
+    /// Why it does not hold, where a number does not say so: `shapes 4×768 and 4×128×768`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// Whether a side computes what the reference computes: same weights, same inputs, outputs within the tolerance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Parity {
+    /// The side's label.
+    pub side: String,
+    /// The label of the side it was held against.
+    pub reference: String,
+    /// Output by output.
+    pub outputs: Vec<OutputParity>,
+    /// Whether every output holds.
+    pub holds: bool,
+    /// Where it does not: the first layer whose output differs, if that was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_difference: Option<String>,
+}
+
+impl Parity {
+    /// The largest absolute difference of any output; `None` where one cannot be compared or there are none.
+    #[must_use]
+    pub fn max_abs(&self) -> Option<f64> {
+        let each: Option<Vec<f64>> = self.outputs.iter().map(|output| output.max_abs).collect();
+        each?.into_iter().reduce(f64::max)
+    }
+}
+
+/// The same model on several sides, interleaved in one session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Duel {
+    /// When it began, in microseconds since the epoch.
+    pub started_at: i64,
+    /// How long everything took.
+    pub elapsed: Duration,
+    /// The model that all sides ran.
+    pub model: ModelInfo,
+    /// Samples in one inference.
+    pub batch_size: usize,
+    /// Tokens in each sample; `None` for models without a length.
+    pub sequence_length: Option<usize>,
+    /// Inference or training.
+    pub mode: Mode,
+    /// Seed of weights and inputs.
+    pub seed: u64,
+    /// The machine and its state.
+    pub environment: Environment,
+    /// The sides in the order they were given.
+    pub sides: Vec<Side>,
+    /// Which outputs were held against which.
+    pub parity: Vec<Parity>,
+    /// What a reader must know of the whole.
+    #[serde(default)]
+    pub remarks: Vec<String>,
+}
+
+/// How the times were taken that a comparison rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "kind")]
+pub enum Design {
+    /// Sides took turns, forward and backward, in one session: drift strikes all alike.
+    Interleaved {
+        /// Fresh processes a side.
+        rounds: u64,
+        /// Turns of each side in a round, the fewest where they differ.
+        turns: u64,
+    },
+    /// Runs that were stored before, each at its own time.
+    Stored,
+}
+
+/// How much faster a side is than the baseline: baseline's time ÷ its own, above 1 is faster.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SpeedUp {
+    /// The estimate.
+    pub ratio: f64,
+    /// Its 95 % interval; `None` where nothing was repeated.
+    pub interval: Option<Interval>,
+    /// The largest that any pair of turns (or of stored runs) showed.
+    pub best: f64,
+    /// The smallest that any pair of turns (or of stored runs) showed.
+    pub worst: f64,
+    /// What each round alone says.
+    pub rounds: Vec<f64>,
+    /// The chance of a ratio so far from 1 if both were equally fast; `None` where processes were not repeated.
+    pub p_value: Option<f64>,
+    /// The same, corrected for the number of comparisons (Benjamini and Hochberg).
+    pub adjusted_p: Option<f64>,
+    /// The smallest difference this design finds four times in five, as a share: 0.03 is 3 %.
+    pub detectable: Option<f64>,
+}
+
+/// What may be said of a side against the baseline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "verdict")]
+pub enum Outcome {
+    /// It is faster.
+    Better,
+    /// It is slower.
+    Worse,
+    /// The data do not decide.
+    CannotTell,
+    /// No speed-up may be claimed at all.
+    Refused {
+        /// Why.
+        why: String,
+    },
+}
+
+impl Outcome {
+    /// The name used in tables, JSON and CSV.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Outcome::Better => "better",
+            Outcome::Worse => "worse",
+            Outcome::CannotTell => "cannot-tell",
+            Outcome::Refused { .. } => "refused",
+        }
+    }
+}
+
+/// One side held against the baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The side's label.
+    pub side: String,
+    /// The baseline's label.
+    pub baseline: String,
+    /// The speed-up; `None` exactly where it is refused.
+    pub speed_up: Option<SpeedUp>,
+    /// What may be said.
+    pub outcome: Outcome,
+    /// What a reader of this verdict must know.
+    #[serde(default)]
+    pub remarks: Vec<String>,
+}
+
+/// What a side's samples say, all its processes together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SideReport {
+    /// Who it is.
+    pub info: SideInfo,
+    /// Processes that were timed.
+    pub processes: u64,
+    /// What its samples say, in seconds; `None` where there are none.
+    pub latency: Option<Summary>,
+    /// Median time to load the model.
+    pub load: Option<Seconds>,
+    /// Median time of the true first inference.
+    pub first: Option<Seconds>,
+    /// The stored runs it was taken from; empty for a duel.
+    #[serde(default)]
+    pub runs: Vec<RunId>,
+}
+
+/// Sides held against a baseline: everything a report shows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonReport {
+    /// When the measuring began, in microseconds since the epoch.
+    pub started_at: i64,
+    /// How long the measuring took.
+    pub elapsed: Duration,
+    /// The model; that of the baseline where stored runs differ.
+    pub model: ModelInfo,
+    /// Samples in one inference; those of the baseline where stored runs differ.
+    pub batch_size: usize,
+    /// Tokens in each sample; those of the baseline where stored runs differ.
+    pub sequence_length: Option<usize>,
+    /// Inference or training.
+    pub mode: Mode,
+    /// Seed of weights and inputs.
+    pub seed: u64,
+    /// The machine and its state; the baseline's where stored runs differ.
+    pub environment: Environment,
+    /// How the times were taken.
+    pub design: Design,
+    /// The label of the side the others are held against.
+    pub baseline: String,
+    /// The sides in the order they were given.
+    pub sides: Vec<SideReport>,
+    /// One entry a side but the baseline, in the same order.
+    pub comparisons: Vec<Comparison>,
+    /// Which outputs were held against which; empty where stored runs are compared.
+    pub parity: Vec<Parity>,
+    /// The smallest difference that every comparison would have found four times in five, as a share.
+    pub detectable: Option<f64>,
+    /// What a reader must know of the whole.
+    pub remarks: Vec<String>,
+    /// Where the time went, where that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layers: Option<LayerJoin>,
+}
+
+impl ComparisonReport {
+    /// The side with this label.
+    #[must_use]
+    pub fn side(&self, label: &str) -> Option<&SideReport> {
+        self.sides.iter().find(|side| side.info.label == label)
+    }
+
+    /// The comparison of the side with this label; the baseline has none.
+    #[must_use]
+    pub fn comparison(&self, label: &str) -> Option<&Comparison> {
+        self.comparisons.iter().find(|comparison| comparison.side == label)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_survives_its_name_and_keeps_its_reason() {
+        let refused = Outcome::Refused { why: "outputs differ".into() };
+        for outcome in [Outcome::Better, Outcome::Worse, Outcome::CannotTell, refused] {
+            let text = serde_json::to_string(&outcome).unwrap();
+            assert!(text.contains(&format!("\"verdict\":\"{}\"", outcome.name())), "{text}");
+            assert_eq!(serde_json::from_str::<Outcome>(&text).unwrap(), outcome);
+        }
+    }
+
+    #[test]
+    fn a_difference_that_cannot_be_taken_leaves_no_largest_one() {
+        let output = |max_abs| OutputParity {
+            output: "y".into(),
+            max_abs,
+            cosine: None,
+            tolerance: 1e-4,
+            holds: false,
+            why: None,
+        };
+        let mut parity = Parity {
+            side: "rten".into(),
+            reference: "torch".into(),
+            outputs: vec![output(Some(1e-6)), output(Some(3e-6))],
+            holds: true,
+            first_difference: None,
+        };
+        assert_eq!(parity.max_abs(), Some(3e-6));
+        parity.outputs.push(output(None));
+        assert_eq!(parity.max_abs(), None);
+    }
+}
