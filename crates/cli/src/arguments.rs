@@ -46,10 +46,14 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Measure one model: latency, throughput, memory, and whether to believe it
     Profile(Box<Profile>),
+    /// Let engines, devices, precisions or models compete side by side, or compare stored runs
+    Compare(Box<Compare>),
     /// List the models that are known by name
     Models(Models),
     /// List devices and engines, or why they are not available
     Devices(Devices),
+    /// List engines, or install one
+    Engines(Engines),
     /// List, show, tag and delete stored runs
     Runs(Runs),
     /// Look after the database
@@ -73,7 +77,7 @@ pub(crate) enum IsolationArgument {
 )]
 pub(crate) struct Profile {
     /// A name (see `modelmeter models`), a hub name, an .onnx file, a Hugging Face folder or a .toml description
-    #[arg(value_name = "MODEL", required_unless_present_any = ["model_flag", "model_path"], conflicts_with_all = ["model_flag", "model_path"])]
+    #[arg(value_name = "MODEL", required_unless_present_any = ["model_flag", "model_path", "torch_module"], conflicts_with_all = ["model_flag", "model_path"])]
     pub(crate) model: Option<String>,
     /// The same as MODEL
     #[arg(
@@ -108,34 +112,8 @@ pub(crate) struct Profile {
     /// The number format: fp32, fp16, bf16, int8 [default: the model's own]
     #[arg(long, short, value_name = "PRECISION", help_heading = "What to run")]
     pub(crate) precision: Option<Precision>,
-    /// Samples in one inference [default: 4, or what the file fixes]
-    #[arg(long, short, value_name = "N", help_heading = "What to run")]
-    pub(crate) batch_size: Option<usize>,
-    /// Tokens in each sample [default: 128, or what the text needs]
-    #[arg(
-        long,
-        short = 'l',
-        value_name = "N",
-        visible_alias = "seq-length",
-        help_heading = "What to run"
-    )]
-    pub(crate) sequence_length: Option<usize>,
-    /// Fix the shape of an input: name=4x3x224x224
-    #[arg(long, value_name = "NAME=DIMS", value_parser = parse_input, help_heading = "What to run")]
-    pub(crate) input: Vec<InputShape>,
-    /// Tokenise this text in every sample; repeat it for several
-    #[arg(long, value_name = "TEXT", conflicts_with = "text_file", help_heading = "What to run")]
-    pub(crate) text: Vec<String>,
-    /// Tokenise the lines of this file
-    #[arg(long, value_name = "FILE", help_heading = "What to run")]
-    pub(crate) text_file: Option<PathBuf>,
-    /// Threads the engine may use [default: the physical cores]
-    #[arg(long, short, value_name = "N", help_heading = "What to run")]
-    pub(crate) threads: Option<u32>,
-    /// Seed of random weights and inputs
-    #[arg(long, default_value_t = 0, value_name = "N", help_heading = "What to run")]
-    pub(crate) seed: u64,
-
+    #[command(flatten)]
+    pub(crate) workload: Workload,
     #[command(flatten)]
     pub(crate) tuning: Tuning,
 
@@ -165,12 +143,8 @@ pub(crate) struct Profile {
     #[arg(long, value_enum, default_value_t = IsolationArgument::Process, value_name = "WHERE", help_heading = "How long")]
     pub(crate) isolation: IsolationArgument,
 
-    /// Never ask the hub
-    #[arg(long, help_heading = "Where from")]
-    pub(crate) offline: bool,
-    /// Branch, tag or commit on the hub
-    #[arg(long, value_name = "REVISION", help_heading = "Where from")]
-    pub(crate) revision: Option<String>,
+    #[command(flatten)]
+    pub(crate) origin: Origin,
 
     /// Write the run as JSON; `-` is standard output
     #[arg(long, value_name = "FILE", help_heading = "Where to")]
@@ -193,6 +167,52 @@ pub(crate) struct Profile {
     /// Do not store the run
     #[arg(long, help_heading = "Where to")]
     pub(crate) no_store: bool,
+}
+
+/// What goes into the model.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Workload {
+    /// Samples in one inference [default: 4, or what the file fixes]
+    #[arg(long, short, value_name = "N", help_heading = "What to run")]
+    pub(crate) batch_size: Option<usize>,
+    /// Tokens in each sample [default: 128, or what the text needs]
+    #[arg(
+        long,
+        short = 'l',
+        value_name = "N",
+        visible_alias = "seq-length",
+        help_heading = "What to run"
+    )]
+    pub(crate) sequence_length: Option<usize>,
+    /// Fix the shape of an input: name=4x3x224x224
+    #[arg(long, value_name = "NAME=DIMS", value_parser = parse_input, help_heading = "What to run")]
+    pub(crate) input: Vec<InputShape>,
+    /// Tokenise this text in every sample; repeat it for several
+    #[arg(long, value_name = "TEXT", conflicts_with = "text_file", help_heading = "What to run")]
+    pub(crate) text: Vec<String>,
+    /// Tokenise the lines of this file
+    #[arg(long, value_name = "FILE", help_heading = "What to run")]
+    pub(crate) text_file: Option<PathBuf>,
+    /// Threads the engine may use [default: the physical cores]
+    #[arg(long, short, value_name = "N", help_heading = "What to run")]
+    pub(crate) threads: Option<u32>,
+    /// Seed of random weights and inputs
+    #[arg(long, default_value_t = 0, value_name = "N", help_heading = "What to run")]
+    pub(crate) seed: u64,
+}
+
+/// Where a model comes from.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Origin {
+    /// Never ask the hub
+    #[arg(long, help_heading = "Where from")]
+    pub(crate) offline: bool,
+    /// Branch, tag or commit on the hub
+    #[arg(long, value_name = "REVISION", help_heading = "Where from")]
+    pub(crate) revision: Option<String>,
+    /// torch: a function of yours that returns a module: file.py:function
+    #[arg(long, value_name = "FILE:FUNCTION", value_parser = parse_function, help_heading = "Where from")]
+    pub(crate) torch_module: Option<(PathBuf, String)>,
 }
 
 /// What engines may be told beyond device, precision and threads.
@@ -234,6 +254,133 @@ impl Tuning {
             allow_pickle: self.allow_pickle,
         }
     }
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  modelmeter compare distilbert-base-uncased --engines onnxruntime,torch,rten\n  modelmeter compare bert-base-uncased --engines onnxruntime --precisions fp32,int8\n  modelmeter compare before.onnx after.onnx --engines onnxruntime\n  modelmeter compare bert-base-uncased --engines onnxruntime,torch --by layer\n  modelmeter compare 7f3a 81c0"
+)]
+pub(crate) struct Compare {
+    /// Models as for `profile`, or two or more stored runs
+    #[arg(value_name = "MODEL|RUN", required_unless_present_any = ["model_flag", "torch_module"])]
+    pub(crate) subjects: Vec<String>,
+    /// The same as MODEL
+    #[arg(long = "model", value_name = "MODEL", hide_short_help = true)]
+    pub(crate) model_flag: Vec<String>,
+
+    /// The engines, or `all` that can run it here
+    #[arg(
+        long,
+        short,
+        alias = "engine",
+        default_value = "all",
+        value_delimiter = ',',
+        value_name = "ENGINE,…",
+        help_heading = "What to run"
+    )]
+    pub(crate) engines: Vec<String>,
+    /// The devices
+    #[arg(
+        long,
+        short,
+        alias = "device",
+        default_value = "auto",
+        value_delimiter = ',',
+        value_name = "DEVICE,…",
+        help_heading = "What to run"
+    )]
+    pub(crate) devices: Vec<Device>,
+    /// The number formats [default: the model's own]
+    #[arg(
+        long,
+        short,
+        alias = "precision",
+        value_delimiter = ',',
+        value_name = "PRECISION,…",
+        help_heading = "What to run"
+    )]
+    pub(crate) precisions: Vec<Precision>,
+    /// Whom the others are compared with: an engine, precision, device or model [default: torch, else the first]
+    #[arg(long, value_name = "NAME", help_heading = "What to run")]
+    pub(crate) baseline: Option<String>,
+    #[command(flatten)]
+    pub(crate) workload: Workload,
+    #[command(flatten)]
+    pub(crate) tuning: Tuning,
+
+    /// Fresh processes for each side, one after the other
+    #[arg(long, default_value_t = 5, value_name = "N", help_heading = "How long")]
+    pub(crate) processes: u32,
+    /// Turns of each side in one process, forward and backward in alternation
+    #[arg(long, default_value_t = 4, value_name = "N", help_heading = "How long")]
+    pub(crate) turns: u32,
+    /// How long a turn lasts at least
+    #[arg(long, default_value = "500ms", value_name = "TIME", value_parser = parse_time, help_heading = "How long")]
+    pub(crate) turn: Duration,
+    /// Samples of each side in all, spread evenly over processes and turns
+    #[arg(long, short = 'n', alias = "num-runs", value_name = "N", help_heading = "How long")]
+    pub(crate) runs: Option<u64>,
+    /// Warm up for exactly so many runs [default: until it settles]
+    #[arg(long, short = 'w', alias = "warmup-runs", value_name = "N", help_heading = "How long")]
+    pub(crate) warmup: Option<u64>,
+    /// The longest a worker may stay silent
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_time, help_heading = "How long")]
+    pub(crate) timeout: Duration,
+
+    #[command(flatten)]
+    pub(crate) origin: Origin,
+
+    /// Compare layer by layer instead of end to end
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Where to")]
+    pub(crate) by: Option<By>,
+    /// Write the comparison as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Where to")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the comparison as CSV; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Where to")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Label the stored runs; may be repeated
+    #[arg(long, value_name = "TAG", conflicts_with = "no_store", help_heading = "Where to")]
+    pub(crate) tag: Vec<String>,
+    /// Do not store the runs
+    #[arg(long, help_heading = "Where to")]
+    pub(crate) no_store: bool,
+}
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// The parts of the model
+    Layer,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Engines {
+    #[command(subcommand)]
+    pub(crate) action: EnginesAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EnginesAction {
+    /// List every engine, or why it is not available
+    #[command(visible_alias = "ls")]
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Fetch an engine into our own folder
+    #[command(
+        after_help = "Examples:\n  modelmeter engines install onnxruntime\n  modelmeter engines install onnxruntime --version 1.30.0"
+    )]
+    Install {
+        /// The engine: onnxruntime
+        #[arg(value_name = "ENGINE")]
+        engine: String,
+        /// This version instead of the newest
+        #[arg(long, value_name = "VERSION")]
+        version: Option<String>,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -401,6 +548,15 @@ fn parse_setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("write it as KEY=VALUE".into()),
+    }
+}
+
+fn parse_function(text: &str) -> Result<(PathBuf, String), String> {
+    match text.rsplit_once(':') {
+        Some((file, function)) if !file.is_empty() && !function.is_empty() => {
+            Ok((PathBuf::from(file), function.to_owned()))
+        }
+        _ => Err("write it as file.py:function".into()),
     }
 }
 

@@ -8,6 +8,8 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// Fine.
     Fine = 0,
+    /// A gate failed.
+    Failed = 1,
     /// Asked wrongly: an unknown model, a bad shape, a missing file.
     Wrong = 2,
     /// This machine cannot: no device, out of memory, a crash, a timeout, a full disk.

@@ -58,6 +58,7 @@ impl From<Error> for Failure {
         failure.hint = error.hint();
         failure.causes = match &error {
             Error::Meter(error) => error.causes(),
+            Error::Baseline { why, .. } => vec![why.clone()],
             other => causes_of(other),
         };
         if let Error::NoEngine { why, .. } = error {
@@ -98,6 +99,8 @@ fn exit_of(error: &Error) -> Exit {
         Error::Model(ModelError::DiskFull { .. } | ModelError::Write { .. }) => Exit::Cannot,
         Error::Model(_)
         | Error::UnknownEngine { .. }
+        | Error::UnknownBaseline { .. }
+        | Error::NotForEngine { .. }
         | Error::Rule(_)
         | Error::Precision { .. } => Exit::Wrong,
         Error::Meter(MeterError::Engine(failure)) => match failure.kind {

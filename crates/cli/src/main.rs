@@ -40,6 +40,8 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let global = &arguments.global;
     match &arguments.command {
         Command::Profile(profile) => command::profile::run(profile, global),
+        Command::Compare(compare) => command::compare::run(compare, global),
+        Command::Engines(engines) => command::engines::run(engines, global),
         Command::Models(models) => command::models::run(models, global),
         Command::Devices(devices) => command::devices::run(devices, global),
         Command::Runs(runs) => command::runs::run(runs, global),

@@ -82,6 +82,9 @@ pub enum Request {
     Outputs {
         /// The file to write.
         path: PathBuf,
+        /// Also what leaves every module, as `module:<path>`, where a framework's module runs.
+        #[serde(default)]
+        inside: bool,
     },
     /// Run so often with instruments and tell where the time went.
     Profile {

@@ -163,7 +163,7 @@ impl Prepared {
                 Request::Observe { values } => {
                     guard(|| bench.observe(&values)).map(|shapes| Reply::Observed { shapes })
                 }
-                Request::Outputs { path } => {
+                Request::Outputs { path, .. } => {
                     guard(|| bench.write_outputs(&path)).map(|()| Reply::Written)
                 }
                 Request::Profile { count } => {

@@ -16,6 +16,7 @@ mod lifetimes;
 mod node;
 mod onnx;
 mod shapes;
+mod taps;
 mod tensor;
 
 pub use analysis::{Analysis, NodeWork, analyse, analyse_shapes};
@@ -28,3 +29,4 @@ pub use layers::{LayerKind, layer_kind, module_path};
 pub use lifetimes::activation_peak;
 pub use onnx::{ReadError, WriteError, open_regular};
 pub use shapes::{Shapes, infer, infer_observed};
+pub use taps::{Tap, tap};

@@ -5,18 +5,22 @@
 //! finds leaves as [`types::Event`]s.
 
 mod derive;
+mod duel;
 mod error;
 mod job;
 mod judge;
 mod launch;
 mod link;
+mod look;
 mod measure;
 mod obituary;
 mod sampling;
 
+pub use duel::{Bout, Contender, DuelRule, Gate, Record, duel};
 pub use error::MeterError;
 pub use job::{Bench, Job, Refine};
 pub use judge::{Evidence, is_above_ceiling, judge};
 pub use launch::{Launch, ServeThread};
 pub use link::Link;
+pub use look::{Depth, node_profile, outputs_of};
 pub use measure::{Prepare, measure, run_plan};

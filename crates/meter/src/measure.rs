@@ -88,22 +88,22 @@ pub fn measure(
 }
 
 /// What the worker and the probes found.
-struct Findings {
-    loaded: LoadReport,
-    first: FirstReport,
-    warmup: WarmupReport,
-    samples: Vec<Samples>,
-    stop: StopReason,
-    loading: Vec<ProbeReport>,
-    probes: Vec<ProbeReport>,
-    work: Work,
+pub(crate) struct Findings {
+    pub(crate) loaded: LoadReport,
+    pub(crate) first: FirstReport,
+    pub(crate) warmup: WarmupReport,
+    pub(crate) samples: Vec<Samples>,
+    pub(crate) stop: StopReason,
+    pub(crate) loading: Vec<ProbeReport>,
+    pub(crate) probes: Vec<ProbeReport>,
+    pub(crate) work: Work,
 }
 
-fn memory_probe() -> Vec<&'static dyn Probe> {
+pub(crate) fn memory_probe() -> Vec<&'static dyn Probe> {
     PROBES.iter().copied().filter(|probe| probe.id() == "memory").collect()
 }
 
-fn load(link: &mut Link, job: &Job<'_>) -> Result<LoadReport, MeterError> {
+pub(crate) fn load(link: &mut Link, job: &Job<'_>) -> Result<LoadReport, MeterError> {
     let cell = &job.cell;
     let text = match (&cell.text, &job.tokenizer) {
         (Some(text), Some(tokenizer)) => Some(TextJob {
@@ -136,7 +136,7 @@ fn load(link: &mut Link, job: &Job<'_>) -> Result<LoadReport, MeterError> {
     }
 }
 
-fn first_inference(link: &mut Link) -> Result<FirstReport, MeterError> {
+pub(crate) fn first_inference(link: &mut Link) -> Result<FirstReport, MeterError> {
     let doing = "run the first inference";
     match link.ask(&Request::First, doing)? {
         Reply::First(report) => Ok(*report),
@@ -145,7 +145,7 @@ fn first_inference(link: &mut Link) -> Result<FirstReport, MeterError> {
 }
 
 /// The work as counted on the graph; shapes that only a run shows are asked for after the timing.
-fn count_work(link: &mut Link, job: &Job<'_>) -> Result<Work, MeterError> {
+pub(crate) fn count_work(link: &mut Link, job: &Job<'_>) -> Result<Work, MeterError> {
     if job.unknown_shapes.is_empty() {
         return Ok(job.work);
     }
@@ -158,7 +158,7 @@ fn count_work(link: &mut Link, job: &Job<'_>) -> Result<Work, MeterError> {
     }
 }
 
-fn environment(
+pub(crate) fn environment(
     job: &Job<'_>,
     bench: &Bench,
     conditions: Conditions,
@@ -187,7 +187,7 @@ fn environment(
 }
 
 #[expect(clippy::too_many_arguments, reason = "the run is where everything meets, once")]
-fn assemble(
+pub(crate) fn assemble(
     job: &Job<'_>,
     bench: &Bench,
     launch: &Launch,
@@ -272,7 +272,7 @@ fn summarise(samples: &[Samples]) -> BTreeMap<Phase, Summary> {
         .collect()
 }
 
-fn micros_since_epoch() -> i64 {
+pub(crate) fn micros_since_epoch() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

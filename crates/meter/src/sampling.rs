@@ -15,7 +15,11 @@ const SAMPLE_WINDOW: Duration = Duration::from_millis(250);
 const WARM_TOLERANCE: f64 = 0.10;
 
 /// Runs a window and returns its samples by phase.
-fn window(link: &mut Link, count: u64, budget: Duration) -> Result<Vec<Samples>, MeterError> {
+pub(crate) fn window(
+    link: &mut Link,
+    count: u64,
+    budget: Duration,
+) -> Result<Vec<Samples>, MeterError> {
     match link.ask(&Request::Run { count, budget }, "run")? {
         Reply::Window(window) => Ok(window.samples),
         other => Err(MeterError::Protocol { doing: "run", said: format!("{other:?}") }),
@@ -85,7 +89,7 @@ pub(crate) fn sample(
     }
 }
 
-fn append(all: &mut Vec<Samples>, window: Vec<Samples>) {
+pub(crate) fn append(all: &mut Vec<Samples>, window: Vec<Samples>) {
     for samples in window {
         match all.iter_mut().find(|known| known.phase == samples.phase) {
             Some(known) => known.nanos.extend(samples.nanos),

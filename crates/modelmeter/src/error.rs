@@ -37,6 +37,34 @@ pub enum Error {
         /// Each engine and why it cannot.
         why: Vec<(String, String)>,
     },
+    /// The side that the others were to be held against dropped out.
+    #[error("`{label}`, which the others are compared with, dropped out")]
+    Baseline {
+        /// Which.
+        label: String,
+        /// Why, causes and all.
+        why: String,
+        /// What to try.
+        hint: Option<String>,
+    },
+    /// No side is called so.
+    #[error("no side is called `{word}`; there are {}", known.join(", "))]
+    UnknownBaseline {
+        /// What was asked for.
+        word: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// The engine does not take such a model.
+    #[error("engine `{engine}` cannot run `{model}`: {why}")]
+    NotForEngine {
+        /// The engine.
+        engine: String,
+        /// The model.
+        model: String,
+        /// Why.
+        why: String,
+    },
     /// The stopping rule contradicts itself.
     #[error("{0}")]
     Rule(String),
@@ -106,7 +134,17 @@ impl Error {
                     .into(),
             ),
             Error::NoFolder { .. } => Some("give `--cache` and `--db`, or set HOME".into()),
-            Error::Rule(_) | Error::Write { .. } => None,
+            Error::Baseline { hint, .. } => hint.clone(),
+            Error::NotForEngine { .. } => {
+                Some("`modelmeter engines list` shows the others".into())
+            }
+            Error::UnknownBaseline { .. } | Error::Rule(_) | Error::Write { .. } => None,
         }
     }
+}
+
+/// An error with its causes in one line.
+pub(crate) fn spell(error: &MeterError) -> String {
+    let causes = error.causes();
+    std::iter::once(error.to_string()).chain(causes).collect::<Vec<_>>().join(": ")
 }

@@ -21,9 +21,12 @@
 //! others. It prints nothing; [`Event`]s tell what is going on.
 
 mod choose;
+mod duel;
 mod engines;
 mod error;
 mod folders;
+mod layers;
+mod parting;
 mod prepare;
 mod profile;
 mod profiler;
@@ -33,6 +36,7 @@ mod tokeniser;
 mod worker;
 
 pub use choose::{Choice, choose};
+pub use duel::Duel;
 pub use engines::ENGINES;
 pub use error::Error;
 pub use folders::Folders;
@@ -42,7 +46,7 @@ pub use session::Session;
 pub use suite::{BenchmarkSuite, Outcome, outcomes_csv};
 pub use worker::{WORKER_ARGUMENT, serve_if_worker, serve_standard_streams};
 
-pub use ::{engine, graph, hardware, meter, models, probe, report, stats, store, types};
+pub use ::{analysis, engine, graph, hardware, meter, models, probe, report, stats, store, types};
 pub use models::PRESETS;
 pub use probe::PROBES;
 pub use report::FORMATS;

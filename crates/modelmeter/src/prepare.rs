@@ -2,7 +2,7 @@
 
 use crate::{Error, Profiler, choose};
 use engine::{Engine, Host, Places};
-use graph::Model;
+use graph::{Model, Shapes};
 use meter::{Job, Refine};
 use models::{Progress, Resolved, Tokeniser};
 use std::{
@@ -12,7 +12,7 @@ use std::{
 };
 use tempfile::TempDir;
 use types::{
-    Cell, Event, HostTensor, InputRole, InputSpec, Mode, Precision, Reason, ReasonCode, RunId,
+    Cell, Event, HostTensor, InputRole, InputSpec, Mode, ModelInfo, Precision, Reason, ReasonCode, RunId,
     Stage, Text, Work,
 };
 
@@ -126,6 +126,28 @@ impl Prepared {
             remarks: self.assumptions(),
             prepared_in: self.took,
         }
+    }
+
+    /// The model's name as people use it.
+    pub(crate) fn model_name(&self) -> String {
+        self.resolved.info.name.clone()
+    }
+
+    pub(crate) fn model_info(&self) -> &ModelInfo {
+        &self.resolved.info
+    }
+
+    pub(crate) fn graph(&self) -> &Model {
+        &self.resolved.model
+    }
+
+    pub(crate) fn shapes(&self) -> Shapes {
+        graph::infer(&self.resolved.model, &dims_of(&self.inputs))
+    }
+
+    /// What a reader of any result must know of the model and its inputs.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        self.assumptions().into_iter().map(|reason| reason.text).collect()
     }
 
     /// What was assumed or left out, as remarks; random weights are said by the model's own field.

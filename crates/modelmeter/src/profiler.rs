@@ -2,7 +2,7 @@
 
 use crate::{Error, Folders, Profile, Session, prepare, worker};
 use engine::Places;
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 use types::{Device, EngineOptions, Event, InputShape, Precision, StoppingRule, Text, Warmup};
 
 /// The most threads a processor is asked to share: enough to study it, too few to take the machine down.
@@ -71,6 +71,7 @@ pub struct Profiler {
     pub(crate) tags: Vec<String>,
     pub(crate) places: Places,
     pub(crate) options: EngineOptions,
+    pub(crate) torch_module: Option<(PathBuf, String)>,
 }
 
 impl Profiler {
@@ -98,6 +99,7 @@ impl Profiler {
             tags: Vec::new(),
             places: Places::default(),
             options: EngineOptions::default(),
+            torch_module: None,
         }
     }
 
@@ -266,6 +268,17 @@ impl Profiler {
         self
     }
 
+    /// Runs what a Python function returns instead of a model by name or path.
+    #[must_use]
+    pub fn torch_module(
+        mut self,
+        file: impl Into<PathBuf>,
+        function: impl Into<String>,
+    ) -> Profiler {
+        self.torch_module = Some((file.into(), function.into()));
+        self
+    }
+
     /// Measures, and remembers nothing.
     ///
     /// # Errors
@@ -306,7 +319,7 @@ impl Profiler {
         }
     }
 
-    fn check_rule(&self) -> Result<(), Error> {
+    pub(crate) fn check_rule(&self) -> Result<(), Error> {
         let wrong = |text: &str| Err(Error::Rule(text.into()));
         if self.rule.max_runs == 0 {
             return wrong("the number of runs must be at least 1");

@@ -5,7 +5,7 @@ use meter::Bench;
 use probe::IdlePower;
 use std::{collections::BTreeMap, path::Path, time::Duration};
 use store::Store;
-use types::{Ceilings, Device, Event, Machine, Reason, ReasonCode, Run, Stage, Verdict};
+use types::{Ceilings, Device, Environment, Event, Machine, Reason, ReasonCode, Run, Stage, Verdict};
 
 /// How long the idle machine is watched before the worker starts; twenty steps of the slowest counter.
 ///
@@ -68,6 +68,29 @@ impl Session {
             idle: IdlePower::measure(device, IDLE_WINDOW),
             versions: BTreeMap::from([("modelmeter".to_owned(), VERSION.to_owned())]),
         })
+    }
+
+    /// The machine as it is now, where no run tells.
+    pub(crate) fn environment(&self, threads: u32) -> Environment {
+        let now = probe::Snapshot::take();
+        let conditions = now.diff(&probe::Snapshot::take(), &[std::process::id()]);
+        Environment {
+            machine: self.machine.clone(),
+            os: hardware::os(),
+            kernel: hardware::kernel(),
+            governor: conditions.governor,
+            frequency: conditions.frequency,
+            smt: conditions.smt,
+            load_average: conditions.load_average,
+            steal: conditions.steal,
+            memory_available: conditions.memory_available,
+            cgroup: conditions.cgroup,
+            throttle: conditions.throttle,
+            gpus: conditions.gpus,
+            versions: BTreeMap::from([("modelmeter".to_owned(), VERSION.to_owned())]),
+            threads,
+            model_commit: None,
+        }
     }
 
     /// The ceilings for so many threads: known, stored, or measured now and kept.

@@ -55,7 +55,7 @@ fn devices_table(devices: &[DeviceInfo]) -> Table {
     table
 }
 
-fn engines_table(places: &Places) -> Table {
+pub(crate) fn engines_table(places: &Places) -> Table {
     let mut table = Table::new([
         Column::left("engine"),
         Column::left("state"),
@@ -108,8 +108,14 @@ fn probes_table() -> Table {
     table
 }
 
-fn as_json(devices: &[DeviceInfo], places: &Places) -> String {
-    let engines: Vec<Value> = ENGINES
+/// The engines alone, as JSON.
+pub(crate) fn engines_json(places: &Places) -> String {
+    let document = json!({ "schema": "modelmeter.engines/1", "engines": engines_of(places) });
+    format!("{document:#}\n")
+}
+
+fn engines_of(places: &Places) -> Vec<Value> {
+    ENGINES
         .iter()
         .map(|engine| {
             json!({
@@ -120,7 +126,11 @@ fn as_json(devices: &[DeviceInfo], places: &Places) -> String {
                 "precisions": precisions_of(*engine, places),
             })
         })
-        .collect();
+        .collect()
+}
+
+fn as_json(devices: &[DeviceInfo], places: &Places) -> String {
+    let engines = engines_of(places);
     let probes: Vec<Value> = probe_states()
         .into_iter()
         .map(|(id, describe, state)| {

@@ -1,8 +1,11 @@
 //! One file a command.
 
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod db;
 pub(crate) mod devices;
+pub(crate) mod engines;
+pub(crate) mod measurement;
 pub(crate) mod models;
 pub(crate) mod profile;
 pub(crate) mod runs;

@@ -3,7 +3,7 @@
 use crate::{
     Exit, Failure,
     arguments::{Global, IsolationArgument, Profile},
-    command::{folders, style},
+    command::{folders, measurement::measurement, style},
     output,
     places::places,
     progress::Progress,
@@ -51,14 +51,10 @@ pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure>
 fn profiler(arguments: &Profile, places: Places) -> Result<Profiler, Failure> {
     let named = [&arguments.model, &arguments.model_flag, &arguments.model_path];
     let model = named.into_iter().flatten().next().cloned().unwrap_or_default();
-    let mut profiler = Profiler::new(model)
+    let Profile { workload, origin, tuning, .. } = arguments;
+    let mut profiler = measurement(&model, workload, origin, tuning, places)?
         .device(arguments.device)
-        .seed(arguments.seed)
         .timeout(arguments.timeout)
-        .places(places)
-        .options(arguments.tuning.options())
-        .offline(arguments.offline || is_set("HF_HUB_OFFLINE"))
-        .hub(text_of("HF_ENDPOINT"), text_of("HF_TOKEN"))
         .isolation(match arguments.isolation {
             IsolationArgument::Process => Isolation::Process,
             IsolationArgument::None => Isolation::None,
@@ -68,18 +64,6 @@ fn profiler(arguments: &Profile, places: Places) -> Result<Profiler, Failure> {
     }
     if let Some(precision) = arguments.precision {
         profiler = profiler.precision(precision);
-    }
-    if let Some(batch_size) = arguments.batch_size {
-        profiler = profiler.batch_size(batch_size);
-    }
-    if let Some(length) = arguments.sequence_length {
-        profiler = profiler.sequence_length(length);
-    }
-    for shape in &arguments.input {
-        profiler = profiler.input(&shape.name, shape.dims.clone());
-    }
-    if let Some(threads) = arguments.threads {
-        profiler = profiler.threads(threads);
     }
     if let Some(runs) = arguments.runs {
         profiler = profiler.runs(runs);
@@ -93,44 +77,10 @@ fn profiler(arguments: &Profile, places: Places) -> Result<Profiler, Failure> {
     if let Some(share) = arguments.target_error {
         profiler = profiler.target_error(share);
     }
-    if let Some(revision) = &arguments.revision {
-        profiler = profiler.revision(revision);
-    }
     for tag in &arguments.tag {
         profiler = profiler.tag(tag);
     }
-    let lines = text(arguments)?;
-    Ok(if lines.is_empty() { profiler } else { profiler.text(lines) })
-}
-
-/// The texts to tokenise; none where token ids shall be drawn.
-fn text(arguments: &Profile) -> Result<Vec<String>, Failure> {
-    let Some(path) = &arguments.text_file else { return Ok(arguments.text.clone()) };
-    let unreadable = |cause: String| {
-        Failure::new(Exit::Wrong, format!("could not read the text file `{}`", path.display()))
-            .cause(cause)
-    };
-    let kind = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
-    if !kind.is_file() {
-        // A pipe would wait for ever and a device never ends.
-        return Err(unreadable("it is not a file".into()));
-    }
-    let text = fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
-    let lines: Vec<String> =
-        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
-    if lines.is_empty() {
-        return Err(Failure::new(Exit::Wrong, format!("`{}` has no text", path.display())));
-    }
-    Ok(lines)
-}
-
-fn is_set(variable: &str) -> bool {
-    let value = text_of(variable).unwrap_or_default().to_ascii_lowercase();
-    ["1", "on", "yes", "true"].contains(&value.as_str())
-}
-
-fn text_of(variable: &str) -> Option<String> {
-    std::env::var(variable).ok().filter(|value| !value.is_empty())
+    Ok(profiler)
 }
 
 fn is_stdout(path: &Path) -> bool {

@@ -156,7 +156,7 @@ fn check_work(subject: &WorkerSubject<'_>, rule: &mut impl FnMut(bool, &str)) {
     }
     for round in ["first", "second"] {
         let path = subject.folder.join(format!("{}-{round}.safetensors", subject.job.engine));
-        let reply = talk.ask(&Request::Outputs { path: path.clone() });
+        let reply = talk.ask(&Request::Outputs { path: path.clone(), inside: false });
         if reply != Some(Reply::Written) {
             return rule(false, &format!("writes its outputs ({reply:?})"));
         }

@@ -1,0 +1,162 @@
+//! `modelmeter compare`: lets sides compete, or compares what is stored.
+
+use crate::{
+    Exit, Failure,
+    arguments::{By, Compare, Global},
+    command::{folders, measurement::measurement, open_existing_store, style},
+    output,
+    places::places,
+    progress::Progress,
+};
+use modelmeter::{
+    Duel, ENGINES, Profiler, Run, Session, Store, analysis,
+    engine::{Availability, Places},
+    report,
+    types::{ComparisonReport, Outcome},
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+pub(crate) fn run(arguments: &Compare, global: &Global) -> Result<Exit, Failure> {
+    let comparison = match stored(arguments, global)? {
+        Some([a, b]) => analysis::compare_runs(&a, &b),
+        None => fight(arguments, global)?,
+    };
+    show(&comparison, arguments, global)?;
+    let refused = |outcome: &Outcome| matches!(outcome, Outcome::Refused { .. });
+    let refused = comparison.comparisons.iter().any(|c| refused(&c.outcome));
+    Ok(if refused { Exit::Failed } else { Exit::Fine })
+}
+
+/// Two stored runs, or lists of them, where that is what was named.
+fn stored(arguments: &Compare, global: &Global) -> Result<Option<[Vec<Run>; 2]>, Failure> {
+    let [a, b] = arguments.subjects.as_slice() else { return Ok(None) };
+    let is_run = |text: &str| {
+        text == "latest"
+            || (text.len() >= 2 && text.chars().all(|c| c.is_ascii_hexdigit() || c == ','))
+    };
+    if !is_run(a) || !is_run(b) || [a, b].into_iter().any(|text| Path::new(text).exists()) {
+        return Ok(None);
+    }
+    let store = open_existing_store(global)?;
+    Ok(Some([runs(&store, a)?, runs(&store, b)?]))
+}
+
+fn runs(store: &Store, list: &str) -> Result<Vec<Run>, Failure> {
+    let each = list.split(',').filter(|id| !id.is_empty());
+    each.map(|id| store.run(id).map_err(Failure::from)).collect()
+}
+
+fn fight(arguments: &Compare, global: &Global) -> Result<ComparisonReport, Failure> {
+    let folders = folders(global)?;
+    let places = places(global);
+    let sides = sides(arguments, &places)?;
+    let sides = sides.into_iter().map(|side| side.folders(folders.clone()));
+    let mut duel = Duel::new(sides)
+        .processes(arguments.processes)
+        .turns(arguments.turns)
+        .turn(arguments.turn)
+        .timeout(arguments.timeout)
+        .leave_out_unfit(is_all(arguments))
+        .by_layer(arguments.by == Some(By::Layer));
+    if let Some(runs) = arguments.runs {
+        duel = duel.runs(runs);
+    }
+    if let Some(warmup) = arguments.warmup {
+        duel = duel.warmup(warmup);
+    }
+    if let Some(baseline) = &arguments.baseline {
+        duel = duel.baseline(baseline);
+    }
+    let mut session = if arguments.no_store {
+        Session::without_store()
+    } else {
+        Session::with_store(&folders.database)?
+    };
+    let mut progress = Progress::new(global.quiet);
+    let outcome = duel.fight(&mut session, &mut |event| progress.hear(&event));
+    progress.clear();
+    Ok(outcome?)
+}
+
+fn is_all(arguments: &Compare) -> bool {
+    arguments.engines.iter().any(|engine| engine == "all")
+}
+
+/// Every combination of models, engines, devices and precisions that was asked for.
+fn sides(arguments: &Compare, places: &Places) -> Result<Vec<Profiler>, Failure> {
+    let mut models: Vec<&str> =
+        arguments.subjects.iter().chain(&arguments.model_flag).map(String::as_str).collect();
+    if models.is_empty() {
+        // A module of the user's own has no other name.
+        models.push("");
+    }
+    let engines: Vec<&str> = match is_all(arguments) {
+        true => available(places),
+        false => arguments.engines.iter().map(String::as_str).collect(),
+    };
+    let mut precisions: Vec<_> = arguments.precisions.iter().copied().map(Some).collect();
+    if precisions.is_empty() {
+        precisions.push(None);
+    }
+    let mut sides = Vec::new();
+    for model in &models {
+        let Compare { workload, origin, tuning, .. } = arguments;
+        let base = measurement(model, workload, origin, tuning, places.clone())?;
+        let base = arguments.tag.iter().fold(base, |side, tag| side.tag(tag));
+        for engine in &engines {
+            for device in &arguments.devices {
+                for precision in &precisions {
+                    let side = base.clone().engine(*engine).device(*device);
+                    sides.push(match precision {
+                        Some(precision) => side.precision(*precision),
+                        None => side,
+                    });
+                }
+            }
+        }
+    }
+    if sides.len() < 2 {
+        let which = engines.first().copied().unwrap_or("no engine");
+        return Err(Failure::new(
+            Exit::Wrong,
+            format!("a comparison needs at least two sides; there is only `{which}`"),
+        )
+        .hint("name more `--engines`, `--precisions`, `--devices` or models; `modelmeter engines list` shows what is here"));
+    }
+    Ok(sides)
+}
+
+fn available(places: &Places) -> Vec<&'static str> {
+    let works = |engine: &&&dyn modelmeter::engine::Engine| {
+        matches!(engine.availability(places), Availability::Available { .. })
+    };
+    ENGINES.iter().filter(works).map(|engine| engine.id()).collect()
+}
+
+fn show(comparison: &ComparisonReport, arguments: &Compare, global: &Global) -> Result<(), Failure> {
+    let mut talks_data = false;
+    let texts: [(&Option<PathBuf>, &dyn Fn() -> String); 2] = [
+        (&arguments.json, &|| format!("{:#}\n", report::comparison_json(comparison))),
+        (&arguments.csv, &|| report::comparison_csv(comparison)),
+    ];
+    for (path, text) in texts {
+        let Some(path) = path else { continue };
+        if path == Path::new("-") {
+            talks_data = true;
+            output::data(&text())?;
+        } else {
+            let failed = |error: std::io::Error| {
+                Failure::new(Exit::Cannot, format!("could not write `{}`", path.display()))
+                    .cause(error.to_string())
+            };
+            fs::write(path, text()).map_err(failed)?;
+        }
+    }
+    if !talks_data && !global.quiet {
+        output::data(&report::comparison(comparison, &style(global)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! What every measuring command asks alike: the model, what goes into it, and what engines are told.
+
+use crate::{
+    Exit, Failure,
+    arguments::{Origin, Tuning, Workload},
+};
+use modelmeter::{Profiler, engine::Places};
+use std::fs;
+
+/// A measurement of one model as the shared arguments describe it.
+pub(crate) fn measurement(
+    model: &str,
+    workload: &Workload,
+    origin: &Origin,
+    tuning: &Tuning,
+    places: Places,
+) -> Result<Profiler, Failure> {
+    let mut profiler = Profiler::new(model)
+        .seed(workload.seed)
+        .places(places)
+        .options(tuning.options())
+        .offline(origin.offline || is_set("HF_HUB_OFFLINE"))
+        .hub(text_of("HF_ENDPOINT"), text_of("HF_TOKEN"));
+    if let Some(batch_size) = workload.batch_size {
+        profiler = profiler.batch_size(batch_size);
+    }
+    if let Some(length) = workload.sequence_length {
+        profiler = profiler.sequence_length(length);
+    }
+    for shape in &workload.input {
+        profiler = profiler.input(&shape.name, shape.dims.clone());
+    }
+    if let Some(threads) = workload.threads {
+        profiler = profiler.threads(threads);
+    }
+    if let Some(revision) = &origin.revision {
+        profiler = profiler.revision(revision);
+    }
+    if let Some((file, function)) = &origin.torch_module {
+        profiler = profiler.torch_module(file, function);
+    }
+    let lines = text(workload)?;
+    Ok(if lines.is_empty() { profiler } else { profiler.text(lines) })
+}
+
+/// The texts to tokenise; none where token ids shall be drawn.
+fn text(workload: &Workload) -> Result<Vec<String>, Failure> {
+    let Some(path) = &workload.text_file else { return Ok(workload.text.clone()) };
+    let unreadable = |cause: String| {
+        Failure::new(Exit::Wrong, format!("could not read the text file `{}`", path.display()))
+            .cause(cause)
+    };
+    let kind = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
+    if !kind.is_file() {
+        // A pipe would wait for ever and a device never ends.
+        return Err(unreadable("it is not a file".into()));
+    }
+    let text = fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+    let lines: Vec<String> =
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    if lines.is_empty() {
+        return Err(Failure::new(Exit::Wrong, format!("`{}` has no text", path.display())));
+    }
+    Ok(lines)
+}
+
+fn is_set(variable: &str) -> bool {
+    let value = text_of(variable).unwrap_or_default().to_ascii_lowercase();
+    ["1", "on", "yes", "true"].contains(&value.as_str())
+}
+
+fn text_of(variable: &str) -> Option<String> {
+    std::env::var(variable).ok().filter(|value| !value.is_empty())
+}

@@ -1,0 +1,350 @@
+//! Several contenders side by side: fresh workers for every round, alive at once, taking turns.
+//!
+//! Machines drift by tens of percent between minutes, so that only turns next to each other in time can be compared.
+//! In a round every contender has one fresh worker; they run one at a time, forward and then backward (A B B A), and
+//! the next round starts new ones, because two processes of one program differ too.
+
+use crate::{
+    Bench, Job, Launch, Link, MeterError,
+    look::{self, Depth},
+    measure::{self, Findings},
+    sampling,
+};
+use probe::{Snapshot, Target, Watcher};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+use types::{
+    Event, HostTensor, ProbeReport, Run, Samples, Stage, StopReason, StoppingRule, WarmupReport,
+};
+
+/// One who takes part.
+pub struct Contender<'a> {
+    /// What it is called in messages.
+    pub label: String,
+    /// Makes the job for one round; every run has a name of its own.
+    pub job: &'a dyn Fn() -> Job<'a>,
+    /// How its workers are started.
+    pub launch: Launch,
+}
+
+/// How a duel is fought.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DuelRule {
+    /// Fresh workers for each contender, one after the other.
+    pub rounds: u32,
+    /// Turns of each contender in a round; even, so that forward and backward balance.
+    pub turns: u32,
+    /// How long a turn lasts at least.
+    pub turn: Duration,
+    /// How many samples a turn has at least.
+    pub least: u64,
+    /// How many samples a turn has at most.
+    pub most: u64,
+    /// How workers warm up and how long they may stay silent.
+    pub stopping: StoppingRule,
+}
+
+/// What one contender did in one round.
+#[derive(Debug, Clone)]
+pub struct Bout {
+    /// The round as a run like any other.
+    pub run: Run,
+    /// The samples of each turn in nanoseconds, of the phase a user waits for.
+    pub turns: Vec<Vec<u64>>,
+}
+
+/// What became of one contender.
+#[derive(Debug, Default)]
+pub struct Record {
+    /// Its rounds; empty where it was never timed.
+    pub bouts: Vec<Bout>,
+    /// What the engine said of itself when it was loaded first.
+    pub loaded: Option<engine::LoadReport>,
+    /// Why it dropped out.
+    pub failed: Option<MeterError>,
+}
+
+/// Sees the outputs of all contenders, in their order, before anything is timed, and says who may be.
+///
+/// A contender that dropped out before has none.
+pub type Gate<'a> = &'a mut dyn FnMut(&[Option<Vec<HostTensor>>]) -> Vec<bool>;
+
+/// Fights a duel; one record for each contender, in their order.
+///
+/// One that fails drops out and the others go on; with fewer than two left there is nothing to compare and it ends.
+/// `folder` is for files that pass between processes.
+pub fn duel(
+    contenders: &[Contender<'_>],
+    bench: &Bench,
+    rule: &DuelRule,
+    folder: &Path,
+    gate: Gate<'_>,
+    sink: &mut dyn FnMut(Event),
+) -> Vec<Record> {
+    let mut records: Vec<Record> = contenders.iter().map(|_| Record::default()).collect();
+    let mut allowed = vec![true; contenders.len()];
+    for round in 0..rule.rounds.max(1) {
+        let mut ring = Ring { contenders, records: &mut records, corners: Vec::new() };
+        ring.enter(&allowed, bench, rule, sink);
+        if round == 0 {
+            let outputs = ring.outputs(folder);
+            allowed = gate(&outputs);
+            ring.keep(&allowed);
+        }
+        if ring.standing() < 2 {
+            break;
+        }
+        ring.each(|corner| corner.warm_up(rule, sink));
+        for turn in 0..rule.turns.max(1) {
+            for place in order(contenders.len(), turn) {
+                report(sink, rule, round, turn, &contenders[place].label);
+                ring.one(place, |corner| corner.take_turn(rule));
+            }
+        }
+        ring.leave(bench, rule);
+        for (allowed, record) in allowed.iter_mut().zip(&records) {
+            *allowed &= record.failed.is_none();
+        }
+    }
+    records
+}
+
+/// The contenders of one round.
+struct Ring<'r, 'a> {
+    contenders: &'r [Contender<'a>],
+    records: &'r mut [Record],
+    corners: Vec<Option<Corner<'a>>>,
+}
+
+impl<'a> Ring<'_, 'a> {
+    /// Starts a worker for everyone who may take part.
+    fn enter(
+        &mut self,
+        allowed: &[bool],
+        bench: &Bench,
+        rule: &DuelRule,
+        sink: &mut dyn FnMut(Event),
+    ) {
+        for (place, contender) in self.contenders.iter().enumerate() {
+            let opened = allowed[place].then(|| Corner::open(contender, bench, rule, sink));
+            let corner = match opened {
+                Some(Ok(corner)) => {
+                    let record = &mut self.records[place];
+                    record.loaded.get_or_insert_with(|| corner.loaded.clone());
+                    Some(corner)
+                }
+                Some(Err(error)) => {
+                    self.records[place].failed = Some(error);
+                    None
+                }
+                None => None,
+            };
+            self.corners.push(corner);
+        }
+    }
+
+    fn outputs(&mut self, folder: &Path) -> Vec<Option<Vec<HostTensor>>> {
+        (0..self.corners.len()).map(|place| self.one(place, |c| c.outputs(folder))).collect()
+    }
+
+    /// Lets go of those who may not be timed.
+    fn keep(&mut self, allowed: &[bool]) {
+        for (corner, allowed) in self.corners.iter_mut().zip(allowed) {
+            if !allowed && let Some(corner) = corner.take() {
+                corner.link.close();
+            }
+        }
+    }
+
+    fn standing(&self) -> usize {
+        self.corners.iter().flatten().count()
+    }
+
+    fn each(&mut self, mut act: impl FnMut(&mut Corner<'a>) -> Result<(), MeterError>) {
+        for place in 0..self.corners.len() {
+            self.one(place, &mut act);
+        }
+    }
+
+    /// Lets one act; an error takes it out.
+    fn one<T>(
+        &mut self,
+        place: usize,
+        act: impl FnOnce(&mut Corner<'a>) -> Result<T, MeterError>,
+    ) -> Option<T> {
+        match act(self.corners[place].as_mut()?) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.records[place].failed = Some(error);
+                self.corners[place] = None;
+                None
+            }
+        }
+    }
+
+    fn leave(self, bench: &Bench, rule: &DuelRule) {
+        let pids = self.corners.iter().flatten().map(|corner| corner.link.pid());
+        let ours: Vec<u32> = pids.chain([std::process::id()]).collect();
+        for (place, corner) in self.corners.into_iter().enumerate() {
+            let Some(corner) = corner else { continue };
+            match corner.close(bench, &self.contenders[place].launch, rule, &ours) {
+                Ok(bout) => self.records[place].bouts.push(bout),
+                Err(error) => self.records[place].failed = Some(error),
+            }
+        }
+    }
+}
+
+/// Forward in even turns, backward in odd ones: A B, B A.
+fn order(count: usize, turn: u32) -> Vec<usize> {
+    let forward = 0..count;
+    if turn.is_multiple_of(2) { forward.collect() } else { forward.rev().collect() }
+}
+
+fn report(sink: &mut dyn FnMut(Event), rule: &DuelRule, round: u32, turn: u32, label: &str) {
+    let turns = rule.turns.max(1);
+    let done = u64::from(round * turns + turn);
+    let total = Some(u64::from(rule.rounds.max(1) * turns));
+    let note = format!("round {} of {}: {label}", round + 1, rule.rounds.max(1));
+    sink(Event::Progress { stage: Stage::Sample, done, total, note });
+}
+
+/// One contender's worker in one round.
+struct Corner<'a> {
+    job: Job<'a>,
+    link: Link,
+    begin: Instant,
+    started_at: i64,
+    before: Snapshot,
+    watcher: Option<Watcher>,
+    memory: Vec<ProbeReport>,
+    loaded: engine::LoadReport,
+    first: engine::FirstReport,
+    warmup: WarmupReport,
+    samples: Vec<Samples>,
+    turns: Vec<Vec<u64>>,
+}
+
+impl<'a> Corner<'a> {
+    fn open(
+        contender: &Contender<'a>,
+        bench: &Bench,
+        rule: &DuelRule,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<Corner<'a>, MeterError> {
+        let job = (contender.job)();
+        let (begin, started_at) = (Instant::now(), measure::micros_since_epoch());
+        let before = Snapshot::take();
+        sink(Event::StageStarted { stage: Stage::Start });
+        let mut link = Link::open(&contender.launch, rule.stopping.timeout)?;
+        let target = Target::new(link.pid(), job.cell.device).with_idle(bench.idle);
+        let watcher = Watcher::start(&measure::memory_probe(), &target);
+        sink(Event::StageStarted { stage: Stage::Load });
+        let loaded = measure::load(&mut link, &job)?;
+        sink(Event::StageStarted { stage: Stage::First });
+        let first = measure::first_inference(&mut link)?;
+        Ok(Corner {
+            job,
+            link,
+            begin,
+            started_at,
+            before,
+            watcher: Some(watcher),
+            memory: Vec::new(),
+            loaded,
+            first,
+            warmup: WarmupReport { runs: 0, settled: false, nanos: Vec::new() },
+            samples: Vec::new(),
+            turns: Vec::new(),
+        })
+    }
+
+    fn outputs(&mut self, folder: &Path) -> Result<Vec<HostTensor>, MeterError> {
+        look::outputs(&mut self.link, folder, Depth::Outputs)
+    }
+
+    fn warm_up(&mut self, rule: &DuelRule, sink: &mut dyn FnMut(Event)) -> Result<(), MeterError> {
+        self.warmup = sampling::warm_up(&mut self.link, &rule.stopping, sink)?;
+        // Nothing watches while turns are timed; the high-water mark is reached by now.
+        self.memory = self.watcher.take().map(Watcher::stop).unwrap_or_default();
+        Ok(())
+    }
+
+    /// One turn. Its first inference is not counted: the others have just emptied the caches.
+    fn take_turn(&mut self, rule: &DuelRule) -> Result<(), MeterError> {
+        sampling::window(&mut self.link, 1, Duration::ZERO)?;
+        let phase = crate::derive::headline_phase(&self.job.cell);
+        let mut taken: Vec<u64> = Vec::new();
+        let begin = Instant::now();
+        loop {
+            let left = rule.turn.saturating_sub(begin.elapsed());
+            let most = rule.most.saturating_sub(taken.len() as u64).max(1);
+            let window = sampling::window(&mut self.link, most, left)?;
+            let of_phase = window.iter().find(|samples| samples.phase == phase);
+            taken.extend(of_phase.map_or(&[][..], |samples| &samples.nanos));
+            sampling::append(&mut self.samples, window);
+            let count = taken.len() as u64;
+            let enough = count >= rule.least && begin.elapsed() >= rule.turn;
+            // A worker that never times the phase would be asked for ever.
+            if enough || count >= rule.most || taken.is_empty() {
+                break;
+            }
+        }
+        self.turns.push(taken);
+        Ok(())
+    }
+
+    fn close(
+        mut self,
+        bench: &Bench,
+        launch: &Launch,
+        rule: &DuelRule,
+        ours: &[u32],
+    ) -> Result<Bout, MeterError> {
+        let conditions = self.before.diff(&Snapshot::take(), ours);
+        let work = measure::count_work(&mut self.link, &self.job)?;
+        let cold = types::Cold {
+            process_start: self.link.started_in(),
+            load: self.loaded.load,
+            first_inference: self.first.inference,
+        };
+        self.link.close();
+        let environment = measure::environment(&self.job, bench, conditions, &self.loaded);
+        let findings = Findings {
+            loaded: self.loaded,
+            first: self.first,
+            warmup: self.warmup,
+            samples: self.samples,
+            stop: StopReason::RunsDone,
+            loading: Vec::new(),
+            probes: self.memory,
+            work,
+        };
+        let run = measure::assemble(
+            &self.job,
+            bench,
+            launch,
+            &rule.stopping,
+            findings,
+            environment,
+            cold,
+            self.started_at,
+            self.begin.elapsed(),
+        );
+        Ok(Bout { run, turns: self.turns })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_go_forward_and_backward() {
+        let places: Vec<usize> = (0..4).flat_map(|turn| order(2, turn)).collect();
+        assert_eq!(places, [0, 1, 1, 0, 0, 1, 1, 0]);
+        assert_eq!(order(3, 1), [2, 1, 0]);
+    }
+}

@@ -1,0 +1,74 @@
+//! Looks inside a worker without timing it: what comes out, and where the time goes.
+
+use crate::{Job, Launch, Link, MeterError, measure};
+use engine::{NodeProfile, Reply, Request, read_tensors};
+use std::{fs, path::Path, time::Duration};
+use types::HostTensor;
+
+/// How deep to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// The model's outputs.
+    Outputs,
+    /// Also what leaves every module, where a framework's module runs.
+    Modules,
+}
+
+/// Runs a job once in a fresh worker and gives back what came out.
+///
+/// # Errors
+/// When the worker or the engine fails.
+pub fn outputs_of(
+    job: &Job<'_>,
+    launch: &Launch,
+    timeout: Duration,
+    folder: &Path,
+    depth: Depth,
+) -> Result<Vec<HostTensor>, MeterError> {
+    let mut link = Link::open(launch, timeout)?;
+    measure::load(&mut link, job)?;
+    let tensors = outputs(&mut link, folder, depth)?;
+    link.close();
+    Ok(tensors)
+}
+
+/// Asks a loaded worker for its outputs.
+pub(crate) fn outputs(
+    link: &mut Link,
+    folder: &Path,
+    depth: Depth,
+) -> Result<Vec<HostTensor>, MeterError> {
+    let path = folder.join(format!("outputs-{}.safetensors", link.pid()));
+    let doing = "show its outputs";
+    let inside = depth == Depth::Modules;
+    match link.ask(&Request::Outputs { path: path.clone(), inside }, doing)? {
+        Reply::Written => {}
+        other => return Err(MeterError::Protocol { doing, said: format!("{other:?}") }),
+    }
+    let tensors = read_tensors(&path).map_err(MeterError::from);
+    // Large outputs of several workers need not stay on the disk until the end.
+    let _ = fs::remove_file(&path);
+    tensors
+}
+
+/// Runs a job with instruments in a fresh worker, warm; `None` where its engine has none.
+///
+/// # Errors
+/// When the worker or the engine fails.
+pub fn node_profile(
+    job: &Job<'_>,
+    launch: &Launch,
+    timeout: Duration,
+    count: u64,
+) -> Result<Option<NodeProfile>, MeterError> {
+    let mut link = Link::open(launch, timeout)?;
+    measure::load(&mut link, job)?;
+    measure::first_inference(&mut link)?;
+    let doing = "show where its time goes";
+    let profile = match link.ask(&Request::Profile { count }, doing)? {
+        Reply::Profiled { profile } => profile,
+        other => return Err(MeterError::Protocol { doing, said: format!("{other:?}") }),
+    };
+    link.close();
+    Ok(profile)
+}

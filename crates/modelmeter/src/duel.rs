@@ -1,0 +1,445 @@
+//! Lets measurements compete side by side: parity first, then turns, then what may be said of it.
+
+use crate::{Error, Profiler, Session, layers, parting, prepare::Prepared, prepare, worker};
+use analysis::{Tolerance, differences};
+use meter::{Bout, Contender, DuelRule, Record};
+use std::{
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+use types::{
+    Bytes, ComparisonReport, EngineInfo, Environment, Event, HostTensor, LayerJoin, OutputParity, Parity, Run, Seconds, Side, SideInfo, StoppingRule, Turn, Verdict, Warmup,
+};
+
+/// Processes a side where nobody says otherwise: enough that their differences can be told from those of the sides.
+const ROUNDS: u32 = 5;
+/// Turns of each side in a process.
+const TURNS: u32 = 4;
+/// How long a turn lasts at least.
+const TURN: Duration = Duration::from_millis(500);
+/// Samples in a turn at least: a median needs three.
+const LEAST: u64 = 3;
+
+/// Measurements that compete side by side.
+///
+/// Each side is a [`Profiler`]; the first comparison anybody wants is one model on several engines.
+#[derive(Debug, Clone)]
+pub struct Duel {
+    sides: Vec<Profiler>,
+    baseline: Option<String>,
+    rule: DuelRule,
+    by_layer: bool,
+    leave_out_unfit: bool,
+}
+
+impl Duel {
+    /// A duel between these.
+    #[must_use]
+    pub fn new(sides: impl IntoIterator<Item = Profiler>) -> Duel {
+        let rule = DuelRule {
+            rounds: ROUNDS,
+            turns: TURNS,
+            turn: TURN,
+            least: LEAST,
+            most: u64::MAX,
+            stopping: StoppingRule::default(),
+        };
+        Duel { sides: sides.into_iter().collect(), baseline: None, rule, by_layer: false, leave_out_unfit: false }
+    }
+
+    /// Holds the others against the side with this word in its label; torch unless said, else the first.
+    #[must_use]
+    pub fn baseline(mut self, word: impl Into<String>) -> Duel {
+        self.baseline = Some(word.into());
+        self
+    }
+
+    /// So many fresh processes for each side.
+    #[must_use]
+    pub fn processes(mut self, processes: u32) -> Duel {
+        self.rule.rounds = processes;
+        self
+    }
+
+    /// So many turns of each side in a process.
+    #[must_use]
+    pub fn turns(mut self, turns: u32) -> Duel {
+        self.rule.turns = turns;
+        self
+    }
+
+    /// A turn lasts at least so long.
+    #[must_use]
+    pub fn turn(mut self, turn: Duration) -> Duel {
+        self.rule.turn = turn;
+        self
+    }
+
+    /// Takes so many samples of each side in all, spread evenly.
+    #[must_use]
+    pub fn runs(mut self, runs: u64) -> Duel {
+        let turns = u64::from(self.rule.rounds.max(1)) * u64::from(self.rule.turns.max(1));
+        let each = runs.div_ceil(turns).max(1);
+        (self.rule.least, self.rule.most, self.rule.turn) = (each, each, Duration::ZERO);
+        self
+    }
+
+    /// Warms up for exactly so many runs instead of until it settles.
+    #[must_use]
+    pub fn warmup(mut self, runs: u64) -> Duel {
+        self.rule.stopping.warmup = Warmup::Runs { count: runs };
+        self
+    }
+
+    /// The longest a worker may stay silent.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Duel {
+        self.rule.stopping.timeout = timeout;
+        self
+    }
+
+    /// Also tells where the time goes, layer by layer, in a pass of its own after the timing.
+    #[must_use]
+    pub fn by_layer(mut self, wanted: bool) -> Duel {
+        self.by_layer = wanted;
+        self
+    }
+
+    /// Leaves out sides whose engine cannot run the model at all, instead of failing; they are named in a remark.
+    #[must_use]
+    pub fn leave_out_unfit(mut self, wanted: bool) -> Duel {
+        self.leave_out_unfit = wanted;
+        self
+    }
+
+    /// Fights it and remembers the runs where the session has a database; `sink` hears what goes on.
+    ///
+    /// # Errors
+    /// When fewer than two sides could be prepared, or the baseline dropped out.
+    pub fn fight(
+        &self,
+        session: &mut Session,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<ComparisonReport, Error> {
+        self.check()?;
+        let begin = Instant::now();
+        let started_at = micros_since_epoch();
+        let (sides, prepared, left_out) = self.prepare(sink)?;
+        let labels = labels(&prepared);
+        let baseline = self.pick_baseline(&labels)?;
+        let launches = sides
+            .iter()
+            .zip(&prepared)
+            .map(|(side, ready)| worker::launch(side.isolation, ready.engine, &side.places))
+            .collect::<Result<Vec<_>, Error>>()?;
+        let cell = &prepared[baseline].cell;
+        let bench = session.bench(cell.threads, cell.device, sink)?;
+        let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir();
+        let folder =
+            folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
+
+        let refines: Vec<_> = prepared
+            .iter()
+            .map(|ready| move |seen: &[(String, Vec<usize>)]| ready.count_again(seen))
+            .collect();
+        let jobs: Vec<_> =
+            prepared.iter().zip(&refines).map(|(ready, refine)| || ready.job(refine)).collect();
+        let contenders: Vec<Contender<'_>> = labels
+            .iter()
+            .zip(&jobs)
+            .zip(&launches)
+            .map(|((label, job), launch)| Contender {
+                label: label.clone(),
+                job,
+                launch: launch.clone(),
+            })
+            .collect();
+
+        let mut parity = Vec::new();
+        let mut gate = |outputs: &[Option<Vec<HostTensor>>]| {
+            parity = hold_against(&prepared, &labels, baseline, outputs);
+            let fails = |label: &String| parity.iter().any(|p| !p.holds && p.side == *label);
+            labels.iter().map(|label| !fails(label)).collect()
+        };
+        let records = meter::duel(&contenders, &bench, &self.rule, folder.path(), &mut gate, sink);
+        if let Some(error) = records[baseline].failed.as_ref() {
+            return Err(Error::Baseline {
+                label: labels[baseline].clone(),
+                why: crate::error::spell(error),
+                hint: error.hint(),
+            });
+        }
+        for entry in parity.iter_mut().filter(|entry| !entry.holds) {
+            let place = labels.iter().position(|label| *label == entry.side).unwrap_or(baseline);
+            let pair = [baseline, place].map(|p| (&prepared[p], &launches[p]));
+            entry.first_difference = parting::find(pair, self.rule.stopping.timeout, folder.path());
+        }
+        let layers = match self.by_layer {
+            true => Some(self.layers(&prepared, &contenders, &records, sink)?),
+            false => None,
+        };
+        for bout in records.iter().flat_map(|record| &record.bouts) {
+            let mut run = bout.run.clone();
+            run.tags.clone_from(&sides[0].tags);
+            session.remember(&run)?;
+        }
+        let timed = records[baseline].bouts.first().map(|bout| bout.run.environment.clone());
+        let environment = timed.unwrap_or_else(|| session.environment(cell.threads));
+        let time = (started_at, begin.elapsed());
+        let mut duel = assemble(&prepared, &labels, baseline, records, parity, environment, time);
+        duel.remarks.extend(left_out);
+        let mut report = analysis::compare(&duel, &labels[baseline]);
+        report.layers = layers;
+        Ok(report)
+    }
+
+    /// The sides that can take part, ready, and a remark for each that cannot.
+    fn prepare(&self, sink: &mut dyn FnMut(Event)) -> Result<Ready<'_>, Error> {
+        let (mut sides, mut prepared, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        for side in &self.sides {
+            match prepare::prepare(side, sink) {
+                Ok(ready) => {
+                    sides.push(side);
+                    prepared.push(ready);
+                }
+                Err(error) if self.leave_out_unfit && is_unfit(&error) => {
+                    left_out.push(format!("left out: {error}"));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if sides.len() < 2 {
+            let why = left_out.join("; ");
+            return Err(Error::Rule(format!("fewer than two sides can take part; {why}")));
+        }
+        Ok((sides, prepared, left_out))
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let wrong = |text: &str| Err(Error::Rule(text.into()));
+        if self.sides.len() < 2 {
+            return wrong("a comparison needs at least two sides");
+        }
+        if self.rule.rounds == 0 || self.rule.turns == 0 || self.rule.most == 0 {
+            return wrong("processes, turns and runs must be at least 1");
+        }
+        if self.rule.stopping.timeout.is_zero() {
+            return wrong("the timeout must be longer than nothing");
+        }
+        self.sides.iter().try_for_each(Profiler::check_rule)
+    }
+
+    fn pick_baseline(&self, labels: &[String]) -> Result<usize, Error> {
+        let has = |word: &str| {
+            let exact = labels.iter().position(|label| label == word);
+            exact.or_else(|| labels.iter().position(|l| l.split(' ').any(|part| part == word)))
+        };
+        match &self.baseline {
+            Some(word) => has(word).ok_or_else(|| Error::UnknownBaseline {
+                word: word.clone(),
+                known: labels.to_vec(),
+            }),
+            None => Ok(has("torch").unwrap_or(0)),
+        }
+    }
+
+    /// Where the time goes on every side that finished.
+    fn layers(
+        &self,
+        prepared: &[Prepared],
+        contenders: &[Contender<'_>],
+        records: &[Record],
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<LayerJoin, Error> {
+        let mut profiles = Vec::new();
+        for ((ready, contender), record) in prepared.iter().zip(contenders).zip(records) {
+            if record.bouts.is_empty() {
+                continue;
+            }
+            let (job, launch) = ((contender.job)(), &contender.launch);
+            let timeout = self.rule.stopping.timeout;
+            let times = layers::of(&job, launch, ready.engine.takes(), timeout, sink)?;
+            profiles.push((contender.label.clone(), times));
+        }
+        Ok(analysis::join_layers(&profiles))
+    }
+}
+
+type Ready<'s> = (Vec<&'s Profiler>, Vec<Prepared>, Vec<String>);
+
+/// Whether a side's engine cannot run what was asked, as opposed to something being wrong with what was asked.
+fn is_unfit(error: &Error) -> bool {
+    matches!(error, Error::NotForEngine { .. } | Error::NoEngine { .. })
+}
+
+/// What tells the sides apart, in a few words: the engine, and whatever else differs.
+fn labels(prepared: &[Prepared]) -> Vec<String> {
+    let differs = |of: &dyn Fn(&Prepared) -> String| {
+        let first = prepared.first().map(of);
+        prepared.iter().any(|ready| Some(of(ready)) != first)
+    };
+    let parts: [&dyn Fn(&Prepared) -> String; 5] = [
+        &|ready| ready.cell.engine.clone(),
+        &|ready| ready.cell.device.to_string(),
+        &|ready| ready.cell.precision.to_string(),
+        &|ready| ready.cell.options.to_string(),
+        &|ready| ready.model_name(),
+    ];
+    let mut shown: Vec<_> = parts.into_iter().filter(|part| differs(part)).collect();
+    if shown.is_empty() {
+        shown.push(parts[0]);
+    }
+    let mut labels: Vec<String> = prepared
+        .iter()
+        .map(|ready| {
+            let words: Vec<String> = shown.iter().map(|part| part(ready)).collect();
+            words.into_iter().filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    // The same thing twice is a fair question too: how much does it differ from itself?
+    for place in 1..labels.len() {
+        let twins = labels[..place].iter().filter(|label| {
+            label.split(" #").next() == Some(labels[place].as_str())
+        });
+        let twins = twins.count();
+        if twins > 0 {
+            labels[place] = format!("{} #{}", labels[place], twins + 1);
+        }
+    }
+    labels
+}
+
+/// Holds every side's outputs against the baseline's.
+fn hold_against(
+    prepared: &[Prepared],
+    labels: &[String],
+    baseline: usize,
+    outputs: &[Option<Vec<HostTensor>>],
+) -> Vec<Parity> {
+    let Some(reference) = &outputs[baseline] else { return Vec::new() };
+    let mut all = Vec::new();
+    for (place, tensors) in outputs.iter().enumerate() {
+        let Some(tensors) = tensors.as_ref().filter(|_| place != baseline) else { continue };
+        let precisions = [baseline, place].map(|p| prepared[p].cell.precision);
+        let tolerance = Tolerance::of(precisions[0], precisions[1]);
+        let mut held: Vec<OutputParity> = differences(reference, tensors)
+            .into_iter()
+            .map(|difference| OutputParity {
+                holds: difference.is_within(&tolerance),
+                max_abs: difference.unlike.is_none().then_some(difference.max_abs),
+                cosine: difference.unlike.is_none().then_some(difference.cosine),
+                tolerance: tolerance.difference * difference.magnitude.max(1.0),
+                why: difference.unlike.clone().or_else(|| {
+                    let turned = difference.cosine < tolerance.cosine;
+                    turned.then(|| format!("the cosine is {:.6}", difference.cosine))
+                }),
+                output: difference.output,
+            })
+            .collect();
+        if held.is_empty() {
+            held.push(OutputParity {
+                output: reference.first().map(|t| t.name.clone()).unwrap_or_default(),
+                max_abs: None,
+                cosine: None,
+                tolerance: tolerance.difference,
+                holds: false,
+                why: Some("the two have no output in common".into()),
+            });
+        }
+        all.push(Parity {
+            side: labels[place].clone(),
+            reference: labels[baseline].clone(),
+            holds: held.iter().all(|output| output.holds),
+            outputs: held,
+            first_difference: None,
+        });
+    }
+    all
+}
+
+fn assemble(
+    prepared: &[Prepared],
+    labels: &[String],
+    baseline: usize,
+    records: Vec<Record>,
+    parity: Vec<Parity>,
+    environment: Environment,
+    (started_at, elapsed): (i64, Duration),
+) -> types::Duel {
+    let cell = &prepared[baseline].cell;
+    types::Duel {
+        started_at,
+        elapsed,
+        model: prepared[baseline].model_info().clone(),
+        batch_size: cell.batch_size,
+        sequence_length: cell.sequence_length,
+        mode: cell.mode,
+        seed: cell.seed,
+        environment,
+        sides: records
+            .into_iter()
+            .zip(prepared)
+            .zip(labels)
+            .map(|((record, ready), label)| side(record, ready, label))
+            .collect(),
+        parity,
+        remarks: prepared[baseline].remarks(),
+    }
+}
+
+fn side(record: Record, ready: &Prepared, label: &str) -> Side {
+    let cell = &ready.cell;
+    let runs: Vec<&Run> = record.bouts.iter().map(|bout| &bout.run).collect();
+    let peak = runs
+        .iter()
+        .filter_map(|run| run.metric("memory.peak")?.value)
+        .reduce(f64::max)
+        .map(|bytes| Bytes(bytes as u64));
+    let loaded = record.loaded.as_ref();
+    let info = SideInfo {
+        label: label.to_owned(),
+        engine: EngineInfo {
+            id: cell.engine.clone(),
+            version: loaded.map(|report| report.version.clone()).unwrap_or_default(),
+            placement: loaded.map(|report| report.placement.clone()).unwrap_or_default(),
+        },
+        device: cell.device,
+        precision: cell.precision,
+        threads: cell.threads,
+        options: cell.options.clone(),
+        peak_memory: peak,
+        verdict: joint_verdict(&runs),
+        remarks: loaded.map(|report| report.remarks.clone()).unwrap_or_default(),
+        failed: record.failed.as_ref().map(|error| crate::error::spell(error)),
+    };
+    Side {
+        info,
+        load: runs.iter().map(|run| Seconds(run.cold.load.as_secs_f64())).collect(),
+        first: runs.iter().map(|run| Seconds(run.cold.first_inference.as_secs_f64())).collect(),
+        rounds: record.bouts.into_iter().map(turns).collect(),
+    }
+}
+
+fn turns(bout: Bout) -> Vec<Turn> {
+    bout.turns.into_iter().map(|samples| Turn { samples }).collect()
+}
+
+/// What speaks against any of a side's runs, each thing once; the interval of a single round is not what is claimed.
+fn joint_verdict(runs: &[&Run]) -> Verdict {
+    use types::ReasonCode as Code;
+    let mut reasons: Vec<types::Reason> = Vec::new();
+    for reason in runs.iter().flat_map(|run| &run.verdict.reasons) {
+        let of_one_round = matches!(
+            reason.code,
+            Code::TooFewSamples | Code::UnsupportedPercentile | Code::WideInterval | Code::Drift
+        );
+        if !of_one_round && !reasons.iter().any(|known| known.code == reason.code) {
+            reasons.push(reason.clone());
+        }
+    }
+    Verdict::from_reasons(reasons)
+}
+
+fn micros_since_epoch() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,48 @@
+//! Where the time of one side goes, by module.
+
+use crate::Error;
+use engine::{EngineError, EngineErrorKind, NodeTime, Takes};
+use meter::{Job, Launch, MeterError, node_profile};
+use std::time::Duration;
+use types::{Event, LayerTime, Stage};
+
+/// Inferences under instruments; enough that one hiccup does not decide.
+const RUNS: u64 = 10;
+
+/// The time of every module in one inference.
+///
+/// # Errors
+/// When the worker fails or the engine has no instruments.
+pub(crate) fn of(
+    job: &Job<'_>,
+    launch: &Launch,
+    takes: Takes,
+    timeout: Duration,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Vec<LayerTime>, Error> {
+    let engine = &job.cell.engine;
+    let note = format!("layers of {engine}");
+    sink(Event::Progress { stage: Stage::Sample, done: 0, total: None, note });
+    let profile = node_profile(job, launch, timeout, RUNS)?;
+    let profile = profile.ok_or_else(|| {
+        let text = format!("engine `{engine}` cannot tell where its time goes");
+        let error = EngineError::new(EngineErrorKind::Unsupported, text)
+            .with_hint("leave it out of `--engines`, or leave `--by layer` away");
+        MeterError::from(error)
+    })?;
+    let runs = profile.runs.max(1);
+    Ok(profile.nodes.iter().map(|node| layer_time(node, takes, runs)).collect())
+}
+
+fn layer_time(node: &NodeTime, takes: Takes, runs: u64) -> LayerTime {
+    LayerTime {
+        path: match takes {
+            // A module's path holds no operator; a node's does.
+            Takes::Module => node.path.clone(),
+            Takes::Onnx => graph::module_path(&node.path, &node.kind),
+        },
+        kind: node.kind.clone(),
+        calls: node.calls / runs,
+        nanos: node.nanos / runs,
+    }
+}

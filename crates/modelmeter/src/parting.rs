@@ -1,0 +1,80 @@
+//! Finds the first layer whose output differs between two sides whose answers do.
+
+use crate::prepare::Prepared;
+use analysis::{Tolerance, difference};
+use engine::Takes;
+use graph::DataType;
+use meter::{Depth, Launch, MeterError, outputs_of};
+use std::{fs, path::{Path, PathBuf}, time::Duration};
+use types::HostTensor;
+
+/// What a framework's worker writes in front of a module's path.
+const MODULE: &str = "module:";
+
+/// The path of the first module whose output differs; `None` where that cannot be seen.
+///
+/// The search must never hide what it explains: whatever goes wrong in it leaves the answer open.
+pub(crate) fn find(
+    [reference, other]: [(&Prepared, &Launch); 2],
+    timeout: Duration,
+    folder: &Path,
+) -> Option<String> {
+    let tolerance = Tolerance::of(reference.0.cell.precision, other.0.cell.precision);
+    let [left, right] =
+        [reference, other].map(|(ready, launch)| look_inside(ready, launch, timeout, folder));
+    let (left, right) = (left.ok()?, right.ok()?);
+    left.iter()
+        .filter_map(|tensor| Some((tensor, right.iter().find(|t| t.name == tensor.name)?)))
+        .filter(|(a, b)| a.dims == b.dims)
+        .find(|(a, b)| !difference(a, b).is_within(&tolerance))
+        .map(|(tensor, _)| tensor.name.clone())
+}
+
+/// What leaves every module, named by its path, in the order it is computed.
+fn look_inside(
+    ready: &Prepared,
+    launch: &Launch,
+    timeout: Duration,
+    folder: &Path,
+) -> Result<Vec<HostTensor>, MeterError> {
+    let refine = |seen: &[(String, Vec<usize>)]| ready.count_again(seen);
+    let mut job = ready.job(&refine);
+    if ready.engine.takes() == Takes::Module {
+        let tensors = outputs_of(&job, launch, timeout, folder, Depth::Modules)?;
+        let modules = tensors.into_iter().filter_map(|mut tensor| {
+            tensor.name = tensor.name.strip_prefix(MODULE)?.to_owned();
+            Some(tensor)
+        });
+        return Ok(modules.collect());
+    }
+    let shapes = ready.shapes();
+    let is_float = |name: &str| shapes.dtype(name) == Some(DataType::Float);
+    let (model, taps) = graph::tap(ready.graph(), &is_float);
+    let file = TappedFile(beside(&job.onnx));
+    if model.write(&file.0).is_err() {
+        // A folder that cannot be written to: the difference stands, only its place stays unknown.
+        return Ok(Vec::new());
+    }
+    job.onnx.clone_from(&file.0);
+    let tensors = outputs_of(&job, launch, timeout, folder, Depth::Outputs)?;
+    let named = taps.into_iter().filter_map(|tap| {
+        let tensor = tensors.iter().find(|tensor| tensor.name == tap.value)?;
+        Some(HostTensor { name: tap.module, ..tensor.clone() })
+    });
+    Ok(named.collect())
+}
+
+/// Engines read external weights only from the graph's own folder.
+fn beside(onnx: &Path) -> PathBuf {
+    onnx.with_file_name(format!(".taps-{}.onnx", std::process::id()))
+}
+
+/// A file that goes away.
+struct TappedFile(PathBuf);
+
+impl Drop for TappedFile {
+    fn drop(&mut self) {
+        // It may never have been written.
+        let _ = fs::remove_file(&self.0);
+    }
+}
