@@ -129,6 +129,17 @@ pub enum Takes {
     Module,
 }
 
+impl Takes {
+    /// Why such an engine cannot run the other kind of model.
+    #[must_use]
+    pub fn refusal(self) -> &'static str {
+        match self {
+            Takes::Onnx => "it runs ONNX graphs, and this model is a program of PyTorch's",
+            Takes::Module => "it runs modules of PyTorch, and this model is an ONNX file",
+        }
+    }
+}
+
 /// Where an engine runs.
 pub enum Host<'a> {
     /// In our own worker.

@@ -1,7 +1,7 @@
 //! Which engine runs on which device, and why.
 
 use crate::{ENGINES, EngineChoice, Error};
-use engine::{Availability, Engine, Places};
+use engine::{Availability, Engine, Places, Takes};
 use types::{Device, Precision};
 
 /// An engine and a device that go together.
@@ -22,6 +22,7 @@ pub fn choose(
     device: Device,
     precision: Precision,
     places: &Places,
+    fits: &dyn Fn(Takes) -> bool,
 ) -> Result<Choice, Error> {
     let candidates: Vec<&'static dyn Engine> = match engine {
         EngineChoice::Auto => ENGINES.to_vec(),
@@ -35,7 +36,7 @@ pub fn choose(
     };
     let wishes = if device == Device::Auto { Device::PREFERENCE.to_vec() } else { vec![device] };
     for device in wishes {
-        for &engine in &candidates {
+        for &engine in candidates.iter().filter(|engine| fits(engine.takes())) {
             if refusal(engine, device, precision, places).is_none() {
                 return Ok(Choice { engine, device });
             }
@@ -45,8 +46,9 @@ pub fn choose(
         .iter()
         .map(|engine| {
             let wish = if device == Device::Auto { Device::Cpu } else { device };
-            let why = refusal(*engine, wish, precision, places).unwrap_or_default();
-            (engine.id().to_owned(), why)
+            let unfit = (!fits(engine.takes())).then(|| engine.takes().refusal().to_owned());
+            let why = unfit.or_else(|| refusal(*engine, wish, precision, places));
+            (engine.id().to_owned(), why.unwrap_or_default())
         })
         .collect();
     Err(Error::NoEngine { device, precision, why })
@@ -85,7 +87,8 @@ mod tests {
     #[test]
     fn auto_takes_the_cpu_where_nothing_else_is() {
         let places = Places::default();
-        let choice = choose(&EngineChoice::Auto, Device::Auto, Precision::Fp32, &places).unwrap();
+        let choice =
+            choose(&EngineChoice::Auto, Device::Auto, Precision::Fp32, &places, &|_| true).unwrap();
         assert!(choice.engine.devices(&places).contains(&choice.device));
         assert_ne!(choice.device, Device::Auto);
     }
@@ -103,7 +106,9 @@ mod tests {
     #[test]
     fn an_unknown_engine_is_named() {
         let wish = EngineChoice::Named("abacus".into());
-        let error = choose(&wish, Device::Cpu, Precision::Fp32, &Places::default()).err().unwrap();
+        let error = choose(&wish, Device::Cpu, Precision::Fp32, &Places::default(), &|_| true)
+            .err()
+            .unwrap();
         assert!(error.to_string().contains("`abacus`"));
     }
 }

@@ -1,13 +1,12 @@
 //! Lets measurements compete side by side: parity first, then turns, then what may be said of it.
 
-use crate::{Error, Profiler, Session, layers, parting, prepare::Prepared, prepare, worker};
+use crate::{Error, Profiler, Session, layers, parting, prepare, prepare::Prepared, worker};
 use analysis::{Tolerance, differences};
 use meter::{Bout, Contender, DuelRule, Record};
-use std::{
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use types::{
-    Bytes, ComparisonReport, EngineInfo, Environment, Event, HostTensor, LayerJoin, OutputParity, Parity, Run, Seconds, Side, SideInfo, StoppingRule, Turn, Verdict, Warmup,
+    Bytes, ComparisonReport, EngineInfo, Environment, Event, HostTensor, LayerJoin, OutputParity,
+    Parity, Run, Seconds, Side, SideInfo, StoppingRule, Turn, Verdict, Warmup,
 };
 
 /// Processes a side where nobody says otherwise: enough that their differences can be told from those of the sides.
@@ -43,7 +42,13 @@ impl Duel {
             most: u64::MAX,
             stopping: StoppingRule::default(),
         };
-        Duel { sides: sides.into_iter().collect(), baseline: None, rule, by_layer: false, leave_out_unfit: false }
+        Duel {
+            sides: sides.into_iter().collect(),
+            baseline: None,
+            rule,
+            by_layer: false,
+            leave_out_unfit: false,
+        }
     }
 
     /// Holds the others against the side with this word in its label; torch unless said, else the first.
@@ -297,9 +302,9 @@ fn labels(prepared: &[Prepared]) -> Vec<String> {
         .collect();
     // The same thing twice is a fair question too: how much does it differ from itself?
     for place in 1..labels.len() {
-        let twins = labels[..place].iter().filter(|label| {
-            label.split(" #").next() == Some(labels[place].as_str())
-        });
+        let twins = labels[..place]
+            .iter()
+            .filter(|label| label.split(" #").next() == Some(labels[place].as_str()));
         let twins = twins.count();
         if twins > 0 {
             labels[place] = format!("{} #{}", labels[place], twins + 1);

@@ -135,9 +135,7 @@ impl Error {
             ),
             Error::NoFolder { .. } => Some("give `--cache` and `--db`, or set HOME".into()),
             Error::Baseline { hint, .. } => hint.clone(),
-            Error::NotForEngine { .. } => {
-                Some("`modelmeter engines list` shows the others".into())
-            }
+            Error::NotForEngine { .. } => Some("`modelmeter engines list` shows the others".into()),
             Error::UnknownBaseline { .. } | Error::Rule(_) | Error::Write { .. } => None,
         }
     }

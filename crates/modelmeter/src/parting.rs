@@ -5,7 +5,11 @@ use analysis::{Tolerance, difference};
 use engine::Takes;
 use graph::DataType;
 use meter::{Depth, Launch, MeterError, outputs_of};
-use std::{fs, path::{Path, PathBuf}, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 use types::HostTensor;
 
 /// What a framework's worker writes in front of a module's path.

@@ -1,7 +1,7 @@
 //! From what was asked to a job the meter can measure.
 
-use crate::{Error, Profiler, choose};
-use engine::{Engine, Host, Places};
+use crate::{Choice, ENGINES, EngineChoice, Error, Profiler, choose};
+use engine::{Engine, Host, Places, Takes};
 use graph::{Model, Shapes};
 use meter::{Job, Refine};
 use models::{Progress, Resolved, Tokeniser};
@@ -12,8 +12,8 @@ use std::{
 };
 use tempfile::TempDir;
 use types::{
-    Cell, Event, HostTensor, InputRole, InputSpec, Mode, ModelInfo, Precision, Reason, ReasonCode, RunId,
-    Stage, Text, Work,
+    Cell, Event, HostTensor, InputRole, InputSpec, Mode, ModelInfo, Precision, Reason, ReasonCode,
+    RunId, Stage, Text, Work,
 };
 
 /// Samples in one inference where nobody says otherwise.
@@ -60,10 +60,8 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
     sink(Event::StageStarted { stage: Stage::Prepare });
     // What cannot run here is said before anything is downloaded or written.
     let wish = profiler.precision.unwrap_or(Precision::Fp32);
-    choose(&profiler.engine, profiler.device, wish, &profiler.places)?;
-    let resolved = models::resolve(&request(profiler)?, &mut |progress| sink(event(&progress)))?;
-    let precision = settle_precision(profiler, &resolved)?;
-    let choice = choose(&profiler.engine, profiler.device, precision, &profiler.places)?;
+    choose(&profiler.engine, profiler.device, wish, &profiler.places, &|_| true)?;
+    let (resolved, choice, precision) = settle_model(profiler, sink)?;
     let batch_size = settle_batch(profiler, &resolved);
     let text = plan_text(profiler, &resolved, batch_size)?;
     let length = text.as_ref().map(|text| text.length).or(profiler.sequence_length);
@@ -113,7 +111,7 @@ impl Prepared {
             id: new_id(),
             model: self.resolved.info.clone(),
             onnx: self.resolved.onnx.clone(),
-            module: None,
+            module: self.resolved.module.clone(),
             places: self.places.clone(),
             inputs_file: self.drawn.as_ref().map(|drawn| drawn.path.clone()),
             inputs: self.inputs.clone(),
@@ -177,7 +175,42 @@ impl Prepared {
     }
 }
 
-fn request(profiler: &Profiler) -> Result<models::Request, Error> {
+/// The model in the precision asked for, and the engine that runs it.
+fn settle_model(
+    profiler: &Profiler,
+    sink: &mut dyn FnMut(Event),
+) -> Result<(Resolved, Choice, Precision), Error> {
+    let mut resolve = |precision| {
+        let request = request(profiler, precision)?;
+        Ok::<_, Error>(models::resolve(&request, &mut |progress| sink(event(&progress)))?)
+    };
+    let resolved = resolve(Precision::Fp32)?;
+    let native = native_precision(&resolved.model);
+    let precision = profiler.precision.unwrap_or(native);
+    let fits = |takes: Takes| match takes {
+        Takes::Onnx => !resolved.is_program(),
+        Takes::Module => resolved.module.is_some(),
+    };
+    if let EngineChoice::Named(id) = &profiler.engine
+        && let Some(engine) = ENGINES.iter().find(|e| e.id() == id.to_ascii_lowercase())
+        && !fits(engine.takes())
+    {
+        return Err(Error::NotForEngine {
+            engine: engine.id().to_owned(),
+            model: resolved.info.name.clone(),
+            why: engine.takes().refusal().to_owned(),
+        });
+    }
+    let choice = choose(&profiler.engine, profiler.device, precision, &profiler.places, &fits)?;
+    // A framework converts its own module; a graph is converted by us, once, and kept.
+    let resolved = match choice.engine.takes() {
+        Takes::Onnx if precision != native => resolve(precision)?,
+        _ => resolved,
+    };
+    Ok((resolved, choice, precision))
+}
+
+fn request(profiler: &Profiler, precision: Precision) -> Result<models::Request, Error> {
     let folders = profiler.folders_or_default()?;
     Ok(models::Request {
         name: profiler.model.clone(),
@@ -188,8 +221,8 @@ fn request(profiler: &Profiler) -> Result<models::Request, Error> {
         hub_cache: folders.hub_cache,
         hub_endpoint: profiler.hub_endpoint.clone(),
         token: profiler.hub_token.clone(),
-        precision: Precision::Fp32,
-        torch_module: None,
+        precision,
+        torch_module: profiler.torch_module.clone(),
     })
 }
 
@@ -203,17 +236,6 @@ fn event(progress: &Progress) -> Event {
         Progress::Hashing { done, total } => (*done, Some(*total), "reading weights".into()),
     };
     Event::Progress { stage: Stage::Prepare, done, total, note }
-}
-
-/// A file runs in the precision it holds; converting it is another command's work.
-fn settle_precision(profiler: &Profiler, resolved: &Resolved) -> Result<Precision, Error> {
-    let native = native_precision(&resolved.model);
-    match profiler.precision {
-        Some(asked) if asked != native => {
-            Err(Error::Precision { model: resolved.info.name.clone(), native, asked })
-        }
-        _ => Ok(native),
-    }
 }
 
 /// Int8 where the matrix products are quantised, fp32 otherwise.

@@ -5,7 +5,9 @@ use meter::Bench;
 use probe::IdlePower;
 use std::{collections::BTreeMap, path::Path, time::Duration};
 use store::Store;
-use types::{Ceilings, Device, Environment, Event, Machine, Reason, ReasonCode, Run, Stage, Verdict};
+use types::{
+    Ceilings, Device, Environment, Event, Machine, Reason, ReasonCode, Run, Stage, Verdict,
+};
 
 /// How long the idle machine is watched before the worker starts; twenty steps of the slowest counter.
 ///

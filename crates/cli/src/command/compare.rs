@@ -136,7 +136,11 @@ fn available(places: &Places) -> Vec<&'static str> {
     ENGINES.iter().filter(works).map(|engine| engine.id()).collect()
 }
 
-fn show(comparison: &ComparisonReport, arguments: &Compare, global: &Global) -> Result<(), Failure> {
+fn show(
+    comparison: &ComparisonReport,
+    arguments: &Compare,
+    global: &Global,
+) -> Result<(), Failure> {
     let mut talks_data = false;
     let texts: [(&Option<PathBuf>, &dyn Fn() -> String); 2] = [
         (&arguments.json, &|| format!("{:#}\n", report::comparison_json(comparison))),

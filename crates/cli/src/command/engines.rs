@@ -39,10 +39,11 @@ fn install(engine: &str, version: Option<&str>, global: &Global) -> Result<(), F
     let places = places(global);
     let folder = folders(global)?.engines;
     let mut progress = Progress::new(global.quiet);
-    let outcome = modelmeter::install_engine(engine, version, &places, &folder, &mut |done, total, note| {
-        let note = note.to_owned();
-        progress.hear(&Event::Progress { stage: Stage::Prepare, done, total, note });
-    });
+    let outcome =
+        modelmeter::install_engine(engine, version, &places, &folder, &mut |done, total, note| {
+            let note = note.to_owned();
+            progress.hear(&Event::Progress { stage: Stage::Prepare, done, total, note });
+        });
     progress.clear();
     let library = outcome?;
     output::complain(&format!("installed {engine} as {}\n", library.display()));
