@@ -19,6 +19,7 @@ fn main() {
         cache: std::env::temp_dir().join("modelmeter-bench"),
         hub_cache: None,
         database: folder.path().join("bench.db"),
+        engines: folder.path().join("engines"),
     };
     // One real run is the pattern; only its id, time and samples change.
     let profiler = Profiler::new("small-transformer").offline(true).folders(folders.clone());

@@ -8,7 +8,7 @@ use meter::Launch;
 use std::{
     io::{self, BufReader},
     os::unix::net::UnixStream,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -79,9 +79,38 @@ fn worker_program() -> Option<PathBuf> {
     if CAN_SERVE.load(Ordering::Relaxed) {
         return Some(current);
     }
+    let on_path = std::env::var_os("PATH");
+    let folders: Vec<PathBuf> = on_path.iter().flat_map(std::env::split_paths).collect();
+    installed_worker(&current, &folders)
+}
+
+/// A `modelmeter` beside this program or in these folders that is not this program itself.
+fn installed_worker(current: &Path, folders: &[PathBuf]) -> Option<PathBuf> {
     let name = format!("modelmeter{}", std::env::consts::EXE_SUFFIX);
     let beside = current.parent().map(|folder| folder.join(&name));
-    let on_path = std::env::var_os("PATH");
-    let on_path = on_path.iter().flat_map(std::env::split_paths).map(|folder| folder.join(&name));
-    beside.into_iter().chain(on_path).find(|program| program.is_file() && *program != current)
+    let on_path = folders.iter().map(|folder| folder.join(&name));
+    beside.into_iter().chain(on_path).find(|program| program.is_file() && program != current)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_program_that_is_no_worker_never_starts_itself() {
+        let home = tempfile::tempdir().unwrap();
+        let name = format!("modelmeter{}", std::env::consts::EXE_SUFFIX);
+        let (here, there) = (home.path().join("here"), home.path().join("there"));
+        for folder in [&here, &there] {
+            fs::create_dir(folder).unwrap();
+        }
+        let own = here.join(&name);
+        fs::write(&own, "").unwrap();
+        assert_eq!(installed_worker(&own, &[here.clone(), there.clone()]), None);
+        let other = here.join("my-program");
+        assert_eq!(installed_worker(&other, &[]), Some(own.clone()), "an installed one serves");
+        fs::write(there.join(&name), "").unwrap();
+        assert_eq!(installed_worker(&own, &[here, there.clone()]), Some(there.join(&name)));
+    }
 }
