@@ -33,8 +33,9 @@ pub use protocol::{
     read_message, write_message,
 };
 pub use socket::{
-    Availability, Engine, Host, LoadRequest, LoadedModel, Loader, NodeProfile, NodeProfiler,
-    NodeTime, Session, ShapeObserver, Signature, SignatureValue, Starter, Takes, WorkerCommand,
+    Availability, Engine, Host, InstallProgress, Installer, LoadRequest, LoadedModel, Loader,
+    NodeProfile, NodeProfiler, NodeTime, Session, ShapeObserver, Signature, SignatureValue,
+    Starter, Takes, WorkerCommand,
 };
 pub use tensors::{read_tensors, view_of, write_tensors};
 pub use view::{ElementsView, OutputView};

@@ -2,7 +2,10 @@
 
 use crate::{EngineError, OutputView, Places};
 use serde::{Deserialize, Serialize};
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 use types::{Device, ElementType, EngineOptions, HostTensor, Module, Precision};
 
 /// Whether an engine works here.
@@ -118,6 +121,30 @@ pub trait Engine: Send + Sync {
 
     /// Where it runs.
     fn host(&self) -> Host<'_>;
+
+    /// The ability to fetch itself, where it has it.
+    fn installer(&self) -> Option<&dyn Installer> {
+        None
+    }
+}
+
+/// Hears how a download goes on: bytes done, bytes in all where known, and what is being done.
+pub type InstallProgress<'a> = &'a mut dyn FnMut(u64, Option<u64>, &str);
+
+/// Fetches an engine.
+pub trait Installer {
+    /// Fetches the engine into a folder of its own below `folder`, in this version or the newest, and tells where its
+    /// library is. What is there already is not fetched again; what is cut off leaves nothing behind.
+    ///
+    /// # Errors
+    /// When it cannot be fetched or written.
+    fn install(
+        &self,
+        places: &Places,
+        folder: &Path,
+        version: Option<&str>,
+        progress: InstallProgress<'_>,
+    ) -> Result<PathBuf, EngineError>;
 }
 
 /// What an engine takes a model from.

@@ -1,0 +1,240 @@
+//! What Modelmeter reports against the engine's own Python interface, interleaved in one run; and what starting a
+//! worker costs.
+//!
+//! `cargo bench -p modelmeter-cli --bench engines [-- MODEL]`, with `.venv` made by `make venv` or `MODELMETER_PYTHON`.
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints and may panic")]
+
+use modelmeter::{
+    Device, ENGINES, Precision, WORKER_ARGUMENT,
+    engine::{self, Engine, Host, LoadJob, LoadRequest, Places, Reply, Request},
+    meter::{Launch, Link},
+    models::{self, Resolved},
+    types::{InputSpec, Module, Phase},
+};
+use std::{
+    io::{BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// Windows on each side, in the order A B B A.
+const PAIRS: usize = 40;
+const WINDOW: Duration = Duration::from_millis(600);
+/// Workers started to see what that costs.
+const STARTS: usize = 30;
+
+/// ONNX Runtime as its own documentation shows it.
+const ONNXRUNTIME: &str = r#"
+import sys, time, onnxruntime, json
+from safetensors.numpy import load_file
+onnx, inputs, threads, window = sys.argv[1:5]
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads, options.inter_op_num_threads = int(threads), 1
+session = onnxruntime.InferenceSession(onnx, options, providers=["CPUExecutionProvider"])
+feeds = load_file(inputs)
+def infer():
+    session.run(None, feeds)
+"#;
+
+/// PyTorch as its own documentation shows it.
+const TORCH: &str = r#"
+import sys, time, torch, transformers, json
+from safetensors.torch import load_file
+model_class, inputs, threads, window, config = sys.argv[1:6]
+torch.set_num_threads(int(threads))
+config = json.loads(config)
+config = transformers.AutoConfig.for_model(config.pop("model_type"), **config)
+model = getattr(transformers, model_class)(config).eval()
+feeds = load_file(inputs)
+def infer():
+    with torch.inference_mode():
+        model(**feeds)
+"#;
+
+/// Answers every line with the samples of one window.
+const LOOP: &str = r#"
+for _ in range(3):
+    infer()
+for _ask in sys.stdin:
+    begin, nanos = time.perf_counter_ns(), []
+    while time.perf_counter_ns() - begin < int(window):
+        started = time.perf_counter_ns()
+        infer()
+        nanos.append(time.perf_counter_ns() - started)
+    print(json.dumps(nanos), flush=True)
+"#;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let model = arguments.first().map_or("distilbert-base-uncased", String::as_str);
+    let places = Places { python: Some(python()), ..Places::default() };
+    println!(
+        "| engine | its Python interface | modelmeter | ratio (95 %) |\n| --- | --- | --- | --- |"
+    );
+    for engine in ["onnxruntime", "torch"] {
+        compare(engine, model, &places);
+    }
+    println!("\n| worker | from start to greeting, median | p95 |\n| --- | --- | --- |");
+    for engine in ["rten", "onnxruntime", "openvino", "torch"] {
+        start(engine, &places);
+    }
+}
+
+fn python() -> PathBuf {
+    let given = std::env::var_os("MODELMETER_PYTHON").map(PathBuf::from);
+    given.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin/python"))
+}
+
+fn engine_of(id: &str) -> &'static dyn Engine {
+    *ENGINES.iter().find(|engine| engine.id() == id).unwrap()
+}
+
+fn launch(engine: &dyn Engine, places: &Places) -> Launch {
+    match engine.host() {
+        Host::Worker(_) => Launch::Process {
+            program: env!("CARGO_BIN_EXE_modelmeter").into(),
+            arguments: vec![WORKER_ARGUMENT.into()],
+            environment: Vec::new(),
+        },
+        Host::Program(starter) => {
+            let command = starter.command(places).unwrap();
+            let engine::WorkerCommand { program, arguments, environment } = command;
+            Launch::Process { program, arguments, environment }
+        }
+    }
+}
+
+fn start(id: &str, places: &Places) {
+    let launch = launch(engine_of(id), places);
+    let nanos: Vec<u64> = (0..STARTS)
+        .map(|_| {
+            let link = Link::open(&launch, Duration::from_secs(60)).unwrap();
+            let time = link.started_in().as_nanos() as u64;
+            link.close();
+            time
+        })
+        .collect();
+    let summary = modelmeter::stats::summarise(&nanos, 1).unwrap();
+    println!("| {id} | {:.1} ms | {:.1} ms |", summary.median * 1e3, summary.p95 * 1e3);
+}
+
+fn compare(id: &str, model: &str, places: &Places) {
+    let cache = std::env::temp_dir().join("modelmeter-bench");
+    let request = models::Request { offline: true, ..models::Request::new(model, cache.clone()) };
+    let resolved = models::resolve(&request, &mut |_| {}).unwrap();
+    let inputs = resolved.inputs(4, None, &[]).unwrap();
+    let drawn = cache.join(format!("inputs-{}.safetensors", std::process::id()));
+    let tensors: Vec<_> = inputs.iter().map(|spec| engine::draw(spec, 0)).collect();
+    let views: Vec<_> = tensors.iter().map(engine::view_of).collect();
+    engine::write_tensors(&drawn, &views).unwrap();
+
+    let mut plain = Plain::start(id, &resolved, &drawn);
+    let mut link = open_worker(id, &resolved, inputs, &drawn, places);
+    plain.window();
+    let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+    for pair in 0..PAIRS {
+        for is_theirs in if pair % 2 == 0 { [true, false] } else { [false, true] } {
+            if is_theirs {
+                theirs.push(median(&plain.window()));
+            } else {
+                ours.push(median(&worker_window(&mut link)));
+            }
+        }
+    }
+    let ratios = theirs.iter().zip(&ours).map(|(theirs, ours)| (ours / theirs * 1e9) as u64);
+    let summary = modelmeter::stats::summarise(&ratios.collect::<Vec<_>>(), 1).unwrap();
+    println!(
+        "| {id} | {:.3} ms | {:.3} ms | {:.4} [{:.4}, {:.4}] |",
+        middle(&theirs) * 1e3,
+        middle(&ours) * 1e3,
+        summary.median,
+        summary.ci95_median.low,
+        summary.ci95_median.high
+    );
+    link.close();
+    plain.child.kill().unwrap();
+    std::fs::remove_file(drawn).unwrap();
+}
+
+fn open_worker(
+    id: &str,
+    resolved: &Resolved,
+    inputs: Vec<InputSpec>,
+    drawn: &Path,
+    places: &Places,
+) -> Link {
+    let engine = engine_of(id);
+    let threads = modelmeter::hardware::default_threads();
+    let mut request = LoadRequest::of_onnx(&resolved.onnx, Device::Cpu, Precision::Fp32, threads);
+    request.module.clone_from(&resolved.module);
+    request.places.clone_from(places);
+    let job = LoadJob {
+        engine: id.into(),
+        request,
+        inputs,
+        inputs_file: matches!(engine.host(), Host::Program(_)).then(|| drawn.to_owned()),
+        seed: 0,
+        text: None,
+        postprocess: modelmeter::types::Postprocess::None,
+    };
+    let mut link = Link::open(&launch(engine, places), Duration::from_secs(600)).unwrap();
+    link.ask(&Request::Load(Box::new(job)), "load").unwrap();
+    link.ask(&Request::First, "run").unwrap();
+    link
+}
+
+/// The engine's own interface in a plain loop.
+struct Plain {
+    child: Child,
+    asks: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Plain {
+    fn start(id: &str, resolved: &Resolved, drawn: &Path) -> Plain {
+        let mut command = Command::new(python());
+        let threads = modelmeter::hardware::default_threads().to_string();
+        let window = WINDOW.as_nanos().to_string();
+        command.arg("-c");
+        match (id, &resolved.module) {
+            ("torch", Some(Module::Transformers { class, config, .. })) => {
+                command.arg(format!("{TORCH}{LOOP}")).arg(class).arg(drawn);
+                command.args([&threads, &window, config]);
+            }
+            _ => {
+                command.arg(format!("{ONNXRUNTIME}{LOOP}")).arg(&resolved.onnx).arg(drawn);
+                command.args([&threads, &window]);
+            }
+        }
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let asks = child.stdin.take().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        Plain { child, asks, answers }
+    }
+
+    fn window(&mut self) -> Vec<u64> {
+        writeln!(self.asks, "go").unwrap();
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+}
+
+fn worker_window(link: &mut Link) -> Vec<u64> {
+    let begin = Instant::now();
+    let request = Request::Run { count: u64::MAX, budget: WINDOW };
+    let Reply::Window(window) = link.ask(&request, "run").unwrap() else { panic!("no window") };
+    assert!(begin.elapsed() >= WINDOW);
+    let inference = window.samples.into_iter().find(|samples| samples.phase == Phase::Inference);
+    inference.unwrap().nanos
+}
+
+fn median(nanos: &[u64]) -> f64 {
+    modelmeter::stats::median(nanos).unwrap()
+}
+
+fn middle(values: &[f64]) -> f64 {
+    let nanos: Vec<u64> = values.iter().map(|value| (value * 1e9) as u64).collect();
+    median(&nanos)
+}
