@@ -1,1 +1,77 @@
 //! ONNX Runtime, found where it is installed and loaded at run time.
+//!
+//! [`locate`] and [`header`] find a library without loading it, [`provider`] says what its execution providers can use
+//! here, [`runtime`] loads it once for the process, [`load`], [`model`], [`session`] and [`profile`] run models with
+//! it, and [`install`] fetches one. How and when a model is run is the runner's business.
+
+mod binding;
+mod convert;
+mod explain;
+mod header;
+mod install;
+mod load;
+mod locate;
+mod model;
+mod nvidia;
+mod profile;
+mod provider;
+mod python;
+mod register;
+mod runtime;
+mod session;
+mod version;
+
+pub use install::install;
+
+use engine::{Availability, Engine, EngineError, Host, LoadRequest, LoadedModel, Loader, Places};
+use locate::Absent;
+use types::{Device, Precision};
+
+/// The engine's name, in arguments and in our folders.
+const ID: &str = "onnxruntime";
+
+/// ONNX Runtime.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OnnxRuntime;
+
+impl Engine for OnnxRuntime {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn describe(&self) -> &'static str {
+        "ONNX Runtime as installed, with its execution providers"
+    }
+
+    fn availability(&self, places: &Places) -> Availability {
+        match locate::locate(places) {
+            Ok(library) => Availability::Available { version: library.version_text() },
+            Err(Absent { why, hint }) => Availability::Unavailable { why, hint },
+        }
+    }
+
+    fn devices(&self, places: &Places) -> Vec<Device> {
+        locate::locate(places).map(|library| provider::devices(&library)).unwrap_or_default()
+    }
+
+    fn absence(&self, places: &Places, device: Device) -> Option<String> {
+        match locate::locate(places) {
+            Ok(library) => provider::absence(&library, device),
+            Err(absent) => Some(absent.why),
+        }
+    }
+
+    fn precisions(&self, _places: &Places, device: Device) -> Vec<Precision> {
+        provider::precisions(device).to_vec()
+    }
+
+    fn host(&self) -> Host<'_> {
+        Host::Worker(self)
+    }
+}
+
+impl Loader for OnnxRuntime {
+    fn load(&self, request: &LoadRequest) -> Result<Box<dyn LoadedModel>, EngineError> {
+        load::load(request)
+    }
+}

@@ -1,0 +1,98 @@
+//! The library's errors in our words.
+
+use crate::runtime;
+use engine::{EngineError, EngineErrorKind};
+use ort::ErrorCode;
+use std::path::Path;
+
+/// What the library says when an operator, a type or a version is beyond it, though the file is sound.
+const BEYOND_IT: [&str; 6] = [
+    "is not a registered function/op",
+    "No Op registered for",
+    "No opset import for domain",
+    "Could not find an implementation",
+    "Unsupported model IR version",
+    "is under development and support for this is limited",
+];
+
+/// A session could not be made of a file.
+pub(crate) fn of_loading(path: &Path, error: &ort::Error) -> EngineError {
+    let text = words(error);
+    let name = path.display();
+    if error.code() == ErrorCode::NotImplemented || BEYOND_IT.iter().any(|part| text.contains(part))
+    {
+        return EngineError::new(
+            EngineErrorKind::Unsupported,
+            format!("engine `onnxruntime` cannot run `{name}`"),
+        )
+        .with_hint("a newer ONNX Runtime or another engine may have what is missing; `modelmeter devices` lists them")
+        .with_source(text);
+    }
+    if text.contains("fallback to CPU EP has been explicitly disabled") {
+        return EngineError::new(
+            EngineErrorKind::Unsupported,
+            format!("not every node of `{name}` can run on the device"),
+        )
+        .with_hint("leave out `session.disable_cpu_ep_fallback` to let the cpu run the others")
+        .with_source(text);
+    }
+    if error.code() == ErrorCode::ExecutionProviderFailure {
+        return EngineError::new(
+            EngineErrorKind::Unsupported,
+            format!("the device refused `{name}`"),
+        )
+        .with_source(text);
+    }
+    EngineError::new(
+        EngineErrorKind::BadModel,
+        format!("could not load `{name}` with engine `onnxruntime`"),
+    )
+    .with_source(text)
+}
+
+/// A provider could not be registered; it is never replaced by another.
+pub(crate) fn of_provider(provider: &str, error: &ort::Error) -> EngineError {
+    let mut text = words(error);
+    for complaint in runtime::complaints() {
+        if !text.contains(&complaint) {
+            text = format!("{text}; {complaint}");
+        }
+    }
+    let refused = EngineError::new(
+        EngineErrorKind::Unsupported,
+        format!("ONNX Runtime could not set up its {provider} provider"),
+    )
+    .with_source(text.clone());
+    match text.contains("cannot open shared object file") {
+        true => refused.with_hint(
+            "a library it needs is missing; install it or name its folder in `LD_LIBRARY_PATH`",
+        ),
+        false => refused,
+    }
+}
+
+/// A run failed.
+pub(crate) fn of_running(error: &ort::Error) -> EngineError {
+    let text = words(error);
+    let kind = match error.code() {
+        ErrorCode::InvalidArgument if text.contains("input") => EngineErrorKind::BadInput,
+        _ => EngineErrorKind::Failed,
+    };
+    let failed = EngineError::new(kind, "the model failed while running").with_source(text);
+    match kind {
+        EngineErrorKind::Failed => failed.with_hint(
+            "the graph may only run at the batch size it was exported with; try `--batch-size 1`",
+        ),
+        _ => failed,
+    }
+}
+
+/// What has no better explanation.
+pub(crate) fn other(what: &str, error: &ort::Error) -> EngineError {
+    EngineError::new(EngineErrorKind::Failed, what).with_source(words(error))
+}
+
+/// The library's message on one line.
+fn words(error: &ort::Error) -> String {
+    error.message().split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,271 @@
+//! Fetches ONNX Runtime into our own folder, with the package installer of the user's own Python.
+//!
+//! That installer knows the user's index, proxy and certificates, and picks the wheel for this machine.
+
+use crate::{ID, locate};
+use engine::{EngineError, EngineErrorKind, Places};
+use std::{
+    fs,
+    io::{self, BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+};
+
+/// Told while a file comes: bytes that are here, bytes in all where known, and what is being done.
+type Progress<'a> = &'a mut dyn FnMut(u64, Option<u64>, &str);
+
+/// Fetches the library into `<folder>/onnxruntime/<version>` and returns its file; one that is there already serves.
+///
+/// # Errors
+/// When there is no Python with `pip`, when the package cannot be had, or when the folder cannot be written.
+pub fn install(
+    python: Option<&Path>,
+    folder: &Path,
+    version: Option<&str>,
+    progress: Progress<'_>,
+) -> Result<PathBuf, EngineError> {
+    if let Some(version) = version.filter(|version| !is_version(version)) {
+        return Err(failed(format!("`{version}` is no version of ONNX Runtime"), None));
+    }
+    let engine = folder.join(ID);
+    if let Some(library) = installed(folder, &engine, version) {
+        return Ok(library);
+    }
+    let python = python.ok_or_else(|| {
+        failed("no Python was found to fetch ONNX Runtime with".to_owned(), None).with_hint(
+            "name one with `--python`, or download a release of ONNX Runtime and name its library in `ORT_DYLIB_PATH`",
+        )
+    })?;
+    let unwritable = |error: io::Error| {
+        failed(format!("could not write to `{}`", engine.display()), Some(error.to_string()))
+    };
+    fs::create_dir_all(&engine).map_err(unwritable)?;
+    // The dot marks it as incomplete; it lies where it will stay, so that renaming moves nothing.
+    let partial = tempfile::Builder::new().prefix(".partial-").tempdir_in(&engine);
+    let partial = partial.map_err(unwritable)?;
+    let wheel = download(python, partial.path(), version, progress)?;
+    progress(0, None, "unpacking");
+    let unpacked = unpack(python, &wheel, partial.path())?;
+    let found = wheel_version(&wheel).unwrap_or_else(|| "unknown".to_owned());
+    let target = engine.join(&found);
+    if let Err(error) = fs::rename(&unpacked, &target)
+        // Another process may have been quicker.
+        && installed(folder, &engine, Some(&found)).is_none()
+    {
+        return Err(unwritable(error));
+    }
+    installed(folder, &engine, Some(&found)).ok_or_else(|| {
+        failed(format!("the package of ONNX Runtime {found} has no library for this machine"), None)
+            .with_hint("`pip download onnxruntime` shows what the index has; 1.19 was the first with a library")
+    })
+}
+
+fn failed(message: String, cause: Option<String>) -> EngineError {
+    let error = EngineError::new(EngineErrorKind::Unavailable, message);
+    match cause {
+        Some(cause) => error.with_source(cause),
+        None => error,
+    }
+}
+
+/// Whether a text is a version and nothing that `pip` or a path would take otherwise.
+fn is_version(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
+        && !text.contains("..")
+}
+
+/// The library of this version, or the newest where none is wished, if it is there and works.
+fn installed(folder: &Path, engine: &Path, version: Option<&str>) -> Option<PathBuf> {
+    let places = match version {
+        Some(version) => Places { system: vec![engine.join(version)], ..Places::default() },
+        None => Places { installed: Some(folder.to_owned()), ..Places::default() },
+    };
+    locate::locate(&places).ok().map(|library| library.path)
+}
+
+/// Lets `pip` fetch the wheel; an old one cannot tell how far it is.
+fn download(
+    python: &Path,
+    folder: &Path,
+    version: Option<&str>,
+    progress: Progress<'_>,
+) -> Result<PathBuf, EngineError> {
+    let package = version.map_or_else(|| ID.to_owned(), |version| format!("{ID}=={version}"));
+    let mut ended = pip(python, folder, &package, "raw", progress)?;
+    if ended.as_ref().is_err_and(|talk| talk.contains("--progress-bar")) {
+        ended = pip(python, folder, &package, "off", progress)?;
+    }
+    ended.map_err(|talk| explain(python, &package, &talk))?;
+    let wheels = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut wheels = wheels.filter(|path| path.extension().is_some_and(|end| end == "whl"));
+    wheels.next().ok_or_else(|| failed(format!("`pip` brought no wheel of `{package}`"), None))
+}
+
+/// Runs `pip download`; inside, what it said on its error stream when it failed.
+fn pip(
+    python: &Path,
+    folder: &Path,
+    package: &str,
+    bar: &str,
+    progress: Progress<'_>,
+) -> Result<Result<(), String>, EngineError> {
+    let mut child = Command::new(python)
+        .args(["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"])
+        .args(["--disable-pip-version-check", &format!("--progress-bar={bar}"), "--dest"])
+        .arg(folder)
+        .arg(package)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| {
+            failed(format!("could not start `{}`", python.display()), Some(error.to_string()))
+        })?;
+    let talk = read_aside(&mut child);
+    if let Some(output) = child.stdout.take() {
+        let mut note = "asking the package index".to_owned();
+        progress(0, None, &note);
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            match bytes_of(&line) {
+                Some((done, total)) => progress(done, Some(total), &note),
+                None if line.trim_start().starts_with("Downloading ") => {
+                    line.trim().to_lowercase().clone_into(&mut note);
+                    progress(0, None, &note);
+                }
+                None => {}
+            }
+        }
+    }
+    let status = child.wait().map_err(|error| {
+        failed(format!("could not wait for `{}`", python.display()), Some(error.to_string()))
+    })?;
+    let talk = talk.and_then(|talk| talk.join().ok()).unwrap_or_default();
+    Ok(if status.success() { Ok(()) } else { Err(talk) })
+}
+
+/// Reads the error stream on a thread of its own, so that neither stream can fill up.
+fn read_aside(child: &mut Child) -> Option<thread::JoinHandle<String>> {
+    let mut stream = child.stderr.take()?;
+    Some(thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }))
+}
+
+/// `Progress 1048576 of 17372080`, as `pip` says since 24.1.
+fn bytes_of(line: &str) -> Option<(u64, u64)> {
+    let (done, total) = line.trim().strip_prefix("Progress ")?.split_once(" of ")?;
+    Some((done.parse().ok()?, total.parse().ok()?))
+}
+
+fn explain(python: &Path, package: &str, talk: &str) -> EngineError {
+    let lines: Vec<&str> = talk.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let python = python.display();
+    if talk.contains("No module named pip") {
+        return failed(format!("`{python}` has no `pip` to fetch ONNX Runtime with"), None)
+            .with_hint(format!(
+                "`{python} -m ensurepip` installs it; or name another interpreter with `--python`"
+            ));
+    }
+    let errors: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("ERROR: ")).collect();
+    let cause =
+        if errors.is_empty() { lines.last().copied().into_iter().collect() } else { errors };
+    failed(format!("could not fetch `{package}`"), Some(cause.join("; "))).with_hint(format!(
+        "`{python} -m pip download --no-deps {package}` shows more; a library that is here already can be named in \
+         `ORT_DYLIB_PATH`"
+    ))
+}
+
+/// The version in a wheel's name: `onnxruntime-1.31.1-cp311-cp311-manylinux….whl`.
+fn wheel_version(wheel: &Path) -> Option<String> {
+    let version = wheel.file_name()?.to_str()?.split('-').nth(1)?;
+    is_version(version).then(|| version.to_owned())
+}
+
+/// Unpacks a wheel and keeps the libraries and the licences; returns their folder.
+fn unpack(python: &Path, wheel: &Path, folder: &Path) -> Result<PathBuf, EngineError> {
+    let broken = |cause: String| {
+        failed(format!("could not unpack `{}`", wheel.display()), Some(cause))
+            .with_hint("try again; the download may be damaged")
+    };
+    let (all, kept) = (folder.join("all"), folder.join("kept"));
+    let output = Command::new(python)
+        .args(["-m", "zipfile", "-e"])
+        .args([wheel, &all])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| broken(error.to_string()))?;
+    if !output.status.success() {
+        let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(broken(talk.lines().last().unwrap_or_default().to_owned()));
+    }
+    keep(&all, &kept).map_err(|error| broken(error.to_string()))?;
+    Ok(kept)
+}
+
+fn keep(all: &Path, kept: &Path) -> io::Result<()> {
+    fs::create_dir_all(kept)?;
+    let package = all.join(ID);
+    for (folder, is_wanted) in [
+        (package.join("capi"), is_native as fn(&str) -> bool),
+        (package, |name| matches!(name, "LICENSE" | "ThirdPartyNotices.txt")),
+    ] {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name.to_str().is_some_and(is_wanted) {
+                fs::rename(entry.path(), kept.join(name))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The library and its providers, but not the part that only Python can load.
+fn is_native(name: &str) -> bool {
+    name.starts_with("lib") && (name.contains(".so") || name.ends_with(".dylib"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pip_tells_how_far_it_is() {
+        assert_eq!(bytes_of("Progress 1048576 of 17372080\n"), Some((1_048_576, 17_372_080)));
+        assert_eq!(bytes_of("Progress 1048576"), None);
+        assert_eq!(bytes_of("Saved ./onnxruntime.whl"), None);
+    }
+
+    #[test]
+    fn only_a_version_is_taken_for_one() {
+        assert!(is_version("1.31.1") && is_version("1.20.0rc1"));
+        for text in ["", "../x", "1.0/../..", "1..2", "--index-url", "1 2", "1.0;x", "latest"] {
+            assert!(!is_version(text), "{text}");
+        }
+        let wheel = Path::new("a/onnxruntime-1.31.1-cp311-cp311-manylinux_2_28_x86_64.whl");
+        assert_eq!(wheel_version(wheel).unwrap(), "1.31.1");
+    }
+
+    #[test]
+    fn what_only_python_can_load_is_left_out() {
+        assert!(is_native("libonnxruntime.so.1.31.1") && is_native("libonnxruntime.1.31.1.dylib"));
+        assert!(is_native("libonnxruntime_providers_shared.so"));
+        assert!(!is_native("onnxruntime_pybind11_state.cpython-311-x86_64-linux-gnu.so"));
+    }
+
+    #[test]
+    fn the_words_of_pip_become_the_cause() {
+        let talk = "WARNING: slow\nERROR: No matching distribution found for onnxruntime==9\n";
+        let error = explain(Path::new("python3"), "onnxruntime==9", talk);
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert_eq!(cause, "No matching distribution found for onnxruntime==9");
+        let none = explain(Path::new("python3"), ID, "/usr/bin/python3: No module named pip\n");
+        assert!(
+            none.to_string().contains("has no `pip`") && none.hint.unwrap().contains("ensurepip")
+        );
+    }
+}

@@ -1,0 +1,192 @@
+//! Finds an ONNX Runtime library without loading it.
+
+use crate::{ID, header, python, version};
+use engine::Places;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// How to get a library that works.
+const GET_ONE: &str = "`modelmeter engines install onnxruntime` fetches it; `pip install onnxruntime` or \
+                       `ORT_DYLIB_PATH` naming a library will do as well";
+
+/// A library that this program can load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Library {
+    /// Its file.
+    pub(crate) path: PathBuf,
+    /// Its version, where its name or the package around it tells.
+    pub(crate) version: Option<String>,
+}
+
+/// Why there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Absent {
+    /// Why.
+    pub(crate) why: String,
+    /// What would help.
+    pub(crate) hint: String,
+}
+
+impl Absent {
+    fn new(why: String) -> Absent {
+        Absent { why, hint: GET_ONE.to_owned() }
+    }
+}
+
+impl Library {
+    /// The folder it lies in, where its providers are too.
+    pub(crate) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+
+    /// Its version for people.
+    pub(crate) fn version_text(&self) -> String {
+        self.version.clone().unwrap_or_else(|| "unknown".to_owned())
+    }
+}
+
+/// The library to use: the one named outright, or the first that works of ours, Python's, Node's and the system's.
+pub(crate) fn locate(places: &Places) -> Result<Library, Absent> {
+    if let Some(named) = places.libraries.get(ID) {
+        return named_outright(named);
+    }
+    let found = installed(places)
+        .chain(of_python(places))
+        .chain(of_node(places))
+        .chain(places.system.iter().filter_map(|folder| newest_in(folder)).map(Ok));
+    let mut problem = None;
+    for file in found {
+        match file.and_then(examine) {
+            Ok(library) => return Ok(library),
+            // The first is told: it is the one that was meant.
+            Err(absent) => problem = problem.or(Some(absent)),
+        }
+    }
+    Err(problem.unwrap_or_else(|| Absent::new("no ONNX Runtime library was found".to_owned())))
+}
+
+/// Who names a library means that one, so nothing else is tried.
+fn named_outright(named: &Path) -> Result<Library, Absent> {
+    let inside = ["", "lib", "capi"].into_iter().find_map(|part| newest_in(&named.join(part)));
+    let file = if named.is_file() { Some(named.to_owned()) } else { inside };
+    let file = file.ok_or_else(|| {
+        let why = format!("`ORT_DYLIB_PATH` names `{}`, where no library is", named.display());
+        Absent::new(why)
+    })?;
+    examine(file)
+}
+
+/// Our own folder, newest version first.
+fn installed(places: &Places) -> impl Iterator<Item = Result<PathBuf, Absent>> {
+    let folder = places.installed.as_ref().map(|folder| folder.join(ID));
+    let mut versions: Vec<PathBuf> = folder.iter().flat_map(|folder| entries(folder)).collect();
+    // A dot marks an installation that is not complete.
+    versions.retain(|folder| !name(folder).starts_with('.'));
+    versions.sort_by_key(|folder| version::numbers(name(folder)));
+    versions.into_iter().rev().filter_map(|folder| newest_in(&folder)).map(Ok)
+}
+
+/// The wheels `onnxruntime`, `onnxruntime-gpu` and `onnxruntime-openvino` all unpack into the same folder.
+fn of_python(places: &Places) -> impl Iterator<Item = Result<PathBuf, Absent>> {
+    let folders = places.python.as_deref().map(python::package_folders).unwrap_or_default();
+    folders.into_iter().filter_map(|packages| {
+        let capi = packages.join(ID).join("capi");
+        if !capi.is_dir() {
+            return None;
+        }
+        Some(newest_in(&capi).ok_or_else(|| {
+            Absent::new(format!(
+                "the package `onnxruntime` in `{}` has no shared library, as before 1.19",
+                packages.display()
+            ))
+        }))
+    })
+}
+
+fn of_node(places: &Places) -> impl Iterator<Item = Result<PathBuf, Absent>> {
+    let system = match std::env::consts::OS {
+        "macos" => "darwin",
+        "windows" => "win32",
+        other => other,
+    };
+    let machine = match std::env::consts::ARCH {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    places.node_modules.iter().flat_map(move |modules| {
+        let mut interfaces = entries(&modules.join("onnxruntime-node").join("bin"));
+        interfaces.sort();
+        let libraries = interfaces.into_iter().rev();
+        libraries.filter_map(move |folder| newest_in(&folder.join(system).join(machine))).map(Ok)
+    })
+}
+
+/// The newest library in a folder; of several names for one, the longest.
+fn newest_in(folder: &Path) -> Option<PathBuf> {
+    let libraries = entries(folder).into_iter().filter(|path| version::is_library_name(name(path)));
+    libraries.filter(|path| path.is_file()).max_by_key(|path| {
+        let version = version::of_name(name(path)).unwrap_or_default();
+        (version::numbers(version), name(path).len())
+    })
+}
+
+/// Whether a library can be used here, and its version.
+fn examine(path: PathBuf) -> Result<Library, Absent> {
+    let version = version_of(&path);
+    if let Some(problem) = header::problem(&path) {
+        return Err(Absent::new(format!("`{}` {problem}", path.display())));
+    }
+    match version {
+        Some(version) if !version::is_new_enough(&version) => {
+            let [major, minor] = version::OLDEST;
+            Err(Absent::new(format!(
+                "`{}` is version {version}; {major}.{minor} or newer is needed",
+                path.display()
+            )))
+        }
+        version => Ok(Library { path, version }),
+    }
+}
+
+/// The version in the name of the file or of what it links to, or that of the package around it.
+fn version_of(path: &Path) -> Option<String> {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let in_name = version::of_name(name(&real)).filter(|version| version.contains('.'));
+    in_name.map(str::to_owned).or_else(|| real.ancestors().skip(1).take(6).find_map(of_package))
+}
+
+/// The version that a folder tells: a release's own file, an npm package, or a wheel beside it.
+fn of_package(folder: &Path) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Package {
+        name: String,
+        version: String,
+    }
+    if let Ok(text) = fs::read_to_string(folder.join("VERSION_NUMBER")) {
+        return Some(text.trim().to_owned());
+    }
+    if let Ok(text) = fs::read_to_string(folder.join("package.json")) {
+        let package: Package = serde_json::from_str(&text).ok()?;
+        return (package.name == "onnxruntime-node").then_some(package.version);
+    }
+    let names = entries(folder).into_iter().filter_map(|path| {
+        let stem = name(&path).strip_suffix(".dist-info")?;
+        let (package, version) = stem.split_once('-')?;
+        (package == ID || package.starts_with("onnxruntime_")).then(|| version.to_owned())
+    });
+    names.max_by_key(|version| version::numbers(version))
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

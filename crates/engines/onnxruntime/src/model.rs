@@ -1,0 +1,122 @@
+//! A loaded model.
+
+use crate::{
+    convert::element_type, load::Placements, provider::Provider, runtime::Runtime,
+    session::OrtSession,
+};
+use engine::{EngineError, LoadRequest, LoadedModel, Session, Signature, SignatureValue};
+use ort::value::{Outlet, ValueType};
+use types::Device;
+
+/// A model in the library's memory.
+pub(crate) struct OrtModel {
+    pub(crate) runtime: &'static Runtime,
+    pub(crate) session: ort::session::Session,
+    pub(crate) request: LoadRequest,
+    placements: Placements,
+    remarks: Vec<String>,
+}
+
+impl OrtModel {
+    pub(crate) fn new(
+        runtime: &'static Runtime,
+        session: ort::session::Session,
+        request: &LoadRequest,
+        placements: Placements,
+    ) -> OrtModel {
+        let mut model = OrtModel {
+            runtime,
+            session,
+            request: request.clone(),
+            placements,
+            remarks: Vec::new(),
+        };
+        if let Some(provider) = Provider::of(request.device)
+            && let Some(remark) = elsewhere(&provider, &model.placements)
+        {
+            model.remark(remark);
+        }
+        model
+    }
+
+    /// Adds what a reader must know.
+    pub(crate) fn remark(&mut self, remark: String) {
+        self.remarks.push(remark);
+    }
+}
+
+/// Which nodes do not run where the user asked for.
+fn elsewhere(provider: &Provider, placements: &Placements) -> Option<String> {
+    let all: u64 = placements.iter().map(|(_, count)| count).sum();
+    let others: Vec<String> = placements
+        .iter()
+        .filter(|(name, _)| name != provider.name)
+        .map(|(name, count)| match name.as_str() {
+            "CPUExecutionProvider" => format!("{count} of {all} nodes run on the cpu"),
+            other => format!("{count} of {all} nodes run on {other}"),
+        })
+        .collect();
+    (!others.is_empty()).then(|| others.join(", "))
+}
+
+fn value(outlet: &Outlet) -> SignatureValue {
+    let tensor = match outlet.dtype() {
+        ValueType::Tensor { ty, shape, .. } => Some((ty, shape)),
+        _ => None,
+    };
+    SignatureValue {
+        name: outlet.name().to_owned(),
+        dtype: tensor.and_then(|(ty, _)| element_type(*ty)),
+        dims: tensor.map(|(_, shape)| shape.iter().map(|&dim| usize::try_from(dim).ok()).collect()),
+    }
+}
+
+impl LoadedModel for OrtModel {
+    fn signature(&self) -> Signature {
+        Signature {
+            inputs: self.session.inputs().iter().map(value).collect(),
+            outputs: self.session.outputs().iter().map(value).collect(),
+        }
+    }
+
+    fn placement(&self) -> String {
+        let (device, threads) = (self.request.device, self.request.threads.max(1));
+        let plural = if threads == 1 { "" } else { "s" };
+        match Provider::of(device) {
+            Some(provider) if self.placements.iter().any(|(name, _)| name == provider.name) => {
+                format!("{device} ({})", provider.name)
+            }
+            // Registered, but it took no node: the truth is the cpu.
+            Some(provider) => {
+                format!("cpu, {threads} thread{plural} ({} took no node)", provider.name)
+            }
+            None => format!("{}, {threads} thread{plural}", Device::Cpu),
+        }
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.remarks.clone()
+    }
+
+    fn session(&self) -> Result<Box<dyn Session + '_>, EngineError> {
+        Ok(Box::new(OrtSession::new(self)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_that_went_elsewhere_are_counted() {
+        let cuda = Provider::of(Device::Cuda(0)).unwrap();
+        let on = |name: &str, count| (name.to_owned(), count);
+        let mixed = vec![on("CUDAExecutionProvider", 241), on("CPUExecutionProvider", 12)];
+        assert_eq!(elsewhere(&cuda, &mixed).unwrap(), "12 of 253 nodes run on the cpu");
+        assert_eq!(elsewhere(&cuda, &mixed[..1].to_vec()), None);
+        assert_eq!(
+            elsewhere(&cuda, &mixed[1..].to_vec()).unwrap(),
+            "12 of 12 nodes run on the cpu"
+        );
+    }
+}

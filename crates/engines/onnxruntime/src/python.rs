@@ -1,0 +1,117 @@
+//! Where a Python interpreter keeps its packages.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long an interpreter may take to answer; one on a slow disk needs a second.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The folders that an interpreter imports packages from.
+///
+/// A virtual environment shows them by its layout. Any other interpreter is asked, once in the life of this process.
+pub(crate) fn package_folders(python: &Path) -> Vec<PathBuf> {
+    static ASKED: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
+    if let Some(folders) = of_environment(python) {
+        return folders;
+    }
+    let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+    asked.entry(python.to_owned()).or_insert_with(|| ask(python).unwrap_or_default()).clone()
+}
+
+/// The folders of a virtual environment that is closed to the packages of its base.
+fn of_environment(python: &Path) -> Option<Vec<PathBuf>> {
+    // Not resolved: in an environment the interpreter is a link to that of its base.
+    let prefix = python.parent()?.parent()?;
+    let settings = fs::read_to_string(prefix.join("pyvenv.cfg")).ok()?;
+    let is_open = settings.lines().any(|line| {
+        line.split_once('=').is_some_and(|(key, value)| {
+            key.trim() == "include-system-site-packages"
+                && value.trim().eq_ignore_ascii_case("true")
+        })
+    });
+    if is_open {
+        return None;
+    }
+    let mut folders = Vec::new();
+    for libraries in ["lib", "lib64"] {
+        let entries = fs::read_dir(prefix.join(libraries)).into_iter().flatten().flatten();
+        let pythons = entries.filter(|e| e.file_name().to_string_lossy().starts_with("python3"));
+        folders.extend(pythons.map(|entry| entry.path().join("site-packages")));
+    }
+    folders.retain(|folder| folder.is_dir());
+    folders.sort();
+    Some(folders)
+}
+
+fn ask(python: &Path) -> Option<Vec<PathBuf>> {
+    let mut child = Command::new(python)
+        .args(["-c", "import sys; print('\\n'.join(sys.path))"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    if !ends_in_time(&mut child) {
+        // Whatever it is, it is no interpreter that answers.
+        let _ = child.kill();
+        let _ = child.wait();
+        return None;
+    }
+    let output = child.wait_with_output().ok().filter(|output| output.status.success())?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Some(text.lines().filter(|line| !line.is_empty()).map(PathBuf::from).collect())
+}
+
+fn ends_in_time(child: &mut Child) -> bool {
+    let begin = Instant::now();
+    while begin.elapsed() < PATIENCE {
+        match child.try_wait() {
+            Ok(None) => thread::sleep(Duration::from_millis(2)),
+            ended => return ended.is_ok(),
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_environment_is_read_off_its_folders() {
+        let prefix = tempfile::tempdir().unwrap();
+        let packages = prefix.path().join("lib/python3.12/site-packages");
+        fs::create_dir_all(&packages).unwrap();
+        // The interpreter does not exist, so nothing can be asked.
+        let python = prefix.path().join("bin/python");
+        assert_eq!(package_folders(&python), Vec::<PathBuf>::new());
+        let settings = prefix.path().join("pyvenv.cfg");
+        fs::write(&settings, "home = /usr/bin\ninclude-system-site-packages = false\n").unwrap();
+        assert_eq!(package_folders(&python), [packages]);
+        fs::write(&settings, "include-system-site-packages = true\n").unwrap();
+        assert_eq!(package_folders(&python), Vec::<PathBuf>::new());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn another_interpreter_is_asked_once() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let python = folder.path().join("python3");
+        let script = "#!/bin/sh\necho asked >> \"$0.log\"\nprintf '\\n/one\\n/two\\n'\n";
+        fs::write(&python, script).unwrap();
+        fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+        for _ in 0..2 {
+            assert_eq!(package_folders(&python), [Path::new("/one"), Path::new("/two")]);
+        }
+        let log = fs::read_to_string(folder.path().join("python3.log")).unwrap();
+        assert_eq!(log, "asked\n");
+    }
+}

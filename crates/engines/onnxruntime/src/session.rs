@@ -1,0 +1,53 @@
+//! A session: what is done with bound inputs.
+
+use crate::{binding::Bound, model::OrtModel, profile};
+use engine::{EngineError, EngineErrorKind, NodeProfile, NodeProfiler, OutputView, Session};
+use types::{Device, HostTensor};
+
+/// A model with its inputs bound.
+pub(crate) struct OrtSession<'a> {
+    model: &'a OrtModel,
+    bound: Option<Bound<'a>>,
+}
+
+impl OrtSession<'_> {
+    pub(crate) fn new(model: &OrtModel) -> OrtSession<'_> {
+        OrtSession { model, bound: None }
+    }
+}
+
+impl Session for OrtSession<'_> {
+    fn bind(&mut self, inputs: &[HostTensor]) -> Result<(), EngineError> {
+        self.bound = None;
+        self.bound = Some(Bound::new(&self.model.session, inputs.to_vec())?);
+        Ok(())
+    }
+
+    fn infer(&mut self) -> Result<(), EngineError> {
+        match &mut self.bound {
+            Some(bound) => bound.run(),
+            None => Err(EngineError::new(EngineErrorKind::BadInput, "no inputs are bound")),
+        }
+    }
+
+    fn outputs(&self) -> Result<Vec<OutputView<'_>>, EngineError> {
+        match &self.bound {
+            Some(bound) if bound.has_run => bound.outputs(),
+            _ => Err(EngineError::new(EngineErrorKind::Failed, "nothing was inferred yet")),
+        }
+    }
+
+    fn node_profiler(&mut self) -> Option<&mut dyn NodeProfiler> {
+        // Elsewhere the library's clock sees work being handed over, not being done.
+        let is_told =
+            matches!(self.model.request.device, Device::Cpu | Device::Openvino | Device::Xnnpack);
+        if is_told { Some(self) } else { None }
+    }
+}
+
+impl NodeProfiler for OrtSession<'_> {
+    fn profile(&mut self, count: u64) -> Result<NodeProfile, EngineError> {
+        let inputs = self.bound.as_ref().map(|bound| bound.inputs.clone()).unwrap_or_default();
+        profile::profile(self.model, inputs, count)
+    }
+}
