@@ -100,6 +100,7 @@ fn exit_of(error: &Error) -> Exit {
         Error::Model(_)
         | Error::UnknownEngine { .. }
         | Error::UnknownBaseline { .. }
+        | Error::Compare(_)
         | Error::NotForEngine { .. }
         | Error::Rule(_)
         | Error::Precision { .. } => Exit::Wrong,

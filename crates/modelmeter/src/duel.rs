@@ -192,7 +192,7 @@ impl Duel {
         let time = (started_at, begin.elapsed());
         let mut duel = assemble(&prepared, &labels, baseline, records, parity, environment, time);
         duel.remarks.extend(left_out);
-        let mut report = analysis::compare(&duel, &labels[baseline]);
+        let mut report = analysis::compare_duel(&duel, Some(&labels[baseline]))?;
         report.layers = layers;
         Ok(report)
     }
@@ -262,8 +262,8 @@ impl Duel {
             }
             let (job, launch) = ((contender.job)(), &contender.launch);
             let timeout = self.rule.stopping.timeout;
-            let times = layers::of(&job, launch, ready.engine.takes(), timeout, sink)?;
-            profiles.push((contender.label.clone(), times));
+            let takes = ready.engine.takes();
+            profiles.push(layers::of(&contender.label, &job, launch, takes, timeout, sink)?);
         }
         Ok(analysis::join_layers(&profiles))
     }
@@ -332,7 +332,10 @@ fn hold_against(
                 holds: difference.is_within(&tolerance),
                 max_abs: difference.unlike.is_none().then_some(difference.max_abs),
                 cosine: difference.unlike.is_none().then_some(difference.cosine),
-                tolerance: tolerance.difference * difference.magnitude.max(1.0),
+                tolerance: tolerance
+                    .difference
+                    .is_finite()
+                    .then_some(tolerance.difference * difference.magnitude.max(1.0)),
                 why: difference.unlike.clone().or_else(|| {
                     let turned = difference.cosine < tolerance.cosine;
                     turned.then(|| format!("the cosine is {:.6}", difference.cosine))
@@ -345,7 +348,7 @@ fn hold_against(
                 output: reference.first().map(|t| t.name.clone()).unwrap_or_default(),
                 max_abs: None,
                 cosine: None,
-                tolerance: tolerance.difference,
+                tolerance: None,
                 holds: false,
                 why: Some("the two have no output in common".into()),
             });

@@ -37,6 +37,9 @@ pub enum Error {
         /// Each engine and why it cannot.
         why: Vec<(String, String)>,
     },
+    /// The sides cannot be compared.
+    #[error(transparent)]
+    Compare(#[from] analysis::CompareError),
     /// The side that the others were to be held against dropped out.
     #[error("`{label}`, which the others are compared with, dropped out")]
     Baseline {
@@ -134,6 +137,7 @@ impl Error {
                     .into(),
             ),
             Error::NoFolder { .. } => Some("give `--cache` and `--db`, or set HOME".into()),
+            Error::Compare(error) => error.hint().map(str::to_owned),
             Error::Baseline { hint, .. } => hint.clone(),
             Error::NotForEngine { .. } => Some("`modelmeter engines list` shows the others".into()),
             Error::UnknownBaseline { .. } | Error::Rule(_) | Error::Write { .. } => None,

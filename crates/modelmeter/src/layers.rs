@@ -4,22 +4,23 @@ use crate::Error;
 use engine::{EngineError, EngineErrorKind, NodeTime, Takes};
 use meter::{Job, Launch, MeterError, node_profile};
 use std::time::Duration;
-use types::{Event, LayerTime, Stage};
+use types::{Event, LayerProfile, LayerTime, Stage};
 
 /// Inferences under instruments; enough that one hiccup does not decide.
 const RUNS: u64 = 10;
 
-/// The time of every module in one inference.
+/// The time of every module.
 ///
 /// # Errors
 /// When the worker fails or the engine has no instruments.
 pub(crate) fn of(
+    label: &str,
     job: &Job<'_>,
     launch: &Launch,
     takes: Takes,
     timeout: Duration,
     sink: &mut dyn FnMut(Event),
-) -> Result<Vec<LayerTime>, Error> {
+) -> Result<LayerProfile, Error> {
     let engine = &job.cell.engine;
     let note = format!("layers of {engine}");
     sink(Event::Progress { stage: Stage::Sample, done: 0, total: None, note });
@@ -30,11 +31,15 @@ pub(crate) fn of(
             .with_hint("leave it out of `--engines`, or leave `--by layer` away");
         MeterError::from(error)
     })?;
-    let runs = profile.runs.max(1);
-    Ok(profile.nodes.iter().map(|node| layer_time(node, takes, runs)).collect())
+    Ok(LayerProfile {
+        label: label.to_owned(),
+        runs: profile.runs,
+        total_nanos: profile.total_nanos,
+        layers: profile.nodes.iter().map(|node| layer_time(node, takes)).collect(),
+    })
 }
 
-fn layer_time(node: &NodeTime, takes: Takes, runs: u64) -> LayerTime {
+fn layer_time(node: &NodeTime, takes: Takes) -> LayerTime {
     LayerTime {
         path: match takes {
             // A module's path holds no operator; a node's does.
@@ -42,7 +47,7 @@ fn layer_time(node: &NodeTime, takes: Takes, runs: u64) -> LayerTime {
             Takes::Onnx => graph::module_path(&node.path, &node.kind),
         },
         kind: node.kind.clone(),
-        calls: node.calls / runs,
-        nanos: node.nanos / runs,
+        calls: node.calls,
+        nanos: node.nanos,
     }
 }

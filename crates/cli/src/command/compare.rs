@@ -9,7 +9,8 @@ use crate::{
     progress::Progress,
 };
 use modelmeter::{
-    Duel, ENGINES, Profiler, Run, Session, Store, analysis,
+    Duel, ENGINES, Profiler, Run, Session, Store,
+    analysis::{self, StoredSide},
     engine::{Availability, Places},
     report,
     types::{ComparisonReport, Outcome},
@@ -21,7 +22,7 @@ use std::{
 
 pub(crate) fn run(arguments: &Compare, global: &Global) -> Result<Exit, Failure> {
     let comparison = match stored(arguments, global)? {
-        Some([a, b]) => analysis::compare_runs(&a, &b),
+        Some(groups) => compare_stored(&groups, arguments.baseline.as_deref())?,
         None => fight(arguments, global)?,
     };
     show(&comparison, arguments, global)?;
@@ -30,18 +31,29 @@ pub(crate) fn run(arguments: &Compare, global: &Global) -> Result<Exit, Failure>
     Ok(if refused { Exit::Failed } else { Exit::Fine })
 }
 
-/// Two stored runs, or lists of them, where that is what was named.
-fn stored(arguments: &Compare, global: &Global) -> Result<Option<[Vec<Run>; 2]>, Failure> {
-    let [a, b] = arguments.subjects.as_slice() else { return Ok(None) };
+/// Stored runs, or lists of them, where that is what was named.
+fn stored(arguments: &Compare, global: &Global) -> Result<Option<Vec<Vec<Run>>>, Failure> {
+    let subjects = &arguments.subjects;
     let is_run = |text: &str| {
         text == "latest"
             || (text.len() >= 2 && text.chars().all(|c| c.is_ascii_hexdigit() || c == ','))
     };
-    if !is_run(a) || !is_run(b) || [a, b].into_iter().any(|text| Path::new(text).exists()) {
+    if subjects.len() < 2 || !subjects.iter().all(|s| is_run(s) && !Path::new(s).exists()) {
         return Ok(None);
     }
     let store = open_existing_store(global)?;
-    Ok(Some([runs(&store, a)?, runs(&store, b)?]))
+    subjects.iter().map(|list| runs(&store, list)).collect::<Result<Vec<_>, _>>().map(Some)
+}
+
+fn compare_stored(
+    groups: &[Vec<Run>],
+    baseline: Option<&str>,
+) -> Result<ComparisonReport, Failure> {
+    let slices: Vec<&[Run]> = groups.iter().map(Vec::as_slice).collect();
+    let labels = analysis::labels(&slices);
+    let sides: Vec<StoredSide<'_>> =
+        labels.iter().zip(&slices).map(|(label, runs)| StoredSide { label, runs }).collect();
+    analysis::compare_runs(&sides, baseline).map_err(|error| modelmeter::Error::from(error).into())
 }
 
 fn runs(store: &Store, list: &str) -> Result<Vec<Run>, Failure> {

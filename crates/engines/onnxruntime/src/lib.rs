@@ -23,8 +23,12 @@ mod version;
 
 pub use install::install;
 
-use engine::{Availability, Engine, EngineError, Host, LoadRequest, LoadedModel, Loader, Places};
+use engine::{
+    Availability, Engine, EngineError, Host, InstallProgress, Installer, LoadRequest, LoadedModel,
+    Loader, Places,
+};
 use locate::Absent;
+use std::path::{Path, PathBuf};
 use types::{Device, Precision};
 
 /// The engine's name, in arguments and in our folders.
@@ -67,6 +71,22 @@ impl Engine for OnnxRuntime {
 
     fn host(&self) -> Host<'_> {
         Host::Worker(self)
+    }
+
+    fn installer(&self) -> Option<&dyn Installer> {
+        Some(self)
+    }
+}
+
+impl Installer for OnnxRuntime {
+    fn install(
+        &self,
+        places: &Places,
+        folder: &Path,
+        version: Option<&str>,
+        progress: InstallProgress<'_>,
+    ) -> Result<PathBuf, EngineError> {
+        install(places.python.as_deref(), folder, version, progress)
     }
 }
 
