@@ -1,0 +1,268 @@
+//! Finds OpenVINO's C library by looking at files; nothing is opened.
+//!
+//! In this order: the place named outright, our own folder of installed engines, the Python environment, the system.
+
+use crate::{elf, site_packages, version};
+use engine::Places;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Where the library lies below a folder: the folder itself, a wheel, an archive of Intel's, a prefix.
+const BELOW: [&str; 8] = [
+    "",
+    "openvino/libs",
+    "libs",
+    "runtime/lib/intel64",
+    "runtime/lib/aarch64",
+    "runtime/lib/arm64",
+    "lib/intel64",
+    "lib",
+];
+
+const INSTALL: &str = "`pip install openvino`";
+
+/// A library that may be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// `libopenvino_c.so.2641`.
+    pub(crate) library: PathBuf,
+    /// OpenVINO's version.
+    pub(crate) version: String,
+}
+
+/// Why there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// What is wrong.
+    pub(crate) why: String,
+    /// What would help.
+    pub(crate) hint: String,
+}
+
+/// The first library that may be opened here, or what is wrong with the first that may not.
+pub(crate) fn find(places: &Places) -> Result<Found, Missing> {
+    if let Some(named) = places.libraries.get("openvino") {
+        // Who names a place means it: nothing else is taken instead.
+        return named_library(named).map_or_else(
+            || {
+                Err(Missing {
+                    why: format!("`{}` holds no `libopenvino_c`", named.display()),
+                    hint: "name the library, the folder it lies in, or OpenVINO's own folder"
+                        .into(),
+                })
+            },
+            examine,
+        );
+    }
+    let mut first_defect = None;
+    for library in candidates(places) {
+        match examine(library) {
+            Ok(found) => return Ok(found),
+            Err(missing) => first_defect = first_defect.or(Some(missing)),
+        }
+    }
+    Err(first_defect.unwrap_or_else(|| Missing {
+        why: match &places.python {
+            Some(python) => format!("OpenVINO is not among the packages of `{}`", python.display()),
+            None => "OpenVINO is not installed".into(),
+        },
+        hint: INSTALL.into(),
+    }))
+}
+
+/// Every library in the order of the places; the interpreter is started only when nothing nearer is there.
+fn candidates(places: &Places) -> impl Iterator<Item = PathBuf> + '_ {
+    let installed = places.installed.iter().flat_map(|folder| {
+        let entries = fs::read_dir(folder.join("openvino")).into_iter().flatten().flatten();
+        version::newest_first(entries.map(|entry| entry.path()).collect())
+    });
+    let nearby = places.python.iter().flat_map(|python| site_packages::nearby(python));
+    let asked = places
+        .python
+        .iter()
+        .filter(|python| !site_packages::is_environment(python))
+        .flat_map(|python| site_packages::asked(python));
+    let packages = nearby.chain(asked).map(|folder| folder.join("openvino/libs"));
+    let folders = installed.flat_map(|folder| BELOW.map(|below| folder.join(below)));
+    let system = places.system.iter().cloned();
+    folders.chain(packages).chain(system).filter_map(|folder| library_in(&folder))
+}
+
+fn named_library(named: &Path) -> Option<PathBuf> {
+    if named.is_file() {
+        return Some(named.to_owned());
+    }
+    BELOW.iter().find_map(|below| library_in(&named.join(below)))
+}
+
+/// The newest C library directly in a folder.
+fn library_in(folder: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(folder).ok()?;
+    let libraries = entries.flatten().map(|entry| entry.path()).filter(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_library = name.starts_with("libopenvino_c.so")
+            || (name.starts_with("libopenvino_c.") && name.ends_with(".dylib"));
+        is_library && path.is_file()
+    });
+    libraries.max_by_key(|path| {
+        let version = version::of_library(path).unwrap_or_default();
+        (version::numbers(&version), path.clone())
+    })
+}
+
+fn examine(library: PathBuf) -> Result<Found, Missing> {
+    if let Some(why) = elf::defect(&library) {
+        return Err(Missing { why, hint: format!("{INSTALL} with a Python of this machine") });
+    }
+    let version = version::of_library(&library);
+    if let Some(version) = version.as_deref().filter(|version| version::is_too_old(version)) {
+        let [year, release] = version::OLDEST;
+        return Err(Missing {
+            why: format!("`{}` is OpenVINO {version}, too old for us", library.display()),
+            hint: format!("`pip install --upgrade openvino`; {year}.{release} or newer runs"),
+        });
+    }
+    Ok(Found { library, version: version.unwrap_or_else(|| "unknown".into()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// A file that looks like a library of this machine.
+    fn library(folder: &Path, name: &str) -> PathBuf {
+        fs::create_dir_all(folder).unwrap();
+        let path = folder.join(name);
+        let mut bytes = fs::read(std::env::current_exe().unwrap()).unwrap();
+        bytes.truncate(64);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    fn foreign(folder: &Path, name: &str) -> PathBuf {
+        let path = library(folder, name);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[18] = if bytes[18] == 183 { 62 } else { 183 };
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    fn named(path: &Path) -> Places {
+        let libraries = BTreeMap::from([("openvino".to_string(), path.to_owned())]);
+        Places { libraries, ..Places::default() }
+    }
+
+    /// A virtual environment whose packages lie in the folder returned.
+    fn environment(root: &Path) -> (PathBuf, PathBuf) {
+        let packages = root.join("lib/python3.11/site-packages");
+        fs::create_dir_all(packages.join("openvino_telemetry-2025.2.0.dist-info")).unwrap();
+        fs::write(root.join("pyvenv.cfg"), "include-system-site-packages = false\n").unwrap();
+        (root.join("bin/python"), packages)
+    }
+
+    #[test]
+    fn nothing_anywhere_says_what_to_install() {
+        let missing = find(&Places::default()).unwrap_err();
+        assert!(missing.hint.contains("pip install openvino"));
+        let root = tempfile::tempdir().unwrap();
+        let (python, _) = environment(root.path());
+        let missing = find(&Places { python: Some(python), ..Places::default() }).unwrap_err();
+        assert!(missing.why.contains("bin/python"), "{missing:?}");
+    }
+
+    #[test]
+    fn a_named_place_may_be_a_file_a_folder_or_an_archive_of_intels() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("runtime/lib/intel64");
+        let path = library(&folder, "libopenvino_c.so.2026.4.1");
+        for place in [&path, &folder, &root.path().to_owned()] {
+            let found = find(&named(place)).unwrap();
+            assert_eq!((&found.library, found.version.as_str()), (&path, "2026.4.1"));
+        }
+    }
+
+    #[test]
+    fn a_named_place_without_a_library_is_not_replaced_by_another() {
+        let root = tempfile::tempdir().unwrap();
+        let system = root.path().join("system");
+        library(&system, "libopenvino_c.so.2641");
+        let mut places = named(&root.path().join("elsewhere"));
+        places.system.push(system);
+        let missing = find(&places).unwrap_err();
+        assert!(missing.why.contains("elsewhere"), "{missing:?}");
+    }
+
+    #[test]
+    fn the_places_are_asked_in_their_order() {
+        let root = tempfile::tempdir().unwrap();
+        let system = root.path().join("system");
+        let (python, packages) = environment(&root.path().join("env"));
+        let installed = root.path().join("installed");
+        let places = Places {
+            python: Some(python),
+            installed: Some(installed.clone()),
+            system: vec![system.clone()],
+            ..Places::default()
+        };
+        let expected = library(&system, "libopenvino_c.so.2025.3.0");
+        assert_eq!(find(&places).unwrap(), Found { library: expected, version: "2025.3.0".into() });
+
+        let expected = library(&packages.join("openvino/libs"), "libopenvino_c.so.2641");
+        fs::create_dir(packages.join("openvino-2026.4.1.dist-info")).unwrap();
+        assert_eq!(find(&places).unwrap(), Found { library: expected, version: "2026.4.1".into() });
+
+        library(&installed.join("openvino/2025.9.0/openvino/libs"), "libopenvino_c.so.2590");
+        let newer = installed.join("openvino/2025.10.0");
+        let expected = library(&newer.join("runtime/lib/intel64"), "libopenvino_c.so.2025.10.0");
+        assert_eq!(
+            find(&places).unwrap(),
+            Found { library: expected, version: "2025.10.0".into() }
+        );
+    }
+
+    #[test]
+    fn the_newest_library_of_a_folder_is_taken() {
+        let root = tempfile::tempdir().unwrap();
+        library(root.path(), "libopenvino_c.so.2530");
+        let expected = library(root.path(), "libopenvino_c.so.2641");
+        library(root.path(), "libopenvino.so.2699");
+        assert_eq!(find(&named(root.path())).unwrap().library, expected);
+    }
+
+    #[test]
+    fn a_library_of_another_machine_is_named_unless_a_later_place_has_ours() {
+        let root = tempfile::tempdir().unwrap();
+        let (python, packages) = environment(&root.path().join("env"));
+        let wrong = foreign(&packages.join("openvino/libs"), "libopenvino_c.so.2641");
+        let mut places = Places { python: Some(python), ..Places::default() };
+        let missing = find(&places).unwrap_err();
+        assert!(missing.why.contains(&wrong.display().to_string()), "{missing:?}");
+        assert!(missing.why.contains("this machine is"), "{missing:?}");
+        assert!(missing.hint.contains("Python of this machine"), "{missing:?}");
+        let system = root.path().join("system");
+        let ours = library(&system, "libopenvino_c.so.2641");
+        places.system.push(system);
+        assert_eq!(find(&places).unwrap().library, ours);
+    }
+
+    #[test]
+    fn a_release_that_is_too_old_is_refused_with_the_way_out() {
+        let root = tempfile::tempdir().unwrap();
+        let missing = find(&named(&library(root.path(), "libopenvino_c.so.2460"))).unwrap_err();
+        assert!(missing.why.contains("2024.6.0"), "{missing:?}");
+        assert!(missing.hint.contains("--upgrade"), "{missing:?}");
+    }
+
+    #[test]
+    fn a_link_is_followed_for_its_version() {
+        let root = tempfile::tempdir().unwrap();
+        let real = library(&root.path().join("real"), "libopenvino_c.so.2026.4.1");
+        let link = root.path().join("libopenvino_c.so");
+        std::os::unix::fs::symlink(real, &link).unwrap();
+        let found = find(&named(&link)).unwrap();
+        assert_eq!(found, Found { library: link, version: "2026.4.1".into() });
+    }
+}
