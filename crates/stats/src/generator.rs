@@ -1,5 +1,7 @@
 //! A small seeded generator: xoshiro256++, its state filled by splitmix64.
 
+use std::f64::consts::TAU;
+
 /// A stream of numbers that depends on nothing but its seed.
 pub(crate) struct Generator {
     state: [u64; 4],
@@ -28,6 +30,13 @@ impl Generator {
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
+
+    /// A number of the normal distribution with mean 0 and deviation 1 (Box and Muller).
+    pub(crate) fn normal(&mut self) -> f64 {
+        let mut uniform = || ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+        let (radius, angle) = (uniform(), uniform());
+        (-2.0 * radius.ln()).sqrt() * (TAU * angle).cos()
+    }
 }
 
 fn splitmix(walk: &mut u64) -> u64 {
@@ -50,6 +59,17 @@ mod tests {
         let mut generator = Generator { state: [1, 2, 3, 4] };
         let first: Vec<u64> = (0..4).map(|_| generator.next()).collect();
         assert_eq!(first, [41943041, 58720359, 3588806011781223, 3591011842654386]);
+    }
+
+    #[test]
+    fn normal_numbers_have_the_deviation_of_one() {
+        let mut generator = Generator::new(2);
+        let drawn: Vec<f64> = (0..20_000).map(|_| generator.normal()).collect();
+        let mean = drawn.iter().sum::<f64>() / 2e4;
+        let variance = drawn.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 2e4;
+        let beyond = drawn.iter().filter(|x| x.abs() > 1.959_964).count();
+        assert!(mean.abs() < 0.03 && (variance - 1.0).abs() < 0.05, "{mean} {variance}");
+        assert!((850..1150).contains(&beyond), "{beyond}");
     }
 
     #[test]

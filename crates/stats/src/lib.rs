@@ -1,24 +1,30 @@
-//! Pure maths over samples: summaries, intervals, outliers, drift, rates.
+//! Pure maths over samples: summaries, intervals, outliers, drift, rates, ratios.
 //!
 //! Nanoseconds come in, seconds go out. Nothing here reads a clock, a file or the system, and the same samples with the
-//! same seed always give the same answer. What a number means for a verdict is decided by the meter, not here.
+//! same seed always give the same answer. What a number means for a verdict is decided elsewhere.
 
+mod beta;
 mod bootstrap;
 mod dependence;
+mod discovery;
 mod drift;
 mod generator;
+mod hierarchy;
 mod interval;
 mod outlier;
 mod quantile;
 mod rate;
+mod ratio;
 mod student;
 mod summary;
 mod window;
 
+pub use discovery::false_discovery;
 pub use drift::{Drift, MATERIAL_DRIFT, drift};
 pub use interval::{median, median_error, median_interval};
 pub use outlier::MODIFIED_Z_LIMIT;
 pub use rate::per_second;
+pub use ratio::{RatioEstimate, log_ratio, paired_ratio, unpaired_ratio};
 pub use summary::{BOOTSTRAP_LIMIT, summarise};
 pub use window::{WINDOWS_COMPARED, windows_agree};
 

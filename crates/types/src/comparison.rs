@@ -68,8 +68,10 @@ pub struct OutputParity {
     pub max_abs: Option<f64>,
     /// The cosine of the angle between them; `None` where the two cannot be compared.
     pub cosine: Option<f64>,
-    /// What `max_abs` was allowed to be.
-    pub tolerance: f64,
+    /// What `max_abs` was allowed to be; `None` where only the direction is held to a bound.
+    pub tolerance: Option<f64>,
+    /// What `cosine` had to be at least.
+    pub least_cosine: Option<f64>,
     /// Whether they are equal within it.
     pub holds: bool,
     /// Why it does not hold, where a number does not say so: `shapes 4×768 and 4×128×768`.
@@ -302,7 +304,8 @@ mod tests {
             output: "y".into(),
             max_abs,
             cosine: None,
-            tolerance: 1e-4,
+            tolerance: Some(1e-4),
+            least_cosine: None,
             holds: false,
             why: None,
         };

@@ -3,15 +3,15 @@
 use modelmeter_stats::{median_interval, summarise};
 
 /// Normal numbers from a plain multiplicative generator, independent of the one under test.
-struct Normal(u64);
+pub(crate) struct Normal(pub(crate) u64);
 
 impl Normal {
-    fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         ((self.0 >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    fn next(&mut self) -> f64 {
+    pub(crate) fn next(&mut self) -> f64 {
         (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
     }
 }

@@ -1,4 +1,5 @@
 //! What must hold for any list of samples, and how often the intervals are right.
 
 mod coverage;
+mod duels;
 mod properties;
