@@ -70,8 +70,6 @@ pub struct OutputParity {
     pub cosine: Option<f64>,
     /// What `max_abs` was allowed to be; `None` where only the direction is held to a bound.
     pub tolerance: Option<f64>,
-    /// What `cosine` had to be at least.
-    pub least_cosine: Option<f64>,
     /// Whether they are equal within it.
     pub holds: bool,
     /// Why it does not hold, where a number does not say so: `shapes 4×768 and 4×128×768`.
@@ -305,7 +303,6 @@ mod tests {
             max_abs,
             cosine: None,
             tolerance: Some(1e-4),
-            least_cosine: None,
             holds: false,
             why: None,
         };

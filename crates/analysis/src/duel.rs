@@ -1,0 +1,190 @@
+//! Sides that took turns: pairs of turns, the parity gate, the verdicts.
+
+use crate::{
+    CompareError,
+    baseline::{self, Candidate},
+    outcome::{Pending, Unseen, decide, invalid},
+};
+use stats::{log_ratio, paired_ratio, summarise};
+use types::{ComparisonReport, Design, Duel, Parity, Seconds, Side, SideReport, Turn};
+
+/// What a duel says: each side against the baseline, which is the one asked for, else `torch`, else the first.
+///
+/// Turn j of a side in round k is paired with turn j of the baseline in round k: they are neighbours in time. A speed-up
+/// is refused where the outputs of the two were not found equal.
+///
+/// # Errors
+/// When there are fewer than two sides, two have one label, or the baseline is unknown or has no times.
+pub fn compare_duel(duel: &Duel, baseline: Option<&str>) -> Result<ComparisonReport, CompareError> {
+    let candidates: Vec<Candidate<'_>> = duel.sides.iter().map(candidate).collect();
+    let at = baseline::choose(&candidates, baseline)?;
+    let base = &duel.sides[at];
+    let others = || duel.sides.iter().enumerate().filter(|(place, _)| *place != at);
+    let pending = others().map(|(place, side)| {
+        let missing = candidates[place].missing.as_ref();
+        pending(side, base, missing.map(String::as_str), &duel.parity, duel.seed)
+    });
+    let comparisons = decide(pending.collect(), &base.info.label);
+    let found = comparisons.iter().filter_map(|one| one.speed_up.as_ref()?.detectable);
+    let mut remarks = duel.remarks.clone();
+    let design = design(duel);
+    if let Design::Interleaved { rounds: 1, .. } = design {
+        remarks.push(format!(
+            "one process a side: between-process variance is not seen, so a difference below {:.0} % is not called; \
+             three rounds or more see it",
+            100.0 * Unseen::OtherProcesses.allowance()
+        ));
+    }
+    Ok(ComparisonReport {
+        started_at: duel.started_at,
+        elapsed: duel.elapsed,
+        model: duel.model.clone(),
+        batch_size: duel.batch_size,
+        sequence_length: duel.sequence_length,
+        mode: duel.mode,
+        seed: duel.seed,
+        environment: duel.environment.clone(),
+        design,
+        baseline: base.info.label.clone(),
+        sides: duel.sides.iter().map(|side| report(side, duel.seed)).collect(),
+        detectable: found.reduce(f64::max),
+        comparisons,
+        parity: duel.parity.clone(),
+        remarks,
+        layers: None,
+    })
+}
+
+fn candidate(side: &Side) -> Candidate<'_> {
+    let empty = || samples(side).is_empty().then(|| "it has no samples".to_owned());
+    Candidate {
+        label: &side.info.label,
+        engine: &side.info.engine.id,
+        missing: side.info.failed.clone().or_else(empty),
+    }
+}
+
+fn pending(
+    side: &Side,
+    base: &Side,
+    missing: Option<&str>,
+    parity: &[Parity],
+    seed: u64,
+) -> Pending {
+    let label = side.info.label.clone();
+    let mut remarks = Vec::new();
+    let refusal = match missing {
+        Some(why) => Err(why.to_owned()),
+        None => gate(parity, &label, &base.info.label),
+    };
+    let rounds: Vec<Vec<f64>> =
+        base.rounds.iter().zip(&side.rounds).map(|(base, side)| pairs(base, side)).collect();
+    if is_uneven(base, side) {
+        remarks.push(format!(
+            "`{label}` and `{}` did not take equally many turns; those without a partner are left out",
+            base.info.label
+        ));
+    }
+    let estimate = refusal.and_then(|()| {
+        paired_ratio(&rounds, seed).ok_or_else(|| "no turn of it has a partner".to_owned())
+    });
+    let processes = rounds.iter().filter(|pairs| !pairs.is_empty()).count();
+    Pending {
+        side: label,
+        estimate,
+        unseen: if processes > 1 { Unseen::Nothing } else { Unseen::OtherProcesses },
+        invalid: [&base.info, &side.info].into_iter().filter_map(invalid).collect(),
+        remarks,
+    }
+}
+
+/// The logarithms of the ratios of one round, sweep by sweep.
+fn pairs(base: &[Turn], side: &[Turn]) -> Vec<f64> {
+    let sweeps = base.iter().zip(side);
+    sweeps.filter_map(|(base, side)| log_ratio(&base.samples, &side.samples)).collect()
+}
+
+fn is_uneven(base: &Side, side: &Side) -> bool {
+    let turns = |side: &Side| side.rounds.iter().map(Vec::len).collect::<Vec<_>>();
+    turns(base) != turns(side)
+}
+
+/// Whether both compute the same: held against each other, or both against a third.
+fn gate(parity: &[Parity], side: &str, base: &str) -> Result<(), String> {
+    let concerns = |entry: &&Parity| [side, base].contains(&entry.side.as_str());
+    if let Some(broken) = parity.iter().filter(concerns).find(|entry| !entry.holds) {
+        return Err(describe(broken));
+    }
+    let held = |one: &str, other: &str| {
+        parity.iter().any(|entry| {
+            let names = (entry.side.as_str(), entry.reference.as_str());
+            names == (one, other) || names == (other, one)
+        })
+    };
+    let third = || {
+        let references = parity.iter().map(|entry| entry.reference.as_str());
+        references.into_iter().any(|reference| held(side, reference) && held(base, reference))
+    };
+    if held(side, base) || third() {
+        Ok(())
+    } else {
+        Err(format!("its outputs were not held against those of `{base}`"))
+    }
+}
+
+/// What is wrong, in the words of a table: which output, how far, and from which layer on.
+fn describe(broken: &Parity) -> String {
+    let Parity { side, reference, .. } = broken;
+    let mut text = format!("outputs of `{side}` and `{reference}` differ");
+    if let Some(output) = broken.outputs.iter().find(|output| !output.holds) {
+        text.push_str(&format!(": `{}`", output.output));
+        match (&output.why, output.max_abs, output.tolerance, output.cosine) {
+            (Some(why), ..) => text.push_str(&format!(", {why}")),
+            (None, Some(found), Some(allowed), _) if found > allowed => {
+                text.push_str(&format!(" by {found:.1e}, allowed is {allowed:.1e}"));
+            }
+            (None, _, _, Some(cosine)) => text.push_str(&format!(", cosine {cosine:.4}")),
+            (None, ..) => {}
+        }
+    }
+    if let Some(layer) = &broken.first_difference {
+        text.push_str(&format!("; first in `{layer}`"));
+    }
+    text
+}
+
+fn design(duel: &Duel) -> Design {
+    let measured = || duel.sides.iter().filter(|side| candidate(side).missing.is_none());
+    let rounds = measured().map(processes).min().unwrap_or(0);
+    let turns = measured().flat_map(|side| &side.rounds).map(Vec::len).filter(|&turns| turns > 0);
+    Design::Interleaved { rounds, turns: turns.min().unwrap_or(0) as u64 }
+}
+
+fn processes(side: &Side) -> u64 {
+    side.rounds.iter().filter(|turns| turns.iter().any(|turn| !turn.samples.is_empty())).count()
+        as u64
+}
+
+fn samples(side: &Side) -> Vec<u64> {
+    side.rounds.iter().flatten().flat_map(|turn| &turn.samples).copied().collect()
+}
+
+fn report(side: &Side, seed: u64) -> SideReport {
+    SideReport {
+        info: side.info.clone(),
+        processes: processes(side),
+        latency: summarise(&samples(side), seed),
+        load: median(&side.load),
+        first: median(&side.first),
+        runs: Vec::new(),
+    }
+}
+
+/// The median of a few times; the mean of the middle two where their count is even.
+pub(crate) fn median(times: &[Seconds]) -> Option<Seconds> {
+    let mut sorted: Vec<f64> = times.iter().map(|time| time.0).collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let (low, high) =
+        (sorted.get(sorted.len().checked_sub(1)? / 2)?, sorted.get(sorted.len() / 2)?);
+    Some(Seconds((low + high) / 2.0))
+}

@@ -1,0 +1,148 @@
+//! Time by layer on several sides, joined on the modules that all of them know.
+//!
+//! Sides cut a model differently: a framework times modules, a runtime times nodes and fuses some of them. A row is a
+//! module in which every side has time of its own. What only some sides tell apart rolls up to the nearest such module
+//! around it, and where there is none, to the nearest module that every side has anything in. Only what is left then is
+//! unjoined.
+
+use crate::module_path::{Names, ancestry, common, module_of, pooled};
+use std::collections::{HashMap, HashSet};
+use types::{LayerCell, LayerJoin, LayerProfile, LayerRow, LayerSide, Ratio, Seconds};
+
+const NANOS: f64 = 1e9;
+
+/// Joins profiles on their modules; ratios are held against the first. Empty without profiles.
+#[must_use]
+pub fn join_layers(profiles: &[LayerProfile]) -> LayerJoin {
+    let placed: Vec<Placed> = profiles.iter().map(Placed::of).collect();
+    let own: Vec<HashSet<&str>> = placed.iter().map(Placed::modules).collect();
+    let known: Vec<HashSet<&str>> = own
+        .iter()
+        .map(|modules| modules.iter().flat_map(|module| ancestry(module)).collect())
+        .collect();
+    let in_all = |sets: &[HashSet<&str>], module: &str| sets.iter().all(|set| set.contains(module));
+    let key = |module: &str| -> Option<String> {
+        let own = ancestry(module).find(|module| in_all(&own, module));
+        own.or_else(|| ancestry(module).find(|module| in_all(&known, module))).map(str::to_owned)
+    };
+    let mut rows: Vec<(String, Vec<f64>)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut unjoined = vec![0.0; placed.len()];
+    for (side, profile) in placed.iter().enumerate() {
+        for (module, seconds) in &profile.times {
+            match key(module) {
+                Some(key) => {
+                    let place = *places.entry(key.clone()).or_insert_with(|| {
+                        rows.push((key, vec![0.0; placed.len()]));
+                        rows.len() - 1
+                    });
+                    rows[place].1[side] += seconds;
+                }
+                None => unjoined[side] += seconds,
+            }
+        }
+    }
+    let totals: Vec<f64> = placed.iter().map(Placed::total).collect();
+    let sides = placed.iter().enumerate().map(|(at, side)| {
+        let joined = rows.iter().map(|(_, times)| times[at]).sum();
+        LayerSide {
+            label: side.label.clone(),
+            total: Seconds(totals[at]),
+            outside: Seconds(side.outside),
+            joined: cell(joined, totals[at]),
+            unjoined: cell(unjoined[at], totals[at]),
+            placed: cell(side.by_neighbours, totals[at]).share,
+        }
+    });
+    let sides = sides.collect();
+    let row = |(path, times): (String, Vec<f64>)| row(path, 1, &times, &totals);
+    LayerJoin { sides, rows: rows.into_iter().map(row).collect() }
+}
+
+/// The same place in every layer put together: `encoder.layer.*.output.dense`.
+#[must_use]
+pub fn pool_layers(join: &LayerJoin) -> LayerJoin {
+    let mut pools: Vec<(String, u64, Vec<f64>)> = Vec::new();
+    for row in &join.rows {
+        let path = pooled(&row.path);
+        let times = row.cells.iter().map(|cell| cell.time.0);
+        match pools.iter_mut().find(|(known, ..)| *known == path) {
+            Some((_, modules, sums)) => {
+                *modules += row.modules;
+                sums.iter_mut().zip(times).for_each(|(sum, time)| *sum += time);
+            }
+            None => pools.push((path, row.modules, times.collect())),
+        }
+    }
+    let totals: Vec<f64> = join.sides.iter().map(|side| side.total.0).collect();
+    let rows = pools.into_iter().map(|(path, modules, times)| row(path, modules, &times, &totals));
+    LayerJoin { sides: join.sides.clone(), rows: rows.collect() }
+}
+
+/// A profile whose times stand beside their modules, in seconds of one inference.
+struct Placed {
+    label: String,
+    times: Vec<(String, f64)>,
+    outside: f64,
+    by_neighbours: f64,
+}
+
+impl Placed {
+    fn of(profile: &LayerProfile) -> Placed {
+        let runs = profile.runs.max(1) as f64;
+        let seconds = |nanos: u64| nanos as f64 / NANOS / runs;
+        let names = Names::of(&profile.layers);
+        let layers = profile.layers.iter();
+        let mut times: Vec<(String, f64)> = layers
+            .map(|layer| (module_of(&layer.path, &layer.kind, names), seconds(layer.nanos)))
+            .collect();
+        let found = neighbours(&times);
+        let by_neighbours = found.iter().map(|(at, _)| times[*at].1).sum();
+        for (at, module) in found {
+            times[at].0 = module;
+        }
+        let label = profile.label.clone();
+        Placed { label, times, outside: seconds(profile.total_nanos), by_neighbours }
+    }
+
+    /// The modules that have time of their own.
+    fn modules(&self) -> HashSet<&str> {
+        let own =
+            self.times.iter().filter(|(module, seconds)| !module.is_empty() && *seconds > 0.0);
+        own.map(|(module, _)| module.as_str()).collect()
+    }
+
+    fn total(&self) -> f64 {
+        self.times.iter().map(|(_, seconds)| seconds).sum()
+    }
+}
+
+/// Modules for nodes whose name says none: the innermost that the nodes before and after, which have one, both lie in.
+///
+/// A runtime that fuses nodes may give the result a name of its own (`BiasGelu_token_12`), but it still runs between its
+/// neighbours. What comes before the first or after the last that has a module stays without, as a framework's outermost
+/// module does.
+fn neighbours(times: &[(String, f64)]) -> Vec<(usize, String)> {
+    let named = |&at: &usize| !times[at].0.is_empty();
+    let place = |at: usize| {
+        let before = (0..at).rev().find(named)?;
+        let after = (at + 1..times.len()).find(named)?;
+        let module = common(&times[before].0, &times[after].0);
+        (!module.is_empty()).then(|| (at, module.to_owned()))
+    };
+    (0..times.len()).filter(|at| !named(at)).filter_map(place).collect()
+}
+
+fn row(path: String, modules: u64, times: &[f64], totals: &[f64]) -> LayerRow {
+    let cells = times.iter().zip(totals).map(|(time, total)| cell(*time, *total)).collect();
+    let first = times.first().copied().unwrap_or(0.0);
+    let ratio = |time: &f64| (*time > 0.0 && first > 0.0).then(|| first / time);
+    LayerRow { path, modules, cells, ratios: times.iter().map(ratio).collect() }
+}
+
+fn cell(time: f64, total: f64) -> LayerCell {
+    // The sum of no times is −0, which would be shown and stored as such.
+    let time = time + 0.0;
+    let share = if total > 0.0 { time / total } else { 0.0 };
+    LayerCell { time: Seconds(time), share: Ratio(share) }
+}

@@ -1,0 +1,192 @@
+//! What may be said of a speed-up: better, worse, or that the data do not decide.
+
+use stats::{RatioEstimate, false_discovery};
+use types::{Comparison, Interval, Outcome, SideInfo, SpeedUp};
+
+/// The chance of a false alarm that is accepted, after correction for the number of comparisons.
+const LEVEL: f64 = 0.05;
+
+/// What the times of a comparison cannot show, as a share that is added to either end of its interval before a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unseen {
+    /// Several processes a side, and drift struck both sides alike.
+    Nothing,
+    /// One process a side: addresses and pages alone may move a program by a tenth (Mytkowicz and others, 2009).
+    OtherProcesses,
+    /// The sides were timed at different times: an idle machine was seen to drift by 30 % between batches minutes apart.
+    Drift,
+}
+
+impl Unseen {
+    /// The share by which either end of the interval may be off.
+    pub(crate) fn allowance(self) -> f64 {
+        match self {
+            Unseen::Nothing => 0.0,
+            Unseen::OtherProcesses => 0.10,
+            Unseen::Drift => 0.30,
+        }
+    }
+}
+
+/// A comparison before its verdict.
+pub(crate) struct Pending {
+    pub(crate) side: String,
+    pub(crate) estimate: Result<RatioEstimate, String>,
+    pub(crate) unseen: Unseen,
+    /// Why the times themselves are not to be believed.
+    pub(crate) invalid: Vec<String>,
+    pub(crate) remarks: Vec<String>,
+}
+
+/// The verdicts on all comparisons of one session together, so that asking often is paid for.
+pub(crate) fn decide(pending: Vec<Pending>, baseline: &str) -> Vec<Comparison> {
+    let known = pending.iter().filter_map(|one| one.estimate.as_ref().ok()?.p_value);
+    let mut adjusted = false_discovery(&known.collect::<Vec<_>>()).into_iter();
+    pending
+        .into_iter()
+        .map(|one| {
+            let Pending { side, estimate, unseen, invalid, mut remarks } = one;
+            let (speed_up, outcome) = match estimate {
+                Ok(estimate) => {
+                    let adjusted_p = estimate.p_value.and_then(|_| adjusted.next());
+                    let speed_up = speed_up(estimate, adjusted_p);
+                    let outcome = if invalid.is_empty() {
+                        judge(&speed_up, unseen)
+                    } else {
+                        Outcome::CannotTell
+                    };
+                    (Some(speed_up), outcome)
+                }
+                Err(why) => (None, Outcome::Refused { why }),
+            };
+            remarks.extend(invalid);
+            Comparison { side, baseline: baseline.into(), speed_up, outcome, remarks }
+        })
+        .collect()
+}
+
+/// Why a side's times are not to be believed, where they are not.
+pub(crate) fn invalid(info: &SideInfo) -> Option<String> {
+    let first = info.verdict.reasons.iter().find(|reason| reason.invalidates);
+    let why = first.map_or("its verdict says no reason", |reason| reason.text.as_str());
+    (!info.verdict.valid).then(|| format!("`{}` is not valid: {why}", info.label))
+}
+
+fn speed_up(estimate: RatioEstimate, adjusted_p: Option<f64>) -> SpeedUp {
+    let RatioEstimate { ratio, interval, best, worst, rounds, p_value, detectable } = estimate;
+    SpeedUp { ratio, interval, best, worst, rounds, p_value, adjusted_p, detectable }
+}
+
+fn judge(speed_up: &SpeedUp, unseen: Unseen) -> Outcome {
+    let Some(Interval { low, high }) = speed_up.interval else { return Outcome::CannotTell };
+    let factor = 1.0 + unseen.allowance();
+    let (low, high) = (low / factor, high * factor);
+    // Only repeated processes have a p value; without one the allowance alone stands guard.
+    if speed_up.adjusted_p.is_some_and(|p| p >= LEVEL) {
+        return Outcome::CannotTell;
+    }
+    if speed_up.adjusted_p.is_none() && unseen == Unseen::Nothing {
+        return Outcome::CannotTell;
+    }
+    if low > 1.0 {
+        Outcome::Better
+    } else if high < 1.0 {
+        Outcome::Worse
+    } else {
+        Outcome::CannotTell
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(low: f64, high: f64, p_value: Option<f64>) -> RatioEstimate {
+        RatioEstimate {
+            ratio: (low * high).sqrt(),
+            interval: Some(Interval { low, high }),
+            best: high,
+            worst: low,
+            rounds: Vec::new(),
+            p_value,
+            detectable: None,
+        }
+    }
+
+    fn outcomes(estimates: Vec<RatioEstimate>, unseen: Unseen) -> Vec<Outcome> {
+        let pending = estimates.into_iter().map(|estimate| Pending {
+            side: "x".into(),
+            estimate: Ok(estimate),
+            unseen,
+            invalid: Vec::new(),
+            remarks: Vec::new(),
+        });
+        decide(pending.collect(), "y").into_iter().map(|found| found.outcome).collect()
+    }
+
+    #[test]
+    fn an_interval_on_one_side_of_equal_decides() {
+        let found = outcomes(
+            vec![
+                estimate(1.1, 1.3, Some(0.001)),
+                estimate(0.7, 0.9, Some(0.002)),
+                estimate(0.9, 1.1, Some(0.9)),
+            ],
+            Unseen::Nothing,
+        );
+        assert_eq!(found, [Outcome::Better, Outcome::Worse, Outcome::CannotTell]);
+    }
+
+    #[test]
+    fn many_questions_make_a_weak_answer_no_answer() {
+        let alone = outcomes(vec![estimate(1.01, 1.3, Some(0.04))], Unseen::Nothing);
+        assert_eq!(alone, [Outcome::Better]);
+        let mut many = vec![estimate(1.01, 1.3, Some(0.04))];
+        many.extend((0..4).map(|_| estimate(0.9, 1.1, Some(0.8))));
+        assert_eq!(outcomes(many, Unseen::Nothing)[0], Outcome::CannotTell);
+    }
+
+    #[test]
+    fn what_was_not_seen_is_allowed_for() {
+        for (low, high, unseen, outcome) in [
+            (1.08, 1.2, Unseen::OtherProcesses, Outcome::CannotTell),
+            (1.15, 1.2, Unseen::OtherProcesses, Outcome::Better),
+            (1.15, 1.2, Unseen::Drift, Outcome::CannotTell),
+            (2.9, 3.1, Unseen::Drift, Outcome::Better),
+            (0.4, 0.5, Unseen::Drift, Outcome::Worse),
+            // Processes were said to be repeated, but nothing says how they scatter.
+            (2.9, 3.1, Unseen::Nothing, Outcome::CannotTell),
+        ] {
+            let found = outcomes(vec![estimate(low, high, None)], unseen);
+            assert_eq!(found, [outcome], "{low} {high} {unseen:?}");
+        }
+    }
+
+    #[test]
+    fn times_that_are_not_valid_decide_nothing() {
+        let pending = Pending {
+            side: "x".into(),
+            estimate: Ok(estimate(1.5, 1.6, Some(1e-6))),
+            unseen: Unseen::Nothing,
+            invalid: vec!["`x` is not valid: throttled".into()],
+            remarks: Vec::new(),
+        };
+        let found = decide(vec![pending], "y").remove(0);
+        assert_eq!(found.outcome, Outcome::CannotTell);
+        assert_eq!(found.remarks, ["`x` is not valid: throttled"]);
+    }
+
+    #[test]
+    fn a_refusal_carries_no_ratio() {
+        let pending = Pending {
+            side: "x".into(),
+            estimate: Err("outputs differ".into()),
+            unseen: Unseen::Nothing,
+            invalid: Vec::new(),
+            remarks: Vec::new(),
+        };
+        let found = decide(vec![pending], "y").remove(0);
+        assert_eq!(found.speed_up, None);
+        assert_eq!(found.outcome, Outcome::Refused { why: "outputs differ".into() });
+    }
+}

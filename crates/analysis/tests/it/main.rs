@@ -1,0 +1,7 @@
+//! What duels, stored runs and profiles say, on data whose truth is known.
+#![expect(clippy::unwrap_used, reason = "what is missing here shall stop the test")]
+
+mod duels;
+mod layers;
+mod scene;
+mod stored;
