@@ -1,6 +1,6 @@
 //! The library's errors in our words.
 
-use crate::runtime;
+use crate::{provider::Provider, runtime};
 use engine::{EngineError, EngineErrorKind};
 use ort::ErrorCode;
 use std::path::Path;
@@ -16,7 +16,11 @@ const BEYOND_IT: [&str; 6] = [
 ];
 
 /// A session could not be made of a file.
-pub(crate) fn of_loading(path: &Path, error: &ort::Error) -> EngineError {
+pub(crate) fn of_loading(
+    path: &Path,
+    provider: Option<&Provider>,
+    error: &ort::Error,
+) -> EngineError {
     let text = words(error);
     let name = path.display();
     if error.code() == ErrorCode::NotImplemented || BEYOND_IT.iter().any(|part| text.contains(part))
@@ -36,12 +40,14 @@ pub(crate) fn of_loading(path: &Path, error: &ort::Error) -> EngineError {
         .with_hint("leave out `session.disable_cpu_ep_fallback` to let the cpu run the others")
         .with_source(text);
     }
-    if error.code() == ErrorCode::ExecutionProviderFailure {
-        return EngineError::new(
-            EngineErrorKind::Unsupported,
-            format!("the device refused `{name}`"),
-        )
-        .with_source(text);
+    if let Some(Provider { name: provider, short, .. }) = provider
+        && (error.code() == ErrorCode::ExecutionProviderFailure
+            || [provider, short].iter().any(|name| text.contains(*name)))
+    {
+        let message = format!("the {short} provider of ONNX Runtime refused `{name}`");
+        return EngineError::new(EngineErrorKind::Unsupported, message)
+            .with_hint("`--device cpu` may run it")
+            .with_source(text);
     }
     EngineError::new(
         EngineErrorKind::BadModel,

@@ -16,10 +16,7 @@ use ort::{
         builder::{GraphOptimizationLevel, SessionBuilder},
     },
 };
-use std::{
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 use types::{Device, GraphOptimisation};
 
 /// Nodes by provider.
@@ -62,9 +59,19 @@ pub(crate) fn load(request: &LoadRequest) -> Result<Box<dyn LoadedModel>, Engine
     if provider.is_some() {
         builder = listen(builder, &placements)?;
     }
-    let session = commit(builder, &request.onnx)?;
+    let session = commit(builder, request)?;
     let placements = placements.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let mut model = OrtModel::new(runtime, session, request, placements);
+    if let Some(provider) = &provider
+        && !placements.is_empty()
+        && !placements.iter().any(|(name, _)| name == provider.name)
+    {
+        let (name, onnx) = (provider.short, request.onnx.display());
+        return Err(refused(format!(
+            "the {name} provider of ONNX Runtime took no node of `{onnx}`"
+        ))
+        .with_hint("`--device cpu` runs it, and would have run all of it"));
+    }
+    let mut model = OrtModel::new(runtime, session, request, &placements);
     if library.version.is_none()
         && let Some(version) = runtime::version_by_loading(&library)
     {
@@ -120,7 +127,11 @@ pub(crate) fn builder(
 }
 
 /// Reads the file.
-pub(crate) fn commit(mut builder: SessionBuilder, path: &Path) -> Result<Session, EngineError> {
+pub(crate) fn commit(
+    mut builder: SessionBuilder,
+    request: &LoadRequest,
+) -> Result<Session, EngineError> {
+    let path = &request.onnx;
     if !path.is_file() {
         let message = format!("there is no file `{}`", path.display());
         return Err(EngineError::new(EngineErrorKind::BadModel, message));
@@ -128,7 +139,8 @@ pub(crate) fn commit(mut builder: SessionBuilder, path: &Path) -> Result<Session
     let session = builder.commit_from_file(path);
     // What was complained about belongs to this file and no later failure.
     runtime::complaints();
-    session.map_err(|error| explain::of_loading(path, &error))
+    let provider = Provider::of(request.device);
+    session.map_err(|error| explain::of_loading(path, provider.as_ref(), &error))
 }
 
 /// Hears where the nodes go. The library tells it in its log alone, and only while it loads.
@@ -142,10 +154,9 @@ fn listen(
             heard.lock().unwrap_or_else(PoisonError::into_inner).push(placement);
         }
     };
-    builder
-        .with_logger(Arc::new(listener))
-        .and_then(|builder| builder.with_log_level(LogLevel::Verbose))
-        .map_err(|error| explain::other("could not listen to the session", &error.into()))
+    let failed = |error: ort::Error| explain::other("could not listen to the session", &error);
+    let builder = builder.with_logger(Arc::new(listener)).map_err(|error| failed(error.into()))?;
+    builder.with_log_level(LogLevel::Verbose).map_err(|error| failed(error.into()))
 }
 
 /// `All nodes placed on [X]. Number of nodes: 12`, and the same with `Node(s)` for a part of them.

@@ -6,14 +6,12 @@ use crate::{
 };
 use engine::{EngineError, LoadRequest, LoadedModel, Session, Signature, SignatureValue};
 use ort::value::{Outlet, ValueType};
-use types::Device;
 
 /// A model in the library's memory.
 pub(crate) struct OrtModel {
     pub(crate) runtime: &'static Runtime,
     pub(crate) session: ort::session::Session,
     pub(crate) request: LoadRequest,
-    placements: Placements,
     remarks: Vec<String>,
 }
 
@@ -22,17 +20,12 @@ impl OrtModel {
         runtime: &'static Runtime,
         session: ort::session::Session,
         request: &LoadRequest,
-        placements: Placements,
+        placements: &Placements,
     ) -> OrtModel {
-        let mut model = OrtModel {
-            runtime,
-            session,
-            request: request.clone(),
-            placements,
-            remarks: Vec::new(),
-        };
+        let mut model =
+            OrtModel { runtime, session, request: request.clone(), remarks: Vec::new() };
         if let Some(provider) = Provider::of(request.device)
-            && let Some(remark) = elsewhere(&provider, &model.placements)
+            && let Some(remark) = elsewhere(&provider, placements)
         {
             model.remark(remark);
         }
@@ -47,13 +40,16 @@ impl OrtModel {
 
 /// Which nodes do not run where the user asked for.
 fn elsewhere(provider: &Provider, placements: &Placements) -> Option<String> {
+    if placements.is_empty() {
+        return Some("ONNX Runtime did not tell which nodes run on the device".to_owned());
+    }
     let all: u64 = placements.iter().map(|(_, count)| count).sum();
     let others: Vec<String> = placements
         .iter()
         .filter(|(name, _)| name != provider.name)
-        .map(|(name, count)| match name.as_str() {
-            "CPUExecutionProvider" => format!("{count} of {all} nodes run on the cpu"),
-            other => format!("{count} of {all} nodes run on {other}"),
+        .map(|(name, count)| {
+            let place = if name == "CPUExecutionProvider" { "the cpu" } else { name };
+            format!("{count} of {all} nodes of the optimised graph run on {place}")
         })
         .collect();
     (!others.is_empty()).then(|| others.join(", "))
@@ -83,14 +79,8 @@ impl LoadedModel for OrtModel {
         let (device, threads) = (self.request.device, self.request.threads.max(1));
         let plural = if threads == 1 { "" } else { "s" };
         match Provider::of(device) {
-            Some(provider) if self.placements.iter().any(|(name, _)| name == provider.name) => {
-                format!("{device} ({})", provider.name)
-            }
-            // Registered, but it took no node: the truth is the cpu.
-            Some(provider) => {
-                format!("cpu, {threads} thread{plural} ({} took no node)", provider.name)
-            }
-            None => format!("{}, {threads} thread{plural}", Device::Cpu),
+            Some(provider) => format!("{device} ({})", provider.name),
+            None => format!("{device}, {threads} thread{plural}"),
         }
     }
 
@@ -106,17 +96,16 @@ impl LoadedModel for OrtModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use types::Device;
 
     #[test]
     fn nodes_that_went_elsewhere_are_counted() {
         let cuda = Provider::of(Device::Cuda(0)).unwrap();
         let on = |name: &str, count| (name.to_owned(), count);
         let mixed = vec![on("CUDAExecutionProvider", 241), on("CPUExecutionProvider", 12)];
-        assert_eq!(elsewhere(&cuda, &mixed).unwrap(), "12 of 253 nodes run on the cpu");
+        let remark = elsewhere(&cuda, &mixed).unwrap();
+        assert_eq!(remark, "12 of 253 nodes of the optimised graph run on the cpu");
         assert_eq!(elsewhere(&cuda, &mixed[..1].to_vec()), None);
-        assert_eq!(
-            elsewhere(&cuda, &mixed[1..].to_vec()).unwrap(),
-            "12 of 12 nodes run on the cpu"
-        );
+        assert!(elsewhere(&cuda, &Placements::new()).unwrap().contains("did not tell"));
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn profile(
     let builder = load::builder(model.runtime, &model.request)?
         .with_profiling(folder.path().join("profile"))
         .map_err(|error| unwritten(error.to_string()))?;
-    let mut session = load::commit(builder, &model.request.onnx)?;
+    let mut session = load::commit(builder, &model.request)?;
     let total = timed(&session, inputs, count)?;
     let file = session
         .end_profiling()

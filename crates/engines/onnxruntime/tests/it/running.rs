@@ -125,6 +125,7 @@ fn weights_beside_the_file_are_found() {
     std::fs::write(&data, bytes).unwrap();
     let path = "model.safetensors.data".into();
     weight.data = TensorData::External { path, offset: 0, length: 16 };
+    model.folder = Some(folder.path().to_owned());
     let onnx = models::write(folder.path(), &model);
     let loaded = load(&onnx);
     let mut session = loaded.session().unwrap();
