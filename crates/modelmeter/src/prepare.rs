@@ -167,6 +167,7 @@ fn request(profiler: &Profiler) -> Result<models::Request, Error> {
         hub_endpoint: profiler.hub_endpoint.clone(),
         token: profiler.hub_token.clone(),
         precision: Precision::Fp32,
+        torch_module: None,
     })
 }
 

@@ -1,5 +1,6 @@
 //! What a builder hands over: a graph without its weights, and the list of the weights it needs.
 
+use crate::{EncoderConfig, FeedForwardConfig};
 use graph::{DataType, Model};
 use types::{Category, InputRole, Postprocess};
 
@@ -50,6 +51,22 @@ pub struct InputKind {
     pub vocabulary: Option<usize>,
 }
 
+/// What a blueprint was built from: enough to build the same model as a framework's module.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Origin {
+    /// A configuration of `transformers`.
+    Transformers {
+        /// The class that was built: the one in `architectures`, or the base class.
+        class: String,
+        /// The whole configuration.
+        config: serde_json::Value,
+    },
+    /// Our own transformer encoder.
+    Encoder(EncoderConfig),
+    /// Our own feed-forward network.
+    FeedForward(FeedForwardConfig),
+}
+
 /// A graph without its weights, and the weights it needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blueprint {
@@ -70,6 +87,8 @@ pub struct Blueprint {
     pub max_length: Option<usize>,
     /// What turns outputs into an answer.
     pub postprocess: Postprocess,
+    /// What it was built from.
+    pub origin: Origin,
 }
 
 impl Blueprint {

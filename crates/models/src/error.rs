@@ -26,6 +26,8 @@ pub enum ModelError {
     NoName,
     #[error("`{address}` is an address; models are given by name or by path")]
     Address { address: String },
+    #[error("no function of `{}` was named", path.display())]
+    NoFunction { path: PathBuf },
     #[error("`{}` is not a model: {why}", path.display())]
     NotAModel { path: PathBuf, why: String },
     #[error("could not read `{}`", path.display())]
@@ -162,6 +164,12 @@ impl ModelError {
             }
             E::Config { .. } => {
                 "`config.json` must be plain JSON text; download it again or correct it".into()
+            }
+            E::NoFunction { path } => {
+                format!("`--torch-module {}:NAME` says which function returns the module", path.display())
+            }
+            E::NotAModel { path, .. } if path.extension().is_some_and(|ending| ending == "py") => {
+                format!("`--torch-module {}:NAME`", path.display())
             }
             E::NotAFile { .. } | E::NotAModel { .. } => {
                 "give an `.onnx` file, a `.toml` description or a folder with `config.json`".into()

@@ -1,7 +1,8 @@
 //! From a name or a path to a graph with weights, inputs and tokenizer.
 //!
 //! Presets, Hugging Face folders, the hub, TOML descriptions and bare `.onnx` files all end as the same thing: an
-//! ONNX file on disk beside its weights, with the recipes of its inputs. Nothing here runs a model.
+//! ONNX file on disk beside its weights, with the recipes of its inputs, and where it can be told how PyTorch makes
+//! the same model of the same weights. A program of PyTorch's has no graph of ours. Nothing here runs a model.
 
 mod architecture;
 mod blueprint;
@@ -15,8 +16,10 @@ mod folder;
 mod formula;
 mod given;
 mod hub;
+mod module;
 mod prepare;
 mod preset;
+mod program;
 mod random;
 mod recipe;
 mod request;
@@ -32,7 +35,7 @@ pub use architecture::{
     ArchitectureError, EncoderConfig, FeedForwardConfig, PositionalEncoding, build, build_encoder,
     build_feed_forward,
 };
-pub use blueprint::{Blueprint, Init, InputKind, Layout, Weight};
+pub use blueprint::{Blueprint, Init, InputKind, Layout, Origin, Weight};
 pub use error::ModelError;
 pub use preset::{PRESETS, Preset};
 pub use request::{Progress, Request};

@@ -24,6 +24,8 @@ pub struct Request {
     pub token: Option<String>,
     /// Number format of the weights.
     pub precision: Precision,
+    /// A Python file and the function in it that returns a PyTorch module; instead of what `name` leads to.
+    pub torch_module: Option<(PathBuf, String)>,
 }
 
 impl Request {
@@ -40,6 +42,7 @@ impl Request {
             hub_endpoint: None,
             token: None,
             precision: Precision::Fp32,
+            torch_module: None,
         }
     }
 

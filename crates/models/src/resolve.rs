@@ -8,9 +8,10 @@ use crate::{
     fingerprint::hash_files,
     folder::{self, Content},
     hub::{self, Snapshot},
+    module,
     prepare::{Prepared, prepare},
     preset::near_names,
-    signature,
+    program, signature,
     weights::{Values, drawn_names},
 };
 use graph::{Model, TensorData};
@@ -29,6 +30,9 @@ pub fn resolve(
 ) -> Result<Resolved, ModelError> {
     if request.precision != Precision::Fp32 {
         return Err(ModelError::Precision(request.precision));
+    }
+    if let Some((file, function)) = &request.torch_module {
+        return program::factory(&request.name, file, function, &request.cache, progress);
     }
     if request.name.trim().is_empty() {
         return Err(ModelError::NoName);
@@ -59,8 +63,12 @@ pub fn resolve(
 
 /// Whether a name that is no existing file can only have been meant as one.
 fn looks_like_path(name: &str) -> bool {
+    let ending = Path::new(name).extension().and_then(|ending| ending.to_str());
     [".", "/", "~", "\\"].iter().any(|start| name.starts_with(start))
-        || [".onnx", ".toml", "/"].iter().any(|end| name.ends_with(end))
+        || name.ends_with('/')
+        || ending.is_some_and(|ending| {
+            ending == "onnx" || ending == "toml" || program::ENDINGS.contains(&ending)
+        })
         || name.contains('\\')
         || name.matches('/').count() > 1
 }
@@ -89,12 +97,12 @@ fn refuse_strange(path: &Path) -> Result<(), ModelError> {
     }
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, ModelError> {
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf, ModelError> {
     fs::canonicalize(path).map_err(|source| ModelError::Read { path: path.to_owned(), source })
 }
 
 /// The name people use for a path: without folders and ending.
-fn stem(path: &Path) -> String {
+pub(crate) fn stem(path: &Path) -> String {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let name = if real.is_dir() { real.file_name() } else { real.file_stem() };
     name.unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
@@ -126,6 +134,14 @@ impl Resolver<'_> {
             "safetensors" => Err(ModelError::NotAModel {
                 path: path.to_owned(),
                 why: "weights alone have no graph; give the folder with its `config.json`".into(),
+            }),
+            ending if program::ENDINGS.contains(&ending) => {
+                program::archive(path, &self.request.cache, progress)
+            }
+            "py" => Err(ModelError::NotAModel {
+                path: path.to_owned(),
+                why: "a Python file holds code; say which of its functions returns the module"
+                    .into(),
             }),
             _ => Err(ModelError::NotAModel {
                 path: path.to_owned(),
@@ -335,14 +351,17 @@ fn finish(
         size: Bytes(prepared.size),
         fingerprint: prepared.fingerprint,
     };
-    assemble(
+    let module = module::of_blueprint(&blueprint, &prepared.onnx);
+    let mut resolved = assemble(
         info,
         prepared.onnx,
         prepared.model,
         blueprint.inputs,
         blueprint.postprocess,
         blueprint.max_length,
-    )
+    );
+    resolved.module = Some(module);
+    resolved
 }
 
 fn assemble(
@@ -356,6 +375,7 @@ fn assemble(
     let mut resolved = Resolved {
         info,
         onnx,
+        module: None,
         model,
         kinds,
         tokenizer: None,

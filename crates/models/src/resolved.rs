@@ -3,13 +3,14 @@
 use crate::{
     Encoded, InputKind, ModelError, Tokeniser,
     given::{check_given, check_size},
+    program,
     recipe::{SMALL_VOCABULARY, Surroundings, element_type, fill},
     shapes::{LINE_WIDTH, Quantity, Settled, Sizes, plain_symbol, quantity, settle},
     signature::{is_past, is_state},
 };
 use graph::{Dim, Model, ValueInfo};
 use std::path::PathBuf;
-use types::{InputRole, InputShape, InputSpec, ModelInfo, Postprocess};
+use types::{InputRole, InputShape, InputSpec, ModelInfo, Module, Postprocess};
 
 /// Sides of an image whose size is free: what classifiers were trained on, and what detectors were.
 pub(crate) const CLASSIFIER_SIDE: usize = 224;
@@ -25,8 +26,10 @@ pub(crate) const DEFAULT_LENGTH: usize = 128;
 pub struct Resolved {
     /// What is known of it.
     pub info: ModelInfo,
-    /// The file that engines load.
+    /// The file that engines load; empty for a model that exists only as a module.
     pub onnx: PathBuf,
+    /// The same model as a framework's module, where it can be had so.
+    pub module: Option<Module>,
     /// Its graph; large weights are pointers into files.
     pub model: Model,
     /// What its inputs mean, in the order of the graph's inputs.
@@ -56,6 +59,9 @@ impl Resolved {
         length: Option<usize>,
         fixed: &[InputShape],
     ) -> Result<Vec<InputSpec>, ModelError> {
+        if self.is_program() {
+            return program::inputs(&self.info.name, batch, fixed);
+        }
         self.check(batch, length, fixed)?;
         let settled = self.settle(batch, length, fixed)?;
         let around = self.surroundings(&settled);
@@ -84,6 +90,9 @@ impl Resolved {
     /// The only batch size that is possible: the one the file or a shape the user fixed says; `None` where it is free.
     #[must_use]
     pub fn default_batch(&self, fixed: &[InputShape]) -> Option<usize> {
+        if self.is_program() {
+            return Some(program::batch(fixed));
+        }
         self.fixed(Quantity::Batch, fixed).map(|(_, size)| size)
     }
 
@@ -111,6 +120,12 @@ impl Resolved {
             }
             None => Ok(()),
         }
+    }
+
+    /// Whether it exists only as a framework's module: there is no graph to look into.
+    #[must_use]
+    pub fn is_program(&self) -> bool {
+        self.onnx.as_os_str().is_empty()
     }
 
     /// Whether it takes text.

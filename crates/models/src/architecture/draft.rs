@@ -1,7 +1,7 @@
 //! A graph being drawn: the nodes in their module scopes, and the weights asked for on the way.
 
 use super::naming::CheckpointNames;
-use crate::{Blueprint, Init, InputKind, Layout, Weight};
+use crate::{Blueprint, Init, InputKind, Layout, Origin, Weight};
 use graph::{Attribute, DataType, Dim, GraphBuilder, Tensor};
 use std::collections::HashSet;
 use types::{Category, InputRole, Postprocess};
@@ -15,6 +15,7 @@ pub(super) struct Purpose {
     pub(super) category: Category,
     pub(super) postprocess: Postprocess,
     pub(super) max_length: Option<usize>,
+    pub(super) origin: Origin,
 }
 
 /// A graph being drawn.
@@ -197,6 +198,7 @@ impl Draft {
             inputs: self.inputs,
             max_length: purpose.max_length,
             postprocess: purpose.postprocess,
+            origin: purpose.origin,
         }
     }
 }

@@ -9,7 +9,7 @@ use super::{
     naming::CheckpointNames,
     text_encoder, vision,
 };
-use crate::Blueprint;
+use crate::{Blueprint, Origin};
 use types::{Category, Postprocess};
 
 /// What a family's drawing leaves to say.
@@ -179,7 +179,7 @@ pub fn build(config: &serde_json::Value) -> Result<Blueprint, ArchitectureError>
             architecture: model_type.to_owned(),
             families: FAMILIES.iter().flat_map(Family::names).collect(),
         })?;
-    let head = family.head(&keys, model_type, class_prefix)?;
+    let (ending, head) = family.head(&keys, model_type, class_prefix)?;
     let base = if head == Head::Base { "" } else { family.names.base };
     let request = Request { keys, model_type, head, base };
     let mut draft = Draft::new(model_type, family.names);
@@ -189,6 +189,10 @@ pub fn build(config: &serde_json::Value) -> Result<Blueprint, ArchitectureError>
         category: family.category,
         postprocess: drawn.postprocess,
         max_length: drawn.max_length,
+        origin: Origin::Transformers {
+            class: format!("{class_prefix}{ending}"),
+            config: config.clone(),
+        },
     }))
 }
 
@@ -202,13 +206,18 @@ impl Family {
         self.model_types.iter().map(|(name, _)| *name)
     }
 
-    /// The head of the first class in `architectures`, the base model where there is none.
-    fn head(&self, keys: &Keys, model_type: &str, prefix: &str) -> Result<Head, ArchitectureError> {
+    /// The head of the first class in `architectures` and how such class names end; the base model where there is none.
+    fn head(
+        &self,
+        keys: &Keys,
+        model_type: &str,
+        prefix: &str,
+    ) -> Result<(&'static str, Head), ArchitectureError> {
         let classes = keys.texts("architectures")?;
-        let Some(class) = classes.first() else { return Ok(Head::Base) };
+        let Some(class) = classes.first() else { return Ok(self.heads[0]) };
         let ending = class.strip_prefix(prefix);
         let known = self.heads.iter().find(|(known, _)| Some(*known) == ending);
-        known.map(|(_, head)| *head).ok_or_else(|| ArchitectureError::UnknownHead {
+        known.copied().ok_or_else(|| ArchitectureError::UnknownHead {
             class: (*class).to_owned(),
             architecture: model_type.to_owned(),
             heads: self.heads.iter().map(|(known, _)| *known).collect(),

@@ -11,7 +11,7 @@ use super::{
     keys::{MOST_COUNT, MOST_LAYERS, MOST_WIDTH, whole_number},
     naming::{self, CheckpointNames},
 };
-use crate::{Blueprint, Init};
+use crate::{Blueprint, Init, Origin};
 use graph::{DataType, Dim};
 use serde::{Deserialize, Serialize};
 use types::{Category, InputRole, Postprocess};
@@ -120,6 +120,7 @@ pub fn build_encoder(config: &EncoderConfig) -> Result<Blueprint, ArchitectureEr
         category: Category::Reference,
         postprocess: Postprocess::MeanPool,
         max_length: Some(config.max_seq_length),
+        origin: Origin::Encoder(config.clone()),
     }))
 }
 
@@ -183,6 +184,7 @@ pub fn build_feed_forward(config: &FeedForwardConfig) -> Result<Blueprint, Archi
         category: Category::Reference,
         postprocess: Postprocess::None,
         max_length: None,
+        origin: Origin::FeedForward(config.clone()),
     }))
 }
 
