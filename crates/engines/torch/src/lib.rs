@@ -1,1 +1,104 @@
-//! PyTorch in the user's own Python, through a worker script.
+//! PyTorch in the user's own Python, through a worker script that speaks the protocol.
+//!
+//! Nothing here links to PyTorch: the script in `worker/` travels inside the binary, and an interpreter that has
+//! PyTorch runs it. Questions are answered by reading files; only loading a model imports PyTorch.
+
+mod graphics;
+mod interpreter;
+mod script;
+
+use engine::{
+    Availability, Engine, EngineError, EngineErrorKind, Host, Places, Starter, Takes, WorkerCommand,
+};
+use graphics::Graphics;
+use interpreter::{Found, Unfit};
+use std::path::Path;
+use types::{Device, Precision};
+
+/// What everybody without PyTorch is told.
+const GIVE_PYTHON: &str = "give a Python that has PyTorch: `--python PATH`";
+
+/// PyTorch.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Torch;
+
+impl Torch {
+    fn found(places: &Places) -> Result<Found, Unfit> {
+        let Some(python) = &places.python else {
+            return Err(Unfit { why: "no Python was found".into(), hint: GIVE_PYTHON.into() });
+        };
+        interpreter::examine(python)
+    }
+}
+
+impl Engine for Torch {
+    fn id(&self) -> &'static str {
+        "torch"
+    }
+
+    fn describe(&self) -> &'static str {
+        "PyTorch in your own Python, modules on CPU and GPUs"
+    }
+
+    fn availability(&self, places: &Places) -> Availability {
+        match Torch::found(places) {
+            Ok(found) => Availability::Available { version: found.torch },
+            Err(Unfit { why, hint }) => Availability::Unavailable { why, hint },
+        }
+    }
+
+    fn devices(&self, places: &Places) -> Vec<Device> {
+        let Ok(found) = Torch::found(places) else { return Vec::new() };
+        graphics::devices(&found, &Graphics::here())
+    }
+
+    fn absence(&self, places: &Places, device: Device) -> Option<String> {
+        let found = Torch::found(places).ok()?;
+        graphics::absence(&found, &Graphics::here(), device)
+    }
+
+    fn precisions(&self, _places: &Places, device: Device) -> Vec<Precision> {
+        match device {
+            Device::Cpu => Precision::ALL.to_vec(),
+            Device::Cuda(_) | Device::Rocm(_) | Device::Mps | Device::Xpu(_) => {
+                vec![Precision::Fp32, Precision::Fp16, Precision::Bf16]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Module
+    }
+
+    fn host(&self) -> Host<'_> {
+        Host::Program(self)
+    }
+}
+
+impl Starter for Torch {
+    fn command(&self, places: &Places) -> Result<WorkerCommand, EngineError> {
+        let python = places.python.as_deref().ok_or_else(|| {
+            EngineError::new(EngineErrorKind::Unavailable, "no Python was found")
+                .with_hint(GIVE_PYTHON)
+        })?;
+        Ok(script::command(Path::new(python)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_python_nothing_runs_and_the_reason_is_said() {
+        let places = Places::default();
+        let Availability::Unavailable { why, hint } = Torch.availability(&places) else {
+            panic!("available without a Python")
+        };
+        assert!(why.contains("no Python") && hint.contains("--python"));
+        assert!(Torch.devices(&places).is_empty());
+        let error = Torch.command(&places).unwrap_err();
+        assert_eq!(error.kind, EngineErrorKind::Unavailable);
+    }
+}

@@ -11,5 +11,6 @@ mod hub;
 mod onnx_files;
 mod parity;
 mod presets;
+mod programs;
 mod scene;
 mod text;

@@ -1,0 +1,11 @@
+//! PyTorch as an engine, with the real PyTorch of the test environment.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod archives;
+mod compile;
+mod conformance;
+mod detection;
+mod factories;
+mod modules;
+mod text;
+mod worker;

@@ -1,0 +1,163 @@
+# A module with its inputs on the bench: run it, time it, show what comes out.
+
+PHASES = ["tokenise", "inference", "device", "postprocess", "total"]
+
+
+class Bench:
+    """Everything a sample needs. Only what stands between two readings of the clock is timed."""
+
+    def __init__(self, job, plan, module, runner, place, call, outputs):
+        self.specs, self.kind = job["inputs"], job["postprocess"]
+        self.plan, self.module, self.runner, self.place, self.call = plan, module, runner, place, call
+        self.expected, self.compiled = outputs, runner is not module
+        self.dtype = floating_type(module)
+        self.result = self.mask = self.real_tokens = self.tokeniser = None
+        text = job.get("text")
+        if text is not None:
+            self.tokeniser = Tokeniser(text)
+        if not self.specs and text is None and plan.by_order:
+            self.call.bind_example(to_device(plan.example(), place.device, self.dtype))
+            return
+        self.values = read_inputs(job, TOKEN_ROLES if text is not None else ())
+        if self.tokeniser is not None:
+            encoded = self.tokeniser.encode()
+            self.real_tokens = encoded["real"]
+            self.feed(encoded)
+        self.bind()
+
+    def feed(self, encoded):
+        feed(self.values, self.specs, encoded)
+        self.mask = torch.tensor(encoded["mask"])
+
+    def bind(self):
+        self.call.bind([to_device(value, self.place.device, self.dtype) for value in self.values])
+        self.place.wait()
+
+    def infer(self):
+        """Runs once and returns when the device has finished."""
+        # The last outputs would otherwise live on beside the new ones.
+        self.result = None
+        self.result = self.runner(*self.call.arguments, **self.call.keywords)
+        self.place.wait()
+
+    def outputs(self):
+        named = flatten(self.result)
+        if not named:
+            raise Failure("failed", "the module returned %s, which holds no tensor" % type(self.result).__name__)
+        return named
+
+    def first(self):
+        begin = time.perf_counter_ns()
+        self.infer()
+        taken = time.perf_counter_ns() - begin
+        outputs = self.outputs()
+        floats = {name: value for name, value in outputs.items() if value.is_floating_point()}
+        return {
+            "answer": "first",
+            "inference": duration(taken),
+            "outputs": [[name, list(value.shape)] for name, value in outputs.items()],
+            "non_finite": [name for name, value in floats.items() if not bool(torch.isfinite(value).all())],
+        }
+
+    def run(self, count, budget):
+        samples = {}
+        limit = budget["secs"] * 1_000_000_000 + budget["nanos"]
+        begin, taken = time.perf_counter_ns(), 0
+        while taken < max(count, 1):
+            self.sample(samples)
+            taken += 1
+            if time.perf_counter_ns() - begin >= limit:
+                break
+        phases = [{"phase": phase, "nanos": samples[phase]} for phase in PHASES if phase in samples]
+        return {"answer": "window", "samples": phases}
+
+    def sample(self, samples):
+        """One end-to-end sample. Binding new token ids lies between the phases and inside the total."""
+
+        def push(phase, nanos):
+            samples.setdefault(phase, []).append(max(int(nanos), 1))
+
+        clock = time.perf_counter_ns
+        begin = clock()
+        if self.tokeniser is not None:
+            encoded = self.tokeniser.encode()
+            push("tokenise", clock() - begin)
+            self.feed(encoded)
+            self.bind()
+        if self.place.has_events:
+            stream = torch.cuda.current_stream(self.place.device)
+            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            self.result = None
+            before = clock()
+            start.record(stream)
+            self.result = self.runner(*self.call.arguments, **self.call.keywords)
+            end.record(stream)
+            self.place.wait()
+            after = clock()
+            push("device", start.elapsed_time(end) * 1e6)
+        else:
+            before = clock()
+            self.infer()
+            after = clock()
+        push("inference", after - before)
+        if self.kind != "none":
+            # Reading the device's own clock is ours, not the answer's.
+            after = clock()
+            first = next(iter(flatten(self.result).values()), None)
+            if first is not None:
+                postprocess(self.kind, first, self.mask)
+            done = clock()
+            push("postprocess", done - after)
+            push("total", done - begin)
+        elif self.tokeniser is not None:
+            push("total", clock() - begin)
+
+    def write_outputs(self, path):
+        self.infer()
+        write_tensors(path, self.outputs())
+        return {"answer": "written"}
+
+    def signature(self):
+        inputs = [
+            {"name": spec["name"], "dtype": spec["dtype"], "dims": [None] * len(spec["dims"])} for spec in self.specs
+        ]
+        outputs = [{"name": name, "dtype": None, "dims": None} for name in self.expected]
+        return {"inputs": inputs, "outputs": outputs}
+
+
+def duration(nanos):
+    """Never nothing: the clock may be coarser than the work."""
+    nanos = max(int(nanos), 1)
+    return {"secs": nanos // 1_000_000_000, "nanos": nanos % 1_000_000_000}
+
+
+def flatten(result, name="output"):
+    """The tensors of whatever a module returned, by name."""
+    found = {}
+    if isinstance(result, torch.Tensor):
+        if declared_name(result.dtype) is not None and result.layout is torch.strided:
+            found[name] = result
+    elif hasattr(result, "to_tuple") and hasattr(result, "items"):
+        # An output of `transformers`: its own names, without caches and looks inside.
+        for key, value in result.items():
+            if is_output(key) and isinstance(value, torch.Tensor):
+                found[key] = value
+    elif isinstance(result, (tuple, list)) and not hasattr(result, "_asdict"):
+        for place, value in enumerate(result):
+            found.update(flatten(value, name if len(result) == 1 else "%s.%d" % (name, place)))
+    else:
+        for key, value in fields_of(result).items():
+            found.update(flatten(value, str(key) if name == "output" else "%s.%s" % (name, key)))
+    return found
+
+
+def fields_of(result):
+    import dataclasses
+
+    if hasattr(result, "_asdict"):
+        return result._asdict()
+    if hasattr(result, "items"):
+        return dict(result.items())
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        return {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
+    return {}

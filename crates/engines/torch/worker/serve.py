@@ -1,0 +1,177 @@
+# The conversation: one JSON document a line, one answer an ask, until the parent says `bye` or goes away.
+
+COMPILE_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+
+
+def load(job):
+    """Makes the module and binds its inputs; returns the bench and the report."""
+    request = job["request"]
+    described = request.get("module")
+    if described is None:
+        raise Failure(
+            "unsupported",
+            "engine `torch` runs modules, not ONNX files",
+            hint="`--engine onnxruntime`, `rten` or `openvino` reads ONNX",
+        )
+    plan_type = PLANS.get(described["kind"])
+    if plan_type is None:
+        raise Failure("unsupported", "engine `torch` knows no module of kind `%s`" % described["kind"])
+    plan = plan_type(job)
+    mode = plan.options.get("compile")
+    if mode is not None and mode not in COMPILE_MODES:
+        raise Failure("unsupported", "`torch.compile` has no mode `%s`" % mode, hint="it has %s" % quoted(COMPILE_MODES))
+    plan.check()
+    import_torch()
+    threads = max(request["threads"], 1)
+    set_threads(threads, max(plan.options.get("inter_threads") or 1, 1))
+    place = Place(request["device"])
+    precision = request["precision"]
+    check_precision(precision, place, described)
+    plan.prepare()
+
+    remarks = []
+    begin = time.perf_counter_ns()
+    module, outputs = plan.make(element_type(precision))
+    module = plan.cast(module, element_type(precision))
+    module.eval()
+    if precision == "int8":
+        module = quantise(module, remarks)
+    if not place.is_cpu:
+        module = module.to(place.device)
+    runner = module
+    if mode is not None:
+        runner = torch.compile(module, mode=None if mode == "default" else mode)
+    place.wait()
+    taken = time.perf_counter_ns() - begin
+
+    call = plan_call(plan, module, job["inputs"])
+    bench = Bench(job, plan, module, runner, place, call, outputs)
+    remarks += tensor_float_remarks(module, place, precision)
+    if plan.by_order and precision == "fp32" and bench.dtype not in (None, torch.float32):
+        remarks.append("the module's own %s was kept" % str(bench.dtype).replace("torch.", ""))
+    words = place.words(threads)
+    report = {
+        "answer": "loaded",
+        "load": duration(taken),
+        "version": torch.__version__,
+        "placement": words if mode is None else "%s, compiled (%s)" % (words, mode),
+        "signature": bench.signature(),
+        "real_tokens": bench.real_tokens,
+        "remarks": remarks,
+        "versions": versions(plan, place),
+    }
+    return bench, report
+
+
+def import_torch():
+    """PyTorch, for all of this script; seconds, and outside every clock."""
+    global torch
+    try:
+        import torch
+    except Exception as error:
+        raise Failure(
+            "unavailable",
+            "this Python cannot import `torch`",
+            causes_of(error),
+            "`%s -m pip install torch transformers`" % sys.executable,
+        )
+
+
+def set_threads(within, between):
+    torch.set_num_threads(within)
+    if torch.get_num_interop_threads() != between:
+        # PyTorch lets this be set once, before anything ran.
+        torch.set_num_interop_threads(between)
+
+
+def versions(plan, place):
+    import platform
+
+    found = {"python": platform.python_version(), "torch": torch.__version__}
+    found.update(plan.versions)
+    if place.device.type == "cuda":
+        key = "cuda" if torch.version.hip is None else "rocm"
+        found[key] = torch.version.cuda or torch.version.hip
+    if place.label() is not None:
+        found["gpu"] = place.label()
+    return found
+
+
+def first(bench):
+    """The true first inference; a compiled module is compiled here."""
+    try:
+        return bench.first()
+    except Exception as error:
+        if not bench.compiled or is_out_of_memory(error):
+            raise
+        said = " ".join(causes_of(error))
+        if "InvalidCxxCompiler" in said or "No working C++ compiler" in said:
+            raise Failure(
+                "unsupported",
+                "`torch.compile` found no C++ compiler",
+                causes_of(error),
+                "install one (`g++` or `clang++`), or leave `--compile` away",
+            )
+        failure = failure_of(error, "the compiled module failed", bench.place.name)
+        failure.hint = failure.hint or "without `--compile` the module runs as it is"
+        raise failure
+
+
+def answer(bench, ask):
+    if bench is None:
+        raise Failure("failed", "asked for `%s` before a model was loaded" % ask["ask"])
+    kind = ask["ask"]
+    if kind == "first":
+        return first(bench)
+    if kind == "run":
+        return bench.run(ask["count"], ask["budget"])
+    if kind == "observe":
+        # A module has no values with names.
+        return {"answer": "observed", "shapes": []}
+    if kind == "outputs":
+        return bench.write_outputs(ask["path"])
+    if kind == "profile":
+        return profile(bench, ask["count"])
+    if kind == "load":
+        raise Failure("failed", "a worker loads one model")
+    raise Failure("failed", "nobody knows how to `%s`" % kind)
+
+
+def serve():
+    bench, device = None, "cpu"
+    for line in iter(READER.readline, b""):
+        if not line.endswith(b"\n"):
+            # Half a message is no message: the parent died in the middle of it.
+            break
+        doing = "the model failed while running"
+        try:
+            ask = json.loads(line)
+            if ask["ask"] == "bye":
+                break
+            if ask["ask"] == "load" and bench is None:
+                device, doing = ask["request"]["device"], "the module could not be loaded"
+                bench, reply = load(ask)
+            elif bench is None:
+                reply = answer(bench, ask)
+            else:
+                with torch.inference_mode():
+                    reply = answer(bench, ask)
+        except (Exception, SystemExit) as error:
+            reply = failure_of(error, doing, device).answer()
+        send(reply)
+
+
+def send(reply):
+    """One line, whole: an unbuffered write may take less than it was given."""
+    rest = memoryview(json.dumps(reply).encode() + b"\n")
+    while rest:
+        rest = rest[WRITER.write(rest) :]
+
+
+try:
+    serve()
+except (BrokenPipeError, KeyboardInterrupt):
+    pass
+sys.stderr.flush()
+# Threads and helpers that a module started must not keep the process.
+os._exit(0)
