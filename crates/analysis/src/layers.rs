@@ -5,9 +5,9 @@
 //! around it, and where there is none, to the nearest module that every side has anything in. Only what is left then is
 //! unjoined.
 
-use crate::module_path::{Names, ancestry, common, module_of, pooled};
+use crate::module_path::{Names, ancestry, common, module_of};
 use std::collections::{HashMap, HashSet};
-use types::{LayerCell, LayerJoin, LayerProfile, LayerRow, LayerSide, Ratio, Seconds};
+use types::{LayerCell, LayerJoin, LayerProfile, LayerRow, LayerSide, Seconds};
 
 const NANOS: f64 = 1e9;
 
@@ -47,36 +47,16 @@ pub fn join_layers(profiles: &[LayerProfile]) -> LayerJoin {
         let joined = rows.iter().map(|(_, times)| times[at]).sum();
         LayerSide {
             label: side.label.clone(),
-            total: Seconds(totals[at]),
+            total: Seconds(totals[at] + 0.0),
             outside: Seconds(side.outside),
-            joined: cell(joined, totals[at]),
-            unjoined: cell(unjoined[at], totals[at]),
-            placed: cell(side.by_neighbours, totals[at]).share,
+            joined: LayerCell::new(joined, totals[at]),
+            unjoined: LayerCell::new(unjoined[at], totals[at]),
+            placed: LayerCell::new(side.by_neighbours, totals[at]).share,
         }
     });
     let sides = sides.collect();
-    let row = |(path, times): (String, Vec<f64>)| row(path, 1, &times, &totals);
+    let row = |(path, times): (String, Vec<f64>)| LayerRow::new(path, 1, &times, &totals);
     LayerJoin { sides, rows: rows.into_iter().map(row).collect() }
-}
-
-/// The same place in every layer put together: `encoder.layer.*.output.dense`.
-#[must_use]
-pub fn pool_layers(join: &LayerJoin) -> LayerJoin {
-    let mut pools: Vec<(String, u64, Vec<f64>)> = Vec::new();
-    for row in &join.rows {
-        let path = pooled(&row.path);
-        let times = row.cells.iter().map(|cell| cell.time.0);
-        match pools.iter_mut().find(|(known, ..)| *known == path) {
-            Some((_, modules, sums)) => {
-                *modules += row.modules;
-                sums.iter_mut().zip(times).for_each(|(sum, time)| *sum += time);
-            }
-            None => pools.push((path, row.modules, times.collect())),
-        }
-    }
-    let totals: Vec<f64> = join.sides.iter().map(|side| side.total.0).collect();
-    let rows = pools.into_iter().map(|(path, modules, times)| row(path, modules, &times, &totals));
-    LayerJoin { sides: join.sides.clone(), rows: rows.collect() }
 }
 
 /// A profile whose times stand beside their modules, in seconds of one inference.
@@ -131,18 +111,4 @@ fn neighbours(times: &[(String, f64)]) -> Vec<(usize, String)> {
         (!module.is_empty()).then(|| (at, module.to_owned()))
     };
     (0..times.len()).filter(|at| !named(at)).filter_map(place).collect()
-}
-
-fn row(path: String, modules: u64, times: &[f64], totals: &[f64]) -> LayerRow {
-    let cells = times.iter().zip(totals).map(|(time, total)| cell(*time, *total)).collect();
-    let first = times.first().copied().unwrap_or(0.0);
-    let ratio = |time: &f64| (*time > 0.0 && first > 0.0).then(|| first / time);
-    LayerRow { path, modules, cells, ratios: times.iter().map(ratio).collect() }
-}
-
-fn cell(time: f64, total: f64) -> LayerCell {
-    // The sum of no times is −0, which would be shown and stored as such.
-    let time = time + 0.0;
-    let share = if total > 0.0 { time / total } else { 0.0 };
-    LayerCell { time: Seconds(time), share: Ratio(share) }
 }

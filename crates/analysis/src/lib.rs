@@ -15,6 +15,6 @@ mod stored;
 
 pub use duel::compare_duel;
 pub use error::CompareError;
-pub use layers::{join_layers, pool_layers};
+pub use layers::join_layers;
 pub use parity::{Difference, Tolerance, difference, differences};
 pub use stored::{StoredSide, compare_runs, labels};

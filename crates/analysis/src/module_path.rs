@@ -63,15 +63,6 @@ pub(crate) fn common<'a>(left: &'a str, right: &str) -> &'a str {
     ancestry(left).find(|module| ancestry(right).any(|other| other == *module)).unwrap_or("")
 }
 
-/// The path with `*` for every part that is a number: the same place in every layer.
-pub(crate) fn pooled(path: &str) -> String {
-    let part = |part: &str| {
-        let number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        if number { "*".to_owned() } else { part.to_owned() }
-    };
-    path.split('.').map(part).collect::<Vec<_>>().join(".")
-}
-
 /// Whether a part of a name is the operator: its kind, perhaps numbered (`Add_1`, `BiasGelu_token_12`), or the plain
 /// operator that a fused kind ends with (`MatMul` for `FusedMatMul`).
 fn is_operator(part: &str, kind: &str) -> bool {
@@ -143,13 +134,6 @@ mod tests {
             layer("Cast", "Cast"),
         ];
         assert_eq!(Names::of(&nodes), Names::Nodes);
-    }
-
-    #[test]
-    fn a_number_stands_for_its_place_in_every_layer() {
-        assert_eq!(pooled("encoder.layer.11.output.dense"), "encoder.layer.*.output.dense");
-        assert_eq!(pooled("h.0.mlp.c_fc"), "h.*.mlp.c_fc");
-        assert_eq!(pooled("ffn.lin1"), "ffn.lin1");
     }
 
     #[test]

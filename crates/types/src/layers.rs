@@ -76,3 +76,74 @@ pub struct LayerJoin {
     /// The modules in the order in which the first side ran them.
     pub rows: Vec<LayerRow>,
 }
+
+impl LayerRow {
+    /// A row from one time a side and each side's total, both in seconds; ratios are held against the first side.
+    #[must_use]
+    pub fn new(path: String, modules: u64, times: &[f64], totals: &[f64]) -> LayerRow {
+        let cells = times.iter().zip(totals).map(|(time, total)| LayerCell::new(*time, *total));
+        let first = times.first().copied().unwrap_or(0.0);
+        let ratio = |time: &f64| (*time > 0.0 && first > 0.0).then(|| first / time);
+        LayerRow { path, modules, cells: cells.collect(), ratios: times.iter().map(ratio).collect() }
+    }
+}
+
+impl LayerCell {
+    /// A time and its share of a total, both in seconds; the share of nothing is 0.
+    #[must_use]
+    pub fn new(time: f64, total: f64) -> LayerCell {
+        // The sum of no times is −0, which would be shown and stored as such.
+        let time = time + 0.0;
+        let share = if total > 0.0 { time / total } else { 0.0 };
+        LayerCell { time: Seconds(time), share: Ratio(share) }
+    }
+}
+
+impl LayerJoin {
+    /// The same place in every layer put together: `encoder.layer.*.output.dense`.
+    #[must_use]
+    pub fn pooled(&self) -> LayerJoin {
+        let mut pools: Vec<(String, u64, Vec<f64>)> = Vec::new();
+        for row in &self.rows {
+            let path = without_numbers(&row.path);
+            let times = row.cells.iter().map(|cell| cell.time.0);
+            match pools.iter_mut().find(|(known, ..)| *known == path) {
+                Some((_, modules, sums)) => {
+                    *modules += row.modules;
+                    sums.iter_mut().zip(times).for_each(|(sum, time)| *sum += time);
+                }
+                None => pools.push((path, row.modules, times.collect())),
+            }
+        }
+        let totals: Vec<f64> = self.sides.iter().map(|side| side.total.0).collect();
+        let row = |(path, modules, times): (String, u64, Vec<f64>)| {
+            LayerRow::new(path, modules, &times, &totals)
+        };
+        LayerJoin { sides: self.sides.clone(), rows: pools.into_iter().map(row).collect() }
+    }
+}
+
+/// The path with `*` for every part that is a number: the same place in every layer.
+fn without_numbers(path: &str) -> String {
+    let part = |part: &str| {
+        let number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        if number { "*".to_owned() } else { part.to_owned() }
+    };
+    path.split('.').map(part).collect::<Vec<_>>().join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_stands_for_its_place_in_every_layer() {
+        for (path, pooled) in [
+            ("encoder.layer.11.output.dense", "encoder.layer.*.output.dense"),
+            ("h.0.mlp.c_fc", "h.*.mlp.c_fc"),
+            ("ffn.lin1", "ffn.lin1"),
+        ] {
+            assert_eq!(without_numbers(path), pooled);
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! BERT as three engines report it: names as they come, times as they were measured once, in microseconds.
 
-use modelmeter_analysis::{join_layers, pool_layers};
+use modelmeter_analysis::join_layers;
 use types::{LayerJoin, LayerProfile, LayerTime};
 
 const LAYERS: usize = 12;
@@ -191,7 +191,7 @@ fn what_one_side_tells_apart_rolls_up_to_what_both_know() {
 #[test]
 fn layers_put_together_keep_every_microsecond() {
     let join = join_layers(&[torch(), onnxruntime(slashed)]);
-    let pooled = pool_layers(&join);
+    let pooled = join.pooled();
     assert_eq!(micros(&pooled, "encoder.layer.*.attention.self.query"), [12 * 1237, 12 * 1015]);
     let row = pooled.rows.iter().find(|row| row.path.ends_with("self.query")).unwrap();
     assert_eq!(row.modules, 12);

@@ -1,0 +1,14 @@
+//! Several sides held against one: on a screen, as JSON, as CSV.
+
+mod csv;
+mod document;
+mod layers;
+mod page;
+mod remarks;
+mod tables;
+mod words;
+
+pub use csv::{comparison_csv, comparison_csv_columns};
+pub use document::{COMPARISON_SCHEMA, comparison_json};
+pub use layers::layers;
+pub use page::comparison;

@@ -1,0 +1,145 @@
+//! The tables of a comparison: what most people ask first, then how the times scatter.
+
+use super::words::{name, range, verdict};
+use crate::number::{MISSING, Spread, TimeUnit, bytes_column, durations_column, fixed};
+use crate::style::Style;
+use crate::table::{Column, Table};
+use types::{ComparisonReport, SideReport, Summary};
+
+/// From here on one table has room for everything.
+const WIDE: usize = 132;
+
+/// The tables for this width.
+pub(super) fn tables(report: &ComparisonReport, style: &Style, width: usize) -> Vec<String> {
+    let rows = Rows::of(report);
+    if width >= WIDE {
+        let columns = rows.first_columns(&report.baseline).into_iter().chain(rows.more_columns());
+        let table = Table::new(columns).painted(style);
+        let cells = |at: usize| rows.first_cells(at).into_iter().chain(rows.more_cells(at));
+        return vec![rows.fill(table, cells).render(Some(width))];
+    }
+    let engine = || Column::left("engine").shrinks();
+    let first = Table::new(rows.first_columns(&report.baseline)).painted(style);
+    let more = Table::new(std::iter::once(engine()).chain(rows.more_columns())).painted(style);
+    let more_cells = |at: usize| std::iter::once(rows.names[at].clone()).chain(rows.more_cells(at));
+    vec![
+        rows.fill(first, |at| rows.first_cells(at)).render(Some(width)),
+        rows.fill(more, more_cells).render(Some(width)),
+    ]
+}
+
+/// Every cell as text; the fastest side first, sides without times last.
+struct Rows {
+    names: Vec<String>,
+    medians: Vec<String>,
+    verdicts: Vec<String>,
+    memory: Vec<String>,
+    loads: Vec<String>,
+    firsts: Vec<String>,
+    means: Vec<String>,
+    ranges: Vec<String>,
+    turns: Vec<String>,
+}
+
+impl Rows {
+    fn of(report: &ComparisonReport) -> Rows {
+        let mut sides: Vec<&SideReport> = report.sides.iter().collect();
+        let median = |side: &SideReport| side.latency.as_ref().map(|latency| latency.median);
+        sides.sort_by(|left, right| {
+            let seconds = |side| median(side).unwrap_or(f64::INFINITY);
+            seconds(left).total_cmp(&seconds(right))
+        });
+        let latencies: Vec<Option<&Summary>> =
+            sides.iter().map(|side| side.latency.as_ref()).collect();
+        let unit = SharedUnit::of(&latencies);
+        let each = |cell: &dyn Fn(&SideReport) -> String| -> Vec<String> {
+            sides.iter().map(|side| cell(side)).collect()
+        };
+        let seconds = |of: fn(&SideReport) -> Option<f64>| -> Vec<String> {
+            durations_column(&sides.iter().map(|side| of(side)).collect::<Vec<_>>())
+        };
+        let peaks = sides.iter().map(|side| side.info.peak_memory.map(|peak| peak.0));
+        Rows {
+            names: each(&|side| name(&side.info)),
+            medians: seconds(|side| side.latency.as_ref().map(|latency| latency.median)),
+            verdicts: each(&|side| match report.comparison(&side.info.label) {
+                Some(comparison) => verdict(comparison, &side.info),
+                None => MISSING.into(),
+            }),
+            memory: bytes_column(&peaks.collect::<Vec<_>>()),
+            loads: seconds(|side| side.load.map(|load| load.0)),
+            firsts: seconds(|side| side.first.map(|first| first.0)),
+            means: each(&|side| unit.show(side.latency.as_ref(), "±", |of| (of.mean, of.std))),
+            ranges: each(&|side| unit.show(side.latency.as_ref(), "…", |of| (of.min, of.max))),
+            turns: each(&|side| {
+                let comparison = report.comparison(&side.info.label);
+                let speed_up = comparison.and_then(|comparison| comparison.speed_up.as_ref());
+                speed_up.map_or_else(|| MISSING.into(), |found| range(found.worst, found.best))
+            }),
+        }
+    }
+
+    fn first_columns(&self, baseline: &str) -> Vec<Column> {
+        vec![
+            Column::left("engine").shrinks(),
+            Column::right("median"),
+            Column::left(&format!("against {baseline}")),
+            Column::right("peak memory").leaves_late(1),
+            Column::right("load").leaves_late(2),
+        ]
+    }
+
+    fn first_cells(&self, at: usize) -> Vec<String> {
+        [&self.names, &self.medians, &self.verdicts, &self.memory, &self.loads]
+            .map(|column| column[at].clone())
+            .into()
+    }
+
+    fn more_columns(&self) -> Vec<Column> {
+        vec![
+            Column::right("mean ± std"),
+            Column::right("min … max"),
+            Column::right("worst … best").leaves_late(1),
+            Column::right("first run").leaves_late(2),
+        ]
+    }
+
+    fn more_cells(&self, at: usize) -> Vec<String> {
+        [&self.means, &self.ranges, &self.turns, &self.firsts]
+            .map(|column| column[at].clone())
+            .into()
+    }
+
+    fn fill<C: IntoIterator<Item = String>>(
+        &self,
+        table: Table,
+        cells: impl Fn(usize) -> C,
+    ) -> Table {
+        (0..self.names.len()).fold(table, |table, at| table.row(cells(at)))
+    }
+}
+
+/// The unit that two numbers of every side can share.
+struct SharedUnit {
+    unit: TimeUnit,
+    decimals: usize,
+}
+
+impl SharedUnit {
+    fn of(latencies: &[Option<&Summary>]) -> SharedUnit {
+        let spread = Spread::of(latencies.iter().flatten().map(|latency| latency.mean), 3);
+        SharedUnit { unit: spread.unit, decimals: spread.decimals.min(1) }
+    }
+
+    fn show(
+        &self,
+        latency: Option<&Summary>,
+        sign: &str,
+        of: fn(&Summary) -> (f64, f64),
+    ) -> String {
+        let Some(latency) = latency else { return MISSING.into() };
+        let (left, right) = of(latency);
+        let number = |seconds: f64| fixed(self.unit.of(seconds), self.decimals);
+        format!("{} {sign} {} {}", number(left), number(right), self.unit.name())
+    }
+}
