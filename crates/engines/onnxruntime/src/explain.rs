@@ -59,7 +59,7 @@ pub(crate) fn of_loading(
 /// A provider could not be registered; it is never replaced by another.
 pub(crate) fn of_provider(provider: &str, error: &ort::Error) -> EngineError {
     let mut text = words(error);
-    for complaint in runtime::complaints() {
+    for complaint in runtime::complaints().iter().map(|complaint| plain(complaint)) {
         if !text.contains(&complaint) {
             text = format!("{text}; {complaint}");
         }
@@ -98,7 +98,30 @@ pub(crate) fn other(what: &str, error: &ort::Error) -> EngineError {
     EngineError::new(EngineErrorKind::Failed, what).with_source(words(error))
 }
 
-/// The library's message on one line.
+/// The library's message.
 fn words(error: &ort::Error) -> String {
-    error.message().split_whitespace().collect::<Vec<_>>().join(" ")
+    plain(error.message())
+}
+
+/// A message on one line, without the place in the library's source that some begin with.
+fn plain(message: &str) -> String {
+    let reason = message.rsplit_once("[ONNXRuntimeError] : ").and_then(|(_, rest)| {
+        // A number and a name of the kind of error stand before the reason.
+        rest.splitn(3, " : ").nth(2)
+    });
+    reason.unwrap_or(message).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn the_reason_is_kept_and_the_place_in_the_source_is_not() {
+        let text = "/src/core/session/bridge.cc:2043 Provider& Get() [ONNXRuntimeError] : 1 : FAIL : \
+                    Failed to load library\nlibx.so with error: libnvinfer.so.10 : none ";
+        let reason = "Failed to load library libx.so with error: libnvinfer.so.10 : none";
+        assert_eq!(plain(text), reason);
+        assert_eq!(plain("Invalid  rank for input: x"), "Invalid rank for input: x");
+    }
 }

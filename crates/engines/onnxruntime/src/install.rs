@@ -113,7 +113,12 @@ fn pip(
 ) -> Result<Result<(), String>, EngineError> {
     let mut child = Command::new(python)
         .args(["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"])
-        .args(["--disable-pip-version-check", &format!("--progress-bar={bar}"), "--dest"])
+        .args([
+            "--no-cache-dir",
+            "--disable-pip-version-check",
+            &format!("--progress-bar={bar}"),
+            "--dest",
+        ])
         .arg(folder)
         .arg(package)
         .stdin(Stdio::null())

@@ -1,8 +1,8 @@
 //! ONNX Runtime, found where it is installed and loaded at run time.
 //!
-//! [`locate`] and [`header`] find a library without loading it, [`provider`] says what its execution providers can use
-//! here, [`runtime`] loads it once for the process, [`load`], [`model`], [`session`] and [`profile`] run models with
-//! it, and [`install`] fetches one. How and when a model is run is the runner's business.
+//! `locate` and `header` find a library without loading it, `provider` says what its execution providers can use
+//! here, `runtime` loads it once for the process, `load`, `model`, `session` and `profile` run models with
+//! it, and `install` fetches one. How and when a model is run is the runner's business.
 
 mod binding;
 mod convert;
