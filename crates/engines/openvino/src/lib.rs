@@ -16,6 +16,7 @@ mod locate;
 mod model;
 mod names;
 mod profile;
+mod recipe;
 mod request;
 mod runtime;
 mod session;
