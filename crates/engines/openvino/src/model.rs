@@ -114,17 +114,17 @@ fn placement(compiled: &Compiled, request: &LoadRequest) -> String {
 fn remarks(compiled: &Compiled, request: &LoadRequest) -> Vec<String> {
     let mut remarks = Vec::new();
     let asked = inference_precision(request.device, request.precision);
-    if let Ok(precision) = compiled.property("INFERENCE_PRECISION_HINT") {
-        if precision != asked {
-            remarks.push(format!("OpenVINO was asked for {asked} and computes in {precision}"));
-        }
+    if let Ok(precision) = compiled.property("INFERENCE_PRECISION_HINT")
+        && precision != asked
+    {
+        remarks.push(format!("OpenVINO was asked for {asked} and computes in {precision}"));
     }
-    let threads = compiled.property("INFERENCE_NUM_THREADS").ok();
-    if let (Device::Cpu, Some(threads)) = (request.device, threads) {
-        if threads != request.threads.max(1).to_string() {
-            let asked = request.threads;
-            remarks.push(format!("OpenVINO was asked for {asked} threads and uses {threads}"));
-        }
+    if request.device == Device::Cpu
+        && let Ok(threads) = compiled.property("INFERENCE_NUM_THREADS")
+        && threads != request.threads.max(1).to_string()
+    {
+        let asked = request.threads;
+        remarks.push(format!("OpenVINO was asked for {asked} threads and uses {threads}"));
     }
     let options = &request.options;
     let idle = [
