@@ -1,7 +1,7 @@
 //! OpenVINO's C functions, found by name in a library that is opened by its path.
 //!
 //! Only what we call is declared, as the headers of 2025.1 to 2026.4 do. Everything else in this crate goes through
-//! the owners in [`crate::runtime`], [`crate::request`] and [`crate::tensor`].
+//! the owners in `runtime`, `request` and `tensor`.
 
 use crate::{fault::Fault, version};
 use libloading::Library;

@@ -1,11 +1,11 @@
 //! OpenVINO, found where it is installed and loaded at run time.
 //!
-//! Nothing is linked: [`locate`] finds OpenVINO's C library by looking at files, [`api`] opens it when a model is
-//! loaded, [`runtime`], [`request`] and [`tensor`] own what it hands out, and the rest plugs that into the socket.
+//! Nothing is linked: `locate` finds OpenVINO's C library by looking at files, `api` opens it when a model is loaded,
+//! `runtime`, `request` and `tensor` own what it hands out, and the rest plugs that into the socket.
 //!
 //! A model is compiled when it is loaded, with the shapes its file leaves open left open, so that compiling is load
-//! time. Against shapes fixed before compiling, DistilBERT's inferences took 1.00 × (batch 4 × 128), 1.02 × (1 × 128)
-//! and 1.03 × (1 × 16) the time in interleaved runs: too little to compile anew for every shape.
+//! time. Against shapes fixed before compiling, DistilBERT's inferences took 1.00 to 1.04 × the time in interleaved
+//! runs (batch 4 × 128, 1 × 128 and 1 × 16, on a busy machine): too little to compile anew for every shape.
 
 mod api;
 mod elf;
@@ -16,6 +16,7 @@ mod locate;
 mod model;
 mod names;
 mod profile;
+mod recipe;
 mod request;
 mod runtime;
 mod session;

@@ -114,7 +114,10 @@ fn library_in(folder: &Path) -> Option<PathBuf> {
 
 fn examine(library: PathBuf) -> Result<Found, Missing> {
     if let Some(why) = elf::defect(&library) {
-        return Err(Missing { why, hint: format!("{INSTALL} with a Python of this machine") });
+        return Err(Missing {
+            why,
+            hint: format!("{INSTALL} with a Python made for this machine"),
+        });
     }
     let version = version::of_library(&library);
     if let Some(version) = version.as_deref().filter(|version| version::is_too_old(version)) {
@@ -136,9 +139,7 @@ mod tests {
     fn library(folder: &Path, name: &str) -> PathBuf {
         fs::create_dir_all(folder).unwrap();
         let path = folder.join(name);
-        let mut bytes = fs::read(std::env::current_exe().unwrap()).unwrap();
-        bytes.truncate(64);
-        fs::write(&path, bytes).unwrap();
+        fs::copy(std::env::current_exe().unwrap(), &path).unwrap();
         path
     }
 
@@ -241,7 +242,7 @@ mod tests {
         let missing = find(&places).unwrap_err();
         assert!(missing.why.contains(&wrong.display().to_string()), "{missing:?}");
         assert!(missing.why.contains("this machine is"), "{missing:?}");
-        assert!(missing.hint.contains("Python of this machine"), "{missing:?}");
+        assert!(missing.hint.contains("Python made for this machine"), "{missing:?}");
         let system = root.path().join("system");
         let ours = library(&system, "libopenvino_c.so.2641");
         places.system.push(system);

@@ -1,14 +1,15 @@
 //! A compiled model: what goes in, what comes out, where it runs.
 
 use crate::{
-    load::{Recipe, inference_precision},
     names::Names,
+    recipe::{Recipe, inference_precision},
     runtime::{Compiled, Port},
     session::OpenVinoSession,
 };
 use engine::{
     EngineError, EngineErrorKind, LoadRequest, LoadedModel, Session, Signature, SignatureValue,
 };
+use std::collections::BTreeMap;
 use types::Device;
 
 /// A model in OpenVINO's memory.
@@ -20,6 +21,8 @@ pub(crate) struct OpenVinoModel {
     /// Inputs of the file that nothing uses and OpenVINO dropped.
     pub(crate) unused: Vec<String>,
     pub(crate) outputs: Vec<SignatureValue>,
+    /// The file's names of the nodes that make outputs.
+    pub(crate) makers: BTreeMap<String, String>,
     placement: String,
     remarks: Vec<String>,
 }
@@ -29,9 +32,8 @@ impl OpenVinoModel {
         recipe: Recipe,
         compiled: Compiled,
         request: &LoadRequest,
-        names: &Names,
-        inputs: Vec<Port>,
-        outputs: Vec<Port>,
+        names: Names,
+        (inputs, outputs): (Vec<Port>, Vec<Port>),
     ) -> OpenVinoModel {
         let inputs = named(inputs, &names.inputs);
         let is_dropped = |name: &&String| !inputs.iter().any(|input| input.name == **name);
@@ -41,6 +43,7 @@ impl OpenVinoModel {
             outputs: named(outputs, &names.outputs),
             placement: placement(&compiled, request),
             remarks: remarks(&compiled, request),
+            makers: names.makers,
             compiled,
             recipe,
         }
@@ -111,17 +114,17 @@ fn placement(compiled: &Compiled, request: &LoadRequest) -> String {
 fn remarks(compiled: &Compiled, request: &LoadRequest) -> Vec<String> {
     let mut remarks = Vec::new();
     let asked = inference_precision(request.device, request.precision);
-    if let Ok(precision) = compiled.property("INFERENCE_PRECISION_HINT") {
-        if precision != asked {
-            remarks.push(format!("OpenVINO was asked for {asked} and computes in {precision}"));
-        }
+    if let Ok(precision) = compiled.property("INFERENCE_PRECISION_HINT")
+        && precision != asked
+    {
+        remarks.push(format!("OpenVINO was asked for {asked} and computes in {precision}"));
     }
-    let threads = compiled.property("INFERENCE_NUM_THREADS").ok();
-    if let (Device::Cpu, Some(threads)) = (request.device, threads) {
-        if threads != request.threads.max(1).to_string() {
-            let asked = request.threads;
-            remarks.push(format!("OpenVINO was asked for {asked} threads and uses {threads}"));
-        }
+    if request.device == Device::Cpu
+        && let Ok(threads) = compiled.property("INFERENCE_NUM_THREADS")
+        && threads != request.threads.max(1).to_string()
+    {
+        let asked = request.threads;
+        remarks.push(format!("OpenVINO was asked for {asked} threads and uses {threads}"));
     }
     let options = &request.options;
     let idle = [

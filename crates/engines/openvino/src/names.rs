@@ -1,10 +1,12 @@
-//! The names a file gives its inputs and outputs, read without its weights.
+//! The names a file gives its inputs, its outputs and the nodes that make them, read without its weights.
 //!
 //! OpenVINO merges the names of values that its import makes one, and says any of them: an output behind `Identity`
-//! or an input before `Dropout` may come out under another name. The file's own order settles it. A damaged file is
+//! or an input before `Dropout` may come out under another name. The file's own order settles it. The node that makes
+//! an output goes by the output's name in OpenVINO; the file tells its own. A damaged file is
 //! noticed here too, before OpenVINO tries every format it knows on it and prints what it thinks.
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     io::{self, BufRead, BufReader, Read, Seek},
     path::Path,
@@ -17,14 +19,26 @@ pub(crate) struct Names {
     pub(crate) inputs: Vec<String>,
     /// What comes out.
     pub(crate) outputs: Vec<String>,
+    /// The nodes that make the outputs, by output; nodes without a name are left out.
+    pub(crate) makers: BTreeMap<String, String>,
+}
+
+/// What is found on the way.
+#[derive(Default)]
+struct Seen {
+    names: Names,
+    weights: Vec<String>,
 }
 
 // Field numbers of ONNX's messages.
 const MODEL_GRAPH: u64 = 7;
+const GRAPH_NODE: u64 = 1;
 const GRAPH_INITIALIZER: u64 = 5;
 const GRAPH_INPUT: u64 = 11;
 const GRAPH_OUTPUT: u64 = 12;
 const GRAPH_SPARSE_INITIALIZER: u64 = 15;
+const NODE_OUTPUT: u64 = 2;
+const NODE_NAME: u64 = 3;
 const VALUE_NAME: u64 = 1;
 const TENSOR_NAME: u64 = 8;
 const SPARSE_VALUES: u64 = 1;
@@ -37,20 +51,21 @@ pub(crate) fn read(path: &Path) -> io::Result<Names> {
         return Err(io::Error::other("it is no file"));
     }
     let mut walk = Walk { reader: BufReader::new(file), at: 0, size: metadata.len() };
-    let mut names = Names::default();
-    let mut weights = Vec::new();
+    let mut seen = Seen::default();
     let mut has_graph = false;
     while let Some((field, end)) = walk.field(metadata.len())? {
         if field == MODEL_GRAPH {
             has_graph = true;
-            walk.graph(end, &mut names, &mut weights)?;
+            walk.graph(end, &mut seen)?;
         }
         walk.skip_to(end)?;
     }
     if !has_graph {
         return Err(io::Error::other("it holds no graph"));
     }
+    let Seen { mut names, weights } = seen;
     names.inputs.retain(|name| !weights.contains(name));
+    names.makers.retain(|output, _| names.outputs.contains(output));
     Ok(names)
 }
 
@@ -62,16 +77,17 @@ struct Walk<R> {
 }
 
 impl<R: BufRead + Seek> Walk<R> {
-    fn graph(&mut self, end: u64, names: &mut Names, weights: &mut Vec<String>) -> io::Result<()> {
+    fn graph(&mut self, end: u64, seen: &mut Seen) -> io::Result<()> {
         while let Some((field, end)) = self.field(end)? {
             match field {
-                GRAPH_INPUT => names.inputs.extend(self.name(end, VALUE_NAME)?),
-                GRAPH_OUTPUT => names.outputs.extend(self.name(end, VALUE_NAME)?),
-                GRAPH_INITIALIZER => weights.extend(self.name(end, TENSOR_NAME)?),
+                GRAPH_NODE => self.node(end, &mut seen.names)?,
+                GRAPH_INPUT => seen.names.inputs.extend(self.name(end, VALUE_NAME)?),
+                GRAPH_OUTPUT => seen.names.outputs.extend(self.name(end, VALUE_NAME)?),
+                GRAPH_INITIALIZER => seen.weights.extend(self.name(end, TENSOR_NAME)?),
                 GRAPH_SPARSE_INITIALIZER => {
                     while let Some((field, end)) = self.field(end)? {
                         if field == SPARSE_VALUES {
-                            weights.extend(self.name(end, TENSOR_NAME)?);
+                            seen.weights.extend(self.name(end, TENSOR_NAME)?);
                         }
                         self.skip_to(end)?;
                     }
@@ -83,20 +99,41 @@ impl<R: BufRead + Seek> Walk<R> {
         Ok(())
     }
 
+    fn node(&mut self, end: u64, names: &mut Names) -> io::Result<()> {
+        let mut name = String::new();
+        let mut outputs = Vec::new();
+        while let Some((field, end)) = self.field(end)? {
+            match field {
+                NODE_NAME => name = self.text(end)?,
+                NODE_OUTPUT => outputs.push(self.text(end)?),
+                _ => {}
+            }
+            self.skip_to(end)?;
+        }
+        if !name.is_empty() {
+            names.makers.extend(outputs.into_iter().map(|output| (output, name.clone())));
+        }
+        Ok(())
+    }
+
     /// The text with this number in the message that ends there.
     fn name(&mut self, end: u64, number: u64) -> io::Result<Option<String>> {
         let mut name = None;
         while let Some((field, end)) = self.field(end)? {
             if field == number {
-                let mut bytes = Vec::new();
-                let length = end - self.at;
-                self.reader.by_ref().take(length).read_to_end(&mut bytes)?;
-                self.at = end;
-                name = Some(String::from_utf8_lossy(&bytes).into_owned());
+                name = Some(self.text(end)?);
             }
             self.skip_to(end)?;
         }
         Ok(name)
+    }
+
+    /// The text from here to there.
+    fn text(&mut self, end: u64) -> io::Result<String> {
+        let mut bytes = Vec::new();
+        self.reader.by_ref().take(end - self.at).read_to_end(&mut bytes)?;
+        self.at = end;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// The next field's number and where it ends; `None` at the end of the message.
@@ -156,8 +193,8 @@ impl<R: BufRead + Seek> Walk<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use graph::{DataType, Dim, Graph, Model, Tensor, TensorData, ValueInfo};
-    use std::{collections::BTreeMap, fs};
+    use graph::{DataType, Dim, Graph, Model, Node, Tensor, TensorData, ValueInfo};
+    use std::fs;
 
     /// A model with two inputs, one of them a weight, and two outputs.
     fn write(path: &Path) {
@@ -172,11 +209,19 @@ mod tests {
             dims: vec![2],
             data: TensorData::Inline(vec![0; 8].into()),
         };
+        let node = |name: &str, output: &str| Node {
+            name: name.into(),
+            op_type: "Relu".into(),
+            domain: String::new(),
+            inputs: vec!["x".into()],
+            outputs: vec![output.into()],
+            attributes: BTreeMap::new(),
+        };
         let graph = Graph {
             name: "names".into(),
             inputs: vec![value("weight"), value("x")],
             outputs: vec![value("y"), value("a")],
-            nodes: vec![],
+            nodes: vec![node("first", "h"), node("last", "y"), node("", "a")],
             initializers: vec![weight],
             value_infos: vec![value("inside")],
         };
@@ -200,6 +245,7 @@ mod tests {
         let names = read(&path).unwrap();
         assert_eq!(names.inputs, ["x"]);
         assert_eq!(names.outputs, ["y", "a"]);
+        assert_eq!(names.makers, BTreeMap::from([("y".into(), "last".into())]));
     }
 
     #[test]

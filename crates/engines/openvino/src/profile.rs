@@ -3,7 +3,7 @@
 //! The plugin tells whole microseconds, so a node that needs less is told as nothing.
 
 use crate::{
-    load::Counters,
+    recipe::Counters,
     request::{NodeReport, Request},
     session::{OpenVinoSession, failed},
 };
@@ -31,7 +31,13 @@ impl NodeProfiler for OpenVinoSession<'_> {
             total += u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
             times.ran(&request)?;
         }
-        Ok(NodeProfile { runs: count, total_nanos: total, nodes: times.nodes(count) })
+        let mut nodes = times.nodes(count);
+        for node in &mut nodes {
+            if let Some(maker) = self.model.makers.get(&node.path) {
+                node.path.clone_from(maker);
+            }
+        }
+        Ok(NodeProfile { runs: count, total_nanos: total, nodes })
     }
 }
 

@@ -86,7 +86,7 @@ mod tests {
         };
         write("false");
         let own = environment.join("lib/python3.12/site-packages");
-        assert_eq!(nearby(&python), [own.clone()]);
+        assert_eq!(nearby(&python), std::slice::from_ref(&own));
         assert!(is_environment(&python));
         write("true");
         assert_eq!(nearby(&python), [own, base.join("lib/python3.12/site-packages")]);
@@ -113,6 +113,6 @@ mod tests {
 
     #[test]
     fn an_interpreter_that_is_not_there_has_no_packages() {
-        assert_eq!(asked(Path::new("/nowhere/python")), [PathBuf::new(); 0]);
+        assert!(asked(Path::new("/nowhere/python")).is_empty());
     }
 }
