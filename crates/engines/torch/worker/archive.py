@@ -83,6 +83,11 @@ class ArchivePlan(Plan):
         self.has_parts = not isinstance(module, torch.jit.ScriptModule)
         return module, ["output"]
 
+    def switch(self, module):
+        # An exported program is what it was when it was exported; it knows no such switch.
+        if self.kind != "export":
+            module.eval()
+
     def exported(self):
         program = torch.export.load(self.path)
         device = Place(self.job["request"]["device"]).device

@@ -26,7 +26,12 @@ class Plan:
         raise NotImplementedError
 
     def cast(self, module, dtype):
+        """The module in the number format asked for; where weights are filled in, they have it already."""
         return module
+
+    def switch(self, module):
+        """Nothing is trained here."""
+        module.eval()
 
     def example(self):
         """Inputs that the model itself brings."""
@@ -132,7 +137,7 @@ class FactoryPlan(Plan):
         self.function = getattr(code, function, None)
         if not callable(self.function):
             known = sorted(name for name, value in vars(code).items() if is_function_of(value, code))
-            hint = "it has %s" % quoted(known) if known else None
+            hint = "it has %s" % quoted(known, 12) if known else None
             raise Failure("bad-model", "`%s` has no function `%s`" % (self.path, function), hint=hint)
         self.code = code
 

@@ -33,7 +33,7 @@ def load(job):
     begin = time.perf_counter_ns()
     module, outputs = plan.make(element_type(precision))
     module = plan.cast(module, element_type(precision))
-    module.eval()
+    plan.switch(module)
     if precision == "int8":
         module = quantise(module, remarks)
     if not place.is_cpu:

@@ -24,45 +24,55 @@ def without_values():
 def fill(module, file, tensors, dtype):
     """Gives every parameter its values; one without values, or values without a parameter, is refused."""
     parameters = dict(module.named_parameters(remove_duplicate=False))
-    # Tied parameters are one object under several names.
-    names_of = {}
-    for name, parameter in parameters.items():
-        names_of.setdefault(id(parameter), []).append(name)
-    filled, strangers = {}, []
+    values, strangers = {}, []
     for tensor in tensors:
-        stored = tensor["stored"]
         name = next((name for name in tensor["names"] if name in parameters), None)
         if name is None:
-            strangers.append(stored)
-            continue
-        parameter = parameters[name]
-        if id(parameter) in filled:
-            raise misfit("`%s` and `%s` are two weights of the graph and one of the module", filled[id(parameter)], stored)
-        if stored not in file:
-            raise file.damaged("it has no tensor `%s`" % stored)
-        value = file.read(stored).to(dtype)
-        value = value.t().contiguous() if tensor["transposed"] else value.clone()
-        if value.shape != parameter.shape:
-            shapes = "has shape %s in the graph, %s in the module" % (list(value.shape), list(parameter.shape))
-            raise misfit("`%s` %s", stored, shapes)
-        value = torch.nn.Parameter(value, requires_grad=False)
-        for alias in names_of[id(parameter)]:
-            put(module, alias, value)
-        filled[id(parameter)] = stored
+            strangers.append(tensor["stored"])
+        else:
+            values[name] = stored_value(file, tensor, parameters[name].shape, dtype)
     if strangers:
-        raise misfit("the module has no parameter for %s", quoted(strangers))
-    empty = [names[0] for key, names in names_of.items() if key not in filled and parameters[names[0]].numel() > 0]
+        raise misfit("the module has no parameter for %s" % quoted(strangers))
+    # Tied parameters are one object under several names, in the order of the modules.
+    tied = {}
+    for name, parameter in parameters.items():
+        tied.setdefault(id(parameter), []).append(name)
+    empty = []
+    for names in tied.values():
+        given = [name for name in names if name in values]
+        if not given and parameters[names[0]].numel() > 0:
+            empty.append(names[0])
+            continue
+        shared = values[given[0]] if given else torch.empty(parameters[names[0]].shape, dtype=dtype)
+        shared = torch.nn.Parameter(shared, requires_grad=False)
+        for name in names:
+            # As `transformers` does it: a class may tie what a checkpoint keeps apart, and then the checkpoint counts.
+            own = values.get(name)
+            apart = own is not None and own.data_ptr() != shared.data_ptr() and not torch.equal(own, shared)
+            put(module, name, torch.nn.Parameter(own, requires_grad=False) if apart else shared)
     if empty:
-        raise misfit("the graph has no weight for the module's %s", quoted(empty))
-    for key, names in names_of.items():
-        if key not in filled:
-            value = torch.nn.Parameter(torch.empty(parameters[names[0]].shape, dtype=dtype), requires_grad=False)
-            for alias in names:
-                put(module, alias, value)
+        raise misfit("the graph has no weight for the module's %s" % quoted(empty))
     for name, buffer in module.state_dict().items():
         # Stored buffers follow the weights; those that a module computes for itself keep their own precision.
         if name not in parameters and buffer.is_floating_point():
             put(module, name, buffer.to(dtype))
+
+
+def stored_value(file, tensor, shape, dtype):
+    """A parameter's values, turned and converted, in memory of their own."""
+    stored = tensor["stored"]
+    if stored not in file:
+        raise file.damaged("it has no tensor `%s`" % stored)
+    view = file.read(stored)
+    value = view.to(dtype)
+    if tensor["transposed"]:
+        value = value.t().contiguous()
+    if value.numel() > 0 and value.data_ptr() == view.data_ptr():
+        value = value.clone()
+    if value.shape != shape:
+        shapes = (stored, list(value.shape), list(shape))
+        raise misfit("`%s` has shape %s in the graph, %s in the module" % shapes)
+    return value
 
 
 def put(module, name, value):
@@ -70,10 +80,10 @@ def put(module, name, value):
     setattr(module.get_submodule(path), last, value)
 
 
-def misfit(text, *names):
+def misfit(why):
     return Failure(
         "bad-model",
         "the weights do not fit the module",
-        [text % names],
+        [why],
         "another version of `transformers` may fit; an `.onnx` export runs on the other engines",
     )

@@ -10,26 +10,29 @@ use safetensors::{Dtype, tensor::TensorView};
 use std::path::Path;
 use types::{Device, Module, ModuleTensor, ModuleWeights, Precision};
 
-/// `y = x · w + b` with `w = [[1, 2], [3, -4]]` and `b = [0.5, 0]`, its weights as the graph keeps them.
+/// `relu(x · [[1, 2], [3, -4]] + [0.5, 0]) · [[2, 1], [1, 1]] + [0, -1]`, its weights as the graph keeps them.
 pub(crate) fn small_network(folder: &Path) -> Module {
     let file = folder.join("weights.safetensors");
     let bytes = |values: &[f32]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
-    let (weight, bias) = (bytes(&[1.0, 2.0, 3.0, -4.0]), bytes(&[0.5, 0.0]));
-    let tensors = [
-        ("layers.0.weight", TensorView::new(Dtype::F32, vec![2, 2], &weight).unwrap()),
-        ("layers.0.bias", TensorView::new(Dtype::F32, vec![2], &bias).unwrap()),
+    let all = [
+        ("layers.0.weight", vec![2, 2], bytes(&[1.0, 2.0, 3.0, -4.0])),
+        ("layers.0.bias", vec![2], bytes(&[0.5, 0.0])),
+        ("layers.2.weight", vec![2, 2], bytes(&[2.0, 1.0, 1.0, 1.0])),
+        ("layers.2.bias", vec![2], bytes(&[0.0, -1.0])),
     ];
+    let view = |dims: &Vec<usize>, bytes| TensorView::new(Dtype::F32, dims.clone(), bytes).unwrap();
+    let tensors = all.iter().map(|(name, dims, bytes)| (*name, view(dims, bytes)));
     safetensors::serialize_to_file(tensors, None, &file).unwrap();
-    let tensor = |name: &str, transposed| ModuleTensor {
+    let tensor = |name: &str, dims: &[usize]| ModuleTensor {
         names: vec![name.into()],
         stored: name.into(),
-        transposed,
+        transposed: dims.len() == 2,
     };
     Module::FeedForward {
-        config: r#"{"input_size": 2, "hidden_layers": [], "output_size": 2}"#.into(),
+        config: r#"{"input_size": 2, "hidden_layers": [2], "output_size": 2}"#.into(),
         weights: ModuleWeights {
             file,
-            tensors: vec![tensor("layers.0.weight", true), tensor("layers.0.bias", false)],
+            tensors: all.iter().map(|(name, dims, _)| tensor(name, dims)).collect(),
         },
     }
 }
@@ -39,7 +42,7 @@ pub(crate) fn small_job(folder: &Path) -> LoadJob {
     job_with(small_network(folder), &[input], folder)
 }
 
-pub(crate) const EXPECTED: [f32; 4] = [4.5, -2.0, 3.5, -4.0];
+pub(crate) const EXPECTED: [f32; 4] = [9.0, 3.5, 7.0, 2.5];
 
 fn with_weights(job: &LoadJob, change: impl FnOnce(&mut ModuleWeights)) -> LoadJob {
     let mut job = job.clone();
@@ -131,7 +134,7 @@ fn int8_is_dynamic_and_says_what_it_changed() {
     job.request.precision = Precision::Int8;
     let mut worker = Worker::start();
     let report = worker.load(&job);
-    assert!(report.remarks.iter().any(|text| text.contains("int8 in 1 linear layer")));
+    assert!(report.remarks.iter().any(|text| text.contains("int8 in 2 linear layers")));
     assert!(report.versions.contains_key("python") && report.versions.contains_key("torch"));
     let outputs = worker.outputs(folder.path());
     let values = crate::worker::values(&outputs, "output");
