@@ -29,7 +29,7 @@ pub fn install(
         return Err(failed(format!("`{version}` is no version of ONNX Runtime"), None));
     }
     let engine = folder.join(ID);
-    if let Some(library) = installed(folder, &engine, version) {
+    if let Some(library) = installed(folder, version) {
         return Ok(library);
     }
     let python = python.ok_or_else(|| {
@@ -48,17 +48,18 @@ pub fn install(
     progress(0, None, "unpacking");
     let unpacked = unpack(python, &wheel, partial.path())?;
     let found = wheel_version(&wheel).unwrap_or_else(|| "unknown".to_owned());
-    let target = engine.join(&found);
-    if let Err(error) = fs::rename(&unpacked, &target)
-        // Another process may have been quicker.
-        && installed(folder, &engine, Some(&found)).is_none()
-    {
-        return Err(unwritable(error));
+    if library_in(&unpacked).is_none() {
+        let message =
+            format!("the package of ONNX Runtime {found} has no library for this machine");
+        return Err(failed(message, None).with_hint(
+            "`pip index versions onnxruntime` lists what can be had; 1.19 was the first with a library",
+        ));
     }
-    installed(folder, &engine, Some(&found)).ok_or_else(|| {
-        failed(format!("the package of ONNX Runtime {found} has no library for this machine"), None)
-            .with_hint("`pip download onnxruntime` shows what the index has; 1.19 was the first with a library")
-    })
+    let target = engine.join(&found);
+    let renamed = fs::rename(&unpacked, &target);
+    // Where that failed, another process may have been quicker.
+    library_in(&target)
+        .ok_or_else(|| unwritable(renamed.err().unwrap_or_else(|| io::ErrorKind::NotFound.into())))
 }
 
 fn failed(message: String, cause: Option<String>) -> EngineError {
@@ -77,11 +78,19 @@ fn is_version(text: &str) -> bool {
 }
 
 /// The library of this version, or the newest where none is wished, if it is there and works.
-fn installed(folder: &Path, engine: &Path, version: Option<&str>) -> Option<PathBuf> {
-    let places = match version {
-        Some(version) => Places { system: vec![engine.join(version)], ..Places::default() },
-        None => Places { installed: Some(folder.to_owned()), ..Places::default() },
-    };
+fn installed(folder: &Path, version: Option<&str>) -> Option<PathBuf> {
+    match version {
+        Some(version) => library_in(&folder.join(ID).join(version)),
+        None => {
+            let places = Places { installed: Some(folder.to_owned()), ..Places::default() };
+            locate::locate(&places).ok().map(|library| library.path)
+        }
+    }
+}
+
+/// The library in a folder, if it works here.
+fn library_in(folder: &Path) -> Option<PathBuf> {
+    let places = Places { system: vec![folder.to_owned()], ..Places::default() };
     locate::locate(&places).ok().map(|library| library.path)
 }
 
@@ -136,7 +145,7 @@ fn pip(
             match bytes_of(&line) {
                 Some((done, total)) => progress(done, Some(total), &note),
                 None if line.trim_start().starts_with("Downloading ") => {
-                    line.trim().to_lowercase().clone_into(&mut note);
+                    note = line.trim().replacen('D', "d", 1);
                     progress(0, None, &note);
                 }
                 None => {}

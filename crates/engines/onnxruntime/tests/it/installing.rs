@@ -39,7 +39,7 @@ fn a_library_is_fetched_once_and_then_found() {
 }
 
 #[test]
-fn what_cannot_be_fetched_leaves_nothing_behind() {
+fn what_cannot_be_had_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let mut quiet = |_: u64, _: Option<u64>, _: &str| {};
     let error = install(Some(&python()), folder.path(), Some("0.0.1"), &mut quiet).unwrap_err();
