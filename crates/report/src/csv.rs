@@ -117,22 +117,35 @@ pub fn runs_csv(runs: &[Run]) -> String {
 /// # Errors
 /// Where the writer fails.
 pub fn write_csv(runs: &[Run], out: &mut dyn Write) -> io::Result<()> {
+    let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
+    let rows = runs
+        .iter()
+        .map(|run| COLUMNS.iter().map(|column| (column.cell)(run).unwrap_or_default()).collect());
+    write_rows(&names, rows, out)
+}
+
+/// Writes a header and rows of cells, quoted where they need it.
+pub(crate) fn write_rows(
+    names: &[&str],
+    rows: impl Iterator<Item = Vec<String>>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(out);
-    writer.write_record(COLUMNS.iter().map(|column| column.name))?;
-    for run in runs {
-        writer.write_record(COLUMNS.iter().map(|column| (column.cell)(run).unwrap_or_default()))?;
+    writer.write_record(names)?;
+    for row in rows {
+        writer.write_record(row)?;
     }
     writer.flush()
 }
 
-fn text(text: &str) -> Option<String> {
+pub(crate) fn text(text: &str) -> Option<String> {
     let text = clean(text);
     let formula = text.starts_with(['=', '+', '-', '@']);
     Some(if formula { format!("'{text}") } else { text })
 }
 
 /// Shortest digits that give the same number back.
-fn number(value: f64) -> Option<String> {
+pub(crate) fn number(value: f64) -> Option<String> {
     value.is_finite().then(|| value.to_string())
 }
 

@@ -1,4 +1,4 @@
-//! Runs in; text, JSON and CSV out. The only room that formats numbers.
+//! Runs and comparisons in; text, JSON and CSV out. The only room that formats numbers.
 //!
 //! Nothing here prints, opens a file or asks the terminal: functions return strings or write where they
 //! are told to. What came from outside (names, reasons) is cleaned before it reaches a terminal. The
@@ -6,6 +6,7 @@
 
 mod chart;
 mod clean;
+mod comparison;
 mod csv;
 mod document;
 mod energy;
@@ -22,6 +23,9 @@ mod wrap;
 
 pub use chart::{Bar, Glyphs, bar_chart};
 pub use clean::clean;
+pub use comparison::{
+    COMPARISON_SCHEMA, comparison, comparison_csv, comparison_csv_columns, comparison_json, layers,
+};
 pub use csv::{CsvColumn, csv_columns, runs_csv, write_csv};
 pub use document::{RUN_SCHEMA, RunDocument};
 pub use formats::{FORMATS, Format, format_by_id};

@@ -84,7 +84,7 @@ impl Rows {
             Column::left("engine").shrinks(),
             Column::right("median"),
             Column::left(&format!("against {baseline}")),
-            Column::right("peak memory").leaves_late(1),
+            Column::right("memory").leaves_late(1),
             Column::right("load").leaves_late(2),
         ]
     }
@@ -99,7 +99,7 @@ impl Rows {
         vec![
             Column::right("mean ± std"),
             Column::right("min … max"),
-            Column::right("worst … best").leaves_late(1),
+            Column::right("speed-ups").leaves_late(1),
             Column::right("first run").leaves_late(2),
         ]
     }

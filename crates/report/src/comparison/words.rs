@@ -52,12 +52,13 @@ pub(super) fn ratio(ratio: f64) -> String {
     fixed(ratio, decimals(ratio))
 }
 
-/// Whether the whole interval lies near equal and holds it.
+/// Whether the whole interval lies near equal and holds it, and rests on repeated processes.
 fn is_equal(speed_up: &SpeedUp) -> bool {
     let near = 1.0 + EQUAL_WITHIN;
-    speed_up.interval.is_some_and(|Interval { low, high }| {
+    let around = |Interval { low, high }: Interval| {
         low <= 1.0 && high >= 1.0 && low >= 1.0 / near && high <= near
-    })
+    };
+    speed_up.p_value.is_some() && speed_up.interval.is_some_and(around)
 }
 
 fn inverse(interval: Interval) -> Interval {
@@ -102,13 +103,17 @@ mod tests {
     use super::*;
 
     fn words(outcome: Outcome, low: f64, high: f64) -> String {
+        words_of(outcome, low, high, Some(0.1))
+    }
+
+    fn words_of(outcome: Outcome, low: f64, high: f64, p_value: Option<f64>) -> String {
         let speed_up = SpeedUp {
             ratio: (low * high).sqrt(),
             interval: Some(Interval { low, high }),
             best: high,
             worst: low,
             rounds: Vec::new(),
-            p_value: None,
+            p_value,
             adjusted_p: None,
             detectable: None,
         };
@@ -154,6 +159,12 @@ mod tests {
         ] {
             assert_eq!(words(outcome, low, high), text);
         }
+    }
+
+    #[test]
+    fn equal_is_said_only_where_processes_were_repeated() {
+        let text = words_of(Outcome::CannotTell, 0.99, 1.01, None);
+        assert_eq!(text, "cannot tell [0.99, 1.01]");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use types::{Interval, Phase, Summary, Unsupported};
 
 /// A time span; the unit stands beside the number.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Milliseconds {
+pub(crate) struct Milliseconds {
     value: f64,
     unit: &'static str,
 }

@@ -8,4 +8,5 @@ mod latency;
 mod probes;
 mod run;
 
+pub(crate) use latency::Milliseconds;
 pub use run::{RUN_SCHEMA, RunDocument};

@@ -79,7 +79,7 @@ fn place(run: &Run) -> String {
 }
 
 /// The part of a processor's marketing name that tells it from others.
-fn processor(model: &str) -> String {
+pub(crate) fn processor(model: &str) -> String {
     const NOISE: [&str; 6] = ["Intel", "AMD", "CPU", "Processor", "Gen", "Technologies"];
     let model = clean(model);
     let model = model.split('@').next().unwrap_or_default();

@@ -7,4 +7,5 @@ mod latency;
 mod page;
 mod verdict;
 
+pub(crate) use header::processor;
 pub use page::{Footer, summary};

@@ -1,5 +1,7 @@
 //! What people and programs read, tested on runs built by hand.
 
+mod bout;
+mod comparison;
 mod csv;
 mod documents;
 mod formats;
