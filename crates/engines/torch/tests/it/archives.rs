@@ -2,7 +2,7 @@
 
 use crate::worker::{Worker, floats, job, job_with, run_script, script, values};
 use engine::{EngineErrorKind as Kind, LoadJob, Reply, Request};
-use std::path::Path;
+use std::{path::Path, slice};
 use types::{Module, Precision};
 
 fn archive(path: &Path) -> Module {
@@ -42,7 +42,7 @@ fn pickles_run_only_where_they_are_trusted_and_programs_always() {
     let failure = worker.refuse(&trusted(archive(&folder.join("weights.pth"))), Kind::BadModel);
     assert!(failure.message.contains("weights and no program"), "{failure:?}");
 
-    let mut half = job_with(archive(&folder.join("script.ts")), &[input.clone()], folder);
+    let mut half = job_with(archive(&folder.join("script.ts")), slice::from_ref(&input), folder);
     half.request.precision = Precision::Bf16;
     worker.refuse(&half, Kind::Unsupported);
     half.request.precision = Precision::Fp32;
@@ -50,14 +50,14 @@ fn pickles_run_only_where_they_are_trusted_and_programs_always() {
     let failure = worker.refuse(&half, Kind::Unsupported);
     assert!(failure.message.contains("TorchScript"), "{failure:?}");
 
-    let mut pickled = job_with(archive(&folder.join("module.pt")), &[input.clone()], folder);
+    let mut pickled = job_with(archive(&folder.join("module.pt")), slice::from_ref(&input), folder);
     pickled.request.options.allow_pickle = true;
     worker.load(&pickled);
     assert_eq!(values(&worker.outputs(folder), "output"), expected);
 
     for name in ["script.ts", "exported.pt2"] {
         let mut worker = Worker::start();
-        worker.load(&job_with(archive(&folder.join(name)), &[input.clone()], folder));
+        worker.load(&job_with(archive(&folder.join(name)), slice::from_ref(&input), folder));
         let outputs = worker.outputs(folder);
         assert_eq!(values(&outputs, "output.0"), expected, "{name}");
         assert_eq!(values(&outputs, "output.1"), [8.0, -4.0, 6.0, -8.0], "{name}");

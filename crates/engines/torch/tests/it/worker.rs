@@ -38,6 +38,23 @@ pub(crate) fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python").join(name)
 }
 
+/// A worker that has not greeted yet.
+fn spawn(environment: &[(&str, &str)]) -> (Child, BufReader<ChildStdout>, ChildStdin) {
+    let command = Torch.command(&places()).unwrap();
+    let mut child = Command::new(command.program)
+        .args(command.arguments)
+        .envs(command.environment)
+        .envs(environment.iter().copied())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let reader = BufReader::new(child.stdout.take().unwrap());
+    let writer = child.stdin.take().unwrap();
+    (child, reader, writer)
+}
+
 /// A worker that has greeted; ended with the test.
 pub(crate) struct Worker {
     pub(crate) child: Child,
@@ -52,28 +69,12 @@ impl Worker {
 
     /// With a different environment.
     pub(crate) fn start_with(environment: &[(&str, &str)]) -> Worker {
-        let mut worker = Worker::spawn(environment);
+        let (child, reader, writer) = spawn(environment);
+        let mut worker = Worker { child, reader, writer };
         match worker.hear() {
             Some(Reply::Hello(_)) => worker,
             other => panic!("no greeting but {other:?}"),
         }
-    }
-
-    /// Not greeted yet.
-    fn spawn(environment: &[(&str, &str)]) -> Worker {
-        let command = Torch.command(&places()).unwrap();
-        let mut child = Command::new(command.program)
-            .args(command.arguments)
-            .envs(command.environment)
-            .envs(environment.iter().copied())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let reader = BufReader::new(child.stdout.take().unwrap());
-        let writer = child.stdin.take().unwrap();
-        Worker { child, reader, writer }
     }
 
     pub(crate) fn tell(&mut self, request: &Request) {
@@ -123,22 +124,11 @@ impl Drop for Worker {
     }
 }
 
-/// A fresh worker as the conformance suite wants it.
+/// A fresh worker as the conformance suite wants it, which drops both ends: the worker's end is awaited elsewhere.
 pub(crate) fn converse() -> engine::conformance::Conversation {
-    let command = Torch.command(&places()).unwrap();
-    let mut child = Command::new(command.program)
-        .args(command.arguments)
-        .envs(command.environment)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    // It ends when its stream is closed, which the suite does by dropping it.
-    engine::conformance::Conversation {
-        reader: Box::new(BufReader::new(child.stdout.take().unwrap())),
-        writer: Box::new(child.stdin.take().unwrap()),
-    }
+    let (mut child, reader, writer) = spawn(&[]);
+    std::thread::spawn(move || child.wait());
+    engine::conformance::Conversation { reader: Box::new(reader), writer: Box::new(writer) }
 }
 
 /// A job on the cpu in fp32 without inputs.
