@@ -129,7 +129,7 @@ def answer(bench, ask):
         # A module has no values with names.
         return {"answer": "observed", "shapes": []}
     if kind == "outputs":
-        return bench.write_outputs(ask["path"])
+        return bench.write_outputs(ask["path"], ask.get("inside", False))
     if kind == "profile":
         return profile(bench, ask["count"])
     if kind == "load":
