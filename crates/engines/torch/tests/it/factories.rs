@@ -128,6 +128,10 @@ fn a_module_that_prints_runs_on_its_own_inputs() {
     }
     let outputs = worker.outputs(folder.path());
     assert_eq!(values(&outputs, "scores"), [4.0, -2.0, 3.0, -4.0]);
+    assert!(outputs.iter().all(|output| !output.name.starts_with("module:")));
+    let inside = worker.outputs_inside(folder.path());
+    assert_eq!(values(&inside, "module:layer"), [4.0, -2.0, 3.0, -4.0]);
+    assert_eq!(inside.len(), outputs.len() + 1);
     match worker.ask(&Request::Profile { count: 3 }) {
         Reply::Profiled { profile: Some(profile) } => {
             let seen: Vec<_> =

@@ -111,8 +111,17 @@ impl Worker {
 
     /// What comes out, through a file.
     pub(crate) fn outputs(&mut self, folder: &Path) -> Vec<HostTensor> {
+        self.write_outputs(folder, false)
+    }
+
+    /// What comes out, and what leaves every module on the way.
+    pub(crate) fn outputs_inside(&mut self, folder: &Path) -> Vec<HostTensor> {
+        self.write_outputs(folder, true)
+    }
+
+    fn write_outputs(&mut self, folder: &Path, inside: bool) -> Vec<HostTensor> {
         let path = folder.join("outputs.safetensors");
-        assert_eq!(self.ask(&Request::Outputs { path: path.clone() }), Reply::Written);
+        assert_eq!(self.ask(&Request::Outputs { path: path.clone(), inside }), Reply::Written);
         read_tensors(&path).unwrap()
     }
 }

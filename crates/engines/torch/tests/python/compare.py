@@ -98,7 +98,7 @@ def main(folder):
     for job in plan["jobs"]:
         path = folder / f"{job['name']}.outputs"
         asks = [job["load"], {"ask": "first"}, {"ask": "outputs", "path": str(path)}, {"ask": "profile", "count": 1}]
-        said = converse(plan["arguments"], folder, [*asks, {"ask": "bye"}][:4])
+        said = converse(plan["arguments"], folder, asks)
         kinds = [answer["answer"] for answer in said]
         assert kinds == ["hello", "loaded", "first", "written", "profiled"], f"{job['name']}: {said[-1]} {said[1]}"
         answers[job["name"]] = said, path
