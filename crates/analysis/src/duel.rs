@@ -16,7 +16,16 @@ use types::{ComparisonReport, Design, Duel, Parity, Seconds, Side, SideReport, T
 /// # Errors
 /// When there are fewer than two sides, two have one label, or the baseline is unknown or has no times.
 pub fn compare_duel(duel: &Duel, baseline: Option<&str>) -> Result<ComparisonReport, CompareError> {
-    let candidates: Vec<Candidate<'_>> = duel.sides.iter().map(candidate).collect();
+    // Where the gate let nobody be timed, the refusals are the result.
+    let timed = duel.sides.iter().any(|side| !samples(side).is_empty());
+    let candidates: Vec<Candidate<'_>> = duel
+        .sides
+        .iter()
+        .map(|side| match timed {
+            true => candidate(side),
+            false => Candidate { missing: side.info.failed.clone(), ..candidate(side) },
+        })
+        .collect();
     let at = baseline::choose(&candidates, baseline)?;
     let base = &duel.sides[at];
     let others = || duel.sides.iter().enumerate().filter(|(place, _)| *place != at);

@@ -179,7 +179,7 @@ impl Duel {
             entry.first_difference = parting::find(pair, self.rule.stopping.timeout, folder.path());
         }
         let layers = match self.by_layer {
-            true => Some(self.layers(&prepared, &contenders, &records, sink)?),
+            true => Some(self.layers(&contenders, &records, sink)?),
             false => None,
         };
         for bout in records.iter().flat_map(|record| &record.bouts) {
@@ -250,20 +250,18 @@ impl Duel {
     /// Where the time goes on every side that finished.
     fn layers(
         &self,
-        prepared: &[Prepared],
         contenders: &[Contender<'_>],
         records: &[Record],
         sink: &mut dyn FnMut(Event),
     ) -> Result<LayerJoin, Error> {
         let mut profiles = Vec::new();
-        for ((ready, contender), record) in prepared.iter().zip(contenders).zip(records) {
+        for (contender, record) in contenders.iter().zip(records) {
             if record.bouts.is_empty() {
                 continue;
             }
             let (job, launch) = ((contender.job)(), &contender.launch);
             let timeout = self.rule.stopping.timeout;
-            let takes = ready.engine.takes();
-            profiles.push(layers::of(&contender.label, &job, launch, takes, timeout, sink)?);
+            profiles.push(layers::of(&contender.label, &job, launch, timeout, sink)?);
         }
         Ok(analysis::join_layers(&profiles))
     }
@@ -282,14 +280,20 @@ fn labels(prepared: &[Prepared]) -> Vec<String> {
         let first = prepared.first().map(of);
         prepared.iter().any(|ready| Some(of(ready)) != first)
     };
-    let parts: [&dyn Fn(&Prepared) -> String; 5] = [
+    let parts: [&dyn Fn(&Prepared) -> String; 6] = [
         &|ready| ready.cell.engine.clone(),
         &|ready| ready.cell.device.to_string(),
         &|ready| ready.cell.precision.to_string(),
         &|ready| ready.cell.options.to_string(),
         &|ready| ready.model_name(),
+        // Two files may be called alike.
+        &|ready| ready.cell.model.clone(),
     ];
     let mut shown: Vec<_> = parts.into_iter().filter(|part| differs(part)).collect();
+    if differs(parts[4]) {
+        // The names tell the models apart; paths would only say it again.
+        shown.pop();
+    }
     if shown.is_empty() {
         shown.push(parts[0]);
     }

@@ -1,7 +1,7 @@
 //! Where the time of one side goes, by module.
 
 use crate::Error;
-use engine::{EngineError, EngineErrorKind, NodeTime, Takes};
+use engine::{EngineError, EngineErrorKind, NodeTime};
 use meter::{Job, Launch, MeterError, node_profile};
 use std::time::Duration;
 use types::{Event, LayerProfile, LayerTime, Stage};
@@ -17,7 +17,6 @@ pub(crate) fn of(
     label: &str,
     job: &Job<'_>,
     launch: &Launch,
-    takes: Takes,
     timeout: Duration,
     sink: &mut dyn FnMut(Event),
 ) -> Result<LayerProfile, Error> {
@@ -35,17 +34,13 @@ pub(crate) fn of(
         label: label.to_owned(),
         runs: profile.runs,
         total_nanos: profile.total_nanos,
-        layers: profile.nodes.iter().map(|node| layer_time(node, takes)).collect(),
+        layers: profile.nodes.iter().map(layer_time).collect(),
     })
 }
 
-fn layer_time(node: &NodeTime, takes: Takes) -> LayerTime {
+fn layer_time(node: &NodeTime) -> LayerTime {
     LayerTime {
-        path: match takes {
-            // A module's path holds no operator; a node's does.
-            Takes::Module => node.path.clone(),
-            Takes::Onnx => graph::module_path(&node.path, &node.kind),
-        },
+        path: node.path.clone(),
         kind: node.kind.clone(),
         calls: node.calls,
         nanos: node.nanos,

@@ -84,7 +84,12 @@ impl LayerRow {
         let cells = times.iter().zip(totals).map(|(time, total)| LayerCell::new(*time, *total));
         let first = times.first().copied().unwrap_or(0.0);
         let ratio = |time: &f64| (*time > 0.0 && first > 0.0).then(|| first / time);
-        LayerRow { path, modules, cells: cells.collect(), ratios: times.iter().map(ratio).collect() }
+        LayerRow {
+            path,
+            modules,
+            cells: cells.collect(),
+            ratios: times.iter().map(ratio).collect(),
+        }
     }
 }
 
