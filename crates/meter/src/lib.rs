@@ -22,5 +22,5 @@ pub use job::{Bench, Job, Refine};
 pub use judge::{Evidence, is_above_ceiling, judge};
 pub use launch::{Launch, ServeThread};
 pub use link::Link;
-pub use look::{Depth, node_profile, outputs_of};
+pub use look::{Depth, can_load, node_profile, outputs_of};
 pub use measure::{Prepare, measure, run_plan};

@@ -32,6 +32,15 @@ pub fn outputs_of(
     Ok(tensors)
 }
 
+/// Whether another engine loads a job's model and runs it once, in a worker of its own.
+#[must_use]
+pub fn can_load(job: &Job<'_>, engine: &str, launch: &Launch, timeout: Duration) -> bool {
+    let Ok(mut link) = Link::open(launch, timeout) else { return false };
+    let request = measure::load_request(job, engine);
+    let loaded = link.ask(&request, "load the model").is_ok();
+    loaded && measure::first_inference(&mut link).is_ok()
+}
+
 /// Asks a loaded worker for its outputs.
 pub(crate) fn outputs(
     link: &mut Link,

@@ -103,7 +103,8 @@ pub(crate) fn memory_probe() -> Vec<&'static dyn Probe> {
     PROBES.iter().copied().filter(|probe| probe.id() == "memory").collect()
 }
 
-pub(crate) fn load(link: &mut Link, job: &Job<'_>) -> Result<LoadReport, MeterError> {
+/// What a worker is asked to load, with the cell's engine or another.
+pub(crate) fn load_request(job: &Job<'_>, engine: &str) -> Request {
     let cell = &job.cell;
     let text = match (&cell.text, &job.tokenizer) {
         (Some(text), Some(tokenizer)) => Some(TextJob {
@@ -113,8 +114,8 @@ pub(crate) fn load(link: &mut Link, job: &Job<'_>) -> Result<LoadReport, MeterEr
         }),
         _ => None,
     };
-    let request = Request::Load(Box::new(LoadJob {
-        engine: cell.engine.clone(),
+    Request::Load(Box::new(LoadJob {
+        engine: engine.to_owned(),
         request: LoadRequest {
             onnx: job.onnx.clone(),
             module: job.module.clone(),
@@ -129,7 +130,11 @@ pub(crate) fn load(link: &mut Link, job: &Job<'_>) -> Result<LoadReport, MeterEr
         seed: cell.seed,
         text,
         postprocess: job.postprocess,
-    }));
+    }))
+}
+
+pub(crate) fn load(link: &mut Link, job: &Job<'_>) -> Result<LoadReport, MeterError> {
+    let request = load_request(job, &job.cell.engine);
     match link.ask(&request, "load the model")? {
         Reply::Loaded(report) => Ok(*report),
         other => Err(MeterError::Protocol { doing: "load the model", said: format!("{other:?}") }),

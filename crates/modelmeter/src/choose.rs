@@ -95,9 +95,15 @@ mod tests {
 
     #[test]
     fn what_cannot_be_had_is_refused_with_every_engines_reason() {
-        let error = choose(&EngineChoice::Auto, Device::Webnn, Precision::Fp32, &Places::default())
-            .err()
-            .unwrap();
+        let error = choose(
+            &EngineChoice::Auto,
+            Device::Webnn,
+            Precision::Fp32,
+            &Places::default(),
+            &|_| true,
+        )
+        .err()
+        .unwrap();
         let Error::NoEngine { why, .. } = error else { panic!("{error}") };
         assert_eq!(why.len(), ENGINES.len());
         assert!(why.iter().all(|(_, why)| !why.is_empty()));

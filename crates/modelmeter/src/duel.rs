@@ -287,7 +287,7 @@ fn labels(prepared: &[Prepared]) -> Vec<String> {
         &|ready| ready.cell.options.to_string(),
         &|ready| ready.model_name(),
         // Two files may be called alike.
-        &|ready| ready.cell.model.clone(),
+        &|ready| end_of_path(&ready.cell.model),
     ];
     let mut shown: Vec<_> = parts.into_iter().filter(|part| differs(part)).collect();
     if differs(parts[4]) {
@@ -315,6 +315,12 @@ fn labels(prepared: &[Prepared]) -> Vec<String> {
         }
     }
     labels
+}
+
+/// The last two parts of a path: enough to tell files apart, short enough for a table.
+fn end_of_path(path: &str) -> String {
+    let parts: Vec<&str> = path.trim_end_matches('/').rsplit('/').take(2).collect();
+    parts.into_iter().rev().collect::<Vec<_>>().join("/")
 }
 
 /// Holds every side's outputs against the baseline's.

@@ -27,6 +27,7 @@ mod error;
 mod folders;
 mod install;
 mod layers;
+mod others;
 mod parting;
 mod prepare;
 mod profile;

@@ -1,6 +1,6 @@
 //! Asks for one measurement, the way the library's users write it.
 
-use crate::{Error, Folders, Profile, Session, prepare, worker};
+use crate::{Error, Folders, Profile, Session, others, prepare, worker};
 use engine::Places;
 use std::{path::PathBuf, time::Duration};
 use types::{Device, EngineOptions, Event, InputShape, Precision, StoppingRule, Text, Warmup};
@@ -304,7 +304,8 @@ impl Profiler {
         let job = prepared.job(&refine);
         let cell = Box::new(job.cell.clone());
         sink(Event::CellStarted { index: 0, of: 1, cell });
-        let mut run = meter::measure(&job, &bench, &launch, &self.rule, sink)?;
+        let measured = meter::measure(&job, &bench, &launch, &self.rule, sink);
+        let mut run = measured.map_err(|error| others::mend(error, self, &prepared, &job))?;
         session.recheck_ceiling(&mut run, sink)?;
         run.tags.clone_from(&self.tags);
         session.remember(&run)?;

@@ -42,6 +42,8 @@ impl Home {
             .env("MODELMETER_CACHE", shared_cache())
             .env("MODELMETER_DB", self.database())
             .env("HF_HUB_OFFLINE", "1")
+            // Engines of whatever Python the tests happen to run beside are not what is tested.
+            .env("MODELMETER_PYTHON", self.path("no-python"))
             .current_dir(self.folder.path());
         command
     }
@@ -91,6 +93,13 @@ pub(crate) fn told(output: Output) -> Told {
 /// Prepared models; safe to share because they are renamed into place whole.
 pub(crate) fn shared_cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
+}
+
+/// The interpreter of the tests' own environment, with every engine; `make venv` makes it.
+pub(crate) fn python() -> String {
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin/python");
+    assert!(python.is_file(), "`{}` is missing; `make venv` makes it", python.display());
+    python.to_str().unwrap().to_owned()
 }
 
 /// A quick measurement's arguments: eleven runs are the fewest that support a median.

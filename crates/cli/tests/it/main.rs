@@ -4,6 +4,8 @@
 mod bad_input;
 mod bench;
 mod commands;
+mod compare;
+mod engines;
 mod machine_limits;
 mod profile;
 mod schema;

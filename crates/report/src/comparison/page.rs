@@ -16,12 +16,17 @@ pub fn comparison(report: &ComparisonReport, style: &Style) -> String {
     let width = style.columns();
     let mut lines = header(report, style, width);
     lines.extend(remarks::parity(report, style, width));
-    for table in tables(report, style, width - INDENT) {
+    // Where nobody was let through to be timed, the reasons are all there is to show.
+    if report.sides.iter().any(|side| side.latency.is_some()) {
+        for table in tables(report, style, width - INDENT) {
+            lines.push(String::new());
+            lines.extend(table.lines().map(|line| format!("{:INDENT$}{line}", "")));
+        }
         lines.push(String::new());
-        lines.extend(table.lines().map(|line| format!("{:INDENT$}{line}", "")));
+        lines.extend(remarks::design(report, width));
+    } else {
+        lines.push(String::new());
     }
-    lines.push(String::new());
-    lines.extend(remarks::design(report, width));
     lines.extend(remarks::remarks(report, style, width));
     if let Some(join) = &report.layers {
         lines.push(String::new());

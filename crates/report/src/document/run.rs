@@ -9,8 +9,8 @@ use crate::timestamp::rfc3339;
 use serde::Serialize;
 use std::borrow::Cow;
 use types::{
-    Device, Environment, InputShape, Mode, ModelSource, Phase, Precision, Run, StopReason, Verdict,
-    Weights,
+    Device, EngineOptions, Environment, InputShape, Mode, ModelSource, Phase, Precision, Run,
+    StopReason, Verdict, Weights,
 };
 
 /// The name and version of the document.
@@ -36,6 +36,8 @@ pub struct RunDocument<'a> {
     sequence_length: Option<usize>,
     mode: Mode,
     threads: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine_options: Option<&'a EngineOptions>,
     seed: u64,
     inputs: &'a [InputShape],
     text_lines: Option<usize>,
@@ -140,6 +142,7 @@ impl<'a> RunDocument<'a> {
             sequence_length: run.cell.sequence_length,
             mode: run.cell.mode,
             threads: run.cell.threads,
+            engine_options: (!run.cell.options.is_default()).then_some(&run.cell.options),
             seed: run.cell.seed,
             inputs: &run.cell.inputs,
             text_lines: run.cell.text.as_ref().map(|text| text.lines.len()),

@@ -1,0 +1,163 @@
+//! The duel as people run it.
+
+use crate::bench::{Home, Told, python, quick, shared_cache};
+use serde_json::Value;
+use std::fs;
+
+/// A short duel: two processes a side, two turns of three runs.
+fn short<'a>(subjects: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    let rest = ["--processes", "2", "--turns", "2", "--runs", "12", "--warmup", "2"];
+    [&["compare"], subjects, &rest, more].concat()
+}
+
+fn document(told: &Told) -> Value {
+    serde_json::from_str(&told.out).unwrap()
+}
+
+#[test]
+fn engines_agree_take_turns_and_are_stored() {
+    let home = Home::new();
+    let python = python();
+    let arguments = short(&["small-transformer"], &["--python", &python, "--json", "-"]);
+    let report = document(&home.fine(&arguments));
+    assert_eq!(report["schema"], "modelmeter.comparison/1");
+    assert_eq!(report["baseline"], "torch");
+    assert_eq!(report["sides"].as_array().unwrap().len(), 4, "every engine takes part");
+    for parity in report["parity"].as_array().unwrap() {
+        assert_eq!(parity["holds"], true, "{parity:#}");
+    }
+    for comparison in report["comparisons"].as_array().unwrap() {
+        assert_ne!(comparison["verdict"], "refused", "{comparison:#}");
+    }
+    assert_eq!(home.stored(), 8, "one run a process");
+}
+
+#[test]
+fn something_against_itself_is_a_fair_question() {
+    let home = Home::new();
+    let told = home.fine(&short(&["feed-forward-baseline"], &["--engines", "rten,rten"]));
+    assert!(told.out.contains("rten #2"), "{}", told.out);
+    assert!(told.out.contains("2 processes a side"), "{}", told.out);
+}
+
+#[test]
+fn a_comparison_is_valid_against_its_schema() {
+    let home = Home::new();
+    let arguments = short(&["feed-forward-baseline"], &["--engines", "rten,rten", "--json", "-"]);
+    let report = document(&home.fine(&arguments));
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
+    let schema = fs::read_to_string(folder.join("modelmeter.comparison-1.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let broken: Vec<String> =
+        validator.iter_errors(&report).map(|e| format!("{} at {}", e, e.instance_path())).collect();
+    assert_eq!(broken, Vec::<String>::new());
+}
+
+/// Two copies of a prepared model, one with half a weight gone.
+fn good_and_tampered(home: &Home) -> [String; 2] {
+    home.fine(&quick("small-transformer", &[]));
+    let models = shared_cache().join("models");
+    let is_it = |folder: &std::path::Path| {
+        let graph = fs::read(folder.join("model.onnx")).unwrap_or_default();
+        let has = |text: &[u8]| graph.windows(text.len()).any(|window| window == text);
+        has(b"layers.1.self_attn") && !has(b"layers.2.self_attn")
+    };
+    let mut folders = fs::read_dir(models).unwrap().map(|entry| entry.unwrap().path());
+    let source = folders.find(|folder| is_it(folder)).expect("the prepared small transformer");
+    ["good", "tampered"].map(|name| {
+        let folder = home.path(name);
+        fs::create_dir(&folder).unwrap();
+        for file in ["model.onnx", "model.safetensors.data"] {
+            fs::copy(source.join(file), folder.join(file)).unwrap();
+        }
+        if name == "tampered" {
+            tamper(&folder.join("model.safetensors.data"));
+        }
+        folder.join("model.onnx").to_str().unwrap().to_owned()
+    })
+}
+
+/// Zeroes half of the second layer's first feed-forward weight.
+fn tamper(path: &std::path::Path) {
+    let mut bytes = fs::read(path).unwrap();
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let header: Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
+    let place = &header["layers.1.linear1.weight"]["data_offsets"];
+    let [begin, end] = [0, 1].map(|i| 8 + length + place[i].as_u64().unwrap() as usize);
+    bytes[begin..begin + (end - begin) / 2].fill(0);
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn tampered_weights_are_refused_and_the_layer_is_named() {
+    let home = Home::new();
+    let [good, tampered] = good_and_tampered(&home);
+    let stored = home.stored();
+    let told = home.run(&short(&[&good, &tampered], &["--engines", "rten"]));
+    assert_eq!(told.status, Some(1), "{}\n{}", told.out, told.err);
+    for text in ["no speed-up is claimed", "last_hidden_state", "layers.1.linear1"] {
+        assert!(told.out.contains(text), "`{text}` is not in\n{}", told.out);
+    }
+    assert_eq!(home.stored(), stored, "what was refused was not timed");
+    let left: Vec<_> = fs::read_dir(home.path("good")).unwrap().collect();
+    assert_eq!(left.len(), 2, "nothing is left beside the user's model");
+    let twin = home.path("twin");
+    fs::create_dir(&twin).unwrap();
+    for file in ["model.onnx", "model.safetensors.data"] {
+        fs::copy(home.path("good").join(file), twin.join(file)).unwrap();
+    }
+    let twin = twin.join("model.onnx").to_str().unwrap().to_owned();
+    home.fine(&short(&[&good, &twin], &["--engines", "rten"]));
+}
+
+#[test]
+fn stored_runs_are_compared_and_unlike_ones_refused() {
+    let home = Home::new();
+    for _ in 0..2 {
+        home.fine(&quick("feed-forward-baseline", &[]));
+    }
+    home.fine(&quick("feed-forward-baseline", &["--batch-size", "16"]));
+    let list = document(&home.fine(&["runs", "list", "--json"]));
+    let id = |place: usize| list["runs"][place]["id"].as_str().unwrap().to_owned();
+    let told = home.fine(&["compare", &id(1), &id(2)]);
+    assert!(told.out.contains("against"), "{}", told.out);
+    let told = home.run(&["compare", &id(0), &id(1)]);
+    assert_eq!(told.status, Some(1), "{}\n{}", told.out, told.err);
+    assert!(told.out.contains("batch"), "{}", told.out);
+    home.refused(&["compare", &id(0), "ffffffffffff"], 2, &["ffffffffffff"]);
+}
+
+#[test]
+fn layers_of_two_engines_join() {
+    let home = Home::new();
+    let python = python();
+    let more =
+        ["--engines", "onnxruntime,torch", "--python", &python, "--by", "layer", "--json", "-"];
+    let report = document(&home.fine(&short(&["small-transformer"], &more)));
+    let layers = &report["layers"];
+    assert!(!layers["rows"].as_array().unwrap().is_empty(), "{layers:#}");
+    for side in layers["sides"].as_array().unwrap() {
+        let joined = side["joined"]["share"].as_f64().unwrap();
+        assert!(joined >= 0.95, "{side:#}");
+    }
+}
+
+#[test]
+fn too_few_sides_and_wrong_numbers_are_refused() {
+    let home = Home::new();
+    home.refused(&["compare", "small-transformer", "--engines", "rten"], 2, &["two sides"]);
+    let both = ["--engines", "rten,rten"];
+    home.refused(
+        &[&["compare", "small-transformer", "--processes", "0"], &both[..]].concat(),
+        2,
+        &["at least 1"],
+    );
+    home.refused(
+        &[&["compare", "small-transformer", "--baseline", "abacus"], &both[..]].concat(),
+        2,
+        &["abacus"],
+    );
+    home.refused(&[&["compare", "no-such-model"], &both[..]].concat(), 2, &["no-such-model"]);
+    assert_eq!(home.stored(), 0);
+}

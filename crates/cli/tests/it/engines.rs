@@ -1,0 +1,183 @@
+//! Engines that are not built in, as people meet them.
+
+use crate::bench::{Home, python, quick};
+use serde_json::Value;
+use std::fs;
+
+fn listed(home: &Home, more: &[&str]) -> Vec<Value> {
+    let told = home.fine(&[&["engines", "list", "--json"], more].concat());
+    let document: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(document["schema"], "modelmeter.engines/1");
+    document["engines"].as_array().unwrap().clone()
+}
+
+#[test]
+fn every_engine_is_listed_with_its_version_or_the_reason_and_what_helps() {
+    let home = Home::new();
+    let python = python();
+    let present = listed(&home, &["--python", &python]);
+    let ids: Vec<&str> = present.iter().map(|engine| engine["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["onnxruntime", "openvino", "rten", "torch"]);
+    for engine in &present {
+        assert_eq!(engine["availability"]["state"], "available", "{engine:#}");
+        assert!(!engine["availability"]["version"].as_str().unwrap().is_empty());
+        assert!(engine["devices"].as_array().unwrap().contains(&"cpu".into()));
+    }
+    for engine in listed(&home, &[]) {
+        if engine["id"] != "rten" {
+            assert_eq!(engine["availability"]["state"], "unavailable", "{engine:#}");
+            assert!(!engine["availability"]["why"].as_str().unwrap().is_empty());
+            assert!(!engine["availability"]["hint"].as_str().unwrap().is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_model_runs_on_every_engine_and_each_run_says_which() {
+    let home = Home::new();
+    let python = python();
+    for engine in ["onnxruntime", "openvino", "rten", "torch"] {
+        let arguments = quick(
+            "feed-forward-baseline",
+            &["--engine", engine, "--python", &python, "--json", "-"],
+        );
+        let told = home.fine(&arguments);
+        let run: Value = serde_json::from_str(&told.out).unwrap();
+        assert_eq!(run["engine"], engine);
+        assert!(run["placement"].as_str().unwrap().contains("cpu"));
+        assert!(run["environment"]["versions"][engine].is_string(), "{engine}");
+        assert_eq!(run["latency"]["samples"], 11);
+    }
+    assert_eq!(home.stored(), 4);
+}
+
+#[test]
+fn auto_takes_the_fastest_that_is_here() {
+    let home = Home::new();
+    let python = python();
+    let engine = |more: &[&str]| {
+        let told = home.fine(&quick("feed-forward-baseline", &[&["--json", "-"], more].concat()));
+        let run: Value = serde_json::from_str(&told.out).unwrap();
+        run["engine"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(engine(&[]), "rten");
+    assert_eq!(engine(&["--python", &python]), "onnxruntime");
+}
+
+#[test]
+fn cuda_without_an_nvidia_driver_is_refused_with_every_engines_reason() {
+    if fs::exists("/proc/driver/nvidia").unwrap_or(false) {
+        // Here it runs; the machines with a GPU have their own checks.
+        return;
+    }
+    let home = Home::new();
+    let python = python();
+    let arguments = quick("small-transformer", &["--device", "cuda", "--python", &python]);
+    let says =
+        ["cuda", "onnxruntime", "openvino", "rten", "torch", "NVIDIA driver", "--device cpu"];
+    home.refused(&arguments, 3, &says);
+    assert_eq!(home.stored(), 0);
+}
+
+#[test]
+fn an_engine_that_is_not_here_says_what_would_bring_it() {
+    let home = Home::new();
+    home.refused(&quick("small-transformer", &["--engine", "torch"]), 3, &["torch", "hint:"]);
+    let says = ["onnxruntime", "hint:"];
+    home.refused(&quick("small-transformer", &["--engine", "onnxruntime"]), 3, &says);
+}
+
+#[test]
+fn what_one_engine_lacks_is_named_and_so_are_those_that_have_it() {
+    let home = Home::new();
+    let python = python();
+    let script = "import onnx, sys; from onnx import helper as h, TensorProto as T; \
+        node = h.make_node('FusedMatMul', ['x', 'x'], ['y'], domain='com.microsoft', transB=1); \
+        value = lambda n: h.make_tensor_value_info(n, T.FLOAT, [4, 4]); \
+        graph = h.make_graph([node], 'g', [value('x')], [value('y')]); \
+        opsets = [h.make_opsetid('', 17), h.make_opsetid('com.microsoft', 1)]; \
+        onnx.save(h.make_model(graph, opset_imports=opsets, ir_version=8), sys.argv[1])";
+    let onnx = home.path("fused.onnx");
+    let made = std::process::Command::new(&python).args(["-c", script]).arg(&onnx).status();
+    assert!(made.unwrap().success());
+    let path = onnx.to_str().unwrap();
+    let arguments = quick(path, &["--engine", "rten", "--python", &python]);
+    home.refused(&arguments, 3, &["FusedMatMul", "--engine onnxruntime"]);
+    home.fine(&quick(path, &["--engine", "onnxruntime", "--python", &python]));
+}
+
+#[test]
+fn torch_refuses_a_graph_and_the_others_a_module() {
+    let home = Home::new();
+    let python = python();
+    let module = home.path("mine.py");
+    fs::write(
+        &module,
+        "import torch\nprint('a module that talks')\n\
+         def make():\n    return torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU())\n",
+    )
+    .unwrap();
+    let factory = format!("{}:make", module.display());
+    let told = home.fine(&[
+        "profile",
+        "--torch-module",
+        &factory,
+        "--input",
+        "input=2x8",
+        "--python",
+        &python,
+        "--runs",
+        "11",
+        "--json",
+        "-",
+    ]);
+    let run: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!((run["engine"].as_str(), run["model"].as_str()), (Some("torch"), Some("mine:make")));
+    let told = home.refused(
+        &[
+            "profile",
+            "--torch-module",
+            &factory,
+            "--input",
+            "input=2x8",
+            "--python",
+            &python,
+            "--engine",
+            "onnxruntime",
+        ],
+        2,
+        &["onnxruntime", "PyTorch"],
+    );
+    assert!(told.out.is_empty());
+}
+
+#[test]
+fn options_reach_the_engine_and_the_record() {
+    let home = Home::new();
+    let python = python();
+    let told = home.fine(&quick(
+        "feed-forward-baseline",
+        &[
+            "--engine",
+            "onnxruntime",
+            "--python",
+            &python,
+            "--graph-optimization",
+            "none",
+            "--json",
+            "-",
+        ],
+    ));
+    let run: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(run["engine_options"]["graph_optimisation"], "none");
+    let wrong = ["--engine", "onnxruntime", "--python", &python, "--graph-optimization", "extreme"];
+    home.refused(&quick("feed-forward-baseline", &wrong), 2, &["extreme"]);
+}
+
+#[test]
+fn an_engine_that_cannot_be_installed_is_refused() {
+    let home = Home::new();
+    home.refused(&["engines", "install", "abacus"], 2, &["abacus", "onnxruntime"]);
+    home.refused(&["engines", "install", "rten"], 3, &["rten", "already"]);
+    home.refused(&["engines", "install", "onnxruntime"], 3, &["Python"]);
+}
