@@ -3,7 +3,7 @@
 //! An engine is three types because the three steps cost differently: [`Engine`] (is it here, what can it do),
 //! [`LoadedModel`] (the weights are in), [`Session`] (inputs are bound, run it). Optional abilities are
 //! `Option<&mut dyn …>`, never methods that refuse. Here also live the worker protocol, the scripted
-//! [`FakeEngine`] and the conformance suite. No real engine is named here, and nothing here measures.
+//! [`FakeEngine`], the conformance suite and what engines [found] on this machine share. No real engine is named here, and nothing here measures.
 
 mod child;
 pub mod conformance;
@@ -12,6 +12,7 @@ mod draw;
 mod encoder;
 mod error;
 mod fake;
+pub mod found;
 mod places;
 mod postprocess;
 mod protocol;

@@ -1,13 +1,12 @@
 //! ONNX Runtime, found where it is installed and loaded at run time.
 //!
-//! `locate` and `header` find a library without loading it, `provider` says what its execution providers can use
+//! `locate` finds a library without loading it, `provider` says what its execution providers can use
 //! here, `runtime` loads it once for the process, `load`, `model`, `session` and `profile` run models with
 //! it, and `install` fetches one. How and when a model is run is the runner's business.
 
 mod binding;
 mod convert;
 mod explain;
-mod header;
 mod install;
 mod load;
 mod locate;
@@ -15,7 +14,6 @@ mod model;
 mod nvidia;
 mod profile;
 mod provider;
-mod python;
 mod register;
 mod runtime;
 mod session;

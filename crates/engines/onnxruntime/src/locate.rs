@@ -1,7 +1,7 @@
 //! Finds an ONNX Runtime library without loading it.
 
-use crate::{ID, header, python, version};
-use engine::Places;
+use crate::{ID, version};
+use engine::{Places, found};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -90,7 +90,7 @@ fn installed(places: &Places) -> impl Iterator<Item = Result<PathBuf, Absent>> {
 
 /// The wheels `onnxruntime`, `onnxruntime-gpu` and `onnxruntime-openvino` all unpack into the same folder.
 fn of_python(places: &Places) -> impl Iterator<Item = Result<PathBuf, Absent>> {
-    let folders = places.python.as_deref().map(python::package_folders).unwrap_or_default();
+    let folders = places.python.as_deref().map(found::package_folders).unwrap_or_default();
     folders.into_iter().filter_map(|packages| {
         let capi = packages.join(ID).join("capi");
         if !capi.is_dir() {
@@ -136,8 +136,8 @@ fn newest_in(folder: &Path) -> Option<PathBuf> {
 /// Whether a library can be used here, and its version.
 fn examine(path: PathBuf) -> Result<Library, Absent> {
     let version = version_of(&path);
-    if let Some(problem) = header::problem(&path) {
-        return Err(Absent::new(format!("`{}` {problem}", path.display())));
+    if let Some(defect) = found::defect(&path) {
+        return Err(Absent::new(format!("`{}` {defect}", path.display())));
     }
     match version {
         Some(version) if !version::is_new_enough(&version) => {

@@ -1,7 +1,7 @@
 //! NVIDIA's libraries as Python packages bring them: in folders that no linker looks into.
 
-use crate::{locate::Library, python};
-use engine::Places;
+use crate::locate::Library;
+use engine::{Places, found};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -34,7 +34,7 @@ fn package_folders(library: &Library, places: &Places) -> Vec<PathBuf> {
     // `<packages>/onnxruntime/capi`: those packages were installed to fit this library.
     let mut folders: Vec<PathBuf> =
         library.folder().ancestors().nth(2).map(Path::to_owned).into_iter().collect();
-    folders.extend(places.python.iter().flat_map(|python| python::package_folders(python)));
+    folders.extend(places.python.iter().flat_map(|python| found::package_folders(python)));
     folders
 }
 

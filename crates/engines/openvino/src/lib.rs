@@ -8,7 +8,6 @@
 //! runs (batch 4 × 128, 1 × 128 and 1 × 16, on a busy machine): too little to compile anew for every shape.
 
 mod api;
-mod elf;
 mod fault;
 mod hardware;
 mod load;
@@ -20,7 +19,6 @@ mod recipe;
 mod request;
 mod runtime;
 mod session;
-mod site_packages;
 mod tensor;
 mod version;
 

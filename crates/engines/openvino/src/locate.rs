@@ -2,9 +2,13 @@
 //!
 //! In this order: the place named outright, our own folder of installed engines, the Python environment, the system.
 
-use crate::{elf, site_packages, version};
-use engine::Places;
+use crate::version;
+use engine::{
+    Places,
+    found::{self, Defect},
+};
 use std::{
+    env::consts::ARCH,
     fs,
     path::{Path, PathBuf},
 };
@@ -78,13 +82,9 @@ fn candidates(places: &Places) -> impl Iterator<Item = PathBuf> + '_ {
         let entries = fs::read_dir(folder.join("openvino")).into_iter().flatten().flatten();
         version::newest_first(entries.map(|entry| entry.path()).collect())
     });
-    let nearby = places.python.iter().flat_map(|python| site_packages::nearby(python));
-    let asked = places
-        .python
-        .iter()
-        .filter(|python| !site_packages::is_environment(python))
-        .flat_map(|python| site_packages::asked(python));
-    let packages = nearby.chain(asked).map(|folder| folder.join("openvino/libs"));
+    let beside = places.python.iter().flat_map(|python| found::folders_beside(python));
+    let all = places.python.iter().flat_map(|python| found::package_folders(python));
+    let packages = beside.chain(all).map(|folder| folder.join("openvino/libs"));
     let folders = installed.flat_map(|folder| BELOW.map(|below| folder.join(below)));
     let system = places.system.iter().cloned();
     folders.chain(packages).chain(system).filter_map(|folder| library_in(&folder))
@@ -113,9 +113,9 @@ fn library_in(folder: &Path) -> Option<PathBuf> {
 }
 
 fn examine(library: PathBuf) -> Result<Found, Missing> {
-    if let Some(why) = elf::defect(&library) {
+    if let Some(defect) = found::defect(&library) {
         return Err(Missing {
-            why,
+            why: explain(&library, &defect),
             hint: format!("{INSTALL} with a Python made for this machine"),
         });
     }
@@ -128,6 +128,22 @@ fn examine(library: PathBuf) -> Result<Found, Missing> {
         });
     }
     Ok(Found { library, version: version.unwrap_or_else(|| "unknown".into()) })
+}
+
+fn explain(library: &Path, defect: &Defect) -> String {
+    let name = library.display();
+    match defect {
+        Defect::Unreadable(_) => format!("`{name}` cannot be opened"),
+        Defect::NoLibrary => format!("`{name}` is no library"),
+        Defect::OtherMachine(machine) => {
+            format!("`{name}` is for {machine}, this machine is {ARCH}")
+        }
+        Defect::UnknownMachine(number) => {
+            format!("`{name}` is for ELF machine {number}, this machine is {ARCH}")
+        }
+        Defect::CutOff => format!("`{name}` ends before its headers say"),
+        Defect::OtherSystem(_) => format!("`{name}` {defect}"),
+    }
 }
 
 #[cfg(test)]
@@ -225,6 +241,30 @@ mod tests {
     }
 
     #[test]
+    fn an_interpreter_is_started_only_when_nothing_lies_beside_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let root = tempfile::tempdir().unwrap();
+        let elsewhere = root.path().join("elsewhere");
+        let python = root.path().join("prefix/bin/python");
+        fs::create_dir_all(python.parent().unwrap()).unwrap();
+        let script = format!("#!/bin/sh\ntouch \"$0.log\"\necho '{}'\n", elsewhere.display());
+        fs::write(&python, script).unwrap();
+        fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+        let places = Places { python: Some(python), ..Places::default() };
+        let log = root.path().join("prefix/bin/python.log");
+
+        let packages = root.path().join("prefix/lib/python3.11/site-packages");
+        let expected = library(&packages.join("openvino/libs"), "libopenvino_c.so.2641");
+        assert_eq!(find(&places).unwrap().library, expected);
+        assert!(!log.exists());
+
+        fs::remove_file(expected).unwrap();
+        let expected = library(&elsewhere.join("openvino/libs"), "libopenvino_c.so.2641");
+        assert_eq!(find(&places).unwrap().library, expected);
+        assert!(log.exists());
+    }
+
+    #[test]
     fn the_newest_library_of_a_folder_is_taken() {
         let root = tempfile::tempdir().unwrap();
         library(root.path(), "libopenvino_c.so.2530");
@@ -247,6 +287,26 @@ mod tests {
         let ours = library(&system, "libopenvino_c.so.2641");
         places.system.push(system);
         assert_eq!(find(&places).unwrap().library, ours);
+    }
+
+    #[test]
+    fn a_defect_is_told_after_the_librarys_name() {
+        let root = tempfile::tempdir().unwrap();
+        let path = library(root.path(), "libopenvino_c.so.2641");
+        let whole = fs::read(&path).unwrap();
+        let mut unknown = whole.clone();
+        unknown[18..20].copy_from_slice(&22u16.to_ne_bytes());
+        for (bytes, words) in [
+            (&whole[..whole.len() / 2], "ends before its headers say"),
+            (&b"a text"[..], "is no library"),
+            (&unknown[..], &format!("is for ELF machine 22, this machine is {ARCH}")),
+        ] {
+            fs::write(&path, bytes).unwrap();
+            let missing = find(&named(&path)).unwrap_err();
+            assert_eq!(missing.why, format!("`{}` {words}", path.display()));
+        }
+        let gone = explain(Path::new("gone.so"), &found::defect(Path::new("gone.so")).unwrap());
+        assert_eq!(gone, "`gone.so` cannot be opened");
     }
 
     #[test]

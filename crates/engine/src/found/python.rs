@@ -13,32 +13,70 @@ use std::{
 /// How long an interpreter may take to answer; one on a slow disk needs a second.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The folders that an interpreter imports packages from.
+/// The folders that an interpreter imports packages from, in its order.
 ///
 /// A virtual environment shows them by its layout. Any other interpreter is asked, once in the life of this process.
-pub(crate) fn package_folders(python: &Path) -> Vec<PathBuf> {
+#[must_use]
+pub fn package_folders(python: &Path) -> Vec<PathBuf> {
     static ASKED: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
-    if let Some(folders) = of_environment(python) {
-        return folders;
+    if let Some(prefix) = prefix(python)
+        && let Environment::Closed = Environment::of(prefix)
+    {
+        return below(prefix);
     }
     let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
     asked.entry(python.to_owned()).or_insert_with(|| ask(python).unwrap_or_default()).clone()
 }
 
-/// The folders of a virtual environment that is closed to the packages of its base.
-fn of_environment(python: &Path) -> Option<Vec<PathBuf>> {
-    // Not resolved: in an environment the interpreter is a link to that of its base.
-    let prefix = python.parent()?.parent()?;
-    let settings = fs::read_to_string(prefix.join("pyvenv.cfg")).ok()?;
-    let is_open = settings.lines().any(|line| {
-        line.split_once('=').is_some_and(|(key, value)| {
-            key.trim() == "include-system-site-packages"
-                && value.trim().eq_ignore_ascii_case("true")
-        })
-    });
-    if is_open {
-        return None;
+/// The folders of packages that lie beside an interpreter: those of its prefix, and of the base that its environment sees.
+///
+/// Nothing is started for them, but not all that [`package_folders`] knows is among them.
+#[must_use]
+pub fn folders_beside(python: &Path) -> Vec<PathBuf> {
+    let Some(prefix) = prefix(python) else { return Vec::new() };
+    let mut folders = below(prefix);
+    if let Environment::Open { base: Some(base) } = Environment::of(prefix) {
+        folders.extend(below(&base));
     }
+    folders
+}
+
+/// Not resolved: in an environment the interpreter is a link to that of its base.
+fn prefix(python: &Path) -> Option<&Path> {
+    python.parent()?.parent()
+}
+
+/// What a prefix is, as its `pyvenv.cfg` tells.
+enum Environment {
+    /// No virtual environment.
+    None,
+    /// One with packages of its own alone.
+    Closed,
+    /// One that sees the packages of its base too.
+    Open { base: Option<PathBuf> },
+}
+
+impl Environment {
+    fn of(prefix: &Path) -> Environment {
+        let Ok(text) = fs::read_to_string(prefix.join("pyvenv.cfg")) else {
+            return Environment::None;
+        };
+        let setting = |key: &str| {
+            let mut pairs = text.lines().filter_map(|line| line.split_once('='));
+            pairs.find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim())
+        };
+        let is_open = setting("include-system-site-packages");
+        match is_open.is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+            false => Environment::Closed,
+            true => Environment::Open {
+                base: setting("home").and_then(|home| Path::new(home).parent()).map(Path::to_owned),
+            },
+        }
+    }
+}
+
+/// The folders of packages below a prefix.
+fn below(prefix: &Path) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for libraries in ["lib", "lib64"] {
         let entries = fs::read_dir(prefix.join(libraries)).into_iter().flatten().flatten();
@@ -47,7 +85,7 @@ fn of_environment(python: &Path) -> Option<Vec<PathBuf>> {
     }
     folders.retain(|folder| folder.is_dir());
     folders.sort();
-    Some(folders)
+    folders
 }
 
 fn ask(python: &Path) -> Option<Vec<PathBuf>> {
@@ -97,6 +135,33 @@ mod tests {
         assert_eq!(package_folders(&python), [packages]);
         fs::write(&settings, "include-system-site-packages = true\n").unwrap();
         assert_eq!(package_folders(&python), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn an_environment_that_sees_its_base_shows_the_folders_of_both() {
+        let root = tempfile::tempdir().unwrap();
+        let (base, environment) = (root.path().join("base"), root.path().join("environment"));
+        let packages = |prefix: &Path| prefix.join("lib/python3.12/site-packages");
+        for prefix in [&base, &environment] {
+            fs::create_dir_all(packages(prefix)).unwrap();
+        }
+        let python = environment.join("bin/python");
+        let write = |sees: &str| {
+            let home = base.join("bin").display().to_string();
+            let text = format!("home = {home}\ninclude-system-site-packages = {sees}\n");
+            fs::write(environment.join("pyvenv.cfg"), text).unwrap();
+        };
+        assert_eq!(folders_beside(&python), [packages(&environment)]);
+        write("false");
+        assert_eq!(folders_beside(&python), [packages(&environment)]);
+        write("true");
+        assert_eq!(folders_beside(&python), [packages(&environment), packages(&base)]);
+    }
+
+    #[test]
+    fn an_interpreter_that_is_not_there_has_no_packages() {
+        assert!(package_folders(Path::new("/nowhere/bin/python")).is_empty());
+        assert!(folders_beside(Path::new("python")).is_empty());
     }
 
     #[cfg(unix)]
