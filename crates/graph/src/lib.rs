@@ -15,6 +15,7 @@ mod layers;
 mod lifetimes;
 mod node;
 mod onnx;
+mod precision;
 mod shapes;
 mod taps;
 mod tensor;
@@ -28,5 +29,9 @@ pub use ir::{DataType, Dim, Graph, Model, Node, Tensor, TensorData, ValueInfo};
 pub use layers::{LayerKind, layer_kind, module_path};
 pub use lifetimes::activation_peak;
 pub use onnx::{ReadError, WriteError, open_regular};
+pub use precision::{
+    ConvertError, ConvertOptions, Converted, Left, Plan, PlannedWeight, Report, Tally, convert,
+    native_precision, plan_conversion,
+};
 pub use shapes::{Shapes, infer, infer_observed};
 pub use taps::{Tap, tap};

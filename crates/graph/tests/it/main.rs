@@ -6,4 +6,5 @@ mod damage;
 mod files;
 mod models;
 mod operators;
+mod precision;
 mod weights;

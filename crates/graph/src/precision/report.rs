@@ -1,0 +1,99 @@
+//! What a conversion did.
+
+use crate::Model;
+use std::collections::BTreeMap;
+use types::{Bytes, Precision};
+
+/// A converted model.
+#[derive(Debug, Clone)]
+pub struct Converted {
+    /// The model in its new format.
+    pub model: Model,
+    /// What was done.
+    pub report: Report,
+}
+
+/// A node that stays in fp32, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// The node's name.
+    pub node: String,
+    /// Why, as the end of the sentence "stays in fp32: …".
+    pub why: String,
+}
+
+/// What a conversion did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The new format.
+    pub to: Precision,
+    /// Weights and constants that changed their type.
+    pub tensors: usize,
+    /// Values that were moved to the nearest one of the new format that is finite and not 0.
+    pub clamped: u64,
+    /// Matrix products of integers; 0 for the 16-bit formats.
+    pub products: usize,
+    /// Nodes that could have changed and stay in fp32.
+    pub left: Vec<Left>,
+    /// Bytes of all constants before.
+    pub bytes_before: Bytes,
+    /// Bytes of all constants after.
+    pub bytes_after: Bytes,
+}
+
+impl Report {
+    pub(crate) fn new(to: Precision) -> Report {
+        Report {
+            to,
+            tensors: 0,
+            clamped: 0,
+            products: 0,
+            left: Vec::new(),
+            bytes_before: Bytes(0),
+            bytes_after: Bytes(0),
+        }
+    }
+
+    /// What a reader of the results must know: values that were clamped, nodes that stay in fp32.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        match self.clamped {
+            0 => {}
+            1 => remarks.push(format!("1 value outside the range of {} was clamped", self.to)),
+            many => {
+                remarks
+                    .push(format!("{many} values outside the range of {} were clamped", self.to));
+            }
+        }
+        let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+        for left in &self.left {
+            *reasons.entry(&left.why).or_default() += 1;
+        }
+        for (why, count) in reasons {
+            let subject = if count == 1 { "1 node stays" } else { &format!("{count} nodes stay") };
+            remarks.push(format!("{subject} in fp32: {why}"));
+        }
+        remarks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remarks_group_what_stays_by_its_reason() {
+        let left = |node: &str, why: &str| Left { node: node.into(), why: why.into() };
+        let mut report = Report::new(Precision::Fp16);
+        assert_eq!(report.remarks(), [""; 0]);
+        report.clamped = 2;
+        report.left = vec![left("a", "why"), left("b", "why"), left("c", "because")];
+        let expected = [
+            "2 values outside the range of fp16 were clamped",
+            "1 node stays in fp32: because",
+            "2 nodes stay in fp32: why",
+        ];
+        assert_eq!(report.remarks(), expected);
+    }
+}
