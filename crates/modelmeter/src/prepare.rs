@@ -184,8 +184,8 @@ fn settle_model(
         let request = request(profiler, precision)?;
         Ok::<_, Error>(models::resolve(&request, &mut |progress| sink(event(&progress)))?)
     };
-    let resolved = resolve(Precision::Fp32)?;
-    let native = native_precision(&resolved.model);
+    let resolved = resolve(None)?;
+    let native = graph::native_precision(&resolved.model);
     let precision = profiler.precision.unwrap_or(native);
     let fits = |takes: Takes| match takes {
         Takes::Onnx => !resolved.is_program(),
@@ -204,13 +204,13 @@ fn settle_model(
     let choice = choose(&profiler.engine, profiler.device, precision, &profiler.places, &fits)?;
     // A framework converts its own module; a graph is converted by us, once, and kept.
     let resolved = match choice.engine.takes() {
-        Takes::Onnx if precision != native => resolve(precision)?,
+        Takes::Onnx if precision != native => resolve(Some(precision))?,
         _ => resolved,
     };
     Ok((resolved, choice, precision))
 }
 
-fn request(profiler: &Profiler, precision: Precision) -> Result<models::Request, Error> {
+fn request(profiler: &Profiler, precision: Option<Precision>) -> Result<models::Request, Error> {
     let folders = profiler.folders_or_default()?;
     Ok(models::Request {
         name: profiler.model.clone(),
@@ -236,21 +236,6 @@ fn event(progress: &Progress) -> Event {
         Progress::Hashing { done, total } => (*done, Some(*total), "reading weights".into()),
     };
     Event::Progress { stage: Stage::Prepare, done, total, note }
-}
-
-/// Int8 where the matrix products are quantised, fp32 otherwise.
-fn native_precision(model: &Model) -> Precision {
-    const QUANTISED: [&str; 7] = [
-        "MatMulInteger",
-        "ConvInteger",
-        "QLinearMatMul",
-        "QLinearConv",
-        "DynamicQuantizeMatMul",
-        "MatMulIntegerToFloat",
-        "QAttention",
-    ];
-    let quantised = model.graph.nodes.iter().any(|n| QUANTISED.contains(&n.op_type.as_str()));
-    if quantised { Precision::Int8 } else { Precision::Fp32 }
 }
 
 fn settle_batch(profiler: &Profiler, resolved: &Resolved) -> usize {

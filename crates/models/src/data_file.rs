@@ -1,19 +1,16 @@
 //! The weights of a prepared model in one file: a valid safetensors file that engines map as ONNX external data.
 //!
 //! Its name ends in `.data` because engines accept external data with that ending only. Tensors lie in the graph's
-//! layout. The header is padded so that they begin at a multiple of 64 bytes, and those whose size is a multiple of 64
-//! come first: the format allows no holes, and so all but a few odd ones at the end are aligned.
+//! layout, and where `arrangement` puts them.
 
 use crate::{
     Blueprint, ModelError, Progress, Weight,
+    arrangement::{Arrangement, Entry},
     prepare::failed,
     weights::{Source, Values, block_length},
 };
 use graph::{Tensor, TensorData};
-use safetensors::{
-    Dtype,
-    tensor::{Metadata, TensorInfo},
-};
+use safetensors::Dtype;
 use std::{
     fs::File,
     io,
@@ -29,11 +26,8 @@ use std::{
 /// The file's name, in the model's own folder.
 pub(crate) const DATA_FILE: &str = "model.safetensors.data";
 
-/// Bytes to which tensors are aligned: one cache line, and what the widest loads want.
-const ALIGNMENT: usize = 64;
-
 /// More threads than this only fight for the disk.
-const MOST_THREADS: usize = 8;
+pub(crate) const MOST_THREADS: usize = 8;
 
 /// Where every weight will lie.
 pub(crate) struct DataFile {
@@ -61,31 +55,14 @@ impl DataFile {
                 .try_fold(size_of::<f32>(), |product, &size| product.checked_mul(size))?;
             all = all.checked_add(bytes).filter(|&all| isize::try_from(all).is_ok())?;
         }
-        let bytes = |weight: &Weight| elements(weight) * size_of::<f32>();
-        let mut order: Vec<usize> = (0..weights.len()).collect();
-        order.sort_by_key(|&index| bytes(&weights[index]) % ALIGNMENT != 0);
-        let mut offsets = vec![0; weights.len()];
-        let mut infos = Vec::with_capacity(weights.len());
-        let mut end = 0;
-        for index in order {
-            let weight = &weights[index];
-            let begin = end;
-            end = begin + bytes(weight);
-            offsets[index] = begin as u64;
-            let data_offsets = (begin, end);
-            let info = TensorInfo { dtype: Dtype::F32, shape: weight.dims.clone(), data_offsets };
-            infos.push((weight.name.clone(), info));
-        }
-        let metadata = Metadata::new(None, infos).expect("tensors follow each other without holes");
-        let mut json = serde_json::to_vec(&metadata).expect("names and numbers are valid JSON");
-        let padded = (8 + json.len()).next_multiple_of(ALIGNMENT) - 8;
-        json.resize(padded, b' ');
-        let mut header = (json.len() as u64).to_le_bytes().to_vec();
-        header.append(&mut json);
-        for offset in &mut offsets {
-            *offset += header.len() as u64;
-        }
-        let size = (header.len() + end) as u64;
+        let entry = |weight: &Weight| Entry {
+            name: weight.name.clone(),
+            dtype: Dtype::F32,
+            dims: weight.dims.clone(),
+            bytes: elements(weight) * size_of::<f32>(),
+        };
+        let Arrangement { header, offsets, size } =
+            Arrangement::of(weights.iter().map(entry).collect());
         Some(DataFile { header, offsets, size })
     }
 
@@ -223,7 +200,7 @@ fn little_endian(values: &mut [f32]) -> &[u8] {
 }
 
 /// Asks for the space at once, so that a full disk is known before the work and not in its middle.
-fn reserve(file: &File, size: u64) -> io::Result<()> {
+pub(crate) fn reserve(file: &File, size: u64) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use std::os::fd::AsRawFd;

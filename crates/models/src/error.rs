@@ -85,8 +85,17 @@ pub enum ModelError {
         #[source]
         source: io::Error,
     },
-    #[error("models are prepared in fp32 only, not in {0}")]
-    Precision(Precision),
+    #[error("`{model}` computes in {native} and cannot be turned into {asked}")]
+    Precision { model: String, native: Precision, asked: Precision },
+    #[error("could not turn `{model}` into {asked}")]
+    Convert {
+        model: String,
+        asked: Precision,
+        #[source]
+        source: Box<graph::ConvertError>,
+    },
+    #[error("`{model}` has no graph that could be turned into {asked}")]
+    NoGraph { model: String, asked: Precision },
     #[error("`{model}` has no input `{name}`; its inputs are {}", quoted(known))]
     UnknownInput { model: String, name: String, known: Vec<String> },
     #[error("input `{input}` has {rank} dimensions, {asked} were given")]
@@ -202,7 +211,19 @@ impl ModelError {
             E::DiskFull { .. } => {
                 "free some space, or point the cache folder to another disk".into()
             }
-            E::Precision(_) => "use `--precision fp32`".into(),
+            E::Precision { native, .. } => {
+                format!("leave `--precision` away to run it in {native}")
+            }
+            E::Convert { source, .. } => match &**source {
+                graph::ConvertError::Opset { needed, .. } => {
+                    format!("export the model again with operator set {needed} or newer")
+                }
+                graph::ConvertError::Nothing { .. } => {
+                    "leave `--precision` away to run it in fp32".into()
+                }
+                _ => return None,
+            },
+            E::NoGraph { .. } => "use engine `torch`, which converts its own modules".into(),
             E::Rank { .. } | E::FixedDimension { .. } | E::Contradiction { .. } => {
                 "leave `--input` away to let the shapes be chosen".into()
             }

@@ -5,6 +5,7 @@
 //! the same model of the same weights. A program of PyTorch's has no graph of ours. Nothing here runs a model.
 
 mod architecture;
+mod arrangement;
 mod blueprint;
 mod checkpoint;
 mod commit;
@@ -17,6 +18,7 @@ mod formula;
 mod given;
 mod hub;
 mod module;
+mod precision;
 mod prepare;
 mod preset;
 mod program;

@@ -22,7 +22,7 @@ use types::Precision;
 /// Raised when the layout of prepared folders or the drawing of random weights changes.
 const FORMAT: u32 = 1;
 
-const GRAPH_FILE: &str = "model.onnx";
+pub(crate) const GRAPH_FILE: &str = "model.onnx";
 const MANIFEST_FILE: &str = "prepared.json";
 
 /// An unfinished folder older than this belongs to a process that died: writing takes minutes, never a day.
@@ -39,16 +39,21 @@ pub(crate) struct Prepared {
 
 /// What a complete folder says of itself.
 #[derive(Debug, Serialize, Deserialize)]
-struct Manifest {
-    graph_bytes: u64,
-    data_bytes: u64,
-    fingerprint: String,
+pub(crate) struct Manifest {
+    pub(crate) graph_bytes: u64,
+    pub(crate) data_bytes: u64,
+    pub(crate) fingerprint: String,
+    /// What a reader of the results must know.
+    #[serde(default)]
+    pub(crate) remarks: Vec<String>,
 }
 
 /// The graph with its weights as pointers into the data file, before any of them is written.
 pub(crate) fn attach(blueprint: &Blueprint) -> Result<(Model, DataFile), ModelError> {
     if blueprint.dtype != DataType::Float {
-        return Err(ModelError::Precision(Precision::Fp16));
+        let model = blueprint.architecture.clone();
+        let (native, asked) = (graph::native_precision(&blueprint.model), Precision::Fp32);
+        return Err(ModelError::Precision { model, native, asked });
     }
     let data = DataFile::plan(&blueprint.weights)
         .ok_or_else(|| ModelError::TooLarge { name: blueprint.architecture.clone() })?;
@@ -72,31 +77,24 @@ pub(crate) fn prepare(
     let manifest = match read_manifest(&folder) {
         Some(manifest) => manifest,
         None => {
-            let failed = |source| failed(models.clone(), data.size(), source);
-            fs::create_dir_all(&models).map_err(failed)?;
-            remove_abandoned(&models);
-            let unfinished = Unfinished::create(&models, &key).map_err(failed)?;
-            let hash =
-                data.write(&unfinished.path.join(DATA_FILE), &blueprint.weights, values, progress)?;
-            model.folder = Some(unfinished.path.clone());
-            let graph_path = unfinished.path.join(GRAPH_FILE);
-            model.write(&graph_path).map_err(|source| graph_failed(&graph_path, source))?;
-            let fingerprint = match values {
-                // Everything that decides drawn values is in the key already.
-                Values::Random(_) => key.clone(),
-                Values::Trained(_) => {
-                    let mut whole = blake3::Hasher::new();
-                    whole.update(graph_hash.as_bytes()).update(hash.as_bytes());
-                    whole.finalize().to_hex().to_string()
-                }
+            let write = |unfinished: &Path| {
+                let values_hash =
+                    data.write(&unfinished.join(DATA_FILE), &blueprint.weights, values, progress)?;
+                model.folder = Some(unfinished.to_owned());
+                let fingerprint = match values {
+                    // Everything that decides drawn values is in the key already.
+                    Values::Random(_) => key.clone(),
+                    Values::Trained(_) => {
+                        let mut whole = blake3::Hasher::new();
+                        whole.update(graph_hash.as_bytes()).update(values_hash.as_bytes());
+                        whole.finalize().to_hex().to_string()
+                    }
+                };
+                let graph_bytes = write_graph(&model, unfinished)?;
+                let data_bytes = data.size();
+                Ok(Manifest { graph_bytes, data_bytes, fingerprint, remarks: Vec::new() })
             };
-            let graph_bytes = fs::metadata(&graph_path)
-                .map_err(|source| ModelError::Read { path: graph_path.clone(), source })?
-                .len();
-            let manifest = Manifest { graph_bytes, data_bytes: data.size(), fingerprint };
-            write_manifest(&unfinished.path, &manifest).map_err(failed)?;
-            unfinished.finish(&folder).map_err(failed)?;
-            manifest
+            write_folder(&models, &key, data.size(), write)?
         }
     };
     model.folder = Some(folder.clone());
@@ -106,6 +104,31 @@ pub(crate) fn prepare(
         size: manifest.graph_bytes + manifest.data_bytes,
         fingerprint: manifest.fingerprint,
     })
+}
+
+/// Fills a folder under another name and gives it its own when it is complete; `size` is what will be needed at least.
+pub(crate) fn write_folder(
+    models: &Path,
+    key: &str,
+    size: u64,
+    write: impl FnOnce(&Path) -> Result<Manifest, ModelError>,
+) -> Result<Manifest, ModelError> {
+    let failed = |source| failed(models.to_owned(), size, source);
+    fs::create_dir_all(models).map_err(failed)?;
+    remove_abandoned(models);
+    let unfinished = Unfinished::create(models, key).map_err(failed)?;
+    let manifest = write(&unfinished.path)?;
+    write_manifest(&unfinished.path, &manifest).map_err(failed)?;
+    unfinished.finish(&models.join(key)).map_err(failed)?;
+    Ok(manifest)
+}
+
+/// Writes the graph into a folder and gives its size.
+pub(crate) fn write_graph(model: &Model, folder: &Path) -> Result<u64, ModelError> {
+    let path = folder.join(GRAPH_FILE);
+    model.write(&path).map_err(|source| graph_failed(&path, source))?;
+    let data = fs::metadata(&path);
+    data.map(|data| data.len()).map_err(|source| ModelError::Read { path, source })
 }
 
 fn key(graph: blake3::Hash, values: Values<'_>) -> Result<String, ModelError> {
@@ -126,7 +149,7 @@ fn key(graph: blake3::Hash, values: Values<'_>) -> Result<String, ModelError> {
     Ok(hasher.finalize().to_hex()[..32].to_owned())
 }
 
-fn read_manifest(folder: &Path) -> Option<Manifest> {
+pub(crate) fn read_manifest(folder: &Path) -> Option<Manifest> {
     let manifest: Manifest =
         serde_json::from_slice(&fs::read(folder.join(MANIFEST_FILE)).ok()?).ok()?;
     let length = |name| fs::metadata(folder.join(name)).ok().map(|data| data.len());

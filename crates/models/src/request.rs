@@ -22,14 +22,14 @@ pub struct Request {
     pub hub_endpoint: Option<String>,
     /// Token for private repositories.
     pub token: Option<String>,
-    /// Number format of the weights.
-    pub precision: Precision,
+    /// The number format it shall compute in; `None` leaves the model as it is.
+    pub precision: Option<Precision>,
     /// A Python file and the function in it that returns a PyTorch module; instead of what `name` leads to.
     pub torch_module: Option<(PathBuf, String)>,
 }
 
 impl Request {
-    /// A request for trained or random fp32 weights, with the public hub and no Hugging Face cache.
+    /// A request for a model as it is, with the public hub and no Hugging Face cache.
     #[must_use]
     pub fn new(name: impl Into<String>, cache: impl Into<PathBuf>) -> Request {
         Request {
@@ -41,7 +41,7 @@ impl Request {
             hub_cache: None,
             hub_endpoint: None,
             token: None,
-            precision: Precision::Fp32,
+            precision: None,
             torch_module: None,
         }
     }

@@ -8,7 +8,7 @@ use crate::{
     fingerprint::hash_files,
     folder::{self, Content},
     hub::{self, Snapshot},
-    module,
+    module, precision,
     prepare::{Prepared, prepare},
     preset::near_names,
     program, signature,
@@ -21,16 +21,22 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
 };
-use types::{Bytes, Category, ModelInfo, ModelSource, Postprocess, Precision, Weights};
+use types::{Bytes, Category, ModelInfo, ModelSource, Postprocess, Weights};
 
-/// Makes a model ready: finds it, fetches it where that is needed and allowed, and prepares graph and weights on disk.
+/// Makes a model ready: finds it, fetches it where that is needed and allowed, prepares graph and weights on disk, and
+/// converts them where another number format is asked for.
 pub fn resolve(
     request: &Request,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Resolved, ModelError> {
-    if request.precision != Precision::Fp32 {
-        return Err(ModelError::Precision(request.precision));
+    let resolved = find(request, progress)?;
+    match request.precision {
+        Some(asked) => precision::convert(resolved, asked, &request.cache, progress),
+        None => Ok(resolved),
     }
+}
+
+fn find(request: &Request, progress: &mut dyn FnMut(Progress)) -> Result<Resolved, ModelError> {
     if let Some((file, function)) = &request.torch_module {
         return program::factory(&request.name, file, function, &request.cache, progress);
     }

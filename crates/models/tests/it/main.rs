@@ -10,6 +10,7 @@ mod hostile;
 mod hub;
 mod onnx_files;
 mod parity;
+mod precision;
 mod presets;
 mod programs;
 mod scene;

@@ -8,8 +8,9 @@
 mod answers;
 mod filled;
 
-use answers::Answers;
-use filled::{Filled, fill};
+pub(crate) use answers::Answers;
+use filled::Filled;
+pub(crate) use filled::fill;
 use std::{
     path::{Path, PathBuf},
     process::Command,
@@ -20,7 +21,7 @@ use std::{
 const TOLERANCE: f32 = 1e-4;
 
 /// The repository's Python.
-fn python(script: &str, folder: &Path) {
+pub(crate) fn python(script: &str, folder: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let python = root.join("../../.venv/bin/python");
     assert!(python.exists(), "no Python environment at `.venv`; run `make venv`");
@@ -31,7 +32,7 @@ fn python(script: &str, folder: &Path) {
 }
 
 /// The folder with all checkpoints, written once for all tests.
-fn checkpoints() -> &'static Path {
+pub(crate) fn checkpoints() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("parity");
@@ -43,7 +44,7 @@ fn checkpoints() -> &'static Path {
 }
 
 /// The names of all models whose folder begins with one of these.
-fn models(beginnings: &[&str]) -> Vec<PathBuf> {
+pub(crate) fn models(beginnings: &[&str]) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(checkpoints()).unwrap();
     let mut folders: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     folders.retain(|folder| {
@@ -54,7 +55,7 @@ fn models(beginnings: &[&str]) -> Vec<PathBuf> {
     folders
 }
 
-fn blueprint(folder: &Path) -> modelmeter_models::Blueprint {
+pub(crate) fn blueprint(folder: &Path) -> modelmeter_models::Blueprint {
     let text = std::fs::read_to_string(folder.join("config.json")).unwrap();
     let config: serde_json::Value = serde_json::from_str(&text).unwrap();
     if config.get("model_type").is_some() {

@@ -3,7 +3,7 @@
 use crate::scene::Scene;
 use models::{ModelError, PRESETS};
 use std::fs;
-use types::{Category, ModelSource, Precision, Weights};
+use types::{Category, ModelSource, Weights};
 
 #[test]
 fn parameters_are_the_published_ones() {
@@ -182,15 +182,6 @@ fn a_description_becomes_a_model() {
     let path = scene.write("typo.toml", "input_size = 4\nhidden_layer = [8]\noutput_size = 2\n");
     let error = scene.resolve(&path).unwrap_err();
     assert_eq!(error.hint().unwrap(), "did you mean `hidden_layers`?");
-}
-
-#[test]
-fn another_precision_is_refused_for_now() {
-    let scene = Scene::new();
-    let mut request = scene.request("encoder-small");
-    request.precision = Precision::Fp16;
-    let error = models::resolve(&request, &mut |_| {}).unwrap_err();
-    assert_eq!(error.to_string(), "models are prepared in fp32 only, not in fp16");
 }
 
 #[test]

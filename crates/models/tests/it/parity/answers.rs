@@ -66,6 +66,21 @@ impl Answers {
         largest
     }
 
+    /// The smallest cosine over all cases and outputs, at the places that count.
+    pub(crate) fn smallest_cosine(&self, model: &rten::Model) -> f64 {
+        let mut smallest = 1.0_f64;
+        for case in self.0.values() {
+            for (name, expected) in &case.outputs {
+                let found = case.run(model, name, expected.dims.len());
+                assert_eq!(found.dims, expected.dims, "{name}");
+                let cosine = expected.cosine(&found, case.keep.get(name));
+                // `min` would pass over NaN.
+                smallest = if cosine >= smallest { smallest } else { cosine };
+            }
+        }
+        smallest
+    }
+
     /// Cosines between our mean-pooled token vectors and the expected sentence vectors.
     pub(crate) fn sentence_cosines(&self, model: &rten::Model) -> Vec<f64> {
         let case = &self.0["0"];
@@ -124,6 +139,18 @@ impl Array {
             3 => array::<3>(value),
             other => panic!("no output has {other} dimensions"),
         }
+    }
+
+    /// The cosine over the places that `keep` (over the leading dimensions) counts.
+    fn cosine(&self, other: &Array, keep: Option<&Array>) -> f64 {
+        let width = self.numbers.len() / keep.map_or(1, |keep| keep.numbers.len());
+        let counts = |index: usize| keep.is_none_or(|keep| keep.numbers[index / width] != 0.0);
+        let dot = |a: &Array, b: &Array| -> f64 {
+            let pairs = a.numbers.iter().zip(&b.numbers).enumerate();
+            let pairs = pairs.filter(|(index, _)| counts(*index));
+            pairs.map(|(_, (a, b))| f64::from(*a) * f64::from(*b)).sum()
+        };
+        dot(self, other) / (dot(self, self) * dot(other, other)).sqrt()
     }
 
     /// The largest difference at the places that `keep` (over the leading dimensions) counts.
