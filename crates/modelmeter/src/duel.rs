@@ -427,7 +427,7 @@ fn side(record: Record, ready: &Prepared, label: &str) -> Side {
         peak_memory: peak,
         verdict: joint_verdict(&runs),
         remarks: loaded.map(|report| report.remarks.clone()).unwrap_or_default(),
-        failed: record.failed.as_ref().map(|error| crate::error::spell(error)),
+        failed: record.failed.as_ref().map(crate::error::spell),
     };
     Side {
         info,

@@ -138,7 +138,7 @@ fn layers_of_two_engines_join() {
     let layers = &report["layers"];
     assert!(!layers["rows"].as_array().unwrap().is_empty(), "{layers:#}");
     for side in layers["sides"].as_array().unwrap() {
-        let joined = side["joined"]["share"].as_f64().unwrap();
+        let joined = side["joined_share"].as_f64().unwrap();
         assert!(joined >= 0.95, "{side:#}");
     }
 }

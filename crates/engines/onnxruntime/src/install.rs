@@ -136,6 +136,7 @@ fn pip(
         .spawn()
         .map_err(|error| {
             failed(format!("could not start `{}`", python.display()), Some(error.to_string()))
+                .with_hint("`--python PATH` names a Python that has `pip`")
         })?;
     let talk = read_aside(&mut child);
     if let Some(output) = child.stdout.take() {
