@@ -41,7 +41,9 @@ pub(crate) struct Pending {
 /// The verdicts on all comparisons of one session together, so that asking often is paid for.
 pub(crate) fn decide(pending: Vec<Pending>, baseline: &str) -> Vec<Comparison> {
     let known = pending.iter().filter_map(|one| one.estimate.as_ref().ok()?.p_value);
-    let mut adjusted = false_discovery(&known.collect::<Vec<_>>()).into_iter();
+    let known: Vec<f64> = known.collect();
+    let asked = known.len();
+    let mut adjusted = false_discovery(&known).into_iter();
     pending
         .into_iter()
         .map(|one| {
@@ -55,6 +57,7 @@ pub(crate) fn decide(pending: Vec<Pending>, baseline: &str) -> Vec<Comparison> {
                     } else {
                         Outcome::CannotTell
                     };
+                    remarks.extend(corrected(&side, &speed_up, asked));
                     (Some(speed_up), outcome)
                 }
                 Err(why) => (None, Outcome::Refused { why }),
@@ -63,6 +66,16 @@ pub(crate) fn decide(pending: Vec<Pending>, baseline: &str) -> Vec<Comparison> {
             Comparison { side, baseline: baseline.into(), speed_up, outcome, remarks }
         })
         .collect()
+}
+
+/// An interval that leaves out 1 beside `cannot tell` needs a word: several comparisons were made, and that was paid for.
+fn corrected(side: &str, speed_up: &SpeedUp, asked: usize) -> Option<String> {
+    let Interval { low, high } = speed_up.interval?;
+    let p = speed_up.adjusted_p.filter(|p| *p >= LEVEL)?;
+    let leaves_out_one = low > 1.0 || high < 1.0;
+    (leaves_out_one && asked > 1).then(|| {
+        format!("the interval of `{side}` alone leaves out 1; corrected for {asked} comparisons p is {p:.2}")
+    })
 }
 
 /// Why a side's times are not to be believed, where they are not.
@@ -100,6 +113,14 @@ fn judge(speed_up: &SpeedUp, unseen: Unseen) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_correction_that_decides_is_said() {
+        let speed_up = speed_up(estimate(1.01, 1.2, Some(0.04)), Some(0.08));
+        let text = corrected("x", &speed_up, 2).unwrap();
+        assert!(text.contains("2 comparisons") && text.contains("0.08"), "{text}");
+        assert_eq!(corrected("x", &speed_up, 1), None);
+    }
 
     fn estimate(low: f64, high: f64, p_value: Option<f64>) -> RatioEstimate {
         RatioEstimate {

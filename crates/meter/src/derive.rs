@@ -1,8 +1,8 @@
 //! Numbers that follow from the samples and the work: throughput, FLOP/s, share of the ceiling.
 
 use types::{
-    Ceilings, Cell, Direction, InputRole, InputSpec, Metric, Phase, ProbeReport, Summary, Unit,
-    Work,
+    Ceilings, Cell, Device, Direction, InputRole, InputSpec, Metric, Phase, ProbeReport, Summary,
+    Unit, Work,
 };
 
 /// What the derived numbers rest on.
@@ -92,7 +92,11 @@ fn compute(basis: &Basis<'_>) -> Vec<Metric> {
     let share = match ceiling {
         Some(ceiling) => Metric::measured(share, Unit::Ratio, up, rate / ceiling.value),
         None => {
-            let why = format!("this machine's {precision} ceiling was not measured");
+            let device = basis.cell.device;
+            let why = match device {
+                Device::Cpu => format!("this machine's {precision} ceiling was not measured"),
+                _ => format!("the {precision} ceiling of {device} was not measured"),
+            };
             Metric::missing(share, Unit::Ratio, up, why)
         }
     };

@@ -29,6 +29,7 @@ mod install;
 mod layers;
 mod others;
 mod parting;
+mod pickle;
 mod prepare;
 mod profile;
 mod profiler;

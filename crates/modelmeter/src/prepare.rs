@@ -1,10 +1,10 @@
 //! From what was asked to a job the meter can measure.
 
-use crate::{Choice, ENGINES, EngineChoice, Error, Profiler, choose};
+use crate::{Choice, ENGINES, EngineChoice, Error, Profiler, choose, pickle};
 use engine::{Engine, Host, Places, Takes};
 use graph::{Model, Shapes};
 use meter::{Job, Refine};
-use models::{Progress, Resolved, Tokeniser};
+use models::{ModelError, Progress, Resolved, Tokeniser};
 use std::{
     hash::{BuildHasher, Hasher},
     path::PathBuf,
@@ -181,8 +181,16 @@ fn settle_model(
     sink: &mut dyn FnMut(Event),
 ) -> Result<(Resolved, Choice, Precision), Error> {
     let mut resolve = |precision| {
-        let request = request(profiler, precision)?;
-        Ok::<_, Error>(models::resolve(&request, &mut |progress| sink(event(&progress)))?)
+        let mut request = request(profiler, precision)?;
+        let mut progress = |progress: Progress| sink(event(&progress));
+        match models::resolve(&request, &mut progress) {
+            Err(ModelError::OnlyPickle { path, .. }) if profiler.options.allow_pickle => {
+                let folder = pickle::converted(profiler, &path)?;
+                request.name = folder.to_string_lossy().into_owned();
+                Ok::<_, Error>(models::resolve(&request, &mut progress)?)
+            }
+            resolved => Ok(resolved?),
+        }
     };
     let resolved = resolve(None)?;
     let native = graph::native_precision(&resolved.model);

@@ -66,7 +66,11 @@ impl Session {
     ) -> Result<Bench, Error> {
         Ok(Bench {
             machine: self.machine.clone(),
-            ceilings: Some(self.ceilings(threads, sink)?),
+            ceilings: match device {
+                Device::Cpu | Device::Xnnpack => Some(self.ceilings(threads, sink)?),
+                // The processors' ceiling says nothing of another device.
+                _ => None,
+            },
             idle: IdlePower::measure(device, IDLE_WINDOW),
             versions: BTreeMap::from([("modelmeter".to_owned(), VERSION.to_owned())]),
         })

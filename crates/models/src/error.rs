@@ -56,7 +56,7 @@ pub enum ModelError {
     },
     #[error("the weights of `{name}` would be larger than any disk")]
     TooLarge { name: String },
-    #[error("`{}` has its weights only as a pickle (`{file}`), which is not loaded", path.display())]
+    #[error("`{}` has its weights only as a pickle (`{file}`), which may run any code when it is read", path.display())]
     OnlyPickle { path: PathBuf, file: String },
     #[error("`{}` has no weights: neither `model.safetensors` nor `onnx/model.onnx` is there", path.display())]
     NoWeights { path: PathBuf },
@@ -196,7 +196,9 @@ impl ModelError {
             }
             E::Architecture { .. } | E::TooLarge { .. } => "correct the configuration".into(),
             E::OnlyPickle { .. } => {
-                "convert it: `model.save_pretrained(folder)` in Python writes safetensors".into()
+                "convert it: `model.save_pretrained(folder)` in Python writes safetensors; \
+                 `--allow-pickle` lets PyTorch read it, for files you trust"
+                    .into()
             }
             E::NoWeights { .. } => {
                 "download `model.safetensors` into the folder, or give a preset's name to run it with \

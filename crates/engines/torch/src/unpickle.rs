@@ -1,0 +1,29 @@
+//! Weights that exist only as a pickle, read by PyTorch once and written as safetensors.
+
+use engine::{EngineError, EngineErrorKind};
+use std::{path::Path, process::Command};
+
+const SCRIPT: &str = include_str!("../worker/unpickle.py");
+
+/// Writes the tensors of a folder's pickles into `target`; code in a pickle is refused by PyTorch.
+///
+/// # Errors
+/// When the interpreter cannot be started or PyTorch cannot read the pickle.
+pub fn unpickle(python: &Path, folder: &Path, target: &Path) -> Result<(), EngineError> {
+    let failed = |cause: String| {
+        let text = format!("could not read the pickled weights in `{}`", folder.display());
+        EngineError::new(EngineErrorKind::BadModel, text).with_source(cause)
+    };
+    let output = Command::new(python)
+        .args(["-c", SCRIPT])
+        .args([folder, target])
+        .output()
+        .map_err(|error| failed(format!("`{}`: {error}", python.display())))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    // The exception stands in the last line that is not indented.
+    let last = said.lines().rfind(|line| !line.is_empty() && !line.starts_with(' '));
+    Err(failed(last.unwrap_or("Python ended without a word").to_owned()))
+}
