@@ -18,8 +18,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Windows on each side, in the order A B B A.
-const PAIRS: usize = 40;
+/// Fresh processes on each side: two processes of one program differ by percents, and one pair would show only that.
+const ROUNDS: usize = 6;
+/// Windows on each side in a round, in the order A B B A.
+const PAIRS: usize = 6;
 const WINDOW: Duration = Duration::from_millis(600);
 /// Workers started to see what that costs.
 const STARTS: usize = 30;
@@ -129,31 +131,41 @@ fn compare(id: &str, model: &str, places: &Places) {
     let views: Vec<_> = tensors.iter().map(engine::view_of).collect();
     engine::write_tensors(&drawn, &views).unwrap();
 
-    let mut plain = Plain::start(id, &resolved, &drawn);
-    let mut link = open_worker(id, &resolved, inputs, &drawn, places);
-    plain.window();
-    let (mut theirs, mut ours) = (Vec::new(), Vec::new());
-    for pair in 0..PAIRS {
-        for is_theirs in if pair % 2 == 0 { [true, false] } else { [false, true] } {
-            if is_theirs {
-                theirs.push(median(&plain.window()));
-            } else {
-                ours.push(median(&worker_window(&mut link)));
+    let (mut theirs, mut ours, mut rounds) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let mut plain = Plain::start(id, &resolved, &drawn);
+        let mut link = open_worker(id, &resolved, inputs.clone(), &drawn, places);
+        plain.window();
+        let mut pairs = Vec::new();
+        for pair in 0..PAIRS {
+            let (mut their, mut our) = (Vec::new(), Vec::new());
+            for is_theirs in if pair % 2 == 0 { [true, false] } else { [false, true] } {
+                if is_theirs {
+                    their = plain.window();
+                } else {
+                    our = worker_window(&mut link);
+                }
             }
+            theirs.push(median(&their));
+            ours.push(median(&our));
+            // Ours over theirs, so that above 1 is slower.
+            pairs.push(modelmeter::stats::log_ratio(&our, &their).unwrap());
         }
+        rounds.push(pairs);
+        link.close();
+        plain.child.kill().unwrap();
+        plain.child.wait().unwrap();
     }
-    let ratios = theirs.iter().zip(&ours).map(|(theirs, ours)| (ours / theirs * 1e9) as u64);
-    let summary = modelmeter::stats::summarise(&ratios.collect::<Vec<_>>(), 1).unwrap();
+    let estimate = modelmeter::stats::paired_ratio(&rounds, 1).unwrap();
+    let interval = estimate.interval.unwrap();
     println!(
         "| {id} | {:.3} ms | {:.3} ms | {:.4} [{:.4}, {:.4}] |",
         middle(&theirs) * 1e3,
         middle(&ours) * 1e3,
-        summary.median,
-        summary.ci95_median.low,
-        summary.ci95_median.high
+        estimate.ratio,
+        interval.low,
+        interval.high
     );
-    link.close();
-    plain.child.kill().unwrap();
     std::fs::remove_file(drawn).unwrap();
 }
 

@@ -1,13 +1,16 @@
 //! Lets measurements compete side by side: parity first, then turns, then what may be said of it.
 
-use crate::{Error, Profiler, Session, layers, parting, prepare, prepare::Prepared, worker};
-use analysis::{Tolerance, differences};
-use meter::{Bout, Contender, DuelRule, Record};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use types::{
-    Bytes, ComparisonReport, EngineInfo, Environment, Event, HostTensor, LayerJoin, OutputParity,
-    Parity, Run, Seconds, Side, SideInfo, StoppingRule, Turn, Verdict, Warmup,
+use crate::{
+    Error, Profiler, Session, layers,
+    parity::hold_against,
+    parting, prepare,
+    prepare::Prepared,
+    sides::{assemble, labels},
+    worker,
 };
+use meter::{Contender, DuelRule, Record};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use types::{ComparisonReport, Event, HostTensor, LayerJoin, StoppingRule, Warmup};
 
 /// Processes a side where nobody says otherwise: enough that their differences can be told from those of the sides.
 const ROUNDS: u32 = 5;
@@ -272,189 +275,6 @@ type Ready<'s> = (Vec<&'s Profiler>, Vec<Prepared>, Vec<String>);
 /// Whether a side's engine cannot run what was asked, as opposed to something being wrong with what was asked.
 fn is_unfit(error: &Error) -> bool {
     matches!(error, Error::NotForEngine { .. } | Error::NoEngine { .. })
-}
-
-/// What tells the sides apart, in a few words: the engine, and whatever else differs.
-fn labels(prepared: &[Prepared]) -> Vec<String> {
-    let differs = |of: &dyn Fn(&Prepared) -> String| {
-        let first = prepared.first().map(of);
-        prepared.iter().any(|ready| Some(of(ready)) != first)
-    };
-    let parts: [&dyn Fn(&Prepared) -> String; 6] = [
-        &|ready| ready.cell.engine.clone(),
-        &|ready| ready.cell.device.to_string(),
-        &|ready| ready.cell.precision.to_string(),
-        &|ready| ready.cell.options.to_string(),
-        &|ready| ready.model_name(),
-        // Two files may be called alike.
-        &|ready| end_of_path(&ready.cell.model),
-    ];
-    let mut shown: Vec<_> = parts.into_iter().filter(|part| differs(part)).collect();
-    if differs(parts[4]) {
-        // The names tell the models apart; paths would only say it again.
-        shown.pop();
-    }
-    if shown.is_empty() {
-        shown.push(parts[0]);
-    }
-    let mut labels: Vec<String> = prepared
-        .iter()
-        .map(|ready| {
-            let words: Vec<String> = shown.iter().map(|part| part(ready)).collect();
-            words.into_iter().filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" ")
-        })
-        .collect();
-    // The same thing twice is a fair question too: how much does it differ from itself?
-    for place in 1..labels.len() {
-        let twins = labels[..place]
-            .iter()
-            .filter(|label| label.split(" #").next() == Some(labels[place].as_str()));
-        let twins = twins.count();
-        if twins > 0 {
-            labels[place] = format!("{} #{}", labels[place], twins + 1);
-        }
-    }
-    labels
-}
-
-/// The last two parts of a path: enough to tell files apart, short enough for a table.
-fn end_of_path(path: &str) -> String {
-    let parts: Vec<&str> = path.trim_end_matches('/').rsplit('/').take(2).collect();
-    parts.into_iter().rev().collect::<Vec<_>>().join("/")
-}
-
-/// Holds every side's outputs against the baseline's.
-fn hold_against(
-    prepared: &[Prepared],
-    labels: &[String],
-    baseline: usize,
-    outputs: &[Option<Vec<HostTensor>>],
-) -> Vec<Parity> {
-    let Some(reference) = &outputs[baseline] else { return Vec::new() };
-    let mut all = Vec::new();
-    for (place, tensors) in outputs.iter().enumerate() {
-        let Some(tensors) = tensors.as_ref().filter(|_| place != baseline) else { continue };
-        let precisions = [baseline, place].map(|p| prepared[p].cell.precision);
-        let tolerance = Tolerance::of(precisions[0], precisions[1]);
-        let mut held: Vec<OutputParity> = differences(reference, tensors)
-            .into_iter()
-            .map(|difference| OutputParity {
-                holds: difference.is_within(&tolerance),
-                max_abs: difference.unlike.is_none().then_some(difference.max_abs),
-                cosine: difference.unlike.is_none().then_some(difference.cosine),
-                tolerance: tolerance
-                    .difference
-                    .is_finite()
-                    .then_some(tolerance.difference * difference.magnitude.max(1.0)),
-                why: difference.unlike.clone().or_else(|| {
-                    let turned = difference.cosine < tolerance.cosine;
-                    turned.then(|| format!("the cosine is {:.6}", difference.cosine))
-                }),
-                output: difference.output,
-            })
-            .collect();
-        if held.is_empty() {
-            held.push(OutputParity {
-                output: reference.first().map(|t| t.name.clone()).unwrap_or_default(),
-                max_abs: None,
-                cosine: None,
-                tolerance: None,
-                holds: false,
-                why: Some("the two have no output in common".into()),
-            });
-        }
-        all.push(Parity {
-            side: labels[place].clone(),
-            reference: labels[baseline].clone(),
-            holds: held.iter().all(|output| output.holds),
-            outputs: held,
-            first_difference: None,
-        });
-    }
-    all
-}
-
-fn assemble(
-    prepared: &[Prepared],
-    labels: &[String],
-    baseline: usize,
-    records: Vec<Record>,
-    parity: Vec<Parity>,
-    environment: Environment,
-    (started_at, elapsed): (i64, Duration),
-) -> types::Duel {
-    let cell = &prepared[baseline].cell;
-    types::Duel {
-        started_at,
-        elapsed,
-        model: prepared[baseline].model_info().clone(),
-        batch_size: cell.batch_size,
-        sequence_length: cell.sequence_length,
-        mode: cell.mode,
-        seed: cell.seed,
-        environment,
-        sides: records
-            .into_iter()
-            .zip(prepared)
-            .zip(labels)
-            .map(|((record, ready), label)| side(record, ready, label))
-            .collect(),
-        parity,
-        remarks: prepared[baseline].remarks(),
-    }
-}
-
-fn side(record: Record, ready: &Prepared, label: &str) -> Side {
-    let cell = &ready.cell;
-    let runs: Vec<&Run> = record.bouts.iter().map(|bout| &bout.run).collect();
-    let peak = runs
-        .iter()
-        .filter_map(|run| run.metric("memory.peak")?.value)
-        .reduce(f64::max)
-        .map(|bytes| Bytes(bytes as u64));
-    let loaded = record.loaded.as_ref();
-    let info = SideInfo {
-        label: label.to_owned(),
-        engine: EngineInfo {
-            id: cell.engine.clone(),
-            version: loaded.map(|report| report.version.clone()).unwrap_or_default(),
-            placement: loaded.map(|report| report.placement.clone()).unwrap_or_default(),
-        },
-        device: cell.device,
-        precision: cell.precision,
-        threads: cell.threads,
-        options: cell.options.clone(),
-        peak_memory: peak,
-        verdict: joint_verdict(&runs),
-        remarks: loaded.map(|report| report.remarks.clone()).unwrap_or_default(),
-        failed: record.failed.as_ref().map(crate::error::spell),
-    };
-    Side {
-        info,
-        load: runs.iter().map(|run| Seconds(run.cold.load.as_secs_f64())).collect(),
-        first: runs.iter().map(|run| Seconds(run.cold.first_inference.as_secs_f64())).collect(),
-        rounds: record.bouts.into_iter().map(turns).collect(),
-    }
-}
-
-fn turns(bout: Bout) -> Vec<Turn> {
-    bout.turns.into_iter().map(|samples| Turn { samples }).collect()
-}
-
-/// What speaks against any of a side's runs, each thing once; the interval of a single round is not what is claimed.
-fn joint_verdict(runs: &[&Run]) -> Verdict {
-    use types::ReasonCode as Code;
-    let mut reasons: Vec<types::Reason> = Vec::new();
-    for reason in runs.iter().flat_map(|run| &run.verdict.reasons) {
-        let of_one_round = matches!(
-            reason.code,
-            Code::TooFewSamples | Code::UnsupportedPercentile | Code::WideInterval | Code::Drift
-        );
-        if !of_one_round && !reasons.iter().any(|known| known.code == reason.code) {
-            reasons.push(reason.clone());
-        }
-    }
-    Verdict::from_reasons(reasons)
 }
 
 fn micros_since_epoch() -> i64 {

@@ -1,0 +1,139 @@
+//! The sides of a duel: what they are called, and what became of each.
+
+use crate::prepare::Prepared;
+use meter::{Bout, Record};
+use std::time::Duration;
+use types::{Bytes, EngineInfo, Environment, Parity, Run, Seconds, Side, SideInfo, Turn, Verdict};
+
+/// What tells the sides apart, in a few words: the engine, and whatever else differs.
+pub(crate) fn labels(prepared: &[Prepared]) -> Vec<String> {
+    let differs = |of: &dyn Fn(&Prepared) -> String| {
+        let first = prepared.first().map(of);
+        prepared.iter().any(|ready| Some(of(ready)) != first)
+    };
+    let parts: [&dyn Fn(&Prepared) -> String; 6] = [
+        &|ready| ready.cell.engine.clone(),
+        &|ready| ready.cell.device.to_string(),
+        &|ready| ready.cell.precision.to_string(),
+        &|ready| ready.cell.options.to_string(),
+        &|ready| ready.model_name(),
+        // Two files may be called alike.
+        &|ready| end_of_path(&ready.cell.model),
+    ];
+    let mut shown: Vec<_> = parts.into_iter().filter(|part| differs(part)).collect();
+    if differs(parts[4]) {
+        // The names tell the models apart; paths would only say it again.
+        shown.pop();
+    }
+    if shown.is_empty() {
+        shown.push(parts[0]);
+    }
+    let mut labels: Vec<String> = prepared
+        .iter()
+        .map(|ready| {
+            let words: Vec<String> = shown.iter().map(|part| part(ready)).collect();
+            words.into_iter().filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    // The same thing twice is a fair question too: how much does it differ from itself?
+    for place in 1..labels.len() {
+        let twins = labels[..place]
+            .iter()
+            .filter(|label| label.split(" #").next() == Some(labels[place].as_str()));
+        let twins = twins.count();
+        if twins > 0 {
+            labels[place] = format!("{} #{}", labels[place], twins + 1);
+        }
+    }
+    labels
+}
+
+/// The last two parts of a path: enough to tell files apart, short enough for a table.
+fn end_of_path(path: &str) -> String {
+    let parts: Vec<&str> = path.trim_end_matches('/').rsplit('/').take(2).collect();
+    parts.into_iter().rev().collect::<Vec<_>>().join("/")
+}
+
+/// The duel as it was fought.
+pub(crate) fn assemble(
+    prepared: &[Prepared],
+    labels: &[String],
+    baseline: usize,
+    records: Vec<Record>,
+    parity: Vec<Parity>,
+    environment: Environment,
+    (started_at, elapsed): (i64, Duration),
+) -> types::Duel {
+    let cell = &prepared[baseline].cell;
+    types::Duel {
+        started_at,
+        elapsed,
+        model: prepared[baseline].model_info().clone(),
+        batch_size: cell.batch_size,
+        sequence_length: cell.sequence_length,
+        mode: cell.mode,
+        seed: cell.seed,
+        environment,
+        sides: records
+            .into_iter()
+            .zip(prepared)
+            .zip(labels)
+            .map(|((record, ready), label)| side(record, ready, label))
+            .collect(),
+        parity,
+        remarks: prepared[baseline].remarks(),
+    }
+}
+
+fn side(record: Record, ready: &Prepared, label: &str) -> Side {
+    let cell = &ready.cell;
+    let runs: Vec<&Run> = record.bouts.iter().map(|bout| &bout.run).collect();
+    let peak = runs
+        .iter()
+        .filter_map(|run| run.metric("memory.peak")?.value)
+        .reduce(f64::max)
+        .map(|bytes| Bytes(bytes as u64));
+    let loaded = record.loaded.as_ref();
+    let info = SideInfo {
+        label: label.to_owned(),
+        engine: EngineInfo {
+            id: cell.engine.clone(),
+            version: loaded.map(|report| report.version.clone()).unwrap_or_default(),
+            placement: loaded.map(|report| report.placement.clone()).unwrap_or_default(),
+        },
+        device: cell.device,
+        precision: cell.precision,
+        threads: cell.threads,
+        options: cell.options.clone(),
+        peak_memory: peak,
+        verdict: joint_verdict(&runs),
+        remarks: loaded.map(|report| report.remarks.clone()).unwrap_or_default(),
+        failed: record.failed.as_ref().map(crate::error::spell),
+    };
+    Side {
+        info,
+        load: runs.iter().map(|run| Seconds(run.cold.load.as_secs_f64())).collect(),
+        first: runs.iter().map(|run| Seconds(run.cold.first_inference.as_secs_f64())).collect(),
+        rounds: record.bouts.into_iter().map(turns).collect(),
+    }
+}
+
+fn turns(bout: Bout) -> Vec<Turn> {
+    bout.turns.into_iter().map(|samples| Turn { samples }).collect()
+}
+
+/// What speaks against any of a side's runs, each thing once; the interval of a single round is not what is claimed.
+fn joint_verdict(runs: &[&Run]) -> Verdict {
+    use types::ReasonCode as Code;
+    let mut reasons: Vec<types::Reason> = Vec::new();
+    for reason in runs.iter().flat_map(|run| &run.verdict.reasons) {
+        let of_one_round = matches!(
+            reason.code,
+            Code::TooFewSamples | Code::UnsupportedPercentile | Code::WideInterval | Code::Drift
+        );
+        if !of_one_round && !reasons.iter().any(|known| known.code == reason.code) {
+            reasons.push(reason.clone());
+        }
+    }
+    Verdict::from_reasons(reasons)
+}
