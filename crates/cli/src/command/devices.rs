@@ -8,7 +8,7 @@ use crate::{
     places::places,
 };
 use modelmeter::{
-    ENGINES, PROBES,
+    Choice, Device, ENGINES, EngineChoice, PROBES, Precision, choose,
     engine::{Availability, Places},
     hardware::{self, DeviceInfo},
     probe::Target,
@@ -32,8 +32,22 @@ pub(crate) fn run(arguments: &Devices, global: &Global) -> Result<Exit, Failure>
 
 fn as_text(devices: &[DeviceInfo], places: &Places, style: &Style) -> String {
     let tables = [devices_table(devices), engines_table(places), probes_table()];
-    let width = Some(table_width().unwrap_or(PIPE_WIDTH));
-    tables.map(|table| table.painted(style).render(width)).join("\n")
+    let width = table_width().unwrap_or(PIPE_WIDTH);
+    let tables = tables.map(|table| table.painted(style).render(Some(width))).join("\n");
+    format!("{tables}\n{}\n", report::wrap(&auto_choice(places), width).join("\n"))
+}
+
+/// What `auto` would take here, and why.
+fn auto_choice(places: &Places) -> String {
+    let (engine, device) = (EngineChoice::Auto, Device::Auto);
+    match choose(&engine, device, Precision::Fp32, places, &|_| true) {
+        Ok(Choice { engine, device }) => format!(
+            "`auto` takes `{}` on `{device}`: the first of cuda, rocm, mps and cpu that an engine here can use, and of \
+             the engines that can the first in the list above",
+            engine.id()
+        ),
+        Err(error) => format!("`auto` finds nothing: {error}"),
+    }
 }
 
 fn devices_table(devices: &[DeviceInfo]) -> Table {
@@ -142,6 +156,7 @@ fn as_json(devices: &[DeviceInfo], places: &Places) -> String {
         "machine": hardware::machine(),
         "devices": devices,
         "engines": engines,
+        "auto": auto_choice(places),
         "probes": probes,
     });
     format!("{document:#}\n")

@@ -62,6 +62,8 @@ fn auto_takes_the_fastest_that_is_here() {
     };
     assert_eq!(engine(&[]), "rten");
     assert_eq!(engine(&["--python", &python]), "onnxruntime");
+    let explained = home.fine(&["devices", "--python", &python]).out;
+    assert!(explained.contains("`auto` takes `onnxruntime` on `cpu`"), "{explained}");
 }
 
 #[test]
