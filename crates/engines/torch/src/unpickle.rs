@@ -3,7 +3,7 @@
 use engine::{EngineError, EngineErrorKind};
 use std::{path::Path, process::Command};
 
-const SCRIPT: &str = include_str!("../worker/unpickle.py");
+const SCRIPT: &str = include_str!("../unpickle.py");
 
 /// Writes the tensors of a folder's pickles into `target`; code in a pickle is refused by PyTorch.
 ///
