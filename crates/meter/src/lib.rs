@@ -23,4 +23,4 @@ pub use judge::{Evidence, is_above_ceiling, judge};
 pub use launch::{Launch, ServeThread};
 pub use link::Link;
 pub use look::{Depth, can_load, node_profile, outputs_of};
-pub use measure::{Prepare, measure, run_plan};
+pub use measure::{Prepare, describe, measure, run_plan};

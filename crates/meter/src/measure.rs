@@ -12,8 +12,8 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 use types::{
-    Cell, Cold, EngineInfo, Environment, Event, Phase, Plan, ProbeReport, Reason, ReasonCode, Run,
-    Samples, Stage, StopReason, StoppingRule, Summary, WarmupReport, Work,
+    Cell, Cold, EngineInfo, Environment, Event, Machine, Phase, Plan, ProbeReport, Reason,
+    ReasonCode, Run, Samples, Stage, StopReason, StoppingRule, Summary, WarmupReport, Work,
 };
 
 /// Seed of the bootstrap: fixed, so that the same samples always give the same interval.
@@ -172,8 +172,21 @@ pub(crate) fn environment(
     let mut versions = bench.versions.clone();
     versions.extend(loaded.versions.clone());
     versions.insert(job.cell.engine.clone(), loaded.version.clone());
+    let mut environment = describe(&bench.machine, conditions, versions, job.cell.threads);
+    environment.model_commit.clone_from(&job.model_commit);
+    environment
+}
+
+/// A machine in its present state.
+#[must_use]
+pub fn describe(
+    machine: &Machine,
+    conditions: Conditions,
+    versions: BTreeMap<String, String>,
+    threads: u32,
+) -> Environment {
     Environment {
-        machine: bench.machine.clone(),
+        machine: machine.clone(),
         os: hardware::os(),
         kernel: hardware::kernel(),
         governor: conditions.governor,
@@ -186,8 +199,8 @@ pub(crate) fn environment(
         throttle: conditions.throttle,
         gpus: conditions.gpus,
         versions,
-        threads: job.cell.threads,
-        model_commit: job.model_commit.clone(),
+        threads,
+        model_commit: None,
     }
 }
 

@@ -80,23 +80,8 @@ impl Session {
     pub(crate) fn environment(&self, threads: u32) -> Environment {
         let now = probe::Snapshot::take();
         let conditions = now.diff(&probe::Snapshot::take(), &[std::process::id()]);
-        Environment {
-            machine: self.machine.clone(),
-            os: hardware::os(),
-            kernel: hardware::kernel(),
-            governor: conditions.governor,
-            frequency: conditions.frequency,
-            smt: conditions.smt,
-            load_average: conditions.load_average,
-            steal: conditions.steal,
-            memory_available: conditions.memory_available,
-            cgroup: conditions.cgroup,
-            throttle: conditions.throttle,
-            gpus: conditions.gpus,
-            versions: BTreeMap::from([("modelmeter".to_owned(), VERSION.to_owned())]),
-            threads,
-            model_commit: None,
-        }
+        let versions = BTreeMap::from([("modelmeter".to_owned(), VERSION.to_owned())]);
+        meter::describe(&self.machine, conditions, versions, threads)
     }
 
     /// The ceilings for so many threads: known, stored, or measured now and kept.
