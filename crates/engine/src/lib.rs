@@ -34,8 +34,8 @@ pub use protocol::{
     read_message, write_message,
 };
 pub use socket::{
-    Availability, Engine, Host, InstallProgress, Installer, LoadRequest, LoadedModel, Loader,
-    NodeProfile, NodeProfiler, NodeTime, Session, ShapeObserver, Signature, SignatureValue,
+    Availability, Detail, Engine, Host, InstallProgress, Installer, LoadRequest, LoadedModel,
+    Loader, NodeProfile, NodeProfiler, NodeTime, Session, ShapeObserver, Signature, SignatureValue,
     Starter, Takes, WorkerCommand,
 };
 pub use tensors::{read_tensors, view_of, write_tensors};

@@ -5,7 +5,7 @@
 //! `profile` → `profiled`, `bye` → the end.
 //! Anything may be answered with `failed`. Timing happens in the worker; the parent only decides when it is enough.
 
-use crate::{EngineError, EngineErrorKind, LoadRequest, NodeProfile, Signature};
+use crate::{Detail, EngineError, EngineErrorKind, LoadRequest, NodeProfile, Signature};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ use std::{
 use types::{InputSpec, Postprocess, Samples};
 
 /// The protocol's version; parent and worker must agree.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// What the worker says first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,6 +90,9 @@ pub enum Request {
     Profile {
         /// How often.
         count: u64,
+        /// How much is told.
+        #[serde(default)]
+        detail: Detail,
     },
     /// End.
     Bye,

@@ -6,7 +6,7 @@ use std::{
     ffi::OsString,
     path::{Path, PathBuf},
 };
-use types::{Device, ElementType, EngineOptions, HostTensor, Module, Precision};
+use types::{Device, ElementType, EngineOptions, HostTensor, Module, Precision, Timeline};
 
 /// Whether an engine works here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -261,18 +261,38 @@ pub trait NodeProfiler {
     ///
     /// # Errors
     /// When a run fails or the engine's record cannot be read.
-    fn profile(&mut self, count: u64) -> Result<NodeProfile, EngineError>;
+    fn profile(&mut self, count: u64, detail: Detail) -> Result<NodeProfile, EngineError>;
+}
+
+/// How much a profile tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Detail {
+    /// How long each node took.
+    #[default]
+    Times,
+    /// Also when, run by run; may cost more.
+    Timeline,
 }
 
 /// Where the time of several inferences went.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct NodeProfile {
     /// How many inferences.
     pub runs: u64,
     /// Time of all of them from outside, in nanoseconds.
     pub total_nanos: u64,
+    /// Time of each of them from outside, in nanoseconds.
+    #[serde(default)]
+    pub run_nanos: Vec<u64>,
     /// The nodes or modules, in the order they ran first.
     pub nodes: Vec<NodeTime>,
+    /// What happened when, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
+    /// What a reader must know: a clock that rounds, a node that is timed with its neighbour.
+    #[serde(default)]
+    pub remarks: Vec<String>,
 }
 
 /// The time of one node or module, all inferences together.

@@ -1,8 +1,9 @@
 //! The worker's half of the protocol: load one model, run it, time it, answer.
 
 use crate::{
-    Encoder, Engine, EngineError, EngineErrorKind, Failure, FirstReport, Greeting, Host, LoadJob,
-    LoadReport, LoadedModel, NodeProfile, PROTOCOL, Reply, Request, Session, TextJob, Window, draw,
+    Detail, Encoder, Engine, EngineError, EngineErrorKind, Failure, FirstReport, Greeting, Host,
+    LoadJob, LoadReport, LoadedModel, NodeProfile, PROTOCOL, Reply, Request, Session, TextJob,
+    Window, draw,
     protocol::{read_message, write_message},
     tensors::write_tensors,
 };
@@ -166,9 +167,8 @@ impl Prepared {
                 Request::Outputs { path, .. } => {
                     guard(|| bench.write_outputs(&path)).map(|()| Reply::Written)
                 }
-                Request::Profile { count } => {
-                    guard(|| bench.profile(count)).map(|profile| Reply::Profiled { profile })
-                }
+                Request::Profile { count, detail } => guard(|| bench.profile(count, detail))
+                    .map(|profile| Reply::Profiled { profile }),
                 Request::Load(_) => Err(failed("a worker loads one model")),
                 Request::Bye => return Ok(()),
             };
@@ -275,8 +275,9 @@ impl<'a> Bench<'a> {
         write_tensors(path, &self.session.outputs()?)
     }
 
-    fn profile(&mut self, count: u64) -> Result<Option<NodeProfile>, EngineError> {
-        self.session.node_profiler().map(|profiler| profiler.profile(count.max(1))).transpose()
+    fn profile(&mut self, count: u64, detail: Detail) -> Result<Option<NodeProfile>, EngineError> {
+        let profiler = self.session.node_profiler();
+        profiler.map(|profiler| profiler.profile(count.max(1), detail)).transpose()
     }
 }
 

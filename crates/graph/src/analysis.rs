@@ -1,7 +1,7 @@
 //! Everything that is counted on a graph, put together.
 
 use crate::{
-    Graph, LayerKind, Model, Node, Shapes,
+    Graph, Model, Node, Shapes,
     count::{Operation, count_weights, flops, is_movement, traffic},
     infer, layer_kind,
     lifetimes::activation_peak,
@@ -9,7 +9,7 @@ use crate::{
     shapes::{Body, Call},
 };
 use std::collections::BTreeMap;
-use types::{Bytes, Flops, Ratio, Work};
+use types::{Bytes, Flops, LayerKind, Ratio, Work};
 
 /// The work of one node.
 #[derive(Debug, Clone, PartialEq)]

@@ -26,7 +26,7 @@ pub use builder::{DEFAULT_OPSET, GraphBuilder};
 pub use count::{BUFFERS, Weights, count_weights};
 pub use data_type::UnknownDataType;
 pub use ir::{DataType, Dim, Graph, Model, Node, Tensor, TensorData, ValueInfo};
-pub use layers::{LayerKind, layer_kind, module_path};
+pub use layers::{layer_kind, module_path};
 pub use lifetimes::activation_peak;
 pub use onnx::{ReadError, WriteError, open_regular};
 pub use precision::{

@@ -1,7 +1,7 @@
 //! Looks inside a worker without timing it: what comes out, and where the time goes.
 
 use crate::{Job, Launch, Link, MeterError, measure};
-use engine::{NodeProfile, Reply, Request, read_tensors};
+use engine::{Detail, NodeProfile, Reply, Request, read_tensors};
 use std::{fs, path::Path, time::Duration};
 use types::HostTensor;
 
@@ -74,7 +74,7 @@ pub fn node_profile(
     measure::load(&mut link, job)?;
     measure::first_inference(&mut link)?;
     let doing = "show where its time goes";
-    let profile = match link.ask(&Request::Profile { count }, doing)? {
+    let profile = match link.ask(&Request::Profile { count, detail: Detail::Times }, doing)? {
         Reply::Profiled { profile } => profile,
         other => return Err(MeterError::Protocol { doing, said: format!("{other:?}") }),
     };

@@ -268,6 +268,7 @@ pub(crate) fn assemble(
         metrics,
         probes: findings.probes,
         verdict,
+        layers: None,
         tags: Vec::new(),
     }
 }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 use types::{
-    Cell, Cold, EngineInfo, Environment, Metric, ModelInfo, Phase, ProbeReport, Run, RunId,
-    Samples, StopReason, Summary, Verdict, WarmupReport, Work,
+    Cell, Cold, EngineInfo, Environment, LayerReport, Metric, ModelInfo, Phase, ProbeReport, Run,
+    RunId, Samples, StopReason, Summary, Verdict, WarmupReport, Work,
 };
 
 /// What is read back; each field is named as in [`Run`].
@@ -20,6 +20,8 @@ pub(crate) struct Document {
     summaries: BTreeMap<Phase, Summary>,
     probes: Vec<ProbeReport>,
     verdict: Verdict,
+    #[serde(default)]
+    layers: Option<Box<LayerReport>>,
 }
 
 /// A warm-up report without its samples, which lie with the others.
@@ -42,6 +44,8 @@ struct Borrowed<'a> {
     summaries: &'a BTreeMap<Phase, Summary>,
     probes: &'a [ProbeReport],
     verdict: &'a Verdict,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layers: Option<&'a LayerReport>,
 }
 
 /// What the other tables hold of a run.
@@ -69,6 +73,7 @@ pub(crate) fn write(run: &Run) -> Result<String, serde_json::Error> {
         summaries: &run.summaries,
         probes: &run.probes,
         verdict: &run.verdict,
+        layers: run.layers.as_deref(),
     })?;
     serde_json::from_str::<Document>(&body)?;
     Ok(body)
@@ -98,6 +103,7 @@ impl Document {
             metrics: rest.metrics,
             probes: self.probes,
             verdict: self.verdict,
+            layers: self.layers,
             tags: rest.tags,
         }
     }

@@ -1,7 +1,8 @@
 //! One execution of a cell on one machine at one time.
 
 use crate::{
-    Cell, Environment, Metric, ModelInfo, Phase, Samples, StopReason, Summary, Verdict, Work,
+    Cell, Environment, LayerReport, Metric, ModelInfo, Phase, Samples, StopReason, Summary,
+    Verdict, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, time::Duration};
@@ -105,6 +106,9 @@ pub struct Run {
     pub probes: Vec<ProbeReport>,
     /// Whether the numbers can be believed.
     pub verdict: Verdict,
+    /// Where the time goes inside the model, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layers: Option<Box<LayerReport>>,
     /// Labels given by people.
     #[serde(default)]
     pub tags: Vec<String>,

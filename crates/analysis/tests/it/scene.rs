@@ -117,6 +117,7 @@ pub(crate) fn run(engine: &str, micros: u64, minute: i64) -> Run {
         metrics: vec![Metric::measured("memory.peak", Unit::Bytes, Direction::Lower, 3e8)],
         probes: Vec::new(),
         verdict: Verdict::from_reasons(Vec::new()),
+        layers: None,
         tags: Vec::new(),
     }
 }

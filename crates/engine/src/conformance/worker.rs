@@ -2,7 +2,8 @@
 
 use super::is_close;
 use crate::{
-    EngineErrorKind, LoadJob, PROTOCOL, Reply, Request, read_message, read_tensors, write_message,
+    Detail, EngineErrorKind, LoadJob, PROTOCOL, Reply, Request, read_message, read_tensors,
+    write_message,
 };
 use std::{
     io::{BufRead, Write},
@@ -166,7 +167,7 @@ fn check_work(subject: &WorkerSubject<'_>, rule: &mut impl FnMut(bool, &str)) {
         let close = output.is_some_and(|t| is_close(&t.elements, values, subject.tolerance));
         rule(close, &format!("the {round} output is the expected one"));
     }
-    match talk.ask(&Request::Profile { count: 2 }) {
+    match talk.ask(&Request::Profile { count: 2, detail: Detail::Times }) {
         Some(Reply::Profiled { profile: Some(profile) }) => {
             let sum: u64 = profile.nodes.iter().map(|node| node.nanos).sum();
             rule(profile.runs == 2 && sum > 0, "a profile tells the runs and their nodes");

@@ -28,28 +28,36 @@ pub(crate) fn profile(
         .with_profiling(folder.path().join("profile"))
         .map_err(|error| unwritten(error.to_string()))?;
     let mut session = load::commit(builder, &model.request)?;
-    let total = timed(&session, inputs, count)?;
+    let run_nanos = timed(&session, inputs, count)?;
     let file = session
         .end_profiling()
         .map_err(|error| explain::other("could not end the profile", &error))?;
     let nodes = nodes(&events(Path::new(&file))?, count)?;
-    Ok(NodeProfile { runs: count, total_nanos: nanos(total), nodes })
+    Ok(NodeProfile {
+        runs: count,
+        total_nanos: run_nanos.iter().sum(),
+        run_nanos,
+        nodes,
+        ..NodeProfile::default()
+    })
 }
 
 fn timed(
     session: &ort::session::Session,
     inputs: Vec<HostTensor>,
     count: u64,
-) -> Result<Duration, EngineError> {
+) -> Result<Vec<u64>, EngineError> {
     let mut bound = Bound::new(session, inputs)?;
     for _ in 0..WARM_UP {
         bound.run()?;
     }
-    let begin = Instant::now();
+    let mut each = Vec::new();
     for _ in 0..count {
+        let begin = Instant::now();
         bound.run()?;
+        each.push(nanos(begin.elapsed()));
     }
-    Ok(begin.elapsed())
+    Ok(each)
 }
 
 fn nanos(time: Duration) -> u64 {

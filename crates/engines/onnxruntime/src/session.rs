@@ -1,7 +1,9 @@
 //! A session: what is done with bound inputs.
 
 use crate::{binding::Bound, model::OrtModel, profile};
-use engine::{EngineError, EngineErrorKind, NodeProfile, NodeProfiler, OutputView, Session};
+use engine::{
+    Detail, EngineError, EngineErrorKind, NodeProfile, NodeProfiler, OutputView, Session,
+};
 use types::{Device, HostTensor};
 
 /// A model with its inputs bound.
@@ -46,7 +48,7 @@ impl Session for OrtSession<'_> {
 }
 
 impl NodeProfiler for OrtSession<'_> {
-    fn profile(&mut self, count: u64) -> Result<NodeProfile, EngineError> {
+    fn profile(&mut self, count: u64, _: Detail) -> Result<NodeProfile, EngineError> {
         let inputs = self.bound.as_ref().map(|bound| bound.inputs.clone()).unwrap_or_default();
         profile::profile(self.model, inputs, count)
     }

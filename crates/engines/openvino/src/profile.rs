@@ -7,11 +7,11 @@ use crate::{
     request::{NodeReport, Request},
     session::{OpenVinoSession, failed},
 };
-use engine::{EngineError, NodeProfile, NodeProfiler, NodeTime};
+use engine::{Detail, EngineError, NodeProfile, NodeProfiler, NodeTime};
 use std::{collections::BTreeMap, time::Instant};
 
 impl NodeProfiler for OpenVinoSession<'_> {
-    fn profile(&mut self, count: u64) -> Result<NodeProfile, EngineError> {
+    fn profile(&mut self, count: u64, _: Detail) -> Result<NodeProfile, EngineError> {
         // Made anew each time and gone afterwards, so that it stands in nobody's memory.
         let recipe = &self.model.recipe;
         let (_, compiled) = recipe.compile(&recipe.core(Counters::On)?)?;
@@ -24,11 +24,11 @@ impl NodeProfiler for OpenVinoSession<'_> {
         // The first run prepares the kernels for these shapes.
         request.infer().map_err(failed)?;
         times.warmed_up(&request)?;
-        let mut total = 0;
+        let mut run_nanos = Vec::new();
         for _ in 0..count {
             let started = Instant::now();
             request.infer().map_err(failed)?;
-            total += u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            run_nanos.push(u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX));
             times.ran(&request)?;
         }
         let mut nodes = times.nodes(count);
@@ -37,7 +37,13 @@ impl NodeProfiler for OpenVinoSession<'_> {
                 node.path.clone_from(maker);
             }
         }
-        Ok(NodeProfile { runs: count, total_nanos: total, nodes })
+        Ok(NodeProfile {
+            runs: count,
+            total_nanos: run_nanos.iter().sum(),
+            run_nanos,
+            nodes,
+            ..NodeProfile::default()
+        })
     }
 }
 

@@ -1,10 +1,8 @@
 //! Operations, bytes and lifetimes, with numbers worked out by hand.
 
 use crate::models::{One, everything};
-use modelmeter_graph::{
-    DataType, GraphBuilder, LayerKind, Tensor, activation_peak, analyse, infer,
-};
-use types::{Bytes, Flops};
+use modelmeter_graph::{DataType, GraphBuilder, Tensor, activation_peak, analyse, infer};
+use types::{Bytes, Flops, LayerKind};
 
 #[test]
 fn products_count_two_for_each_multiply_add() {

@@ -174,6 +174,7 @@ pub(crate) fn bare_run(name: &str, median: f64, count: u64) -> Run {
         metrics: metrics(),
         probes: probes(),
         verdict: Verdict::from_reasons(Vec::new()),
+        layers: None,
         tags: Vec::new(),
     };
     set_phase(&mut run, Phase::Inference, median, count);

@@ -64,6 +64,7 @@ pub(crate) fn run(n: u64) -> Run {
             text: "20 samples do not support p99".into(),
             hint: Some("measure longer".into()),
         }]),
+        layers: None,
         tags: vec!["baseline".into(), "night ☾".into()],
     }
 }

@@ -83,7 +83,7 @@ fn the_library_prints_nothing() {
         session.infer().unwrap_err();
         session.bind(&models::dense_input()).unwrap();
         session.infer().unwrap();
-        session.node_profiler().unwrap().profile(1).unwrap();
+        session.node_profiler().unwrap().profile(1, engine::Detail::Times).unwrap();
     });
     if let Some(printed) = printed {
         let lines: Vec<&str> =

@@ -192,7 +192,7 @@ fn what_the_user_may_set_is_taken() {
     session.bind(&models::dense_input()).unwrap();
     session.infer().unwrap();
     // Unoptimised, the graph keeps every node.
-    let profile = session.node_profiler().unwrap().profile(1).unwrap();
+    let profile = session.node_profiler().unwrap().profile(1, engine::Detail::Times).unwrap();
     let kinds: Vec<&str> = profile.nodes.iter().map(|node| node.kind.as_str()).collect();
     assert_eq!(kinds, ["Identity", "MatMul", "Relu"]);
     asked.device = Device::Openvino;

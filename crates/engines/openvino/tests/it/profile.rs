@@ -12,7 +12,7 @@ fn a_profile_names_the_nodes_of_the_file_and_its_parts_are_not_more_than_the_who
     let elements = Elements::F32(vec![1.0; 64 * models::WIDE]);
     session.bind(&[tensor("x", &[64, models::WIDE], elements)]).unwrap();
     session.infer().unwrap();
-    let profile = session.node_profiler().unwrap().profile(5).unwrap();
+    let profile = session.node_profiler().unwrap().profile(5, engine::Detail::Times).unwrap();
     assert_eq!(profile.runs, 5);
     for name in ["encoder.first.MatMul", "encoder.first.Erf", "encoder.second.MatMul"] {
         let node = profile.nodes.iter().find(|node| node.path == name);
@@ -33,6 +33,6 @@ fn a_profile_without_inputs_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let model = load(&models::dense(folder.path(), "Identity"));
     let mut session = model.session().unwrap();
-    let error = session.node_profiler().unwrap().profile(1).unwrap_err();
+    let error = session.node_profiler().unwrap().profile(1, engine::Detail::Times).unwrap_err();
     assert_eq!(error.kind, EngineErrorKind::BadInput);
 }

@@ -1,7 +1,7 @@
 //! Programs in files: what runs, and what is refused before any of it runs.
 
 use crate::worker::{Worker, floats, job, job_with, run_script, script, values};
-use engine::{EngineErrorKind as Kind, LoadJob, Reply, Request};
+use engine::{Detail, EngineErrorKind as Kind, LoadJob, Reply, Request};
 use std::{path::Path, slice};
 use types::{Module, Precision};
 
@@ -61,7 +61,7 @@ fn pickles_run_only_where_they_are_trusted_and_programs_always() {
         let outputs = worker.outputs(folder);
         assert_eq!(values(&outputs, "output.0"), expected, "{name}");
         assert_eq!(values(&outputs, "output.1"), [8.0, -4.0, 6.0, -8.0], "{name}");
-        let profiled = worker.ask(&Request::Profile { count: 1 });
+        let profiled = worker.ask(&Request::Profile { count: 1, detail: Detail::Times });
         assert_eq!(profiled, Reply::Profiled { profile: None }, "{name}");
     }
 }

@@ -4,7 +4,7 @@ use crate::{
     conformance::{EXPECTED, small_job},
     worker::{Worker, values},
 };
-use engine::{EngineErrorKind, Reply, Request};
+use engine::{Detail, EngineErrorKind, Reply, Request};
 
 #[test]
 fn a_compiled_module_gives_the_same_answer_and_says_that_it_is_compiled() {
@@ -21,7 +21,7 @@ fn a_compiled_module_gives_the_same_answer_and_says_that_it_is_compiled() {
     for (value, expected) in values(&outputs, "output").iter().zip(EXPECTED) {
         assert!((value - expected).abs() < 1e-5, "{outputs:?}");
     }
-    let profiled = worker.ask(&Request::Profile { count: 1 });
+    let profiled = worker.ask(&Request::Profile { count: 1, detail: Detail::Times });
     assert_eq!(profiled, Reply::Profiled { profile: None });
 }
 

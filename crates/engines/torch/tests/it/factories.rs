@@ -1,7 +1,7 @@
 //! A user's own functions: those that work, and all the ways they do not.
 
 use crate::worker::{Worker, floats, job, job_with, stranger, values};
-use engine::{EngineErrorKind as Kind, LoadJob, Reply, Request};
+use engine::{Detail, EngineErrorKind as Kind, LoadJob, Reply, Request};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -132,7 +132,7 @@ fn a_module_that_prints_runs_on_its_own_inputs() {
     let inside = worker.outputs_inside(folder.path());
     assert_eq!(values(&inside, "module:layer"), [4.0, -2.0, 3.0, -4.0]);
     assert_eq!(inside.len(), outputs.len() + 1);
-    match worker.ask(&Request::Profile { count: 3 }) {
+    match worker.ask(&Request::Profile { count: 3, detail: Detail::Times }) {
         Reply::Profiled { profile: Some(profile) } => {
             let seen: Vec<_> =
                 profile.nodes.iter().map(|n| (n.path.as_str(), n.kind.as_str(), n.calls)).collect();

@@ -1,0 +1,146 @@
+//! The inside of a model: its layers as a tree, with time, work and their place on the machine's roofline.
+
+use crate::{Bytes, Flops, Interval, LayerKind, Ratio, Seconds};
+use serde::{Deserialize, Serialize};
+
+/// The work of one node of the graph, for the module it belongs to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LayerWork {
+    /// The node's name.
+    pub name: String,
+    /// The module's path; empty where the name holds none.
+    pub path: String,
+    /// Its operator.
+    pub operator: String,
+    /// What its layer is for.
+    pub kind: LayerKind,
+    /// Its operations in one inference; `None` where nobody could count them.
+    pub flops: Option<Flops>,
+    /// Bytes it reads and writes in one inference; `None` where a shape is unknown.
+    pub bytes: Option<Bytes>,
+}
+
+/// What keeps a layer from being faster, by the roofline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bound {
+    /// The arithmetic units.
+    Compute,
+    /// The memory's bandwidth.
+    Memory,
+}
+
+/// A place on the machine's roofline.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Roofline {
+    /// What bounds it.
+    pub bound: Bound,
+    /// The share reached of what that bound allows; above 1 where the data stayed in a cache.
+    pub attained: Ratio,
+}
+
+/// Time and work of a part of the model, one inference.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Spent {
+    /// How often it ran in one inference.
+    pub calls: f64,
+    /// Time, with everything inside.
+    pub total: Seconds,
+    /// Time, without the modules inside.
+    pub own: Seconds,
+    /// Share of `total` in the sum of all layers.
+    pub share: Ratio,
+    /// Operations, with everything inside; `None` where nothing inside was counted.
+    pub flops: Option<Flops>,
+    /// Bytes read and written, with everything inside.
+    pub bytes: Option<Bytes>,
+    /// Its place on the roofline; `None` without work, time or ceilings.
+    pub roofline: Option<Roofline>,
+}
+
+impl Spent {
+    /// Operations a second.
+    #[must_use]
+    pub fn flops_per_second(&self) -> Option<f64> {
+        let flops = self.flops.filter(|flops| flops.0 > 0)?;
+        (self.total.0 > 0.0).then(|| flops.0 as f64 / self.total.0)
+    }
+
+    /// Operations for each byte that is read or written.
+    #[must_use]
+    pub fn intensity(&self) -> Option<f64> {
+        let bytes = self.bytes.filter(|bytes| bytes.0 > 0)?;
+        self.flops.map(|flops| flops.0 as f64 / bytes.0 as f64)
+    }
+}
+
+/// A module of the tree.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Layer {
+    /// Its path; empty for what lies in no module.
+    pub path: String,
+    /// How many modules it lies in.
+    pub depth: usize,
+    /// What it is for.
+    pub kind: LayerKind,
+    /// The module's class, or the operators that run directly in it.
+    pub class: String,
+    /// Time and work.
+    #[serde(flatten)]
+    pub spent: Spent,
+}
+
+/// All layers of one kind, or all nodes of one operator.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rollup {
+    /// The kind or the operator.
+    pub name: String,
+    /// Time and work.
+    #[serde(flatten)]
+    pub spent: Spent,
+}
+
+/// A number with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The number.
+    pub value: f64,
+    /// Where it lies with 95 % confidence.
+    pub interval: Interval,
+}
+
+/// Where the time of an inference goes, with how far that can be believed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LayerReport {
+    /// Inferences with instruments.
+    pub runs: u64,
+    /// Median inference without instruments, in turns with those that had them.
+    pub plain: Seconds,
+    /// Median inference with instruments, from outside.
+    pub instrumented: Seconds,
+    /// What the instruments cost: instrumented ÷ plain − 1.
+    pub overhead: Estimate,
+    /// Sum of all layers, median over the turns.
+    pub sum: Seconds,
+    /// `sum` ÷ `plain`: 1 is all of the time found.
+    pub closure: Estimate,
+    /// Share of the time whose name says no module and that was placed by its neighbours in time.
+    pub placed: Ratio,
+    /// The tree, every module before those inside it, in the order they ran.
+    pub layers: Vec<Layer>,
+    /// The same time by kind of layer.
+    pub kinds: Vec<Rollup>,
+    /// The same time by operator; empty where the engine times modules.
+    pub operators: Vec<Rollup>,
+    /// What a reader must know: an engine that rounds, a loop whose rounds nobody counted.
+    #[serde(default)]
+    pub remarks: Vec<String>,
+}
+
+impl LayerReport {
+    /// Time without instruments that no layer has; negative where instruments cost more than was missed.
+    #[must_use]
+    pub fn residue(&self) -> Seconds {
+        Seconds(self.plain.0 - self.sum.0)
+    }
+}
