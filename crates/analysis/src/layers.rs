@@ -7,7 +7,7 @@
 
 use crate::module_path::{Names, ancestry, common, module_of};
 use std::collections::{HashMap, HashSet};
-use types::{LayerCell, LayerJoin, LayerProfile, LayerRow, LayerSide, Seconds};
+use types::{LayerCell, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime, Seconds};
 
 const NANOS: f64 = 1e9;
 
@@ -71,16 +71,10 @@ impl Placed {
     fn of(profile: &LayerProfile) -> Placed {
         let runs = profile.runs.max(1) as f64;
         let seconds = |nanos: u64| nanos as f64 / NANOS / runs;
-        let names = Names::of(&profile.layers);
-        let layers = profile.layers.iter();
-        let mut times: Vec<(String, f64)> = layers
-            .map(|layer| (module_of(&layer.path, &layer.kind, names), seconds(layer.nanos)))
-            .collect();
-        let found = neighbours(&times);
-        let by_neighbours = found.iter().map(|(at, _)| times[*at].1).sum();
-        for (at, module) in found {
-            times[at].0 = module;
-        }
+        let (modules, found) = place(&profile.layers);
+        let by_neighbours = found.iter().map(|at| seconds(profile.layers[*at].nanos)).sum();
+        let times = profile.layers.iter().map(|layer| seconds(layer.nanos));
+        let times = modules.into_iter().zip(times).collect();
         let label = profile.label.clone();
         Placed { label, times, outside: seconds(profile.total_nanos), by_neighbours }
     }
@@ -97,18 +91,31 @@ impl Placed {
     }
 }
 
+/// The module of every node or module, and which of them were placed by their neighbours.
+pub(crate) fn place(layers: &[LayerTime]) -> (Vec<String>, Vec<usize>) {
+    let names = Names::of(layers);
+    let mut modules: Vec<String> =
+        layers.iter().map(|layer| module_of(&layer.path, &layer.kind, names)).collect();
+    let found = neighbours(&modules);
+    let placed = found.iter().map(|(at, _)| *at).collect();
+    for (at, module) in found {
+        modules[at] = module;
+    }
+    (modules, placed)
+}
+
 /// Modules for nodes whose name says none: the innermost that the nodes before and after, which have one, both lie in.
 ///
 /// A runtime that fuses nodes may give the result a name of its own (`BiasGelu_token_12`), but it still runs between its
 /// neighbours. What comes before the first or after the last that has a module stays without, as a framework's outermost
 /// module does.
-fn neighbours(times: &[(String, f64)]) -> Vec<(usize, String)> {
-    let named = |&at: &usize| !times[at].0.is_empty();
+fn neighbours(modules: &[String]) -> Vec<(usize, String)> {
+    let named = |&at: &usize| !modules[at].is_empty();
     let place = |at: usize| {
         let before = (0..at).rev().find(named)?;
-        let after = (at + 1..times.len()).find(named)?;
-        let module = common(&times[before].0, &times[after].0);
+        let after = (at + 1..modules.len()).find(named)?;
+        let module = common(&modules[before], &modules[after]);
         (!module.is_empty()).then(|| (at, module.to_owned()))
     };
-    (0..times.len()).filter(|at| !named(at)).filter_map(place).collect()
+    (0..modules.len()).filter(|at| !named(at)).filter_map(place).collect()
 }

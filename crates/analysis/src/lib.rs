@@ -6,6 +6,8 @@
 mod baseline;
 mod duel;
 mod error;
+mod inside;
+mod layer_tree;
 mod layers;
 mod likeness;
 mod module_path;
@@ -15,6 +17,7 @@ mod stored;
 
 pub use duel::compare_duel;
 pub use error::CompareError;
+pub use inside::layer_report;
 pub use layers::join_layers;
 pub use parity::{Difference, Tolerance, difference, differences};
 pub use stored::{StoredSide, compare_runs, labels};

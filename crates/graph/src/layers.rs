@@ -37,74 +37,10 @@ fn is_operator(part: &str, op_type: &str) -> bool {
         && rest.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'_' | b':' | b'D'))
 }
 
-const NORM_OPERATORS: [&str; 9] = [
-    "LayerNormalization",
-    "SimplifiedLayerNormalization",
-    "SkipLayerNormalization",
-    "SkipSimplifiedLayerNormalization",
-    "RMSNormalization",
-    "BatchNormalization",
-    "InstanceNormalization",
-    "GroupNormalization",
-    "GroupNorm",
-];
-
 /// The kind of layer a node belongs to; the path's words come first, then its operator.
 #[must_use]
 pub fn layer_kind(node: &Node) -> LayerKind {
-    let op = node.op_type.as_str();
-    let path = module_path(&node.name, op).to_ascii_lowercase();
-    let words: Vec<&str> = path.split(['.', '/']).filter(|word| !word.is_empty()).collect();
-    let any = |test: &dyn Fn(&str) -> bool| words.iter().any(|word| test(word));
-    let last = words.last().copied().unwrap_or_default();
-    let is_norm = |word: &str| {
-        word.contains("norm") || matches!(word, "ln" | "ln_1" | "ln_2" | "ln_f" | "bn")
-    };
-    if NORM_OPERATORS.contains(&op) || is_norm(last) {
-        return LayerKind::Norm;
-    }
-    if any(&|word| word.contains("attn") || word.contains("attention") || word.contains("selfatt"))
-        || matches!(op, "Attention" | "MultiHeadAttention" | "GroupQueryAttention" | "QAttention")
-    {
-        return LayerKind::Attention;
-    }
-    let is_mlp = |word: &str| {
-        word.contains("mlp")
-            || word.contains("ffn")
-            || word.contains("feed_forward")
-            || word.contains("feedforward")
-            || word.contains("densereludense")
-            || matches!(word, "ff" | "intermediate" | "fc1" | "fc2" | "lin1" | "lin2" | "linear1")
-            || matches!(word, "linear2" | "gate_proj" | "up_proj" | "down_proj")
-    };
-    // BERT calls the second half of its feed-forward part `layer.N.output`.
-    let bert_output =
-        words.windows(3).any(|three| three[0].starts_with("layer") && three[2] == "output");
-    if any(&is_mlp) || bert_output {
-        return LayerKind::Mlp;
-    }
-    let is_head = |word: &str| {
-        word.contains("head") && !word.contains("heads")
-            || word.contains("classifier")
-            || word.contains("pooler")
-            || matches!(word, "cls" | "logits" | "score" | "vocab_projector" | "vocab_transform")
-            || word.contains("projection") && !word.contains("patch")
-    };
-    let is_embedding = |word: &str| {
-        word.contains("embed")
-            || word.contains("positional_encoding")
-            || matches!(word, "wte" | "wpe" | "shared" | "embed_tokens")
-    };
-    if op == "EmbedLayerNormalization" || any(&is_embedding) {
-        return LayerKind::Embedding;
-    }
-    if any(&is_head) {
-        return LayerKind::Head;
-    }
-    if op.contains("Conv") && !op.starts_with("Convert") {
-        return LayerKind::Conv;
-    }
-    LayerKind::Other
+    LayerKind::of(&module_path(&node.name, &node.op_type), &node.op_type)
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ pub enum Stage {
     Warmup,
     /// Sampling.
     Sample,
+    /// Looking inside, with instruments.
+    Layers,
     /// Measuring the machine's ceilings, once a machine.
     Calibrate,
 }

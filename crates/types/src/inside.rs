@@ -1,6 +1,6 @@
 //! The inside of a model: its layers as a tree, with time, work and their place on the machine's roofline.
 
-use crate::{Bytes, Flops, Interval, LayerKind, Ratio, Seconds};
+use crate::{Bytes, Flops, Interval, LayerKind, LayerTime, Ratio, Seconds};
 use serde::{Deserialize, Serialize};
 
 /// The work of one node of the graph, for the module it belongs to.
@@ -18,6 +18,17 @@ pub struct LayerWork {
     pub flops: Option<Flops>,
     /// Bytes it reads and writes in one inference; `None` where a shape is unknown.
     pub bytes: Option<Bytes>,
+}
+
+/// Inferences without instruments and, next to them in time, with them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerTurn {
+    /// Each inference without instruments, in nanoseconds.
+    pub plain: Vec<u64>,
+    /// Each inference with them, from outside, in nanoseconds.
+    pub profiled: Vec<u64>,
+    /// Time of the nodes or modules, all inferences with instruments together.
+    pub layers: Vec<LayerTime>,
 }
 
 /// What keeps a layer from being faster, by the roofline.

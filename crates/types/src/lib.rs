@@ -34,7 +34,9 @@ pub use comparison::{
 pub use device::{Device, ParseDeviceError};
 pub use environment::{CgroupLimits, Environment, GpuState, Throttle};
 pub use event::{Event, Stage};
-pub use inside::{Bound, Estimate, Layer, LayerReport, LayerWork, Rollup, Roofline, Spent};
+pub use inside::{
+    Bound, Estimate, Layer, LayerReport, LayerTurn, LayerWork, Rollup, Roofline, Spent,
+};
 pub use layer_kind::LayerKind;
 pub use layers::{LayerCell, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime};
 pub use machine::{Ceiling, Ceilings, Cpu, Gpu, Machine};

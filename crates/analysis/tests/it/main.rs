@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "what is missing here shall stop the test")]
 
 mod duels;
+mod inside;
 mod layers;
 mod scene;
 mod stored;

@@ -1,0 +1,245 @@
+//! From turns with and without instruments to where the time of an inference goes.
+//!
+//! A layer's time is its share of the inferences with instruments, laid on the median inference without any. So one slow
+//! inference counts as little here as it does in a median, and the layers add up to what the closure says.
+
+use crate::{layer_tree::Tree, layers::place};
+use std::collections::HashMap;
+use types::{
+    Bytes, Ceilings, Estimate, Flops, Interval, LayerKind, LayerReport, LayerTime, LayerTurn,
+    LayerWork, Precision, Ratio, Rollup, Roofline, Seconds, Spent,
+};
+
+/// Seed of the bootstrap: fixed, so that the same turns always give the same interval.
+const SEED: u64 = 0x6c61_7965_7273;
+
+/// The machine's ceilings for one precision: FLOP/s and bytes a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Roof {
+    flops: f64,
+    bandwidth: f64,
+}
+
+impl Roof {
+    fn of(ceilings: Option<&Ceilings>, precision: Precision) -> Option<Roof> {
+        let ceilings = ceilings?;
+        let flops = ceilings.flops_at(precision)?.value;
+        Some(Roof { flops, bandwidth: ceilings.bandwidth?.value })
+    }
+
+    /// The place of work that took so long: the slower of computing it and moving its data is the bound.
+    pub(crate) fn place(self, work: Work, seconds: f64) -> Option<Roofline> {
+        let compute = work.flops.unwrap_or(0) as f64 / self.flops;
+        let memory = work.bytes.unwrap_or(0) as f64 / self.bandwidth;
+        if seconds <= 0.0 || compute.max(memory) <= 0.0 {
+            return None;
+        }
+        let bound = if compute >= memory { types::Bound::Compute } else { types::Bound::Memory };
+        Some(Roofline { bound, attained: Ratio(compute.max(memory) / seconds) })
+    }
+}
+
+/// Operations and bytes; `None` where nothing was counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Work {
+    pub(crate) flops: Option<u64>,
+    pub(crate) bytes: Option<u64>,
+}
+
+impl Work {
+    pub(crate) fn add(&mut self, flops: Option<Flops>, bytes: Option<Bytes>) {
+        let plus = |sum: &mut Option<u64>, more: Option<u64>| {
+            if let Some(more) = more {
+                *sum = Some(sum.unwrap_or(0).saturating_add(more));
+            }
+        };
+        plus(&mut self.flops, flops.map(|flops| flops.0));
+        plus(&mut self.bytes, bytes.map(|bytes| bytes.0));
+    }
+
+    pub(crate) fn join(&mut self, other: Work) {
+        self.add(other.flops.map(Flops), other.bytes.map(Bytes));
+    }
+}
+
+/// A node or module with its place and its share of the time with instruments.
+pub(crate) struct Part {
+    pub(crate) module: String,
+    pub(crate) operator: String,
+    /// Calls in one inference.
+    pub(crate) calls: f64,
+    pub(crate) seconds: f64,
+}
+
+/// Where the time goes; `None` where a turn is missing or took no time.
+#[must_use]
+pub fn layer_report(
+    turns: &[LayerTurn],
+    work: &[LayerWork],
+    precision: Precision,
+    ceilings: Option<&Ceilings>,
+) -> Option<LayerReport> {
+    let overhead = estimate(turns, |turn| {
+        Some(stats::median(&turn.profiled)?.ln() - stats::median(&turn.plain)?.ln())
+    })?;
+    let closure = estimate(turns, |turn| {
+        let instrumented = stats::median(&turn.profiled)?.ln() - stats::median(&turn.plain)?.ln();
+        Some(covered(turn)?.ln() + instrumented)
+    })?;
+    let all: Vec<u64> = turns.iter().flat_map(|turn| turn.plain.iter().copied()).collect();
+    let plain = stats::median(&all)?;
+    let sum = plain * closure.value;
+    let (parts, placed) = parts(turns, sum);
+    let roof = Roof::of(ceilings, precision);
+    let spend = Spend { sum, roof };
+    Some(LayerReport {
+        runs: turns.iter().map(|turn| turn.profiled.len() as u64).sum(),
+        plain: Seconds(plain),
+        instrumented: Seconds(plain * overhead.value),
+        overhead: Estimate {
+            value: overhead.value - 1.0,
+            interval: Interval {
+                low: overhead.interval.low - 1.0,
+                high: overhead.interval.high - 1.0,
+            },
+        },
+        sum: Seconds(sum),
+        closure,
+        placed: Ratio(placed),
+        layers: Tree::of(&parts, work).layers(&spend),
+        kinds: kinds(&parts, work, &spend),
+        operators: operators(&parts, work, &spend),
+        remarks: Vec::new(),
+    })
+}
+
+/// The share of the time with instruments that its parts cover.
+fn covered(turn: &LayerTurn) -> Option<f64> {
+    let inside: u64 = turn.layers.iter().map(|layer| layer.nanos).sum();
+    let outside: u64 = turn.profiled.iter().sum();
+    (inside > 0 && outside > 0).then(|| inside as f64 / outside as f64)
+}
+
+/// A ratio from its logarithm in every turn: the median turn, so that a disturbed one does not decide, and an interval
+/// over the turns that holds it.
+fn estimate(turns: &[LayerTurn], log: impl Fn(&LayerTurn) -> Option<f64>) -> Option<Estimate> {
+    let rounds: Vec<Vec<f64>> =
+        turns.iter().map(|turn| log(turn).map(|log| vec![log])).collect::<Option<_>>()?;
+    let mut logs: Vec<f64> = rounds.iter().flatten().copied().collect();
+    logs.sort_by(f64::total_cmp);
+    let middle = logs.len() / 2;
+    let median = if logs.len() % 2 == 1 {
+        *logs.get(middle)?
+    } else {
+        (logs.get(middle.checked_sub(1)?)? + logs.get(middle)?) / 2.0
+    };
+    let value = median.exp();
+    let found = stats::paired_ratio(&rounds, SEED)?;
+    // A single turn says nothing of the next.
+    let interval = found.interval.unwrap_or(Interval { low: 0.0, high: f64::MAX });
+    let interval = Interval { low: interval.low.min(value), high: interval.high.max(value) };
+    Some(Estimate { value, interval })
+}
+
+/// Every part of all turns together, scaled so that they add up to `sum`, and the share placed by neighbours.
+fn parts(turns: &[LayerTurn], sum: f64) -> (Vec<Part>, f64) {
+    let runs: usize = turns.iter().map(|turn| turn.profiled.len()).sum();
+    let mut merged: Vec<LayerTime> = Vec::new();
+    let mut places: HashMap<(&str, &str), usize> = HashMap::new();
+    for layer in turns.iter().flat_map(|turn| &turn.layers) {
+        let key = (layer.path.as_str(), layer.kind.as_str());
+        let place = *places.entry(key).or_insert_with(|| {
+            merged.push(LayerTime { calls: 0, nanos: 0, ..layer.clone() });
+            merged.len() - 1
+        });
+        merged[place].calls += layer.calls;
+        merged[place].nanos += layer.nanos;
+    }
+    let total: f64 = merged.iter().map(|layer| layer.nanos as f64).sum();
+    let (modules, by_neighbours) = place(&merged);
+    let part = |(layer, module): (&LayerTime, String)| Part {
+        module,
+        operator: layer.kind.clone(),
+        calls: layer.calls as f64 / runs.max(1) as f64,
+        seconds: layer.nanos as f64 / total.max(1.0) * sum,
+    };
+    let placed: f64 = by_neighbours.iter().map(|at| merged[*at].nanos as f64).sum();
+    (merged.iter().zip(modules).map(part).collect(), placed / total.max(1.0))
+}
+
+/// Turns times and work into what is told of a part.
+pub(crate) struct Spend {
+    sum: f64,
+    roof: Option<Roof>,
+}
+
+impl Spend {
+    pub(crate) fn of(&self, calls: f64, total: f64, own: f64, work: Work) -> Spent {
+        Spent {
+            calls,
+            total: Seconds(total),
+            own: Seconds(own),
+            share: Ratio(if self.sum > 0.0 { total / self.sum } else { 0.0 }),
+            flops: work.flops.map(Flops),
+            bytes: work.bytes.map(Bytes),
+            roofline: self.roof.and_then(|roof| roof.place(work, total)),
+        }
+    }
+}
+
+/// Time and work by kind of layer, the kinds that have either.
+fn kinds(parts: &[Part], work: &[LayerWork], spend: &Spend) -> Vec<Rollup> {
+    let rollup = |kind: LayerKind| {
+        let of = |part: &&Part| LayerKind::of(&part.module, &part.operator) == kind;
+        let found: Vec<&Part> = parts.iter().filter(of).collect();
+        let seconds: f64 = found.iter().map(|part| part.seconds).sum();
+        let mut done = Work::default();
+        work.iter().filter(|work| work.kind == kind).for_each(|w| done.add(w.flops, w.bytes));
+        let calls = found.iter().map(|part| part.calls).sum();
+        (seconds > 0.0).then(|| Rollup {
+            name: kind.name().into(),
+            spent: spend.of(calls, seconds, seconds, done),
+        })
+    };
+    let mut kinds: Vec<Rollup> = LayerKind::ALL.into_iter().filter_map(rollup).collect();
+    kinds.sort_by(|a, b| b.spent.total.0.total_cmp(&a.spent.total.0));
+    kinds
+}
+
+/// Time and work by operator, the slowest first. Work counts where the graph's node has the same operator and module:
+/// what an engine fused is another operator, and nobody knows which part of the time is whose.
+fn operators(parts: &[Part], work: &[LayerWork], spend: &Spend) -> Vec<Rollup> {
+    let known: HashMap<(&str, &str), Work> = work.iter().fold(HashMap::new(), |mut known, work| {
+        let key = (work.path.as_str(), work.operator.as_str());
+        known.entry(key).or_default().add(work.flops, work.bytes);
+        known
+    });
+    // A framework times modules; their classes are no operators.
+    if !parts.iter().any(|part| known.contains_key(&(part.module.as_str(), part.operator.as_str())))
+    {
+        return Vec::new();
+    }
+    let mut sums: Vec<(&str, f64, f64, Work)> = Vec::new();
+    let mut counted: Vec<(&str, &str)> = Vec::new();
+    for part in parts {
+        let at = sums.iter().position(|sum| sum.0 == part.operator).unwrap_or_else(|| {
+            sums.push((&part.operator, 0.0, 0.0, Work::default()));
+            sums.len() - 1
+        });
+        sums[at].1 += part.calls;
+        sums[at].2 += part.seconds;
+        let key = (part.module.as_str(), part.operator.as_str());
+        if let Some(work) = known.get(&key)
+            && !counted.contains(&key)
+        {
+            counted.push(key);
+            sums[at].3.join(*work);
+        }
+    }
+    sums.sort_by(|a, b| b.2.total_cmp(&a.2));
+    let rollup = |(name, calls, seconds, work): (&str, f64, f64, Work)| Rollup {
+        name: name.to_owned(),
+        spent: spend.of(calls, seconds, seconds, work),
+    };
+    sums.into_iter().map(rollup).collect()
+}

@@ -1,0 +1,155 @@
+//! Layers from turns, with numbers worked out by hand.
+
+use modelmeter_analysis::layer_report;
+use types::{
+    Bound, Bytes, Ceiling, Ceilings, Flops, Interval, Layer, LayerKind, LayerReport, LayerTime,
+    LayerTurn, LayerWork, Precision,
+};
+
+const MS: u64 = 1_000_000;
+
+fn time(path: &str, kind: &str, calls: u64, nanos: u64) -> LayerTime {
+    LayerTime { path: path.into(), kind: kind.into(), calls, nanos }
+}
+
+fn work(path: &str, operator: &str, flops: u64, bytes: u64) -> LayerWork {
+    LayerWork {
+        name: format!("{path}.{operator}"),
+        path: path.into(),
+        operator: operator.into(),
+        kind: LayerKind::of(path, operator),
+        flops: Some(Flops(flops)),
+        bytes: Some(Bytes(bytes)),
+    }
+}
+
+/// Two inferences of 100 ms without and 104 ms with instruments, 99 ms of the latter inside the parts.
+fn turn(slower: u64) -> LayerTurn {
+    LayerTurn {
+        plain: vec![100 * MS * slower; 2],
+        profiled: vec![104 * MS * slower; 2],
+        layers: vec![
+            time("embeddings.word.Gather", "Gather", 2, 2 * 9 * MS * slower),
+            time("layer.0.attention.query.MatMul", "MatMul", 2, 2 * 40 * MS * slower),
+            time("BiasGelu_token_3", "BiasGelu", 2, 2 * 10 * MS * slower),
+            time("layer.0.mlp.fc1.MatMul", "MatMul", 2, 2 * 40 * MS * slower),
+        ],
+    }
+}
+
+fn ceilings() -> Ceilings {
+    let ceiling = |value| Ceiling { value, interval: Interval { low: value, high: value } };
+    serde_json::from_value(serde_json::json!({
+        "threads": 2,
+        "flops": [[Precision::Fp32, ceiling(100e9)]],
+        "bandwidth": ceiling(10e9),
+        "measured_at": 0,
+    }))
+    .unwrap()
+}
+
+fn report(turns: &[LayerTurn]) -> LayerReport {
+    let work = [
+        work("embeddings.word", "Gather", 0, 72_000_000),
+        work("layer.0.attention.query", "MatMul", 2_000_000_000, 1_000_000),
+        work("layer.0.mlp.fc1", "MatMul", 4_000_000_000, 1_000_000),
+    ];
+    layer_report(turns, &work, Precision::Fp32, Some(&ceilings())).unwrap()
+}
+
+fn layer<'a>(report: &'a LayerReport, path: &str) -> &'a Layer {
+    report.layers.iter().find(|layer| layer.path == path).unwrap()
+}
+
+fn near(found: f64, wanted: f64) -> bool {
+    (found - wanted).abs() < 1e-9 * wanted.abs().max(1.0)
+}
+
+#[test]
+fn the_parts_add_up_to_what_the_closure_says() {
+    let report = report(&[turn(1), turn(1), turn(1), turn(1)]);
+    assert!(near(report.plain.0, 0.1), "{report:?}");
+    assert!(near(report.overhead.value, 0.04), "{report:?}");
+    assert!(near(report.closure.value, 0.99), "{report:?}");
+    assert!(near(report.sum.0, 0.099), "{report:?}");
+    assert!(near(report.residue().0, 0.001), "{report:?}");
+    let own: f64 = report.layers.iter().map(|layer| layer.spent.own.0).sum();
+    assert!(near(own, 0.099), "{own}");
+    let kinds: f64 = report.kinds.iter().map(|kind| kind.spent.total.0).sum();
+    assert!(near(kinds, 0.099), "{kinds}");
+}
+
+#[test]
+fn a_turn_on_a_slow_machine_does_not_move_the_ratios() {
+    let report = report(&[turn(1), turn(1), turn(3), turn(1), turn(1)]);
+    assert!(near(report.closure.value, 0.99), "{report:?}");
+    assert!(near(report.plain.0, 0.1), "{report:?}");
+}
+
+#[test]
+fn a_module_holds_what_lies_inside_it() {
+    let report = report(&[turn(1), turn(1)]);
+    let outer = layer(&report, "layer.0");
+    // The nameless activation runs between the two halves, so it belongs to the module around both.
+    assert!(near(outer.spent.own.0, 0.010), "{outer:?}");
+    assert!(near(outer.spent.total.0, 0.090), "{outer:?}");
+    assert_eq!(outer.spent.flops, Some(Flops(6_000_000_000)));
+    assert_eq!(outer.depth, 1);
+    assert!(near(report.placed.0, 10.0 / 99.0), "{report:?}");
+    let order: Vec<&str> = report.layers.iter().map(|layer| layer.path.as_str()).collect();
+    let place = |path: &str| order.iter().position(|known| *known == path).unwrap();
+    assert!(place("embeddings") < place("layer"));
+    assert!(place("layer.0") < place("layer.0.attention.query"));
+}
+
+#[test]
+fn the_slower_of_computing_and_moving_is_the_bound() {
+    let report = report(&[turn(1), turn(1)]);
+    let query = layer(&report, "layer.0.attention.query").spent.roofline.unwrap();
+    // 2 GFLOP at 100 GFLOP/s are 20 ms of the 40.
+    assert_eq!(query.bound, Bound::Compute);
+    assert!(near(query.attained.0, 0.5), "{query:?}");
+    let words = layer(&report, "embeddings.word").spent.roofline.unwrap();
+    // 72 MB at 10 GB/s are 7.2 ms of the 9.
+    assert_eq!(words.bound, Bound::Memory);
+    assert!(near(words.attained.0, 0.8), "{words:?}");
+}
+
+#[test]
+fn operators_are_told_where_the_engine_times_nodes() {
+    let report = report(&[turn(1), turn(1)]);
+    let products = &report.operators[0];
+    assert_eq!(products.name, "MatMul");
+    assert!(near(products.spent.total.0, 0.080), "{products:?}");
+    assert!(near(products.spent.calls, 2.0), "{products:?}");
+    assert_eq!(products.spent.flops, Some(Flops(6_000_000_000)));
+    // A fused operator's work is nobody's: it has time and no rate.
+    let fused = report.operators.iter().find(|rollup| rollup.name == "BiasGelu").unwrap();
+    assert_eq!(fused.spent.flops, None);
+}
+
+#[test]
+fn modules_of_a_framework_are_no_operators() {
+    let modules = LayerTurn {
+        plain: vec![10 * MS],
+        profiled: vec![10 * MS],
+        layers: vec![
+            time("", "Model", 1, MS),
+            time("layer.0", "Block", 1, 2 * MS),
+            time("layer.0.attention", "Attention", 1, 7 * MS),
+        ],
+    };
+    let work = [work("layer.0.attention", "MatMul", 10, 10)];
+    let report = layer_report(&[modules.clone(), modules], &work, Precision::Fp32, None).unwrap();
+    assert!(report.operators.is_empty());
+    assert!(near(layer(&report, "layer.0").spent.total.0, 0.009));
+    assert!(near(layer(&report, "").spent.own.0, 0.001));
+    assert_eq!(layer(&report, "layer.0").spent.roofline, None);
+}
+
+#[test]
+fn nothing_is_said_of_no_turns() {
+    assert!(layer_report(&[], &[], Precision::Fp32, None).is_none());
+    let empty = LayerTurn { plain: vec![MS], profiled: vec![MS], layers: Vec::new() };
+    assert!(layer_report(&[empty], &[], Precision::Fp32, None).is_none());
+}

@@ -1,0 +1,119 @@
+//! The pass with instruments, in turns with runs that have none, so that its cost is measured and not guessed.
+
+use crate::{Job, Launch, Link, MeterError, measure, sampling};
+use engine::{Detail, NodeProfile, Reply, Request};
+use std::time::{Duration, Instant};
+use types::{Event, Phase, Samples, Stage, StoppingRule};
+
+/// Turns, each a stretch without and one with instruments; the interval of the cost rests on their number.
+const TURNS: usize = 8;
+
+/// How long a stretch should last: a machine's drift is slower than this, a single hiccup shorter.
+const STRETCH: Duration = Duration::from_millis(700);
+
+/// Runs in a stretch at least and at most; below, one hiccup decides; above, an engine's own record may fill up.
+const RUNS: (u64, u64) = (2, 500);
+
+/// No turn begins after this, once there are enough for an interval.
+const LONGEST: Duration = Duration::from_secs(90);
+
+/// Turns below which nothing can be said of the cost.
+const FEWEST: usize = 4;
+
+/// What the turns gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LayerPass {
+    /// One entry a turn: the inferences without instruments, in nanoseconds.
+    pub plain: Vec<Vec<u64>>,
+    /// One entry a turn: the same inferences with them.
+    pub profiled: Vec<NodeProfile>,
+}
+
+/// Runs a job in a fresh worker, in turns without and with instruments; `None` where its engine has none.
+///
+/// # Errors
+/// When the worker or the engine fails.
+pub fn layer_pass(
+    job: &Job<'_>,
+    launch: &Launch,
+    rule: &StoppingRule,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Option<LayerPass>, MeterError> {
+    let stage = Stage::Layers;
+    sink(Event::StageStarted { stage });
+    let mut link = Link::open(launch, rule.timeout)?;
+    measure::load(&mut link, job)?;
+    measure::first_inference(&mut link)?;
+    // An engine without instruments says so before time is spent on it.
+    if profile(&mut link, 1, Detail::Times)?.is_none() {
+        link.close();
+        return Ok(None);
+    }
+    let warm = sampling::warm_up(&mut link, rule, &mut |_| {})?;
+    let count = runs_in(STRETCH, &warm.nanos);
+    let mut pass = LayerPass { plain: Vec::new(), profiled: Vec::new() };
+    let begin = Instant::now();
+    for turn in 0..TURNS {
+        if turn >= FEWEST && begin.elapsed() > LONGEST {
+            break;
+        }
+        sink(Event::Progress {
+            stage,
+            done: turn as u64,
+            total: Some(TURNS as u64),
+            note: format!("turn {} of {TURNS}", turn + 1),
+        });
+        // ABBA: what drifts in one direction falls on both sides alike.
+        if turn % 2 == 0 {
+            pass.plain.push(plain(&mut link, count)?);
+        }
+        pass.profiled.extend(profile(&mut link, count, Detail::Times)?);
+        if turn % 2 == 1 {
+            pass.plain.push(plain(&mut link, count)?);
+        }
+    }
+    link.close();
+    Ok(Some(pass))
+}
+
+/// So many runs that they fill a stretch, by what the last ones of the warm-up took.
+fn runs_in(stretch: Duration, warm: &[u64]) -> u64 {
+    let last = &warm[warm.len().saturating_sub(5)..];
+    let typical = stats::median(last).unwrap_or(stretch.as_secs_f64());
+    let fitting = stretch.as_secs_f64() / typical.max(1e-9);
+    (fitting as u64).clamp(RUNS.0, RUNS.1)
+}
+
+fn plain(link: &mut Link, count: u64) -> Result<Vec<u64>, MeterError> {
+    let mut all: Vec<Samples> = Vec::new();
+    let taken = |all: &[Samples]| {
+        let of = all.iter().find(|samples| samples.phase == Phase::Inference);
+        of.map_or(&[][..], |samples| samples.nanos.as_slice()).to_vec()
+    };
+    while (taken(&all).len() as u64) < count {
+        let missing = count - taken(&all).len() as u64;
+        sampling::append(&mut all, sampling::window(link, missing, STRETCH)?);
+    }
+    Ok(taken(&all))
+}
+
+fn profile(link: &mut Link, count: u64, detail: Detail) -> Result<Option<NodeProfile>, MeterError> {
+    let doing = "show where its time goes";
+    match link.ask(&Request::Profile { count, detail }, doing)? {
+        Reply::Profiled { profile } => Ok(profile),
+        other => Err(MeterError::Protocol { doing, said: format!("{other:?}") }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretch_holds_as_many_runs_as_fit_and_never_one() {
+        assert_eq!(runs_in(STRETCH, &[9_000_000_000, 70_000_000, 70_000_000, 70_000_000]), 10);
+        assert_eq!(runs_in(STRETCH, &[3_000_000_000]), 2);
+        assert_eq!(runs_in(STRETCH, &[1_000]), 500);
+        assert_eq!(runs_in(STRETCH, &[]), 2);
+    }
+}
