@@ -77,7 +77,7 @@ pub(crate) enum IsolationArgument {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  modelmeter profile distilbert-base-uncased\n  modelmeter profile bert-base-uncased --batch-size 8 --sequence-length 256 --threads 1\n  modelmeter profile ./all-MiniLM-L6-v2 --text \"how fast is this?\"\n  modelmeter profile detector.onnx --input images=1x3x640x640 --duration 1m\n  modelmeter profile gpt2 --runs 50 --json - | jq .latency.median"
+    after_help = "Examples:\n  modelmeter profile distilbert-base-uncased\n  modelmeter profile bert-base-uncased --batch-size 8 --sequence-length 256 --threads 1\n  modelmeter profile ./all-MiniLM-L6-v2 --text \"how fast is this?\"\n  modelmeter profile detector.onnx --input images=1x3x640x640 --duration 1m\n  modelmeter profile gpt2 --runs 50 --json - | jq .latency.median\n  modelmeter profile bert-base-uncased --layers"
 )]
 pub(crate) struct Profile {
     /// A name (see `modelmeter models`), a hub name, an .onnx file, a Hugging Face folder or a .toml description
@@ -149,6 +149,18 @@ pub(crate) struct Profile {
 
     #[command(flatten)]
     pub(crate) origin: Origin,
+
+    /// Show where the time goes, layer by layer; or only these kinds or paths: attention,mlp
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        value_delimiter = ',',
+        help_heading = "What to look at"
+    )]
+    pub(crate) layers: Option<Vec<String>>,
 
     /// Write the run as JSON; `-` is standard output
     #[arg(long, value_name = "FILE", help_heading = "Where to")]

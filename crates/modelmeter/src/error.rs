@@ -58,6 +58,14 @@ pub enum Error {
         /// What there is.
         known: Vec<String>,
     },
+    /// No layer is called so.
+    #[error("no layer of this model matches `{name}`")]
+    UnknownLayer {
+        /// What was asked for.
+        name: String,
+        /// What resembles it.
+        near: Vec<String>,
+    },
     /// The engine does not take such a model.
     #[error("engine `{engine}` cannot run `{model}`: {why}")]
     NotForEngine {
@@ -139,6 +147,9 @@ impl Error {
             Error::NoFolder { .. } => Some("give `--cache` and `--db`, or set HOME".into()),
             Error::Compare(error) => error.hint().map(str::to_owned),
             Error::Baseline { hint, .. } => hint.clone(),
+            Error::UnknownLayer { near, .. } => {
+                Some(format!("near it are `{}`", near.join("`, `")))
+            }
             Error::NotForEngine { .. } => Some("`modelmeter engines list` shows the others".into()),
             Error::UnknownBaseline { .. } | Error::Rule(_) | Error::Write { .. } => None,
         }

@@ -1,10 +1,10 @@
 //! Where the time of one side goes, by module.
 
-use crate::Error;
-use engine::{EngineError, EngineErrorKind, NodeTime};
+use crate::{Error, inside};
+use engine::{EngineError, EngineErrorKind};
 use meter::{Job, Launch, MeterError, node_profile};
 use std::time::Duration;
-use types::{Event, LayerProfile, LayerTime, Stage};
+use types::{Event, LayerProfile, Stage};
 
 /// Inferences under instruments; enough that one hiccup does not decide.
 const RUNS: u64 = 10;
@@ -34,15 +34,6 @@ pub(crate) fn of(
         label: label.to_owned(),
         runs: profile.runs,
         total_nanos: profile.total_nanos,
-        layers: profile.nodes.iter().map(layer_time).collect(),
+        layers: profile.nodes.into_iter().map(inside::layer_time).collect(),
     })
-}
-
-fn layer_time(node: &NodeTime) -> LayerTime {
-    LayerTime {
-        path: node.path.clone(),
-        kind: node.kind.clone(),
-        calls: node.calls,
-        nanos: node.nanos,
-    }
 }

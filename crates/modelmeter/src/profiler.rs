@@ -1,6 +1,6 @@
 //! Asks for one measurement, the way the library's users write it.
 
-use crate::{Error, Folders, Profile, Session, others, prepare, worker};
+use crate::{Error, Folders, Inside, Profile, Session, inside, others, prepare, worker};
 use engine::Places;
 use std::{path::PathBuf, time::Duration};
 use types::{Device, EngineOptions, Event, InputShape, Precision, StoppingRule, Text, Warmup};
@@ -72,6 +72,7 @@ pub struct Profiler {
     pub(crate) places: Places,
     pub(crate) options: EngineOptions,
     pub(crate) torch_module: Option<(PathBuf, String)>,
+    pub(crate) inside: Inside,
 }
 
 impl Profiler {
@@ -100,6 +101,7 @@ impl Profiler {
             places: Places::default(),
             options: EngineOptions::default(),
             torch_module: None,
+            inside: Inside::default(),
         }
     }
 
@@ -279,6 +281,13 @@ impl Profiler {
         self
     }
 
+    /// Looks inside the model as well, after it was timed.
+    #[must_use]
+    pub fn inside(mut self, inside: Inside) -> Profiler {
+        self.inside = inside;
+        self
+    }
+
     /// Measures, and remembers nothing.
     ///
     /// # Errors
@@ -298,6 +307,7 @@ impl Profiler {
     ) -> Result<Profile, Error> {
         self.check_rule()?;
         let prepared = prepare::prepare(self, sink)?;
+        inside::check_names(&self.inside, &prepared)?;
         let launch = worker::launch(self.isolation, prepared.engine, &self.places)?;
         let bench = session.bench(prepared.cell.threads, prepared.cell.device, sink)?;
         let refine = |seen: &[(String, Vec<usize>)]| prepared.count_again(seen);
@@ -307,6 +317,12 @@ impl Profiler {
         let measured = meter::measure(&job, &bench, &launch, &self.rule, sink);
         let mut run = measured.map_err(|error| others::mend(error, self, &prepared, &job))?;
         session.recheck_ceiling(&mut run, sink)?;
+        if self.inside.layers {
+            match inside::look(&job, &prepared, &bench, &launch, &self.rule, sink)? {
+                Ok(report) => run.layers = Some(Box::new(report)),
+                Err(remark) => run.verdict.reasons.push(remark),
+            }
+        }
         run.tags.clone_from(&self.tags);
         session.remember(&run)?;
         sink(Event::CellFinished { run: Box::new(run.clone()) });

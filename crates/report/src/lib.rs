@@ -11,6 +11,7 @@ mod csv;
 mod document;
 mod energy;
 mod formats;
+mod inside;
 mod json;
 mod lookup;
 mod number;
@@ -29,6 +30,7 @@ pub use comparison::{
 pub use csv::{CsvColumn, csv_columns, runs_csv, write_csv};
 pub use document::{RUN_SCHEMA, RunDocument};
 pub use formats::{FORMATS, Format, format_by_id};
+pub use inside::{LayerView, inside};
 pub use json::{JsonOptions, run_json, write_json, write_json_lines};
 pub use number::{
     MISSING, TimeUnit, bytes, bytes_column, bytes_per_second, count, duration, durations_column,
@@ -37,7 +39,7 @@ pub use number::{
 };
 pub use runs::{RUNS_SCHEMA, RunLine, runs_list_json, runs_table};
 pub use style::Style;
-pub use summary::{Footer, summary};
+pub use summary::{Footer, footer, summary};
 pub use table::{Column, Table};
 pub use timestamp::{minute, rfc3339};
 pub use wrap::{shorten, text_width, wrap};

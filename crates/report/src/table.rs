@@ -100,6 +100,8 @@ impl Column {
 pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
+    /// Which rows are headings.
+    headings: Vec<usize>,
     style: Style,
 }
 
@@ -108,7 +110,7 @@ impl Table {
     #[must_use]
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Table {
         let columns = columns.into_iter().collect();
-        Table { columns, rows: Vec::new(), style: Style::default() }
+        Table { columns, rows: Vec::new(), headings: Vec::new(), style: Style::default() }
     }
 
     /// Paints the headers where the style has colour; the width is still told to `render`.
@@ -130,6 +132,21 @@ impl Table {
         let mut row: Vec<String> = cells.into_iter().map(|cell| clean(cell.as_ref())).collect();
         row.resize(self.columns.len(), String::new());
         self.rows.push(row);
+    }
+
+    /// Adds a row whose first cell is set in by so many steps: a tree's branch.
+    pub fn push_branch<S: AsRef<str>>(&mut self, depth: usize, cells: impl IntoIterator<Item = S>) {
+        self.push(cells);
+        if let Some(first) = self.rows.last_mut().and_then(|row| row.first_mut()) {
+            first.insert_str(0, &" ".repeat(GAP * depth));
+        }
+    }
+
+    /// Begins a part of the table under a heading of its own, in the same columns.
+    pub fn push_heading(&mut self, heading: &str) {
+        self.push([""; 0]);
+        self.headings.push(self.rows.len());
+        self.push([heading]);
     }
 
     /// Whether there is no row.
@@ -156,8 +173,10 @@ impl Table {
         for line in self.lines(&headers, &shown, &widths, width) {
             text.push_str(&format!("{}\n", self.style.paint(&line, Colour::Title)));
         }
-        for row in &self.rows {
+        for (at, row) in self.rows.iter().enumerate() {
             for line in self.lines(row, &shown, &widths, width) {
+                let is_heading = self.headings.contains(&at);
+                let line = if is_heading { self.style.paint(&line, Colour::Title) } else { line };
                 text.push_str(&format!("{line}\n"));
             }
         }

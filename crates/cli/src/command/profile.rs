@@ -9,7 +9,7 @@ use crate::{
     progress::Progress,
 };
 use modelmeter::{
-    FORMATS, Isolation, Profiler, Run, Session,
+    FORMATS, Inside, Isolation, Profiler, Run, Session,
     engine::Places,
     report::{self, JsonOptions},
 };
@@ -40,7 +40,15 @@ pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure>
     let talks_data = [&arguments.json, &arguments.csv].into_iter().flatten().any(|p| is_stdout(p));
     if !global.quiet && !talks_data {
         let footer = stored.as_deref().map_or(report::Footer::None, report::Footer::Stored);
-        output::data(&report::summary(&run, &style(global), footer))?;
+        if let Some(layers) = &run.layers {
+            let only = named_layers(arguments.layers.as_deref().unwrap_or_default());
+            output::data(&report::summary(&run, &style(global), report::Footer::None))?;
+            let view = report::LayerView { only };
+            output::data(&format!("\n{}", report::inside(layers, &view, &style(global))))?;
+            output::data(&report::footer(&run, &style(global), footer))?;
+        } else {
+            output::data(&report::summary(&run, &style(global), footer))?;
+        }
         if session.store().is_some_and(|store| store.is_created()) {
             output::complain(&format!("the database is {}\n", folders.database.display()));
         }
@@ -77,10 +85,18 @@ fn profiler(arguments: &Profile, places: Places) -> Result<Profiler, Failure> {
     if let Some(share) = arguments.target_error {
         profiler = profiler.target_error(share);
     }
+    if let Some(names) = &arguments.layers {
+        profiler = profiler.inside(Inside { layers: true, names: named_layers(names) });
+    }
     for tag in &arguments.tag {
         profiler = profiler.tag(tag);
     }
     Ok(profiler)
+}
+
+/// The layers asked for; none where all are.
+fn named_layers(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
 }
 
 fn is_stdout(path: &Path) -> bool {

@@ -5,6 +5,7 @@
 
 mod groups;
 mod latency;
+mod layers;
 mod probes;
 mod run;
 

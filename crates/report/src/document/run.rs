@@ -2,6 +2,7 @@
 
 use super::groups::{Compute, Energy, Memory, Throughput};
 use super::latency::{ByPhase, Latency, Milliseconds};
+use super::layers::Layers;
 use super::probes::{MetricDocument, ProbeDocument};
 use crate::json::JsonOptions;
 use crate::lookup::main_phase;
@@ -57,6 +58,8 @@ pub struct RunDocument<'a> {
     probes: Vec<ProbeDocument<'a>>,
     environment: &'a Environment,
     verdict: &'a Verdict,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layers: Option<Layers<'a>>,
     tags: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     samples_ns: Option<SamplesNs<'a>>,
@@ -162,6 +165,7 @@ impl<'a> RunDocument<'a> {
             probes: run.probes.iter().map(ProbeDocument::from).collect(),
             environment: &run.environment,
             verdict: &run.verdict,
+            layers: run.layers.as_deref().map(Layers::from),
             tags: &run.tags,
             samples_ns: options.samples.then(samples),
         }

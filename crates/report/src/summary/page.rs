@@ -44,6 +44,15 @@ pub fn summary(run: &Run, style: &Style, footer: Footer<'_>) -> String {
     text
 }
 
+/// What [`summary`] ends with, by itself.
+#[must_use]
+pub fn footer(run: &Run, style: &Style, footer: Footer<'_>) -> String {
+    last_lines(run, style, footer)
+        .into_iter()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
+}
+
 fn last_lines(run: &Run, style: &Style, footer: Footer<'_>) -> Vec<String> {
     let facts = match footer {
         Footer::None => return Vec::new(),

@@ -1,0 +1,152 @@
+//! Looks inside a model after it was timed: where its time goes, layer by layer.
+
+use crate::{Error, prepare::Prepared};
+use engine::NodeTime;
+use meter::{Bench, Job, Launch, LayerPass, layer_pass};
+use std::collections::BTreeSet;
+use types::{
+    Bytes, Event, LayerKind, LayerReport, LayerTime, LayerTurn, LayerWork, Reason, ReasonCode,
+    StoppingRule,
+};
+
+/// How alike two names must be for one to be meant by the other, from 0 to 1.
+const LIKENESS: f64 = 0.75;
+
+/// Names offered at most where none matches.
+const OFFERED: usize = 6;
+
+/// How far the layers may be from the whole before that is said; docs/MEASUREMENT.md.
+const CLOSURE: f64 = 0.05;
+
+/// What is looked at inside the model, after it was timed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Inside {
+    /// Where the time goes, layer by layer.
+    pub layers: bool,
+    /// Kinds or parts of paths that must exist; all layers are measured all the same.
+    pub names: Vec<String>,
+}
+
+/// Every name asked for must match a kind or a module, before minutes are spent.
+pub(crate) fn check_names(inside: &Inside, prepared: &Prepared) -> Result<(), Error> {
+    let paths: BTreeSet<String> =
+        work_of(prepared).into_iter().map(|work| work.path).filter(|p| !p.is_empty()).collect();
+    // A framework's own module shows its parts only when it runs.
+    if paths.is_empty() {
+        return Ok(());
+    }
+    for name in &inside.names {
+        let is_kind = LayerKind::ALL.iter().any(|kind| kind.name() == name);
+        if !is_kind && !paths.iter().any(|path| path.contains(name.as_str())) {
+            return Err(Error::UnknownLayer { name: name.clone(), near: near(name, &paths) });
+        }
+    }
+    Ok(())
+}
+
+/// Kinds, modules and parts of their paths that resemble a name, the most alike first.
+fn near(name: &str, paths: &BTreeSet<String>) -> Vec<String> {
+    let kinds = LayerKind::ALL.iter().map(|kind| kind.name().to_owned());
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = paths.iter().flat_map(|path| path.split('.')).filter(|part| !is_number(part));
+    let known: BTreeSet<String> = kinds.chain(parts.map(str::to_owned)).collect();
+    let mut alike: Vec<(f64, String)> = known
+        .into_iter()
+        .map(|word| (strsim::jaro_winkler(&name.to_lowercase(), &word.to_lowercase()), word))
+        .collect();
+    alike.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let close = alike.iter().filter(|(likeness, _)| *likeness >= LIKENESS).count();
+    // Where nothing is alike, the kinds are always a way in.
+    if close == 0 {
+        return LayerKind::ALL.iter().map(|kind| kind.name().to_owned()).collect();
+    }
+    alike.into_iter().take(close.min(OFFERED)).map(|(_, word)| word).collect()
+}
+
+/// Where the time goes, or a remark why nobody can tell.
+pub(crate) fn look(
+    job: &Job<'_>,
+    prepared: &Prepared,
+    bench: &Bench,
+    launch: &Launch,
+    rule: &StoppingRule,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Result<LayerReport, Reason>, Error> {
+    let Some(pass) = layer_pass(job, launch, rule, sink)? else {
+        let text =
+            format!("engine `{}` cannot tell where the time of this model goes", job.cell.engine);
+        return Ok(Err(remark(text, Some("`modelmeter engines list` shows the others".into()))));
+    };
+    let remarks: BTreeSet<String> =
+        pass.profiled.iter().flat_map(|profile| profile.remarks.iter().cloned()).collect();
+    let work = work_of(prepared);
+    let found =
+        analysis::layer_report(&turns(pass), &work, job.cell.precision, bench.ceilings.as_ref());
+    let Some(mut report) = found else {
+        let text = format!("engine `{}` told of no layer that took time", job.cell.engine);
+        return Ok(Err(remark(text, None)));
+    };
+    report.remarks = remarks.into_iter().collect();
+    let closure = report.closure;
+    if (closure.value - 1.0).abs() > CLOSURE {
+        let how = if closure.value < 1.0 { "less" } else { "more" };
+        report.remarks.push(format!(
+            "the layers add up to {:.0} % {how} than the time without instruments: trust their shares only so far",
+            (closure.value - 1.0).abs() * 100.0
+        ));
+    }
+    Ok(Ok(report))
+}
+
+/// The work of every node that runs, by module.
+pub(crate) fn work_of(prepared: &Prepared) -> Vec<LayerWork> {
+    let analysis = graph::analyse_shapes(prepared.graph(), &prepared.shapes());
+    let work = |node: graph::NodeWork| LayerWork {
+        bytes: match (node.bytes_read, node.bytes_written) {
+            (None, None) => None,
+            (read, written) => {
+                Some(read.unwrap_or(Bytes(0)).saturating_add(written.unwrap_or(Bytes(0))))
+            }
+        },
+        name: node.name,
+        path: node.path,
+        operator: node.op_type,
+        kind: node.kind,
+        flops: node.flops,
+    };
+    analysis.nodes.into_iter().map(work).collect()
+}
+
+fn turns(pass: LayerPass) -> Vec<LayerTurn> {
+    let turn = |(plain, profile): (Vec<u64>, engine::NodeProfile)| LayerTurn {
+        plain,
+        profiled: profile.run_nanos,
+        layers: profile.nodes.into_iter().map(layer_time).collect(),
+    };
+    pass.plain.into_iter().zip(pass.profiled).map(turn).collect()
+}
+
+pub(crate) fn layer_time(node: NodeTime) -> LayerTime {
+    LayerTime { path: node.path, kind: node.kind, calls: node.calls, nanos: node.nanos }
+}
+
+fn remark(text: String, hint: Option<String>) -> Reason {
+    Reason { code: ReasonCode::Assumption, invalidates: false, text, hint }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_layer_is_answered_with_what_it_resembles() {
+        let paths: BTreeSet<String> =
+            ["encoder.layer.0.attention.self.query", "encoder.layer.0.intermediate.dense"]
+                .map(str::to_owned)
+                .into();
+        assert_eq!(near("atention", &paths)[0], "attention");
+        assert!(near("querry", &paths).contains(&"query".to_owned()));
+        assert!(near("zzz", &paths).contains(&"mlp".to_owned()));
+        assert!(!near("atention", &paths).contains(&"0".to_owned()));
+    }
+}

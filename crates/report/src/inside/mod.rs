@@ -1,0 +1,6 @@
+//! Where the time of an inference goes: the layers as a tree, by kind and by operator, and how far they add up.
+
+mod page;
+mod pool;
+
+pub use page::{LayerView, inside};
