@@ -6,8 +6,8 @@
 use crate::{layer_tree::Tree, layers::place};
 use std::collections::HashMap;
 use types::{
-    Bytes, Ceilings, Estimate, Flops, Interval, LayerKind, LayerReport, LayerTime, LayerTurn,
-    LayerWork, Precision, Ratio, Rollup, Roofline, Seconds, Spent,
+    Bytes, Ceilings, Estimate, Flops, Interval, LayerCost, LayerKind, LayerProfile, LayerReport,
+    LayerTime, LayerTurn, LayerWork, Precision, Ratio, Rollup, Roofline, Seconds, Spent,
 };
 
 /// Seed of the bootstrap: fixed, so that the same turns always give the same interval.
@@ -79,37 +79,53 @@ pub fn layer_report(
     precision: Precision,
     ceilings: Option<&Ceilings>,
 ) -> Option<LayerReport> {
-    let overhead = estimate(turns, |turn| {
-        Some(stats::median(&turn.profiled)?.ln() - stats::median(&turn.plain)?.ln())
-    })?;
-    let closure = estimate(turns, |turn| {
-        let instrumented = stats::median(&turn.profiled)?.ln() - stats::median(&turn.plain)?.ln();
-        Some(covered(turn)?.ln() + instrumented)
-    })?;
-    let all: Vec<u64> = turns.iter().flat_map(|turn| turn.plain.iter().copied()).collect();
-    let plain = stats::median(&all)?;
-    let sum = plain * closure.value;
+    let cost = cost(turns)?;
+    let plain = cost.plain.0;
+    let sum = plain * cost.closure.value;
     let (parts, placed) = parts(turns, sum);
-    let roof = Roof::of(ceilings, precision);
-    let spend = Spend { sum, roof };
+    let spend = Spend { whole: plain, roof: Roof::of(ceilings, precision) };
     Some(LayerReport {
         runs: turns.iter().map(|turn| turn.profiled.len() as u64).sum(),
-        plain: Seconds(plain),
-        instrumented: Seconds(plain * overhead.value),
-        overhead: Estimate {
-            value: overhead.value - 1.0,
-            interval: Interval {
-                low: overhead.interval.low - 1.0,
-                high: overhead.interval.high - 1.0,
-            },
-        },
+        plain: cost.plain,
+        instrumented: Seconds(plain * (1.0 + cost.overhead.value)),
+        overhead: cost.overhead,
         sum: Seconds(sum),
-        closure,
+        closure: cost.closure,
         placed: Ratio(placed),
         layers: Tree::of(&parts, work).layers(&spend),
         kinds: kinds(&parts, work, &spend),
         operators: operators(&parts, work, &spend),
         remarks: Vec::new(),
+    })
+}
+
+/// All turns of one side as one profile, to be joined with others; `None` where a turn is missing or took no time.
+#[must_use]
+pub fn layer_profile(label: &str, turns: &[LayerTurn]) -> Option<LayerProfile> {
+    Some(LayerProfile {
+        label: label.to_owned(),
+        runs: turns.iter().map(|turn| turn.profiled.len() as u64).sum(),
+        total_nanos: turns.iter().flat_map(|turn| &turn.profiled).sum(),
+        layers: merge(turns),
+        cost: Some(cost(turns)?),
+    })
+}
+
+fn cost(turns: &[LayerTurn]) -> Option<LayerCost> {
+    let instrumented = |turn: &LayerTurn| {
+        Some(stats::median(&turn.profiled)?.ln() - stats::median(&turn.plain)?.ln())
+    };
+    let ratio = estimate(turns, instrumented)?;
+    let closure = estimate(turns, |turn| Some(covered(turn)?.ln() + instrumented(turn)?))?;
+    let all: Vec<u64> = turns.iter().flat_map(|turn| turn.plain.iter().copied()).collect();
+    let Interval { low, high } = ratio.interval;
+    Some(LayerCost {
+        plain: Seconds(stats::median(&all)?),
+        overhead: Estimate {
+            value: ratio.value - 1.0,
+            interval: Interval { low: low - 1.0, high: high - 1.0 },
+        },
+        closure,
     })
 }
 
@@ -141,9 +157,8 @@ fn estimate(turns: &[LayerTurn], log: impl Fn(&LayerTurn) -> Option<f64>) -> Opt
     Some(Estimate { value, interval })
 }
 
-/// Every part of all turns together, scaled so that they add up to `sum`, and the share placed by neighbours.
-fn parts(turns: &[LayerTurn], sum: f64) -> (Vec<Part>, f64) {
-    let runs: usize = turns.iter().map(|turn| turn.profiled.len()).sum();
+/// The times of all turns together.
+fn merge(turns: &[LayerTurn]) -> Vec<LayerTime> {
     let mut merged: Vec<LayerTime> = Vec::new();
     let mut places: HashMap<(&str, &str), usize> = HashMap::new();
     for layer in turns.iter().flat_map(|turn| &turn.layers) {
@@ -155,6 +170,13 @@ fn parts(turns: &[LayerTurn], sum: f64) -> (Vec<Part>, f64) {
         merged[place].calls += layer.calls;
         merged[place].nanos += layer.nanos;
     }
+    merged
+}
+
+/// Every part of all turns, scaled so that they add up to `sum`, and the share placed by neighbours.
+fn parts(turns: &[LayerTurn], sum: f64) -> (Vec<Part>, f64) {
+    let runs: usize = turns.iter().map(|turn| turn.profiled.len()).sum();
+    let merged = merge(turns);
     let total: f64 = merged.iter().map(|layer| layer.nanos as f64).sum();
     let (modules, by_neighbours) = place(&merged);
     let part = |(layer, module): (&LayerTime, String)| Part {
@@ -169,7 +191,8 @@ fn parts(turns: &[LayerTurn], sum: f64) -> (Vec<Part>, f64) {
 
 /// Turns times and work into what is told of a part.
 pub(crate) struct Spend {
-    sum: f64,
+    /// The inference that shares are of.
+    whole: f64,
     roof: Option<Roof>,
 }
 
@@ -179,7 +202,7 @@ impl Spend {
             calls,
             total: Seconds(total),
             own: Seconds(own),
-            share: Ratio(if self.sum > 0.0 { total / self.sum } else { 0.0 }),
+            share: Ratio(if self.whole > 0.0 { total / self.whole } else { 0.0 }),
             flops: work.flops.map(Flops),
             bytes: work.bytes.map(Bytes),
             roofline: self.roof.and_then(|roof| roof.place(work, total)),

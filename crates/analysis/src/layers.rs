@@ -52,6 +52,7 @@ pub fn join_layers(profiles: &[LayerProfile]) -> LayerJoin {
             joined: LayerCell::new(joined, totals[at]),
             unjoined: LayerCell::new(unjoined[at], totals[at]),
             placed: LayerCell::new(side.by_neighbours, totals[at]).share,
+            cost: profiles[at].cost,
         }
     });
     let sides = sides.collect();

@@ -17,7 +17,7 @@ mod stored;
 
 pub use duel::compare_duel;
 pub use error::CompareError;
-pub use inside::layer_report;
+pub use inside::{layer_profile, layer_report};
 pub use layers::join_layers;
 pub use parity::{Difference, Tolerance, difference, differences};
 pub use stored::{StoredSide, compare_runs, labels};

@@ -24,5 +24,5 @@ pub use judge::{Evidence, is_above_ceiling, judge};
 pub use launch::{Launch, ServeThread};
 pub use layers::{LayerPass, layer_pass};
 pub use link::Link;
-pub use look::{Depth, can_load, node_profile, outputs_of};
+pub use look::{Depth, can_load, outputs_of};
 pub use measure::{Prepare, describe, measure, run_plan};

@@ -1,7 +1,7 @@
 //! Looks inside a worker without timing it: what comes out, and where the time goes.
 
 use crate::{Job, Launch, Link, MeterError, measure};
-use engine::{Detail, NodeProfile, Reply, Request, read_tensors};
+use engine::{Reply, Request, read_tensors};
 use std::{fs, path::Path, time::Duration};
 use types::HostTensor;
 
@@ -58,26 +58,4 @@ pub(crate) fn outputs(
     // Large outputs of several workers need not stay on the disk until the end.
     let _ = fs::remove_file(&path);
     tensors
-}
-
-/// Runs a job with instruments in a fresh worker, warm; `None` where its engine has none.
-///
-/// # Errors
-/// When the worker or the engine fails.
-pub fn node_profile(
-    job: &Job<'_>,
-    launch: &Launch,
-    timeout: Duration,
-    count: u64,
-) -> Result<Option<NodeProfile>, MeterError> {
-    let mut link = Link::open(launch, timeout)?;
-    measure::load(&mut link, job)?;
-    measure::first_inference(&mut link)?;
-    let doing = "show where its time goes";
-    let profile = match link.ask(&Request::Profile { count, detail: Detail::Times }, doing)? {
-        Reply::Profiled { profile } => profile,
-        other => return Err(MeterError::Protocol { doing, said: format!("{other:?}") }),
-    };
-    link.close();
-    Ok(profile)
 }

@@ -117,7 +117,7 @@ pub(crate) fn work_of(prepared: &Prepared) -> Vec<LayerWork> {
     analysis.nodes.into_iter().map(work).collect()
 }
 
-fn turns(pass: LayerPass) -> Vec<LayerTurn> {
+pub(crate) fn turns(pass: LayerPass) -> Vec<LayerTurn> {
     let turn = |(plain, profile): (Vec<u64>, engine::NodeProfile)| LayerTurn {
         plain,
         profiled: profile.run_nanos,
@@ -126,7 +126,7 @@ fn turns(pass: LayerPass) -> Vec<LayerTurn> {
     pass.plain.into_iter().zip(pass.profiled).map(turn).collect()
 }
 
-pub(crate) fn layer_time(node: NodeTime) -> LayerTime {
+fn layer_time(node: NodeTime) -> LayerTime {
     LayerTime { path: node.path, kind: node.kind, calls: node.calls, nanos: node.nanos }
 }
 

@@ -2,12 +2,9 @@
 
 use crate::{Error, inside};
 use engine::{EngineError, EngineErrorKind};
-use meter::{Job, Launch, MeterError, node_profile};
+use meter::{Job, Launch, MeterError, layer_pass};
 use std::time::Duration;
-use types::{Event, LayerProfile, Stage};
-
-/// Inferences under instruments; enough that one hiccup does not decide.
-const RUNS: u64 = 10;
+use types::{Event, LayerProfile, StoppingRule};
 
 /// The time of every module.
 ///
@@ -21,19 +18,13 @@ pub(crate) fn of(
     sink: &mut dyn FnMut(Event),
 ) -> Result<LayerProfile, Error> {
     let engine = &job.cell.engine;
-    let note = format!("layers of {engine}");
-    sink(Event::Progress { stage: Stage::Sample, done: 0, total: None, note });
-    let profile = node_profile(job, launch, timeout, RUNS)?;
-    let profile = profile.ok_or_else(|| {
+    let rule = StoppingRule { timeout, ..StoppingRule::default() };
+    let pass = layer_pass(job, launch, &rule, sink)?;
+    let found = pass.and_then(|pass| analysis::layer_profile(label, &inside::turns(pass)));
+    found.ok_or_else(|| {
         let text = format!("engine `{engine}` cannot tell where its time goes");
         let error = EngineError::new(EngineErrorKind::Unsupported, text)
             .with_hint("leave it out of `--engines`, or leave `--by layer` away");
-        MeterError::from(error)
-    })?;
-    Ok(LayerProfile {
-        label: label.to_owned(),
-        runs: profile.runs,
-        total_nanos: profile.total_nanos,
-        layers: profile.nodes.into_iter().map(inside::layer_time).collect(),
+        MeterError::from(error).into()
     })
 }

@@ -35,11 +35,11 @@ pub use json::{JsonOptions, run_json, write_json, write_json_lines};
 pub use number::{
     MISSING, TimeUnit, bytes, bytes_column, bytes_per_second, count, duration, durations_column,
     fixed, flops, flops_per_second, joules, milliseconds, percent, plus_minus, rate, seconds,
-    significant, value, watts,
+    share_with_interval, significant, value, watts,
 };
 pub use runs::{RUNS_SCHEMA, RunLine, runs_list_json, runs_table};
 pub use style::Style;
-pub use summary::{Footer, footer, summary};
+pub use summary::{Footer, page, summary};
 pub use table::{Column, Table};
 pub use timestamp::{minute, rfc3339};
 pub use wrap::{shorten, text_width, wrap};

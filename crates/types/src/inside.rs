@@ -59,7 +59,7 @@ pub struct Spent {
     pub total: Seconds,
     /// Time, without the modules inside.
     pub own: Seconds,
-    /// Share of `total` in the sum of all layers.
+    /// Share of `total` in the inference without instruments.
     pub share: Ratio,
     /// Operations, with everything inside; `None` where nothing inside was counted.
     pub flops: Option<Flops>,

@@ -1,6 +1,6 @@
 //! Where the time of an inference goes, layer by layer, on one side and on several.
 
-use crate::{Ratio, Seconds};
+use crate::{Estimate, Ratio, Seconds};
 use serde::{Deserialize, Serialize};
 
 /// The time of one node or module, all inferences of the pass together.
@@ -17,7 +17,7 @@ pub struct LayerTime {
 }
 
 /// Where the time of several inferences of one side went.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LayerProfile {
     /// The side's label.
     pub label: String,
@@ -27,6 +27,20 @@ pub struct LayerProfile {
     pub total_nanos: u64,
     /// The nodes or modules, in the order they ran first.
     pub layers: Vec<LayerTime>,
+    /// What finding out cost and how far the layers add up, where runs without instruments stood beside.
+    #[serde(default)]
+    pub cost: Option<LayerCost>,
+}
+
+/// What instruments cost, and how far layers add up to the time without them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LayerCost {
+    /// Median inference without instruments.
+    pub plain: Seconds,
+    /// Instrumented ÷ plain − 1.
+    pub overhead: Estimate,
+    /// Sum of all layers ÷ plain.
+    pub closure: Estimate,
 }
 
 /// What one side spends in one module.
@@ -66,6 +80,9 @@ pub struct LayerSide {
     pub unjoined: LayerCell,
     /// Share of the time whose name says no module and that was placed by its neighbours in time.
     pub placed: Ratio,
+    /// What finding out cost and how far the layers add up, where that was measured.
+    #[serde(default)]
+    pub cost: Option<LayerCost>,
 }
 
 /// Several sides joined on the modules that all of them know.

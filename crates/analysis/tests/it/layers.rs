@@ -15,7 +15,7 @@ fn profile(label: &str, times: &[(String, &str, u64)]) -> LayerProfile {
     };
     let layers: Vec<LayerTime> = times.iter().map(layer).collect();
     let total_nanos = layers.iter().map(|layer| layer.nanos).sum::<u64>() * 11 / 10;
-    LayerProfile { label: label.into(), runs: RUNS, total_nanos, layers }
+    LayerProfile { label: label.into(), runs: RUNS, total_nanos, layers, cost: None }
 }
 
 /// Modules with their own times, children before their parents.
@@ -234,7 +234,8 @@ fn names_that_say_nothing_join_nothing() {
 #[test]
 fn nothing_to_join_is_an_empty_join() {
     assert!(join_layers(&[]).rows.is_empty());
-    let empty = LayerProfile { label: "x".into(), runs: 0, total_nanos: 0, layers: Vec::new() };
+    let empty =
+        LayerProfile { label: "x".into(), runs: 0, total_nanos: 0, layers: Vec::new(), cost: None };
     let join = join_layers(&[empty, torch()]);
     assert!(join.rows.is_empty());
     assert_eq!(join.sides[0].joined.share.0, 0.0);

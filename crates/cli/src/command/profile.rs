@@ -11,7 +11,7 @@ use crate::{
 use modelmeter::{
     FORMATS, Inside, Isolation, Profiler, Run, Session,
     engine::Places,
-    report::{self, JsonOptions},
+    report::{self, JsonOptions, LayerView},
 };
 use std::{
     fs,
@@ -40,15 +40,8 @@ pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure>
     let talks_data = [&arguments.json, &arguments.csv].into_iter().flatten().any(|p| is_stdout(p));
     if !global.quiet && !talks_data {
         let footer = stored.as_deref().map_or(report::Footer::None, report::Footer::Stored);
-        if let Some(layers) = &run.layers {
-            let only = named_layers(arguments.layers.as_deref().unwrap_or_default());
-            output::data(&report::summary(&run, &style(global), report::Footer::None))?;
-            let view = report::LayerView { only };
-            output::data(&format!("\n{}", report::inside(layers, &view, &style(global))))?;
-            output::data(&report::footer(&run, &style(global), footer))?;
-        } else {
-            output::data(&report::summary(&run, &style(global), footer))?;
-        }
+        let only = named_layers(arguments.layers.as_deref().unwrap_or_default());
+        output::data(&report::page(&run, &LayerView { only }, &style(global), footer))?;
         if session.store().is_some_and(|store| store.is_created()) {
             output::complain(&format!("the database is {}\n", folders.database.display()));
         }

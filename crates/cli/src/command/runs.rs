@@ -97,7 +97,8 @@ fn show(arguments: &RunsShow, store: &Store, global: &Global) -> Result<(), Fail
         return output::data(&report::runs_csv(&[run]));
     }
     let short = store.short_id(&run.id)?;
-    output::data(&report::summary(&run, &style(global), Footer::Shown(&short)))
+    let all = report::LayerView::default();
+    output::data(&report::page(&run, &all, &style(global), Footer::Shown(&short)))
 }
 
 fn delete(arguments: &RunsDelete, store: &Store) -> Result<(), Failure> {

@@ -9,8 +9,9 @@ use crate::timestamp::rfc3339;
 use serde::Serialize;
 use serde_json::{Value, json};
 use types::{
-    Comparison, ComparisonReport, Design, Device, EngineOptions, Environment, Interval, LayerJoin,
-    Mode, Outcome, Parity, Precision, SideReport, SpeedUp, Summary, Unsupported, Verdict, Weights,
+    Comparison, ComparisonReport, Design, Device, EngineOptions, Environment, Estimate, Interval,
+    LayerJoin, Mode, Outcome, Parity, Precision, SideReport, SpeedUp, Summary, Unsupported,
+    Verdict, Weights,
 };
 
 /// The name and version of the document.
@@ -303,6 +304,9 @@ fn layers(join: &LayerJoin) -> Value {
             "joined_share": finite(side.joined.share.0),
             "unjoined": ms(side.unjoined.time.0),
             "placed_share": finite(side.placed.0),
+            "plain": side.cost.map(|cost| milliseconds(cost.plain.0)),
+            "overhead": side.cost.map(|cost| estimate(&cost.overhead)),
+            "closure": side.cost.map(|cost| estimate(&cost.closure)),
         })
     });
     let rows = join.rows.iter().map(|row| {
@@ -317,6 +321,11 @@ fn layers(join: &LayerJoin) -> Value {
         "sides": sides.collect::<Vec<_>>(),
         "rows": rows.collect::<Vec<_>>(),
     })
+}
+
+fn estimate(estimate: &Estimate) -> Value {
+    let Estimate { value, interval } = estimate;
+    json!({ "value": finite(*value), "low": finite(interval.low), "high": finite(interval.high) })
 }
 
 fn finite(value: f64) -> Option<f64> {

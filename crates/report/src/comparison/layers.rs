@@ -2,7 +2,7 @@
 
 use super::words::ratio;
 use crate::clean::clean;
-use crate::number::{MISSING, durations_column, percent};
+use crate::number::{MISSING, durations_column, percent, seconds, share_with_interval};
 use crate::style::Style;
 use crate::table::{Column, Table};
 use crate::wrap::wrap;
@@ -73,6 +73,16 @@ fn sentences(join: &LayerJoin) -> Vec<String> {
     let joined = joined.collect::<Vec<_>>().join(", ");
     let mut sentences =
         vec![format!("joined {joined}; times are those of a pass with instruments")];
+    for side in &join.sides {
+        let Some(cost) = side.cost else { continue };
+        sentences.push(format!(
+            "{}: the layers are {} of the {} without instruments; the pass cost {}",
+            clean(&side.label),
+            share_with_interval(&cost.closure),
+            seconds(cost.plain.0),
+            share_with_interval(&cost.overhead)
+        ));
+    }
     for side in join.sides.iter().filter(|side| side.placed.0 > 0.0) {
         sentences.push(format!(
             "{} of {}'s time has a name without a module and was placed by what ran before and after it",

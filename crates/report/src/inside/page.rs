@@ -2,11 +2,13 @@
 
 use super::pool::{Pool, Sum, fold, pools};
 use crate::clean::clean;
-use crate::number::{MISSING, bytes, durations_column, percent, seconds, significant};
+use crate::number::{
+    MISSING, bytes, durations_column, percent, seconds, share_with_interval, significant,
+};
 use crate::style::Style;
 use crate::table::{Column, Table};
 use crate::wrap::wrap;
-use types::{Estimate, LayerReport, Rollup};
+use types::{LayerReport, Rollup};
 
 const INDENT: &str = "  ";
 
@@ -86,6 +88,12 @@ fn tree(report: &LayerReport, view: &LayerView) -> Vec<Pool> {
 fn layers(report: &LayerReport, view: &LayerView) -> Vec<Line> {
     let mut lines = Vec::new();
     push(tree(report, view), "", 0, &mut lines);
+    if view.only.is_empty() {
+        let residue = report.residue().0;
+        let share = residue / report.plain.0;
+        let spent = Sum { total: residue, own: residue, share, ..Sum::default() };
+        lines.push(Line { name: "outside every layer".into(), depth: 0, spent });
+    }
     lines
 }
 
@@ -143,9 +151,9 @@ fn table(parts: &[(&str, Vec<Line>)], style: &Style) -> String {
         Column::right("GFLOP").leaves(3),
         Column::right("moved").leaves(2),
         Column::right("FLOP/byte").leaves(1),
-        Column::right("GFLOP/s"),
+        Column::right("GFLOP/s").leaves_late(2),
         Column::right("attained"),
-        Column::left("bound by"),
+        Column::left("bound by").leaves_late(1),
     ])
     .painted(style);
     let all = parts.iter().flat_map(|(_, lines)| lines);
@@ -187,19 +195,11 @@ fn sentences(report: &LayerReport) -> Vec<String> {
     let mut sentences = vec![format!(
         "sum {} = {} of the {} measured without instruments; the pass cost {} ({} runs, in turns)",
         seconds(report.sum.0),
-        with_interval(&report.closure),
+        share_with_interval(&report.closure),
         seconds(report.plain.0),
-        with_interval(&report.overhead),
+        share_with_interval(&report.overhead),
         report.runs
     )];
-    let residue = report.residue().0;
-    if residue > 0.0 {
-        sentences.push(format!(
-            "{} ({}) lies outside every layer: the engine's own work between them",
-            seconds(residue),
-            percent(residue / report.plain.0)
-        ));
-    }
     if report.placed.0 >= 0.001 {
         sentences.push(format!(
             "{} of the time has a name without a module and was placed by what ran before and after it",
@@ -208,13 +208,4 @@ fn sentences(report: &LayerReport) -> Vec<String> {
     }
     sentences.extend(report.remarks.iter().map(|remark| clean(remark)));
     sentences
-}
-
-fn with_interval(estimate: &Estimate) -> String {
-    let share = |value: f64| format!("{:.1}", value * 100.0);
-    let Estimate { value, interval } = estimate;
-    if interval.high > 100.0 {
-        return format!("{} %", share(*value));
-    }
-    format!("{} % [{}, {}]", share(*value), share(interval.low), share(interval.high))
 }

@@ -11,7 +11,7 @@ pub use column::{bytes_column, durations_column};
 pub use digits::{MISSING, fixed, significant};
 pub use quantity::{
     bytes, bytes_per_second, count, flops, flops_per_second, joules, percent, plus_minus, rate,
-    value, watts,
+    share_with_interval, value, watts,
 };
 pub use time::{TimeUnit, duration, milliseconds, seconds};
 

@@ -2,7 +2,7 @@
 
 use super::digits::{MISSING, fixed, round_to, significant};
 use super::time::seconds;
-use types::Unit;
+use types::{Estimate, Unit};
 
 const SI: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
 /// Counts of things, where a billion is no giga.
@@ -81,6 +81,18 @@ pub fn percent(ratio: f64) -> String {
     } else {
         format!("{} %", fixed(percent, 0))
     }
+}
+
+/// A share with its 95 % interval: `99.1 % [98.7, 99.6]`; without one where nothing was repeated.
+#[must_use]
+pub fn share_with_interval(estimate: &Estimate) -> String {
+    let share = |value: f64| fixed(value * 100.0, 1);
+    let Estimate { value, interval } = estimate;
+    // A single observation has an interval without an end.
+    if interval.high > 1e6 {
+        return format!("{} %", share(*value));
+    }
+    format!("{} % [{}, {}]", share(*value), share(interval.low), share(interval.high))
 }
 
 /// A half width as a share of its value: `± 1.0 %`.

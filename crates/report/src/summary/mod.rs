@@ -8,4 +8,4 @@ mod page;
 mod verdict;
 
 pub(crate) use header::processor;
-pub use page::{Footer, footer, summary};
+pub use page::{Footer, page, summary};

@@ -2,6 +2,7 @@
 
 use super::{facts, header, latency, verdict};
 use crate::clean::clean;
+use crate::inside::{LayerView, inside};
 use crate::style::{Colour, Style};
 use crate::timestamp::minute;
 use crate::wrap::{DOT, flow, pad_right, shorten, text_width};
@@ -44,13 +45,16 @@ pub fn summary(run: &Run, style: &Style, footer: Footer<'_>) -> String {
     text
 }
 
-/// What [`summary`] ends with, by itself.
+/// The summary of a run and what was found inside the model.
 #[must_use]
-pub fn footer(run: &Run, style: &Style, footer: Footer<'_>) -> String {
-    last_lines(run, style, footer)
-        .into_iter()
-        .map(|line| format!("{}\n", line.trim_end()))
-        .collect()
+pub fn page(run: &Run, view: &LayerView, style: &Style, footer: Footer<'_>) -> String {
+    let Some(layers) = &run.layers else { return summary(run, style, footer) };
+    let mut text = summary(run, style, Footer::None);
+    text.push_str(&format!("\n{}", inside(layers, view, style)));
+    for line in last_lines(run, style, footer) {
+        text.push_str(&format!("{}\n", line.trim_end()));
+    }
+    text
 }
 
 fn last_lines(run: &Run, style: &Style, footer: Footer<'_>) -> Vec<String> {

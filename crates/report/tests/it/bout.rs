@@ -101,6 +101,11 @@ pub(crate) fn layers() -> LayerJoin {
         joined: LayerCell::new(joined, total),
         unjoined: LayerCell::new(total - joined, total),
         placed: Ratio(placed),
+        cost: Some(LayerCost {
+            plain: Seconds(total * 1.004),
+            overhead: Estimate { value: 0.016, interval: Interval { low: 0.009, high: 0.022 } },
+            closure: Estimate { value: 0.996, interval: Interval { low: 0.989, high: 1.002 } },
+        }),
     };
     let mut rows = vec![LayerRow::new("embeddings".into(), 1, &[0.006, 0.004], &totals)];
     for layer in 0..6 {

@@ -5,6 +5,7 @@ mod comparison;
 mod csv;
 mod documents;
 mod formats;
+mod inside;
 mod json;
 mod lists;
 mod properties;
