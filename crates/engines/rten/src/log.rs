@@ -185,3 +185,85 @@ fn nanos(text: &str) -> Option<u64> {
     let (whole, part): (u64, u64) = (whole.parse().ok()?, part.parse().ok()?);
     Some((whole * 1000 + part) * 1000)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(step: usize, operator: &str, name: &str, output: &str, time: &str) -> String {
+        format!(
+            "#{step} {operator} ({name})\n  input 0: a (b) (f32 [1, 2])\n  output 0: {output} ([1])\n  time: {time}\n"
+        )
+    }
+
+    fn read(text: &str) -> Log {
+        Log::read(text, |value| value.starts_with("top"))
+    }
+
+    #[test]
+    fn a_block_is_read_whole_and_other_lines_are_skipped() {
+        let text = block(0, "MatMul", "dense.MatMul", "top (with a bracket)", "1.234ms");
+        let log = read(&format!("hello\n{text}1 ops evaluated in 1.240ms\nMatMul 1.23ms (100%)\n"));
+        assert_eq!(log.calls.len(), 1);
+        assert_eq!(log.calls[0].operator, "MatMul");
+        assert_eq!(log.calls[0].name, "dense.MatMul");
+        assert_eq!(log.calls[0].output, "top (with a bracket)");
+        assert_eq!(log.calls[0].nanos, 1_234_000);
+        assert_eq!(log.evaluated, Some(1_240_000));
+        assert_eq!(log.printing(), 6000);
+    }
+
+    #[test]
+    fn a_loop_owns_only_what_its_rounds_do_not_have() {
+        let round = [block(0, "Mul", "m", "a", "0.010ms"), block(1, "Add", "n", "b", "0.020ms")];
+        let round = round.concat();
+        let text = [
+            &block(0, "Neg", "first", "top0", "0.005ms"),
+            &round,
+            &round,
+            &block(1, "Loop", "l", "top1", "0.100ms"),
+            "5 ops evaluated in 0.075ms\n",
+        ];
+        let log = read(&text.map(ToOwned::to_owned).concat());
+        assert_eq!(log.outermost, [0, 5]);
+        assert_eq!(log.calls[5].inner, [1, 2, 3, 4]);
+        // 100 less 60 in the rounds, less 2 for each of the four blocks printed meanwhile.
+        assert_eq!(log.printing(), 2000);
+        assert_eq!(log.own()[5], 32_000);
+        assert_eq!(log.lengths()[5], 92_000);
+        assert_eq!(log.in_order(), [0, 5, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn bodies_inside_bodies_are_told_apart_by_their_numbers() {
+        // A loop of two rounds: a node, a branch with one node, a branch without any.
+        let round = [
+            block(0, "Neg", "", "x", "0.001ms"),
+            block(0, "Abs", "", "y", "0.002ms"),
+            block(1, "If", "full", "z", "0.003ms"),
+            block(2, "If", "empty", "w", "0.001ms"),
+        ]
+        .concat();
+        let log = read(&format!("{round}{round}{}", block(0, "Loop", "l", "top", "0.020ms")));
+        assert_eq!(log.outermost, [8]);
+        assert_eq!(log.calls[8].inner, [0, 2, 3, 4, 6, 7]);
+        for (branch, inner) in [(2, vec![1]), (3, vec![]), (6, vec![5]), (7, vec![])] {
+            assert_eq!(log.calls[branch].inner, inner, "{branch}");
+        }
+        assert_eq!(log.own().iter().sum::<u64>(), 20_000);
+    }
+
+    #[test]
+    fn a_loop_in_a_branch_claims_its_rounds_and_no_more() {
+        let text = [
+            block(0, "Neg", "", "x", "0.001ms"),
+            block(0, "Abs", "", "y", "0.001ms"),
+            block(0, "Abs", "", "y", "0.001ms"),
+            block(1, "Loop", "", "z", "0.003ms"),
+            block(0, "If", "", "top", "0.005ms"),
+        ];
+        let log = read(&text.concat());
+        assert_eq!(log.calls[3].inner, [1, 2]);
+        assert_eq!(log.calls[4].inner, [0, 3]);
+    }
+}

@@ -198,3 +198,26 @@ fn path_of(name: &str, kind: &str) -> String {
         false => name.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::path_of;
+
+    #[test]
+    fn a_name_gives_its_module_and_keeps_its_operator() {
+        for (name, kind, path) in [
+            ("encoder.dense.MatMul", "MatMul", "encoder.dense/MatMul"),
+            ("encoder.dense.Add_1", "FusedMatMul", "encoder.dense/Add_1"),
+            (
+                "output.LayerNorm.LayerNormalization",
+                "LayerNormalization",
+                "output.LayerNorm/LayerNormalization",
+            ),
+            ("output.LayerNorm", "LayerNormalization", "output.LayerNorm"),
+            ("/encoder/layer.0/Add", "Add", "/encoder/layer.0/Add"),
+            ("node_linear_3", "MatMul", "node_linear_3"),
+        ] {
+            assert_eq!(path_of(name, kind), path);
+        }
+    }
+}
