@@ -4,11 +4,14 @@
 //! the protocol alone, so that a program in another language is held to the same rules. A new engine's test hands in
 //! a small model it can run and inputs for it.
 
+mod profile;
 mod worker;
 
 pub use worker::{Conversation, WorkerSubject, check_worker};
 
-use crate::{Availability, Engine, EngineErrorKind, Host, LoadRequest, Loader, Places};
+use crate::{
+    Availability, Detail, Engine, EngineErrorKind, Host, LoadRequest, Loader, Places, Session,
+};
 use std::path::Path;
 use types::{Device, Elements, HostTensor, Precision};
 
@@ -120,7 +123,10 @@ fn check_inference(
         "an input that the model does not have is a bad input",
     );
     rule(session.bind(&subject.inputs).is_ok(), "binds the right inputs after refusing wrong ones");
-    for round in ["first", "second"] {
+    for round in ["first", "second", "third"] {
+        if round == "third" && !check_profiles(&mut *session, rule) {
+            break;
+        }
         if let Err(error) = session.infer() {
             return rule(false, &format!("infers a {round} time ({error})"));
         }
@@ -137,6 +143,18 @@ fn check_inference(
     });
     rule(names_fit, "outputs carry the names of the signature");
     rule(model.session().is_ok(), "can make a second session");
+}
+
+/// Whether there is an inference to be made after it.
+fn check_profiles(session: &mut dyn Session, rule: &mut impl FnMut(bool, &str)) -> bool {
+    let Some(profiler) = session.node_profiler() else { return false };
+    for detail in [Detail::Times, Detail::Timeline] {
+        match profiler.profile(3, detail) {
+            Ok(found) => profile::check(&found, 3, detail, rule),
+            Err(error) => rule(false, &format!("profiles ({error})")),
+        }
+    }
+    true
 }
 
 pub(crate) fn is_close(elements: &Elements, expected: &[f32], tolerance: f32) -> bool {

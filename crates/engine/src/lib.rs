@@ -18,6 +18,7 @@ mod postprocess;
 mod protocol;
 mod socket;
 mod tensors;
+mod timeline;
 mod view;
 mod worker;
 
@@ -39,5 +40,6 @@ pub use socket::{
     Starter, Takes, WorkerCommand,
 };
 pub use tensors::{read_tensors, view_of, write_tensors};
+pub use timeline::{TimelineWriter, module_of};
 pub use view::{ElementsView, OutputView};
 pub use worker::{Encoded, OpenTokeniser, Tokeniser, serve};

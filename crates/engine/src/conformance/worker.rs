@@ -1,6 +1,6 @@
 //! What the runner relies on, asked through the protocol.
 
-use super::is_close;
+use super::{is_close, profile};
 use crate::{
     Detail, EngineErrorKind, LoadJob, PROTOCOL, Reply, Request, read_message, read_tensors,
     write_message,
@@ -167,14 +167,20 @@ fn check_work(subject: &WorkerSubject<'_>, rule: &mut impl FnMut(bool, &str)) {
         let close = output.is_some_and(|t| is_close(&t.elements, values, subject.tolerance));
         rule(close, &format!("the {round} output is the expected one"));
     }
-    match talk.ask(&Request::Profile { count: 2, detail: Detail::Times }) {
-        Some(Reply::Profiled { profile: Some(profile) }) => {
-            let sum: u64 = profile.nodes.iter().map(|node| node.nanos).sum();
-            rule(profile.runs == 2 && sum > 0, "a profile tells the runs and their nodes");
-            rule(sum <= profile.total_nanos, "the parts are not more than the whole");
+    for detail in [Detail::Times, Detail::Timeline] {
+        match talk.ask(&Request::Profile { count: 2, detail }) {
+            Some(Reply::Profiled { profile: Some(found) }) => {
+                profile::check(&found, 2, detail, rule);
+                let sum: u64 = found.nodes.iter().map(|node| node.nanos).sum();
+                rule(sum > 0, "the nodes of a profile take time");
+            }
+            Some(Reply::Profiled { profile: None }) => {}
+            other => rule(false, &format!("answers when asked for a profile ({other:?})")),
         }
-        Some(Reply::Profiled { profile: None }) => {}
-        other => rule(false, &format!("answers when asked for a profile ({other:?})")),
+    }
+    match talk.ask(&Request::Run { count: 1, budget: Duration::from_secs(60) }) {
+        Some(Reply::Window(_)) => {}
+        other => rule(false, &format!("takes samples after a profile ({other:?})")),
     }
     let _ = write_message(&mut talk.writer, &Request::Bye);
     rule(talk.hear().is_none(), "ends its stream after `bye`");

@@ -1,11 +1,12 @@
 //! ONNX Runtime, found where it is installed and loaded at run time.
 //!
 //! `locate` finds a library without loading it, `provider` says what its execution providers can use
-//! here, `runtime` loads it once for the process, `load`, `model`, `session` and `profile` run models with
+//! here, `runtime` loads it once for the process, `load`, `model`, `session`, `profile` and `events` run models with
 //! it, and `install` fetches one. How and when a model is run is the runner's business.
 
 mod binding;
 mod convert;
+mod events;
 mod explain;
 mod install;
 mod load;

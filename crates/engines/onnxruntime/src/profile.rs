@@ -1,11 +1,10 @@
 //! Where the time goes, from the library's own profiler, in a session made for that alone.
 
-use crate::{binding::Bound, explain, load, model::OrtModel};
-use engine::{EngineError, EngineErrorKind, NodeProfile, NodeTime};
-use serde::Deserialize;
+use crate::{binding::Bound, events, explain, load, model::OrtModel};
+use engine::{Detail, EngineError, EngineErrorKind, NodeProfile, NodeTime, TimelineWriter};
+use events::Pass;
 use std::{
-    collections::{BTreeMap, HashMap},
-    fs,
+    collections::{BTreeSet, HashMap},
     path::Path,
     time::{Duration, Instant},
 };
@@ -19,6 +18,7 @@ pub(crate) fn profile(
     model: &OrtModel,
     inputs: Vec<HostTensor>,
     count: u64,
+    detail: Detail,
 ) -> Result<NodeProfile, EngineError> {
     let unwritten = |why: String| {
         EngineError::new(EngineErrorKind::Failed, "could not write a profile").with_source(why)
@@ -28,17 +28,19 @@ pub(crate) fn profile(
         .with_profiling(folder.path().join("profile"))
         .map_err(|error| unwritten(error.to_string()))?;
     let mut session = load::commit(builder, &model.request)?;
-    let run_nanos = timed(&session, inputs, count)?;
+    let (run_nanos, writer) = timed(&session, inputs, count)?;
     let file = session
         .end_profiling()
         .map_err(|error| explain::other("could not end the profile", &error))?;
-    let nodes = nodes(&events(Path::new(&file))?, count)?;
+    let events = events::read(Path::new(&file))?;
+    let pass = Pass::of(&events, count)?;
     Ok(NodeProfile {
         runs: count,
         total_nanos: run_nanos.iter().sum(),
         run_nanos,
-        nodes,
-        ..NodeProfile::default()
+        nodes: nodes(&pass),
+        timeline: (detail == Detail::Timeline).then(|| timeline(&pass, writer)),
+        remarks: remarks(&pass),
     })
 }
 
@@ -46,155 +48,168 @@ fn timed(
     session: &ort::session::Session,
     inputs: Vec<HostTensor>,
     count: u64,
-) -> Result<Vec<u64>, EngineError> {
+) -> Result<(Vec<u64>, TimelineWriter), EngineError> {
     let mut bound = Bound::new(session, inputs)?;
     for _ in 0..WARM_UP {
         bound.run()?;
     }
     let mut each = Vec::new();
+    let writer = TimelineWriter::new();
     for _ in 0..count {
         let begin = Instant::now();
         bound.run()?;
         each.push(nanos(begin.elapsed()));
     }
-    Ok(each)
+    Ok((each, writer))
 }
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// One event of the profile; times in microseconds.
-#[derive(Debug, Deserialize)]
-struct Event {
-    #[serde(rename = "cat", default)]
-    category: String,
-    #[serde(default)]
-    name: String,
-    #[serde(default)]
-    tid: i64,
-    #[serde(rename = "ts", default)]
-    start: u64,
-    #[serde(rename = "dur", default)]
-    length: u64,
-    #[serde(rename = "args", default)]
-    arguments: BTreeMap<String, serde_json::Value>,
-}
-
-impl Event {
-    /// Where it ended at the earliest: the parts below a microsecond are cut off.
-    fn end(&self) -> u64 {
-        self.start + self.length
-    }
-
-    /// The node's name, where this is the time of a kernel.
-    fn node(&self) -> Option<&str> {
-        let name = self.name.strip_suffix("_kernel_time")?;
-        (self.category == "Node").then_some(name)
-    }
-}
-
-fn events(path: &Path) -> Result<Vec<Event>, EngineError> {
-    let unread = |why: String| {
-        EngineError::new(EngineErrorKind::Failed, "could not read ONNX Runtime's profile")
-            .with_source(why)
-    };
-    let text = fs::read(path).map_err(|error| unread(error.to_string()))?;
-    serde_json::from_slice(&text).map_err(|error| unread(error.to_string()))
-}
-
-/// The nodes of the last `count` runs, in the order they ran first.
-fn nodes(events: &[Event], count: u64) -> Result<Vec<NodeTime>, EngineError> {
-    let mut runs: Vec<u64> = events
-        .iter()
-        .filter(|event| event.category == "Session" && event.name == "model_run")
-        .map(|event| event.start)
-        .collect();
-    runs.sort_unstable();
-    let skipped = runs.len().checked_sub(usize::try_from(count).unwrap_or(usize::MAX));
-    let Some(begin) = skipped.and_then(|skipped| runs.get(skipped)) else {
-        // Its profiler stops at a million events and says so only in its log.
-        let message = format!("ONNX Runtime's profile holds {} of {count} runs", runs.len());
-        return Err(EngineError::new(EngineErrorKind::Failed, message)
-            .with_hint("profile fewer runs; the profile of a large model fills up"));
-    };
-    let mut kernels: Vec<&Event> =
-        events.iter().filter(|event| event.node().is_some() && event.start >= *begin).collect();
-    // Outer nodes come before the inner ones that begin with them.
-    kernels.sort_by_key(|event| (event.tid, event.start, std::cmp::Reverse(event.length)));
-    let inner = inner_time(&kernels);
-    let mut order: Vec<usize> = (0..kernels.len()).collect();
-    order.sort_by_key(|&index| kernels[index].start);
+/// The nodes, in the order they ran first.
+fn nodes(pass: &Pass<'_>) -> Vec<NodeTime> {
+    let mut order: Vec<usize> = (0..pass.kernels.len()).collect();
+    order.sort_by_key(|&index| pass.kernels[index].start);
     let mut nodes: Vec<NodeTime> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
     for index in order {
-        let event = kernels[index];
+        let event = pass.kernels[index];
         let path = event.node().unwrap_or_default();
         let place = *places.entry(path).or_insert_with(|| {
-            let kind = event.arguments.get("op_name").and_then(|name| name.as_str());
-            let kind = kind.unwrap_or_default().to_owned();
+            let kind = event.operator().to_owned();
             nodes.push(NodeTime { path: path.to_owned(), kind, calls: 0, nanos: 0 });
             nodes.len() - 1
         });
         nodes[place].calls += 1;
-        nodes[place].nanos += event.length.saturating_sub(inner[index]) * 1000;
+        nodes[place].nanos += pass.own_nanos(index);
     }
-    Ok(nodes)
+    nodes
 }
 
-/// For each kernel the time of those directly inside it: the bodies of `If`, `Loop` and `Scan` are nodes too.
-fn inner_time(kernels: &[&Event]) -> Vec<u64> {
-    let mut inner = vec![0; kernels.len()];
-    let mut open: Vec<usize> = Vec::new();
-    for (index, event) in kernels.iter().enumerate() {
-        while let Some(&outer) = open.last()
-            && (kernels[outer].tid != event.tid || kernels[outer].end() <= event.start)
-        {
-            open.pop();
-        }
-        if let Some(&outer) = open.last() {
-            inner[outer] += event.length;
-        }
-        open.push(index);
+/// Threads that ran kernels.
+fn threads(pass: &Pass<'_>) -> BTreeSet<i64> {
+    pass.kernels.iter().map(|event| event.thread).collect()
+}
+
+fn timeline(pass: &Pass<'_>, mut writer: TimelineWriter) -> types::Timeline {
+    let Some(first) = pass.runs.first() else { return writer.finish() };
+    let since = |micros: u64| (micros - first.start) * 1000;
+    for run in &pass.runs {
+        // Starts and lengths are cut off one by one, so what lies inside may seem to end later; it does not.
+        let inside =
+            pass.kernels.iter().filter(|event| event.lies_in(run)).map(|event| event.end());
+        let end = inside.max().unwrap_or_default().max(run.end());
+        writer.inference_at(since(run.start), (end - run.start) * 1000);
     }
-    inner
+    let names: HashMap<i64, String> = threads(pass)
+        .into_iter()
+        .filter(|thread| *thread != first.thread)
+        .enumerate()
+        .map(|(index, thread)| (thread, format!("thread {}", index + 2)))
+        .collect();
+    for (index, event) in pass.kernels.iter().enumerate() {
+        let track = writer.track(names.get(&event.thread).map_or("main", String::as_str));
+        let node = (event.node().unwrap_or_default(), event.operator());
+        let length = (pass.ends[index] - event.start) * 1000;
+        writer.operator(track, node, since(event.start), length);
+    }
+    writer.finish()
+}
+
+fn remarks(pass: &Pass<'_>) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let (told, added) = pass.sums();
+    // Where it is less, nobody would see it.
+    if added * 50 > told {
+        remarks.push(format!(
+            "ONNX Runtime cuts times off to whole microseconds; what that takes away was put back, half a microsecond a \
+             call or less, {:.0} % of all",
+            added as f64 / (told + added).max(1) as f64 * 100.0
+        ));
+    }
+    let threads = threads(pass).len();
+    if threads > 1 {
+        remarks.push(format!(
+            "operators ran side by side on {threads} threads: their times can add up to more than the whole"
+        ));
+    }
+    remarks
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn event(category: &str, name: &str, start: u64, length: u64) -> Event {
-        let arguments = BTreeMap::from([("op_name".to_owned(), "Op".into())]);
-        Event { category: category.into(), name: name.into(), tid: 1, start, length, arguments }
-    }
+    use crate::events::Event;
 
     #[test]
     fn warm_up_is_not_counted_and_inner_time_is_not_counted_twice() {
         let mut events = Vec::new();
         for start in [0, 100, 200] {
-            events.push(event("Node", "loop.Loop_kernel_time", start + 1, 50));
-            events.push(event("Node", "body.Add_kernel_time", start + 1, 10));
-            events.push(event("Node", "body.Add_kernel_time", start + 20, 10));
-            events.push(event("Node", "loop.Loop_fence_before", start, 1));
-            events.push(event("Node", "last_kernel_time", start + 51, 4));
-            events.push(event("Session", "model_run", start, 60));
+            events.push(Event::new("Node", "loop.Loop_kernel_time", start + 1, 50));
+            events.push(Event::new("Node", "body.Add_kernel_time", start + 1, 10));
+            events.push(Event::new("Node", "body.Add_kernel_time", start + 20, 10));
+            events.push(Event::new("Node", "loop.Loop_fence_before", start, 1));
+            events.push(Event::new("Node", "last_kernel_time", start + 51, 4));
+            events.push(Event::new("Session", "model_run", start, 60));
         }
-        let found = nodes(&events, 2).unwrap();
-        let time = |path: &str, calls, micros: u64| NodeTime {
+        let found = nodes(&Pass::of(&events, 2).unwrap());
+        let time = |path: &str, calls, nanos| NodeTime {
             path: path.into(),
             kind: "Op".into(),
             calls,
-            nanos: micros * 1000,
+            nanos,
         };
-        assert_eq!(found, [time("loop.Loop", 2, 60), time("body.Add", 4, 40), time("last", 2, 8)]);
+        // Half a microsecond a call was cut off, from the loop once more for each call inside it.
+        assert_eq!(
+            found,
+            [
+                time("loop.Loop", 2, 60_000 - 2 * 500),
+                time("body.Add", 4, 40_000 + 4 * 500),
+                time("last", 2, 8_000 + 2 * 500)
+            ]
+        );
     }
 
     #[test]
-    fn a_profile_that_lacks_runs_is_refused() {
-        let events = [event("Session", "model_run", 0, 1)];
-        let error = nodes(&events, 2).unwrap_err();
-        assert!(error.to_string().contains("1 of 2"), "{error}");
-        assert!(error.hint.is_some());
+    fn what_was_cut_off_is_put_back_no_further_than_the_run_allows() {
+        let mut events = vec![Event::new("Session", "model_run", 0, 10)];
+        events.extend((0..10).map(|at| Event::new("Node", "a_kernel_time", at, 1)));
+        let pass = Pass::of(&events, 1).unwrap();
+        let found = nodes(&pass);
+        assert_eq!(
+            found[0].nanos, 10_500,
+            "the run itself may have been cut by half a microsecond"
+        );
+        assert_eq!(remarks(&pass).len(), 1);
+    }
+
+    #[test]
+    fn spans_of_a_timeline_begin_with_the_first_run_that_counts_and_nest() {
+        let events = [
+            Event::new("Session", "model_run", 5, 20),
+            Event::new("Session", "model_run", 30, 10),
+            Event::new("Node", "a.If_kernel_time", 31, 5),
+            // Cut off to what seems one later than the end of what is around it.
+            Event::new("Node", "a.b.Add_kernel_time", 33, 4),
+            Event::new("Node", "c.Mul_kernel_time", 38, 3),
+        ];
+        let timeline = timeline(&Pass::of(&events, 1).unwrap(), TimelineWriter::new());
+        let told: Vec<(&str, u64, u64)> = timeline
+            .spans
+            .iter()
+            .map(|span| (span.name.as_str(), span.start, span.start + span.length))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("inference", 0, 11_000),
+                ("Op", 1_000, 7_000),
+                ("Op", 3_000, 7_000),
+                ("Op", 8_000, 11_000)
+            ]
+        );
+        assert!(!timeline.laid_out);
+        assert_eq!(timeline.tracks.len(), 1);
     }
 }

@@ -48,8 +48,8 @@ impl Session for OrtSession<'_> {
 }
 
 impl NodeProfiler for OrtSession<'_> {
-    fn profile(&mut self, count: u64, _: Detail) -> Result<NodeProfile, EngineError> {
+    fn profile(&mut self, count: u64, detail: Detail) -> Result<NodeProfile, EngineError> {
         let inputs = self.bound.as_ref().map(|bound| bound.inputs.clone()).unwrap_or_default();
-        profile::profile(self.model, inputs, count)
+        profile::profile(self.model, inputs, count, detail)
     }
 }

@@ -20,6 +20,7 @@ mod request;
 mod runtime;
 mod session;
 mod tensor;
+mod times;
 mod version;
 
 use engine::{Availability, Engine, EngineError, Host, LoadRequest, LoadedModel, Loader, Places};

@@ -24,6 +24,13 @@ pub(crate) struct NodeReport {
     pub(crate) micros: u64,
 }
 
+impl NodeReport {
+    /// What makes it the same node in another run.
+    pub(crate) fn key(&self) -> (String, String) {
+        (self.name.clone(), self.kind.clone())
+    }
+}
+
 impl Request {
     /// Takes over a request that OpenVINO has just made.
     pub(crate) fn new(api: &'static Api, handle: *mut c_void) -> Request {

@@ -2,9 +2,12 @@
 //!
 //! Only what `rten` needs lives here; how and when it is run is the runner's business.
 
+mod capture;
 mod convert;
 mod load;
+mod log;
 mod model;
+mod profile;
 
 use engine::{Availability, Engine, EngineError, Host, LoadRequest, LoadedModel, Loader, Places};
 use types::{Device, Precision};

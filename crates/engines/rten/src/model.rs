@@ -5,8 +5,8 @@ use crate::{
     load::{Optimise, named, open},
 };
 use engine::{
-    EngineError, EngineErrorKind, LoadRequest, LoadedModel, OutputView, Session, ShapeObserver,
-    Signature, SignatureValue,
+    EngineError, EngineErrorKind, LoadRequest, LoadedModel, NodeProfiler, OutputView, Session,
+    ShapeObserver, Signature, SignatureValue,
 };
 use rten::{Dimension, Model, NodeId, RunError, RunErrorKind, RunOptions, ThreadPool, Value};
 use std::{path::PathBuf, sync::Arc};
@@ -14,8 +14,8 @@ use types::HostTensor;
 
 /// A model in the engine's memory.
 pub(crate) struct RtenModel {
-    model: Model,
-    options: RunOptions,
+    pub(crate) model: Model,
+    pub(crate) options: RunOptions,
     onnx: PathBuf,
     threads: u32,
 }
@@ -70,11 +70,11 @@ impl LoadedModel for RtenModel {
     }
 }
 
-struct RtenSession<'a> {
-    model: &'a RtenModel,
+pub(crate) struct RtenSession<'a> {
+    pub(crate) model: &'a RtenModel,
     names: Vec<String>,
-    inputs: Vec<(NodeId, Value)>,
-    outputs: Option<Vec<Value>>,
+    pub(crate) inputs: Vec<(NodeId, Value)>,
+    pub(crate) outputs: Option<Vec<Value>>,
 }
 
 impl Session for RtenSession<'_> {
@@ -122,6 +122,10 @@ impl Session for RtenSession<'_> {
     fn shape_observer(&mut self) -> Option<&mut dyn ShapeObserver> {
         Some(self)
     }
+
+    fn node_profiler(&mut self) -> Option<&mut dyn NodeProfiler> {
+        Some(self)
+    }
 }
 
 impl ShapeObserver for RtenSession<'_> {
@@ -152,7 +156,7 @@ impl ShapeObserver for RtenSession<'_> {
     }
 }
 
-fn run(
+pub(crate) fn run(
     model: &Model,
     inputs: &[(NodeId, Value)],
     outputs: &[NodeId],

@@ -24,6 +24,7 @@ const REST: &str = joined![
     "inputs.py",
     "text.py",
     "bench.py",
+    "timeline.py",
     "profile.py",
     "serve.py",
 ];

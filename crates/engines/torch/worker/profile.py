@@ -8,11 +8,16 @@ class HostClock:
     """The host's clock; a device that is no CPU has finished whenever it is read."""
 
     def __init__(self, place):
-        self.place = place
+        clock, wait = time.perf_counter_ns, place.wait
 
-    def read(self):
-        self.place.wait()
-        return time.perf_counter_ns()
+        def read():
+            wait()
+            return clock()
+
+        self.read = clock if place.is_cpu else read
+
+    def restart(self):
+        pass
 
     def settle(self, mark):
         return mark
@@ -23,43 +28,60 @@ class EventClock:
 
     def __init__(self, place):
         self.stream = torch.cuda.current_stream(place.device)
-        self.begin = None
+        # Making an event takes longer than recording it, so those of earlier runs are used again.
+        self.events, self.used = [], 0
+
+    def restart(self):
+        self.used = 0
 
     def read(self):
-        event = torch.cuda.Event(enable_timing=True)
+        if self.used == len(self.events):
+            self.events.append(torch.cuda.Event(enable_timing=True))
+        event = self.events[self.used]
+        self.used += 1
         event.record(self.stream)
-        if self.begin is None:
-            self.begin = event
         return event
 
     def settle(self, mark):
         """Nanoseconds since the first mark; the device must have finished."""
-        return int(self.begin.elapsed_time(mark) * 1e6)
+        return int(self.events[0].elapsed_time(mark) * 1e6)
 
 
 class Watch:
     """Wraps every module's `forward` and writes down when each begins and ends."""
 
-    def __init__(self, module, clock):
+    def __init__(self, module, clock, note=None):
         self.clock, self.marks = clock, []
         self.paths, self.kinds, self.wrapped = [], [], []
         for path, part in module.named_modules():
-            self.wrap(part, len(self.paths))
+            self.wrap(part, len(self.paths), note)
             self.paths.append(path)
             self.kinds.append(type(part).__name__)
 
-    def wrap(self, part, index):
-        forward, clock, marks = part.forward, self.clock, self.marks
+    def wrap(self, part, index, note):
+        # All of this runs inside what is timed: names are looked up beforehand.
+        forward, read, mark = part.forward, self.clock.read, self.marks.append
 
         def timed(*arguments, **keywords):
-            marks.append((index, clock.read()))
+            mark(index)
+            mark(read())
             try:
                 return forward(*arguments, **keywords)
             finally:
-                marks.append((-1, clock.read()))
+                mark(-1)
+                mark(read())
+
+        def noted(*arguments, **keywords):
+            with note(index):
+                return timed(*arguments, **keywords)
 
         self.wrapped.append((part, part.__dict__.get("forward")))
-        part.__dict__["forward"] = timed
+        part.__dict__["forward"] = timed if note is None else noted
+
+    def restart(self):
+        # Marks of thousands of runs would fill the memory.
+        self.marks.clear()
+        self.clock.restart()
 
     def remove(self):
         for part, before in self.wrapped:
@@ -68,48 +90,56 @@ class Watch:
             else:
                 part.__dict__["forward"] = before
 
-    def times(self):
-        """Calls and own nanoseconds by module, in the order they ran first."""
-        times, stack = {}, []
-        for index, mark in self.marks:
-            now = self.clock.settle(mark)
+    def add_to(self, sums):
+        """Adds calls and own nanoseconds of this run by module, in the order they ran first."""
+        settle, stack = self.clock.settle, []
+        for index, mark in zip(self.marks[::2], self.marks[1::2]):
+            now = settle(mark)
             if index >= 0:
-                times.setdefault(index, [0, 0])
+                sums.setdefault(index, [0, 0])
                 stack.append([index, now, 0])
                 continue
             index, begin, inside = stack.pop()
-            times[index][0] += 1
-            times[index][1] += max(now - begin - inside, 0)
+            sums[index][0] += 1
+            sums[index][1] += max(now - begin - inside, 0)
             if stack:
                 stack[-1][2] += now - begin
-        return times
 
 
-def profile(bench, count):
+def profile(bench, count, detail):
     """Answers with every module's own time, or with nothing where a module cannot be looked into."""
     if bench.compiled or not bench.plan.has_parts:
         return {"answer": "profiled", "profile": None}
-    count = max(count, 1)
+    clock = EventClock(bench.place) if bench.place.has_events else HostClock(bench.place)
+    recorder = Recorder(bench.place) if detail == "timeline" else None
+    watch = Watch(bench.module, clock, recorder and recorder.module)
     sums, each = {}, []
-    for _ in range(count):
-        # One watch a run: marks of thousands of runs would fill the memory.
-        clock = EventClock(bench.place) if bench.place.has_events else HostClock(bench.place)
-        watch = Watch(bench.module, clock)
-        try:
-            begin = time.perf_counter_ns()
-            bench.infer()
-            each.append(time.perf_counter_ns() - begin)
-        finally:
-            watch.remove()
-        for index, (calls, nanos) in watch.times().items():
-            known = sums.setdefault(index, [0, 0])
-            known[0] += calls
-            known[1] += nanos
+
+    def run(infer):
+        watch.restart()
+        begin = time.perf_counter_ns()
+        infer()
+        each.append(time.perf_counter_ns() - begin)
+        watch.add_to(sums)
+
+    try:
+        if recorder is None:
+            for _ in range(max(count, 1)):
+                run(bench.infer)
+        else:
+            recorder.record(run, bench.infer, max(count, 1))
+    finally:
+        watch.remove()
     nodes = [
         {"path": watch.paths[index], "kind": watch.kinds[index], "calls": calls, "nanos": nanos}
         for index, (calls, nanos) in sums.items()
     ]
-    # The GPU's clock ticks in half microseconds: rounding may make the parts more than the whole.
-    total = max(sum(each), sum(node["nanos"] for node in nodes))
-    found = {"runs": count, "total_nanos": total, "run_nanos": each, "nodes": nodes}
+    found = {"runs": len(each), "total_nanos": sum(each), "run_nanos": each, "nodes": nodes, "remarks": []}
+    over = sum(node["nanos"] for node in nodes) - sum(each)
+    if over > 0:
+        # The GPU's clock ticks in half microseconds: rounding may make the parts more than the whole.
+        most = max(nodes, key=lambda node: node["nanos"])
+        most["nanos"] -= over
+    if recorder is not None:
+        found["timeline"], found["remarks"] = recorder.timeline(watch.paths)
     return {"answer": "profiled", "profile": found}

@@ -131,7 +131,7 @@ def answer(bench, ask):
     if kind == "outputs":
         return bench.write_outputs(ask["path"], ask.get("inside", False))
     if kind == "profile":
-        return profile(bench, ask["count"])
+        return profile(bench, ask["count"], ask.get("detail", "times"))
     if kind == "load":
         raise Failure("failed", "a worker loads one model")
     raise Failure("failed", "nobody knows how to `%s`" % kind)

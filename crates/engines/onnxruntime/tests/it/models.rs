@@ -105,3 +105,16 @@ pub(crate) fn looping() -> Model {
     builder.output("y", &y, DataType::Float, &[64.into(), 64.into()]);
     builder.finish_model()
 }
+
+/// A transformer encoder of two layers, as `models` builds it, and inputs for it.
+pub(crate) fn encoder(folder: &Path) -> (PathBuf, Vec<HostTensor>) {
+    let description = folder.join("encoder.toml");
+    let text = "vocab_size = 60\nd_model = 128\nnum_heads = 4\nnum_layers = 2\nd_ff = 256\n";
+    std::fs::write(&description, text).unwrap();
+    let name = description.to_str().unwrap();
+    let request =
+        ::models::Request { offline: true, ..::models::Request::new(name, folder.join("cache")) };
+    let resolved = ::models::resolve(&request, &mut |_| {}).unwrap();
+    let specs = resolved.inputs(2, Some(32), &[]).unwrap();
+    (resolved.onnx, specs.iter().map(|spec| engine::draw(spec, 7)).collect())
+}

@@ -2,6 +2,7 @@
 
 use graph::{Attribute, DataType, Dim, GraphBuilder, Model, Tensor, TensorData};
 use std::path::{Path, PathBuf};
+use types::HostTensor;
 
 /// A model's parts, written as they come.
 pub(crate) struct Sketch {
@@ -121,4 +122,17 @@ pub(crate) fn wide(folder: &Path) -> PathBuf {
         .floats("w", &[WIDE, WIDE], &vec![share; WIDE * WIDE])
         .floats("v", &[WIDE, WIDE], &vec![back; WIDE * WIDE])
         .write(&folder.join("wide.onnx"), &nodes, &[("y", DataType::Float)])
+}
+
+/// A transformer encoder of two layers, as `models` builds it, and inputs for it.
+pub(crate) fn encoder(folder: &Path) -> (PathBuf, Vec<HostTensor>) {
+    let description = folder.join("encoder.toml");
+    let text = "vocab_size = 60\nd_model = 128\nnum_heads = 4\nnum_layers = 2\nd_ff = 256\n";
+    std::fs::write(&description, text).unwrap();
+    let name = description.to_str().unwrap();
+    let request =
+        ::models::Request { offline: true, ..::models::Request::new(name, folder.join("cache")) };
+    let resolved = ::models::resolve(&request, &mut |_| {}).unwrap();
+    let specs = resolved.inputs(2, Some(32), &[]).unwrap();
+    (resolved.onnx, specs.iter().map(|spec| engine::draw(spec, 7)).collect())
 }

@@ -8,4 +8,5 @@ mod detection;
 mod factories;
 mod modules;
 mod text;
+mod timeline;
 mod worker;
