@@ -7,5 +7,5 @@ mod latency;
 mod page;
 mod verdict;
 
-pub(crate) use header::processor;
+pub(crate) use header::{processor, setting};
 pub use page::{Footer, summary};
