@@ -2,33 +2,33 @@
 
 use crate::clean::clean;
 use crate::trace::TraceInfo;
-use std::iter::successors;
+use std::{borrow::Cow, iter::successors};
 use types::{Layer, LayerReport};
 
 /// What stands for the time that lies in no module.
 const OUTSIDE: &str = "outside every module";
 
-/// A module, or the whole model.
+/// A module, several of them put together, or the whole model.
 #[derive(Debug)]
 pub(crate) struct Node<'a> {
     /// Its path; empty for the model and for what lies in no module.
     pub(crate) path: String,
     /// Its path without that of the module around it.
     pub(crate) label: String,
+    /// How many modules were put together.
+    pub(crate) modules: usize,
     /// The module around it.
     pub(crate) parent: Option<usize>,
-    /// How deep it lies; 0 is the model.
-    pub(crate) depth: usize,
     /// Time without the modules inside, in seconds; never negative.
     pub(crate) own: f64,
     /// Time with everything inside, in seconds: the sum of all `own` there.
     pub(crate) total: f64,
     /// What was measured; `None` for the model.
-    pub(crate) layer: Option<&'a Layer>,
+    pub(crate) layer: Option<Cow<'a, Layer>>,
 }
 
 /// The model and its modules, every one before those inside it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Tree<'a> {
     pub(crate) nodes: Vec<Node<'a>>,
 }
@@ -36,18 +36,11 @@ pub(crate) struct Tree<'a> {
 impl<'a> Tree<'a> {
     /// The tree of a report; empty where the report has no layers.
     pub(crate) fn of(report: &'a LayerReport, info: &TraceInfo) -> Tree<'a> {
-        let mut nodes: Vec<Node<'a>> = Vec::with_capacity(report.layers.len() + 1);
-        if !report.layers.is_empty() {
-            nodes.push(Node {
-                path: String::new(),
-                label: info.title(),
-                parent: None,
-                depth: 0,
-                own: 0.0,
-                total: 0.0,
-                layer: None,
-            });
+        let mut tree = Tree::default();
+        if report.layers.is_empty() {
+            return tree;
         }
+        tree.nodes.push(Node::model(info.title()));
         // The modules around the next layer, with the depth that the report gives them.
         let mut around: Vec<(usize, usize)> = Vec::new();
         for layer in &report.layers {
@@ -55,27 +48,41 @@ impl<'a> Tree<'a> {
                 around.pop();
             }
             let parent = around.last().map_or(0, |(node, _)| *node);
-            around.push((nodes.len(), layer.depth));
-            let own = layer.spent.own.0;
-            let own = if own.is_finite() { own.max(0.0) } else { 0.0 };
-            let label = label(&layer.path, &nodes[parent].path);
-            nodes.push(Node {
-                path: clean(&layer.path),
-                label,
-                parent: Some(parent),
-                depth: nodes[parent].depth + 1,
-                own,
-                total: own,
-                layer: Some(layer),
-            });
+            around.push((tree.nodes.len(), layer.depth));
+            tree.push(parent, Cow::Borrowed(layer), 1);
         }
-        for node in (1..nodes.len()).rev() {
-            let (total, parent) = (nodes[node].total, nodes[node].parent);
+        tree.add_up();
+        tree
+    }
+
+    /// Adds a module inside another one.
+    pub(super) fn push(&mut self, parent: usize, layer: Cow<'a, Layer>, modules: usize) {
+        let own = layer.spent.own.0;
+        let own = if own.is_finite() { own.max(0.0) } else { 0.0 };
+        let path = clean(&layer.path);
+        let label = label(&path, &self.nodes[parent].path);
+        let (parent, layer) = (Some(parent), Some(layer));
+        self.nodes.push(Node { path, label, modules, parent, own, total: own, layer });
+    }
+
+    /// Gives every module the time of what is inside it.
+    pub(super) fn add_up(&mut self) {
+        for node in (1..self.nodes.len()).rev() {
+            let (total, parent) = (self.nodes[node].total, self.nodes[node].parent);
             if let Some(parent) = parent {
-                nodes[parent].total += total;
+                self.nodes[parent].total += total;
             }
         }
-        Tree { nodes }
+    }
+
+    /// Whether nothing lies inside a node.
+    pub(crate) fn is_leaf(&self, node: usize) -> bool {
+        self.nodes.get(node + 1).is_none_or(|next| next.parent != Some(node))
+    }
+
+    /// Time of the whole, in seconds.
+    pub(crate) fn whole(&self) -> f64 {
+        self.nodes.first().map_or(0.0, |model| model.total)
     }
 
     /// A node, the module around it, and so on up to the model.
@@ -84,12 +91,18 @@ impl<'a> Tree<'a> {
     }
 }
 
+impl Node<'_> {
+    pub(super) fn model(label: String) -> Self {
+        let path = String::new();
+        Node { path, label, modules: 1, parent: None, own: 0.0, total: 0.0, layer: None }
+    }
+}
+
 fn label(path: &str, around: &str) -> String {
-    let path = clean(path);
     let inner = path.strip_prefix(around).and_then(|rest| rest.strip_prefix('.'));
     match inner {
         Some(inner) if !around.is_empty() && !inner.is_empty() => inner.to_string(),
         _ if path.is_empty() => OUTSIDE.to_string(),
-        _ => path,
+        _ => path.to_string(),
     }
 }

@@ -17,13 +17,13 @@ pub(super) fn of_model(node: &Node<'_>, report: &LayerReport) -> Vec<String> {
         if report.runs == 1 { "1 inference".into() } else { format!("{} inferences", report.runs) };
     vec![
         shorten(&node.label, LONGEST_PATH),
-        format!("{} in all layers, the middle of {runs} with instruments", seconds(node.total)),
+        format!("{} in all layers, the median of {runs} with instruments", seconds(node.total)),
     ]
 }
 
 /// Lines on a module.
 pub(super) fn of_layer(node: &Node<'_>, layer: &Layer, whole: f64) -> Vec<String> {
-    let mut lines = vec![shorten(name(node), LONGEST_PATH), what(layer)];
+    let mut lines = vec![name(node), what(layer)];
     lines.push(time(node.total, whole, &layer.spent));
     if node.own > 0.0 && node.own < node.total {
         lines.push(format!("{} of it outside the modules inside", seconds(node.own)));
@@ -34,16 +34,23 @@ pub(super) fn of_layer(node: &Node<'_>, layer: &Layer, whole: f64) -> Vec<String
 
 /// Lines on the time that a module spends outside the modules inside it.
 pub(super) fn of_own(node: &Node<'_>, layer: &Layer, whole: f64) -> Vec<String> {
-    let share = if whole > 0.0 { node.own / whole } else { 0.0 };
     vec![
-        format!("{}, outside the modules inside", shorten(name(node), LONGEST_PATH)),
+        format!("{}, outside the modules inside", name(node)),
         what(layer),
-        format!("{}{DOT}{} of all layers", seconds(node.own), percent(share)),
+        format!("{} of all layers", amount(node.own, whole)),
     ]
 }
 
-fn name<'a>(node: &'a Node<'_>) -> &'a str {
-    if node.path.is_empty() { &node.label } else { &node.path }
+fn name(node: &Node<'_>) -> String {
+    let name = if node.path.is_empty() { &node.label } else { &node.path };
+    let name = shorten(name, LONGEST_PATH);
+    if node.modules > 1 { format!("{name} ({} modules)", node.modules) } else { name }
+}
+
+/// `74.6 ms · 28 %`.
+pub(super) fn amount(time: f64, whole: f64) -> String {
+    let share = if whole > 0.0 { time / whole } else { 0.0 };
+    format!("{}{DOT}{}", seconds(time), percent(share))
 }
 
 /// `attention · BertSelfAttention`.
@@ -54,11 +61,9 @@ fn what(layer: &Layer) -> String {
 
 /// `3.18 ms · 2.7 % of all layers · 1 call`.
 fn time(total: f64, whole: f64, spent: &Spent) -> String {
-    let share = if whole > 0.0 { total / whole } else { 0.0 };
     let calls = spent.calls;
-    let calls =
-        format!("{} {}", value(calls, Unit::Count), if calls == 1.0 { "call" } else { "calls" });
-    [seconds(total), format!("{} of all layers", percent(share)), calls].join(DOT)
+    let word = if calls == 1.0 { "call" } else { "calls" };
+    format!("{} of all layers{DOT}{} {word}", amount(total, whole), value(calls, Unit::Count))
 }
 
 /// `171 GFLOP/s · 12.3 FLOP/B`, then what bounds it.

@@ -5,15 +5,19 @@ use modelmeter_report::{TraceInfo, flamegraph};
 use std::collections::BTreeMap;
 use types::{LayerReport, Seconds};
 
-/// Frames by the first line of their tooltip: the place in pixels and the whole tooltip.
-fn frames(svg: &str) -> BTreeMap<String, ([f64; 3], String)> {
-    let body = svg.split_once("<g id=\"frames\">").unwrap().1.split_once("\n</g>").unwrap().0;
+/// Frames of each panel by the first line of their tooltip: the place in pixels and the whole tooltip.
+fn panels(svg: &str) -> Vec<BTreeMap<String, ([f64; 3], String)>> {
+    let panels = svg.split("<g class=\"panel\"").skip(1);
+    panels.map(|panel| frames(panel.split_once("\n</g>").unwrap().0)).collect()
+}
+
+fn frames(panel: &str) -> BTreeMap<String, ([f64; 3], String)> {
     let attribute = |frame: &str, name: &str| -> f64 {
         let value = frame.split_once(&format!(" {name}=\"")).unwrap().1.split_once('"').unwrap().0;
         value.parse().unwrap()
     };
     let mut frames = BTreeMap::new();
-    for frame in body.split("<g class=").skip(1) {
+    for frame in panel.split("<g class=").skip(1) {
         let title = frame.split_once("<title>").unwrap().1.split_once("</title>").unwrap().0;
         let rect = frame.split_once("<rect").unwrap().1;
         let place = ["x", "y", "width"].map(|name| attribute(rect, name));
@@ -26,7 +30,7 @@ fn frames(svg: &str) -> BTreeMap<String, ([f64; 3], String)> {
 #[test]
 fn widths_are_shares_of_the_time_and_what_is_inside_stays_inside() {
     let report = layers(12);
-    let frames = frames(&flamegraph(&report, &info()));
+    let frames = panels(&flamegraph(&report, &info())).pop().unwrap();
     let whole = frames["bert-base-uncased"].0;
     assert_eq!(whole[2], 1168.0);
     let wide = |share: f64| share * 1168.0 >= 0.1;
@@ -43,18 +47,47 @@ fn widths_are_shares_of_the_time_and_what_is_inside_stays_inside() {
 
 #[test]
 fn a_tooltip_tells_time_share_work_and_bound() {
-    let frames = frames(&flamegraph(&layers(12), &info()));
-    insta::assert_snapshot!(frames["encoder.layer.3.attention.self"].1, @r"
-    encoder.layer.3.attention.self
-    attention · MatMul, Softmax, MatMul
-    6.21 ms · 2.3 % of all layers · 1 call
-    1.41 ms of it outside the modules inside
-    167 GFLOP/s · 245 FLOP/B
-    bound by compute · 46 % of attainable
-    ");
-    insta::assert_snapshot!(
-        frames["encoder.layer.3.attention.self, outside the modules inside"].1, @"");
-    insta::assert_snapshot!(frames["bert-base-uncased"].1, @"");
+    let panels = panels(&flamegraph(&layers(12), &info()));
+    let told = |panel: usize, name: &str| panels[panel][name].1.clone();
+    assert_eq!(
+        told(1, "encoder.layer.3.attention.self"),
+        "encoder.layer.3.attention.self\n\
+         attention · MatMul, Softmax, MatMul\n\
+         6.21 ms · 2.3 % of all layers · 1 call\n\
+         1.41 ms of it outside the modules inside\n\
+         167 GFLOP/s · 245 FLOP/B\n\
+         bound by compute · 46 % of attainable"
+    );
+    assert_eq!(
+        told(1, "encoder.layer.3.attention.self, outside the modules inside"),
+        "encoder.layer.3.attention.self, outside the modules inside\n\
+         attention · MatMul, Softmax, MatMul\n\
+         1.41 ms · 0.5 % of all layers"
+    );
+    assert_eq!(
+        told(0, "encoder.layer.*.attention.self.query (12 modules)"),
+        "encoder.layer.*.attention.self.query (12 modules)\n\
+         attention · MatMul, Add\n\
+         19.3 ms · 7.2 % of all layers · 12 calls\n\
+         190 GFLOP/s · 63.3 FLOP/B\n\
+         bound by compute · 63 % of attainable"
+    );
+    assert_eq!(
+        told(0, "bert-base-uncased"),
+        "bert-base-uncased\n267 ms in all layers, the median of 24 inferences with instruments"
+    );
+}
+
+#[test]
+fn a_model_without_repetition_is_drawn_once() {
+    let mut report = layers(1);
+    assert_eq!(panels(&flamegraph(&report, &info())).len(), 1);
+    report = layers(2);
+    let panels = panels(&flamegraph(&report, &info()));
+    assert_eq!(panels.len(), 2);
+    let [together, apart] =
+        [&panels[0]["encoder"], &panels[1]["encoder"]].map(|encoder| encoder.0[2]);
+    assert_eq!(together, apart);
 }
 
 #[test]
@@ -88,9 +121,7 @@ fn many_layers_stay_small_and_what_is_left_out_is_said() {
     let svg = flamegraph(&layers(48), &info());
     assert!(svg.len() < 500_000, "{}", svg.len());
     // The pooler and what lies in no module take 0.06 ms of a second.
-    assert!(
-        svg.contains("2 frames are too narrow to be drawn: 59.8 µs, &lt; 0.1 % of all layers.")
-    );
+    assert!(svg.contains("2 frames are too narrow to be drawn: 59.8 µs · &lt; 0.1 %."));
 
     let many = layers(2_000);
     let svg = flamegraph(&many, &info());

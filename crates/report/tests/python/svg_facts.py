@@ -9,8 +9,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def facts(path):
     root = tree.parse(path).getroot()
-    frames = root.findall(f"{SVG}g[@id='frames']/{SVG}g")
-    return {"root": root.tag, "frames": len(frames), "titles": sum(frame.find(f"{SVG}title") is not None for frame in frames)}
+    frames = root.findall(f"{SVG}g[@class='panel']/{SVG}g")
+    titles = [frame.find(f"{SVG}title") for frame in frames]
+    return {"root": root.tag, "frames": len(frames), "titles": sum(title is not None for title in titles)}
 
 
 json.dump({path: facts(path) for path in sys.argv[2:]}, sys.stdout)
