@@ -73,8 +73,10 @@ impl Panel {
                 continue;
             };
             let lines = words::of_layer(node, layer, whole);
+            // How often is said where it changes, not again on everything inside.
+            let around = node.parent.map_or(1, |parent| tree.nodes[parent].modules);
             let many = format!("{} × {}", node.label, node.modules);
-            let label = if node.modules > 1 { &many } else { &node.label };
+            let label = if node.modules == around { &node.label } else { &many };
             panel.push(Some(layer.kind), above, (x, width), node.total, label, &lines);
             if node.own > 0.0 && !tree.is_leaf(index) {
                 let width = node.own * scale;

@@ -1,6 +1,9 @@
 //! Traces as JSON: escaping, pairs of arrows, order in time, a million spans, and a disk that is full.
 
-use crate::inside::{On, gpu, layers, timeline};
+use crate::{
+    inside::{On, gpu, layers, timeline},
+    sample::text_run,
+};
 use modelmeter_report::{
     TraceInfo, is_torch_trace, write_chrome_trace, write_speedscope, write_torch_trace,
 };
@@ -218,6 +221,21 @@ fn what_a_trace_cannot_show_is_said_in_it() {
             "1 point of a counter is not a number and left out",
         ]
     );
+}
+
+#[test]
+fn a_trace_says_which_run_it_shows() {
+    let info = TraceInfo::of(&text_run());
+    assert_eq!(info.run, "7f3a09c41be2d650");
+    assert_eq!(info.model, "distilbert-base-uncased");
+    let setting = "rten 0.27.0 on cpu (Xeon, 2 cores) · fp32 · batch 4 × 128 tokens · 2 threads";
+    assert_eq!(info.setting, setting);
+    let mut out = Vec::new();
+    write_chrome_trace(&timeline(1, 1, On::Host), &info, &mut out).unwrap();
+    let said = &json(&out)["otherData"];
+    assert_eq!((&said["run"], &said["model"]), (&info.run.into(), &info.model.into()));
+    assert_eq!(said["setting"], setting);
+    assert_eq!(said["began_at"], "2026-11-16T06:12:34.123456Z");
 }
 
 #[test]
