@@ -2,15 +2,19 @@
 
 use crate::{Exit, Failure};
 use std::{
-    fs,
-    io::{self, Write},
+    fs::{self, File, OpenOptions},
+    io::{self, BufWriter, Write},
     path::Path,
 };
 
 /// Writes data to standard output; a reader that went away (`| head`) is fine.
 pub(crate) fn data(text: &str) -> Result<(), Failure> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    to_stdout(|out| out.write_all(text.as_bytes()))
+}
+
+fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut stdout = BufWriter::new(io::stdout().lock());
+    match write(&mut stdout).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::new(Exit::Cannot, "could not write to standard output")
                 .cause(error.to_string()))
@@ -26,8 +30,16 @@ pub(crate) fn complain(text: &str) {
 
 /// Writes data to a file, or to standard output for `-`. A file appears whole or not at all.
 pub(crate) fn to_file(path: &Path, text: &str) -> Result<(), Failure> {
+    to_file_with(path, |out| out.write_all(text.as_bytes()))
+}
+
+/// Lets something write itself to a file, or to standard output for `-`. A file appears whole or not at all.
+pub(crate) fn to_file_with(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
     if path == Path::new("-") {
-        return data(text);
+        return to_stdout(write);
     }
     let failed = |error: io::Error| {
         let full = error.kind() == io::ErrorKind::StorageFull;
@@ -38,16 +50,55 @@ pub(crate) fn to_file(path: &Path, text: &str) -> Result<(), Failure> {
             .cause(error.to_string())
             .hint(hint)
     };
+    let fill = |file: File| {
+        let mut out = BufWriter::new(file);
+        // Dropping the buffer would swallow the last error.
+        write(&mut out).and_then(|()| out.flush())
+    };
     if path.exists() && !path.is_file() {
         // A device or a pipe cannot be renamed over.
-        return fs::write(path, text).map_err(failed);
+        return OpenOptions::new().write(true).open(path).and_then(fill).map_err(failed);
     }
     let mut partial = path.as_os_str().to_owned();
     partial.push(format!(".{}.partial", std::process::id()));
     let partial = Path::new(&partial);
-    let written = fs::write(partial, text).and_then(|()| fs::rename(partial, path));
+    let written = File::create(partial).and_then(fill).and_then(|()| fs::rename(partial, path));
     written.map_err(|error| {
         let _ = fs::remove_file(partial);
         failed(error)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_an_error_that_says_so() {
+        for count in [1, 100_000] {
+            let write = |out: &mut dyn Write| (0..count).try_for_each(|_| out.write_all(b"data"));
+            let failure = to_file_with(Path::new("/dev/full"), write).unwrap_err();
+            assert_eq!(failure.exit, Exit::Cannot);
+            assert!(failure.render(false).contains("free some space"));
+        }
+    }
+
+    #[test]
+    fn a_file_appears_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.json");
+        let broken = |out: &mut dyn Write| {
+            out.write_all(&[b' '; 1 << 16])?;
+            Err(io::ErrorKind::StorageFull.into())
+        };
+        assert_eq!(to_file_with(&path, broken).unwrap_err().exit, Exit::Cannot);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+
+        to_file(&path, "first").unwrap();
+        to_file_with(&path, broken).unwrap_err();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first");
+        to_file_with(&path, |out| out.write_all(b"second")).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "second");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }

@@ -1,4 +1,4 @@
-//! Runs and comparisons in; text, JSON and CSV out. The only room that formats numbers.
+//! Runs and comparisons in; text, JSON, CSV, traces and flame graphs out. The only room that formats numbers.
 //!
 //! Nothing here prints, opens a file or asks the terminal: functions return strings or write where they
 //! are told to. What came from outside (names, reasons) is cleaned before it reaches a terminal. The
@@ -10,6 +10,7 @@ mod comparison;
 mod csv;
 mod document;
 mod energy;
+mod flame;
 mod formats;
 mod inside;
 mod json;
@@ -20,6 +21,7 @@ mod style;
 mod summary;
 mod table;
 mod timestamp;
+mod trace;
 mod wrap;
 
 pub use chart::{Bar, Glyphs, bar_chart};
@@ -29,6 +31,7 @@ pub use comparison::{
 };
 pub use csv::{CsvColumn, csv_columns, runs_csv, write_csv};
 pub use document::{RUN_SCHEMA, RunDocument};
+pub use flame::flamegraph;
 pub use formats::{FORMATS, Format, format_by_id};
 pub use inside::{LayerView, inside};
 pub use json::{JsonOptions, run_json, write_json, write_json_lines};
@@ -42,4 +45,7 @@ pub use style::Style;
 pub use summary::{Footer, page, summary};
 pub use table::{Column, Table};
 pub use timestamp::{minute, rfc3339};
+pub use trace::{
+    TraceInfo, is_torch_trace, write_chrome_trace, write_speedscope, write_torch_trace,
+};
 pub use wrap::{shorten, text_width, wrap};

@@ -14,6 +14,12 @@ const LONGEST_NAME: usize = 32;
 pub(super) fn lines(run: &Run, style: &Style) -> Vec<String> {
     let width = style.columns();
     let mut lines = title(run, style, width);
+    lines.extend(flow(&setting(run), width));
+    lines
+}
+
+/// What the model ran on and how: engine, device, precision, batch, threads.
+pub(crate) fn setting(run: &Run) -> Vec<String> {
     let mut setting = vec![place(run)];
     if run.cell.mode == Mode::Training {
         setting.push("training".into());
@@ -22,8 +28,7 @@ pub(super) fn lines(run: &Run, style: &Style) -> Vec<String> {
     setting.extend(batch(run));
     let threads = run.cell.threads;
     setting.push(if threads == 1 { "1 thread".into() } else { format!("{threads} threads") });
-    lines.extend(flow(&setting, width));
-    lines
+    setting
 }
 
 /// The name and, beside it as far as they fit, what is known of the model; random weights never leave the first line.

@@ -7,5 +7,10 @@ mod latency;
 mod page;
 mod verdict;
 
+<<<<<<< HEAD
 pub(crate) use header::processor;
 pub use page::{Footer, page, summary};
+=======
+pub(crate) use header::{processor, setting};
+pub use page::{Footer, summary};
+>>>>>>> traces

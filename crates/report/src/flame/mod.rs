@@ -1,0 +1,11 @@
+//! Where the time of an inference goes, as a picture: the model on top, what is inside below, as wide as its time.
+
+mod draw;
+mod panel;
+mod pool;
+mod svg;
+mod tree;
+mod words;
+
+pub use draw::flamegraph;
+pub(crate) use tree::Tree;
