@@ -161,6 +161,15 @@ pub(crate) struct Profile {
         help_heading = "What to look at"
     )]
     pub(crate) layers: Option<Vec<String>>,
+    /// Write what happens when: FILE.json opens in Perfetto, FILE.pt.trace.json in TensorBoard; may be repeated
+    #[arg(long, value_name = "FILE", help_heading = "What to look at")]
+    pub(crate) trace: Vec<PathBuf>,
+    /// Draw where the time goes as a flame graph
+    #[arg(long, value_name = "FILE.svg", help_heading = "What to look at")]
+    pub(crate) flamegraph: Option<PathBuf>,
+    /// Write where the time goes for speedscope
+    #[arg(long, value_name = "FILE.json", help_heading = "What to look at")]
+    pub(crate) speedscope: Option<PathBuf>,
 
     /// Write the run as JSON; `-` is standard output
     #[arg(long, value_name = "FILE", help_heading = "Where to")]

@@ -2,8 +2,9 @@
 
 use crate::{Job, Launch, Link, MeterError, measure, sampling};
 use engine::{Detail, NodeProfile, Reply, Request};
+use probe::Series;
 use std::time::{Duration, Instant};
-use types::{Event, Phase, Samples, Stage, StoppingRule};
+use types::{Event, Phase, Samples, Stage, StoppingRule, Timeline};
 
 /// Turns, each a stretch without and one with instruments; the interval of the cost rests on their number.
 const TURNS: usize = 8;
@@ -74,6 +75,37 @@ pub fn layer_pass(
     }
     link.close();
     Ok(Some(pass))
+}
+
+/// How long a timeline should be: several inferences, and still a file that opens at once.
+const TIMELINE: Duration = Duration::from_secs(1);
+
+/// Inferences on a timeline at least and at most.
+const TIMELINE_RUNS: (u64, u64) = (3, 20);
+
+/// What happens when in a few warm inferences, in a fresh worker, with its memory and processors beside; `None`
+/// where its engine cannot tell.
+///
+/// # Errors
+/// When the worker or the engine fails.
+pub fn timeline(
+    job: &Job<'_>,
+    launch: &Launch,
+    rule: &StoppingRule,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Option<Timeline>, MeterError> {
+    sink(Event::StageStarted { stage: Stage::Layers });
+    let mut link = Link::open(launch, rule.timeout)?;
+    measure::load(&mut link, job)?;
+    measure::first_inference(&mut link)?;
+    let warm = sampling::warm_up(&mut link, rule, &mut |_| {})?;
+    let count = runs_in(TIMELINE, &warm.nanos).clamp(TIMELINE_RUNS.0, TIMELINE_RUNS.1);
+    let series = Series::start(link.pid());
+    let profile = profile(&mut link, count, Detail::Timeline)?;
+    let Some(mut timeline) = profile.and_then(|profile| profile.timeline) else { return Ok(None) };
+    timeline.counters.extend(series.stop(timeline.began_at));
+    link.close();
+    Ok(Some(timeline))
 }
 
 /// So many runs that they fill a stretch, by what the last ones of the warm-up took.

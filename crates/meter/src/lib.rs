@@ -22,7 +22,7 @@ pub use error::MeterError;
 pub use job::{Bench, Job, Refine};
 pub use judge::{Evidence, is_above_ceiling, judge};
 pub use launch::{Launch, ServeThread};
-pub use layers::{LayerPass, layer_pass};
+pub use layers::{LayerPass, layer_pass, timeline};
 pub use link::Link;
 pub use look::{Depth, can_load, outputs_of};
 pub use measure::{Prepare, describe, measure, run_plan};

@@ -6,7 +6,7 @@ use meter::{Bench, Job, Launch, LayerPass, layer_pass};
 use std::collections::BTreeSet;
 use types::{
     Bytes, Event, LayerKind, LayerReport, LayerTime, LayerTurn, LayerWork, Reason, ReasonCode,
-    StoppingRule,
+    StoppingRule, Timeline,
 };
 
 /// How alike two names must be for one to be meant by the other, from 0 to 1.
@@ -25,6 +25,8 @@ pub struct Inside {
     pub layers: bool,
     /// Kinds or parts of paths that must exist; all layers are measured all the same.
     pub names: Vec<String>,
+    /// What happens when, in a few inferences.
+    pub timeline: bool,
 }
 
 /// Every name asked for must match a kind or a module, before minutes are spent.
@@ -96,6 +98,20 @@ pub(crate) fn look(
         ));
     }
     Ok(Ok(report))
+}
+
+/// What happens when, or a remark why nobody can tell.
+pub(crate) fn timeline(
+    job: &Job<'_>,
+    launch: &Launch,
+    rule: &StoppingRule,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Result<Timeline, Reason>, Error> {
+    let found = meter::timeline(job, launch, rule, sink)?;
+    Ok(found.ok_or_else(|| {
+        let engine = &job.cell.engine;
+        remark(format!("engine `{engine}` cannot tell what happens when in this model"), None)
+    }))
 }
 
 /// The work of every node that runs, by module.

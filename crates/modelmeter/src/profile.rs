@@ -1,12 +1,14 @@
 //! A finished measurement as a typed value.
 
-use types::{Phase, Run, Summary};
+use types::{Phase, Run, Summary, Timeline};
 
 /// A finished measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     /// The run, whole: samples, summaries, metrics, environment, verdict.
     pub run: Run,
+    /// What happened when in a few inferences, where that was asked for and the engine can tell.
+    pub timeline: Option<Timeline>,
 }
 
 impl Profile {

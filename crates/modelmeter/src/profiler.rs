@@ -323,10 +323,17 @@ impl Profiler {
                 Err(remark) => run.verdict.reasons.push(remark),
             }
         }
+        let mut timeline = None;
+        if self.inside.timeline {
+            match inside::timeline(&job, &launch, &self.rule, sink)? {
+                Ok(found) => timeline = Some(found),
+                Err(remark) => run.verdict.reasons.push(remark),
+            }
+        }
         run.tags.clone_from(&self.tags);
         session.remember(&run)?;
         sink(Event::CellFinished { run: Box::new(run.clone()) });
-        Ok(Profile { run })
+        Ok(Profile { run, timeline })
     }
 
     pub(crate) fn folders_or_default(&self) -> Result<Folders, Error> {

@@ -15,6 +15,7 @@ mod environment;
 mod followed;
 mod pid_namespace;
 mod procfs;
+mod series;
 mod socket;
 mod watcher;
 
@@ -35,6 +36,7 @@ mod throttling;
 
 pub use energy::IdlePower;
 pub use environment::{Conditions, Snapshot};
+pub use series::Series;
 pub use socket::{PERIOD, Probe, Target, Watch};
 pub use watcher::Watcher;
 

@@ -11,7 +11,7 @@ use crate::{
 use modelmeter::{
     FORMATS, Inside, Isolation, Profiler, Run, Session,
     engine::Places,
-    report::{self, JsonOptions, LayerView},
+    report::{self, JsonOptions, LayerView, TraceInfo},
 };
 use std::{
     fs,
@@ -31,17 +31,21 @@ pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure>
     let mut progress = Progress::new(global.quiet);
     let outcome = profiler.profile_in(&mut session, &mut |event| progress.hear(&event));
     progress.clear();
-    let run = outcome?.run;
-    write_files(arguments, &run)?;
+    let profile = outcome?;
+    let run = &profile.run;
+    write_files(arguments, run)?;
+    write_inside(arguments, &profile)?;
     let stored = match session.store() {
         Some(store) => Some(store.short_id(&run.id)?),
         None => None,
     };
-    let talks_data = [&arguments.json, &arguments.csv].into_iter().flatten().any(|p| is_stdout(p));
+    let Profile { json, csv, flamegraph, speedscope, trace, .. } = arguments;
+    let files = [json, csv, flamegraph, speedscope].into_iter().flatten().chain(trace);
+    let talks_data = files.into_iter().any(|path| is_stdout(path));
     if !global.quiet && !talks_data {
         let footer = stored.as_deref().map_or(report::Footer::None, report::Footer::Stored);
         let only = named_layers(arguments.layers.as_deref().unwrap_or_default());
-        output::data(&report::page(&run, &LayerView { only }, &style(global), footer))?;
+        output::data(&report::page(run, &LayerView { only }, &style(global), footer))?;
         if session.store().is_some_and(|store| store.is_created()) {
             output::complain(&format!("the database is {}\n", folders.database.display()));
         }
@@ -78,13 +82,21 @@ fn profiler(arguments: &Profile, places: Places) -> Result<Profiler, Failure> {
     if let Some(share) = arguments.target_error {
         profiler = profiler.target_error(share);
     }
-    if let Some(names) = &arguments.layers {
-        profiler = profiler.inside(Inside { layers: true, names: named_layers(names) });
-    }
+    profiler = profiler.inside(inside(arguments));
     for tag in &arguments.tag {
         profiler = profiler.tag(tag);
     }
     Ok(profiler)
+}
+
+/// What the outputs asked for need to be known of the inside.
+fn inside(arguments: &Profile) -> Inside {
+    let Profile { layers, trace, flamegraph, speedscope, .. } = arguments;
+    Inside {
+        layers: layers.is_some() || flamegraph.is_some() || speedscope.is_some(),
+        names: named_layers(layers.as_deref().unwrap_or_default()),
+        timeline: !trace.is_empty() || speedscope.is_some(),
+    }
 }
 
 /// The layers asked for; none where all are.
@@ -98,15 +110,16 @@ fn is_stdout(path: &Path) -> bool {
 
 /// An output that could never be written is said before the measurement, not after it.
 fn check_outputs(arguments: &Profile) -> Result<(), Failure> {
-    let files = [&arguments.json, &arguments.csv, &arguments.output];
-    let named: Vec<&PathBuf> = files.into_iter().flatten().collect();
+    let Profile { json, csv, output, trace, flamegraph, speedscope, .. } = arguments;
+    let files = [json, csv, output, flamegraph, speedscope];
+    let named: Vec<&PathBuf> = files.into_iter().flatten().chain(trace).collect();
     for (index, path) in named.iter().enumerate() {
         if named[..index].contains(path) {
             let text = format!("two outputs would go to `{}`", path.display());
             return Err(Failure::new(Exit::Wrong, text).hint("give each a file of its own"));
         }
     }
-    for path in files.into_iter().flatten().filter(|path| !is_stdout(path)) {
+    for path in named.into_iter().filter(|path| !is_stdout(path)) {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
             return Err(Failure::new(
@@ -151,6 +164,46 @@ fn write_files(arguments: &Profile, run: &Run) -> Result<(), Failure> {
             output::to_file(&path, &written(*format, run)?)?;
         }
         output::complain(&format!("wrote {} files into {}\n", FORMATS.len(), folder.display()));
+    }
+    Ok(())
+}
+
+/// Traces and pictures of the inside; what an engine cannot tell is said, and the run is kept.
+fn write_inside(arguments: &Profile, profile: &modelmeter::Profile) -> Result<(), Failure> {
+    let info = TraceInfo::of(&profile.run);
+    let absent = |path: &Path, what: &str| {
+        let engine = &profile.run.engine.id;
+        let path = path.display();
+        output::complain(&format!("wrote no {path}: engine `{engine}` cannot tell {what}\n"));
+    };
+    for path in &arguments.trace {
+        let Some(timeline) = &profile.timeline else {
+            absent(path, "what happens when");
+            continue;
+        };
+        output::to_file_with(path, |out| {
+            if report::is_torch_trace(path) {
+                report::write_torch_trace(timeline, &info, out)
+            } else {
+                report::write_chrome_trace(timeline, &info, out)
+            }
+        })?;
+    }
+    if let Some(path) = &arguments.flamegraph {
+        match &profile.run.layers {
+            Some(layers) => output::to_file(path, &report::flamegraph(layers, &info))?,
+            None => absent(path, "where the time goes"),
+        }
+    }
+    if let Some(path) = &arguments.speedscope {
+        let (layers, timeline) = (profile.run.layers.as_deref(), profile.timeline.as_ref());
+        if layers.is_none() && timeline.is_none() {
+            absent(path, "where the time goes");
+        } else {
+            output::to_file_with(path, |out| {
+                report::write_speedscope(layers, timeline, &info, out)
+            })?;
+        }
     }
     Ok(())
 }

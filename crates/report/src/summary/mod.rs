@@ -7,10 +7,5 @@ mod latency;
 mod page;
 mod verdict;
 
-<<<<<<< HEAD
-pub(crate) use header::processor;
-pub use page::{Footer, page, summary};
-=======
 pub(crate) use header::{processor, setting};
-pub use page::{Footer, summary};
->>>>>>> traces
+pub use page::{Footer, page, summary};
