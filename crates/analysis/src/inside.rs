@@ -229,8 +229,15 @@ fn kinds(parts: &[Part], work: &[LayerWork], spend: &Spend) -> Vec<Rollup> {
     kinds
 }
 
+/// The operator of the graph in a name that an engine gave its fusion: `MatMul` in `FusedMatMul` and
+/// `TransformInputs(MatMul)`.
+fn plain_operator(name: &str) -> &str {
+    let inner = name.split_once('(').map_or(name, |(_, inner)| inner.trim_end_matches(')'));
+    inner.strip_prefix("Fused").unwrap_or(inner)
+}
+
 /// Time and work by operator, the slowest first. Work counts where the graph's node has the same operator and module:
-/// what an engine fused is another operator, and nobody knows which part of the time is whose.
+/// what an engine fused under another name has time, and nobody knows which part of the work is its.
 fn operators(parts: &[Part], work: &[LayerWork], spend: &Spend) -> Vec<Rollup> {
     let known: HashMap<(&str, &str), Work> = work.iter().fold(HashMap::new(), |mut known, work| {
         let key = (work.path.as_str(), work.operator.as_str());
@@ -238,8 +245,9 @@ fn operators(parts: &[Part], work: &[LayerWork], spend: &Spend) -> Vec<Rollup> {
         known
     });
     // A framework times modules; their classes are no operators.
-    if !parts.iter().any(|part| known.contains_key(&(part.module.as_str(), part.operator.as_str())))
-    {
+    let is_node =
+        |part: &Part| known.contains_key(&(part.module.as_str(), plain_operator(&part.operator)));
+    if !parts.iter().any(is_node) {
         return Vec::new();
     }
     let mut sums: Vec<(&str, f64, f64, Work)> = Vec::new();
@@ -251,7 +259,7 @@ fn operators(parts: &[Part], work: &[LayerWork], spend: &Spend) -> Vec<Rollup> {
         });
         sums[at].1 += part.calls;
         sums[at].2 += part.seconds;
-        let key = (part.module.as_str(), part.operator.as_str());
+        let key = (part.module.as_str(), plain_operator(&part.operator));
         if let Some(work) = known.get(&key)
             && !counted.contains(&key)
         {

@@ -6,6 +6,7 @@ mod bench;
 mod commands;
 mod compare;
 mod engines;
+mod inside;
 mod machine_limits;
 mod profile;
 mod schema;
