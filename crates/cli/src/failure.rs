@@ -100,6 +100,7 @@ fn exit_of(error: &Error) -> Exit {
         Error::Model(_)
         | Error::UnknownEngine { .. }
         | Error::UnknownBaseline { .. }
+        | Error::UnknownLayer { .. }
         | Error::Compare(_)
         | Error::NotForEngine { .. }
         | Error::Rule(_)
