@@ -166,6 +166,9 @@ impl Log {
 fn begin(line: &str) -> Option<Call> {
     let (step, rest) = line.strip_prefix('#')?.split_once(' ')?;
     let (operator, name) = rest.strip_suffix(')')?.split_once(" (")?;
+    // An operator that took in a transposition of its inputs.
+    let plain = operator.strip_prefix("TransformInputs(").and_then(|rest| rest.strip_suffix(')'));
+    let operator = plain.unwrap_or(operator);
     Some(Call {
         step: step.parse().ok()?,
         operator: operator.to_owned(),
@@ -206,6 +209,8 @@ mod tests {
         let log = read(&format!("hello\n{text}1 ops evaluated in 1.240ms\nMatMul 1.23ms (100%)\n"));
         assert_eq!(log.calls.len(), 1);
         assert_eq!(log.calls[0].operator, "MatMul");
+        let text = block(0, "TransformInputs(MatMul)", "dense.MatMul", "top", "1.234ms");
+        assert_eq!(read(&text).calls[0].operator, "MatMul");
         assert_eq!(log.calls[0].name, "dense.MatMul");
         assert_eq!(log.calls[0].output, "top (with a bracket)");
         assert_eq!(log.calls[0].nanos, 1_234_000);

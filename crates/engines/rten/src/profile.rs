@@ -167,7 +167,7 @@ impl Nodes {
 const COARSE_NANOS: u64 = 5000;
 
 /// The last operators of what the engine fuses: the fused node goes by the name of that one.
-const FUSED: [&str; 14] = [
+const FUSED: [&str; 15] = [
     "Add",
     "BatchNormalization",
     "Cast",
@@ -178,6 +178,7 @@ const FUSED: [&str; 14] = [
     "MatMulInteger",
     "Mul",
     "Reshape",
+    "Shape",
     "Softmax",
     "Transpose",
     "Unsqueeze",

@@ -58,7 +58,8 @@ fn the_nodes_of_a_transformer_lead_to_their_modules_after_fusion() {
         assert!(is_known, "`{}` ({}) leads to `{module}`", node.path, node.kind);
         named += u64::from(!module.is_empty());
     }
-    assert!(named * 10 > profile.nodes.len() as u64 * 9, "{:?}", profile.nodes);
+    // Masks and positions are made outside all modules.
+    assert!(named * 10 > profile.nodes.len() as u64 * 7, "{:?}", profile.nodes);
     let fused = |node: &&engine::NodeTime| node.path.ends_with("/Add") && node.kind != "Add";
     assert!(profile.nodes.iter().any(|node| fused(&node)), "nothing was fused");
     assert!(0 < sum(&profile) && sum(&profile) <= profile.total_nanos, "{profile:?}");
@@ -123,6 +124,8 @@ fn the_time_of_a_loop_and_its_branches_is_not_counted_twice() {
             ("repeat/Loop", RUNS),
             ("body/If", 10 * RUNS),
             ("inner/MatMul", 10 * RUNS),
+            // What hands the condition on lost its name to a fusion.
+            ("/Identity_1", 10 * RUNS),
             ("body/Tanh", 10 * RUNS),
             ("repeat/Relu", RUNS),
         ]
