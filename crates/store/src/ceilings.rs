@@ -1,7 +1,7 @@
 //! What a machine can do at best; measured once, kept with it.
 
 use crate::{Store, StoreError, insert};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use types::{Ceilings, Device, Machine};
 
 impl Store {
@@ -88,7 +88,7 @@ impl Store {
 
     fn put_ceilings(
         &self,
-        connection: &Connection,
+        transaction: &Transaction<'_>,
         machine: &Machine,
         ceilings: &Ceilings,
     ) -> Result<(), StoreError> {
@@ -100,8 +100,8 @@ impl Store {
         let text = serde_json::to_string(ceilings).map_err(unstorable)?;
         serde_json::from_str::<Ceilings>(&text).map_err(unstorable)?;
         let document = serde_json::to_string(machine).map_err(unstorable)?;
-        insert::insert_machine(connection, machine, &document).map_err(&fail)?;
-        connection
+        insert::insert_machine(transaction, machine, &document).map_err(&fail)?;
+        transaction
             .execute(
                 "INSERT INTO ceiling (machine, device, threads, measured_at, document)
                  VALUES ($1, $2, $3, $4, $5)
