@@ -78,6 +78,7 @@ impl Sweep {
     }
 }
 
+/// Goes through the arrays so many times; returns something that depends on what was read.
 type Through = fn(Pattern, &[Line], &mut [Line], usize) -> u64;
 
 /// The widest way through memory that this processor has.
@@ -85,81 +86,144 @@ fn through() -> Through {
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") {
-            return |pattern, source, target, passes| {
-                // SAFETY: the processor has AVX-512F.
-                unsafe { through_512(pattern, source, target, passes) }
+            // SAFETY: the processor has AVX-512F.
+            return |pattern, source, target, passes| unsafe {
+                match pattern {
+                    Pattern::Read => x86::read_512(source, passes),
+                    Pattern::Copy => copy(source, target, passes),
+                    Pattern::Update => x86::update_512(source, target, passes),
+                }
             };
         }
         if is_x86_feature_detected!("avx2") {
-            return |pattern, source, target, passes| {
-                // SAFETY: the processor has AVX2.
-                unsafe { through_256(pattern, source, target, passes) }
+            // SAFETY: the processor has AVX2.
+            return |pattern, source, target, passes| unsafe {
+                match pattern {
+                    Pattern::Read => x86::read_256(source, passes),
+                    Pattern::Copy => copy(source, target, passes),
+                    Pattern::Update => x86::update_256(source, target, passes),
+                }
             };
         }
     }
-    go_through
+    portable
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-fn through_512(pattern: Pattern, source: &[Line], target: &mut [Line], passes: usize) -> u64 {
-    go_through(pattern, source, target, passes)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn through_256(pattern: Pattern, source: &[Line], target: &mut [Line], passes: usize) -> u64 {
-    go_through(pattern, source, target, passes)
-}
-
-/// Inlined into each of the above, so that the compiler makes as many versions of it.
-#[inline(always)]
-fn go_through(pattern: Pattern, source: &[Line], target: &mut [Line], passes: usize) -> u64 {
+fn portable(pattern: Pattern, source: &[Line], target: &mut [Line], passes: usize) -> u64 {
     match pattern {
-        Pattern::Read => return read(source, passes),
-        Pattern::Copy => {
-            for _ in 0..passes {
-                let target = black_box(&mut *target);
-                target.copy_from_slice(&black_box(source)[..target.len()]);
+        Pattern::Read => read(source, passes),
+        Pattern::Copy => copy(source, target, passes),
+        Pattern::Update => update(source, target, passes),
+    }
+}
+
+/// The system's own copy, which knows this processor.
+fn copy(source: &[Line], target: &mut [Line], passes: usize) -> u64 {
+    for _ in 0..passes {
+        let target = black_box(&mut *target);
+        target.copy_from_slice(&black_box(source)[..target.len()]);
+    }
+    black_box(target).len() as u64
+}
+
+/// Adds up in sixteen lanes, so that no addition waits for the one before.
+fn read(source: &[Line], passes: usize) -> u64 {
+    let mut lanes = [0u64; 16];
+    for _ in 0..passes {
+        let (pairs, rest) = black_box(source).as_chunks::<2>();
+        for [first, second] in pairs {
+            for (lane, word) in lanes.iter_mut().zip(first.0.iter().chain(&second.0)) {
+                *lane = lane.wrapping_add(*word);
             }
         }
-        Pattern::Update => {
-            for _ in 0..passes {
-                let (source, target) = (black_box(source), black_box(&mut *target));
-                for (target, source) in target.iter_mut().zip(source) {
-                    for (to, from) in target.0.iter_mut().zip(source.0) {
-                        *to = to.wrapping_add(from);
-                    }
-                }
+        for (lane, word) in lanes.iter_mut().zip(rest.iter().flat_map(|line| line.0)) {
+            *lane = lane.wrapping_add(word);
+        }
+    }
+    lanes.iter().fold(0, |sum, lane| sum.wrapping_add(*lane))
+}
+
+fn update(source: &[Line], target: &mut [Line], passes: usize) -> u64 {
+    for _ in 0..passes {
+        let (source, target) = (black_box(source), black_box(&mut *target));
+        for (target, source) in target.iter_mut().zip(source) {
+            for (to, from) in target.0.iter_mut().zip(source.0) {
+                *to = to.wrapping_add(from);
             }
         }
     }
     black_box(target).len() as u64
 }
 
-/// Adds up four lines at a time, so that no addition waits for the one before.
-#[inline(always)]
-fn read(source: &[Line], passes: usize) -> u64 {
-    let mut sums = [Line([0; 8]); 4];
-    for _ in 0..passes {
-        let (blocks, rest) = black_box(source).as_chunks::<4>();
-        for block in blocks {
-            for (sum, line) in sums.iter_mut().zip(block) {
-                add(sum, line);
-            }
-        }
-        for line in rest {
-            add(&mut sums[0], line);
-        }
-    }
-    sums.iter().flat_map(|line| line.0).fold(0, u64::wrapping_add)
-}
+/// Written out, because a compiler left to itself gathers words from several lines.
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::Line;
+    use std::{arch::x86_64::*, hint::black_box};
 
-#[inline(always)]
-fn add(sum: &mut Line, line: &Line) {
-    for (sum, word) in sum.0.iter_mut().zip(line.0) {
-        *sum = sum.wrapping_add(word);
+    macro_rules! wide {
+        (
+            $read:ident, $update:ident, $feature:literal, $vector:ty, parts: $parts:literal,
+            $zero:ident, $load:ident, $add:ident, $store:ident
+        ) => {
+            #[target_feature(enable = $feature)]
+            pub(super) fn $read(source: &[Line], passes: usize) -> u64 {
+                let mut sums = [$zero(); 8];
+                for _ in 0..passes {
+                    let (blocks, rest) = black_box(source).as_chunks::<{ 8 / $parts }>();
+                    for block in blocks {
+                        let from = block.as_ptr().cast::<$vector>();
+                        for (part, sum) in sums.iter_mut().enumerate() {
+                            // SAFETY: a block is eight vectors, aligned as its lines are.
+                            *sum = $add(*sum, unsafe { $load(from.add(part)) });
+                        }
+                    }
+                    for line in rest {
+                        let from = line.0.as_ptr().cast::<$vector>();
+                        for (part, sum) in sums.iter_mut().enumerate().take($parts) {
+                            // SAFETY: a line is as many vectors, aligned as it is.
+                            *sum = $add(*sum, unsafe { $load(from.add(part)) });
+                        }
+                    }
+                }
+                let mut words = [Line([0; 8]); 8 / $parts];
+                let to = words.as_mut_ptr().cast::<$vector>();
+                for (part, sum) in sums.iter().enumerate() {
+                    // SAFETY: the words are eight vectors, aligned as their lines are.
+                    unsafe { $store(to.add(part), *sum) };
+                }
+                words.iter().flat_map(|line| line.0).fold(0, u64::wrapping_add)
+            }
+
+            #[target_feature(enable = $feature)]
+            pub(super) fn $update(source: &[Line], target: &mut [Line], passes: usize) -> u64 {
+                for _ in 0..passes {
+                    let (source, target) = (black_box(source), black_box(&mut *target));
+                    for (target, source) in target.iter_mut().zip(source) {
+                        let from = source.0.as_ptr().cast::<$vector>();
+                        let to = target.0.as_mut_ptr().cast::<$vector>();
+                        for part in 0..$parts {
+                            // SAFETY: a line is as many vectors, aligned as it is.
+                            unsafe {
+                                let sum = $add($load(to.add(part)), $load(from.add(part)));
+                                $store(to.add(part), sum);
+                            }
+                        }
+                    }
+                }
+                black_box(target).len() as u64
+            }
+        };
     }
+
+    wide!(
+        read_512, update_512, "avx512f", __m512i, parts: 1,
+        _mm512_setzero_si512, _mm512_load_si512, _mm512_add_epi64, _mm512_store_si512
+    );
+    wide!(
+        read_256, update_256, "avx2", __m256i, parts: 2,
+        _mm256_setzero_si256, _mm256_load_si256, _mm256_add_epi64, _mm256_store_si256
+    );
 }
 
 #[cfg(test)]
@@ -168,8 +232,19 @@ mod tests {
 
     #[test]
     fn the_patterns_really_move_what_they_claim() {
-        let through: [Through; 2] = [through(), go_through];
-        for through in through {
+        let mut ways: Vec<Through> = vec![through(), portable];
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2.
+            ways.push(|pattern, source, target, passes| unsafe {
+                match pattern {
+                    Pattern::Read => x86::read_256(source, passes),
+                    Pattern::Copy => copy(source, target, passes),
+                    Pattern::Update => x86::update_256(source, target, passes),
+                }
+            });
+        }
+        for through in ways {
             let source: Vec<Line> = (0..103).map(|n| Line([n; 8])).collect();
             let mut target = vec![Line([7; 8]); 51];
             let sum = through(Pattern::Read, &source, &mut target, 2);
