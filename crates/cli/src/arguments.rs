@@ -1,7 +1,9 @@
 //! Arguments, help and examples; nothing here does anything.
 
+mod calibrate;
 mod compare;
 
+pub(crate) use calibrate::Calibrate;
 pub(crate) use compare::{By, Compare, Engines, EnginesAction};
 
 use crate::terminal::Colour;
@@ -52,6 +54,8 @@ pub(crate) enum Command {
     Profile(Box<Profile>),
     /// Let engines, devices, precisions or models compete side by side, or compare stored runs
     Compare(Box<Compare>),
+    /// Measure what this machine can do at best: operations a second by precision, bytes a second by cache and memory
+    Calibrate(Calibrate),
     /// List the models that are known by name
     Models(Models),
     /// List devices and engines, or why they are not available

@@ -61,7 +61,7 @@ impl From<Error> for Failure {
             Error::Baseline { why, .. } => vec![why.clone()],
             other => causes_of(other),
         };
-        if let Error::NoEngine { why, .. } = error {
+        if let Error::NoEngine { why, .. } | Error::NoCalibration { why, .. } = error {
             failure.details = why;
         }
         failure

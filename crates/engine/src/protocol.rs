@@ -2,7 +2,7 @@
 //!
 //! The worker greets first. Then the parent asks and the worker answers, one answer an ask:
 //! `load` → `loaded`, `first` → `first`, `run` → `window`, `observe` → `observed`, `outputs` → `written`,
-//! `profile` → `profiled`, `bye` → the end.
+//! `profile` → `profiled`, `bye` → the end. A worker without a model may be asked to `calibrate` → `calibrated`.
 //! Anything may be answered with `failed`. Timing happens in the worker; the parent only decides when it is enough.
 
 use crate::{Detail, EngineError, EngineErrorKind, LoadRequest, NodeProfile, Signature};
@@ -13,7 +13,7 @@ use std::{
     path::PathBuf,
     time::Duration,
 };
-use types::{InputSpec, Postprocess, Samples};
+use types::{Ceilings, Device, InputSpec, Postprocess, Samples};
 
 /// The protocol's version; parent and worker must agree.
 pub const PROTOCOL: u32 = 3;
@@ -93,6 +93,13 @@ pub enum Request {
         /// How much is told.
         #[serde(default)]
         detail: Detail,
+    },
+    /// Measure what a device can do at best, without a model; for devices that only an engine reaches.
+    Calibrate {
+        /// The device.
+        device: Device,
+        /// Threads, where the device is the processor.
+        threads: u32,
     },
     /// End.
     Bye,
@@ -187,6 +194,11 @@ pub enum Reply {
         /// Where the time went.
         profile: Option<NodeProfile>,
     },
+    /// To `calibrate`.
+    Calibrated {
+        /// What the device can do at best.
+        ceilings: Box<Ceilings>,
+    },
     /// To anything.
     Failed(Failure),
 }
@@ -231,6 +243,7 @@ mod tests {
                 samples: vec![Samples { phase: Phase::Inference, nanos: vec![1, 2] }],
             }),
             Reply::Observed { shapes: vec![("x".into(), vec![1, 2])] },
+            Reply::Calibrated { ceilings: Box::new(Ceilings::of(Device::Cuda(1), 0)) },
         ];
         let mut wire = Vec::new();
         for reply in &replies {

@@ -15,7 +15,7 @@ use std::{
     path::Path,
     time::{Duration, Instant},
 };
-use types::{HostTensor, InputRole, Phase, Samples};
+use types::{Device, HostTensor, InputRole, Phase, Samples};
 
 /// Token ids, mask and segments of a batch, row-major `[batch, length]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +69,9 @@ pub fn serve(
                 }
             }
             Request::Bye => return Ok(()),
+            Request::Calibrate { device, .. } => {
+                write_message(&mut writer, &Reply::Failed(no_calibration(device)))?;
+            }
             other => {
                 let message = format!("asked for `{other:?}` before a model was loaded");
                 write_message(&mut writer, &Reply::Failed(failed(message)))?;
@@ -170,6 +173,7 @@ impl Prepared {
                 Request::Profile { count, detail } => guard(|| bench.profile(count, detail))
                     .map(|profile| Reply::Profiled { profile }),
                 Request::Load(_) => Err(failed("a worker loads one model")),
+                Request::Calibrate { device, .. } => Err(no_calibration(device)),
                 Request::Bye => return Ok(()),
             };
             write_message(writer, &reply.unwrap_or_else(Reply::Failed))?;
@@ -309,6 +313,12 @@ fn guard<T>(work: impl FnOnce() -> Result<T, EngineError>) -> Result<T, Failure>
         Ok(Err(error)) => Err(Failure::from(&error)),
         Err(panic) => Err(failed(format!("the engine panicked: {}", panic_text(&*panic)))),
     }
+}
+
+/// The processors are measured where no engine is in the way, other devices by an engine that computes on them.
+fn no_calibration(device: Device) -> Failure {
+    let message = format!("this worker does not measure the ceilings of `{device}`");
+    Failure { kind: EngineErrorKind::Unsupported, ..failed(message) }
 }
 
 fn failed(message: impl Into<String>) -> Failure {

@@ -13,7 +13,7 @@ mod processor;
 mod system;
 mod threads;
 
-pub use ceilings::ceilings;
+pub use ceilings::{Scope, ceilings};
 pub use cpu_list::parse_cpu_list;
 pub use devices::{DeviceInfo, devices};
 pub use identity::machine;

@@ -172,10 +172,27 @@ fn count_numa_nodes(root: &Path) -> u32 {
 
 /// The bytes of all last-level caches together: what an array must exceed so that no cache can hold it.
 pub(crate) fn last_level_cache(root: &Path) -> Option<Bytes> {
-    let mut level = 0;
+    let levels = cache_levels(root, None);
+    levels.last().map(|level| Bytes(level.size.0 * u64::from(level.instances)))
+}
+
+/// One level of caches for data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CacheLevel {
+    /// 1 is next to the core.
+    pub(crate) level: u32,
+    /// The mean size of one such cache; they differ where cores do.
+    pub(crate) size: Bytes,
+    /// How many there are.
+    pub(crate) instances: u32,
+}
+
+/// The caches for data, level 1 first; only those that one of these processors uses, where some are named.
+pub(crate) fn cache_levels(root: &Path, among: Option<&[u32]>) -> Vec<CacheLevel> {
     // Keyed by who shares it, so that a cache of eight cores is counted once.
-    let mut caches: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
-    for number in numbered(&root.join("sys/devices/system/cpu"), "cpu") {
+    let mut caches: BTreeMap<u32, BTreeMap<Vec<u32>, u64>> = BTreeMap::new();
+    let processors = numbered(&root.join("sys/devices/system/cpu"), "cpu");
+    for number in processors.into_iter().filter(|n| among.is_none_or(|among| among.contains(n))) {
         let folder = root.join(format!("sys/devices/system/cpu/cpu{number}/cache"));
         for index in numbered(&folder, "index") {
             let read = |name: &str| fs::read_to_string(folder.join(format!("index{index}/{name}")));
@@ -186,19 +203,20 @@ pub(crate) fn last_level_cache(root: &Path) -> Option<Bytes> {
             let (Ok(depth), Some(size)) = (depth.trim().parse::<u32>(), parse_size(&size)) else {
                 continue;
             };
-            if kind.trim() == "Instruction" || depth < level {
+            if kind.trim() == "Instruction" {
                 continue;
-            }
-            if depth > level {
-                level = depth;
-                caches.clear();
             }
             let sharers =
                 read("shared_cpu_list").map_or(vec![number], |list| parse_cpu_list(&list));
-            caches.insert(sharers, size);
+            caches.entry(depth).or_default().insert(sharers, size);
         }
     }
-    (level > 0).then(|| Bytes(caches.values().sum()))
+    let level = |(level, caches): (u32, BTreeMap<Vec<u32>, u64>)| {
+        let instances = caches.len() as u32;
+        let size = Bytes(caches.values().sum::<u64>() / u64::from(instances.max(1)));
+        CacheLevel { level, size, instances }
+    };
+    caches.into_iter().map(level).collect()
 }
 
 /// `36608K`, `32M` or `512` in bytes.
@@ -281,6 +299,11 @@ mod tests {
         let cpu = processor(folder.path());
         assert_eq!((cpu.threads, cpu.cores, cpu.sockets, cpu.numa_nodes), (8, 4, 2, 2));
         assert_eq!(cpu.cache, Some(Bytes(64 << 20)));
+        let (first, last) = (Bytes(32 << 10), Bytes(32 << 20));
+        let level = |level, size, instances| CacheLevel { level, size, instances };
+        assert_eq!(cache_levels(folder.path(), None), [level(1, first, 8), level(3, last, 2)]);
+        let socket = cache_levels(folder.path(), Some(&[0, 1]));
+        assert_eq!(socket, [level(1, first, 2), level(3, last, 1)]);
         let topology = Topology::read(folder.path());
         assert_eq!(topology.cores_among(&[0, 4, 1]), Some(2));
         assert_eq!(topology.cores_among(&[99]), None);

@@ -9,14 +9,18 @@ use std::{fs, path::Path};
 #[must_use]
 pub fn default_threads() -> u32 {
     let root = Path::new("/");
-    let allowed = fs::read_to_string("/proc/self/status").ok().and_then(|text| allowed(&text));
-    let cores = match &allowed {
+    let cores = match &allowed_processors() {
         Some(processors) => {
             Topology::read(root).cores_among(processors).unwrap_or(processors.len() as u32)
         }
         None => std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
     };
     capped(cores, cgroup::limits(std::process::id()).cpus)
+}
+
+/// The processors this process may run on, where the system tells.
+pub(crate) fn allowed_processors() -> Option<Vec<u32>> {
+    fs::read_to_string("/proc/self/status").ok().and_then(|text| allowed(&text))
 }
 
 /// The processors in the mask of a process.

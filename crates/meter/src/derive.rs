@@ -1,8 +1,9 @@
 //! Numbers that follow from the samples and the work: throughput, FLOP/s, share of the ceiling.
 
+use crate::is_above_ceiling;
 use types::{
-    Ceilings, Cell, Device, Direction, InputRole, InputSpec, Metric, Phase, ProbeReport, Summary,
-    Unit, Work,
+    Ceiling, Ceilings, Cell, Device, Direction, InputRole, InputSpec, Metric, Phase, Precision,
+    ProbeReport, Summary, Unit, Work,
 };
 
 /// What the derived numbers rest on.
@@ -88,19 +89,47 @@ fn compute(basis: &Basis<'_>) -> Vec<Metric> {
     }
     let rate = basis.work.flops.0 as f64 / basis.inference.median;
     let precision = basis.cell.precision;
-    let ceiling = basis.ceilings.and_then(|ceilings| ceilings.flops_at(precision));
+    let ceiling = basis.ceilings.and_then(|ceilings| bounding(ceilings, precision, rate));
     let share = match ceiling {
         Some(ceiling) => Metric::measured(share, Unit::Ratio, up, rate / ceiling.value),
         None => {
-            let device = basis.cell.device;
-            let why = match device {
-                Device::Cpu => format!("this machine's {precision} ceiling was not measured"),
-                _ => format!("the {precision} ceiling of {device} was not measured"),
-            };
+            let why = no_ceiling(basis.ceilings, basis.cell.device, precision);
             Metric::missing(share, Unit::Ratio, up, why)
         }
     };
     vec![Metric::measured(key, unit, up, rate), share]
+}
+
+/// The ceiling that bounds a rate; fp32 that is faster than fp32 can be was computed in TF32, where the device has that.
+fn bounding(ceilings: &Ceilings, precision: Precision, rate: f64) -> Option<Ceiling> {
+    let own = ceilings.flops_at(precision);
+    match (own, ceilings.tf32) {
+        (Some(own), Some(tf32)) if is_in_tf32(ceilings, precision, rate) => {
+            Some(if tf32.value > own.value { tf32 } else { own })
+        }
+        _ => own,
+    }
+}
+
+/// Whether a rate in fp32 can only be reached by rounding to TF32.
+pub(crate) fn is_in_tf32(ceilings: &Ceilings, precision: Precision, rate: f64) -> bool {
+    let own = ceilings.flops_at(precision).map(|own| own.value);
+    precision == Precision::Fp32
+        && ceilings.tf32.is_some()
+        && own.is_some_and(|own| is_above_ceiling(rate / own))
+}
+
+/// Why there is no ceiling, and what would give one.
+fn no_ceiling(ceilings: Option<&Ceilings>, device: Device, precision: Precision) -> String {
+    if let Some(why) = ceilings.and_then(|ceilings| ceilings.why_not(precision.name())) {
+        return format!("the {precision} ceiling could not be measured: {why}");
+    }
+    match device.bounded_by() {
+        Some(bounding) => format!(
+            "the {precision} ceiling of {bounding} was not measured; `modelmeter calibrate --device {bounding}` does"
+        ),
+        None => format!("nobody can tell which hardware `{device}` takes"),
+    }
 }
 
 /// The phase a user waits for: everything where text comes in, the model alone where ids are drawn.
@@ -111,6 +140,34 @@ pub(crate) fn headline_phase(cell: &Cell) -> Phase {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn ceiling(value: f64) -> Ceiling {
+        Ceiling { value, interval: types::Interval { low: value, high: value } }
+    }
+
+    #[test]
+    fn fp32_faster_than_fp32_can_be_is_held_against_tf32_where_the_device_has_it() {
+        let mut gpu = Ceilings::of(Device::Cuda(0), 0);
+        gpu.flops = vec![(Precision::Fp32, ceiling(50.0)), (Precision::Bf16, ceiling(700.0))];
+        let of = |gpu: &Ceilings, precision, rate| bounding(gpu, precision, rate).unwrap().value;
+        assert_eq!(of(&gpu, Precision::Fp32, 300.0), 50.0);
+        gpu.tf32 = Some(ceiling(350.0));
+        assert_eq!(of(&gpu, Precision::Fp32, 300.0), 350.0);
+        assert_eq!(of(&gpu, Precision::Fp32, 40.0), 50.0);
+        assert_eq!(of(&gpu, Precision::Bf16, 900.0), 700.0);
+        assert!(bounding(&gpu, Precision::Int8, 1.0).is_none());
+    }
+
+    #[test]
+    fn a_missing_ceiling_says_why_and_what_would_give_one() {
+        let why = |ceilings, device| no_ceiling(ceilings, device, Precision::Int8);
+        assert!(why(None, Device::Tensorrt(1)).contains("`modelmeter calibrate --device cuda:1`"));
+        assert!(why(None, Device::Npu).contains("`npu`"));
+        let mut tried = Ceilings::of(Device::Cuda(0), 0);
+        tried.unmeasured =
+            vec![types::Unmeasured { what: "int8".into(), why: "no such product".into() }];
+        assert!(why(Some(&tried), Device::Cuda(0)).ends_with("no such product"));
+    }
 
     fn peak(value: f64) -> Metric {
         Metric::measured("memory.peak", Unit::Bytes, Direction::Lower, value)

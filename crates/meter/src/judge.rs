@@ -187,7 +187,8 @@ fn possible(evidence: &Evidence<'_>) -> Vec<Reason> {
             "the rate is {:.0} % of this machine's measured ceiling, more than it can do",
             share * 100.0
         );
-        reasons.push(against(ReasonCode::AboveCeiling, true, text, None));
+        let hint = "`modelmeter calibrate` measures the ceilings again".to_owned();
+        reasons.push(against(ReasonCode::AboveCeiling, true, text, Some(hint)));
     }
     if evidence.coverage < 1.0 {
         let text = format!(

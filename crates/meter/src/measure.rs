@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 use types::{
-    Cell, Cold, EngineInfo, Environment, Event, Machine, Phase, Plan, ProbeReport, Reason,
+    Cell, Cold, EngineInfo, Environment, Event, Machine, Metric, Phase, Plan, ProbeReport, Reason,
     ReasonCode, Run, Samples, Stage, StopReason, StoppingRule, Summary, WarmupReport, Work,
 };
 
@@ -245,7 +245,7 @@ pub(crate) fn assemble(
             non_finite: &findings.first.non_finite,
             isolated: launch.is_isolated(),
         },
-        &[job.remarks.as_slice(), &said(&findings.loaded)].concat(),
+        &[job.remarks.as_slice(), &said(&findings.loaded), &in_tf32(job, bench, &metrics)].concat(),
     );
     Run {
         id: job.id.clone(),
@@ -282,6 +282,24 @@ fn said(loaded: &LoadReport) -> Vec<Reason> {
         hint: None,
     };
     loaded.remarks.iter().map(remark).collect()
+}
+
+/// An engine that rounds fp32 without saying so gives itself away by its speed.
+fn in_tf32(job: &Job<'_>, bench: &Bench, metrics: &[Metric]) -> Vec<Reason> {
+    let rate = metrics.iter().find(|metric| metric.key == "compute.flops_per_second");
+    let rate = rate.and_then(|metric| metric.value);
+    let (Some(ceilings), Some(rate)) = (&bench.ceilings, rate) else { return Vec::new() };
+    if !derive::is_in_tf32(ceilings, job.cell.precision, rate) {
+        return Vec::new();
+    }
+    let text =
+        "faster than fp32 can be here: the products were rounded to TF32, whose ceiling is used";
+    vec![Reason {
+        code: ReasonCode::Assumption,
+        invalidates: false,
+        text: text.to_owned(),
+        hint: None,
+    }]
 }
 
 fn summarise(samples: &[Samples]) -> BTreeMap<Phase, Summary> {

@@ -140,7 +140,7 @@ impl Duel {
             .map(|(side, ready)| worker::launch(side.isolation, ready.engine, &side.places))
             .collect::<Result<Vec<_>, Error>>()?;
         let cell = &prepared[baseline].cell;
-        let bench = session.bench(cell.threads, cell.device, sink)?;
+        let bench = session.bench(cell, sink)?;
         let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir();
         let folder =
             folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;

@@ -37,6 +37,14 @@ pub enum Error {
         /// Each engine and why it cannot.
         why: Vec<(String, String)>,
     },
+    /// Nothing here can measure what a device can do at best.
+    #[error("nothing here can measure the ceilings of `{device}`")]
+    NoCalibration {
+        /// The device asked for.
+        device: Device,
+        /// Each engine and why it cannot.
+        why: Vec<(String, String)>,
+    },
     /// The sides cannot be compared.
     #[error(transparent)]
     Compare(#[from] analysis::CompareError),
@@ -134,6 +142,9 @@ impl Error {
             Error::NoEngine { .. } => {
                 Some("`modelmeter devices` shows what works here; `--device cpu` runs now".into())
             }
+            Error::NoCalibration { .. } => Some(
+                "`modelmeter devices` shows what works here; `--device cpu` is measured without any engine".into(),
+            ),
             Error::Memory { .. } => {
                 Some("use a smaller `--batch-size`, `--sequence-length` or `--input`".into())
             }

@@ -20,6 +20,7 @@
 //! This room is the library's door: it holds the lists [`ENGINES`], [`PROBES`] and [`FORMATS`] and connects the
 //! others. It prints nothing; [`Event`]s tell what is going on.
 
+mod calibrate;
 mod choose;
 mod duel;
 mod engines;
@@ -41,6 +42,7 @@ mod suite;
 mod tokeniser;
 mod worker;
 
+pub use calibrate::{Calibration, Calibrator, Keep};
 pub use choose::{Choice, choose};
 pub use duel::Duel;
 pub use engines::ENGINES;

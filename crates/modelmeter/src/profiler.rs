@@ -309,7 +309,7 @@ impl Profiler {
         let prepared = prepare::prepare(self, sink)?;
         inside::check_names(&self.inside, &prepared)?;
         let launch = worker::launch(self.isolation, prepared.engine, &self.places)?;
-        let bench = session.bench(prepared.cell.threads, prepared.cell.device, sink)?;
+        let bench = session.bench(&prepared.cell, sink)?;
         let refine = |seen: &[(String, Vec<usize>)]| prepared.count_again(seen);
         let job = prepared.job(&refine);
         let cell = Box::new(job.cell.clone());

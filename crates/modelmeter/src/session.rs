@@ -1,12 +1,16 @@
 //! What all measurements of one sitting share: the machine, its ceilings, the database.
 
-use crate::{Error, VERSION};
+use crate::{
+    Error, VERSION,
+    calibrate::{self, Keep},
+};
+use hardware::Scope;
 use meter::Bench;
 use probe::IdlePower;
 use std::{collections::BTreeMap, path::Path, time::Duration};
 use store::Store;
 use types::{
-    Ceilings, Device, Environment, Event, Machine, Reason, ReasonCode, Run, Stage, Verdict,
+    Ceilings, Cell, Device, Environment, Event, Machine, Reason, ReasonCode, Run, Verdict,
 };
 
 /// How long the idle machine is watched before the worker starts; twenty steps of the slowest counter.
@@ -54,24 +58,25 @@ impl Session {
         }
     }
 
-    /// What a measurement with so many threads needs to know of the machine.
+    /// The machine.
+    #[must_use]
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// What a measurement of a cell needs to know of the machine.
     ///
     /// # Errors
     /// When the database cannot be read or written.
     pub(crate) fn bench(
         &mut self,
-        threads: u32,
-        device: Device,
+        cell: &Cell,
         sink: &mut dyn FnMut(Event),
     ) -> Result<Bench, Error> {
         Ok(Bench {
             machine: self.machine.clone(),
-            ceilings: match device {
-                Device::Cpu | Device::Xnnpack => Some(self.ceilings(threads, sink)?),
-                // The processors' ceiling says nothing of another device.
-                _ => None,
-            },
-            idle: IdlePower::measure(device, IDLE_WINDOW),
+            ceilings: self.ceilings_for(cell, sink)?,
+            idle: IdlePower::measure(cell.device, IDLE_WINDOW),
             versions: BTreeMap::from([("modelmeter".to_owned(), VERSION.to_owned())]),
         })
     }
@@ -84,26 +89,78 @@ impl Session {
         meter::describe(&self.machine, conditions, versions, threads)
     }
 
-    /// The ceilings for so many threads: known, stored, or measured now and kept.
-    fn ceilings(&mut self, threads: u32, sink: &mut dyn FnMut(Event)) -> Result<Ceilings, Error> {
-        // More threads than processors cannot do more than all processors.
-        let threads = threads.min(self.machine.cpu.threads.max(1));
-        if let Some(known) = self.ceilings.iter().find(|known| known.threads == threads) {
-            return Ok(known.clone());
+    /// The ceilings that bound a cell: known or stored; the processors' are otherwise measured now and kept.
+    ///
+    /// Another device is measured only when somebody asks for it: that takes an engine and most of a minute.
+    fn ceilings_for(
+        &mut self,
+        cell: &Cell,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<Option<Ceilings>, Error> {
+        let Some(device) = cell.device.bounded_by() else { return Ok(None) };
+        let threads = self.counted_threads(device, cell.threads);
+        let known = self.known_ceilings(device, threads)?;
+        let enough = known.as_ref().is_some_and(|known| known.has_tried(cell.precision));
+        if device != Device::Cpu || enough {
+            return Ok(known);
         }
-        let stored = match &self.store {
-            Some(store) => store.ceilings(&self.machine.key, threads)?,
-            None => None,
-        };
-        let ceilings = match stored {
-            Some(stored) => stored,
-            None => self.measure_ceilings(threads, sink)?,
-        };
-        self.ceilings.push(ceilings.clone());
-        Ok(ceilings)
+        let scope = Scope::Only(cell.precision);
+        let measured = calibrate::processors(threads, scope, "this machine's ceilings, once", sink);
+        Ok(Some(self.keep_ceilings(&measured, Keep::Higher)?))
     }
 
-    /// A rate above the ceiling means that one of the two is wrong: the ceiling is measured once more, and only if the
+    /// The ceilings that were measured earlier, in this sitting or another.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn known_ceilings(
+        &mut self,
+        device: Device,
+        threads: u32,
+    ) -> Result<Option<Ceilings>, Error> {
+        let threads = self.counted_threads(device, threads);
+        let same = |known: &&Ceilings| known.device == device && known.threads == threads;
+        if let Some(known) = self.ceilings.iter().find(same) {
+            return Ok(Some(known.clone()));
+        }
+        let Some(store) = &self.store else { return Ok(None) };
+        let stored = store.ceilings(&self.machine.key, device, threads)?;
+        self.ceilings.extend(stored.clone());
+        Ok(stored)
+    }
+
+    /// Keeps what was measured for this sitting and, where there is a database, for the next; returns what stands now.
+    pub(crate) fn keep_ceilings(
+        &mut self,
+        measured: &Ceilings,
+        keep: Keep,
+    ) -> Result<Ceilings, Error> {
+        let same =
+            |known: &Ceilings| known.device == measured.device && known.threads == measured.threads;
+        let standing = match (keep, &self.store) {
+            (Keep::Higher, Some(store)) => store.raise_ceilings(&self.machine, measured)?,
+            (Keep::Higher, None) => match self.ceilings.iter().find(|known| same(known)) {
+                Some(known) => known.raised_by(measured),
+                None => measured.clone(),
+            },
+            (Keep::Newer, store) => {
+                if let Some(store) = store {
+                    store.save_ceilings(&self.machine, measured)?;
+                }
+                measured.clone()
+            }
+        };
+        self.ceilings.retain(|known| !same(known));
+        self.ceilings.push(standing.clone());
+        Ok(standing)
+    }
+
+    /// Threads as ceilings are kept by: more than processors cannot do more than all processors, and other devices have none.
+    pub(crate) fn counted_threads(&self, device: Device, threads: u32) -> u32 {
+        if device == Device::Cpu { threads.clamp(1, self.machine.cpu.threads.max(1)) } else { 0 }
+    }
+
+    /// A rate above the ceiling means that one of the two is wrong: the processors' is measured once more, and only if the
     /// rate is above that too, the run stays invalid. A ceiling measured on a busy machine is too low for ever otherwise.
     pub(crate) fn recheck_ceiling(
         &mut self,
@@ -111,13 +168,15 @@ impl Session {
         sink: &mut dyn FnMut(Event),
     ) -> Result<(), Error> {
         let above = |reason: &Reason| reason.code == ReasonCode::AboveCeiling;
-        if !run.verdict.reasons.iter().any(above) {
+        let on_processors = run.cell.device.bounded_by() == Some(Device::Cpu);
+        if !on_processors || !run.verdict.reasons.iter().any(above) {
             return Ok(());
         }
-        let threads = run.cell.threads.min(self.machine.cpu.threads.max(1));
-        let ceilings = self.measure_ceilings(threads, sink)?;
-        self.ceilings.retain(|known| known.threads != threads);
-        self.ceilings.push(ceilings.clone());
+        let threads = self.counted_threads(Device::Cpu, run.cell.threads);
+        let scope = Scope::Only(run.cell.precision);
+        let note = "this machine's ceilings, once more";
+        let measured = calibrate::processors(threads, scope, note, sink);
+        let ceilings = self.keep_ceilings(&measured, Keep::Higher)?;
         let rate = run.metric("compute.flops_per_second").and_then(|metric| metric.value);
         let ceiling = ceilings.flops_at(run.cell.precision);
         if let (Some(rate), Some(ceiling)) = (rate, ceiling) {
@@ -131,22 +190,5 @@ impl Session {
             }
         }
         Ok(())
-    }
-
-    fn measure_ceilings(
-        &mut self,
-        threads: u32,
-        sink: &mut dyn FnMut(Event),
-    ) -> Result<Ceilings, Error> {
-        let stage = Stage::Calibrate;
-        sink(Event::StageStarted { stage });
-        let note = "this machine's ceilings, once";
-        let measured = hardware::ceilings(threads, &mut |done, total| {
-            sink(Event::Progress { stage, done, total: Some(total), note: note.into() });
-        });
-        if let Some(store) = &mut self.store {
-            store.save_ceilings(&self.machine, &measured)?;
-        }
-        Ok(measured)
     }
 }

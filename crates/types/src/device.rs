@@ -61,6 +61,18 @@ impl Device {
             _ => None,
         }
     }
+
+    /// The device whose ceilings bound what runs on this one; `None` where nobody can tell which hardware it takes.
+    #[must_use]
+    pub fn bounded_by(self) -> Option<Device> {
+        match self {
+            Device::Cpu | Device::Xnnpack => Some(Device::Cpu),
+            Device::Cuda(index) | Device::Tensorrt(index) => Some(Device::Cuda(index)),
+            Device::Rocm(index) | Device::Migraphx(index) => Some(Device::Rocm(index)),
+            Device::Mps | Device::Xpu(_) => Some(self),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Device {

@@ -3,6 +3,7 @@
 //! Everything here is a plain value that serialises; nothing opens a file, asks the system or prints.
 //! A word means the same thing in every room because it is defined once, here.
 
+mod ceilings;
 mod cell;
 mod comparison;
 mod device;
@@ -26,6 +27,7 @@ mod timeline;
 mod units;
 mod verdict;
 
+pub use ceilings::{CacheBandwidth, Ceiling, Ceilings, Unmeasured};
 pub use cell::{Cell, InputShape, Mode, Text};
 pub use comparison::{
     Comparison, ComparisonReport, Design, Duel, Outcome, OutputParity, Parity, Side, SideInfo,
@@ -39,7 +41,7 @@ pub use inside::{
 };
 pub use layer_kind::LayerKind;
 pub use layers::{LayerCell, LayerCost, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime};
-pub use machine::{Ceiling, Ceilings, Cpu, Gpu, Machine};
+pub use machine::{Cpu, Gpu, Machine};
 pub use metric::{Direction, Metric, Provenance, Unit};
 pub use model::{Category, ModelInfo, ModelSource, Weights, Work};
 pub use module::{Module, ModuleTensor, ModuleWeights};

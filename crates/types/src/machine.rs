@@ -1,6 +1,6 @@
 //! Which machine a number was measured on.
 
-use crate::{Bytes, Interval, Precision};
+use crate::Bytes;
 use serde::{Deserialize, Serialize};
 
 /// The host processor; nothing here changes with a reboot.
@@ -54,34 +54,4 @@ pub struct Machine {
     pub gpus: Vec<Gpu>,
     /// The hypervisor, where one is seen: `kvm`.
     pub hypervisor: Option<String>,
-}
-
-/// One measured upper bound.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Ceiling {
-    /// FLOP/s, or bytes a second.
-    pub value: f64,
-    /// 95 % interval over the repetitions.
-    pub interval: Interval,
-}
-
-/// What the machine can do at best, measured on it, with so many threads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ceilings {
-    /// Threads used for the measurement.
-    pub threads: u32,
-    /// FLOP/s by precision.
-    pub flops: Vec<(Precision, Ceiling)>,
-    /// Memory bandwidth in bytes a second, over arrays far larger than the caches.
-    pub bandwidth: Option<Ceiling>,
-    /// When, in microseconds since the epoch.
-    pub measured_at: i64,
-}
-
-impl Ceilings {
-    /// The FLOP/s ceiling for a precision, where it was measured.
-    #[must_use]
-    pub fn flops_at(&self, precision: Precision) -> Option<Ceiling> {
-        self.flops.iter().find(|(known, _)| *known == precision).map(|(_, ceiling)| *ceiling)
-    }
 }

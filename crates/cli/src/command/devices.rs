@@ -3,7 +3,7 @@
 use crate::{
     Exit, Failure,
     arguments::{Devices, Global},
-    command::{style, table_width},
+    command::{open_existing_store, style, table_width},
     output,
     places::places,
 };
@@ -13,6 +13,7 @@ use modelmeter::{
     hardware::{self, DeviceInfo},
     probe::Target,
     report::{self, Column, Style, Table},
+    types::{Ceilings, Machine},
 };
 use serde_json::{Value, json};
 
@@ -22,18 +23,35 @@ pub(crate) const PIPE_WIDTH: usize = 100;
 pub(crate) fn run(arguments: &Devices, global: &Global) -> Result<Exit, Failure> {
     let devices = hardware::devices();
     let places = places(global);
+    let machine = hardware::machine();
+    let ceilings = known_ceilings(global, &machine);
     let text = match arguments.json {
-        true => as_json(&devices, &places),
-        false => as_text(&devices, &places, &style(global)),
+        true => as_json(&devices, &places, &machine, &ceilings),
+        false => as_text(&devices, &places, &ceilings, &style(global)),
     };
     output::data(&text)?;
     Ok(Exit::Fine)
 }
 
-fn as_text(devices: &[DeviceInfo], places: &Places, style: &Style) -> String {
-    let tables = [devices_table(devices), engines_table(places), probes_table()];
+/// What was measured earlier; a list of devices needs no database, so whatever is wrong with it is said elsewhere.
+fn known_ceilings(global: &Global, machine: &Machine) -> Vec<Ceilings> {
+    let store = open_existing_store(global).ok();
+    store.and_then(|store| store.all_ceilings(&machine.key).ok()).unwrap_or_default()
+}
+
+fn as_text(
+    devices: &[DeviceInfo],
+    places: &Places,
+    ceilings: &[Ceilings],
+    style: &Style,
+) -> String {
+    let mut tables = vec![devices_table(devices), engines_table(places), probes_table()];
+    if !ceilings.is_empty() {
+        tables.insert(1, ceilings_table(ceilings));
+    }
     let width = table_width().unwrap_or(PIPE_WIDTH);
-    let tables = tables.map(|table| table.painted(style).render(Some(width))).join("\n");
+    let render = |table: Table| table.painted(style).render(Some(width));
+    let tables = tables.into_iter().map(render).collect::<Vec<_>>().join("\n");
     format!("{tables}\n{}\n", report::wrap(&auto_choice(places), width).join("\n"))
 }
 
@@ -65,6 +83,19 @@ fn devices_table(devices: &[DeviceInfo]) -> Table {
         };
         let memory = device.memory.map(|memory| report::bytes(memory.0)).unwrap_or_default();
         table.push([device.device.to_string().as_str(), state, &memory, &what]);
+    }
+    table
+}
+
+fn ceilings_table(ceilings: &[Ceilings]) -> Table {
+    let mut table = Table::new([
+        Column::left("ceilings"),
+        Column::right("threads"),
+        Column::left("at best").wraps(),
+    ]);
+    for known in ceilings {
+        let threads = if known.threads == 0 { String::new() } else { known.threads.to_string() };
+        table.push([&known.device.to_string(), &threads, &report::ceilings_line(known)]);
     }
     table
 }
@@ -143,7 +174,12 @@ fn engines_of(places: &Places) -> Vec<Value> {
         .collect()
 }
 
-fn as_json(devices: &[DeviceInfo], places: &Places) -> String {
+fn as_json(
+    devices: &[DeviceInfo],
+    places: &Places,
+    machine: &Machine,
+    ceilings: &[Ceilings],
+) -> String {
     let engines = engines_of(places);
     let probes: Vec<Value> = probe_states()
         .into_iter()
@@ -153,8 +189,9 @@ fn as_json(devices: &[DeviceInfo], places: &Places) -> String {
         .collect();
     let document = json!({
         "schema": "modelmeter.devices/1",
-        "machine": hardware::machine(),
+        "machine": machine,
         "devices": devices,
+        "ceilings": ceilings,
         "engines": engines,
         "auto": auto_choice(places),
         "probes": probes,

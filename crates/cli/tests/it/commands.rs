@@ -75,7 +75,7 @@ fn the_database_is_made_described_and_compacted() {
 fn help_has_examples_and_the_version_is_the_packages() {
     let home = Home::new();
     assert!(home.fine(&["--version"]).out.contains(env!("CARGO_PKG_VERSION")));
-    for command in ["profile", "models", "devices"] {
+    for command in ["profile", "calibrate", "models", "devices"] {
         let help = home.fine(&[command, "--help"]).out;
         assert!(help.contains("Examples:"), "{help}");
     }

@@ -57,6 +57,24 @@ fn run(count: u64) -> Request {
 }
 
 #[test]
+fn ceilings_are_measured_elsewhere_and_the_worker_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let onnx = folder.path().join("model.onnx");
+    std::fs::write(&onnx, "").unwrap();
+    let ask = Request::Calibrate { device: Device::Cuda(0), threads: 0 };
+    let load = Request::Load(Box::new(job(&onnx)));
+    let replies = converse("1ms", &[ask.clone(), load, ask, Request::Bye]);
+    let refused = |reply: &Reply| match reply {
+        Reply::Failed(failure) => {
+            failure.kind == EngineErrorKind::Unsupported && failure.message.contains("`cuda:0`")
+        }
+        _ => false,
+    };
+    assert!(refused(&replies[1]) && refused(&replies[3]), "{replies:?}");
+    assert!(matches!(replies[2], Reply::Loaded(_)), "{replies:?}");
+}
+
+#[test]
 fn a_whole_conversation_is_answered_in_order() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let replies = converse(

@@ -26,6 +26,7 @@ const REST: &str = joined![
     "bench.py",
     "timeline.py",
     "profile.py",
+    "calibrate.py",
     "serve.py",
 ];
 

@@ -151,6 +151,11 @@ def serve():
             if ask["ask"] == "load" and bench is None:
                 device, doing = ask["request"]["device"], "the module could not be loaded"
                 bench, reply = load(ask)
+            elif ask["ask"] == "calibrate":
+                device, doing = ask["device"], "the device could not be measured"
+                if bench is not None:
+                    raise Failure("failed", "a worker that holds a model measures no ceilings")
+                reply = calibrate(ask)
             elif bench is None:
                 reply = answer(bench, ask)
             else:

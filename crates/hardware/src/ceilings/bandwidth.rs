@@ -1,11 +1,12 @@
-//! Reading, copying and updating arrays that no cache can hold.
-//!
-//! Reading moves nothing but what is counted. A copy of a large block bypasses the cache on the way out. An update reads what it
-//! writes, so no line is fetched in vain. Whichever is fastest here, no program moves more counted bytes in a second.
+//! How fast data comes from memory, over arrays that no cache can hold, and from each level of cache, over arrays that just fit.
 
-use super::laps;
-use crate::{available_memory, cgroup, processor::last_level_cache};
-use std::{hint::black_box, path::Path};
+use super::sweep::{LINE, Sweep, lines_in_all};
+use crate::{
+    available_memory, cgroup,
+    processor::{CacheLevel, cache_levels, last_level_cache},
+    threads::allowed_processors,
+};
+use std::path::Path;
 
 /// STREAM's rule: each array at least four times all last-level caches together.
 const CACHES: u64 = 4;
@@ -13,91 +14,28 @@ const CACHES: u64 = 4;
 const SMALLEST_ARRAY: u64 = 64 << 20;
 /// Both arrays together may take this share of the memory that is free.
 const SHARE_OF_MEMORY: u64 = 4;
-/// Repetitions of each pattern, at most and at least.
-const REPETITIONS: (u64, u64) = (8, 3);
-/// All repetitions together move about this much; on one thread that takes half a second to a second.
+/// Laps of each pattern through memory, at most and at least.
+const MEMORY_LAPS: (u64, u64) = (8, 3);
+/// All of them together move about this much; on one thread that takes half a second to a second.
 const BUDGET: u64 = 10 << 30;
+/// Laps of each pattern through a cache.
+const CACHE_LAPS: usize = 32;
+/// What a lap goes through in a cache: a fifth of a millisecond near the core, three far from it.
+const CACHE_LAP: u64 = 32 << 20;
 
-const WORD: u64 = size_of::<u64>() as u64;
-
-/// How memory is gone through.
-#[derive(Clone, Copy)]
-enum Pattern {
-    Read,
-    Copy,
-    Update,
-}
-
-const PATTERNS: [Pattern; 3] = [Pattern::Read, Pattern::Copy, Pattern::Update];
-
-impl Pattern {
-    /// Words read and written for each word of an array.
-    fn words(self) -> u64 {
-        match self {
-            Pattern::Read => 1,
-            Pattern::Copy => 2,
-            Pattern::Update => 3,
-        }
-    }
-
-    fn run(self, source: &[u64], target: &mut [u64]) {
-        match self {
-            Pattern::Read => {
-                black_box(read(source));
-            }
-            Pattern::Copy => target.copy_from_slice(source),
-            Pattern::Update => {
-                for (target, source) in target.iter_mut().zip(source) {
-                    *target = target.wrapping_add(*source);
-                }
-            }
-        }
-        black_box(target);
-    }
-}
-
-/// Adds up in sixteen lanes, so that no addition waits for the one before.
-fn read(source: &[u64]) -> u64 {
-    let mut lanes = [0u64; 16];
-    let (blocks, rest) = source.as_chunks::<16>();
-    for block in blocks {
-        for (lane, word) in lanes.iter_mut().zip(block) {
-            *lane = lane.wrapping_add(*word);
-        }
-    }
-    lanes.iter().chain(rest).fold(0, |sum, word| sum.wrapping_add(*word))
-}
-
-/// Bytes a second of each repetition of the fastest pattern; empty where memory is too small to leave the caches.
-pub(super) fn rates(threads: u32) -> Vec<f64> {
+/// Bytes a second from memory; empty where memory is too small to leave the caches.
+pub(super) fn memory_rates(threads: u32) -> Vec<f64> {
     let caches = last_level_cache(Path::new("/")).map_or(0, |bytes| bytes.0);
     let free = [available_memory(), cgroup::limits(std::process::id()).memory];
     let free = free.into_iter().flatten().map(|bytes| bytes.0).min();
     let Some(array) = array_bytes(caches, free) else { return Vec::new() };
-    let words = (array / WORD / u64::from(threads)) as usize;
-    let repetitions = repetitions(array);
-
-    // Every thread fills its own part, so that the pages lie in the memory next to it.
-    let prepare = || (vec![1u64; words], vec![2u64; words]);
-    let spans = laps::laps(threads, PATTERNS.len() * repetitions, prepare, |state, number| {
-        PATTERNS[number / repetitions].run(&state.0, &mut state.1);
-    });
-    let moved = words as u64 * WORD * u64::from(threads);
-    let mut fastest: Vec<f64> = Vec::new();
-    for (pattern, spans) in PATTERNS.iter().zip(spans.chunks(repetitions)) {
-        let bytes = (moved * pattern.words()) as f64;
-        let rates: Vec<f64> = spans.iter().map(|span| bytes / span.as_secs_f64()).collect();
-        if super::best(&rates) > super::best(&fastest) {
-            fastest = rates;
-        }
-    }
-    fastest
+    let lines = (array / LINE / u64::from(threads)).max(1) as usize;
+    Sweep { read: lines, written: lines, passes: 1, laps: memory_laps(array) }.rates(threads)
 }
 
 /// Fewer where the arrays are huge because the caches are.
-fn repetitions(array: u64) -> usize {
-    let words: u64 = PATTERNS.iter().map(|pattern| pattern.words()).sum();
-    (BUDGET / (array * words)).clamp(REPETITIONS.1, REPETITIONS.0) as usize
+fn memory_laps(array: u64) -> usize {
+    (BUDGET / (array * lines_in_all())).clamp(MEMORY_LAPS.1, MEMORY_LAPS.0) as usize
 }
 
 /// The size of one array; `None` where free memory does not allow one that outgrows the caches twice.
@@ -108,9 +46,54 @@ fn array_bytes(caches: u64, free: Option<u64>) -> Option<u64> {
     (array >= caches * 2 && array >= SMALLEST_ARRAY / 4).then_some(array)
 }
 
+/// A level of cache and how much of it each thread goes through.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Level {
+    pub(super) cache: CacheLevel,
+    /// Bytes for each thread; why not, where they would lie in the level before.
+    pub(super) bytes: Result<u64, String>,
+}
+
+impl Level {
+    /// Bytes a second from this level.
+    pub(super) fn rates(&self, threads: u32) -> Vec<f64> {
+        let Ok(bytes) = self.bytes else { return Vec::new() };
+        let read = (bytes / LINE).max(2) as usize;
+        let passes = (CACHE_LAP / bytes).max(1) as usize;
+        Sweep { read, written: read / 2, passes, laps: CACHE_LAPS }.rates(threads)
+    }
+}
+
+/// The levels of cache that so many threads of this process use.
+pub(super) fn levels(threads: u32) -> Vec<Level> {
+    portions(&cache_levels(Path::new("/"), allowed_processors().as_deref()), threads)
+}
+
+/// Half of what each thread has of a level, so that code, stacks and neighbours find room beside it.
+fn portions(caches: &[CacheLevel], threads: u32) -> Vec<Level> {
+    let mut before = 0;
+    let mut levels = Vec::new();
+    for &cache in caches {
+        let share = cache.size.0 / u64::from(threads.div_ceil(cache.instances.max(1)).max(1));
+        let bytes = share / 2;
+        let bytes = if bytes >= before * 2 {
+            Ok(bytes)
+        } else {
+            Err(format!(
+                "the {} KiB that each of {threads} threads has of it do not outgrow the level before",
+                share >> 10
+            ))
+        };
+        levels.push(Level { cache, bytes });
+        before = share;
+    }
+    levels
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use types::Bytes;
 
     #[test]
     fn arrays_outgrow_the_caches_or_nothing_is_measured() {
@@ -121,18 +104,24 @@ mod tests {
 
     #[test]
     fn huge_arrays_are_gone_through_less_often() {
-        assert_eq!(repetitions(144 << 20), 8);
-        assert_eq!(repetitions(1200 << 20), 3);
+        assert_eq!(memory_laps(144 << 20), 8);
+        assert_eq!(memory_laps(1200 << 20), 3);
     }
 
     #[test]
-    fn the_patterns_really_move_what_they_claim() {
-        let source: Vec<u64> = (0..100).collect();
-        let mut target = vec![7; 100];
-        assert_eq!(read(&source), 4950);
-        Pattern::Update.run(&source, &mut target);
-        assert_eq!(target[99], 106);
-        Pattern::Copy.run(&source, &mut target);
-        assert_eq!(target, source);
+    fn each_thread_gets_half_its_share_of_a_level() {
+        let level =
+            |level, kib: u64, instances| CacheLevel { level, size: Bytes(kib << 10), instances };
+        let caches = [level(1, 32, 4), level(2, 1024, 4), level(3, 5632, 1)];
+        let bytes = |threads| -> Vec<Option<u64>> {
+            portions(&caches, threads).into_iter().map(|level| level.bytes.ok()).collect()
+        };
+        assert_eq!(bytes(1), [Some(16 << 10), Some(512 << 10), Some(2816 << 10)]);
+        // Four threads have 1,408 KiB each of the last level, too little beside 1,024 KiB of their own.
+        assert_eq!(bytes(4), [Some(16 << 10), Some(512 << 10), None]);
+        // Two threads of one core share what is the core's.
+        assert_eq!(bytes(8)[..2], [Some(8 << 10), Some(256 << 10)]);
+        let why = portions(&caches, 4).remove(2).bytes.unwrap_err();
+        assert!(why.contains("1408 KiB"), "{why}");
     }
 }

@@ -1,70 +1,174 @@
 //! The machine's ceilings: the best rates it can reach, measured on it.
 //!
 //! What they bound:
-//! - FLOP/s: independent chains of fused multiply-adds that stay in registers, on all threads at once, with the widest vector
-//!   units. No memory is touched, so no matrix product in fp32 on as many threads can be faster; a multiply-add counts as 2.
-//! - Bytes a second: reading, copying and updating arrays far larger than the caches, counting what the program reads and writes.
-//!   A layer whose data comes from memory cannot be faster; one whose data stays in a cache can.
+//! - Operations a second: independent chains of multiply-adds that stay in registers, on all threads at once, on the fastest
+//!   unit for the precision. No memory is touched, so no matrix product in that precision on as many threads can be faster; a
+//!   multiply-add counts as 2. A precision without units of its own is widened to fp32 by every engine, so its ceiling is that of
+//!   fp32; and none is below it, because an engine may always widen.
+//! - Bytes a second: reading, copying and updating arrays, counting what the program reads and writes. From memory, the arrays
+//!   are far larger than the caches; from a cache, they fit in half of it and outgrow the level before.
 //!
 //! The value is the best of many short repetitions, because a disturbance can only slow one down. The interval reaches from
 //! the repetitions' 2.5th percentile up to that best one.
 
 mod bandwidth;
-mod fma;
+mod fp32;
+mod int8;
+mod kernel;
 mod laps;
+mod sixteen;
+mod sweep;
+#[cfg(target_arch = "x86_64")]
+mod tiles;
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use types::{Ceiling, Ceilings, Interval, Precision};
+use kernel::{Kernel, Units};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use types::{CacheBandwidth, Ceiling, Ceilings, Device, Interval, Precision, Unmeasured};
 
-/// Long enough that the start of the threads does not count, short enough to fall between disturbances.
-const LAP: Duration = Duration::from_millis(8);
+/// Long enough that the start of the threads does not count, short enough to fall between disturbances: a scheduler that lets
+/// others run takes a processor away every three or four milliseconds.
+const LAP: Duration = Duration::from_millis(2);
 
 /// Laps in one round.
-const LAPS: usize = 16;
+const LAPS: usize = 64;
 
 /// A round that raises the best by less shows that nothing disturbed it.
 const SETTLED: f64 = 1.01;
 
-/// On a machine that never gets quiet the search ends here; half a second for each vector unit.
+/// On a machine that never gets quiet the search ends here; half a second for each unit.
 const ROUNDS: usize = 4;
 
-/// Measures the ceilings with so many threads in one to two seconds; `progress` is told steps done and steps in all.
-pub fn ceilings(threads: u32, progress: &mut dyn FnMut(u64, u64)) -> Ceilings {
+/// And after the round that passes this, where the laps themselves are slow because others run too.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// One precision, with fp32 beneath it, and memory: one to three seconds.
+    Only(Precision),
+    /// Every precision, memory and the caches: a few seconds more.
+    All,
+}
+
+/// What was reached and on which unit.
+struct Reached {
+    rates: Vec<f64>,
+    way: String,
+}
+
+/// Measures the processors' ceilings with so many threads; `progress` is told steps done and steps in all.
+pub fn ceilings(threads: u32, scope: Scope, progress: &mut dyn FnMut(u64, u64)) -> Ceilings {
     let threads = threads.max(1);
-    let kernels = fma::kernels();
-    let steps = kernels.len() as u64 + 1;
-    let mut rates = Vec::new();
-    for (step, kernel) in kernels.iter().enumerate() {
-        progress(step as u64, steps);
-        let found = fma_rates(kernel, threads);
-        // The widest unit is not always the fastest: a processor may have one of those and two of the narrower.
-        if best(&found) > best(&rates) {
-            rates = found;
+    let precisions: Vec<Precision> = Precision::ALL
+        .into_iter()
+        .filter(|known| match scope {
+            Scope::All => true,
+            Scope::Only(asked) => *known == Precision::Fp32 || *known == asked,
+        })
+        .collect();
+    let units: Vec<Units> = precisions.iter().map(|precision| kernel::units(*precision)).collect();
+    let levels = if scope == Scope::All { bandwidth::levels(threads) } else { Vec::new() };
+    let kernels: usize = units.iter().map(|units| units.kernels().len()).sum();
+    let steps = (kernels + 1 + levels.len()) as u64;
+    let mut done = 0;
+    let mut step = || {
+        progress(done, steps);
+        done += 1;
+    };
+
+    let mut found = Ceilings::of(Device::Cpu, threads);
+    let mut fp32: Option<Reached> = None;
+    for (precision, units) in precisions.into_iter().zip(&units) {
+        let own = fastest(units.kernels(), threads, &mut step);
+        let reached = match (units, own, &fp32) {
+            (Units::Unknown(why), ..) => Err(why.clone()),
+            (Units::AsFp32, _, Some(fp32)) => Ok(Reached {
+                rates: fp32.rates.clone(),
+                way: format!("{} in fp32: no {precision} units here", fp32.way),
+            }),
+            // An engine may always widen; where that is faster it is the bound.
+            (_, Some(own), Some(fp32)) if best(&fp32.rates) > best(&own.rates) => Ok(Reached {
+                rates: fp32.rates.clone(),
+                way: format!("{} in fp32, faster than {}", fp32.way, own.way),
+            }),
+            (_, Some(own), _) => Ok(own),
+            _ => Err("the system refused the threads".to_owned()),
+        };
+        match reached {
+            Ok(reached) => {
+                found.flops.extend(ceiling(&reached.rates).map(|ceiling| (precision, ceiling)));
+                found.ways.push((precision, reached.way.clone()));
+                if precision == Precision::Fp32 {
+                    fp32 = Some(reached);
+                }
+            }
+            Err(why) => {
+                found.unmeasured.push(Unmeasured { what: precision.name().to_owned(), why });
+            }
         }
     }
-    progress(steps - 1, steps);
-    let bandwidth = ceiling(bandwidth::rates(threads));
+
+    step();
+    found.bandwidth = ceiling(&bandwidth::memory_rates(threads));
+    if found.bandwidth.is_none() {
+        let why = "too little memory is free to outgrow the caches".to_owned();
+        found.unmeasured.push(Unmeasured { what: "memory".to_owned(), why });
+    }
+    for level in levels {
+        step();
+        let cache = level.cache;
+        match (ceiling(&level.rates(threads)), level.bytes) {
+            (Some(ceiling), _) => {
+                let (level, size) = (cache.level, cache.size);
+                found.caches.push(CacheBandwidth { level, size, ceiling });
+            }
+            (None, bytes) => {
+                let why = bytes.err().unwrap_or_else(|| "the system refused the threads".into());
+                found.unmeasured.push(Unmeasured { what: format!("L{}", cache.level), why });
+            }
+        }
+    }
     progress(steps, steps);
-    Ceilings {
-        threads,
-        flops: ceiling(rates).map(|ceiling| (Precision::Fp32, ceiling)).into_iter().collect(),
-        bandwidth,
-        measured_at: SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_micros() as i64),
+    found.measured_at =
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64);
+    found
+}
+
+impl Units {
+    fn kernels(&self) -> &[Kernel] {
+        match self {
+            Units::Own(kernels) => kernels,
+            Units::AsFp32 | Units::Unknown(_) => &[],
+        }
     }
 }
 
-/// FLOP/s of each lap, in rounds until one more does not raise the best.
-fn fma_rates(kernel: &fma::Kernel, threads: u32) -> Vec<f64> {
+/// The widest unit is not always the fastest: a processor may have one of those and two of the narrower.
+fn fastest(kernels: &[Kernel], threads: u32, step: &mut dyn FnMut()) -> Option<Reached> {
+    let mut fastest: Option<Reached> = None;
+    for kernel in kernels {
+        step();
+        let rates = kernel_rates(kernel, threads);
+        let before = fastest.as_ref().map_or(0.0, |reached| best(&reached.rates));
+        if best(&rates) > before {
+            fastest = Some(Reached { rates, way: kernel.unit.to_owned() });
+        }
+    }
+    fastest
+}
+
+/// Operations a second of each lap, in rounds until one more does not raise the best.
+fn kernel_rates(kernel: &Kernel, threads: u32) -> Vec<f64> {
     let iterations = kernel.iterations_for(LAP);
-    let flops = kernel.flops(iterations) * f64::from(threads);
+    let operations = kernel.operations(iterations) * f64::from(threads);
     let mut rates = Vec::new();
+    let begin = Instant::now();
     for _ in 0..ROUNDS {
         let before = best(&rates);
         let spans = laps::laps(threads, LAPS, || (), |(), _| kernel.run(iterations));
-        rates.extend(spans.into_iter().map(|span| flops / span.as_secs_f64()));
-        if before > 0.0 && best(&rates) < before * SETTLED {
+        rates.extend(spans.into_iter().map(|span| operations / span.as_secs_f64()));
+        let settled = before > 0.0 && best(&rates) < before * SETTLED;
+        if settled || begin.elapsed() > PATIENCE {
             break;
         }
     }
@@ -76,8 +180,9 @@ fn best(rates: &[f64]) -> f64 {
 }
 
 /// The best rate and the interval below it; `None` where nothing was measured.
-fn ceiling(mut rates: Vec<f64>) -> Option<Ceiling> {
-    rates.retain(|rate| rate.is_finite() && *rate > 0.0);
+fn ceiling(rates: &[f64]) -> Option<Ceiling> {
+    let mut rates: Vec<f64> =
+        rates.iter().copied().filter(|rate| rate.is_finite() && *rate > 0.0).collect();
     rates.sort_by(f64::total_cmp);
     let value = *rates.last()?;
     let low = rates[(rates.len() as f64 * 0.025) as usize];
@@ -90,9 +195,9 @@ mod tests {
 
     #[test]
     fn the_best_repetition_is_the_ceiling_and_ends_its_interval() {
-        let ceiling = ceiling(vec![3.0, 1.0, 2.0, f64::INFINITY]).unwrap();
+        let ceiling = ceiling(&[3.0, 1.0, 2.0, f64::INFINITY]).unwrap();
         assert_eq!(ceiling.value, 3.0);
         assert_eq!((ceiling.interval.low, ceiling.interval.high), (1.0, 3.0));
-        assert!(super::ceiling(Vec::new()).is_none());
+        assert!(super::ceiling(&[]).is_none());
     }
 }

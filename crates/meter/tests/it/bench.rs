@@ -36,10 +36,8 @@ pub(crate) fn bench() -> Bench {
     Bench {
         machine: hardware::machine(),
         ceilings: Some(Ceilings {
-            threads: 1,
             flops: vec![(Precision::Fp32, ceiling)],
-            bandwidth: None,
-            measured_at: 0,
+            ..Ceilings::of(Device::Cpu, 1)
         }),
         idle: IdlePower::default(),
         versions: BTreeMap::new(),

@@ -1,6 +1,7 @@
 //! What people and programs read, tested on runs built by hand.
 
 mod bout;
+mod ceilings;
 mod comparison;
 mod csv;
 mod documents;

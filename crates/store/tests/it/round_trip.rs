@@ -1,6 +1,9 @@
 use crate::sample;
 use modelmeter_store::{Filter, Store, StoreError};
-use types::{Ceiling, Ceilings, Direction, Interval, Metric, Phase, Precision, RunId, Unit};
+use types::{
+    Bytes, CacheBandwidth, Ceiling, Ceilings, Device, Direction, Interval, Metric, Phase,
+    Precision, RunId, Unit, Unmeasured,
+};
 
 fn store() -> (tempfile::TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
@@ -135,23 +138,54 @@ fn tags_come_and_go() {
     assert!(matches!(store.tag(&unknown, "x"), Err(StoreError::NotFound { .. })));
 }
 
+fn ceiling(value: f64) -> Ceiling {
+    Ceiling { value, interval: Interval { low: value * 0.98, high: value } }
+}
+
+fn ceilings(device: Device, threads: u32, fp32: f64) -> Ceilings {
+    Ceilings {
+        flops: vec![(Precision::Fp32, ceiling(fp32))],
+        bandwidth: Some(ceiling(2e10)),
+        caches: vec![CacheBandwidth { level: 1, size: Bytes(1 << 15), ceiling: ceiling(4e11) }],
+        unmeasured: vec![Unmeasured { what: "int8".into(), why: "no unit".into() }],
+        measured_at: 5,
+        ..Ceilings::of(device, threads)
+    }
+}
+
 #[test]
-fn ceilings_are_kept_by_machine_and_threads() {
+fn ceilings_are_kept_by_machine_device_and_threads() {
     let (_folder, store) = store();
     let machine = sample::machine();
-    let ceiling = Ceiling { value: 3.04e11, interval: Interval { low: 3e11, high: 3.1e11 } };
-    let ceilings = Ceilings {
-        threads: 2,
-        flops: vec![(Precision::Fp32, ceiling)],
-        bandwidth: Some(ceiling),
-        measured_at: 5,
-    };
-    store.save_ceilings(&machine, &ceilings).unwrap();
-    assert_eq!(store.ceilings(&machine.key, 2).unwrap(), Some(ceilings.clone()));
-    assert_eq!(store.ceilings(&machine.key, 1).unwrap(), None);
-    let newer = Ceilings { bandwidth: None, measured_at: 6, ..ceilings };
+    let (cpu, gpu) = (ceilings(Device::Cpu, 2, 3e11), ceilings(Device::Cuda(1), 0, 5e13));
+    for ceilings in [&gpu, &cpu] {
+        store.save_ceilings(&machine, ceilings).unwrap();
+    }
+    assert_eq!(store.ceilings(&machine.key, Device::Cpu, 2).unwrap(), Some(cpu.clone()));
+    assert_eq!(store.ceilings(&machine.key, Device::Cuda(1), 0).unwrap(), Some(gpu.clone()));
+    assert_eq!(store.ceilings(&machine.key, Device::Cpu, 1).unwrap(), None);
+    assert_eq!(store.ceilings(&machine.key, Device::Cuda(0), 0).unwrap(), None);
+    assert_eq!(store.all_ceilings(&machine.key).unwrap(), [cpu.clone(), gpu]);
+    assert_eq!(store.all_ceilings("another").unwrap(), []);
+    let newer = Ceilings { bandwidth: None, measured_at: 6, ..cpu };
     store.save_ceilings(&machine, &newer).unwrap();
-    assert_eq!(store.ceilings(&machine.key, 2).unwrap(), Some(newer));
+    assert_eq!(store.ceilings(&machine.key, Device::Cpu, 2).unwrap(), Some(newer));
+}
+
+#[test]
+fn a_measurement_on_a_busy_machine_lowers_no_ceiling() {
+    let (_folder, store) = store();
+    let machine = sample::machine();
+    let quiet = ceilings(Device::Cpu, 2, 3e11);
+    assert_eq!(store.raise_ceilings(&machine, &quiet).unwrap(), quiet);
+    let mut busy = ceilings(Device::Cpu, 2, 1e11);
+    busy.flops.push((Precision::Int8, ceiling(9e11)));
+    busy.measured_at = 9;
+    let standing = store.raise_ceilings(&machine, &busy).unwrap();
+    assert_eq!(standing.flops_at(Precision::Fp32), Some(ceiling(3e11)));
+    assert_eq!(standing.flops_at(Precision::Int8), Some(ceiling(9e11)));
+    assert_eq!(standing.measured_at, 9);
+    assert_eq!(store.ceilings(&machine.key, Device::Cpu, 2).unwrap(), Some(standing));
 }
 
 #[test]

@@ -4,50 +4,16 @@
 //! (16 on ARM) to keep every unit busy. The constants come through a black box and floats may not be reordered, so the
 //! compiler can neither shorten nor drop a chain.
 
-use std::{
-    hint::black_box,
-    time::{Duration, Instant},
-};
+use super::kernel::Kernel;
+use std::hint::black_box;
 
 /// Chains converge to `ADDEND / (1 - FACTOR)`: never infinite, never denormal, so always at full speed.
 const FACTOR: f32 = 0.999;
 const ADDEND: f32 = 0.001;
 
-/// One way to multiply and add as fast as a vector unit can.
-pub(crate) struct Kernel {
-    /// Floats in one vector.
-    lanes: u32,
-    /// Independent chains.
-    chains: u32,
-    /// Runs so many steps of every chain and returns something that depends on all of them.
-    steps: fn(u64) -> f32,
-}
-
-impl Kernel {
-    /// Floating point operations of so many iterations.
-    pub(crate) fn flops(&self, iterations: u64) -> f64 {
-        iterations as f64 * f64::from(self.lanes * self.chains) * 2.0
-    }
-
-    /// Runs so many iterations.
-    pub(crate) fn run(&self, iterations: u64) {
-        black_box((self.steps)(black_box(iterations)));
-    }
-
-    /// How many iterations take about this long on one thread; a first part also lets the clock settle.
-    pub(crate) fn iterations_for(&self, span: Duration) -> u64 {
-        let mut iterations = 1 << 10;
-        loop {
-            let start = Instant::now();
-            self.run(iterations);
-            let took = start.elapsed();
-            if took * 4 >= span || iterations >= 1 << 40 {
-                let scale = span.as_secs_f64() / took.as_secs_f64().max(1e-9);
-                return ((iterations as f64 * scale) as u64).max(1);
-            }
-            iterations *= 2;
-        }
-    }
+/// Two operations in each lane of each chain.
+fn kernel(unit: &'static str, lanes: usize, chains: usize, steps: fn(u64) -> f64) -> Kernel {
+    Kernel { unit, operations: (lanes * chains * 2) as u32, steps }
 }
 
 /// Every kernel this processor can run, the widest first.
@@ -57,16 +23,16 @@ pub(crate) fn kernels() -> Vec<Kernel> {
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") {
-            kernels.push(Kernel { lanes: 16, chains: x86::CHAINS_512 as u32, steps: x86::avx512 });
+            kernels.push(kernel("AVX-512 `vfmadd`", 16, x86::CHAINS_512, x86::avx512));
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            kernels.push(Kernel { lanes: 8, chains: x86::CHAINS_256 as u32, steps: x86::avx2 });
+            kernels.push(kernel("AVX2 `vfmadd`", 8, x86::CHAINS_256, x86::avx2));
         }
     }
     #[cfg(target_arch = "aarch64")]
-    kernels.push(Kernel { lanes: 4, chains: arm::CHAINS as u32, steps: arm::neon });
+    kernels.push(kernel("NEON `fmla`", 4, arm::CHAINS, arm::neon));
     if kernels.is_empty() {
-        kernels.push(Kernel { lanes: 1, chains: PORTABLE_CHAINS as u32, steps: portable });
+        kernels.push(kernel("multiply and add", 1, PORTABLE_CHAINS, portable));
     }
     kernels
 }
@@ -74,7 +40,7 @@ pub(crate) fn kernels() -> Vec<Kernel> {
 const PORTABLE_CHAINS: usize = 32;
 
 /// Separate multiply and add: without the instruction a fused one is a slow library call.
-fn portable(iterations: u64) -> f32 {
+fn portable(iterations: u64) -> f64 {
     let (factor, addend) = (black_box(FACTOR), black_box(ADDEND));
     let mut chains: [f32; PORTABLE_CHAINS] = std::array::from_fn(|chain| chain as f32);
     for _ in 0..iterations {
@@ -82,7 +48,7 @@ fn portable(iterations: u64) -> f32 {
             *chain = *chain * factor + addend;
         }
     }
-    chains.iter().sum()
+    chains.iter().copied().map(f64::from).sum()
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -95,14 +61,14 @@ mod x86 {
     /// Of 16 registers; two hold the constants.
     pub(super) const CHAINS_256: usize = 12;
 
-    pub(super) fn avx512(iterations: u64) -> f32 {
+    pub(super) fn avx512(iterations: u64) -> f64 {
         // SAFETY: `kernels` lists this function only where the processor has AVX-512F.
-        unsafe { avx512_steps(iterations) }
+        f64::from(unsafe { avx512_steps(iterations) })
     }
 
-    pub(super) fn avx2(iterations: u64) -> f32 {
+    pub(super) fn avx2(iterations: u64) -> f64 {
         // SAFETY: `kernels` lists this function only where the processor has AVX2 and FMA.
-        unsafe { avx2_steps(iterations) }
+        f64::from(unsafe { avx2_steps(iterations) })
     }
 
     #[target_feature(enable = "avx512f")]
@@ -149,9 +115,9 @@ mod arm {
     /// Of 32 registers; two hold the constants.
     pub(super) const CHAINS: usize = 24;
 
-    pub(super) fn neon(iterations: u64) -> f32 {
+    pub(super) fn neon(iterations: u64) -> f64 {
         // SAFETY: every 64-bit ARM processor that Rust's standard library supports has NEON.
-        unsafe { neon_steps(iterations) }
+        f64::from(unsafe { neon_steps(iterations) })
     }
 
     #[target_feature(enable = "neon")]
@@ -193,20 +159,16 @@ mod tests {
     #[cfg(not(target_arch = "aarch64"))]
     #[test]
     fn every_kernel_really_computes_all_its_chains() {
-        for kernel in kernels().into_iter().chain([Kernel {
-            lanes: 1,
-            chains: PORTABLE_CHAINS as u32,
-            steps: portable,
-        }]) {
-            let (found, expected) =
-                (f64::from((kernel.steps)(1000)), expected(kernel.lanes, kernel.chains, 1000));
-            assert!((found / expected - 1.0).abs() < 1e-3, "{found} {expected}");
+        let portable = kernel("multiply and add", 1, PORTABLE_CHAINS, portable);
+        for kernel in kernels().into_iter().chain([portable]) {
+            let lanes = match kernel.unit {
+                "AVX-512 `vfmadd`" => 16,
+                "AVX2 `vfmadd`" => 8,
+                _ => 1,
+            };
+            let chains = kernel.operations / 2 / lanes;
+            let (found, expected) = ((kernel.steps)(1000), expected(lanes, chains, 1000));
+            assert!((found / expected - 1.0).abs() < 1e-3, "{}: {found} {expected}", kernel.unit);
         }
-    }
-
-    #[test]
-    fn a_multiply_add_counts_as_two() {
-        let kernel = Kernel { lanes: 16, chains: 24, steps: portable };
-        assert_eq!(kernel.flops(10), 7680.0);
     }
 }

@@ -1,0 +1,75 @@
+//! `modelmeter calibrate`: measures what a device can do at best, and keeps it with the machine.
+
+use crate::{
+    Exit, Failure,
+    arguments::{Calibrate, Global},
+    command::{folders, open_existing_store, style},
+    output,
+    places::places,
+    progress::Progress,
+};
+use modelmeter::{
+    Calibrator, Keep, Session,
+    report::{self, CeilingsPage},
+    types::Ceilings,
+};
+
+pub(crate) fn run(arguments: &Calibrate, global: &Global) -> Result<Exit, Failure> {
+    let database = folders(global)?.database;
+    if arguments.show {
+        // A mistyped path must not become a new database.
+        open_existing_store(global)?;
+    }
+    let mut session = Session::with_store(&database)?;
+    let calibrator = calibrator(arguments, global);
+    let (standing, measured) = if arguments.show {
+        let known = calibrator.known_in(&mut session)?;
+        (known.ok_or_else(|| nothing_known(arguments))?, None)
+    } else {
+        let mut progress = Progress::new(global.quiet);
+        let outcome = calibrator.calibrate_in(&mut session, &mut |event| progress.hear(&event));
+        progress.clear();
+        let found = outcome?;
+        (found.standing, Some(found.measured))
+    };
+    show(arguments, global, &session, &standing, measured.as_ref())?;
+    Ok(Exit::Fine)
+}
+
+fn show(
+    arguments: &Calibrate,
+    global: &Global,
+    session: &Session,
+    standing: &Ceilings,
+    measured: Option<&Ceilings>,
+) -> Result<(), Failure> {
+    let stored = session.store().map(|store| store.path());
+    let page = CeilingsPage { machine: session.machine(), standing, measured, stored };
+    if arguments.json {
+        return output::data(&format!("{:#}\n", report::ceilings_json(&page)));
+    }
+    if global.quiet {
+        return Ok(());
+    }
+    output::data(&report::ceilings(&page, &style(global)))
+}
+
+fn calibrator(arguments: &Calibrate, global: &Global) -> Calibrator {
+    let calibrator = Calibrator::new()
+        .device(arguments.device)
+        .places(places(global))
+        .keep(if arguments.fresh { Keep::Newer } else { Keep::Higher });
+    match arguments.threads {
+        Some(threads) => calibrator.threads(threads),
+        None => calibrator,
+    }
+}
+
+fn nothing_known(arguments: &Calibrate) -> Failure {
+    let device = arguments.device;
+    let text = format!("no ceilings of `{device}` were measured on this machine so far");
+    let threads =
+        arguments.threads.map_or(String::new(), |threads| format!(" --threads {threads}"));
+    Failure::new(Exit::Wrong, text)
+        .hint(format!("`modelmeter calibrate --device {device}{threads}` measures them"))
+}

@@ -1,0 +1,233 @@
+//! What a device can do at best, as a table and as JSON.
+
+use crate::{
+    Style,
+    clean::clean,
+    number::{MISSING, bytes_per_second, fixed, flops_per_second, significant},
+    summary::processor,
+    table::{Column, Table},
+    timestamp::{minute, rfc3339},
+    wrap::{DOT, wrap},
+};
+use serde_json::{Value, json};
+use std::path::Path;
+use types::{Bytes, Ceiling, Ceilings, Device, Machine, Precision};
+
+/// The schema of [`ceilings_json`].
+pub const CEILINGS_SCHEMA: &str = "modelmeter.ceilings/1";
+
+/// Repetitions this far below the best show that something else ran.
+const DISTURBED: f64 = 0.8;
+
+/// Ceilings to be shown.
+#[derive(Debug, Clone, Copy)]
+pub struct CeilingsPage<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// What stands.
+    pub standing: &'a Ceilings,
+    /// What was measured just now; `None` where nothing was.
+    pub measured: Option<&'a Ceilings>,
+    /// The database that keeps them.
+    pub stored: Option<&'a Path>,
+}
+
+/// What a device can do at best, for people.
+#[must_use]
+pub fn ceilings(page: &CeilingsPage<'_>, style: &Style) -> String {
+    let CeilingsPage { machine, standing, measured, stored } = page;
+    let width = style.columns();
+    let mut facts = vec![format!("{}{}", standing.device, hardware(machine, standing.device))];
+    match standing.threads {
+        0 => {}
+        1 => facts.push("1 thread".into()),
+        threads => facts.push(format!("{threads} threads")),
+    }
+    facts.push(format!("measured {} UTC", minute(standing.measured_at)));
+    let mut text = wrap(&facts.join(DOT), width).join("\n");
+    text.push_str("\n\n");
+    text.push_str(&table(standing, *measured, style).render(Some(width)));
+    let mut say = |sentence: &str| {
+        text.push_str(&wrap(sentence, width).join("\n"));
+        text.push('\n');
+    };
+    say("");
+    for missing in &standing.unmeasured {
+        say(&format!("{} was not measured: {}", clean(&missing.what), clean(&missing.why)));
+    }
+    if measured.is_some_and(is_disturbed) {
+        say(
+            "other work disturbed the measurement: repetitions differ widely; measured again on a quiet machine, the \
+             higher numbers will stay",
+        );
+    }
+    match stored {
+        Some(path) => say(&format!("kept with this machine in {}", path.display())),
+        None => say("not kept"),
+    }
+    text
+}
+
+fn table(standing: &Ceilings, measured: Option<&Ceilings>, style: &Style) -> Table {
+    let mut table = Table::new([
+        Column::left("what"),
+        Column::right("ceiling"),
+        Column::right("95 % from"),
+        Column::right("FLOP/byte").leaves(1),
+        Column::left("how").wraps(),
+    ])
+    .painted(style);
+    let mut push = |what: &str, show: &dyn Fn(f64) -> String, found: Found<'_>| {
+        let Found { stands, now, balance, way } = found;
+        let mut how = way.to_owned();
+        if let Some(now) = now.filter(|now| now.value < stands.value) {
+            let space = if how.is_empty() { "" } else { "; " };
+            how += &format!("{space}kept from earlier, now {}", show(now.value));
+        }
+        let balance = balance.map_or(String::new(), |balance| significant(balance, 3));
+        table.push([what, &show(stands.value), &show(stands.interval.low), &balance, &how]);
+    };
+    for (precision, stands) in &standing.flops {
+        let now = measured.and_then(|measured| measured.flops_at(*precision));
+        let way = standing.way(*precision).unwrap_or_default();
+        let balance = standing.balance(*precision);
+        let found = Found { stands: *stands, now, balance, way };
+        push(precision.name(), &|value| operations(value, *precision), found);
+    }
+    if let Some(stands) = standing.tf32 {
+        let now = measured.and_then(|measured| measured.tf32);
+        let way = "fp32 whose factors are rounded to 10 bits";
+        push("tf32", &flops_per_second, Found { stands, now, balance: None, way });
+    }
+    for cache in &standing.caches {
+        let now = measured.and_then(|measured| {
+            measured.caches.iter().find(|now| now.level == cache.level).map(|now| now.ceiling)
+        });
+        let way = format!("arrays within {}", binary_bytes(cache.size));
+        let found = Found { stands: cache.ceiling, now, balance: None, way: &way };
+        push(&format!("L{}", cache.level), &bytes_per_second, found);
+    }
+    if let Some(stands) = standing.bandwidth {
+        let now = measured.and_then(|measured| measured.bandwidth);
+        let way = "arrays that no cache holds";
+        push("memory", &bytes_per_second, Found { stands, now, balance: None, way });
+    }
+    table
+}
+
+/// A row's numbers.
+struct Found<'a> {
+    stands: Ceiling,
+    now: Option<Ceiling>,
+    balance: Option<f64>,
+    way: &'a str,
+}
+
+/// Integers are operations, but not on floating points.
+fn operations(value: f64, precision: Precision) -> String {
+    let text = flops_per_second(value);
+    if precision == Precision::Int8 { text.replace("FLOP/s", "OP/s") } else { text }
+}
+
+fn is_disturbed(measured: &Ceilings) -> bool {
+    let all = measured.flops.iter().map(|(_, ceiling)| *ceiling).chain(measured.bandwidth);
+    all.into_iter().any(|ceiling| ceiling.interval.low < ceiling.value * DISTURBED)
+}
+
+/// Caches are sold in powers of two: `32 KiB`, `35.8 MiB`.
+fn binary_bytes(size: Bytes) -> String {
+    let kib = size.0 as f64 / 1024.0;
+    let (value, unit) = if kib < 1024.0 { (kib, "KiB") } else { (kib / 1024.0, "MiB") };
+    format!("{} {unit}", fixed(value, usize::from(value.fract() != 0.0)))
+}
+
+/// ` (Xeon, 2 cores)`, ` (NVIDIA H200)`.
+fn hardware(machine: &Machine, device: Device) -> String {
+    let name = match device {
+        Device::Cpu => {
+            let cores = machine.cpu.cores;
+            let cores = if cores == 1 { "1 core".into() } else { format!("{cores} cores") };
+            match processor(&machine.cpu.model) {
+                name if name.is_empty() => cores,
+                name => format!("{name}, {cores}"),
+            }
+        }
+        Device::Cuda(index) => {
+            let gpu = machine.gpus.iter().find(|gpu| gpu.index == index);
+            gpu.map_or_else(String::new, |gpu| clean(&gpu.name))
+        }
+        _ => String::new(),
+    };
+    if name.is_empty() { name } else { format!(" ({name})") }
+}
+
+/// One line for a list of devices: `fp32 304 GFLOP/s · int8 1.05 TOP/s · memory 22.9 GB/s`.
+#[must_use]
+pub fn ceilings_line(ceilings: &Ceilings) -> String {
+    let flops = ceilings.flops.iter().map(|(precision, ceiling)| {
+        format!("{precision} {}", operations(ceiling.value, *precision))
+    });
+    let memory = ceilings.bandwidth.map(|found| bytes_per_second(found.value));
+    let memory = memory.map(|text| format!("memory {text}"));
+    let items: Vec<String> = flops.chain(memory).collect();
+    if items.is_empty() { MISSING.into() } else { items.join(DOT) }
+}
+
+/// What a device can do at best, for programs.
+#[must_use]
+pub fn ceilings_json(page: &CeilingsPage<'_>) -> Value {
+    let CeilingsPage { machine, standing, measured, stored } = page;
+    let of = |stands: Ceiling, now: Option<Ceiling>, unit: &str| {
+        json!({
+            "value": stands.value,
+            "unit": unit,
+            "interval": { "low": stands.interval.low, "high": stands.interval.high },
+            "measured_now": now.map(|now| now.value),
+        })
+    };
+    let with = |mut value: Value, more: Value| {
+        if let (Some(value), Value::Object(more)) = (value.as_object_mut(), more) {
+            value.extend(more);
+        }
+        value
+    };
+    let compute: Vec<Value> = standing
+        .flops
+        .iter()
+        .map(|(precision, stands)| {
+            let now = measured.and_then(|measured| measured.flops_at(*precision));
+            let head = json!({ "precision": precision });
+            let tail = json!({
+                "flops_per_byte": standing.balance(*precision),
+                "way": standing.way(*precision),
+            });
+            with(with(head, of(*stands, now, "FLOP/s")), tail)
+        })
+        .collect();
+    let caches: Vec<Value> = standing
+        .caches
+        .iter()
+        .map(|cache| {
+            let now = measured.and_then(|measured| {
+                measured.caches.iter().find(|now| now.level == cache.level).map(|now| now.ceiling)
+            });
+            let head = json!({ "level": cache.level, "size": cache.size });
+            with(head, of(cache.ceiling, now, "B/s"))
+        })
+        .collect();
+    json!({
+        "schema": CEILINGS_SCHEMA,
+        "machine": machine.key,
+        "device": standing.device,
+        "threads": (standing.threads > 0).then_some(standing.threads),
+        "measured_at": rfc3339(standing.measured_at),
+        "compute": compute,
+        "tf32": standing.tf32.map(|tf32| of(tf32, measured.and_then(|now| now.tf32), "FLOP/s")),
+        "caches": caches,
+        "memory": standing
+            .bandwidth
+            .map(|stands| of(stands, measured.and_then(|now| now.bandwidth), "B/s")),
+        "unmeasured": standing.unmeasured,
+        "stored": stored.map(|path| path.display().to_string()),
+    })
+}
