@@ -1,8 +1,9 @@
-//! What several runs say together: whether they computed the same, comparisons with intervals and verdicts, and time
-//! joined by layer.
+//! What runs say: whether they computed the same, comparisons with intervals and verdicts, time joined by layer, and
+//! what to do about it.
 //!
 //! Samples come in, statements come out. Nothing here measures, reads a file or formats a table.
 
+pub mod advice;
 mod baseline;
 mod duel;
 mod error;
