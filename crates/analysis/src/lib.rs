@@ -14,6 +14,7 @@ mod likeness;
 mod module_path;
 mod outcome;
 mod parity;
+mod part;
 mod stored;
 
 pub use duel::compare_duel;
@@ -21,4 +22,5 @@ pub use error::CompareError;
 pub use inside::layer_report;
 pub use layers::join_layers;
 pub use parity::{Difference, Tolerance, difference, differences};
+pub use part::part;
 pub use stored::{StoredSide, compare_runs, labels};

@@ -20,6 +20,7 @@
 //! This room is the library's door: it holds the lists [`ENGINES`], [`PROBES`] and [`FORMATS`] and connects the
 //! others. It prints nothing; [`Event`]s tell what is going on.
 
+mod advise;
 mod choose;
 mod duel;
 mod engines;
@@ -40,6 +41,7 @@ mod suite;
 mod tokeniser;
 mod worker;
 
+pub use advise::{Advisor, Proofs};
 pub use choose::{Choice, choose};
 pub use duel::Duel;
 pub use engines::ENGINES;
@@ -58,7 +60,7 @@ pub use probe::PROBES;
 pub use report::FORMATS;
 pub use store::Store;
 pub use types::{
-    Device, EngineOptions, Event, InputShape, Mode, Phase, Precision, Run, RunId, Stage,
+    Device, EngineOptions, Event, Goal, InputShape, Mode, Phase, Precision, Run, RunId, Stage,
     StoppingRule, Summary, Text, Verdict, Warmup,
 };
 

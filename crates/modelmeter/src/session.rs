@@ -54,6 +54,11 @@ impl Session {
         }
     }
 
+    /// The machine this is.
+    pub(crate) fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
     /// What a measurement with so many threads needs to know of the machine.
     ///
     /// # Errors
@@ -85,7 +90,11 @@ impl Session {
     }
 
     /// The ceilings for so many threads: known, stored, or measured now and kept.
-    fn ceilings(&mut self, threads: u32, sink: &mut dyn FnMut(Event)) -> Result<Ceilings, Error> {
+    pub(crate) fn ceilings(
+        &mut self,
+        threads: u32,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<Ceilings, Error> {
         // More threads than processors cannot do more than all processors.
         let threads = threads.min(self.machine.cpu.threads.max(1));
         if let Some(known) = self.ceilings.iter().find(|known| known.threads == threads) {

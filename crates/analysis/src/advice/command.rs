@@ -55,7 +55,8 @@ fn compare(facts: &Facts<'_>, change: &Change) -> Option<String> {
 }
 
 /// The cell as `profile` and `advise` take it, model first.
-pub(crate) fn flags(cell: &Cell) -> String {
+#[must_use]
+pub fn flags(cell: &Cell) -> String {
     let mut words = vec![
         quoted(&cell.model),
         format!("--engine {}", cell.engine),
@@ -67,7 +68,34 @@ pub(crate) fn flags(cell: &Cell) -> String {
     }
     words.push(format!("--threads {}", cell.threads));
     words.extend(rest(cell));
+    words.extend(told(&cell.options));
+    match cell.text.as_ref().map(|text| text.lines.as_slice()) {
+        // More would hide the command.
+        Some(lines @ ([_] | [_, _])) => {
+            words.extend(lines.iter().map(|line| format!("--text {}", quoted(line))));
+        }
+        Some(_) => words.push("--text-file FILE".into()),
+        None => {}
+    }
     words.join(" ")
+}
+
+/// What the engine is told beyond that.
+fn told(options: &EngineOptions) -> Vec<String> {
+    let mut words = Vec::new();
+    words.extend(options.compile.as_ref().map(|mode| format!("--compile={}", quoted(mode))));
+    let level = options.graph_optimisation;
+    words.extend(level.map(|level| format!("--graph-optimization {}", level.name())));
+    words.extend(options.inter_threads.map(|threads| format!("--inter-op-threads {threads}")));
+    words.extend(options.hint.map(|hint| format!("--hint {}", hint.name())));
+    let settings = options.settings.iter();
+    words.extend(
+        settings.map(|(key, value)| format!("--set {}", quoted(&format!("{key}={value}")))),
+    );
+    if options.allow_pickle {
+        words.push("--allow-pickle".into());
+    }
+    words
 }
 
 /// Length, seed and fixed shapes.
@@ -139,6 +167,18 @@ mod tests {
         assert_eq!(proving_change(&run, batch), "modelmeter advise 7f3a --try=rule");
         let facts = scene::facts(&run);
         assert_eq!(proving(&facts, "x", &Proof::Elsewhere { why: "no".into() }), None);
+    }
+
+    #[test]
+    fn the_cell_can_be_typed_again() {
+        let mut run = scene::run();
+        run.cell.options.compile = Some("default".into());
+        run.cell.text = Some(Text { lines: vec!["how fast?".into()] });
+        assert_eq!(
+            flags(&run.cell),
+            "bert --engine rten --precision fp32 --batch-size 4 --threads 2 --sequence-length 128 \
+             --compile=default --text 'how fast?'"
+        );
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! Everything the rules may look at.
 
 use types::{
-    Bytes, Ceilings, EngineOptions, Goal, LayerKind, LayerReport, Phase, Precision, Run, Spent,
-    Summary, SweepPoint,
+    Bytes, Ceilings, EngineOptions, Goal, LayerKind, LayerReport, Precision, Run, Spent, SweepPoint,
 };
 
 /// Why a fact is not known, and what would help.
@@ -118,14 +117,6 @@ impl<'a> Facts<'a> {
     pub(crate) fn kind(&self, kind: LayerKind) -> Known<Option<&'a Spent>> {
         let rollups = &self.layers()?.kinds;
         Ok(rollups.iter().find(|rollup| rollup.name == kind.name()).map(|rollup| &rollup.spent))
-    }
-
-    /// The phase a user waits for.
-    pub(crate) fn headline(&self) -> Known<&'a Summary> {
-        let summaries = &self.run.summaries;
-        let total = summaries.get(&Phase::Total).filter(|_| self.run.cell.text.is_some());
-        let found = total.or_else(|| summaries.get(&Phase::Inference));
-        found.ok_or_else(|| Missing::because("the run has no times"))
     }
 
     /// A metric of the run.
