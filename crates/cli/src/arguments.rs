@@ -1,7 +1,9 @@
 //! Arguments, help and examples; nothing here does anything.
 
+mod advise;
 mod compare;
 
+pub(crate) use advise::Advise;
 pub(crate) use compare::{By, Compare, Engines, EnginesAction};
 
 use crate::terminal::Colour;
@@ -52,6 +54,8 @@ pub(crate) enum Command {
     Profile(Box<Profile>),
     /// Let engines, devices, precisions or models compete side by side, or compare stored runs
     Compare(Box<Compare>),
+    /// Say what to do about a model or a stored run, with numbers, and prove it
+    Advise(Box<Advise>),
     /// List the models that are known by name
     Models(Models),
     /// List devices and engines, or why they are not available

@@ -71,6 +71,7 @@ fn doing(stage: Stage) -> &'static str {
         Stage::First => "first inference",
         Stage::Warmup => "warming up",
         Stage::Sample => "measuring",
+        Stage::Layers => "looking inside",
         Stage::Calibrate => "calibrating",
     }
 }

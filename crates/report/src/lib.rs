@@ -1,9 +1,10 @@
-//! Runs and comparisons in; text, JSON and CSV out. The only room that formats numbers.
+//! Runs, comparisons and advice in; text, JSON and CSV out. The only room that formats numbers.
 //!
 //! Nothing here prints, opens a file or asks the terminal: functions return strings or write where they
 //! are told to. What came from outside (names, reasons) is cleaned before it reaches a terminal. The
 //! door knows the shared nouns only; it neither measures nor stores.
 
+mod advice;
 mod chart;
 mod clean;
 mod comparison;
@@ -21,6 +22,7 @@ mod table;
 mod timestamp;
 mod wrap;
 
+pub use advice::{ADVICE_SCHEMA, advice, advice_json};
 pub use chart::{Bar, Glyphs, bar_chart};
 pub use clean::clean;
 pub use comparison::{
