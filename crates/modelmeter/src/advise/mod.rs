@@ -7,7 +7,7 @@ mod sweep;
 use crate::{Error, Profile, Profiler, Session, prepare, prepare::Prepared};
 use analysis::advice::{Facts, Known, Missing, flags, judge_all};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use types::{AdviceReport, Bytes, Event, Goal, Run, Seconds, SweepPoint};
+use types::{AdviceReport, Bytes, Event, Goal, Run, Seconds, SweepPoint, Warmup};
 
 /// Time for measuring where nobody says otherwise: a dozen short runs of a middling model.
 const BUDGET: Duration = Duration::from_secs(60);
@@ -211,6 +211,9 @@ impl Advisor {
         let most = (self.budget / 4).max(Duration::from_secs(1));
         profiler.rule.max_duration = profiler.rule.max_duration.min(most);
         profiler.rule.min_duration = profiler.rule.min_duration.min(most);
+        if let Warmup::Settle { cap } = &mut profiler.rule.warmup {
+            *cap = (*cap).min(most);
+        }
         let Profile { run } = profiler.profile_in(session, sink)?;
         Ok(run)
     }

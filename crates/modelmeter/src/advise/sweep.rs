@@ -1,4 +1,5 @@
-//! A quick sweep over batch sizes: upwards until it stops paying, then downwards again.
+//! A quick sweep over batch sizes: from the run's own upwards until it stops paying, then the smaller ones, and all of
+//! them once more in the other order.
 
 use crate::{Error, Profiler, Session, prepare::Prepared};
 use analysis::advice::{Known, Missing};
@@ -18,6 +19,8 @@ const WARMUP: u64 = 5;
 const LEAST: Duration = Duration::from_millis(300);
 /// The interval of a point is tight enough here: the passes differ by more.
 const TARGET_ERROR: f64 = 0.02;
+/// Sizes that are measured whatever time they take.
+const LEAST_SIZES: usize = 2;
 /// No one batches more on anything this measures.
 const LARGEST: usize = 1024;
 /// Of the memory that was available, so much may be planned with.
@@ -44,40 +47,43 @@ pub(super) fn sweep(
     let mut seen: BTreeMap<usize, Vec<Run>> = BTreeMap::new();
     let mut remark = None;
     let mut best = 0.0;
+    let mut order = Vec::new();
+    let mut grows = true;
     for batch in sizes(now) {
+        if batch > now && !grows {
+            continue;
+        }
         let predicted = predicted(run, &seen, batch);
-        // Half of the time is for the way down.
-        if !seen.is_empty() && begin.elapsed() + predicted > budget / 2 {
-            remark = Some(format!("the sweep ended before batch {batch}: its time was used"));
+        // Half of the time is for the way back; two sizes are the least that can be compared.
+        if order.len() >= LEAST_SIZES && begin.elapsed() + predicted > budget / 2 {
+            remark = Some(format!("the sweep left out batch {batch}: its time was used"));
             break;
         }
         if memory_at(run, batch).is_some_and(|needed| needed > PLANNED_SHARE * available(run)) {
-            remark = Some(format!("the sweep ended before batch {batch}: memory would be short"));
-            break;
+            remark = Some(format!("the sweep left out batch {batch}: memory would be short"));
+            grows = false;
+            continue;
         }
         let point = match point(base, batch, predicted, session, sink) {
             Ok(point) => point,
-            Err(error) if seen.is_empty() || !seen.contains_key(&now) => {
-                return Err(refused(&error, ready));
-            }
+            Err(error) if order.len() < LEAST_SIZES => return Err(refused(&error, ready)),
             Err(error) => {
                 remark = Some(format!("the sweep ended at batch {batch}: {error}"));
                 break;
             }
         };
         let rate = batch as f64 / median(&point);
-        let grows = rate >= best * STILL_GROWS;
-        best = rate.max(best);
-        seen.entry(batch).or_default().push(point);
-        if batch > now && !grows {
-            break;
+        if batch >= now {
+            grows = rate >= best * STILL_GROWS;
+            best = rate.max(best);
         }
+        seen.entry(batch).or_default().push(point);
+        order.push(batch);
     }
-    let sizes: Vec<usize> = seen.keys().rev().copied().collect();
-    for batch in sizes {
+    for batch in order.into_iter().rev() {
         let predicted = predicted(run, &seen, batch);
         if begin.elapsed() + predicted > budget {
-            let text = "the way down of the sweep was cut short: its time was used";
+            let text = "the way back of the sweep was cut short: its time was used";
             remark.get_or_insert(text.into());
             break;
         }
@@ -91,13 +97,15 @@ pub(super) fn sweep(
     })
 }
 
-/// Powers of two, and the run's own size among them.
+/// Powers of two: the run's own size first, then larger ones, then smaller ones from the top.
 fn sizes(now: usize) -> Vec<usize> {
-    let mut sizes: Vec<usize> = std::iter::successors(Some(1), |size| Some(size * 2))
-        .take_while(|s| *s <= LARGEST)
-        .collect();
-    sizes.extend((!sizes.contains(&now)).then_some(now));
-    sizes.sort_unstable();
+    let powers =
+        || std::iter::successors(Some(1), |size| Some(size * 2)).take_while(|s| *s <= LARGEST);
+    let mut sizes = vec![now];
+    sizes.extend(powers().filter(|size| *size > now));
+    let mut smaller: Vec<usize> = powers().filter(|size| *size < now).collect();
+    smaller.reverse();
+    sizes.extend(smaller);
     sizes
 }
 
@@ -187,9 +195,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_runs_own_size_is_among_the_powers_of_two() {
-        assert_eq!(&sizes(6)[..5], [1, 2, 4, 6, 8]);
-        assert_eq!(&sizes(4)[..4], [1, 2, 4, 8]);
-        assert!(sizes(5000).contains(&5000));
+    fn the_runs_own_size_comes_first_then_larger_ones_then_smaller_ones() {
+        let sizes_of_six = sizes(6);
+        assert_eq!(&sizes_of_six[..4], [6, 8, 16, 32]);
+        assert_eq!(&sizes_of_six[sizes_of_six.len() - 3..], [4, 2, 1]);
+        assert_eq!(&sizes(1)[..2], [1, 2]);
+        assert_eq!(&sizes(5000)[..2], [5000, 1024]);
     }
 }

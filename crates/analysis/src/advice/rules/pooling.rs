@@ -34,9 +34,14 @@ impl Rule for Pooling {
         let activations = footprint.per_sample * now as f64;
         let rest = (peak - weights - activations).max(0.0);
         let share = rest / peak.max(1.0);
-        let text = "share of the memory that is neither weights nor live activations";
+        if !footprint.is_limit(now) {
+            let share = peak / footprint.available;
+            let text = "share of the memory there is that it needs";
+            return Ok(Judgement::Fine(evidence(text, "memory.share", share, Unit::Ratio)));
+        }
+        let text = "share of its memory that is neither weights nor live activations";
         let number = evidence(text, "memory.rest.share", share, Unit::Ratio);
-        if share < REST_SHARE || !footprint.is_limit(now) {
+        if share < REST_SHARE {
             return Ok(Judgement::Fine(number));
         }
         let numbers = vec![
@@ -99,7 +104,7 @@ mod tests {
     #[test]
     fn where_there_is_room_it_is_fine() {
         let run = scene::run();
-        assert!((said::fine(&Pooling, &scene::facts(&run)).value - 0.2).abs() < 1e-9);
+        assert!((said::fine(&Pooling, &scene::facts(&run)).value - 300.0 / 8000.0).abs() < 1e-9);
     }
 
     #[test]
