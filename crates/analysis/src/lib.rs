@@ -1,8 +1,9 @@
-//! What several runs say together: whether they computed the same, comparisons with intervals and verdicts, and time
-//! joined by layer.
+//! What runs say: whether they computed the same, comparisons with intervals and verdicts, time joined by layer, and
+//! what to do about it.
 //!
 //! Samples come in, statements come out. Nothing here measures, reads a file or formats a table.
 
+pub mod advice;
 mod baseline;
 mod duel;
 mod error;
@@ -13,6 +14,7 @@ mod likeness;
 mod module_path;
 mod outcome;
 mod parity;
+mod part;
 mod stored;
 
 pub use duel::compare_duel;
@@ -20,4 +22,5 @@ pub use error::CompareError;
 pub use inside::{layer_profile, layer_report};
 pub use layers::join_layers;
 pub use parity::{Difference, Tolerance, difference, differences};
+pub use part::part;
 pub use stored::{StoredSide, compare_runs, labels};

@@ -1,8 +1,10 @@
 //! Arguments, help and examples; nothing here does anything.
 
+mod advise;
 mod calibrate;
 mod compare;
 
+pub(crate) use advise::Advise;
 pub(crate) use calibrate::Calibrate;
 pub(crate) use compare::{By, Compare, Engines, EnginesAction};
 
@@ -54,6 +56,8 @@ pub(crate) enum Command {
     Profile(Box<Profile>),
     /// Let engines, devices, precisions or models compete side by side, or compare stored runs
     Compare(Box<Compare>),
+    /// Say what to do about a model or a stored run, with numbers, and prove it
+    Advise(Box<Advise>),
     /// Measure what this machine can do at best: operations a second by precision, bytes a second by cache and memory
     Calibrate(Calibrate),
     /// List the models that are known by name

@@ -14,6 +14,8 @@ pub(crate) enum Exit {
     Wrong = 2,
     /// This machine cannot: no device, out of memory, a crash, a timeout, a full disk.
     Cannot = 3,
+    /// Cannot tell: nothing could be judged.
+    Untold = 4,
     /// Our bug.
     Bug = 70,
 }

@@ -41,6 +41,7 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     match &arguments.command {
         Command::Profile(profile) => command::profile::run(profile, global),
         Command::Compare(compare) => command::compare::run(compare, global),
+        Command::Advise(advise) => command::advise::run(advise, global),
         Command::Calibrate(calibrate) => command::calibrate::run(calibrate, global),
         Command::Engines(engines) => command::engines::run(engines, global),
         Command::Models(models) => command::models::run(models, global),

@@ -28,6 +28,20 @@ pub(crate) fn complain(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// An output that could never be written is said before anything is measured.
+pub(crate) fn check_folder(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        let text = format!("there is no folder `{}`", folder.display());
+        return Err(Failure::new(Exit::Wrong, text).hint("make it first"));
+    }
+    if path.is_dir() {
+        let text = format!("`{}` is a folder", path.display());
+        return Err(Failure::new(Exit::Wrong, text).hint("give a file"));
+    }
+    Ok(())
+}
+
 /// Writes data to a file, or to standard output for `-`. A file appears whole or not at all.
 pub(crate) fn to_file(path: &Path, text: &str) -> Result<(), Failure> {
     to_file_with(path, |out| out.write_all(text.as_bytes()))

@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Profiler, Session, layers,
-    parity::hold_against,
+    parity::{has_same_rows, hold_against},
     parting, prepare,
     prepare::Prepared,
     sides::{assemble, labels},
@@ -10,7 +10,7 @@ use crate::{
 };
 use meter::{Contender, DuelRule, Record};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use types::{ComparisonReport, Event, HostTensor, LayerJoin, StoppingRule, Warmup};
+use types::{Cell, ComparisonReport, Event, HostTensor, LayerJoin, StoppingRule, Warmup};
 
 /// Processes a side where nobody says otherwise: enough that their differences can be told from those of the sides.
 const ROUNDS: u32 = 5;
@@ -31,6 +31,19 @@ pub struct Duel {
     rule: DuelRule,
     by_layer: bool,
     leave_out_unfit: bool,
+    per_sample: bool,
+    against_first: bool,
+    /// Where each side's rows begin in the baseline's.
+    rows: Vec<usize>,
+}
+
+/// A duel as it was fought, before anything is said of it.
+pub(crate) struct Fought {
+    pub(crate) duel: types::Duel,
+    pub(crate) baseline: String,
+    pub(crate) layers: Option<LayerJoin>,
+    /// The largest memory of every process, side by side.
+    pub(crate) peaks: Vec<Vec<f64>>,
 }
 
 impl Duel {
@@ -51,6 +64,9 @@ impl Duel {
             rule,
             by_layer: false,
             leave_out_unfit: false,
+            per_sample: false,
+            against_first: false,
+            rows: Vec::new(),
         }
     }
 
@@ -119,6 +135,25 @@ impl Duel {
         self
     }
 
+    /// Compares times of one sample instead of one inference, so that sides may have different batch sizes.
+    #[must_use]
+    pub fn per_sample(mut self, wanted: bool) -> Duel {
+        self.per_sample = wanted;
+        self
+    }
+
+    /// Holds the others against the first side, whatever it is called.
+    pub(crate) fn against_first(mut self) -> Duel {
+        self.against_first = true;
+        self
+    }
+
+    /// Says where each side's rows begin in the first one's, where a side runs a part of its batch.
+    pub(crate) fn rows(mut self, rows: Vec<usize>) -> Duel {
+        self.rows = rows;
+        self
+    }
+
     /// Fights it and remembers the runs where the session has a database; `sink` hears what goes on.
     ///
     /// # Errors
@@ -128,6 +163,18 @@ impl Duel {
         session: &mut Session,
         sink: &mut dyn FnMut(Event),
     ) -> Result<ComparisonReport, Error> {
+        let fought = self.fought(session, sink)?;
+        let mut report = analysis::compare_duel(&fought.duel, Some(&fought.baseline))?;
+        report.layers = fought.layers;
+        Ok(report)
+    }
+
+    /// Fights it; what it says is for the caller.
+    pub(crate) fn fought(
+        &self,
+        session: &mut Session,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<Fought, Error> {
         self.check()?;
         let begin = Instant::now();
         let started_at = micros_since_epoch();
@@ -140,7 +187,10 @@ impl Duel {
             .map(|(side, ready)| worker::launch(side.isolation, ready.engine, &side.places))
             .collect::<Result<Vec<_>, Error>>()?;
         let cell = &prepared[baseline].cell;
-        let bench = session.bench(cell, sink)?;
+        // A ceiling for fewer threads would call a side with more of them impossible.
+        let threads = prepared.iter().map(|ready| ready.cell.threads).max();
+        let widest = Cell { threads: threads.unwrap_or(cell.threads), ..cell.clone() };
+        let bench = session.bench(&widest, sink)?;
         let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir();
         let folder =
             folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
@@ -164,7 +214,7 @@ impl Duel {
 
         let mut parity = Vec::new();
         let mut gate = |outputs: &[Option<Vec<HostTensor>>]| {
-            parity = hold_against(&prepared, &labels, baseline, outputs);
+            parity = hold_against(&prepared, &labels, baseline, &self.rows, outputs);
             let fails = |label: &String| parity.iter().any(|p| !p.holds && p.side == *label);
             labels.iter().map(|label| !fails(label)).collect()
         };
@@ -179,6 +229,9 @@ impl Duel {
         for entry in parity.iter_mut().filter(|entry| !entry.holds) {
             let place = labels.iter().position(|label| *label == entry.side).unwrap_or(baseline);
             let pair = [baseline, place].map(|p| (&prepared[p], &launches[p]));
+            if !has_same_rows(&pair[0].0.cell, &pair[1].0.cell) {
+                continue;
+            }
             entry.first_difference = parting::find(pair, self.rule.stopping.timeout, folder.path());
         }
         let layers = match self.by_layer {
@@ -193,11 +246,13 @@ impl Duel {
         let timed = records[baseline].bouts.first().map(|bout| bout.run.environment.clone());
         let environment = timed.unwrap_or_else(|| session.environment(cell.threads));
         let time = (started_at, begin.elapsed());
+        let peaks = records.iter().map(peaks).collect();
         let mut duel = assemble(&prepared, &labels, baseline, records, parity, environment, time);
         duel.remarks.extend(left_out);
-        let mut report = analysis::compare_duel(&duel, Some(&labels[baseline]))?;
-        report.layers = layers;
-        Ok(report)
+        if self.per_sample {
+            share_out(&mut duel, &prepared);
+        }
+        Ok(Fought { duel, baseline: labels[baseline].clone(), layers, peaks })
     }
 
     /// The sides that can take part, ready, and a remark for each that cannot.
@@ -242,6 +297,7 @@ impl Duel {
             exact.or_else(|| labels.iter().position(|l| l.split(' ').any(|part| part == word)))
         };
         match &self.baseline {
+            _ if self.against_first => Ok(0),
             Some(word) => has(word).ok_or_else(|| Error::UnknownBaseline {
                 word: word.clone(),
                 known: labels.to_vec(),
@@ -268,6 +324,22 @@ impl Duel {
         }
         Ok(analysis::join_layers(&profiles))
     }
+}
+
+/// The largest memory of each process.
+fn peaks(record: &Record) -> Vec<f64> {
+    record.bouts.iter().filter_map(|bout| bout.run.metric("memory.peak")?.value).collect()
+}
+
+/// Makes times of inferences into times of samples.
+fn share_out(duel: &mut types::Duel, prepared: &[Prepared]) {
+    for (side, ready) in duel.sides.iter_mut().zip(prepared) {
+        let batch = ready.cell.batch_size.max(1) as u64;
+        for turn in side.rounds.iter_mut().flatten() {
+            turn.samples.iter_mut().for_each(|nanos| *nanos = (*nanos / batch).max(1));
+        }
+    }
+    duel.remarks.push("times are those of one sample: inference ÷ batch size".into());
 }
 
 type Ready<'s> = (Vec<&'s Profiler>, Vec<Prepared>, Vec<String>);

@@ -20,6 +20,7 @@
 //! This room is the library's door: it holds the lists [`ENGINES`], [`PROBES`] and [`FORMATS`] and connects the
 //! others. It prints nothing; [`Event`]s tell what is going on.
 
+mod advise;
 mod calibrate;
 mod choose;
 mod duel;
@@ -42,6 +43,7 @@ mod suite;
 mod tokeniser;
 mod worker;
 
+pub use advise::{Advisor, Proofs};
 pub use calibrate::{Calibration, Calibrator, Keep};
 pub use choose::{Choice, choose};
 pub use duel::Duel;
@@ -62,7 +64,7 @@ pub use probe::PROBES;
 pub use report::FORMATS;
 pub use store::Store;
 pub use types::{
-    Device, EngineOptions, Event, InputShape, Mode, Phase, Precision, Run, RunId, Stage,
+    Device, EngineOptions, Event, Goal, InputShape, Mode, Phase, Precision, Run, RunId, Stage,
     StoppingRule, Summary, Text, Verdict, Warmup,
 };
 

@@ -1,14 +1,40 @@
 //! Holds the outputs of all sides against the baseline's before anything is timed.
 
 use crate::prepare::Prepared;
-use analysis::{Tolerance, differences};
-use types::{HostTensor, OutputParity, Parity};
+use analysis::{Tolerance, differences, part};
+use types::{Cell, HostTensor, OutputParity, Parity};
 
-/// Holds every side's outputs against the baseline's.
+/// Whether two cells have rows of the same number and length, so that their outputs have one shape.
+pub(crate) fn has_same_rows(a: &Cell, b: &Cell) -> bool {
+    (a.batch_size, a.sequence_length) == (b.batch_size, b.sequence_length)
+}
+
+/// The outputs of both that lie in rows and columns both have; `row` is where the second one's rows begin in the first.
+fn common(a: &[HostTensor], b: &[HostTensor], row: usize) -> (Vec<HostTensor>, Vec<HostTensor>) {
+    let mut both = (Vec::new(), Vec::new());
+    for first in a {
+        let Some(second) = b.iter().find(|other| other.name == first.name) else { continue };
+        let begins = |axis: usize| if axis == 0 { row } else { 0 };
+        let sizes = first.dims.iter().zip(&second.dims).enumerate();
+        let dims: Vec<usize> =
+            sizes.map(|(axis, (a, b))| a.saturating_sub(begins(axis)).min(*b)).collect();
+        let parts = part(first, row, &dims).zip(part(second, 0, &dims));
+        // What cannot be cut is left whole, and its shape then says that it differs.
+        let (first, second) = parts.unwrap_or_else(|| (first.clone(), second.clone()));
+        both.0.push(first);
+        both.1.push(second);
+    }
+    both
+}
+
+/// Holds every side's outputs against the baseline's; `rows` says where each side's rows begin in the baseline's.
+///
+/// Sides with other batch sizes or lengths are held against what both have.
 pub(crate) fn hold_against(
     prepared: &[Prepared],
     labels: &[String],
     baseline: usize,
+    rows: &[usize],
     outputs: &[Option<Vec<HostTensor>>],
 ) -> Vec<Parity> {
     let Some(reference) = &outputs[baseline] else { return Vec::new() };
@@ -17,7 +43,14 @@ pub(crate) fn hold_against(
         let Some(tensors) = tensors.as_ref().filter(|_| place != baseline) else { continue };
         let precisions = [baseline, place].map(|p| prepared[p].cell.precision);
         let tolerance = Tolerance::of(precisions[0], precisions[1]);
-        let mut held: Vec<OutputParity> = differences(reference, tensors)
+        let row = rows.get(place).copied().unwrap_or(0);
+        let found = if has_same_rows(&prepared[baseline].cell, &prepared[place].cell) {
+            differences(reference, tensors)
+        } else {
+            let (reference, tensors) = common(reference, tensors, row);
+            differences(&reference, &tensors)
+        };
+        let mut held: Vec<OutputParity> = found
             .into_iter()
             .map(|difference| OutputParity {
                 holds: difference.is_within(&tolerance),

@@ -135,6 +135,19 @@ impl Prepared {
         &self.resolved.info
     }
 
+    /// Whether an engine of this kind can take the model.
+    pub(crate) fn fits(&self, takes: Takes) -> bool {
+        match takes {
+            Takes::Onnx => !self.resolved.is_program(),
+            Takes::Module => self.resolved.module.is_some(),
+        }
+    }
+
+    /// The tokenizer's file, where there is text.
+    pub(crate) fn tokenizer(&self) -> Option<&std::path::Path> {
+        self.tokenizer.as_deref()
+    }
+
     pub(crate) fn graph(&self) -> &Model {
         &self.resolved.model
     }

@@ -92,7 +92,7 @@ impl Session {
     /// The ceilings that bound a cell: known or stored; the processors' are otherwise measured now and kept.
     ///
     /// Another device is measured only when somebody asks for it: that takes an engine and most of a minute.
-    fn ceilings_for(
+    pub(crate) fn ceilings_for(
         &mut self,
         cell: &Cell,
         sink: &mut dyn FnMut(Event),

@@ -11,17 +11,23 @@ pub(crate) fn labels(prepared: &[Prepared]) -> Vec<String> {
         let first = prepared.first().map(of);
         prepared.iter().any(|ready| Some(of(ready)) != first)
     };
-    let parts: [&dyn Fn(&Prepared) -> String; 6] = [
+    let parts: [&dyn Fn(&Prepared) -> String; 9] = [
         &|ready| ready.cell.engine.clone(),
         &|ready| ready.cell.device.to_string(),
         &|ready| ready.cell.precision.to_string(),
         &|ready| ready.cell.options.to_string(),
+        &|ready| format!("batch {}", ready.cell.batch_size),
+        &|ready| ready.cell.sequence_length.map_or_else(String::new, |n| format!("{n} tokens")),
+        &|ready| match ready.cell.threads {
+            1 => "1 thread".into(),
+            threads => format!("{threads} threads"),
+        },
         &|ready| ready.model_name(),
         // Two files may be called alike.
         &|ready| end_of_path(&ready.cell.model),
     ];
     let mut shown: Vec<_> = parts.into_iter().filter(|part| differs(part)).collect();
-    if differs(parts[4]) {
+    if differs(parts[7]) {
         // The names tell the models apart; paths would only say it again.
         shown.pop();
     }

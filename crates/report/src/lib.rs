@@ -1,9 +1,11 @@
-//! Runs, comparisons and ceilings in; text, JSON, CSV, traces and flame graphs out. The only room that formats numbers.
+//! Runs, comparisons, ceilings and advice in; text, JSON, CSV, traces and flame graphs out. The only room that formats
+//! numbers.
 //!
 //! Nothing here prints, opens a file or asks the terminal: functions return strings or write where they
 //! are told to. What came from outside (names, reasons) is cleaned before it reaches a terminal. The
 //! door knows the shared nouns only; it neither measures nor stores.
 
+mod advice;
 mod ceilings;
 mod chart;
 mod clean;
@@ -25,6 +27,7 @@ mod timestamp;
 mod trace;
 mod wrap;
 
+pub use advice::{ADVICE_SCHEMA, advice, advice_json};
 pub use ceilings::{CEILINGS_SCHEMA, CeilingsPage, ceilings, ceilings_json, ceilings_line};
 pub use chart::{Bar, Glyphs, bar_chart};
 pub use clean::clean;

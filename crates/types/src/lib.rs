@@ -1,8 +1,10 @@
-//! The nouns of Modelmeter: plan, cell, run, sample, metric, machine, device, event, verdict, comparison.
+//! The nouns of Modelmeter: plan, cell, run, sample, metric, machine, device, event, verdict, comparison,
+//! advice.
 //!
 //! Everything here is a plain value that serialises; nothing opens a file, asks the system or prints.
 //! A word means the same thing in every room because it is defined once, here.
 
+mod advice;
 mod ceilings;
 mod cell;
 mod comparison;
@@ -27,6 +29,10 @@ mod timeline;
 mod units;
 mod verdict;
 
+pub use advice::{
+    Advice, AdviceReport, Change, Evidence, ExpectedGain, Fine, Goal, ParseGoalError, Proof,
+    SweepPoint, Trial, TrialVerdict, Unjudged,
+};
 pub use ceilings::{CacheBandwidth, Ceiling, Ceilings, Unmeasured};
 pub use cell::{Cell, InputShape, Mode, Text};
 pub use comparison::{

@@ -121,6 +121,13 @@ impl Run {
         self.metrics.iter().find(|metric| metric.key == key)
     }
 
+    /// What a user waits for: everything where text came in, the model alone otherwise.
+    #[must_use]
+    pub fn headline(&self) -> Option<&Summary> {
+        let total = self.summaries.get(&Phase::Total).filter(|_| self.cell.text.is_some());
+        total.or_else(|| self.summaries.get(&Phase::Inference))
+    }
+
     /// The raw samples of a phase, in nanoseconds.
     #[must_use]
     pub fn samples_of(&self, phase: Phase) -> Option<&[u64]> {

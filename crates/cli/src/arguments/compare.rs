@@ -7,7 +7,7 @@ use std::{path::PathBuf, time::Duration};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  modelmeter compare distilbert-base-uncased --engines onnxruntime,torch,rten\n  modelmeter compare bert-base-uncased --engines onnxruntime --precisions fp32,int8\n  modelmeter compare before.onnx after.onnx --engines onnxruntime\n  modelmeter compare bert-base-uncased --engines onnxruntime,torch --by layer\n  modelmeter compare 7f3a 81c0"
+    after_help = "Examples:\n  modelmeter compare distilbert-base-uncased --engines onnxruntime,torch,rten\n  modelmeter compare bert-base-uncased --engines onnxruntime --precisions fp32,int8\n  modelmeter compare bert-base-uncased --engines rten --batch-sizes 1,4,16\n  modelmeter compare before.onnx after.onnx --engines onnxruntime\n  modelmeter compare bert-base-uncased --engines onnxruntime,torch --by layer\n  modelmeter compare 7f3a 81c0"
 )]
 pub(crate) struct Compare {
     /// Models as for `profile`, or two or more stored runs
@@ -52,6 +52,24 @@ pub(crate) struct Compare {
     /// Whom the others are compared with: an engine, precision, device or model [default: torch, else the first]
     #[arg(long, value_name = "NAME", help_heading = "What to run")]
     pub(crate) baseline: Option<String>,
+    /// Several batch sizes; times are then those of one sample
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "N,…",
+        conflicts_with = "batch_size",
+        help_heading = "What to run"
+    )]
+    pub(crate) batch_sizes: Vec<usize>,
+    /// Several numbers of threads
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "N,…",
+        conflicts_with = "threads",
+        help_heading = "What to run"
+    )]
+    pub(crate) thread_counts: Vec<u32>,
     #[command(flatten)]
     pub(crate) workload: Workload,
     #[command(flatten)]

@@ -72,6 +72,7 @@ fn fight(arguments: &Compare, global: &Global) -> Result<ComparisonReport, Failu
         .turn(arguments.turn)
         .timeout(arguments.timeout)
         .leave_out_unfit(is_all(arguments))
+        .per_sample(arguments.batch_sizes.len() > 1)
         .by_layer(arguments.by == Some(By::Layer));
     if let Some(runs) = arguments.runs {
         duel = duel.runs(runs);
@@ -122,10 +123,11 @@ fn sides(arguments: &Compare, places: &Places) -> Result<Vec<Profiler>, Failure>
             for device in &arguments.devices {
                 for precision in &precisions {
                     let side = base.clone().engine(*engine).device(*device);
-                    sides.push(match precision {
+                    let side = match precision {
                         Some(precision) => side.precision(*precision),
                         None => side,
-                    });
+                    };
+                    sides.extend(sizes(side, arguments));
                 }
             }
         }
@@ -139,6 +141,24 @@ fn sides(arguments: &Compare, places: &Places) -> Result<Vec<Profiler>, Failure>
         .hint("name more `--engines`, `--precisions`, `--devices` or models; `modelmeter engines list` shows what is here"));
     }
     Ok(sides)
+}
+
+/// The side with every batch size and number of threads that was asked for.
+fn sizes(side: Profiler, arguments: &Compare) -> Vec<Profiler> {
+    let mut sides = vec![side];
+    if !arguments.batch_sizes.is_empty() {
+        let each = |side: Profiler| {
+            arguments.batch_sizes.iter().map(move |size| side.clone().batch_size(*size))
+        };
+        sides = sides.into_iter().flat_map(each).collect();
+    }
+    if !arguments.thread_counts.is_empty() {
+        let each = |side: Profiler| {
+            arguments.thread_counts.iter().map(move |count| side.clone().threads(*count))
+        };
+        sides = sides.into_iter().flat_map(each).collect();
+    }
+    sides
 }
 
 fn available(places: &Places) -> Vec<&'static str> {

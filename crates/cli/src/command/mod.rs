@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub(crate) mod advise;
 pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod completions;

@@ -76,7 +76,7 @@ fn line(row: &RunRow) -> RunLine {
 }
 
 /// The id somebody means: its beginning, or `latest`.
-fn find(store: &Store, wanted: &str) -> Result<RunId, Failure> {
+pub(crate) fn find(store: &Store, wanted: &str) -> Result<RunId, Failure> {
     if wanted != "latest" {
         return Ok(store.resolve(wanted)?);
     }

@@ -87,7 +87,7 @@ fn nothing_is_stored_when_asked_so_and_tags_are_kept() {
 }
 
 /// The real model in a package of the test environment.
-fn minilm() -> std::path::PathBuf {
+pub(crate) fn minilm() -> std::path::PathBuf {
     let packages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.venv/lib");
     let python =
         std::fs::read_dir(packages).expect("`make venv` makes it").next().unwrap().unwrap();

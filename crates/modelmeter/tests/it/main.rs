@@ -1,6 +1,8 @@
 //! The library as its users call it. Process isolation is shown by the documentation's examples, which are programs of
 //! their own; a test harness cannot be its own worker, so these run in a thread.
 
+mod advise;
+
 use modelmeter::{
     Calibrator, Device, Error, Event, Folders, Isolation, Keep, Profiler, Session, Stage, Store,
     hardware,

@@ -1,5 +1,6 @@
 //! What people and programs read, tested on runs built by hand.
 
+mod advice;
 mod bout;
 mod ceilings;
 mod comparison;

@@ -1,0 +1,190 @@
+//! The command that would prove an advice, as a person would type it.
+
+use super::facts::Facts;
+use types::{Cell, Change, Device, EngineOptions, Proof};
+
+/// The command that proves an advice; `None` where nothing here can.
+pub(crate) fn proving(facts: &Facts<'_>, rule: &str, proof: &Proof) -> Option<String> {
+    let again = || Some(format!("modelmeter advise {} --try={rule}", facts.subject));
+    match proof {
+        Proof::Elsewhere { .. } => None,
+        Proof::Repeat | Proof::Buckets => again(),
+        Proof::Change { change } => compare(facts, change).or_else(again),
+    }
+}
+
+/// `modelmeter compare …` where its flags can say it.
+fn compare(facts: &Facts<'_>, change: &Change) -> Option<String> {
+    let cell = &facts.run.cell;
+    let sizes = cell.text.is_some() || change.sequence_length.is_some();
+    let told = change.options.is_some() || cell.options != EngineOptions::default();
+    // A comparison of batch sizes is one of times per sample.
+    let latency = change.batch_size.is_some() && facts.goal == Some(types::Goal::Latency);
+    if sizes || told || latency {
+        return None;
+    }
+    let mut words = vec!["modelmeter compare".to_owned(), quoted(&cell.model)];
+    words.push(format!("--engines {}", pair(&cell.engine, change.engine.as_deref())));
+    if cell.device != Device::Cpu {
+        words.push(format!("--devices {}", cell.device));
+    }
+    let precision = cell.precision.to_string();
+    if let Some(new) = change.precision {
+        words.push(format!("--precisions {}", pair(&precision, Some(new.name()))));
+        words.push(format!("--baseline {precision}"));
+        if change.engine.is_some() {
+            // Two engines and two precisions would be four sides.
+            return None;
+        }
+    } else {
+        words.push(format!("--precisions {precision}"));
+    }
+    match change.batch_size {
+        Some(new) => words.push(format!("--batch-sizes {},{new}", cell.batch_size)),
+        None => words.push(format!("--batch-size {}", cell.batch_size)),
+    }
+    match change.threads {
+        Some(new) => words.push(format!("--thread-counts {},{new}", cell.threads)),
+        None => words.push(format!("--threads {}", cell.threads)),
+    }
+    words.extend(rest(cell));
+    if change.precision.is_none() && change.engine.is_some() {
+        words.push(format!("--baseline {}", cell.engine));
+    }
+    Some(words.join(" "))
+}
+
+/// The cell as `profile` and `advise` take it, model first.
+#[must_use]
+pub fn flags(cell: &Cell) -> String {
+    let mut words = vec![
+        quoted(&cell.model),
+        format!("--engine {}", cell.engine),
+        format!("--precision {}", cell.precision),
+        format!("--batch-size {}", cell.batch_size),
+    ];
+    if cell.device != Device::Cpu {
+        words.push(format!("--device {}", cell.device));
+    }
+    words.push(format!("--threads {}", cell.threads));
+    words.extend(rest(cell));
+    words.extend(told(&cell.options));
+    match cell.text.as_ref().map(|text| text.lines.as_slice()) {
+        // More would hide the command.
+        Some(lines @ ([_] | [_, _])) => {
+            words.extend(lines.iter().map(|line| format!("--text {}", quoted(line))));
+        }
+        Some(_) => words.push("--text-file FILE".into()),
+        None => {}
+    }
+    words.join(" ")
+}
+
+/// What the engine is told beyond that.
+fn told(options: &EngineOptions) -> Vec<String> {
+    let mut words = Vec::new();
+    words.extend(options.compile.as_ref().map(|mode| format!("--compile={}", quoted(mode))));
+    let level = options.graph_optimisation;
+    words.extend(level.map(|level| format!("--graph-optimization {}", level.name())));
+    words.extend(options.inter_threads.map(|threads| format!("--inter-op-threads {threads}")));
+    words.extend(options.hint.map(|hint| format!("--hint {}", hint.name())));
+    let settings = options.settings.iter();
+    words.extend(
+        settings.map(|(key, value)| format!("--set {}", quoted(&format!("{key}={value}")))),
+    );
+    if options.allow_pickle {
+        words.push("--allow-pickle".into());
+    }
+    words
+}
+
+/// Length, seed and fixed shapes.
+fn rest(cell: &Cell) -> Vec<String> {
+    let mut words = Vec::new();
+    words.extend(cell.sequence_length.map(|length| format!("--sequence-length {length}")));
+    if cell.seed != 0 {
+        words.push(format!("--seed {}", cell.seed));
+    }
+    for input in &cell.inputs {
+        let dims: Vec<String> = input.dims.iter().map(usize::to_string).collect();
+        words.push(format!("--input {}", quoted(&format!("{}={}", input.name, dims.join("x")))));
+    }
+    words
+}
+
+fn pair(old: &str, new: Option<&str>) -> String {
+    new.map_or_else(|| old.to_owned(), |new| format!("{old},{new}"))
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advice::scene;
+    use types::{Goal, Precision, Text};
+
+    fn proving_change(run: &types::Run, change: Change) -> String {
+        let facts = scene::facts(run);
+        proving(&facts, "rule", &Proof::Change { change }).unwrap()
+    }
+
+    #[test]
+    fn what_compare_can_say_is_said_with_compare() {
+        let run = scene::run();
+        let batch = Change { batch_size: Some(16), ..Change::default() };
+        assert_eq!(
+            proving_change(&run, batch.clone()),
+            "modelmeter compare bert --engines rten --precisions fp32 --batch-sizes 4,16 --threads 2 \
+             --sequence-length 128"
+        );
+        let int8 = Change { precision: Some(Precision::Int8), ..Change::default() };
+        assert!(proving_change(&run, int8).contains("--precisions fp32,int8 --baseline fp32"));
+        let engine = Change { engine: Some("torch".into()), ..Change::default() };
+        let text = proving_change(&run, engine);
+        assert!(
+            text.contains("--engines rten,torch") && text.ends_with("--baseline rten"),
+            "{text}"
+        );
+        let mut facts = scene::facts(&run);
+        facts.goal = Some(Goal::Latency);
+        let text = proving(&facts, "batch-size", &Proof::Change { change: batch }).unwrap();
+        assert_eq!(text, "modelmeter advise 7f3a --try=batch-size");
+    }
+
+    #[test]
+    fn texts_and_options_are_left_to_the_run() {
+        let mut run = scene::run();
+        run.cell.text = Some(Text { lines: vec!["hello".into()] });
+        let batch = Change { batch_size: Some(16), ..Change::default() };
+        assert_eq!(proving_change(&run, batch), "modelmeter advise 7f3a --try=rule");
+        let facts = scene::facts(&run);
+        assert_eq!(proving(&facts, "x", &Proof::Elsewhere { why: "no".into() }), None);
+    }
+
+    #[test]
+    fn the_cell_can_be_typed_again() {
+        let mut run = scene::run();
+        run.cell.options.compile = Some("default".into());
+        run.cell.text = Some(Text { lines: vec!["how fast?".into()] });
+        assert_eq!(
+            flags(&run.cell),
+            "bert --engine rten --precision fp32 --batch-size 4 --threads 2 --sequence-length 128 \
+             --compile=default --text 'how fast?'"
+        );
+    }
+
+    #[test]
+    fn odd_names_are_quoted() {
+        assert_eq!(quoted("a model.onnx"), "'a model.onnx'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted("org/name-v2"), "org/name-v2");
+    }
+}

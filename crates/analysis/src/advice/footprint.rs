@@ -1,0 +1,60 @@
+//! How much memory another batch size would need, from what this one needed.
+
+use super::facts::{Facts, Known, Missing};
+use types::{Bytes, Device};
+
+/// Of the memory that is available, so much may be planned with: the rest is for what grows unseen.
+pub(crate) const PLANNED_SHARE: f64 = 0.9;
+
+/// Memory as a fixed part and a part for every sample.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Footprint {
+    /// What a batch of none would need: weights, engine, process.
+    pub(crate) fixed: f64,
+    /// Activations of one sample.
+    pub(crate) per_sample: f64,
+    /// Memory that may be planned with.
+    pub(crate) limit: f64,
+    /// Memory that is available.
+    pub(crate) available: f64,
+}
+
+impl Footprint {
+    /// From the run's peak and the activations counted on its graph.
+    pub(crate) fn of(facts: &Facts<'_>) -> Known<Footprint> {
+        let run = facts.run;
+        let memory = facts.memory.as_ref().map_err(Clone::clone)?;
+        let activations = run.work.activation_peak.ok_or_else(|| {
+            Missing::because("the activations could not be counted: some shapes stay unknown")
+        })?;
+        let peak = match run.cell.device {
+            Device::Cpu | Device::Xnnpack | Device::Openvino => facts.metric("memory.peak"),
+            _ => facts.metric("gpu.memory.process"),
+        };
+        let peak = peak.ok_or_else(|| Missing::because("the run's memory was not measured"))?;
+        let Bytes(activations) = activations;
+        let available = memory.available.0 as f64;
+        Ok(Footprint {
+            fixed: (peak - activations as f64).max(0.0),
+            per_sample: activations as f64 / run.cell.batch_size.max(1) as f64,
+            limit: available * PLANNED_SHARE,
+            available,
+        })
+    }
+
+    /// Memory at a batch size.
+    pub(crate) fn at(&self, batch_size: usize) -> f64 {
+        self.fixed + self.per_sample * batch_size as f64
+    }
+
+    /// Whether twice this batch no longer fits: memory is the limit.
+    pub(crate) fn is_limit(&self, batch_size: usize) -> bool {
+        self.at(batch_size.saturating_mul(2)) > self.limit
+    }
+
+    /// The largest batch that fits, at least 1.
+    pub(crate) fn largest_batch(&self) -> usize {
+        let room = (self.limit - self.fixed).max(0.0);
+        if self.per_sample <= 0.0 { usize::MAX } else { ((room / self.per_sample) as usize).max(1) }
+    }
+}

@@ -1,0 +1,238 @@
+//! A run and its facts, made by hand: every number is chosen so that what follows can be worked out on paper.
+
+use super::facts::{Alternative, Facts, Fragmentation, MemoryLimit, Missing, Padding};
+use std::{collections::BTreeMap, time::Duration};
+use types::*;
+
+/// Ten milliseconds a batch of 4, 1 GFLOP, at a ceiling of 200 GFLOP/s: half of it is reached.
+pub(crate) fn run() -> Run {
+    Run {
+        id: RunId("7f3a".into()),
+        started_at: 0,
+        elapsed: Duration::from_secs(5),
+        cell: Cell {
+            model: "bert".into(),
+            engine: "rten".into(),
+            device: Device::Cpu,
+            precision: Precision::Fp32,
+            batch_size: 4,
+            sequence_length: Some(128),
+            mode: Mode::Inference,
+            threads: 2,
+            seed: 0,
+            inputs: Vec::new(),
+            text: None,
+            options: EngineOptions::default(),
+        },
+        model: ModelInfo {
+            name: "bert".into(),
+            category: Category::Text,
+            architecture: "bert".into(),
+            source: ModelSource::Preset,
+            weights: Weights::Random { seed: 0 },
+            parameters: 50_000_000,
+            size: Bytes(200_000_000),
+            fingerprint: "f".into(),
+        },
+        work: Work {
+            flops: Flops(1_000_000_000),
+            coverage: Ratio(1.0),
+            bytes_read: Bytes(400_000_000),
+            bytes_written: Bytes(160_000_000),
+            activation_peak: Some(Bytes(40_000_000)),
+        },
+        engine: EngineInfo { id: "rten".into(), version: "1".into(), placement: "cpu".into() },
+        environment: environment(),
+        cold: Cold {
+            process_start: Duration::from_millis(10),
+            load: Duration::from_millis(100),
+            first_inference: Duration::from_millis(20),
+        },
+        warmup: WarmupReport { runs: 3, settled: true, nanos: Vec::new() },
+        stop: StopReason::Settled,
+        samples: Vec::new(),
+        summaries: BTreeMap::from([(Phase::Inference, summary(0.010))]),
+        metrics: vec![
+            metric("memory.peak", Unit::Bytes, 300e6),
+            metric("cpu.process.cores", Unit::Count, 1.8),
+            metric("compute.ceiling_share", Unit::Ratio, 0.5),
+            metric("throughput.samples", Unit::PerSecond, 400.0),
+        ],
+        probes: Vec::new(),
+        verdict: Verdict::from_reasons(Vec::new()),
+        layers: None,
+        tags: Vec::new(),
+    }
+}
+
+pub(crate) fn metric(key: &str, unit: Unit, value: f64) -> Metric {
+    Metric::measured(key, unit, Direction::Neutral, value)
+}
+
+fn environment() -> Environment {
+    Environment {
+        machine: Machine {
+            key: "k".into(),
+            hostname: "here".into(),
+            os: "linux".into(),
+            cpu: Cpu {
+                model: "Xeon".into(),
+                architecture: "x86_64".into(),
+                cores: 2,
+                threads: 2,
+                sockets: 1,
+                numa_nodes: 1,
+                features: Vec::new(),
+                cache: None,
+            },
+            memory: Bytes(8_000_000_000),
+            gpus: Vec::new(),
+            hypervisor: None,
+        },
+        os: String::new(),
+        kernel: String::new(),
+        governor: None,
+        frequency: None,
+        smt: None,
+        load_average: None,
+        steal: None,
+        memory_available: Some(Bytes(8_000_000_000)),
+        cgroup: CgroupLimits::default(),
+        throttle: Throttle::default(),
+        gpus: Vec::new(),
+        versions: BTreeMap::new(),
+        threads: 2,
+        model_commit: None,
+    }
+}
+
+/// A summary whose median is this, known exactly.
+pub(crate) fn summary(median: f64) -> Summary {
+    let exact = Interval { low: median, high: median };
+    Summary {
+        count: 100,
+        mean: median,
+        std: 0.0,
+        min: median,
+        max: median,
+        median,
+        mad: 0.0,
+        p90: median,
+        p95: median,
+        p99: median,
+        p999: median,
+        ci95_mean: exact,
+        ci95_median: exact,
+        outliers: 0,
+        unsupported: Vec::new(),
+    }
+}
+
+/// A point of a sweep: batch size and milliseconds, known to ± 1 %.
+pub(crate) fn point(batch_size: usize, milliseconds: f64) -> SweepPoint {
+    let latency = milliseconds / 1e3;
+    SweepPoint {
+        batch_size,
+        latency: Seconds(latency),
+        interval: Interval { low: 0.99 * latency, high: 1.01 * latency },
+        samples_per_second: batch_size as f64 / latency,
+        peak_memory: Some(Bytes(300_000_000)),
+        valid: true,
+        passes: 2,
+    }
+}
+
+/// Facts in which everything but layers is known and nothing is wrong.
+pub(crate) fn facts(run: &Run) -> Facts<'_> {
+    let exact = |value: f64| Ceiling { value, interval: Interval { low: value, high: value } };
+    Facts {
+        run,
+        goal: None,
+        sweep: Ok(vec![point(1, 3.0), point(2, 5.2), point(4, 10.0), point(8, 20.0)]),
+        ceilings: Ok(Ceilings {
+            flops: vec![(Precision::Fp32, exact(200e9))],
+            bandwidth: Some(exact(20e9)),
+            ..Ceilings::of(types::Device::Cpu, 2)
+        }),
+        alternatives: Ok(vec![Alternative {
+            engine: "rten".into(),
+            precisions: vec![Precision::Fp32, Precision::Int8],
+            fusing: None,
+        }]),
+        cores: Ok(2),
+        padding: Err(Missing::because("token ids were drawn")),
+        memory: Ok(MemoryLimit { available: Bytes(8_000_000_000), whose: "this machine".into() }),
+        fragmentation: Ok(Fragmentation {
+            in_use: Bytes(290_000_000),
+            reserved: Bytes(300_000_000),
+        }),
+        blocks: Some(16),
+        subject: "7f3a".into(),
+    }
+}
+
+/// Adds a ceiling for another precision.
+pub(crate) fn with_ceiling(mut facts: Facts<'_>, precision: Precision, value: f64) -> Facts<'_> {
+    let ceiling = Ceiling { value, interval: Interval { low: value, high: value } };
+    if let Ok(ceilings) = &mut facts.ceilings {
+        ceilings.flops.push((precision, ceiling));
+    }
+    facts
+}
+
+/// An engine that computes in these.
+pub(crate) fn engine(id: &str, precisions: &[Precision]) -> Alternative {
+    Alternative { engine: id.into(), precisions: precisions.to_vec(), fusing: None }
+}
+
+/// Texts with so many real and filling tokens.
+pub(crate) fn padding(real: u64, padding: u64, longest: usize, bucketed: u64) -> Padding {
+    Padding { real, padding, longest, bucketed }
+}
+
+/// Layers by kind and by operator: name, share of 10 ms, what bounds it.
+pub(crate) fn layers(
+    kinds: &[(&str, f64, Option<Bound>)],
+    operators: &[(&str, f64, Option<Bound>)],
+) -> Option<Box<LayerReport>> {
+    let rollup = |(name, share, bound): &(&str, f64, Option<Bound>)| Rollup {
+        name: (*name).into(),
+        spent: Spent {
+            calls: 1.0,
+            total: Seconds(0.010 * share),
+            own: Seconds(0.010 * share),
+            share: Ratio(*share),
+            flops: Some(Flops(100_000_000)),
+            bytes: Some(Bytes(40_000_000)),
+            roofline: bound.map(|bound| Roofline { bound, attained: Ratio(0.5) }),
+        },
+    };
+    let exactly = |value: f64| Estimate { value, interval: Interval { low: value, high: value } };
+    Some(Box::new(LayerReport {
+        runs: 10,
+        plain: Seconds(0.010),
+        instrumented: Seconds(0.010),
+        overhead: exactly(0.0),
+        sum: Seconds(0.010),
+        closure: exactly(1.0),
+        placed: Ratio(0.0),
+        layers: Vec::new(),
+        kinds: kinds.iter().map(rollup).collect(),
+        operators: operators.iter().map(rollup).collect(),
+        remarks: Vec::new(),
+    }))
+}
+
+/// An advice that gains between these.
+pub(crate) fn advice(what: Goal, low: f64, high: f64) -> Advice {
+    Advice {
+        rule: "rule".into(),
+        title: "do it".into(),
+        evidence: Vec::new(),
+        gain: super::judgement::gain(what, low, high, "by hand"),
+        proof: Proof::Repeat,
+        command: None,
+        caveat: None,
+        trial: None,
+    }
+}

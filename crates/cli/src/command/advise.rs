@@ -1,0 +1,89 @@
+//! `modelmeter advise`: what to do about a model or a stored run, and whether it is true.
+
+use crate::{
+    Exit, Failure,
+    arguments::{Advise, Global},
+    command::{folders, measurement::measurement, open_existing_store, runs, style},
+    output,
+    places::places,
+    progress::Progress,
+};
+use modelmeter::{Advisor, Folders, Profiler, Proofs, Run, Session, report};
+use std::path::Path;
+
+pub(crate) fn run(arguments: &Advise, global: &Global) -> Result<Exit, Failure> {
+    let folders = folders(global)?;
+    if let Some(path) = &arguments.json {
+        output::check_folder(path)?;
+    }
+    let advisor = advisor(arguments, global, &folders)?;
+    let mut session = if arguments.no_store {
+        Session::without_store()
+    } else {
+        Session::with_store(&folders.database)?
+    };
+    let mut progress = Progress::new(global.quiet);
+    let outcome = advisor.advise(&mut session, &mut |event| progress.hear(&event));
+    progress.clear();
+    let advice = outcome?;
+    if let Some(path) = &arguments.json {
+        output::to_file(path, &format!("{:#}\n", report::advice_json(&advice)))?;
+    }
+    let talks_data = arguments.json.as_deref() == Some(Path::new("-"));
+    if !global.quiet && !talks_data {
+        output::data(&report::advice(&advice, &style(global)))?;
+    }
+    Ok(if advice.says_something() { Exit::Fine } else { Exit::Untold })
+}
+
+fn advisor(arguments: &Advise, global: &Global, folders: &Folders) -> Result<Advisor, Failure> {
+    let Advise { workload, origin, tuning, .. } = arguments;
+    let named = arguments.subject.as_deref().or(arguments.model_flag.as_deref());
+    let measure = |model: &str| -> Result<Profiler, Failure> {
+        let profiler = measurement(model, workload, origin, tuning, places(global))?;
+        Ok(profiler.folders(folders.clone()))
+    };
+    let stored = match &arguments.subject {
+        Some(subject) if is_run(subject) => Some(stored(subject, global)?),
+        _ => None,
+    };
+    let mut advisor = match stored {
+        Some(run) => Advisor::of_run(run, measure("")?),
+        None => {
+            let mut profiler = measure(named.unwrap_or_default())?.device(arguments.device);
+            if arguments.engine != "auto" {
+                profiler = profiler.engine(&arguments.engine);
+            }
+            if let Some(precision) = arguments.precision {
+                profiler = profiler.precision(precision);
+            }
+            Advisor::new(profiler)
+        }
+    };
+    advisor = advisor.budget(arguments.budget).proofs(proofs(&arguments.attempt));
+    Ok(match arguments.goal {
+        Some(goal) => advisor.goal(goal),
+        None => advisor,
+    })
+}
+
+fn proofs(attempt: &[String]) -> Proofs {
+    if attempt.is_empty() {
+        Proofs::None
+    } else if attempt.iter().any(|rule| rule == "all") {
+        Proofs::All
+    } else {
+        Proofs::Rules(attempt.to_vec())
+    }
+}
+
+/// Digits of a run's id, or `latest`; a file or a folder of that name is a model.
+fn is_run(text: &str) -> bool {
+    let digits = text.len() >= 2 && text.chars().all(|c| c.is_ascii_hexdigit());
+    (text == "latest" || digits) && !Path::new(text).exists()
+}
+
+fn stored(subject: &str, global: &Global) -> Result<Run, Failure> {
+    let store = open_existing_store(global)?;
+    Ok(store.run(&runs::find(&store, subject)?.0)?)
+}

@@ -1,0 +1,160 @@
+//! The facts that the rules ask for, from the run, the model and this machine.
+
+use crate::{ENGINES, Profiler, Session, choose::refusal, prepare::Prepared};
+use analysis::advice::{Alternative, Fragmentation, Known, MemoryLimit, Missing, Padding};
+use models::{Encoded, Tokeniser};
+use std::collections::{BTreeMap, BTreeSet};
+use types::{Bytes, Ceilings, EngineOptions, Event, GraphOptimisation, Precision, Run};
+
+/// Whether the run was made here.
+pub(super) fn same_machine(run: &Run, session: &Session) -> Known<()> {
+    let machine = &run.environment.machine;
+    if machine.key == session.machine().key {
+        return Ok(());
+    }
+    Err(Missing::because(format!("the run was made on another machine, `{}`", machine.hostname))
+        .with_hint("`modelmeter advise` on the model measures it here"))
+}
+
+/// The machine's ceilings for the run's threads.
+pub(super) fn ceilings(
+    run: &Run,
+    session: &mut Session,
+    sink: &mut dyn FnMut(Event),
+) -> Known<Ceilings> {
+    same_machine(run, session)?;
+    let device = run.cell.device;
+    let found = session.ceilings_for(&run.cell, sink);
+    found.map_err(|error| Missing::because(error.to_string()))?.ok_or_else(|| {
+        Missing::because(format!("the ceilings of {device} were not measured"))
+            .with_hint(format!("`modelmeter calibrate --device {device}` measures them"))
+    })
+}
+
+/// Physical cores that may be used here.
+pub(super) fn cores(run: &Run, session: &Session) -> Known<u32> {
+    same_machine(run, session).map(|()| hardware::default_threads())
+}
+
+/// Engines that could run the model on the same device, the run's own first.
+pub(super) fn alternatives(base: &Profiler, ready: &Prepared) -> Vec<Alternative> {
+    let cell = &ready.cell;
+    let able = |engine: &dyn engine::Engine, precision: Precision| {
+        refusal(engine, cell.device, precision, &base.places).is_none()
+    };
+    let mut all: Vec<Alternative> = ENGINES
+        .iter()
+        .filter(|engine| ready.fits(engine.takes()))
+        .map(|engine| Alternative {
+            engine: engine.id().to_owned(),
+            precisions: Precision::ALL.into_iter().filter(|p| able(*engine, *p)).collect(),
+            fusing: (engine.id() == cell.engine)
+                .then(|| fusing(&cell.engine, &cell.options))
+                .flatten(),
+        })
+        .filter(|alternative| !alternative.precisions.is_empty())
+        .collect();
+    all.sort_by_key(|alternative| alternative.engine != cell.engine);
+    all
+}
+
+/// Options with which an engine fuses more than it was told to.
+fn fusing(engine: &str, told: &EngineOptions) -> Option<EngineOptions> {
+    match engine {
+        "torch" if told.compile.is_none() => {
+            Some(EngineOptions { compile: Some("default".into()), ..told.clone() })
+        }
+        // Nothing said is everything the engine has.
+        "onnxruntime" => told
+            .graph_optimisation
+            .filter(|level| *level != GraphOptimisation::All)
+            .map(|_| EngineOptions { graph_optimisation: None, ..told.clone() }),
+        _ => None,
+    }
+}
+
+/// The texts of a batch as tokens.
+fn encoded(run: &Run, ready: &Prepared) -> Known<Encoded> {
+    let text = run.cell.text.as_ref().ok_or_else(|| Missing::because("no text was given"))?;
+    let tokeniser = ready.tokenizer().ok_or_else(|| Missing::because("there is no tokenizer"))?;
+    let (batch, length) = (run.cell.batch_size, run.cell.sequence_length);
+    Tokeniser::load(tokeniser)
+        .and_then(|tokeniser| tokeniser.encode(&text.lines, batch, length))
+        .map_err(|error| Missing::because(error.to_string()))
+}
+
+/// How full the rows are.
+pub(super) fn padding(run: &Run, ready: Result<&Prepared, &Missing>) -> Known<Padding> {
+    let encoded = encoded(run, ready.map_err(Clone::clone)?)?;
+    let mut lengths = lengths(&encoded);
+    lengths.sort_unstable();
+    let longest = lengths.last().copied().unwrap_or(0);
+    let (short, long) = lengths.split_at(lengths.len() / 2);
+    let bucket = |rows: &[usize]| (rows.len() * rows.last().copied().unwrap_or(0)) as u64;
+    Ok(Padding {
+        real: encoded.tokens as u64,
+        padding: encoded.padding as u64,
+        longest,
+        bucketed: bucket(short) + bucket(long),
+    })
+}
+
+/// The texts of a batch, the shortest first.
+pub(super) fn by_length(run: &Run, ready: &Prepared) -> Known<Vec<String>> {
+    let lengths = lengths(&encoded(run, ready)?);
+    let lines = run.cell.text.iter().flat_map(|text| text.lines.iter().cycle());
+    let mut rows: Vec<(usize, String)> = lengths.into_iter().zip(lines.cloned()).collect();
+    rows.sort_by_key(|(length, _)| *length);
+    Ok(rows.into_iter().map(|(_, line)| line).collect())
+}
+
+/// Real tokens of each row.
+fn lengths(encoded: &Encoded) -> Vec<usize> {
+    let rows = encoded.mask.chunks(encoded.length.max(1));
+    rows.map(|row| row.iter().filter(|mask| **mask == 1).count()).collect()
+}
+
+/// Memory the run could have used: what was free, within what the control group or the device has.
+pub(super) fn memory(run: &Run) -> Known<MemoryLimit> {
+    let environment = &run.environment;
+    if let Some(index) = run.cell.device.nvidia_index() {
+        let gpu = environment.machine.gpus.iter().find(|gpu| gpu.index == index);
+        let gpu = gpu.ok_or_else(|| Missing::because("the GPU's memory is not known"))?;
+        return Ok(MemoryLimit { available: gpu.memory, whose: gpu.name.clone() });
+    }
+    let free = environment.memory_available.map(|bytes| (bytes.0, "this machine"));
+    let group = environment.cgroup.memory.map(|bytes| (bytes.0, "the control group"));
+    let (bytes, whose) = [free, group]
+        .into_iter()
+        .flatten()
+        .min()
+        .ok_or_else(|| Missing::because("the free memory is not known"))?;
+    Ok(MemoryLimit { available: Bytes(bytes), whose: whose.to_owned() })
+}
+
+/// How the allocator fared, where the run has its numbers.
+pub(super) fn fragmentation(run: &Run) -> Known<Fragmentation> {
+    let bytes = |key: &str| run.metric(key)?.value.map(|value| Bytes(value as u64));
+    match (bytes("memory.allocator.in_use"), bytes("memory.allocator.reserved")) {
+        (Some(in_use), Some(reserved)) => Ok(Fragmentation { in_use, reserved }),
+        _ => Err(Missing::because("the run has no numbers of an allocator").with_hint(format!(
+            "run `modelmeter profile {} --memory`, then advise on it",
+            analysis::advice::flags(&run.cell)
+        ))),
+    }
+}
+
+/// Equal blocks that follow each other: the most modules that differ in one number only.
+pub(super) fn blocks(model: &graph::Model) -> Option<u64> {
+    let mut families: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+    for node in &model.graph.nodes {
+        let path = graph::module_path(&node.name, &node.op_type);
+        let parts: Vec<&str> = path.split('.').collect();
+        for (place, part) in parts.iter().enumerate() {
+            if let Ok(number) = part.parse() {
+                families.entry(parts[..place].join(".")).or_default().insert(number);
+            }
+        }
+    }
+    families.values().map(|numbers| numbers.len() as u64).max().filter(|blocks| *blocks > 1)
+}

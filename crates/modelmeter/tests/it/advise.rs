@@ -1,0 +1,48 @@
+//! Advice as the library's users ask for it.
+
+use crate::{folders, quick};
+use modelmeter::{Advisor, Error, Proofs, Session};
+use std::time::Duration;
+use tempfile::TempDir;
+
+const SHORT: Duration = Duration::from_secs(1);
+
+#[test]
+fn a_run_of_another_machine_is_judged_by_what_it_holds() {
+    let home = TempDir::new().unwrap();
+    let mut session = Session::with_store(&folders(&home).database).unwrap();
+    let mut run = quick(&home).profile_in(&mut session, &mut |_| {}).unwrap().run;
+    run.environment.machine.key = "elsewhere".into();
+    run.environment.machine.hostname = "far-away".into();
+    let mut events = 0;
+    let advisor = Advisor::of_run(run.clone(), quick(&home)).budget(SHORT).proofs(Proofs::All);
+    let report = advisor.advise(&mut session, &mut |_| events += 1).unwrap();
+    assert_eq!(events, 0, "nothing was measured");
+    assert!(report.sweep.is_empty());
+    assert!(report.remarks[0].contains("far-away"), "{:?}", report.remarks);
+    // What this machine could do about it is not judged, what the run itself says is.
+    let missing = |rule: &str| report.not_judged.iter().any(|one| one.rule == rule);
+    assert!(missing("threads") && missing("quantisation"), "{:#?}", report.not_judged);
+    assert!(report.fine.iter().any(|fine| fine.rule == "dynamic-batching"), "{:#?}", report.fine);
+    assert_eq!(report.run, run.id);
+}
+
+#[test]
+fn a_sweep_covers_the_runs_own_batch_and_is_stored() {
+    let home = TempDir::new().unwrap();
+    let mut session = Session::with_store(&folders(&home).database).unwrap();
+    let advisor = Advisor::new(quick(&home).batch_size(6)).budget(SHORT);
+    let report = advisor.advise(&mut session, &mut |_| {}).unwrap();
+    assert!(report.sweep.iter().any(|point| point.batch_size == 6), "{:#?}", report.sweep);
+    assert!(report.sweep.windows(2).all(|pair| pair[0].batch_size < pair[1].batch_size));
+    assert!(report.says_something());
+}
+
+#[test]
+fn an_unknown_rule_cannot_be_tried() {
+    let home = TempDir::new().unwrap();
+    let proofs = Proofs::Rules(vec!["magic".into()]);
+    let advisor = Advisor::new(quick(&home)).proofs(proofs);
+    let error = advisor.advise(&mut Session::without_store(), &mut |_| {}).unwrap_err();
+    assert!(matches!(&error, Error::Rule(text) if text.contains("`magic`")), "{error}");
+}

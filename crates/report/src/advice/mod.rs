@@ -1,0 +1,8 @@
+//! Advice as text and as a document.
+
+mod document;
+mod page;
+mod words;
+
+pub use document::{ADVICE_SCHEMA, advice_json};
+pub use page::advice;
