@@ -164,7 +164,10 @@ fn tensorboard_finds_steps_operators_kernels_and_modules() {
         assert!(find_module(&found["modules"], "encoder.layer.1.attention.self.query").is_some());
     }
     let device = &found[1];
-    assert_eq!(device["gpu"], true);
+    assert_eq!(device["gpus"], serde_json::json!([0]));
+    assert_eq!(found[0]["gpus"], serde_json::json!([]));
+    let views = device["views"].as_array().unwrap();
+    assert!(["operator", "kernel", "module"].iter().all(|view| views.contains(&(*view).into())));
     let joined = device["joined"].as_array().unwrap();
     let calls: u64 = joined.iter().map(|kernel| kernel[2].as_u64().unwrap()).sum();
     assert_eq!(calls, count(timelines[1], SpanKind::Kernel) as u64);

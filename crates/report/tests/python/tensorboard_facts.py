@@ -31,12 +31,6 @@ def module(stats):
     return {"name": stats.name, "count": stats.occurences, "operators": stats.operators, "children": children}
 
 
-def operators(root):
-    for child in root.children:
-        yield from operators(child)
-    yield root
-
-
 def facts(path, scratch):
     heard.clear()
     name = consts.WORKER_PATTERN.match(pathlib.Path(path).name)
@@ -55,9 +49,7 @@ def facts(path, scratch):
         "kernels": {name: int(row["count"]) for name, row in kernels.iterrows()} if len(kernels) else {},
         "joined": [[kernel.name, kernel.op_name, kernel.calls] for kernel in joined],
         "modules": [module(root) for root in aggegate_module_view(data.tid2tree, data.events) or []],
-        "gpu": run.gpu_metrics is not None,
-        "device_properties": data.device_props,
-        "nodes": sum(len(list(operators(tree))) for tree in data.tid2tree.values()),
+        "gpus": sorted(data.gpu_metrics_parser.gpu_ids),
         "complaints": list(heard),
     }
 
