@@ -33,7 +33,7 @@ impl fmt::Display for Pixels {
 /// A line of text at a place.
 pub(super) fn text(out: &mut String, class: &str, x: f64, y: f64, words: &str) {
     let (x, y, words) = (Pixels(x), Pixels(y), escape(words));
-    let _ = write!(out, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{words}</text>\n");
+    let _ = writeln!(out, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{words}</text>");
 }
 
 #[cfg(test)]
