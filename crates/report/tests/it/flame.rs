@@ -1,5 +1,7 @@
 //! The flame graph: valid, small, the same each time, and honest about what it leaves out.
 
+#![expect(clippy::unwrap_used, reason = "a failure here fails the test, which is what it is for")]
+
 use crate::{encoder::layers, traces::info};
 use modelmeter_report::{TraceInfo, flamegraph};
 use std::collections::BTreeMap;

@@ -1,5 +1,7 @@
 //! Traces read by the programs they are for: Perfetto's trace processor and TensorBoard's torch profiler plugin.
 
+#![expect(clippy::unwrap_used, reason = "a failure here fails the test, which is what it is for")]
+
 use crate::{
     encoder::{On, layers, timeline},
     traces::{chrome, info, torch},

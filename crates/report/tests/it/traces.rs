@@ -1,5 +1,7 @@
 //! Traces as JSON: escaping, pairs of arrows, order in time, a million spans, and a disk that is full.
 
+#![expect(clippy::unwrap_used, reason = "a failure here fails the test, which is what it is for")]
+
 use crate::{
     encoder::{On, gpu, layers, timeline},
     sample::text_run,
