@@ -133,7 +133,8 @@ mod tests {
         fn spans(profile: &mut NodeProfile) -> &mut Vec<Span> {
             &mut profile.timeline.as_mut().unwrap().spans
         }
-        let cases: [(fn(&mut NodeProfile), &str); 11] = [
+        type Spoil = fn(&mut NodeProfile);
+        let cases: [(Spoil, &str); 11] = [
             (|p| p.runs = 3, "the runs asked"),
             (|p| p.run_nanos = vec![20_000], "time of every run"),
             (|p| p.total_nanos = 19_000, "add up"),
