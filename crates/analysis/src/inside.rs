@@ -247,7 +247,11 @@ fn operators(parts: &[Part], work: &[LayerWork], spend: &Spend) -> Vec<Rollup> {
     // A framework times modules; their classes are no operators.
     let is_node =
         |part: &Part| known.contains_key(&(part.module.as_str(), plain_operator(&part.operator)));
-    if !parts.iter().any(is_node) {
+    let seconds = |of: &dyn Fn(&Part) -> bool| -> f64 {
+        parts.iter().filter(|part| of(part)).map(|part| part.seconds).sum()
+    };
+    // A class may be called like an operator (`Tanh`); most of the time is what tells.
+    if seconds(&is_node) * 2.0 < seconds(&|_| true) {
         return Vec::new();
     }
     let mut sums: Vec<(&str, f64, f64, Work)> = Vec::new();

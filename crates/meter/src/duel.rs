@@ -27,6 +27,8 @@ pub struct Contender<'a> {
     pub job: &'a dyn Fn() -> Job<'a>,
     /// How its workers are started.
     pub launch: Launch,
+    /// What is known of the machine and of the device it runs on.
+    pub bench: Bench,
 }
 
 /// How a duel is fought.
@@ -77,7 +79,6 @@ pub type Gate<'a> = &'a mut dyn FnMut(&[Option<Vec<HostTensor>>]) -> Vec<bool>;
 /// `folder` is for files that pass between processes.
 pub fn duel(
     contenders: &[Contender<'_>],
-    bench: &Bench,
     rule: &DuelRule,
     folder: &Path,
     gate: Gate<'_>,
@@ -87,7 +88,7 @@ pub fn duel(
     let mut allowed = vec![true; contenders.len()];
     for round in 0..rule.rounds.max(1) {
         let mut ring = Ring { contenders, records: &mut records, corners: Vec::new() };
-        ring.enter(&allowed, bench, rule, sink);
+        ring.enter(&allowed, rule, sink);
         if round == 0 {
             let outputs = ring.outputs(folder);
             allowed = gate(&outputs);
@@ -103,7 +104,7 @@ pub fn duel(
                 ring.one(place, |corner| corner.take_turn(rule));
             }
         }
-        ring.leave(bench, rule);
+        ring.leave(rule);
         for (allowed, record) in allowed.iter_mut().zip(&records) {
             *allowed &= record.failed.is_none();
         }
@@ -120,15 +121,9 @@ struct Ring<'r, 'a> {
 
 impl<'a> Ring<'_, 'a> {
     /// Starts a worker for everyone who may take part.
-    fn enter(
-        &mut self,
-        allowed: &[bool],
-        bench: &Bench,
-        rule: &DuelRule,
-        sink: &mut dyn FnMut(Event),
-    ) {
+    fn enter(&mut self, allowed: &[bool], rule: &DuelRule, sink: &mut dyn FnMut(Event)) {
         for (place, contender) in self.contenders.iter().enumerate() {
-            let opened = allowed[place].then(|| Corner::open(contender, bench, rule, sink));
+            let opened = allowed[place].then(|| Corner::open(contender, rule, sink));
             let corner = match opened {
                 Some(Ok(corner)) => {
                     let record = &mut self.records[place];
@@ -184,12 +179,13 @@ impl<'a> Ring<'_, 'a> {
         }
     }
 
-    fn leave(self, bench: &Bench, rule: &DuelRule) {
+    fn leave(self, rule: &DuelRule) {
         let pids = self.corners.iter().flatten().map(|corner| corner.link.pid());
         let ours: Vec<u32> = pids.chain([std::process::id()]).collect();
         for (place, corner) in self.corners.into_iter().enumerate() {
             let Some(corner) = corner else { continue };
-            match corner.close(bench, &self.contenders[place].launch, rule, &ours) {
+            let Contender { bench, launch, .. } = &self.contenders[place];
+            match corner.close(bench, launch, rule, &ours) {
                 Ok(bout) => self.records[place].bouts.push(bout),
                 Err(error) => self.records[place].failed = Some(error),
             }
@@ -230,7 +226,6 @@ struct Corner<'a> {
 impl<'a> Corner<'a> {
     fn open(
         contender: &Contender<'a>,
-        bench: &Bench,
         rule: &DuelRule,
         sink: &mut dyn FnMut(Event),
     ) -> Result<Corner<'a>, MeterError> {
@@ -239,7 +234,7 @@ impl<'a> Corner<'a> {
         let before = Snapshot::take();
         sink(Event::StageStarted { stage: Stage::Start });
         let mut link = Link::open(&contender.launch, rule.stopping.timeout)?;
-        let target = Target::new(link.pid(), job.cell.device).with_idle(bench.idle);
+        let target = Target::new(link.pid(), job.cell.device).with_idle(contender.bench.idle);
         let watcher = Watcher::start(&measure::memory_probe(), &target);
         sink(Event::StageStarted { stage: Stage::Load });
         let loaded = measure::load(&mut link, &job)?;

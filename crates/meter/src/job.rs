@@ -47,6 +47,7 @@ pub struct Job<'a> {
 }
 
 /// What all cells of a session share.
+#[derive(Debug, Clone)]
 pub struct Bench {
     /// The machine's identity.
     pub machine: Machine,

@@ -8,9 +8,11 @@ use crate::{
     sides::{assemble, labels},
     worker,
 };
-use meter::{Contender, DuelRule, Record};
+use meter::{Bench, Contender, DuelRule, Record};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use types::{Cell, ComparisonReport, Event, HostTensor, LayerJoin, StoppingRule, Warmup};
+use types::{
+    Cell, ComparisonReport, Device, Event, HostTensor, LayerJoin, Precision, StoppingRule, Warmup,
+};
 
 /// Processes a side where nobody says otherwise: enough that their differences can be told from those of the sides.
 const ROUNDS: u32 = 5;
@@ -187,10 +189,7 @@ impl Duel {
             .map(|(side, ready)| worker::launch(side.isolation, ready.engine, &side.places))
             .collect::<Result<Vec<_>, Error>>()?;
         let cell = &prepared[baseline].cell;
-        // A ceiling for fewer threads would call a side with more of them impossible.
-        let threads = prepared.iter().map(|ready| ready.cell.threads).max();
-        let widest = Cell { threads: threads.unwrap_or(cell.threads), ..cell.clone() };
-        let bench = session.bench(&widest, sink)?;
+        let benches = benches(&prepared, session, sink)?;
         let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir();
         let folder =
             folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
@@ -205,10 +204,12 @@ impl Duel {
             .iter()
             .zip(&jobs)
             .zip(&launches)
-            .map(|((label, job), launch)| Contender {
+            .zip(benches)
+            .map(|(((label, job), launch), bench)| Contender {
                 label: label.clone(),
                 job,
                 launch: launch.clone(),
+                bench,
             })
             .collect();
 
@@ -218,7 +219,7 @@ impl Duel {
             let fails = |label: &String| parity.iter().any(|p| !p.holds && p.side == *label);
             labels.iter().map(|label| !fails(label)).collect()
         };
-        let records = meter::duel(&contenders, &bench, &self.rule, folder.path(), &mut gate, sink);
+        let records = meter::duel(&contenders, &self.rule, folder.path(), &mut gate, sink);
         if let Some(error) = records[baseline].failed.as_ref() {
             return Err(Error::Baseline {
                 label: labels[baseline].clone(),
@@ -352,4 +353,23 @@ fn is_unfit(error: &Error) -> bool {
 fn micros_since_epoch() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// What is known of the machine for every side: a ceiling belongs to a device, a precision and a number of threads.
+fn benches(
+    prepared: &[Prepared],
+    session: &mut Session,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Vec<Bench>, Error> {
+    let mut known: Vec<((Device, Precision, u32), Bench)> = Vec::new();
+    let mut benches = Vec::new();
+    for ready in prepared {
+        let Cell { device, precision, threads, .. } = ready.cell;
+        let key = (device, precision, threads);
+        if !known.iter().any(|(known, _)| *known == key) {
+            known.push((key, session.bench(&ready.cell, sink)?));
+        }
+        benches.extend(known.iter().find(|(known, _)| *known == key).map(|(_, b)| b.clone()));
+    }
+    Ok(benches)
 }

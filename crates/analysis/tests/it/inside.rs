@@ -137,9 +137,12 @@ fn modules_of_a_framework_are_no_operators() {
             time("", "Model", 1, MS),
             time("layer.0", "Block", 1, 2 * MS),
             time("layer.0.attention", "Attention", 1, 7 * MS),
+            // A class that is called like an operator.
+            time("pooler.activation", "Tanh", 1, 0),
         ],
     };
-    let work = [work("layer.0.attention", "MatMul", 10, 10)];
+    let work =
+        [work("layer.0.attention", "MatMul", 10, 10), work("pooler.activation", "Tanh", 10, 10)];
     let report = layer_report(&[modules.clone(), modules], &work, Precision::Fp32, None).unwrap();
     assert!(report.operators.is_empty());
     assert!(near(layer(&report, "layer.0").spent.total.0, 0.009));

@@ -32,6 +32,7 @@ fn fight(scripts: &[&str], gate: impl Fn(usize) -> bool) -> (Vec<Record>, Seen) 
             label: (*script).to_owned(),
             job: &make,
             launch: scripted(script),
+            bench: bench(),
         })
         .collect();
     let mut seen = Vec::new();
@@ -39,7 +40,7 @@ fn fight(scripts: &[&str], gate: impl Fn(usize) -> bool) -> (Vec<Record>, Seen) 
         seen = outputs.to_vec();
         (0..outputs.len()).map(&gate).collect()
     };
-    let records = duel(&contenders, &bench(), &rule(), folder.path(), &mut open, &mut |_| {});
+    let records = duel(&contenders, &rule(), folder.path(), &mut open, &mut |_| {});
     (records, seen)
 }
 
