@@ -162,7 +162,7 @@ fn prints_around_profiles() {
     let folder = tempfile::tempdir().unwrap();
     let model = Rten.load(&request(write_model(folder.path(), "Identity"))).unwrap();
     let mut session = model.session().unwrap();
-    let say = |text: &str| write!(std::io::stdout(), "{text}\n").unwrap();
+    let say = |text: &str| writeln!(std::io::stdout(), "{text}").unwrap();
     // Half a line waits in the buffer when the profile begins.
     write!(std::io::stdout(), "before ").unwrap();
     session.bind(&input()).unwrap();
