@@ -123,9 +123,11 @@ mod tests {
         assert_eq!(broken(&plain, Detail::Times), Vec::<String>::new());
     }
 
+    type Change = fn(&mut NodeProfile);
+
     #[test]
     fn every_rule_can_be_broken() {
-        let change = |change: fn(&mut NodeProfile)| {
+        let change = |change: Change| {
             let mut profile = good();
             change(&mut profile);
             broken(&profile, Detail::Timeline)
@@ -133,8 +135,7 @@ mod tests {
         fn spans(profile: &mut NodeProfile) -> &mut Vec<Span> {
             &mut profile.timeline.as_mut().unwrap().spans
         }
-        type Spoil = fn(&mut NodeProfile);
-        let cases: [(Spoil, &str); 11] = [
+        let cases: [(Change, &str); 11] = [
             (|p| p.runs = 3, "the runs asked"),
             (|p| p.run_nanos = vec![20_000], "time of every run"),
             (|p| p.total_nanos = 19_000, "add up"),

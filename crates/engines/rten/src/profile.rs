@@ -32,7 +32,8 @@ impl NodeProfiler for RtenSession<'_> {
             }
             let places = nodes.add(&log);
             if let Some(writer) = &mut writer {
-                nodes.lay_out(&log, &places, writer, begin, taken);
+                let start = writer.inference(begin, taken);
+                nodes.lay_out(&log, &places, (start, taken), writer);
             }
         }
         drop(capture);
@@ -109,41 +110,24 @@ impl Nodes {
     }
 
     /// One run in the timeline: the log tells no starts, so every node begins where the one before it ended.
-    fn lay_out(
-        &self,
-        log: &Log,
-        places: &[usize],
-        writer: &mut TimelineWriter,
-        begin: Instant,
-        taken: u64,
-    ) {
+    fn lay_out(&self, log: &Log, places: &[usize], run: (u64, u64), writer: &mut TimelineWriter) {
+        let (mut start, end) = (run.0, run.0 + run.1);
         let lengths = log.lengths();
-        let mut start = writer.inference(begin, taken);
-        let end = start + taken;
+        let mut starts = vec![start; lengths.len()];
         for &at in &log.outermost {
-            start = self.lay(log, places, &lengths, at, start, end, writer);
+            starts[at] = start;
+            start += lengths[at];
         }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "a recursion over one run's tables")]
-    fn lay(
-        &self,
-        log: &Log,
-        places: &[usize],
-        lengths: &[u64],
-        at: usize,
-        start: u64,
-        end: u64,
-        writer: &mut TimelineWriter,
-    ) -> u64 {
-        let node = &self.times[places[at]];
-        let length = lengths[at].min(end - start);
-        writer.operator(0, (&node.path, &node.kind), start, length);
-        let mut inside = start;
-        for &inner in &log.calls[at].inner {
-            inside = self.lay(log, places, lengths, inner, inside, start + length, writer);
+        for at in log.in_order() {
+            let mut inside = starts[at];
+            for &inner in &log.calls[at].inner {
+                starts[inner] = inside;
+                inside += lengths[inner];
+            }
+            let node = &self.times[places[at]];
+            let start = starts[at].min(end);
+            writer.operator(0, (&node.path, &node.kind), start, lengths[at].min(end - start));
         }
-        start + length
     }
 
     fn remarks(&self) -> Vec<String> {

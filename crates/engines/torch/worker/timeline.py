@@ -46,7 +46,7 @@ class Recorder:
         begin, end = min(map(start_of, runs)), max(map(end_of, runs))
         inside = [event for event in self.events if begin <= start_of(event) and is_told(event)]
         host = [event for event in inside if event["cat"] not in ON_DEVICE and start_of(event) < end]
-        device = [event for event in inside if event["cat"] in ON_DEVICE]
+        device = [event for event in inside if event["cat"] in ON_DEVICE and hold(event, runs)]
         tracks, spans, launches = Tracks(runs[0]["tid"]), [], {}
         started = {event["args"].get("correlation") for event in device}
         for thread in sorted({event["tid"] for event in host}, key=str):
@@ -130,6 +130,19 @@ def start_of(event):
 
 def end_of(event):
     return round((float(event["ts"]) + float(event["dur"])) * 1000)
+
+
+def hold(event, runs):
+    """Keeps work of the device inside its run, whatever the two clocks say; tells whether it has one."""
+    middle = float(event["ts"]) + float(event["dur"]) / 2
+    for run in runs:
+        begin, end = float(run["ts"]), float(run["ts"]) + float(run["dur"])
+        if begin <= middle <= end:
+            start = max(float(event["ts"]), begin)
+            event["dur"] = min(float(event["ts"]) + float(event["dur"]), end) - start
+            event["ts"] = start
+            return True
+    return False
 
 
 def is_told(event):
