@@ -32,13 +32,13 @@ const LAP: Duration = Duration::from_millis(2);
 /// Laps in one round.
 const LAPS: usize = 64;
 
-/// A round that raises the best by less shows that nothing disturbed it.
+/// A round that raises the best by less than this has found it.
 const SETTLED: f64 = 1.01;
 
-/// On a machine that never gets quiet the search ends here; half a second for each unit.
-const ROUNDS: usize = 4;
+/// But only where half of all laps come this close to the best: otherwise something disturbs them all.
+const QUIET: f64 = 0.95;
 
-/// And after the round that passes this, where the laps themselves are slow because others run too.
+/// On a machine that never gets quiet the search for each unit ends after the round that passes this.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How much is measured.
@@ -163,16 +163,22 @@ fn kernel_rates(kernel: &Kernel, threads: u32) -> Vec<f64> {
     let operations = kernel.operations(iterations) * f64::from(threads);
     let mut rates = Vec::new();
     let begin = Instant::now();
-    for _ in 0..ROUNDS {
+    loop {
         let before = best(&rates);
         let spans = laps::laps(threads, LAPS, || (), |(), _| kernel.run(iterations));
+        let refused = spans.is_empty();
         rates.extend(spans.into_iter().map(|span| operations / span.as_secs_f64()));
-        let settled = before > 0.0 && best(&rates) < before * SETTLED;
-        if settled || begin.elapsed() > PATIENCE {
-            break;
+        let settled = best(&rates) < before * SETTLED && is_quiet(&mut rates);
+        if settled || refused || begin.elapsed() > PATIENCE {
+            return rates;
         }
     }
-    rates
+}
+
+/// Whether half of the laps come close to the best.
+fn is_quiet(rates: &mut [f64]) -> bool {
+    rates.sort_by(f64::total_cmp);
+    rates.get(rates.len() / 2).is_some_and(|median| *median > best(rates) * QUIET)
 }
 
 fn best(rates: &[f64]) -> f64 {
@@ -192,6 +198,13 @@ fn ceiling(rates: &[f64]) -> Option<Ceiling> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn laps_that_differ_widely_are_not_quiet() {
+        assert!(is_quiet(&mut [99.0, 100.0, 60.0]));
+        assert!(!is_quiet(&mut [60.0, 100.0, 60.0]));
+        assert!(!is_quiet(&mut []));
+    }
 
     #[test]
     fn the_best_repetition_is_the_ceiling_and_ends_its_interval() {
