@@ -169,11 +169,11 @@ fn batch_sizes_and_threads_can_be_compared() {
 #[test]
 fn what_is_asked_wrongly_is_said_before_anything_is_measured() {
     let home = Home::new();
+    home.refused(&["advise", "abcdef"], 2, &["no database"]);
     home.refused(&["advise", "no-such-model"], 2, &["no-such-model"]);
     home.refused(&["advise", "small-transformer", "--budget", "0s"], 2, &["budget"]);
     home.refused(&["advise", "small-transformer", "--try=magic"], 2, &["magic", "batch-size"]);
     home.refused(&["advise", "small-transformer", "--json", "nowhere/a.json"], 2, &["nowhere"]);
-    home.refused(&["advise", "abcdef"], 2, &["no database"]);
     let told = home.run(&["advise", "small-transformer", "--goal", "speed"]);
     assert_eq!(told.status, Some(2), "{}", told.err);
     assert!(told.err.contains("latency, throughput, memory, start"), "{}", told.err);

@@ -1,10 +1,16 @@
 //! The facts that the rules ask for, from the run, the model and this machine.
 
-use crate::{ENGINES, Profiler, Session, choose::refusal, prepare::Prepared};
+use crate::{
+    ENGINES, Profiler, Session,
+    calibrate::{self, Keep},
+    choose::refusal,
+    prepare::Prepared,
+};
 use analysis::advice::{Alternative, Fragmentation, Known, MemoryLimit, Missing, Padding};
+use hardware::Scope;
 use models::{Encoded, Tokeniser};
 use std::collections::{BTreeMap, BTreeSet};
-use types::{Bytes, Ceilings, EngineOptions, Event, GraphOptimisation, Precision, Run};
+use types::{Bytes, Ceilings, Device, EngineOptions, Event, GraphOptimisation, Precision, Run};
 
 /// Whether the run was made here.
 pub(super) fn same_machine(run: &Run, session: &Session) -> Known<()> {
@@ -16,7 +22,7 @@ pub(super) fn same_machine(run: &Run, session: &Session) -> Known<()> {
         .with_hint("`modelmeter advise` on the model measures it here"))
 }
 
-/// The machine's ceilings for the run's threads.
+/// The machine's ceilings for the run's threads, in every precision that the run could compute in.
 pub(super) fn ceilings(
     run: &Run,
     session: &mut Session,
@@ -24,8 +30,16 @@ pub(super) fn ceilings(
 ) -> Known<Ceilings> {
     same_machine(run, session)?;
     let device = run.cell.device;
-    let found = session.ceilings_for(&run.cell, sink);
-    found.map_err(|error| Missing::because(error.to_string()))?.ok_or_else(|| {
+    let failed = |error: crate::Error| Missing::because(error.to_string());
+    let found = session.ceilings_for(&run.cell, sink).map_err(failed)?;
+    if let Some(known) = found.as_ref().filter(|known| known.device == Device::Cpu)
+        && !Precision::ALL.into_iter().all(|precision| known.has_tried(precision))
+    {
+        let note = "this machine's ceilings in every precision, once";
+        let measured = calibrate::processors(known.threads, Scope::All, note, sink);
+        return session.keep_ceilings(&measured, Keep::Higher).map_err(failed);
+    }
+    found.ok_or_else(|| {
         Missing::because(format!("the ceilings of {device} were not measured"))
             .with_hint(format!("`modelmeter calibrate --device {device}` measures them"))
     })

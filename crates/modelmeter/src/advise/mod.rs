@@ -4,7 +4,7 @@ mod gather;
 mod prove;
 mod sweep;
 
-use crate::{Error, Profiler, Session, prepare, prepare::Prepared};
+use crate::{Error, Inside, Profiler, Session, prepare, prepare::Prepared};
 use analysis::advice::{Facts, Known, Missing, flags, judge_all};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use types::{AdviceReport, Bytes, Event, Goal, Run, Seconds, SweepPoint, Warmup};
@@ -253,6 +253,8 @@ fn like(profiler: Profiler, run: &Run) -> Profiler {
             .options(cell.options.clone());
     profiler.sequence_length = cell.sequence_length;
     profiler.text.clone_from(&cell.text);
+    // Sweeps and proofs are about time and memory from outside.
+    profiler.inside = Inside::default();
     profiler
 }
 

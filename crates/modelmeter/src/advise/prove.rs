@@ -11,14 +11,20 @@ use types::{
 
 /// Fresh processes a side: the fewest whose differences can be told from those of the sides.
 const PROCESSES: u32 = 3;
-/// Turns of each side in a process.
+/// Turns of each side in a process: forward and backward, twice.
 const TURNS: u32 = 4;
+/// And once only, where an inference takes long.
+const FEW_TURNS: u32 = 2;
+/// Samples that a turn takes at least.
+const SAMPLES_A_TURN: f64 = 3.0;
 /// A turn lasts no longer than this, however much time there is.
 const LONGEST_TURN: Duration = Duration::from_millis(500);
 /// And no shorter than this: less is a handful of samples.
 const SHORTEST_TURN: Duration = Duration::from_millis(50);
 /// Runs before the turns that are thrown away.
 const WARMUP: u64 = 5;
+/// And where an inference takes long.
+const SHORT_WARMUP: u64 = 2;
 /// Samples of a repeated run.
 const RUNS: u64 = 11;
 /// Peaks of memory within this of each other are the same.
@@ -183,9 +189,17 @@ fn duel(sides: Vec<Profiler>, stand: &Stand<'_>, count: u32) -> Duel {
     let cold = stand.run.cold;
     let starts = (cold.process_start + cold.load + cold.first_inference) * PROCESSES;
     let each = (stand.budget / count).saturating_sub(starts * sides.len() as u32);
-    let turns = PROCESSES * TURNS * sides.len() as u32;
-    let turn = (each / turns).clamp(SHORTEST_TURN, LONGEST_TURN);
-    Duel::new(sides).processes(PROCESSES).turns(TURNS).turn(turn).warmup(WARMUP).against_first()
+    let inference = stand.run.headline().map_or(0.0, |summary| summary.median);
+    let all = f64::from(PROCESSES * TURNS) * sides.len() as f64 * SAMPLES_A_TURN * inference;
+    let is_slow = all > each.as_secs_f64();
+    let (turns, warmup) = if is_slow { (FEW_TURNS, SHORT_WARMUP) } else { (TURNS, WARMUP) };
+    let turn = each / (PROCESSES * turns * sides.len() as u32);
+    Duel::new(sides)
+        .processes(PROCESSES)
+        .turns(turns)
+        .turn(turn.clamp(SHORTEST_TURN, LONGEST_TURN))
+        .warmup(warmup)
+        .against_first()
 }
 
 /// As it is against changed.

@@ -37,8 +37,10 @@ pub(super) fn judge(facts: &Facts<'_>, targets: &[Precision], caveat: &str) -> K
     let (mut missing, mut flat) = (None, None);
     for (target, engine) in able {
         let speed = speed(facts, target);
+        // What another engine needs for itself is not known, so memory is spoken of for the run's own only.
+        let memory = || memory(facts, target).filter(|_| engine == facts.run.cell.engine);
         let candidate = match (facts.goal, speed) {
-            (Some(Goal::Memory), _) => memory(facts, target),
+            (Some(Goal::Memory), _) => memory(),
             (_, Ok(speed)) if speed.gain.middle() >= WORTH_IT => Some(speed),
             (_, Ok(speed)) => {
                 flat = Some(speed.ratio);
@@ -46,7 +48,7 @@ pub(super) fn judge(facts: &Facts<'_>, targets: &[Precision], caveat: &str) -> K
             }
             (_, Err(why)) => {
                 missing = Some(why);
-                memory(facts, target)
+                memory()
             }
         };
         let better = |one: &Candidate| {

@@ -77,6 +77,9 @@ mod tests {
         let advice = said::advice(&LowerPrecision, &facts);
         assert_eq!((advice.gain.what, advice.gain.saved.unwrap().0), (Goal::Memory, 100_000_000));
         said::is_between(&advice, 1.0, 1.5);
+        let mut elsewhere = scene::facts(&run);
+        elsewhere.alternatives = Ok(vec![scene::engine("torch", &[Precision::Bf16])]);
+        assert!(said::missing(&LowerPrecision, &elsewhere).why.contains("bf16 ceiling"));
         run.model.size.0 = 10_000_000;
         let mut facts = scene::facts(&run);
         facts.alternatives = Ok(vec![scene::engine("rten", &[Precision::Bf16])]);
