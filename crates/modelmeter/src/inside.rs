@@ -1,8 +1,8 @@
 //! Looks inside a model after it was timed: where its time goes, layer by layer.
 
-use crate::{Error, prepare::Prepared};
+use crate::{Error, error::spell, prepare::Prepared};
 use engine::NodeTime;
-use meter::{Bench, Job, Launch, LayerPass, layer_pass};
+use meter::{Bench, Job, Launch, LayerPass, MeterError, layer_pass};
 use std::collections::BTreeSet;
 use types::{
     Bytes, Event, LayerKind, LayerReport, LayerTime, LayerTurn, LayerWork, Reason, ReasonCode,
@@ -73,11 +73,16 @@ pub(crate) fn look(
     launch: &Launch,
     rule: &StoppingRule,
     sink: &mut dyn FnMut(Event),
-) -> Result<Result<LayerReport, Reason>, Error> {
-    let Some(pass) = layer_pass(job, launch, rule, sink)? else {
+) -> Result<LayerReport, Reason> {
+    let pass = match layer_pass(job, launch, rule, sink) {
+        Ok(pass) => pass,
+        // The run is measured and good: it must not be lost because looking inside failed.
+        Err(error) => return Err(unseen(&error)),
+    };
+    let Some(pass) = pass else {
         let text =
             format!("engine `{}` cannot tell where the time of this model goes", job.cell.engine);
-        return Ok(Err(remark(text, Some("`modelmeter engines list` shows the others".into()))));
+        return Err(remark(text, Some("`modelmeter engines list` shows the others".into())));
     };
     let remarks: BTreeSet<String> =
         pass.profiled.iter().flat_map(|profile| profile.remarks.iter().cloned()).collect();
@@ -86,7 +91,7 @@ pub(crate) fn look(
         analysis::layer_report(&turns(pass), &work, job.cell.precision, bench.ceilings.as_ref());
     let Some(mut report) = found else {
         let text = format!("engine `{}` told of no layer that took time", job.cell.engine);
-        return Ok(Err(remark(text, None)));
+        return Err(remark(text, None));
     };
     report.remarks = remarks.into_iter().collect();
     let closure = report.closure;
@@ -97,7 +102,7 @@ pub(crate) fn look(
             (closure.value - 1.0).abs() * 100.0
         ));
     }
-    Ok(Ok(report))
+    Ok(report)
 }
 
 /// What happens when, or a remark why nobody can tell.
@@ -106,12 +111,15 @@ pub(crate) fn timeline(
     launch: &Launch,
     rule: &StoppingRule,
     sink: &mut dyn FnMut(Event),
-) -> Result<Result<Timeline, Reason>, Error> {
-    let found = meter::timeline(job, launch, rule, sink)?;
-    Ok(found.ok_or_else(|| {
+) -> Result<Timeline, Reason> {
+    let found = match meter::timeline(job, launch, rule, sink) {
+        Ok(found) => found,
+        Err(error) => return Err(unseen(&error)),
+    };
+    found.ok_or_else(|| {
         let engine = &job.cell.engine;
         remark(format!("engine `{engine}` cannot tell what happens when in this model"), None)
-    }))
+    })
 }
 
 /// The work of every node that runs, by module.
@@ -144,6 +152,10 @@ pub(crate) fn turns(pass: LayerPass) -> Vec<LayerTurn> {
 
 fn layer_time(node: NodeTime) -> LayerTime {
     LayerTime { path: node.path, kind: node.kind, calls: node.calls, nanos: node.nanos }
+}
+
+fn unseen(error: &MeterError) -> Reason {
+    remark(format!("looking inside failed: {}", spell(error)), error.hint())
 }
 
 fn remark(text: String, hint: Option<String>) -> Reason {

@@ -318,14 +318,14 @@ impl Profiler {
         let mut run = measured.map_err(|error| others::mend(error, self, &prepared, &job))?;
         session.recheck_ceiling(&mut run, sink)?;
         if self.inside.layers {
-            match inside::look(&job, &prepared, &bench, &launch, &self.rule, sink)? {
+            match inside::look(&job, &prepared, &bench, &launch, &self.rule, sink) {
                 Ok(report) => run.layers = Some(Box::new(report)),
                 Err(remark) => run.verdict.reasons.push(remark),
             }
         }
         let mut timeline = None;
         if self.inside.timeline {
-            match inside::timeline(&job, &launch, &self.rule, sink)? {
+            match inside::timeline(&job, &launch, &self.rule, sink) {
                 Ok(found) => timeline = Some(found),
                 Err(remark) => run.verdict.reasons.push(remark),
             }
