@@ -127,7 +127,7 @@ impl LayerJoin {
     pub fn pooled(&self) -> LayerJoin {
         let mut pools: Vec<(String, u64, Vec<f64>)> = Vec::new();
         for row in &self.rows {
-            let path = without_numbers(&row.path);
+            let path = pooled_path(&row.path);
             let times = row.cells.iter().map(|cell| cell.time.0);
             match pools.iter_mut().find(|(known, ..)| *known == path) {
                 Some((_, modules, sums)) => {
@@ -146,7 +146,8 @@ impl LayerJoin {
 }
 
 /// The path with `*` for every part that is a number: the same place in every layer.
-fn without_numbers(path: &str) -> String {
+#[must_use]
+pub fn pooled_path(path: &str) -> String {
     let part = |part: &str| {
         let number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         if number { "*".to_owned() } else { part.to_owned() }
@@ -165,7 +166,7 @@ mod tests {
             ("h.0.mlp.c_fc", "h.*.mlp.c_fc"),
             ("ffn.lin1", "ffn.lin1"),
         ] {
-            assert_eq!(without_numbers(path), pooled);
+            assert_eq!(pooled_path(path), pooled);
         }
     }
 }

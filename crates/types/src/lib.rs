@@ -46,7 +46,9 @@ pub use inside::{
     Bound, Estimate, Layer, LayerReport, LayerTurn, LayerWork, Rollup, Roofline, Spent,
 };
 pub use layer_kind::LayerKind;
-pub use layers::{LayerCell, LayerCost, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime};
+pub use layers::{
+    LayerCell, LayerCost, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime, pooled_path,
+};
 pub use machine::{Cpu, Gpu, Machine};
 pub use metric::{Direction, Metric, Provenance, Unit};
 pub use model::{Category, ModelInfo, ModelSource, Weights, Work};

@@ -2,7 +2,7 @@
 
 use super::tree::{Node, Tree};
 use std::{borrow::Cow, collections::HashMap};
-use types::{Bytes, Flops, Layer, Ratio, Roofline, Seconds, Spent};
+use types::{Bytes, Flops, Layer, Ratio, Roofline, Seconds, Spent, pooled_path};
 
 impl Tree<'_> {
     /// The tree with one node for modules whose paths differ in numbers only; `None` where no two do.
@@ -45,7 +45,7 @@ impl Pools {
             return;
         };
         let around = self.of_node[parent];
-        let path = without_numbers(&node.path);
+        let path = pooled_path(&node.path);
         let pool = *self.known.entry((around, path)).or_insert(self.list.len());
         self.of_node.push(pool);
         match self.list.get_mut(pool) {
@@ -67,7 +67,7 @@ impl Pools {
             let Pool { layer: Some(layer), modules, .. } = &self.list[*inside] else { continue };
             let mut layer = layer.clone();
             if *modules > 1 {
-                layer.path = without_numbers(&layer.path);
+                layer.path = pooled_path(&layer.path);
             }
             let node = tree.nodes.len();
             tree.push(parent, Cow::Owned(layer), *modules);
@@ -96,13 +96,6 @@ fn merge(into: &mut Spent, other: &Spent) {
         (Some(one), Some(two)) => Some(Bytes(one.0.saturating_add(two.0))),
         (one, two) => one.or(two),
     };
-}
-
-/// The path with `*` for every part that is a number.
-fn without_numbers(path: &str) -> String {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let parts = path.split('.').map(|part| if is_number(part) { "*" } else { part });
-    parts.collect::<Vec<_>>().join(".")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The same place in every layer put together, as a tree whose lines each say something.
 
-use types::{Bound, LayerKind, LayerReport, Spent};
+use types::{Bound, LayerKind, LayerReport, Spent, pooled_path};
 
 /// Modules that are the same place in every layer: `encoder.layer.*.attention`.
 #[derive(Debug, Clone)]
@@ -100,7 +100,7 @@ impl From<&Spent> for Sum {
 pub(super) fn pools(report: &LayerReport) -> Vec<Pool> {
     let mut top: Vec<Pool> = Vec::new();
     for layer in &report.layers {
-        let path = without_numbers(&layer.path);
+        let path = pooled_path(&layer.path);
         let mut siblings = &mut top;
         let mut prefix = String::new();
         let parts: Vec<&str> = path.split('.').collect();
@@ -148,13 +148,4 @@ pub(super) fn fold(pools: Vec<Pool>, least: f64) -> (Vec<Pool>, Option<(usize, S
     small.iter().for_each(|pool| rest.join(&pool.spent));
     let rest = (!small.is_empty()).then_some((small.len(), rest));
     (large, rest)
-}
-
-/// The path with `*` for every part that is a number: the same place in every layer.
-fn without_numbers(path: &str) -> String {
-    let part = |part: &str| {
-        let number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        if number { "*".to_owned() } else { part.to_owned() }
-    };
-    path.split('.').map(part).collect::<Vec<_>>().join(".")
 }
