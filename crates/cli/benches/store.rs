@@ -6,6 +6,7 @@
 use modelmeter::{
     Folders, Phase, Profiler, RunId, Session, Store,
     store::{Filter, new_run_id},
+    types::{Allocations, LayerName},
 };
 use std::{
     process::{Command, Stdio},
@@ -35,6 +36,14 @@ fn main() {
     let back = timed("read it back", || store.run(&id.0).unwrap());
     assert_eq!(back.samples, run.samples);
 
+    let all = allocations(1_000_000);
+    timed("store 1,000,000 allocations and frees", || store.save_allocations(&id, &all).unwrap());
+    let back = timed("read them back", || store.allocations(&id).unwrap());
+    assert_eq!(back.as_ref(), Some(&all));
+    timed("add them up: peak, live set, layers", || {
+        modelmeter::analysis::read_ledger(&all).unwrap()
+    });
+
     run.samples[0].nanos = real;
     let started = run.started_at;
     timed("store 100,000 runs one by one", || {
@@ -59,6 +68,45 @@ fn main() {
             .status();
         assert!(command.unwrap().success());
     });
+}
+
+/// Inferences of 250 layers on two threads; sizes, times and order are drawn, so that little can be squeezed.
+fn allocations(events: usize) -> Allocations {
+    let names = (0..250).map(|layer| LayerName {
+        name: format!("encoder.layer.{}.output.dense/MatMul", layer / 20),
+        kind: "MatMul".into(),
+    });
+    let mut all = Allocations { names: names.collect(), ..Allocations::default() };
+    let (mut time, mut noise, mut next) = (0u64, 7u64, 0);
+    let mut draw = |below: u64| {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (noise >> 33) % below
+    };
+    let mut live: Vec<(u64, i64)> = Vec::new();
+    while all.len() < events {
+        time += 40 + draw(30_000);
+        let is_free = live.len() > 40 || (!live.is_empty() && draw(2) == 0);
+        let (block, size) = match is_free {
+            true => {
+                let (block, size) = live.swap_remove(draw(live.len() as u64) as usize);
+                (block, -size)
+            }
+            false => {
+                next = (next + 1) % 997;
+                live.push((next, 64 << draw(17)));
+                live[live.len() - 1]
+            }
+        };
+        all.times.push(time);
+        all.blocks.push(block);
+        all.sizes.push(size);
+        all.layers.push((all.len() as u64 / 17) % 250);
+        all.threads.push(1 + draw(2));
+        if all.len().is_multiple_of(4250) {
+            all.ends.push(all.len() as u64);
+        }
+    }
+    all
 }
 
 fn timed<T>(what: &str, work: impl FnOnce() -> T) -> T {

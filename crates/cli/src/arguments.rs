@@ -74,6 +74,15 @@ pub(crate) enum Command {
     Completions(Completions),
 }
 
+/// A part of what is told of the memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MemoryArgument {
+    /// Who allocated how much, layer by layer
+    Allocations,
+    /// How much was allocated when, and what was live at the peak
+    Snapshots,
+}
+
 /// Where a measurement happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IsolationArgument {
@@ -85,7 +94,7 @@ pub(crate) enum IsolationArgument {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  modelmeter profile distilbert-base-uncased\n  modelmeter profile bert-base-uncased --batch-size 8 --sequence-length 256 --threads 1\n  modelmeter profile ./all-MiniLM-L6-v2 --text \"how fast is this?\"\n  modelmeter profile detector.onnx --input images=1x3x640x640 --duration 1m\n  modelmeter profile gpt2 --runs 50 --json - | jq .latency.median\n  modelmeter profile bert-base-uncased --layers"
+    after_help = "Examples:\n  modelmeter profile distilbert-base-uncased\n  modelmeter profile bert-base-uncased --batch-size 8 --sequence-length 256 --threads 1\n  modelmeter profile ./all-MiniLM-L6-v2 --text \"how fast is this?\"\n  modelmeter profile detector.onnx --input images=1x3x640x640 --duration 1m\n  modelmeter profile gpt2 --runs 50 --json - | jq .latency.median\n  modelmeter profile bert-base-uncased --layers\n  modelmeter profile gpt2 --memory"
 )]
 pub(crate) struct Profile {
     /// A name (see `modelmeter models`), a hub name, an .onnx file, a Hugging Face folder or a .toml description
@@ -169,6 +178,17 @@ pub(crate) struct Profile {
         help_heading = "What to look at"
     )]
     pub(crate) layers: Option<Vec<String>>,
+    /// Show where the memory goes: by graph, allocator and system; or only these parts of it
+    #[arg(
+        long,
+        value_enum,
+        value_name = "PART,…",
+        num_args = 0..=1,
+        require_equals = true,
+        value_delimiter = ',',
+        help_heading = "What to look at"
+    )]
+    pub(crate) memory: Option<Vec<MemoryArgument>>,
     /// Write what happens when: FILE.json opens in Perfetto, FILE.pt.trace.json in TensorBoard; may be repeated
     #[arg(long, value_name = "FILE", help_heading = "What to look at")]
     pub(crate) trace: Vec<PathBuf>,
@@ -387,6 +407,9 @@ pub(crate) struct RunsShow {
     /// As CSV
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
+    /// Every allocation and free that `profile --memory` saw, as CSV
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    pub(crate) allocations: bool,
 }
 
 #[derive(Debug, Args)]

@@ -17,6 +17,10 @@ use exit::Exit;
 use failure::Failure;
 use std::process::ExitCode;
 
+/// The system's allocator; a worker that is asked where its memory goes writes down what it does.
+#[global_allocator]
+static ALLOCATOR: modelmeter::probe::TrackingAllocator = modelmeter::probe::TrackingAllocator;
+
 fn main() -> ExitCode {
     // A worker is this program again, before anything else could print.
     modelmeter::serve_if_worker();

@@ -3,15 +3,16 @@
 //! It is never in the list of engines that people can choose, so none of its numbers can be taken for real ones.
 
 use crate::{
-    Availability, Detail, ElementsView, Engine, EngineError, EngineErrorKind, Host, LoadRequest,
-    LoadedModel, Loader, NodeProfile, NodeProfiler, NodeTime, OutputView, Places, Session,
-    Signature, SignatureValue, TimelineWriter,
+    AllocationTracker, Availability, Detail, ElementsView, Engine, EngineError, EngineErrorKind,
+    Host, LoadRequest, LoadedModel, Loader, MemoryRecord, MemoryReporter, NodeProfile,
+    NodeProfiler, NodeTime, OutputView, Places, Session, Signature, SignatureValue, TimelineWriter,
+    watch_runs,
 };
 use std::{
     str::FromStr,
     time::{Duration, Instant},
 };
-use types::{Device, ElementType, HostTensor, Precision};
+use types::{Device, ElementType, HostTensor, LayerName, Precision, Reading};
 
 /// What the fake does in one inference.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +33,10 @@ pub enum Act {
     Print(String),
     /// Give outputs that are not numbers.
     NotANumber,
+    /// Allocate so many bytes and free them.
+    Hold(usize),
+    /// Allocate so many bytes and keep them for ever.
+    Leak(usize),
 }
 
 /// An engine that follows a script: `10ms, 11ms, crash`. The script starts anew when it ends.
@@ -43,7 +48,7 @@ pub struct FakeEngine {
 /// A script nobody can follow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no act; known are a time (`10ms`), crash, exit N, hang, fail TEXT, panic, print TEXT, nan"
+    "`{0}` is no act; known are a time (`10ms`), crash, exit N, hang, fail TEXT, panic, print TEXT, nan, hold BYTES, leak BYTES"
 )]
 pub struct ParseScriptError(String);
 
@@ -67,6 +72,8 @@ fn parse_act(text: &str) -> Result<Act, ParseScriptError> {
         "panic" => Ok(Act::Panic),
         "print" => Ok(Act::Print(rest.to_owned())),
         "nan" => Ok(Act::NotANumber),
+        "hold" => rest.parse().map(Act::Hold).map_err(|_| unknown()),
+        "leak" => rest.parse().map(Act::Leak).map_err(|_| unknown()),
         time => {
             let digits = time.trim_end_matches(|c: char| c.is_ascii_alphabetic());
             let number: f64 = digits.parse().map_err(|_| unknown())?;
@@ -171,22 +178,26 @@ impl Session for FakeSession<'_> {
 
     #[expect(clippy::print_stdout, reason = "misbehaving is what the fake is for")]
     fn infer(&mut self) -> Result<(), EngineError> {
-        let act = self.script[self.at % self.script.len()].clone();
+        let act = &self.script[self.at % self.script.len()];
         self.at += 1;
         self.output = Some(self.input.iter().map(|x| x * 2.0).collect());
         match act {
-            Act::Take(time) => std::thread::sleep(time),
+            Act::Take(time) => std::thread::sleep(*time),
             Act::Crash => std::process::abort(),
-            Act::Exit(status) => std::process::exit(status),
+            Act::Exit(status) => std::process::exit(*status),
             Act::Hang => loop {
                 std::thread::sleep(Duration::from_secs(1));
             },
             Act::Fail(message) => {
-                return Err(EngineError::new(EngineErrorKind::Failed, message));
+                return Err(EngineError::new(EngineErrorKind::Failed, message.clone()));
             }
             Act::Panic => panic!("the script says so"),
             Act::Print(text) => println!("{text}"),
             Act::NotANumber => self.output = Some(vec![f32::NAN; self.input.len()]),
+            Act::Hold(bytes) => drop(std::hint::black_box(vec![1u8; *bytes])),
+            Act::Leak(bytes) => {
+                std::hint::black_box(vec![1u8; *bytes].leak());
+            }
         }
         Ok(())
     }
@@ -204,6 +215,10 @@ impl Session for FakeSession<'_> {
     }
 
     fn node_profiler(&mut self) -> Option<&mut dyn NodeProfiler> {
+        Some(self)
+    }
+
+    fn memory_reporter(&mut self) -> Option<&mut dyn MemoryReporter> {
         Some(self)
     }
 }
@@ -247,6 +262,21 @@ impl NodeProfiler for FakeSession<'_> {
             timeline: (detail == Detail::Timeline).then(|| writer.finish()),
             remarks: Vec::new(),
         })
+    }
+}
+
+impl MemoryReporter for FakeSession<'_> {
+    fn remember(
+        &mut self,
+        count: u64,
+        tracker: &dyn AllocationTracker,
+    ) -> Result<MemoryRecord, EngineError> {
+        let watched = watch_runs(count, tracker, || 0, &mut || self.infer())?;
+        let script = LayerName { name: "script".into(), kind: "Act".into() };
+        let mut record = watched.record("a script");
+        record.allocations = watched.columns(vec![script], |_| Some(0));
+        record.layers = Reading::of(true);
+        Ok(record)
     }
 }
 

@@ -5,6 +5,7 @@
 //! `Option<&mut dyn …>`, never methods that refuse. Here also live the worker protocol, the scripted
 //! [`FakeEngine`], the conformance suite and what engines [found] on this machine share. No real engine is named here, and nothing here measures.
 
+mod allocations;
 mod child;
 pub mod conformance;
 mod descriptors;
@@ -13,6 +14,7 @@ mod encoder;
 mod error;
 mod fake;
 pub mod found;
+mod memory;
 mod places;
 mod postprocess;
 mod protocol;
@@ -20,14 +22,17 @@ mod socket;
 mod tensors;
 mod timeline;
 mod view;
+mod watched;
 mod worker;
 
+pub use allocations::{read_allocations, write_allocations};
 pub use child::become_expendable;
 pub use descriptors::{Channel, claim_standard_streams};
 pub use draw::draw;
 use encoder::Encoder;
 pub use error::{EngineError, EngineErrorKind};
 pub use fake::{Act, FakeEngine, ParseScriptError};
+pub use memory::{AllocationTracker, EventCount, MemoryRecord, MemoryReporter, Untracked};
 pub use places::Places;
 pub use postprocess::{Answer, postprocess};
 pub use protocol::{
@@ -42,4 +47,5 @@ pub use socket::{
 pub use tensors::{read_tensors, view_of, write_tensors};
 pub use timeline::{TimelineWriter, module_of};
 pub use view::{ElementsView, OutputView};
-pub use worker::{Encoded, OpenTokeniser, Tokeniser, serve};
+pub use watched::{Watched, watch_runs};
+pub use worker::{Encoded, OpenTokeniser, Tokeniser, serve, serve_tracked};

@@ -2,10 +2,13 @@
 //!
 //! The worker greets first. Then the parent asks and the worker answers, one answer an ask:
 //! `load` → `loaded`, `first` → `first`, `run` → `window`, `observe` → `observed`, `outputs` → `written`,
-//! `profile` → `profiled`, `bye` → the end. A worker without a model may be asked to `calibrate` → `calibrated`.
+//! `profile` → `profiled`, `memory` → `remembered`, `bye` → the end. A worker without a model may be asked to
+//! `calibrate` → `calibrated`.
 //! Anything may be answered with `failed`. Timing happens in the worker; the parent only decides when it is enough.
 
-use crate::{Detail, EngineError, EngineErrorKind, LoadRequest, NodeProfile, Signature};
+use crate::{
+    Detail, EngineError, EngineErrorKind, LoadRequest, MemoryRecord, NodeProfile, Signature,
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     collections::BTreeMap,
@@ -100,6 +103,13 @@ pub enum Request {
         device: Device,
         /// Threads, where the device is the processor.
         threads: u32,
+    },
+    /// Run so often with instruments and tell where the memory went.
+    Memory {
+        /// How often.
+        count: u64,
+        /// The file to write the columns of allocations to, as [`crate::write_allocations`] does.
+        events: PathBuf,
     },
     /// End.
     Bye,
@@ -198,6 +208,11 @@ pub enum Reply {
     Calibrated {
         /// What the device can do at best.
         ceilings: Box<Ceilings>,
+    },
+    /// To `memory`; `None` where the engine cannot tell.
+    Remembered {
+        /// Where the memory went; the columns are in the file.
+        record: Option<Box<MemoryRecord>>,
     },
     /// To anything.
     Failed(Failure),

@@ -1,6 +1,6 @@
 //! Engine → loaded model → session: what costs differently is a different type.
 
-use crate::{EngineError, OutputView, Places};
+use crate::{EngineError, MemoryReporter, OutputView, Places};
 use serde::{Deserialize, Serialize};
 use std::{
     ffi::OsString,
@@ -251,6 +251,11 @@ pub trait Session {
 
     /// The ability to tell where the time goes, where the engine has it.
     fn node_profiler(&mut self) -> Option<&mut dyn NodeProfiler> {
+        None
+    }
+
+    /// The ability to tell where the memory goes, where the engine has it.
+    fn memory_reporter(&mut self) -> Option<&mut dyn MemoryReporter> {
         None
     }
 }

@@ -1,11 +1,12 @@
 //! The worker's half of the protocol: load one model, run it, time it, answer.
 
 use crate::{
-    Detail, Encoder, Engine, EngineError, EngineErrorKind, Failure, FirstReport, Greeting, Host,
-    LoadJob, LoadReport, LoadedModel, NodeProfile, PROTOCOL, Reply, Request, Session, TextJob,
-    Window, draw,
+    AllocationTracker, Detail, Encoder, Engine, EngineError, EngineErrorKind, Failure, FirstReport,
+    Greeting, Host, LoadJob, LoadReport, LoadedModel, MemoryRecord, NodeProfile, PROTOCOL, Reply,
+    Request, Session, TextJob, Untracked, Window, draw,
     protocol::{read_message, write_message},
     tensors::write_tensors,
+    write_allocations,
 };
 use std::{
     any::Any,
@@ -51,6 +52,20 @@ pub type OpenTokeniser<'a> = &'a dyn Fn(&Path) -> Result<Box<dyn Tokeniser>, Str
 pub fn serve(
     engines: &[&dyn Engine],
     open_tokeniser: OpenTokeniser<'_>,
+    reader: impl BufRead,
+    writer: impl Write,
+) -> io::Result<()> {
+    serve_tracked(engines, open_tokeniser, &Untracked, reader, writer)
+}
+
+/// As [`serve`], in a program that can record its allocations.
+///
+/// # Errors
+/// As [`serve`].
+pub fn serve_tracked(
+    engines: &[&dyn Engine],
+    open_tokeniser: OpenTokeniser<'_>,
+    tracker: &dyn AllocationTracker,
     mut reader: impl BufRead,
     mut writer: impl Write,
 ) -> io::Result<()> {
@@ -62,7 +77,7 @@ pub fn serve(
                 let prepared = guard(|| load(engines, open_tokeniser, &job));
                 match prepared {
                     Ok(mut prepared) => {
-                        prepared.serve(&job, &mut reader, &mut writer)?;
+                        prepared.serve(&job, tracker, &mut reader, &mut writer)?;
                         return Ok(());
                     }
                     Err(failure) => write_message(&mut writer, &Reply::Failed(failure))?,
@@ -128,6 +143,7 @@ impl Prepared {
     fn serve(
         &mut self,
         job: &LoadJob,
+        tracker: &dyn AllocationTracker,
         reader: &mut impl BufRead,
         writer: &mut impl Write,
     ) -> io::Result<()> {
@@ -172,6 +188,10 @@ impl Prepared {
                 }
                 Request::Profile { count, detail } => guard(|| bench.profile(count, detail))
                     .map(|profile| Reply::Profiled { profile }),
+                Request::Memory { count, events } => {
+                    guard(|| bench.remember(count, tracker, &events))
+                        .map(|record| Reply::Remembered { record })
+                }
                 Request::Load(_) => Err(failed("a worker loads one model")),
                 Request::Calibrate { device, .. } => Err(no_calibration(device)),
                 Request::Bye => return Ok(()),
@@ -282,6 +302,21 @@ impl<'a> Bench<'a> {
     fn profile(&mut self, count: u64, detail: Detail) -> Result<Option<NodeProfile>, EngineError> {
         let profiler = self.session.node_profiler();
         profiler.map(|profiler| profiler.profile(count.max(1), detail)).transpose()
+    }
+
+    fn remember(
+        &mut self,
+        count: u64,
+        tracker: &dyn AllocationTracker,
+        events: &Path,
+    ) -> Result<Option<Box<MemoryRecord>>, EngineError> {
+        let Some(reporter) = self.session.memory_reporter() else { return Ok(None) };
+        let mut record = reporter.remember(count.max(1), tracker)?;
+        if let Some(allocations) = &mut record.allocations.value {
+            write_allocations(events, allocations)?;
+            allocations.clear_columns();
+        }
+        Ok(Some(Box::new(record)))
     }
 }
 

@@ -27,7 +27,7 @@ pub use count::{BUFFERS, Weights, count_weights};
 pub use data_type::UnknownDataType;
 pub use ir::{DataType, Dim, Graph, Model, Node, Tensor, TensorData, ValueInfo};
 pub use layers::{layer_kind, module_path};
-pub use lifetimes::activation_peak;
+pub use lifetimes::{ActivationPeak, Reuse, activation_peak, find_peak, pooled_peak};
 pub use onnx::{ReadError, WriteError, open_regular};
 pub use precision::{
     ConvertError, ConvertOptions, Converted, Left, Plan, PlannedWeight, Report, Tally, convert,

@@ -14,8 +14,10 @@ mod layers;
 mod link;
 mod look;
 mod measure;
+mod memory;
 mod obituary;
 mod sampling;
+mod tracker;
 
 pub use duel::{Bout, Contender, DuelRule, Gate, Record, duel};
 pub use error::MeterError;
@@ -26,3 +28,5 @@ pub use layers::{LayerPass, layer_pass, timeline};
 pub use link::Link;
 pub use look::{Depth, can_load, outputs_of};
 pub use measure::{Prepare, describe, measure, run_plan};
+pub use memory::{MemoryPass, memory_pass};
+pub use tracker::Tracker;

@@ -269,6 +269,7 @@ pub(crate) fn assemble(
         probes: findings.probes,
         verdict,
         layers: None,
+        memory: None,
         tags: Vec::new(),
     }
 }

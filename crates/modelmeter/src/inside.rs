@@ -2,7 +2,7 @@
 
 use crate::{Error, error::spell, prepare::Prepared};
 use engine::NodeTime;
-use meter::{Bench, Job, Launch, LayerPass, MeterError, layer_pass};
+use meter::{Bench, Job, Launch, LayerPass, layer_pass};
 use std::collections::BTreeSet;
 use types::{
     Bytes, Event, LayerKind, LayerReport, LayerTime, LayerTurn, LayerWork, Reason, ReasonCode,
@@ -27,6 +27,8 @@ pub struct Inside {
     pub names: Vec<String>,
     /// What happens when, in a few inferences.
     pub timeline: bool,
+    /// Where the memory goes.
+    pub memory: bool,
 }
 
 /// Every name asked for must match a kind or a module, before minutes are spent.
@@ -77,7 +79,7 @@ pub(crate) fn look(
     let pass = match layer_pass(job, launch, rule, sink) {
         Ok(pass) => pass,
         // The run is measured and good: it must not be lost because looking inside failed.
-        Err(error) => return Err(unseen(&error)),
+        Err(error) => return Err(unseen(&Error::Meter(error))),
     };
     let Some(pass) = pass else {
         let text =
@@ -114,7 +116,7 @@ pub(crate) fn timeline(
 ) -> Result<Timeline, Reason> {
     let found = match meter::timeline(job, launch, rule, sink) {
         Ok(found) => found,
-        Err(error) => return Err(unseen(&error)),
+        Err(error) => return Err(unseen(&Error::Meter(error))),
     };
     found.ok_or_else(|| {
         let engine = &job.cell.engine;
@@ -154,8 +156,13 @@ fn layer_time(node: NodeTime) -> LayerTime {
     LayerTime { path: node.path, kind: node.kind, calls: node.calls, nanos: node.nanos }
 }
 
-fn unseen(error: &MeterError) -> Reason {
-    remark(format!("looking inside failed: {}", spell(error)), error.hint())
+/// Why there is no inside to be seen.
+pub(crate) fn unseen(error: &Error) -> Reason {
+    let text = match error {
+        Error::Meter(error) => spell(error),
+        error => error.to_string(),
+    };
+    remark(format!("looking inside failed: {text}"), error.hint())
 }
 
 fn remark(text: String, hint: Option<String>) -> Reason {

@@ -1,6 +1,6 @@
 //! A finished measurement as a typed value.
 
-use types::{Phase, Run, Summary, Timeline};
+use types::{Allocations, Phase, Run, Summary, Timeline};
 
 /// A finished measurement.
 #[derive(Debug, Clone, PartialEq)]
@@ -9,6 +9,8 @@ pub struct Profile {
     pub run: Run,
     /// What happened when in a few inferences, where that was asked for and the engine can tell.
     pub timeline: Option<Timeline>,
+    /// Every allocation and free that was seen, where that was asked for and the engine can tell.
+    pub allocations: Option<Allocations>,
 }
 
 impl Profile {

@@ -1,6 +1,6 @@
 //! Asks for one measurement, the way the library's users write it.
 
-use crate::{Error, Folders, Inside, Profile, Session, inside, others, prepare, worker};
+use crate::{Error, Folders, Inside, Profile, Session, inside, memory, others, prepare, worker};
 use engine::Places;
 use std::{path::PathBuf, time::Duration};
 use types::{Device, EngineOptions, Event, InputShape, Precision, StoppingRule, Text, Warmup};
@@ -330,10 +330,24 @@ impl Profiler {
                 Err(remark) => run.verdict.reasons.push(remark),
             }
         }
+        let mut allocations = None;
+        if self.inside.memory {
+            match memory::of(&prepared, &job, &launch, self.rule.timeout, sink) {
+                Ok(found) => {
+                    run.memory = Some(Box::new(found.report));
+                    allocations = found.allocations;
+                }
+                // The run is measured and good: it must not be lost because looking inside failed.
+                Err(error) => run.verdict.reasons.push(inside::unseen(&error)),
+            }
+        }
         run.tags.clone_from(&self.tags);
         session.remember(&run)?;
+        if let Some(allocations) = &allocations {
+            session.remember_allocations(&run.id, allocations)?;
+        }
         sink(Event::CellFinished { run: Box::new(run.clone()) });
-        Ok(Profile { run, timeline })
+        Ok(Profile { run, timeline, allocations })
     }
 
     pub(crate) fn folders_or_default(&self) -> Result<Folders, Error> {

@@ -10,7 +10,8 @@ use probe::IdlePower;
 use std::{collections::BTreeMap, path::Path, time::Duration};
 use store::Store;
 use types::{
-    Ceilings, Cell, Device, Environment, Event, Machine, Reason, ReasonCode, Run, Verdict,
+    Allocations, Ceilings, Cell, Device, Environment, Event, Machine, Reason, ReasonCode, Run,
+    RunId, Verdict,
 };
 
 /// How long the idle machine is watched before the worker starts; twenty steps of the slowest counter.
@@ -54,6 +55,21 @@ impl Session {
     pub fn remember(&mut self, run: &Run) -> Result<(), Error> {
         match &mut self.store {
             Some(store) => Ok(store.insert_run(run)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps every allocation of a run that is kept, where there is a database.
+    ///
+    /// # Errors
+    /// When they cannot be written; then none of them is.
+    pub(crate) fn remember_allocations(
+        &mut self,
+        run: &RunId,
+        allocations: &Allocations,
+    ) -> Result<(), Error> {
+        match &self.store {
+            Some(store) => Ok(store.save_allocations(run, allocations)?),
             None => Ok(()),
         }
     }

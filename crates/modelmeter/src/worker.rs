@@ -2,9 +2,9 @@
 
 use crate::{ENGINES, Error, Isolation, tokeniser};
 use engine::{
-    Engine, Host, Places, WorkerCommand, become_expendable, claim_standard_streams, serve,
+    Engine, Host, Places, WorkerCommand, become_expendable, claim_standard_streams, serve_tracked,
 };
-use meter::Launch;
+use meter::{Launch, Tracker};
 use std::{
     io::{self, BufReader},
     os::unix::net::UnixStream,
@@ -40,7 +40,7 @@ pub fn serve_if_worker() {
 pub fn serve_standard_streams() -> io::Result<()> {
     become_expendable();
     let channel = claim_standard_streams()?;
-    serve(ENGINES, &tokeniser::open, channel.reader, channel.writer)
+    serve_tracked(ENGINES, &tokeniser::open, &Tracker, channel.reader, channel.writer)
 }
 
 /// How workers are started.
@@ -70,7 +70,7 @@ pub(crate) fn launch(
 fn serve_thread(stream: UnixStream) {
     let Ok(reader) = stream.try_clone() else { return };
     // A broken stream means that the other half of this process gave up; there is nobody to tell.
-    let _ = serve(ENGINES, &tokeniser::open, BufReader::new(reader), stream);
+    let _ = serve_tracked(ENGINES, &tokeniser::open, &Tracker, BufReader::new(reader), stream);
 }
 
 /// This program where it can serve, else an installed `modelmeter`: never a program that would not know the argument.

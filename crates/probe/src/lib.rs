@@ -13,10 +13,12 @@ mod clock;
 mod energy;
 mod environment;
 mod followed;
+mod malloc;
 mod pid_namespace;
 mod procfs;
 mod series;
 mod socket;
+mod tracker;
 mod watcher;
 
 mod cgroup;
@@ -36,8 +38,10 @@ mod throttling;
 
 pub use energy::IdlePower;
 pub use environment::{Conditions, Snapshot};
+pub use malloc::allocated;
 pub use series::Series;
 pub use socket::{PERIOD, Probe, Target, Watch};
+pub use tracker::{Mark, Recording, TrackerError, TrackingAllocator};
 pub use watcher::Watcher;
 
 /// Every probe, in the order of reports; a new one is a file and a line here.

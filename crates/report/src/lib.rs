@@ -18,6 +18,7 @@ mod formats;
 mod inside;
 mod json;
 mod lookup;
+mod memory;
 mod number;
 mod runs;
 mod style;
@@ -40,6 +41,7 @@ pub use flame::flamegraph;
 pub use formats::{FORMATS, Format, format_by_id};
 pub use inside::{LayerView, inside};
 pub use json::{JsonOptions, run_json, write_json, write_json_lines};
+pub use memory::{MemoryPart, MemoryView, allocations_csv, memory};
 pub use number::{
     MISSING, TimeUnit, bytes, bytes_column, bytes_per_second, count, duration, durations_column,
     fixed, flops, flops_per_second, joules, milliseconds, percent, plus_minus, rate, seconds,
@@ -47,7 +49,7 @@ pub use number::{
 };
 pub use runs::{RUNS_SCHEMA, RunLine, runs_list_json, runs_table};
 pub use style::Style;
-pub use summary::{Footer, page, summary};
+pub use summary::{Footer, View, page, summary};
 pub use table::{Column, Table};
 pub use timestamp::{minute, rfc3339};
 pub use trace::{

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 use types::{
-    Cell, Cold, EngineInfo, Environment, LayerReport, Metric, ModelInfo, Phase, ProbeReport, Run,
-    RunId, Samples, StopReason, Summary, Verdict, WarmupReport, Work,
+    Cell, Cold, EngineInfo, Environment, LayerReport, MemoryReport, Metric, ModelInfo, Phase,
+    ProbeReport, Run, RunId, Samples, StopReason, Summary, Verdict, WarmupReport, Work,
 };
 
 /// What is read back; each field is named as in [`Run`].
@@ -22,6 +22,8 @@ pub(crate) struct Document {
     verdict: Verdict,
     #[serde(default)]
     layers: Option<Box<LayerReport>>,
+    #[serde(default)]
+    memory: Option<Box<MemoryReport>>,
 }
 
 /// A warm-up report without its samples, which lie with the others.
@@ -46,6 +48,8 @@ struct Borrowed<'a> {
     verdict: &'a Verdict,
     #[serde(skip_serializing_if = "Option::is_none")]
     layers: Option<&'a LayerReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<&'a MemoryReport>,
 }
 
 /// What the other tables hold of a run.
@@ -74,6 +78,7 @@ pub(crate) fn write(run: &Run) -> Result<String, serde_json::Error> {
         probes: &run.probes,
         verdict: &run.verdict,
         layers: run.layers.as_deref(),
+        memory: run.memory.as_deref(),
     })?;
     serde_json::from_str::<Document>(&body)?;
     Ok(body)
@@ -104,6 +109,7 @@ impl Document {
             probes: self.probes,
             verdict: self.verdict,
             layers: self.layers,
+            memory: self.memory,
             tags: rest.tags,
         }
     }

@@ -3,6 +3,7 @@
 //! The only room that holds SQL. A run goes in whole, in one transaction, and comes out equal; where the file lies is
 //! the caller's business, and so is how a list is shown.
 
+mod allocations;
 mod ceilings;
 mod codec;
 mod document;

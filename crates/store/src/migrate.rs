@@ -8,6 +8,7 @@ use std::path::Path;
 const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_first.sql"),
     include_str!("../migrations/0002_ceilings.sql"),
+    include_str!("../migrations/0003_allocations.sql"),
 ];
 
 /// The schema version that this program writes.

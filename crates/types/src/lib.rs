@@ -5,6 +5,7 @@
 //! A word means the same thing in every room because it is defined once, here.
 
 mod advice;
+mod allocation;
 mod ceilings;
 mod cell;
 mod comparison;
@@ -15,12 +16,14 @@ mod inside;
 mod layer_kind;
 mod layers;
 mod machine;
+mod memory;
 mod metric;
 mod model;
 mod module;
 mod options;
 mod plan;
 mod precision;
+mod reading;
 mod run;
 mod sample;
 mod summary;
@@ -33,6 +36,7 @@ pub use advice::{
     Advice, AdviceReport, Change, Evidence, ExpectedGain, Fine, Goal, ParseGoalError, Proof,
     SweepPoint, Trial, TrialVerdict, Unjudged,
 };
+pub use allocation::{AllocationEvent, Allocations, LayerName, Recorded};
 pub use ceilings::{CacheBandwidth, Ceiling, Ceilings, Unmeasured};
 pub use cell::{Cell, InputShape, Mode, Text};
 pub use comparison::{
@@ -50,12 +54,17 @@ pub use layers::{
     LayerCell, LayerCost, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime, pooled_path,
 };
 pub use machine::{Cpu, Gpu, Machine};
+pub use memory::{
+    AllocatorMemory, LayerMemory, LeakCheck, LeakVerdict, LiveBlocks, LiveTensor, MemoryPoint,
+    MemoryReport, StaticMemory, SystemMemory, TIMELINE_POINTS,
+};
 pub use metric::{Direction, Metric, Provenance, Unit};
 pub use model::{Category, ModelInfo, ModelSource, Weights, Work};
 pub use module::{Module, ModuleTensor, ModuleWeights};
 pub use options::{EngineOptions, GraphOptimisation, ParseOptionError, PerformanceHint};
 pub use plan::{Plan, StopReason, StoppingRule, Warmup};
 pub use precision::{ParsePrecisionError, Precision};
+pub use reading::Reading;
 pub use run::{Cold, EngineInfo, ProbeReport, Run, RunId, WarmupReport};
 pub use sample::{Phase, Samples};
 pub use summary::{Floor, Interval, PERCENTILE_FLOORS, Summary, Unsupported};

@@ -1,8 +1,8 @@
 //! One execution of a cell on one machine at one time.
 
 use crate::{
-    Cell, Environment, LayerReport, Metric, ModelInfo, Phase, Samples, StopReason, Summary,
-    Verdict, Work,
+    Cell, Environment, LayerReport, MemoryReport, Metric, ModelInfo, Phase, Samples, StopReason,
+    Summary, Verdict, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, time::Duration};
@@ -109,6 +109,9 @@ pub struct Run {
     /// Where the time goes inside the model, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Box<LayerReport>>,
+    /// Where the memory goes, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Box<MemoryReport>>,
     /// Labels given by people.
     #[serde(default)]
     pub tags: Vec<String>,

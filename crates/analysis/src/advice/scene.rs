@@ -61,6 +61,7 @@ pub(crate) fn run() -> Run {
         probes: Vec::new(),
         verdict: Verdict::from_reasons(Vec::new()),
         layers: None,
+        memory: None,
         tags: Vec::new(),
     }
 }

@@ -118,6 +118,7 @@ pub(crate) fn run(engine: &str, micros: u64, minute: i64) -> Run {
         probes: Vec::new(),
         verdict: Verdict::from_reasons(Vec::new()),
         layers: None,
+        memory: None,
         tags: Vec::new(),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     Exit, Failure,
-    arguments::{Global, IsolationArgument, Profile},
+    arguments::{Global, IsolationArgument, MemoryArgument, Profile},
     command::{folders, measurement::measurement, style},
     output,
     places::places,
@@ -11,7 +11,7 @@ use crate::{
 use modelmeter::{
     FORMATS, Inside, Isolation, Profiler, Run, Session,
     engine::Places,
-    report::{self, JsonOptions, LayerView, TraceInfo},
+    report::{self, JsonOptions, LayerView, MemoryPart, MemoryView, TraceInfo, View},
 };
 use std::{
     fs,
@@ -44,8 +44,7 @@ pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure>
     let talks_data = files.into_iter().any(|path| is_stdout(path));
     if !global.quiet && !talks_data {
         let footer = stored.as_deref().map_or(report::Footer::None, report::Footer::Stored);
-        let only = named_layers(arguments.layers.as_deref().unwrap_or_default());
-        output::data(&report::page(run, &LayerView { only }, &style(global), footer))?;
+        output::data(&report::page(run, &view(arguments), &style(global), footer))?;
         if session.store().is_some_and(|store| store.is_created()) {
             output::complain(&format!("the database is {}\n", folders.database.display()));
         }
@@ -91,11 +90,26 @@ fn profiler(arguments: &Profile, places: Places) -> Result<Profiler, Failure> {
 
 /// What the outputs asked for need to be known of the inside.
 fn inside(arguments: &Profile) -> Inside {
-    let Profile { layers, trace, flamegraph, speedscope, .. } = arguments;
+    let Profile { layers, memory, trace, flamegraph, speedscope, .. } = arguments;
     Inside {
         layers: layers.is_some() || flamegraph.is_some() || speedscope.is_some(),
         names: named_layers(layers.as_deref().unwrap_or_default()),
         timeline: !trace.is_empty() || speedscope.is_some(),
+        memory: memory.is_some(),
+    }
+}
+
+/// What of it is shown.
+fn view(arguments: &Profile) -> View {
+    let parts = arguments.memory.as_deref().unwrap_or_default();
+    let part = |part: &MemoryArgument| match part {
+        MemoryArgument::Allocations => MemoryPart::Allocations,
+        MemoryArgument::Snapshots => MemoryPart::Snapshots,
+    };
+    let layers = named_layers(arguments.layers.as_deref().unwrap_or_default());
+    View {
+        layers: LayerView { only: layers },
+        memory: MemoryView { only: parts.iter().map(part).collect() },
     }
 }
 

@@ -96,9 +96,21 @@ fn show(arguments: &RunsShow, store: &Store, global: &Global) -> Result<(), Fail
     if arguments.csv {
         return output::data(&report::runs_csv(&[run]));
     }
+    if arguments.allocations {
+        return allocations(store, &run.id);
+    }
     let short = store.short_id(&run.id)?;
-    let all = report::LayerView::default();
+    let all = report::View::default();
     output::data(&report::page(&run, &all, &style(global), Footer::Shown(&short)))
+}
+
+fn allocations(store: &Store, run: &RunId) -> Result<(), Failure> {
+    let Some(all) = store.allocations(run)? else {
+        let text = format!("run {} has no allocations", store.short_id(run)?);
+        return Err(Failure::new(Exit::Wrong, text)
+            .hint("`modelmeter profile MODEL --memory` keeps them, where the engine can tell"));
+    };
+    output::data(&report::allocations_csv(&all))
 }
 
 fn delete(arguments: &RunsDelete, store: &Store) -> Result<(), Failure> {

@@ -10,6 +10,7 @@ mod compare;
 mod engines;
 mod inside;
 mod machine_limits;
+mod memory;
 mod profile;
 mod schema;
 mod survival;

@@ -11,6 +11,7 @@ mod explain;
 mod install;
 mod load;
 mod locate;
+mod memory;
 mod model;
 mod nvidia;
 mod profile;
@@ -18,6 +19,7 @@ mod provider;
 mod register;
 mod runtime;
 mod session;
+mod statistics;
 mod version;
 
 pub use install::install;

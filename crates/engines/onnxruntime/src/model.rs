@@ -1,8 +1,12 @@
 //! A loaded model.
 
 use crate::{
-    convert::element_type, load::Placements, provider::Provider, runtime::Runtime,
+    convert::element_type,
+    load::Placements,
+    provider::Provider,
+    runtime::Runtime,
     session::OrtSession,
+    statistics::{self, Statistics},
 };
 use engine::{EngineError, LoadRequest, LoadedModel, Session, Signature, SignatureValue};
 use ort::value::{Outlet, ValueType};
@@ -12,6 +16,8 @@ pub(crate) struct OrtModel {
     pub(crate) runtime: &'static Runtime,
     pub(crate) session: ort::session::Session,
     pub(crate) request: LoadRequest,
+    /// What the library's arena held once the model was in, or why nobody knows.
+    pub(crate) loaded: Result<Statistics, String>,
     remarks: Vec<String>,
 }
 
@@ -22,9 +28,10 @@ impl OrtModel {
         request: &LoadRequest,
         placements: &Placements,
     ) -> OrtModel {
-        let mut model =
-            OrtModel { runtime, session, request: request.clone(), remarks: Vec::new() };
-        if let Some(provider) = Provider::of(request.device)
+        let loaded = statistics::of(runtime, &session);
+        let (request, remarks) = (request.clone(), Vec::new());
+        let mut model = OrtModel { runtime, session, request, loaded, remarks };
+        if let Some(provider) = Provider::of(model.request.device)
             && let Some(remark) = elsewhere(&provider, placements)
         {
             model.remark(remark);

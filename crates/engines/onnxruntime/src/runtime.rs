@@ -17,7 +17,7 @@ pub(crate) struct Runtime {
     /// What sessions are made in.
     pub(crate) environment: Environment,
     /// Where it was loaded from, without links.
-    path: PathBuf,
+    pub(crate) path: PathBuf,
 }
 
 static RUNTIME: Mutex<Option<&'static Runtime>> = Mutex::new(None);

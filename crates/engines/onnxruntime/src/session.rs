@@ -2,13 +2,14 @@
 
 use crate::{binding::Bound, model::OrtModel, profile};
 use engine::{
-    Detail, EngineError, EngineErrorKind, NodeProfile, NodeProfiler, OutputView, Session,
+    Detail, EngineError, EngineErrorKind, MemoryReporter, NodeProfile, NodeProfiler, OutputView,
+    Session,
 };
 use types::{Device, HostTensor};
 
 /// A model with its inputs bound.
 pub(crate) struct OrtSession<'a> {
-    model: &'a OrtModel,
+    pub(crate) model: &'a OrtModel,
     bound: Option<Bound<'a>>,
 }
 
@@ -44,6 +45,11 @@ impl Session for OrtSession<'_> {
         let is_told =
             matches!(self.model.request.device, Device::Cpu | Device::Openvino | Device::Xnnpack);
         if is_told { Some(self) } else { None }
+    }
+
+    fn memory_reporter(&mut self) -> Option<&mut dyn MemoryReporter> {
+        // The arena of another device is another one, and its statistics are those of the CPU's.
+        if self.model.request.device == Device::Cpu { Some(self) } else { None }
     }
 }
 

@@ -6,8 +6,11 @@ mod capture;
 mod convert;
 mod load;
 mod log;
+mod memory;
 mod model;
+mod node_log;
 mod profile;
+mod values;
 
 use engine::{Availability, Engine, EngineError, Host, LoadRequest, LoadedModel, Loader, Places};
 use types::{Device, Precision};

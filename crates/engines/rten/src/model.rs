@@ -5,8 +5,8 @@ use crate::{
     load::{Optimise, named, open},
 };
 use engine::{
-    EngineError, EngineErrorKind, LoadRequest, LoadedModel, NodeProfiler, OutputView, Session,
-    ShapeObserver, Signature, SignatureValue,
+    EngineError, EngineErrorKind, LoadRequest, LoadedModel, MemoryReporter, NodeProfiler,
+    OutputView, Session, ShapeObserver, Signature, SignatureValue,
 };
 use rten::{Dimension, Model, NodeId, RunError, RunErrorKind, RunOptions, ThreadPool, Value};
 use std::{path::PathBuf, sync::Arc};
@@ -124,6 +124,10 @@ impl Session for RtenSession<'_> {
     }
 
     fn node_profiler(&mut self) -> Option<&mut dyn NodeProfiler> {
+        Some(self)
+    }
+
+    fn memory_reporter(&mut self) -> Option<&mut dyn MemoryReporter> {
         Some(self)
     }
 }

@@ -48,7 +48,7 @@ impl NodeProfiler for RtenSession<'_> {
     }
 }
 
-fn uncaught(error: io::Error) -> EngineError {
+pub(crate) fn uncaught(error: io::Error) -> EngineError {
     EngineError::new(EngineErrorKind::Failed, "could not catch the log of engine `rten`")
         .with_source(error)
 }
@@ -170,7 +170,7 @@ const FUSED: [&str; 15] = [
 ];
 
 /// `encoder.dense/Add` for a node `encoder.dense.Add`, whatever it was fused with; other names stay as they are.
-fn path_of(name: &str, kind: &str) -> String {
+pub(crate) fn path_of(name: &str, kind: &str) -> String {
     let Some((module, last)) = name.rsplit_once('.').filter(|_| !name.contains('/')) else {
         return name.to_owned();
     };

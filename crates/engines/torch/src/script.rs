@@ -27,6 +27,7 @@ const REST: &str = joined![
     "timeline.py",
     "profile.py",
     "calibrate.py",
+    "memory.py",
     "serve.py",
 ];
 

@@ -132,6 +132,8 @@ def answer(bench, ask):
         return bench.write_outputs(ask["path"], ask.get("inside", False))
     if kind == "profile":
         return profile(bench, ask["count"], ask.get("detail", "times"))
+    if kind == "memory":
+        return remember(bench, ask["count"], ask["events"])
     if kind == "load":
         raise Failure("failed", "a worker loads one model")
     raise Failure("failed", "nobody knows how to `%s`" % kind)

@@ -4,6 +4,7 @@ mod control;
 mod counts;
 mod damage;
 mod files;
+mod lifetimes;
 mod models;
 mod operators;
 mod precision;

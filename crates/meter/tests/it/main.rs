@@ -5,4 +5,5 @@ mod bench;
 mod duel;
 mod failures;
 mod measuring;
+mod memory;
 mod verdicts;

@@ -148,10 +148,11 @@ pub(super) fn memory(run: &Run) -> Known<MemoryLimit> {
 
 /// How the allocator fared, where the run has its numbers.
 pub(super) fn fragmentation(run: &Run) -> Known<Fragmentation> {
-    let bytes = |key: &str| run.metric(key)?.value.map(|value| Bytes(value as u64));
-    match (bytes("memory.allocator.in_use"), bytes("memory.allocator.reserved")) {
-        (Some(in_use), Some(reserved)) => Ok(Fragmentation { in_use, reserved }),
-        _ => Err(Missing::because("the run has no numbers of an allocator").with_hint(format!(
+    let allocator = run.memory.as_ref().map(|memory| &memory.allocator);
+    let known = allocator.and_then(|found| Some((found.in_use.value?, found.reserved.value?)));
+    match known {
+        Some((in_use, reserved)) => Ok(Fragmentation { in_use, reserved }),
+        None => Err(Missing::because("the run has no numbers of an allocator").with_hint(format!(
             "run `modelmeter profile {} --memory`, then advise on it",
             analysis::advice::flags(&run.cell)
         ))),

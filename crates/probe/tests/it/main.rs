@@ -1,6 +1,8 @@
 //! Every probe on a real process that the test itself starts.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
+mod tracker;
+
 use modelmeter_probe::{IdlePower, PROBES, Snapshot, Target, Watcher};
 use std::{
     process::{Child, Command, Stdio},
@@ -8,6 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 use types::{Device, Metric, ProbeReport};
+
+#[global_allocator]
+static ALLOCATOR: modelmeter_probe::TrackingAllocator = modelmeter_probe::TrackingAllocator;
 
 const MIB: f64 = 1024.0 * 1024.0;
 

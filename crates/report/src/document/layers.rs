@@ -23,7 +23,7 @@ pub(super) struct Layers<'a> {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct EstimateDocument {
+pub(super) struct EstimateDocument {
     value: f64,
     low: f64,
     high: f64,

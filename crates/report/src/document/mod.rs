@@ -6,6 +6,7 @@
 mod groups;
 mod latency;
 mod layers;
+mod memory;
 mod probes;
 mod run;
 

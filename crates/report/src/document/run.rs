@@ -3,6 +3,7 @@
 use super::groups::{Compute, Energy, Memory, Throughput};
 use super::latency::{ByPhase, Latency, Milliseconds};
 use super::layers::Layers;
+use super::memory::MemoryProfile;
 use super::probes::{MetricDocument, ProbeDocument};
 use crate::json::JsonOptions;
 use crate::lookup::main_phase;
@@ -60,6 +61,8 @@ pub struct RunDocument<'a> {
     verdict: &'a Verdict,
     #[serde(skip_serializing_if = "Option::is_none")]
     layers: Option<Layers<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_profile: Option<MemoryProfile<'a>>,
     tags: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     samples_ns: Option<SamplesNs<'a>>,
@@ -166,6 +169,7 @@ impl<'a> RunDocument<'a> {
             environment: &run.environment,
             verdict: &run.verdict,
             layers: run.layers.as_deref().map(Layers::from),
+            memory_profile: run.memory.as_deref().map(MemoryProfile::from),
             tags: &run.tags,
             samples_ns: options.samples.then(samples),
         }

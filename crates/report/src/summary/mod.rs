@@ -8,4 +8,4 @@ mod page;
 mod verdict;
 
 pub(crate) use header::{processor, setting};
-pub use page::{Footer, page, summary};
+pub use page::{Footer, View, page, summary};

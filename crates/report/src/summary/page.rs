@@ -3,6 +3,7 @@
 use super::{facts, header, latency, verdict};
 use crate::clean::clean;
 use crate::inside::{LayerView, inside};
+use crate::memory::{MemoryView, memory};
 use crate::style::{Colour, Style};
 use crate::timestamp::minute;
 use crate::wrap::{DOT, flow, pad_right, shorten, text_width};
@@ -45,12 +46,25 @@ pub fn summary(run: &Run, style: &Style, footer: Footer<'_>) -> String {
     text
 }
 
+/// What is told of the inside of a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct View {
+    /// Of its layers.
+    pub layers: LayerView,
+    /// Of its memory.
+    pub memory: MemoryView,
+}
+
 /// The summary of a run and what was found inside the model.
 #[must_use]
-pub fn page(run: &Run, view: &LayerView, style: &Style, footer: Footer<'_>) -> String {
-    let Some(layers) = &run.layers else { return summary(run, style, footer) };
+pub fn page(run: &Run, view: &View, style: &Style, footer: Footer<'_>) -> String {
     let mut text = summary(run, style, Footer::None);
-    text.push_str(&format!("\n{}", inside(layers, view, style)));
+    if let Some(layers) = &run.layers {
+        text.push_str(&format!("\n{}", inside(layers, &view.layers, style)));
+    }
+    if let Some(report) = &run.memory {
+        text.push_str(&format!("\n{}", memory(report, &view.memory, style)));
+    }
     for line in last_lines(run, style, footer) {
         text.push_str(&format!("{}\n", line.trim_end()));
     }

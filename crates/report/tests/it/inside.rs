@@ -2,7 +2,7 @@
 
 use crate::sample;
 use modelmeter_report::{
-    Footer, JsonOptions, LayerView, Style, inside, page, run_json, text_width,
+    Footer, JsonOptions, LayerView, Style, View, inside, page, run_json, text_width,
 };
 use types::{
     Bound, Bytes, Estimate, Flops, Interval, Layer, LayerKind, LayerReport, Ratio, Rollup,
@@ -167,7 +167,7 @@ fn the_document_of_a_run_with_layers_keeps_to_its_schema() {
 fn a_page_ends_with_its_footer() {
     let mut run = sample::text_run();
     run.layers = Some(Box::new(encoder()));
-    let text = page(&run, &LayerView::default(), &Style::plain(80), Footer::Stored("7f3a"));
+    let text = page(&run, &View::default(), &Style::plain(80), Footer::Stored("7f3a"));
     assert!(text.contains("encoder.layer.* (2)"), "{text}");
     assert!(text.trim_end().lines().last().unwrap().contains("7f3a"), "{text}");
 }

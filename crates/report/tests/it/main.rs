@@ -12,6 +12,7 @@ mod formats;
 mod inside;
 mod json;
 mod lists;
+mod memory;
 mod properties;
 mod readers;
 mod sample;

@@ -175,6 +175,7 @@ pub(crate) fn bare_run(name: &str, median: f64, count: u64) -> Run {
         probes: probes(),
         verdict: Verdict::from_reasons(Vec::new()),
         layers: None,
+        memory: None,
         tags: Vec::new(),
     };
     set_phase(&mut run, Phase::Inference, median, count);

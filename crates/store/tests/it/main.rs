@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test prepares must work, or the test fails there")]
 
+mod allocations;
 mod broken_files;
 mod crash;
 mod fixture;

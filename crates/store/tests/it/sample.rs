@@ -65,6 +65,7 @@ pub(crate) fn run(n: u64) -> Run {
             hint: Some("measure longer".into()),
         }]),
         layers: None,
+        memory: None,
         tags: vec!["baseline".into(), "night ☾".into()],
     }
 }

@@ -5,6 +5,7 @@ mod alone;
 mod conformance;
 mod devices;
 mod installing;
+mod memory;
 mod models;
 mod profiling;
 mod refusals;

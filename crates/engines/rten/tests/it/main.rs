@@ -1,6 +1,7 @@
 //! The embedded engine under the suite every engine must pass.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod memory;
 mod profile;
 mod uncaptured;
 
@@ -12,6 +13,9 @@ use std::{
     path::{Path, PathBuf},
 };
 use types::{Device, Elements, HostTensor, Precision};
+
+#[global_allocator]
+static ALLOCATOR: probe::TrackingAllocator = probe::TrackingAllocator;
 
 /// `y = relu(x · w)` with a 2 × 2 weight, and whatever operator the test wants in front of it.
 fn write_model(folder: &Path, first_operator: &str) -> PathBuf {

@@ -7,6 +7,7 @@ mod compile;
 mod conformance;
 mod detection;
 mod factories;
+mod memory;
 mod modules;
 mod text;
 mod timeline;

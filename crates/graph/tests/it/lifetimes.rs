@@ -1,0 +1,122 @@
+//! How much memory activations need, under each of the rules, with numbers worked out by hand.
+
+use modelmeter_graph::{
+    DataType, GraphBuilder, Model, Reuse, activation_peak, find_peak, infer, pooled_peak,
+};
+use types::Bytes;
+
+/// A value of so many floats that the graph itself makes from its input.
+fn own(b: &mut GraphBuilder, x: &str, times: i64) -> String {
+    let times = b.constant_i64(&[times]);
+    b.node("Tile", &[x, &times], &[])
+}
+
+fn sum(b: &mut GraphBuilder, x: &str) -> String {
+    b.node("ReduceSum", &[x], &[("keepdims", 0.into())])
+}
+
+fn builder() -> (GraphBuilder, String) {
+    let mut b = GraphBuilder::new("g");
+    let x = b.input("x", DataType::Float, &[10.into()]);
+    (b, x)
+}
+
+fn finish(mut b: GraphBuilder, outputs: &[&str]) -> Model {
+    for (place, output) in outputs.iter().enumerate() {
+        b.output(&format!("y{place}"), output, DataType::Float, &[]);
+    }
+    b.finish_model()
+}
+
+fn peaks(model: &Model) -> [u64; 3] {
+    let shapes = infer(model, &[]);
+    let in_place = find_peak(&model.graph, &shapes, Reuse::InPlace).expect("every size is known");
+    [
+        activation_peak(&model.graph, &shapes).expect("every size is known").0,
+        in_place.bytes.0,
+        pooled_peak(&model.graph, &shapes).expect("every size is known").0,
+    ]
+}
+
+#[test]
+fn a_node_writes_over_what_nobody_reads_afterwards() {
+    let (mut b, x) = builder();
+    let a = own(&mut b, &x, 2);
+    let r = b.node("Softmax", &[&a], &[]);
+    let y = sum(&mut b, &r);
+    // Apart: the input, both values. In place: one buffer and the sum; the input was there before.
+    assert_eq!(peaks(&finish(b, &[&y])), [40 + 80 + 80, 80 + 4, 80 + 4]);
+
+    let (mut b, x) = builder();
+    let a = own(&mut b, &x, 2);
+    let r = b.node("Softmax", &[&a], &[]);
+    let (y, z) = (sum(&mut b, &r), sum(&mut b, &a));
+    // What is read once more is not written over: not by the softmax, and the first sum lives meanwhile.
+    assert_eq!(peaks(&finish(b, &[&y, &z]))[1], 80 + 80 + 4);
+}
+
+#[test]
+fn the_graphs_inputs_are_never_written_over() {
+    let (mut b, x) = builder();
+    let r = b.node("Relu", &[&x], &[]);
+    let y = sum(&mut b, &r);
+    assert_eq!(peaks(&finish(b, &[&y])), [40 + 40 + 4, 40 + 4, 40 + 4]);
+}
+
+#[test]
+fn what_passes_between_elementwise_nodes_has_no_buffer() {
+    let (mut b, x) = builder();
+    let h = own(&mut b, &x, 3);
+    let one = b.constant_f32(&[1.0]);
+    let d = b.node("Div", &[&h, &one], &[]);
+    let e = b.node("Erf", &[&d], &[]);
+    let p = b.node("Add", &[&e, &one], &[]);
+    let m = b.node("Mul", &[&h, &p], &[]);
+    let g = b.node("Mul", &[&m, &one], &[]);
+    let y = sum(&mut b, &g);
+    let model = finish(b, &[&y]);
+    // One buffer for the whole activation, written over what went in.
+    assert_eq!(peaks(&model), [40 + 3 * 120, 120 + 4, 120 + 4]);
+    let shapes = infer(&model, &[]);
+    let peak = find_peak(&model.graph, &shapes, Reuse::InPlace).unwrap();
+    let live: Vec<(&str, Bytes)> = peak.live.iter().map(|t| (t.name.as_str(), t.bytes)).collect();
+    assert_eq!(live.len(), 2, "{live:?}");
+    assert_eq!(live[0].1, Bytes(120));
+    assert!(peak.node.contains("ReduceSum"), "{}", peak.node);
+}
+
+#[test]
+fn a_matrix_product_reads_a_transpose_where_it_lies() {
+    let transposed = |reader: &str| {
+        let mut b = GraphBuilder::new("g");
+        let x = b.input("x", DataType::Float, &[4.into(), 5.into()]);
+        let a = b.node("Neg", &[&x], &[]); // 80
+        let t = b.node("Transpose", &[&a], &[("perm", vec![1, 0].into())]); // 80
+        let y = match reader {
+            "MatMul" => b.node("MatMul", &[&t, &x], &[]), // 5 × 5: 100
+            other => b.node(other, &[&t], &[]),
+        };
+        b.output("y", &y, DataType::Float, &[]);
+        peaks(&b.finish_model())[1]
+    };
+    assert_eq!(transposed("MatMul"), 80 + 100);
+    // A softmax goes through it row by row and needs it laid out.
+    assert_eq!(transposed("Softmax"), 80 + 80);
+}
+
+#[test]
+fn a_pool_gives_the_smallest_buffer_that_is_large_enough_and_keeps_all() {
+    let (mut b, x) = builder();
+    let large = own(&mut b, &x, 8); // 320
+    let (from, to) = (b.constant_i64(&[0]), b.constant_i64(&[20]));
+    let small = b.node("Slice", &[&large, &from, &to], &[]);
+    // 80 beside the 320; the next 120 take the 320 that are free by then.
+    let joined = b.node("Concat", &[&small, &x], &[("axis", 0.into())]);
+    // 400 fit into none that is kept.
+    let wide = b.node("Concat", &[&joined, &joined, &joined, &x], &[("axis", 0.into())]);
+    let y = sum(&mut b, &wide);
+    let model = finish(b, &[&y]);
+    let [_, in_place, pooled] = peaks(&model);
+    assert_eq!(in_place, 120 + 400);
+    assert_eq!(pooled, 320 + 80 + 400);
+}

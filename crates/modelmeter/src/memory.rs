@@ -1,0 +1,192 @@
+//! Where the memory of a measurement goes: the graph's word, the allocator's and the system's, side by side.
+
+use crate::{Error, Profiler, prepare, prepare::Prepared, worker};
+use analysis::Ledger;
+use engine::{MemoryRecord, Takes};
+use graph::Reuse;
+use meter::{Job, Launch, MemoryPass, memory_pass};
+use std::time::Duration;
+use types::{
+    Allocations, AllocatorMemory, Bytes, Event, LeakCheck, LeakVerdict, MemoryReport, Ratio,
+    Reading, StaticMemory,
+};
+
+/// What a memory pass gives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Memory {
+    /// The three sides and what follows from them.
+    pub report: MemoryReport,
+    /// Every allocation and free that was seen, where they could be.
+    pub allocations: Option<Allocations>,
+}
+
+impl Profiler {
+    /// Looks where the memory goes, in a worker of its own, and times nothing else.
+    ///
+    /// # Errors
+    /// When the model, the engine or the worker fails; see [`Error`].
+    pub fn memory(&self, sink: &mut dyn FnMut(Event)) -> Result<Memory, Error> {
+        self.check_rule()?;
+        let prepared = prepare::prepare(self, sink)?;
+        let launch = worker::launch(self.isolation, prepared.engine, &self.places)?;
+        let refine = |seen: &[(String, Vec<usize>)]| prepared.count_again(seen);
+        of(&prepared, &prepared.job(&refine), &launch, self.rule.timeout, sink)
+    }
+}
+
+/// The memory pass of a prepared job.
+///
+/// # Errors
+/// When the worker or the engine fails.
+pub(crate) fn of(
+    prepared: &Prepared,
+    job: &Job<'_>,
+    launch: &Launch,
+    timeout: Duration,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Memory, Error> {
+    let failed = |source| Error::Write { path: std::env::temp_dir(), source };
+    let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir().map_err(failed)?;
+    let pass = memory_pass(job, launch, timeout, folder.path(), sink)?;
+    Ok(assemble(prepared, pass))
+}
+
+fn assemble(prepared: &Prepared, pass: MemoryPass) -> Memory {
+    let graph = foretell(prepared);
+    let MemoryPass { record, system, cost, is_shared } = pass;
+    let unknown = || MemoryRecord {
+        source: "nobody".into(),
+        allocations: silent(),
+        layers: silent(),
+        base: silent(),
+        in_use_peak: silent(),
+        reserved_peak: silent(),
+        peak: silent(),
+        asked: silent(),
+        ..MemoryRecord::default()
+    };
+    let mut record = record.unwrap_or_else(unknown);
+    let mut remarks = std::mem::take(&mut record.remarks);
+    let allocations = std::mem::take(&mut record.allocations);
+    let ledger = match allocations.value.as_ref().map(analysis::read_ledger) {
+        Some(ledger) => Reading::or_missing(ledger, "nothing was allocated"),
+        None => Reading { value: None, why: allocations.why },
+    };
+    if let Some(dropped) = allocations.value.as_ref().map(|all| all.dropped).filter(|d| *d > 0) {
+        remarks.push(format!(
+            "{dropped} allocations and frees found no room and are missing from these numbers"
+        ));
+    }
+    if let (Some(weights), Some(base)) = (graph.weights.value, record.base.value)
+        && base < weights
+    {
+        remarks.push(
+            "the weights are mapped from their file: the system counts what is read of them, the allocator does not"
+                .into(),
+        );
+    }
+    if is_shared {
+        remarks.push(
+            "the worker is a thread of this process: what the rest of it allocates counts as well"
+                .into(),
+        );
+    }
+    let leak = match &ledger.value {
+        Some(found) => {
+            let dropped = allocations.value.as_ref().map_or(0, |all| all.dropped);
+            analysis::check_leak(found.levels.clone(), dropped)
+        }
+        None if !record.levels.is_empty() => {
+            analysis::check_leak(std::mem::take(&mut record.levels), 0)
+        }
+        None => LeakCheck {
+            verdict: LeakVerdict::CannotTell,
+            levels: Vec::new(),
+            growth: None,
+            why: ledger.why.clone().unwrap_or_default(),
+        },
+    };
+    let timeline = ledger.value.as_ref().map(|found| found.timeline.clone()).unwrap_or_default();
+    let allocator = allocator(record, ledger, allocations.value.as_ref());
+    let batch = prepared.cell.batch_size.max(1) as u64;
+    let activations = match allocator.peak.value {
+        Some(_) => allocator.peak.clone(),
+        None => graph.in_place.clone(),
+    };
+    let report = MemoryReport {
+        per_sample: activations.map(|bytes| Bytes(bytes.0 / batch)),
+        graph,
+        allocator,
+        system,
+        timeline,
+        leak,
+        cost,
+        remarks,
+    };
+    Memory { report, allocations: allocations.value }
+}
+
+fn silent<T>() -> Reading<T> {
+    Reading::missing("this engine tells nothing of its memory")
+}
+
+/// What the graph says.
+fn foretell(prepared: &Prepared) -> StaticMemory {
+    let model = prepared.graph();
+    let shapes = prepared.shapes();
+    let unknown = "the graph does not tell every shape";
+    let weights = match prepared.fits(Takes::Onnx) {
+        true => Reading::of(graph::count_weights(model).bytes),
+        false => Reading::missing("a program is no graph whose constants could be counted"),
+    };
+    let peak = graph::find_peak(&model.graph, &shapes, Reuse::InPlace);
+    StaticMemory {
+        weights,
+        apart: Reading::or_missing(graph::activation_peak(&model.graph, &shapes), unknown),
+        in_place: Reading::or_missing(peak.as_ref().map(|peak| peak.bytes), unknown),
+        pooled: Reading::or_missing(graph::pooled_peak(&model.graph, &shapes), unknown),
+        node: peak.as_ref().map(|peak| peak.node.clone()).unwrap_or_default(),
+        live: peak.map(|peak| peak.live).unwrap_or_default(),
+    }
+}
+
+/// What the engine asked for.
+fn allocator(
+    record: MemoryRecord,
+    ledger: Reading<Ledger>,
+    allocations: Option<&Allocations>,
+) -> AllocatorMemory {
+    let peak = match ledger.value.as_ref() {
+        Some(found) => Reading::of(found.peak),
+        None => record.peak,
+    };
+    let fragmentation = match (record.in_use_peak.value, record.reserved_peak.value) {
+        (Some(used), Some(reserved)) if reserved.0 > 0 => {
+            Reading::of(Ratio(1.0 - used.0 as f64 / reserved.0 as f64))
+        }
+        (None, _) => Reading { value: None, why: record.in_use_peak.why.clone() },
+        _ => Reading { value: None, why: record.reserved_peak.why.clone() },
+    };
+    let asked = match ledger.value {
+        Some(_) => ledger.as_ref().map(|found| found.allocations),
+        None => record.asked,
+    };
+    AllocatorMemory {
+        runs: allocations.map_or(record.run_nanos.len(), |all| all.ends.len()) as u64,
+        source: record.source,
+        base: record.base,
+        peak,
+        in_use: record.in_use_peak,
+        reserved: record.reserved_peak,
+        fragmentation,
+        allocations: asked,
+        frees: ledger.as_ref().map(|found| found.frees),
+        node: ledger.value.as_ref().map(|found| found.node.clone()).unwrap_or_default(),
+        live: ledger.value.as_ref().map(|found| found.live.clone()).unwrap_or_default(),
+        layers: match record.layers.value {
+            Some(_) => ledger.map(|found| found.layers),
+            None => Reading { value: None, why: record.layers.why },
+        },
+        dropped: allocations.map_or(0, |all| all.dropped),
+    }
+}

@@ -1,0 +1,242 @@
+//! Where memory goes, on one screen: three views side by side, what was live at the peak, and what follows.
+
+mod chart;
+mod events;
+mod live;
+
+use crate::clean::clean;
+use crate::number::{MISSING, bytes, bytes_column, fixed, percent, significant};
+use crate::style::{Colour, Style};
+use crate::table::{Column, Table};
+use crate::wrap::wrap;
+use types::{Bytes, LeakVerdict, MemoryReport, Reading};
+
+pub use events::allocations_csv;
+
+pub(crate) const INDENT: &str = "  ";
+
+/// Columns that the names of facts take.
+const LABELS: usize = 13;
+
+/// A part of what is told of the memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryPart {
+    /// Who allocated how much, layer by layer.
+    Allocations,
+    /// How much was allocated when, and what was live at the worst moment.
+    Snapshots,
+}
+
+/// Which parts are told; the three views always are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemoryView {
+    /// The parts; empty for all.
+    pub only: Vec<MemoryPart>,
+}
+
+impl MemoryView {
+    fn has(&self, part: MemoryPart) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
+}
+
+/// The memory of an inference: the three views, the timeline, the live set at the peak, leaks and costs.
+#[must_use]
+pub fn memory(report: &MemoryReport, view: &MemoryView, style: &Style) -> String {
+    let mut text = views(report, style);
+    text.push('\n');
+    if view.has(MemoryPart::Snapshots) {
+        text.push_str(&chart::timeline(report, style));
+    }
+    if view.has(MemoryPart::Allocations) {
+        text.push_str(&live::layers(report, style));
+    }
+    if view.has(MemoryPart::Snapshots) {
+        text.push_str(&live::largest(report, style));
+    }
+    for (label, sentence) in facts(report) {
+        let room = style.columns() - INDENT.len() - LABELS;
+        for (at, line) in wrap(&clean(&sentence), room).iter().enumerate() {
+            let label = if at == 0 { label } else { "" };
+            let label = style.paint(&format!("{label:LABELS$}"), Colour::Label);
+            text.push_str(&format!("{INDENT}{label}{line}\n"));
+        }
+    }
+    text
+}
+
+/// The triangle.
+fn views(report: &MemoryReport, style: &Style) -> String {
+    let (graph, allocator, system) = (&report.graph, &report.allocator, &report.system);
+    let sum = |before: Option<Bytes>, above: Option<Bytes>| Some(before?.saturating_add(above?).0);
+    let above = |reading: &Reading<Bytes>| reading.value.map(|bytes| bytes.0);
+    let mut rows = vec![
+        (
+            "static",
+            above(&graph.weights),
+            above(&graph.in_place),
+            sum(graph.weights.value, graph.in_place.value),
+        ),
+        ("  in a pool", None, above(&graph.pooled), sum(graph.weights.value, graph.pooled.value)),
+        (
+            "allocator",
+            above(&allocator.base),
+            above(&allocator.peak),
+            sum(allocator.base.value, allocator.peak.value),
+        ),
+        ("system", None, None, above(&system.peak)),
+    ];
+    if let Some(device) = &system.device_peak {
+        rows.push(("device", None, None, above(device)));
+    }
+    let columns = [
+        Column::left("memory"),
+        Column::right("before"),
+        Column::right("in an inference"),
+        Column::right("at the peak"),
+        Column::left("").shrinks(),
+    ];
+    let mut table = Table::new(columns).painted(style);
+    // One unit a column would hide the small ones; one for the table keeps them comparable.
+    let all: Vec<Option<u64>> = rows.iter().flat_map(|row| [row.1, row.2, row.3]).collect();
+    let shown = bytes_column(&all);
+    let notes = notes(report);
+    for (at, row) in rows.iter().enumerate() {
+        let cell = |place: usize| match all[3 * at + place] {
+            Some(_) => shown[3 * at + place].clone(),
+            None => MISSING.into(),
+        };
+        let note = notes.get(at).cloned().unwrap_or_default();
+        table.push([row.0.to_owned(), cell(0), cell(1), cell(2), note]);
+    }
+    indented(&table.render(Some(style.columns() - INDENT.len())))
+}
+
+/// What stands behind each view, in a few words.
+fn notes(report: &MemoryReport) -> Vec<String> {
+    let (graph, allocator) = (&report.graph, &report.allocator);
+    let mut notes = vec!["weights, lifetimes".to_owned(), "kept for later".to_owned()];
+    // An engine whose peak is what it keeps is held against a pool, any other against working in place.
+    let keeps = allocator.peak.value.is_some() && allocator.peak.value == allocator.reserved.value;
+    let (foretold, word) = match keeps {
+        true => (graph.pooled.value, "pool"),
+        false => (graph.in_place.value, "static"),
+    };
+    notes.push(match (foretold, allocator.peak.value) {
+        (Some(Bytes(foretold)), Some(Bytes(seen))) if foretold > 0 => {
+            let share = seen as f64 / foretold as f64 - 1.0;
+            let sign = if share < 0.0 { "−" } else { "+" };
+            format!("{sign}{} to the {word}", percent(share.abs()))
+        }
+        _ => String::new(),
+    });
+    let average = report.system.average.value;
+    notes.push(
+        average.map(|Bytes(average)| format!("average {}", bytes(average))).unwrap_or_default(),
+    );
+    if let Some(Reading { value: Some(process), .. }) = &report.system.device_process {
+        notes.push(format!("the worker's {}", bytes(process.0)));
+    }
+    notes
+}
+
+/// Everything that is one sentence.
+fn facts(report: &MemoryReport) -> Vec<(&'static str, String)> {
+    let (graph, allocator) = (&report.graph, &report.allocator);
+    let mut facts = vec![("per sample", amount(&report.per_sample))];
+    let apart = format!("{} if every value had a buffer of its own", amount(&graph.apart));
+    facts.push(("static", apart));
+    if is_silent(report) {
+        facts.push(("allocator", why(&allocator.peak)));
+    } else {
+        facts.extend(told(report));
+    }
+    for (label, reading) in [("before", &allocator.base), ("system", &report.system.peak)] {
+        if reading.value.is_none() && reading.why != allocator.peak.why {
+            facts.push((label, why(reading)));
+        }
+    }
+    facts.extend(report.remarks.iter().map(|remark| ("remark", remark.clone())));
+    facts
+}
+
+/// Whether the engine says nothing at all of its memory; one line is then enough.
+fn is_silent(report: &MemoryReport) -> bool {
+    let allocator = &report.allocator;
+    let readings = [&allocator.peak, &allocator.in_use, &allocator.reserved, &allocator.base];
+    readings.into_iter().all(|reading| reading.value.is_none())
+}
+
+/// What the engine tells.
+fn told(report: &MemoryReport) -> Vec<(&'static str, String)> {
+    let allocator = &report.allocator;
+    let mut facts = Vec::new();
+    if allocator.peak.value.is_none() {
+        facts.push(("peak", why(&allocator.peak)));
+    }
+    facts.push((
+        "in use",
+        match (allocator.in_use.value, allocator.fragmentation.value) {
+            (Some(used), Some(share)) => {
+                let reserved = amount(&allocator.reserved);
+                let share = percent(share.0);
+                format!("{} of {reserved} reserved: fragmentation {share}", bytes(used.0))
+            }
+            (Some(used), None) => format!("{}; {}", bytes(used.0), why(&allocator.fragmentation)),
+            (None, _) => why(&allocator.in_use),
+        },
+    ));
+    facts.push((
+        "traffic",
+        match (allocator.allocations.value, allocator.frees.value) {
+            (Some(made), Some(freed)) => {
+                format!("{} allocations, {} frees an inference", fixed(made, 0), fixed(freed, 0))
+            }
+            (Some(made), None) => format!("{} allocations an inference", fixed(made, 0)),
+            _ => why(&allocator.allocations),
+        },
+    ));
+    facts.push(("counted", format!("{}, {} inferences", allocator.source, allocator.runs)));
+    facts.push(("leak", leak(report)));
+    facts.push((
+        "cost",
+        match &report.cost.value {
+            Some(cost) => format!(
+                "recording makes an inference {} slower [{}, {}]",
+                percent(cost.value.max(0.0)),
+                percent(cost.interval.low),
+                percent(cost.interval.high)
+            ),
+            None => why(&report.cost),
+        },
+    ));
+    facts
+}
+
+fn leak(report: &MemoryReport) -> String {
+    let leak = &report.leak;
+    let growth = leak.growth.unwrap_or(0.0).max(0.0);
+    match leak.verdict {
+        LeakVerdict::Leak => {
+            let size = match growth >= 1000.0 {
+                true => bytes(growth.round() as u64),
+                false => format!("{} bytes", significant(growth, 2)),
+            };
+            format!("yes, {size} stay behind in every inference: {}", leak.why)
+        }
+        LeakVerdict::None => format!("none: {}", leak.why),
+        LeakVerdict::CannotTell => format!("cannot tell: {}", leak.why),
+    }
+}
+
+fn amount(reading: &Reading<Bytes>) -> String {
+    reading.value.map_or_else(|| why(reading), |value| bytes(value.0))
+}
+
+pub(crate) fn why<T>(reading: &Reading<T>) -> String {
+    format!("unavailable: {}", clean(reading.why.as_deref().unwrap_or("nobody told")))
+}
+
+pub(crate) fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("{INDENT}{line}").trim_end().to_owned() + "\n").collect()
+}
