@@ -15,6 +15,9 @@ const INDENT: &str = "  ";
 /// A line with less of the time says little and would hide the others.
 const LEAST_SHARE: f64 = 0.005;
 
+/// What bounds a layer whose data did not all go through memory.
+const NEAR: &str = "cache";
+
 /// Operators told at most.
 const OPERATORS: usize = 8;
 
@@ -44,9 +47,16 @@ pub fn inside(report: &LayerReport, view: &LayerView, style: &Style) -> String {
             parts.push(("by operator", operators(report)));
         }
     }
+    let near = parts.iter().flat_map(|(_, lines)| lines).any(|line| line.spent.is_kept_near());
     let mut text = table(&parts, style);
     text.push('\n');
-    for sentence in sentences(report) {
+    let mut sentences = sentences(report);
+    if near {
+        sentences.push(format!(
+            "{NEAR}: less went through memory than its nodes read and write; the engine fuses them, or a cache held it"
+        ));
+    }
+    for sentence in sentences {
         wrap(&sentence, style.columns())
             .into_iter()
             .for_each(|line| text.push_str(&format!("{line}\n")));
@@ -185,8 +195,14 @@ fn cells(line: &Line, time: String) -> [String; 10] {
         spent.bytes.map_or(MISSING.into(), bytes),
         spent.intensity().map_or(MISSING.into(), |value| significant(value, 2)),
         giga(spent.flops_per_second()),
-        attained.map_or(MISSING.into(), |(share, _)| percent(share)),
-        attained.map_or(String::new(), |(_, bound)| bound.to_owned()),
+        attained
+            .filter(|_| !spent.is_kept_near())
+            .map_or(MISSING.into(), |(share, _)| percent(share)),
+        match attained {
+            Some(_) if spent.is_kept_near() => NEAR.to_owned(),
+            Some((_, bound)) => bound.to_owned(),
+            None => String::new(),
+        },
     ]
 }
 

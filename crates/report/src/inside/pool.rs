@@ -2,6 +2,9 @@
 
 use types::{Bound, LayerKind, LayerReport, Spent, pooled_path};
 
+/// Above this share of the memory's ceiling data cannot have gone through it; the slack is that of the ceilings.
+const ABOVE: f64 = 1.05;
+
 /// Modules that are the same place in every layer: `encoder.layer.*.attention`.
 #[derive(Debug, Clone)]
 pub(super) struct Pool {
@@ -75,6 +78,11 @@ impl Sum {
         }
         let word = if self.compute >= self.memory { "compute" } else { "memory" };
         Some((allowed / self.total, word))
+    }
+
+    /// Whether it took less time than its data would need through memory.
+    pub(super) fn is_kept_near(&self) -> bool {
+        self.attained().is_some_and(|(share, bound)| bound == "memory" && share > ABOVE)
     }
 
     pub(super) fn flops_per_second(&self) -> Option<f64> {
