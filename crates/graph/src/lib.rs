@@ -1,4 +1,4 @@
-//! A model as a graph: read and write ONNX, infer shapes, count FLOPs, bytes and lifetimes.
+//! A model as a graph: read and write ONNX, infer shapes, count FLOPs, bytes and lifetimes, differentiate.
 //!
 //! A [`Graph`] is the one language between models and engines. Node names carry the module path
 //! (`encoder.layer.0.attention.query`), so a layer has the same key everywhere. Nothing here knows where a model
@@ -9,6 +9,7 @@ mod attribute;
 mod builder;
 mod count;
 mod data_type;
+mod differentiate;
 mod graph;
 mod ir;
 mod layers;
@@ -25,6 +26,11 @@ pub use attribute::Attribute;
 pub use builder::{DEFAULT_OPSET, GraphBuilder};
 pub use count::{BUFFERS, Weights, count_weights};
 pub use data_type::UnknownDataType;
+pub use differentiate::{
+    DifferentiateError, GradientForm, LabelSpec, Loss, MaskSpec, NoGradient, OptimizerKind,
+    OptimizerScalar, SavedValue, State, TrainedParameter, TrainingGraphs, TrainingPlan,
+    differentiate,
+};
 pub use ir::{DataType, Dim, Graph, Model, Node, Tensor, TensorData, ValueInfo};
 pub use layers::{layer_kind, module_path};
 pub use lifetimes::{ActivationPeak, Reuse, activation_peak, find_peak, pooled_peak};

@@ -19,6 +19,7 @@ pub use parameters::{BUFFERS, Weights, count_weights};
 
 pub(crate) use bytes::{is_view, traffic};
 pub(crate) use movement::is_movement;
+pub(crate) use parameters::parameter_test;
 
 use crate::shapes::{Call, Value};
 

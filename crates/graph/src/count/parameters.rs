@@ -25,13 +25,15 @@ pub struct Weights {
 /// Counts a model's constants.
 #[must_use]
 pub fn count_weights(model: &Model) -> Weights {
-    let mut roles = Roles::default();
-    roles.collect(&model.graph);
-    let buffers = model.metadata.get(BUFFERS).map(String::as_str).unwrap_or_default();
-    roles.arguments.extend(buffers.lines());
-    let mut count = Count { roles, places: HashSet::new(), total: Weights::default() };
+    let mut count = Count::new(model);
     count.graph(&model.graph);
     count.total
+}
+
+/// Whether the main graph's constant with this name is a parameter, by the rules above.
+pub(crate) fn parameter_test(model: &Model) -> impl Fn(&str, &Tensor) -> bool {
+    let count = Count::new(model);
+    move |name, tensor| count.is_parameter(name, tensor)
 }
 
 /// What nodes use constants for.
@@ -115,6 +117,14 @@ struct Count<'a> {
 }
 
 impl<'a> Count<'a> {
+    fn new(model: &'a Model) -> Count<'a> {
+        let mut roles = Roles::default();
+        roles.collect(&model.graph);
+        let buffers = model.metadata.get(BUFFERS).map(String::as_str).unwrap_or_default();
+        roles.arguments.extend(buffers.lines());
+        Count { roles, places: HashSet::new(), total: Weights::default() }
+    }
+
     fn graph(&mut self, graph: &'a Graph) {
         for tensor in &graph.initializers {
             self.tensor(&tensor.name, tensor);

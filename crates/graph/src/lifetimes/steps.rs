@@ -113,7 +113,7 @@ fn joins(graph: &Graph, shapes: &Shapes, index: usize, reader: usize) -> bool {
 }
 
 /// Every value a node reads, what its bodies capture included.
-fn reads(node: &Node) -> HashSet<&str> {
+pub(super) fn reads(node: &Node) -> HashSet<&str> {
     let mut names: HashSet<&str> = node.inputs.iter().map(String::as_str).collect();
     for (_, body) in node.subgraphs() {
         names.extend(body.nodes.iter().flat_map(reads));

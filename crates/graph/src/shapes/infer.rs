@@ -81,6 +81,13 @@ pub fn infer_observed(
     inference.graph(&model.graph, values, 0)
 }
 
+/// What is known of the outputs of a node without bodies; `None` where no family knows the operator.
+pub(crate) fn infer_node(call: &Call<'_>) -> Option<Vec<Value>> {
+    // Other domains have operators of the same names that mean something else.
+    let known = call.node.is_standard() || call.node.domain == "com.microsoft";
+    FAMILIES.iter().find_map(|family| known.then(|| family(call))?)
+}
+
 /// What holds for the whole model.
 pub(crate) struct Inference<'m> {
     model: &'m Model,
@@ -160,9 +167,7 @@ impl Inference<'_> {
         if node.is_standard() && node.op_type == "Constant" {
             return (self.constant_node(node), Vec::new());
         }
-        // Other domains have operators of the same names that mean something else.
-        let known = node.is_standard() || node.domain == "com.microsoft";
-        (FAMILIES.iter().find_map(|family| known.then(|| family(call))?), Vec::new())
+        (infer_node(call), Vec::new())
     }
 
     fn function(

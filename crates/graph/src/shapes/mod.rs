@@ -25,6 +25,8 @@ pub use infer::{infer, infer_observed};
 pub use table::Shapes;
 
 pub(crate) use attention::Heads;
+pub(crate) use dims::{axes, axis, broadcast};
+pub(crate) use infer::infer_node;
 pub(crate) use matrix::einsum;
 pub(crate) use recurrent::Recurrent;
 pub(crate) use table::Body;

@@ -120,3 +120,17 @@ fn a_pool_gives_the_smallest_buffer_that_is_large_enough_and_keeps_all() {
     assert_eq!(in_place, 120 + 400);
     assert_eq!(pooled, 320 + 80 + 400);
 }
+
+#[test]
+fn a_small_value_that_comes_late_sits_in_a_large_buffer() {
+    let (mut b, x) = builder();
+    // Listed first, it could write over an input if that were not the caller's: it waits for those that cannot.
+    let small = b.node("Neg", &[&x], &[]);
+    let large = own(&mut b, &x, 8); // 320, free again behind the sum
+    let sum = b.node("ReduceSum", &[&large], &[("keepdims", 1.into())]); // 4
+    // Ready behind the small one, which by then has taken the 320 and keeps them.
+    let sum = b.node("Tanh", &[&sum], &[]);
+    let again = own(&mut b, &sum, 80); // 320 anew
+    let y = b.node("Concat", &[&again, &small], &[("axis", 0.into())]); // 360
+    assert_eq!(peaks(&finish(b, &[&y]))[2], 320 + 4 + 320 + 360);
+}

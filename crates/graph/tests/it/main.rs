@@ -3,6 +3,7 @@
 mod control;
 mod counts;
 mod damage;
+mod differentiate;
 mod files;
 mod lifetimes;
 mod models;

@@ -15,3 +15,4 @@ mod presets;
 mod programs;
 mod scene;
 mod text;
+mod training;
