@@ -262,6 +262,7 @@ fn open_worker(id: &str, scene: &Scene) -> Link {
         seed: 0,
         text: None,
         postprocess: modelmeter::types::Postprocess::None,
+        training: None,
     };
     let mut link = Link::open(&launch, Duration::from_secs(600)).unwrap();
     link.ask(&Request::Load(Box::new(job)), "load").unwrap();

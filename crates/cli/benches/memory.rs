@@ -68,6 +68,7 @@ impl Side {
             seed: 0,
             text: None,
             postprocess: Postprocess::None,
+            training: None,
         };
         let mut side = Side { link, count: u64::MAX };
         side.link.ask(&Request::Load(Box::new(job)), "load").unwrap();

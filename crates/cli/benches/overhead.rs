@@ -104,6 +104,7 @@ fn open_worker(request: LoadRequest, inputs: Vec<InputSpec>) -> Link {
         seed: 0,
         text: None,
         postprocess: modelmeter::types::Postprocess::None,
+        training: None,
     };
     link.ask(&Request::Load(Box::new(job)), "load").unwrap();
     link.ask(&Request::First, "run").unwrap();

@@ -3,10 +3,12 @@
 mod advise;
 mod calibrate;
 mod compare;
+mod training;
 
 pub(crate) use advise::Advise;
 pub(crate) use calibrate::Calibrate;
-pub(crate) use compare::{By, Compare, Engines, EnginesAction};
+pub(crate) use compare::{By, Compare, Engines, EnginesAction, ModeArgument};
+pub(crate) use training::{LossArgument, OptimizerArgument, TrainingArguments};
 
 use crate::terminal::Colour;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -94,7 +96,7 @@ pub(crate) enum IsolationArgument {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  modelmeter profile distilbert-base-uncased\n  modelmeter profile bert-base-uncased --batch-size 8 --sequence-length 256 --threads 1\n  modelmeter profile ./all-MiniLM-L6-v2 --text \"how fast is this?\"\n  modelmeter profile detector.onnx --input images=1x3x640x640 --duration 1m\n  modelmeter profile gpt2 --runs 50 --json - | jq .latency.median\n  modelmeter profile bert-base-uncased --layers\n  modelmeter profile gpt2 --memory"
+    after_help = "Examples:\n  modelmeter profile distilbert-base-uncased\n  modelmeter profile bert-base-uncased --batch-size 8 --sequence-length 256 --threads 1\n  modelmeter profile ./all-MiniLM-L6-v2 --text \"how fast is this?\"\n  modelmeter profile detector.onnx --input images=1x3x640x640 --duration 1m\n  modelmeter profile gpt2 --runs 50 --json - | jq .latency.median\n  modelmeter profile bert-base-uncased --layers\n  modelmeter profile gpt2 --memory\n  modelmeter profile distilbert-base-uncased --train --optimizer adamw"
 )]
 pub(crate) struct Profile {
     /// A name (see `modelmeter models`), a hub name, an .onnx file, a Hugging Face folder or a .toml description
@@ -166,6 +168,12 @@ pub(crate) struct Profile {
 
     #[command(flatten)]
     pub(crate) origin: Origin,
+
+    /// Train it: every sample is a step of forward, loss, backward and optimiser, each timed apart
+    #[arg(long, conflicts_with_all = ["text", "text_file"], help_heading = "Training")]
+    pub(crate) train: bool,
+    #[command(flatten)]
+    pub(crate) training: TrainingArguments,
 
     /// Show where the time goes, layer by layer; or only these kinds or paths: attention,mlp
     #[arg(

@@ -103,6 +103,7 @@ fn exit_of(error: &Error) -> Exit {
         | Error::UnknownLayer { .. }
         | Error::Compare(_)
         | Error::NotForEngine { .. }
+        | Error::Training { .. }
         | Error::Rule(_)
         | Error::Precision { .. } => Exit::Wrong,
         Error::Meter(MeterError::Engine(failure)) => match failure.kind {

@@ -21,6 +21,7 @@ mod protocol;
 mod socket;
 mod tensors;
 mod timeline;
+mod training;
 mod view;
 mod watched;
 mod worker;
@@ -36,13 +37,13 @@ pub use memory::{AllocationTracker, EventCount, MemoryRecord, MemoryReporter, Un
 pub use places::Places;
 pub use postprocess::{Answer, postprocess};
 pub use protocol::{
-    Failure, FirstReport, Greeting, LoadJob, LoadReport, PROTOCOL, Reply, Request, TextJob, Window,
-    read_message, write_message,
+    DropoutMask, Failure, FirstReport, Greeting, LoadJob, LoadReport, PROTOCOL, Reply, Request,
+    TextJob, TrainedParameter, TrainingFiles, TrainingJob, Window, read_message, write_message,
 };
 pub use socket::{
-    Availability, Detail, Engine, Host, InstallProgress, Installer, LoadRequest, LoadedModel,
-    Loader, NodeProfile, NodeProfiler, NodeTime, Session, ShapeObserver, Signature, SignatureValue,
-    Starter, Takes, WorkerCommand,
+    Availability, Detail, Engine, GraphRunner, Host, InstallProgress, Installer, LoadRequest,
+    LoadedModel, Loader, NodeProfile, NodeProfiler, NodeTime, RunOutputs, Session, ShapeObserver,
+    Signature, SignatureValue, Starter, Takes, WorkerCommand,
 };
 pub use tensors::{read_tensors, view_of, write_tensors};
 pub use timeline::{TimelineWriter, module_of};

@@ -2,7 +2,7 @@
 //!
 //! The worker greets first. Then the parent asks and the worker answers, one answer an ask:
 //! `load` → `loaded`, `first` → `first`, `run` → `window`, `observe` → `observed`, `outputs` → `written`,
-//! `profile` → `profiled`, `memory` → `remembered`, `bye` → the end. A worker without a model may be asked to
+//! `profile` → `profiled`, `memory` → `remembered`, `trained` → `trained`, `gradients` → `written`, `bye` → the end. A worker without a model may be asked to
 //! `calibrate` → `calibrated`.
 //! Anything may be answered with `failed`. Timing happens in the worker; the parent only decides when it is enough.
 
@@ -16,10 +16,10 @@ use std::{
     path::PathBuf,
     time::Duration,
 };
-use types::{Ceilings, Device, InputSpec, Postprocess, Samples};
+use types::{Ceilings, Device, InputSpec, Postprocess, Samples, Training, TrainingReport};
 
 /// The protocol's version; parent and worker must agree.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// What the worker says first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +59,74 @@ pub struct LoadJob {
     pub text: Option<TextJob>,
     /// What turns outputs into the answer.
     pub postprocess: Postprocess,
+    /// How the model is trained, where it is; every sample is then a step.
+    #[serde(default)]
+    pub training: Option<Box<TrainingJob>>,
+}
+
+/// A training to do with a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrainingJob {
+    /// How.
+    pub training: Training,
+    /// What the loss compares with: 64-bit classes for cross-entropy, floats for mean squares. Drawn like an input.
+    pub labels: InputSpec,
+    /// The output that the loss reads.
+    pub output: String,
+    /// The graphs of a step, for engines that run graphs.
+    #[serde(default)]
+    pub graphs: Option<TrainingFiles>,
+}
+
+/// The graphs of a training step in files, and what connects them; values pass between them by name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrainingFiles {
+    /// Takes the model's inputs, the parameters and the masks; gives the output and the saved values.
+    pub forward: PathBuf,
+    /// Takes the output, the labels and the scale; gives the loss and the output's gradient.
+    pub loss: PathBuf,
+    /// Takes the output's gradient, saved values, and of parameters, inputs and masks what it needs; gives gradients.
+    pub backward: PathBuf,
+    /// What is trained.
+    pub parameters: Vec<TrainedParameter>,
+    /// What the forward graph keeps for the backward graph.
+    pub saved: Vec<String>,
+    /// The name of the output's gradient.
+    pub output_gradient: String,
+    /// The name of the loss.
+    pub loss_value: String,
+    /// The scalar input of the loss graph that the gradient is multiplied with.
+    pub loss_scale: String,
+    /// Dropout masks that are drawn anew for every step: name, dims and the share that is dropped.
+    pub masks: Vec<DropoutMask>,
+}
+
+/// One trained weight: where its first values are and how its gradient comes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrainedParameter {
+    /// Its name in all graphs.
+    pub name: String,
+    /// Its dims.
+    pub dims: Vec<usize>,
+    /// The file with its first values, 32-bit floats.
+    pub file: PathBuf,
+    /// Where they begin in it.
+    pub offset: u64,
+    /// The output of the backward graph with the whole gradient, where there is one.
+    pub gradient: Option<String>,
+    /// The outputs with the rows that were looked up and their gradients, where there are some.
+    pub rows: Option<(String, String)>,
+}
+
+/// A dropout mask: each element is 0 with the probability `ratio`, else 1 ÷ (1 − `ratio`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DropoutMask {
+    /// The input's name.
+    pub name: String,
+    /// Its dims.
+    pub dims: Vec<usize>,
+    /// The share that is dropped.
+    pub ratio: f32,
 }
 
 /// What the parent asks.
@@ -110,6 +178,14 @@ pub enum Request {
         count: u64,
         /// The file to write the columns of allocations to, as [`crate::write_allocations`] does.
         events: PathBuf,
+    },
+    /// Tell how the training went so far.
+    Trained,
+    /// Take one more step and write the gradients that led to it, before they are scaled, as safetensors: one tensor a
+    /// trained weight under the graph's name, and `loss`.
+    Gradients {
+        /// The file to write.
+        path: PathBuf,
     },
     /// End.
     Bye,
@@ -213,6 +289,11 @@ pub enum Reply {
     Remembered {
         /// Where the memory went; the columns are in the file.
         record: Option<Box<MemoryRecord>>,
+    },
+    /// To `trained`.
+    Trained {
+        /// How the training went so far.
+        report: Box<TrainingReport>,
     },
     /// To anything.
     Failed(Failure),

@@ -1,6 +1,6 @@
 //! Engine → loaded model → session: what costs differently is a different type.
 
-use crate::{EngineError, MemoryReporter, OutputView, Places};
+use crate::{EngineError, EngineErrorKind, MemoryReporter, OutputView, Places};
 use serde::{Deserialize, Serialize};
 use std::{
     ffi::OsString,
@@ -119,6 +119,11 @@ pub trait Engine: Send + Sync {
         Takes::Onnx
     }
 
+    /// Whether it can train.
+    fn trains(&self) -> bool {
+        false
+    }
+
     /// Where it runs.
     fn host(&self) -> Host<'_>;
 
@@ -182,6 +187,39 @@ pub trait Loader {
     /// # Errors
     /// When the file, the device, the precision or an operator is not for this engine.
     fn load(&self, request: &LoadRequest) -> Result<Box<dyn LoadedModel>, EngineError>;
+
+    /// Reads a graph that runs on values which the caller holds; what an engine needs to train.
+    ///
+    /// # Errors
+    /// As [`Loader::load`], and where the engine cannot do so.
+    fn runner(&self, _request: &LoadRequest) -> Result<Box<dyn GraphRunner>, EngineError> {
+        Err(EngineError::new(EngineErrorKind::Unsupported, "this engine cannot train")
+            .with_hint("rten, onnxruntime and torch can"))
+    }
+}
+
+/// A graph that runs on values which the caller holds.
+pub trait GraphRunner {
+    /// The names of its inputs.
+    fn inputs(&self) -> &[String];
+
+    /// Where it really runs.
+    fn placement(&self) -> String;
+
+    /// Runs once on exactly its inputs, read where they lie; returns only when the device has finished.
+    ///
+    /// # Errors
+    /// When an input does not fit or the graph fails.
+    fn run(&self, inputs: &[OutputView<'_>]) -> Result<Box<dyn RunOutputs>, EngineError>;
+}
+
+/// What a run left behind; gone when dropped.
+pub trait RunOutputs {
+    /// The outputs where they lie.
+    ///
+    /// # Errors
+    /// When an output cannot be shown.
+    fn views(&self) -> Result<Vec<OutputView<'_>>, EngineError>;
 }
 
 /// Says how a worker of another program is started.

@@ -2,11 +2,11 @@
 
 use crate::{
     AllocationTracker, Detail, Encoder, Engine, EngineError, EngineErrorKind, Failure, FirstReport,
-    Greeting, Host, LoadJob, LoadReport, LoadedModel, MemoryRecord, NodeProfile, PROTOCOL, Reply,
-    Request, Session, TextJob, Untracked, Window, draw,
+    Greeting, Host, LoadJob, LoadReport, LoadedModel, Loader, MemoryRecord, NodeProfile, PROTOCOL,
+    Reply, Request, Session, TextJob, Untracked, Window, draw,
     protocol::{read_message, write_message},
     tensors::write_tensors,
-    write_allocations,
+    training, write_allocations,
 };
 use std::{
     any::Any,
@@ -73,6 +73,11 @@ pub fn serve_tracked(
     write_message(&mut writer, &Reply::Hello(greeting))?;
     while let Some(request) = read_message::<Request>(&mut reader)? {
         match request {
+            Request::Load(job) if job.training.is_some() => {
+                if training::serve(engines, &job, &mut reader, &mut writer)? {
+                    return Ok(());
+                }
+            }
             Request::Load(job) => {
                 let prepared = guard(|| load(engines, open_tokeniser, &job));
                 match prepared {
@@ -104,11 +109,11 @@ struct Prepared {
     version: String,
 }
 
-fn load(
-    engines: &[&dyn Engine],
-    open_tokeniser: OpenTokeniser<'_>,
+/// The engine that a job names, if it is here and runs in this worker: its loader and its version.
+pub(crate) fn find<'e>(
+    engines: &[&'e dyn Engine],
     job: &LoadJob,
-) -> Result<Prepared, EngineError> {
+) -> Result<(&'e dyn Loader, String), EngineError> {
     let engine = engines.iter().find(|engine| engine.id() == job.engine).ok_or_else(|| {
         EngineError::new(
             EngineErrorKind::Unavailable,
@@ -125,6 +130,15 @@ fn load(
             return Err(EngineError::new(EngineErrorKind::Unavailable, why).with_hint(hint));
         }
     };
+    Ok((loader, version))
+}
+
+fn load(
+    engines: &[&dyn Engine],
+    open_tokeniser: OpenTokeniser<'_>,
+    job: &LoadJob,
+) -> Result<Prepared, EngineError> {
+    let (loader, version) = find(engines, job)?;
     let tokeniser = match &job.text {
         Some(text) => {
             let tokeniser = open_tokeniser(&text.tokenizer)
@@ -193,6 +207,9 @@ impl Prepared {
                         .map(|record| Reply::Remembered { record })
                 }
                 Request::Load(_) => Err(failed("a worker loads one model")),
+                Request::Trained | Request::Gradients { .. } => {
+                    Err(failed("this model was not loaded to be trained"))
+                }
                 Request::Calibrate { device, .. } => Err(no_calibration(device)),
                 Request::Bye => return Ok(()),
             };
@@ -322,12 +339,12 @@ impl<'a> Bench<'a> {
 
 /// Collects samples by phase.
 #[derive(Default)]
-struct Recorder {
+pub(crate) struct Recorder {
     phases: Vec<Samples>,
 }
 
 impl Recorder {
-    fn push(&mut self, phase: Phase, time: Duration) {
+    pub(crate) fn push(&mut self, phase: Phase, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         match self.phases.iter_mut().find(|samples| samples.phase == phase) {
             Some(samples) => samples.nanos.push(nanos),
@@ -335,14 +352,14 @@ impl Recorder {
         }
     }
 
-    fn finish(mut self) -> Vec<Samples> {
+    pub(crate) fn finish(mut self) -> Vec<Samples> {
         self.phases.sort_by_key(|samples| samples.phase);
         self.phases
     }
 }
 
 /// Runs an engine's code; errors and panics become a failure to send.
-fn guard<T>(work: impl FnOnce() -> Result<T, EngineError>) -> Result<T, Failure> {
+pub(crate) fn guard<T>(work: impl FnOnce() -> Result<T, EngineError>) -> Result<T, Failure> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(Failure::from(&error)),
@@ -356,7 +373,7 @@ fn no_calibration(device: Device) -> Failure {
     Failure { kind: EngineErrorKind::Unsupported, ..failed(message) }
 }
 
-fn failed(message: impl Into<String>) -> Failure {
+pub(crate) fn failed(message: impl Into<String>) -> Failure {
     Failure {
         kind: EngineErrorKind::Failed,
         message: message.into(),

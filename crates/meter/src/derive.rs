@@ -2,8 +2,8 @@
 
 use crate::is_above_ceiling;
 use types::{
-    Ceiling, Ceilings, Cell, Device, Direction, InputRole, InputSpec, Metric, Phase, Precision,
-    ProbeReport, Summary, Unit, Work,
+    Ceiling, Ceilings, Cell, Device, Direction, InputRole, InputSpec, Metric, Mode, Phase,
+    Precision, ProbeReport, Summary, Unit, Work,
 };
 
 /// What the derived numbers rest on.
@@ -60,12 +60,17 @@ fn throughput(basis: &Basis<'_>) -> Vec<Metric> {
         let value = stats::per_second(items, seconds)?;
         Some(Metric::measured(key, Unit::PerSecond, Direction::Higher, value))
     };
-    let batch = basis.cell.batch_size as u64;
+    // A step takes several batches where gradients are added up or several processes train.
+    let batches = basis.cell.training.map_or(1, |training| {
+        u64::from(training.accumulation.max(1)) * u64::from(training.world_size.max(1))
+    });
+    let batch = basis.cell.batch_size as u64 * batches;
     let images = basis.inputs.iter().any(|input| input.role == InputRole::Image);
     let tokens = basis.real_tokens.or_else(|| {
         let ids = basis.inputs.iter().find(|input| input.role == InputRole::TokenIds)?;
         Some(ids.dims.iter().product::<usize>() as u64)
     });
+    let tokens = tokens.map(|tokens| tokens * batches);
     [
         rate("throughput.samples", batch),
         tokens.and_then(|tokens| rate("throughput.tokens", tokens)),
@@ -134,7 +139,12 @@ fn no_ceiling(ceilings: Option<&Ceilings>, device: Device, precision: Precision)
 
 /// The phase a user waits for: everything where text comes in, the model alone where ids are drawn.
 pub(crate) fn headline_phase(cell: &Cell) -> Phase {
-    if cell.text.is_some() { Phase::Total } else { Phase::Inference }
+    if cell.text.is_some() { Phase::Total } else { model_phase(cell) }
+}
+
+/// The phase in which the model computes: a whole step where it is trained.
+pub(crate) fn model_phase(cell: &Cell) -> Phase {
+    if cell.mode == Mode::Training { Phase::Total } else { Phase::Inference }
 }
 
 #[cfg(test)]

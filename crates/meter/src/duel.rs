@@ -46,6 +46,8 @@ pub struct DuelRule {
     pub most: u64,
     /// How workers warm up and how long they may stay silent.
     pub stopping: StoppingRule,
+    /// What contenders show before anything is timed.
+    pub show: Depth,
 }
 
 /// What one contender did in one round.
@@ -88,10 +90,9 @@ pub fn duel(
     let mut allowed = vec![true; contenders.len()];
     for round in 0..rule.rounds.max(1) {
         let mut ring = Ring { contenders, records: &mut records, corners: Vec::new() };
-        ring.enter(&allowed, rule, sink);
+        ring.enter(&allowed, rule, (round == 0).then_some(folder), sink);
         if round == 0 {
-            let outputs = ring.outputs(folder);
-            allowed = gate(&outputs);
+            allowed = gate(&ring.shown());
             ring.keep(&allowed);
         }
         if ring.standing() < 2 {
@@ -121,9 +122,15 @@ struct Ring<'r, 'a> {
 
 impl<'a> Ring<'_, 'a> {
     /// Starts a worker for everyone who may take part.
-    fn enter(&mut self, allowed: &[bool], rule: &DuelRule, sink: &mut dyn FnMut(Event)) {
+    fn enter(
+        &mut self,
+        allowed: &[bool],
+        rule: &DuelRule,
+        show: Option<&Path>,
+        sink: &mut dyn FnMut(Event),
+    ) {
         for (place, contender) in self.contenders.iter().enumerate() {
-            let opened = allowed[place].then(|| Corner::open(contender, rule, sink));
+            let opened = allowed[place].then(|| Corner::open(contender, rule, show, sink));
             let corner = match opened {
                 Some(Ok(corner)) => {
                     let record = &mut self.records[place];
@@ -140,8 +147,9 @@ impl<'a> Ring<'_, 'a> {
         }
     }
 
-    fn outputs(&mut self, folder: &Path) -> Vec<Option<Vec<HostTensor>>> {
-        (0..self.corners.len()).map(|place| self.one(place, |c| c.outputs(folder))).collect()
+    fn shown(&mut self) -> Vec<Option<Vec<HostTensor>>> {
+        let shown = |corner: &mut Option<Corner<'a>>| corner.as_mut()?.shown.take();
+        self.corners.iter_mut().map(shown).collect()
     }
 
     /// Lets go of those who may not be timed.
@@ -217,6 +225,8 @@ struct Corner<'a> {
     watcher: Option<Watcher>,
     memory: Vec<ProbeReport>,
     loaded: engine::LoadReport,
+    /// What it showed, until somebody has seen it.
+    shown: Option<Vec<HostTensor>>,
     first: engine::FirstReport,
     warmup: WarmupReport,
     samples: Vec<Samples>,
@@ -227,6 +237,7 @@ impl<'a> Corner<'a> {
     fn open(
         contender: &Contender<'a>,
         rule: &DuelRule,
+        show: Option<&Path>,
         sink: &mut dyn FnMut(Event),
     ) -> Result<Corner<'a>, MeterError> {
         let job = (contender.job)();
@@ -238,8 +249,18 @@ impl<'a> Corner<'a> {
         let watcher = Watcher::start(&measure::memory_probe(), &target);
         sink(Event::StageStarted { stage: Stage::Load });
         let loaded = measure::load(&mut link, &job)?;
+        // What trains shows what it has before its weights move; elsewhere the first inference comes first, while all
+        // is cold.
+        let trains = job.training.is_some();
+        let mut shown = None;
+        if let Some(folder) = show.filter(|_| trains) {
+            shown = Some(look::show(&mut link, folder, rule.show)?);
+        }
         sink(Event::StageStarted { stage: Stage::First });
         let first = measure::first_inference(&mut link)?;
+        if let Some(folder) = show.filter(|_| !trains) {
+            shown = Some(look::show(&mut link, folder, rule.show)?);
+        }
         Ok(Corner {
             job,
             link,
@@ -249,15 +270,12 @@ impl<'a> Corner<'a> {
             watcher: Some(watcher),
             memory: Vec::new(),
             loaded,
+            shown,
             first,
             warmup: WarmupReport { runs: 0, settled: false, nanos: Vec::new() },
             samples: Vec::new(),
             turns: Vec::new(),
         })
-    }
-
-    fn outputs(&mut self, folder: &Path) -> Result<Vec<HostTensor>, MeterError> {
-        look::outputs(&mut self.link, folder, Depth::Outputs)
     }
 
     fn warm_up(&mut self, rule: &DuelRule, sink: &mut dyn FnMut(Event)) -> Result<(), MeterError> {
@@ -300,6 +318,7 @@ impl<'a> Corner<'a> {
     ) -> Result<Bout, MeterError> {
         let conditions = self.before.diff(&Snapshot::take(), ours);
         let work = measure::count_work(&mut self.link, &self.job)?;
+        let training = measure::trained(&mut self.link, &self.job)?;
         let cold = types::Cold {
             process_start: self.link.started_in(),
             load: self.loaded.load,
@@ -314,6 +333,7 @@ impl<'a> Corner<'a> {
             samples: self.samples,
             stop: StopReason::RunsDone,
             loading: Vec::new(),
+            training,
             probes: self.memory,
             work,
         };

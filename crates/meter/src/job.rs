@@ -1,10 +1,10 @@
 //! What the meter is handed for one cell.
 
-use engine::Places;
+use engine::{Places, TrainingJob};
 use probe::IdlePower;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use types::{
-    Ceilings, Cell, InputSpec, Machine, ModelInfo, Module, Postprocess, Reason, RunId, Work,
+    Ceilings, Cell, InputSpec, Machine, ModelInfo, Module, Phase, Postprocess, Reason, RunId, Work,
 };
 
 /// Counts the work again with shapes that a real run showed.
@@ -32,6 +32,10 @@ pub struct Job<'a> {
     pub tokenizer: Option<PathBuf>,
     /// What turns outputs into the answer.
     pub postprocess: Postprocess,
+    /// How it is trained, where it is.
+    pub training: Option<Box<TrainingJob>>,
+    /// Operations of one step of a training, phase by phase.
+    pub phase_flops: Vec<(Phase, u64)>,
     /// Its work as counted on the graph.
     pub work: Work,
     /// Values whose shape static inference could not tell.

@@ -2,7 +2,11 @@
 
 use crate::{Job, Launch, Link, MeterError, measure};
 use engine::{Reply, Request, read_tensors};
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 use types::HostTensor;
 
 /// How deep to look.
@@ -12,6 +16,8 @@ pub enum Depth {
     Outputs,
     /// Also what leaves every module, where a framework's module runs.
     Modules,
+    /// The loss and the gradients of a training step, which is taken.
+    Gradients,
 }
 
 /// Runs a job once in a fresh worker and gives back what came out.
@@ -27,7 +33,7 @@ pub fn outputs_of(
 ) -> Result<Vec<HostTensor>, MeterError> {
     let mut link = Link::open(launch, timeout)?;
     measure::load(&mut link, job)?;
-    let tensors = outputs(&mut link, folder, depth)?;
+    let tensors = show(&mut link, folder, depth)?;
     link.close();
     Ok(tensors)
 }
@@ -41,16 +47,28 @@ pub fn can_load(job: &Job<'_>, engine: &str, launch: &Launch, timeout: Duration)
     loaded && measure::first_inference(&mut link).is_ok()
 }
 
-/// Asks a loaded worker for its outputs.
-pub(crate) fn outputs(
+/// Asks a loaded worker to show what it computes.
+pub(crate) fn show(
     link: &mut Link,
     folder: &Path,
     depth: Depth,
 ) -> Result<Vec<HostTensor>, MeterError> {
-    let path = folder.join(format!("outputs-{}.safetensors", link.pid()));
-    let doing = "show its outputs";
+    if depth == Depth::Gradients {
+        return written(link, folder, "show its gradients", |path| Request::Gradients { path });
+    }
     let inside = depth == Depth::Modules;
-    match link.ask(&Request::Outputs { path: path.clone(), inside }, doing)? {
+    written(link, folder, "show its outputs", |path| Request::Outputs { path, inside })
+}
+
+/// What a worker writes when it is asked this.
+fn written(
+    link: &mut Link,
+    folder: &Path,
+    doing: &'static str,
+    request: impl Fn(PathBuf) -> Request,
+) -> Result<Vec<HostTensor>, MeterError> {
+    let path = folder.join(format!("outputs-{}.safetensors", link.pid()));
+    match link.ask(&request(path.clone()), doing)? {
         Reply::Written => {}
         other => return Err(MeterError::Protocol { doing, said: format!("{other:?}") }),
     }

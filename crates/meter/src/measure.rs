@@ -12,8 +12,9 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 use types::{
-    Cell, Cold, EngineInfo, Environment, Event, Machine, Metric, Phase, Plan, ProbeReport, Reason,
-    ReasonCode, Run, Samples, Stage, StopReason, StoppingRule, Summary, WarmupReport, Work,
+    BrokenLoss, Cell, Cold, EngineInfo, Environment, Event, Machine, Metric, Phase, Plan,
+    ProbeReport, Reason, ReasonCode, Run, Samples, Stage, StopReason, StoppingRule, Summary,
+    TrainingReport, WarmupReport, Work,
 };
 
 /// Seed of the bootstrap: fixed, so that the same samples always give the same interval.
@@ -80,9 +81,11 @@ pub fn measure(
         first_inference: first.inference,
     };
     let work = count_work(&mut link, job)?;
+    let training = trained(&mut link, job)?;
     link.close();
 
-    let findings = Findings { loaded, first, warmup, samples, stop, loading, probes, work };
+    let findings =
+        Findings { loaded, first, warmup, samples, stop, loading, probes, work, training };
     let environment = environment(job, bench, conditions, &findings.loaded);
     Ok(assemble(job, bench, launch, rule, findings, environment, cold, started_at, begin.elapsed()))
 }
@@ -97,6 +100,7 @@ pub(crate) struct Findings {
     pub(crate) loading: Vec<ProbeReport>,
     pub(crate) probes: Vec<ProbeReport>,
     pub(crate) work: Work,
+    pub(crate) training: Option<TrainingReport>,
 }
 
 pub(crate) fn memory_probe() -> Vec<&'static dyn Probe> {
@@ -130,6 +134,7 @@ pub(crate) fn load_request(job: &Job<'_>, engine: &str) -> Request {
         seed: cell.seed,
         text,
         postprocess: job.postprocess,
+        training: job.training.clone(),
     }))
 }
 
@@ -161,6 +166,39 @@ pub(crate) fn count_work(link: &mut Link, job: &Job<'_>) -> Result<Work, MeterEr
         Ok(_) | Err(MeterError::Engine(_)) => Ok(job.work),
         Err(error) => Err(error),
     }
+}
+
+/// How the training went, where it was one.
+pub(crate) fn trained(
+    link: &mut Link,
+    job: &Job<'_>,
+) -> Result<Option<TrainingReport>, MeterError> {
+    if job.training.is_none() {
+        return Ok(None);
+    }
+    let doing = "tell how the training went";
+    match link.ask(&Request::Trained, doing)? {
+        Reply::Trained { report } => {
+            Ok(Some(TrainingReport { flops: job.phase_flops.clone(), ..*report }))
+        }
+        other => Err(MeterError::Protocol { doing, said: format!("{other:?}") }),
+    }
+}
+
+/// A loss that is no number makes every later step another one than was asked for.
+fn broken(training: Option<&TrainingReport>) -> Vec<Reason> {
+    let Some(broken) = training.and_then(|report| report.broken.as_ref()) else {
+        return Vec::new();
+    };
+    let BrokenLoss { step, place } = broken;
+    vec![Reason {
+        code: ReasonCode::NonFiniteOutput,
+        invalidates: true,
+        text: format!(
+            "the loss is not a number from step {step} on; `{place}` is the first that is not finite"
+        ),
+        hint: Some("a smaller `--learning-rate` may train it".into()),
+    }]
 }
 
 pub(crate) fn environment(
@@ -223,7 +261,7 @@ pub(crate) fn assemble(
         cell: &job.cell,
         inputs: &job.inputs,
         headline: summary,
-        inference: &summaries[&Phase::Inference],
+        inference: &summaries[&derive::model_phase(&job.cell)],
         work: &findings.work,
         ceilings: bench.ceilings.as_ref(),
         real_tokens: findings.loaded.real_tokens,
@@ -245,7 +283,13 @@ pub(crate) fn assemble(
             non_finite: &findings.first.non_finite,
             isolated: launch.is_isolated(),
         },
-        &[job.remarks.as_slice(), &said(&findings.loaded), &in_tf32(job, bench, &metrics)].concat(),
+        &[
+            job.remarks.as_slice(),
+            &said(&findings.loaded),
+            &in_tf32(job, bench, &metrics),
+            &broken(findings.training.as_ref()),
+        ]
+        .concat(),
     );
     Run {
         id: job.id.clone(),
@@ -270,6 +314,7 @@ pub(crate) fn assemble(
         verdict,
         layers: None,
         memory: None,
+        training: findings.training.map(Box::new),
         tags: Vec::new(),
     }
 }

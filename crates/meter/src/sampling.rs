@@ -26,8 +26,10 @@ pub(crate) fn window(
     }
 }
 
+/// The samples of the model itself: of a whole step where it is trained.
 fn inference_of(samples: &[Samples]) -> &[u64] {
-    samples.iter().find(|s| s.phase == Phase::Inference).map_or(&[], |s| s.nanos.as_slice())
+    let of = |phase: Phase| samples.iter().find(|samples| samples.phase == phase);
+    of(Phase::Inference).or_else(|| of(Phase::Total)).map_or(&[], |found| &found.nanos)
 }
 
 /// Warms up as the rule says; every warm-up sample is kept, none is counted.

@@ -2,16 +2,17 @@
 
 use crate::{
     Error, Profiler, Session, layers,
-    parity::{has_same_rows, hold_against},
+    parity::{has_same_rows, hold_against, join_gradients},
     parting, prepare,
     prepare::Prepared,
     sides::{assemble, labels},
     worker,
 };
-use meter::{Bench, Contender, DuelRule, Record};
+use meter::{Bench, Contender, Depth, DuelRule, Record};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use types::{
-    Cell, ComparisonReport, Device, Event, HostTensor, LayerJoin, Precision, StoppingRule, Warmup,
+    Cell, ComparisonReport, Device, Event, HostTensor, LayerJoin, Mode, Precision, StoppingRule,
+    Warmup,
 };
 
 /// Processes a side where nobody says otherwise: enough that their differences can be told from those of the sides.
@@ -59,6 +60,7 @@ impl Duel {
             least: LEAST,
             most: u64::MAX,
             stopping: StoppingRule::default(),
+            show: Depth::Outputs,
         };
         Duel {
             sides: sides.into_iter().collect(),
@@ -215,11 +217,20 @@ impl Duel {
 
         let mut parity = Vec::new();
         let mut gate = |outputs: &[Option<Vec<HostTensor>>]| {
+            let joined: Vec<Option<Vec<HostTensor>>>;
+            let outputs = match what_to_show(&prepared) {
+                Depth::Gradients => {
+                    joined = join_gradients(outputs);
+                    &joined
+                }
+                _ => outputs,
+            };
             parity = hold_against(&prepared, &labels, baseline, &self.rows, outputs);
             let fails = |label: &String| parity.iter().any(|p| !p.holds && p.side == *label);
             labels.iter().map(|label| !fails(label)).collect()
         };
-        let records = meter::duel(&contenders, &self.rule, folder.path(), &mut gate, sink);
+        let rule = DuelRule { show: what_to_show(&prepared), ..self.rule };
+        let records = meter::duel(&contenders, &rule, folder.path(), &mut gate, sink);
         if let Some(error) = records[baseline].failed.as_ref() {
             return Err(Error::Baseline {
                 label: labels[baseline].clone(),
@@ -230,7 +241,8 @@ impl Duel {
         for entry in parity.iter_mut().filter(|entry| !entry.holds) {
             let place = labels.iter().position(|label| *label == entry.side).unwrap_or(baseline);
             let pair = [baseline, place].map(|p| (&prepared[p], &launches[p]));
-            if !has_same_rows(&pair[0].0.cell, &pair[1].0.cell) {
+            let trains = pair.iter().any(|(ready, _)| ready.cell.mode == Mode::Training);
+            if trains || !has_same_rows(&pair[0].0.cell, &pair[1].0.cell) {
                 continue;
             }
             entry.first_difference = parting::find(pair, self.rule.stopping.timeout, folder.path());
@@ -325,6 +337,14 @@ impl Duel {
         }
         Ok(analysis::join_layers(&profiles))
     }
+}
+
+/// What is held against each other: gradients where all take the same training step, outputs elsewhere.
+fn what_to_show(prepared: &[Prepared]) -> Depth {
+    let first = &prepared[0].cell;
+    let alike =
+        |ready: &Prepared| ready.cell.mode == Mode::Training && has_same_rows(&ready.cell, first);
+    if prepared.iter().all(alike) { Depth::Gradients } else { Depth::Outputs }
 }
 
 /// The largest memory of each process.

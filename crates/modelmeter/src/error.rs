@@ -84,6 +84,14 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// The model cannot be trained as asked.
+    #[error("cannot train it: {why}")]
+    Training {
+        /// Why.
+        why: String,
+        /// What to try next.
+        hint: Option<String>,
+    },
     /// The stopping rule contradicts itself.
     #[error("{0}")]
     Rule(String),
@@ -157,7 +165,7 @@ impl Error {
             ),
             Error::NoFolder { .. } => Some("give `--cache` and `--db`, or set HOME".into()),
             Error::Compare(error) => error.hint().map(str::to_owned),
-            Error::Baseline { hint, .. } => hint.clone(),
+            Error::Baseline { hint, .. } | Error::Training { hint, .. } => hint.clone(),
             Error::UnknownLayer { near, .. } => {
                 Some(format!("near it are `{}`", near.join("`, `")))
             }

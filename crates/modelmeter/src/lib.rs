@@ -42,6 +42,7 @@ mod session;
 mod sides;
 mod suite;
 mod tokeniser;
+mod training;
 mod worker;
 
 pub use advise::{Advisor, Proofs};
@@ -58,6 +59,7 @@ pub use profile::Profile;
 pub use profiler::{EngineChoice, Isolation, Profiler};
 pub use session::Session;
 pub use suite::{BenchmarkSuite, Outcome, outcomes_csv};
+pub use training::TrainingRequest;
 pub use worker::{WORKER_ARGUMENT, serve_if_worker, serve_standard_streams};
 
 pub use ::{analysis, engine, graph, hardware, meter, models, probe, report, stats, store, types};

@@ -2,7 +2,7 @@
 
 use crate::prepare::Prepared;
 use analysis::{Tolerance, differences, part};
-use types::{Cell, HostTensor, OutputParity, Parity};
+use types::{Cell, Elements, HostTensor, OutputParity, Parity};
 
 /// Whether two cells have rows of the same number and length, so that their outputs have one shape.
 pub(crate) fn has_same_rows(a: &Cell, b: &Cell) -> bool {
@@ -25,6 +25,30 @@ fn common(a: &[HostTensor], b: &[HostTensor], row: usize) -> (Vec<HostTensor>, V
         both.1.push(second);
     }
     both
+}
+
+/// The loss, and all gradients as one tensor: a gradient that is zero but for rounding has no direction of its own.
+///
+/// Those that a side has and another has not are left out; a weight that one of them does not train has none.
+pub(crate) fn join_gradients(shown: &[Option<Vec<HostTensor>>]) -> Vec<Option<Vec<HostTensor>>> {
+    let has = |tensors: &Vec<HostTensor>, name: &str| tensors.iter().any(|t| t.name == name);
+    let of_all = |name: &str| shown.iter().flatten().all(|tensors| has(tensors, name));
+    let join = |tensors: &Vec<HostTensor>| {
+        let mut tensors: Vec<&HostTensor> = tensors.iter().filter(|t| of_all(&t.name)).collect();
+        tensors.sort_by(|a, b| a.name.cmp(&b.name));
+        let (losses, gradients): (Vec<&HostTensor>, Vec<&HostTensor>) =
+            tensors.into_iter().partition(|tensor| tensor.name == "loss");
+        let mut all = Vec::with_capacity(gradients.iter().map(|t| t.elements.len()).sum());
+        for gradient in gradients {
+            if let Elements::F32(values) = &gradient.elements {
+                all.extend_from_slice(values);
+            }
+        }
+        let (dims, elements) = (vec![all.len()], Elements::F32(all));
+        let all = HostTensor { name: "gradients".into(), dims, elements };
+        losses.into_iter().cloned().chain([all]).collect()
+    };
+    shown.iter().map(|tensors| tensors.as_ref().map(join)).collect()
 }
 
 /// Holds every side's outputs against the baseline's; `rows` says where each side's rows begin in the baseline's.

@@ -1,6 +1,9 @@
 //! From what was asked to a job the meter can measure.
 
-use crate::{Choice, ENGINES, EngineChoice, Error, Profiler, choose, pickle};
+use crate::{
+    Choice, ENGINES, EngineChoice, Error, Profiler, choose, pickle,
+    training::{self, Trained},
+};
 use engine::{Engine, Host, Places, Takes};
 use graph::{Model, Shapes};
 use meter::{Job, Refine};
@@ -31,6 +34,7 @@ pub(crate) struct Prepared {
     /// Tokens of the text that did not fit.
     cut: usize,
     work: Work,
+    trained: Option<Trained>,
     unknown_shapes: Vec<String>,
     took: Duration,
 }
@@ -42,11 +46,11 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn write(inputs: &[InputSpec], seed: u64) -> Result<Drawn, Error> {
+    fn write<'a>(inputs: impl Iterator<Item = &'a InputSpec>, seed: u64) -> Result<Drawn, Error> {
         let failed = |source| Error::Write { path: std::env::temp_dir(), source };
         let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir().map_err(failed)?;
         let path = folder.path().join("inputs.safetensors");
-        let tensors: Vec<HostTensor> = inputs.iter().map(|spec| engine::draw(spec, seed)).collect();
+        let tensors: Vec<HostTensor> = inputs.map(|spec| engine::draw(spec, seed)).collect();
         let views: Vec<_> = tensors.iter().map(engine::view_of).collect();
         engine::write_tensors(&path, &views)
             .map_err(|error| failed(std::io::Error::other(error.to_string())))?;
@@ -60,7 +64,7 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
     sink(Event::StageStarted { stage: Stage::Prepare });
     // What cannot run here is said before anything is downloaded or written.
     let wish = profiler.precision.unwrap_or(Precision::Fp32);
-    choose(&profiler.engine, profiler.device, wish, &profiler.places, &|_| true)?;
+    settle_engine(profiler, wish, &|_| true)?;
     let (resolved, choice, precision) = settle_model(profiler, sink)?;
     let batch_size = settle_batch(profiler, &resolved);
     let text = plan_text(profiler, &resolved, batch_size)?;
@@ -70,6 +74,20 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
     check_memory(&inputs)?;
     let shapes = graph::infer(&resolved.model, &dims_of(&inputs));
     let analysis = graph::analyse_shapes(&resolved.model, &shapes);
+    let trained = match &profiler.training {
+        Some(_) if resolved.is_program() => {
+            return Err(Error::Training {
+                why: "a program's outputs are not known before it runs".into(),
+                hint: Some(
+                    "a preset, a Hugging Face folder or an `.onnx` file can be trained".into(),
+                ),
+            });
+        }
+        Some(request) => {
+            Some(training::prepare(profiler, request, &resolved.model, &dims_of(&inputs))?)
+        }
+        None => None,
+    };
     let cell = Cell {
         model: profiler.model.clone(),
         engine: choice.engine.id().to_owned(),
@@ -77,7 +95,8 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
         precision,
         batch_size,
         sequence_length,
-        mode: Mode::Inference,
+        mode: if trained.is_some() { Mode::Training } else { Mode::Inference },
+        training: trained.as_ref().map(|trained| trained.job.training),
         threads: profiler.threads.unwrap_or_else(hardware::default_threads),
         seed: profiler.seed,
         inputs: profiler.inputs.clone(),
@@ -86,7 +105,10 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
     };
     let drawn = match choice.engine.host() {
         Host::Worker(_) => None,
-        Host::Program(_) => Some(Drawn::write(&inputs, profiler.seed)?),
+        Host::Program(_) => {
+            let labels = trained.as_ref().map(|trained| &trained.job.labels);
+            Some(Drawn::write(inputs.iter().chain(labels), profiler.seed)?)
+        }
     };
     Ok(Prepared {
         cell,
@@ -96,8 +118,13 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
         inputs,
         cut: text.as_ref().map_or(0, |text| text.cut),
         tokenizer: text.map(|text| text.tokenizer),
-        work: analysis.work,
-        unknown_shapes: shapes.unknown().into_iter().map(str::to_owned).collect(),
+        work: trained.as_ref().map_or(analysis.work, |trained| trained.work),
+        // A training is written for shapes that are all known.
+        unknown_shapes: match &trained {
+            Some(_) => Vec::new(),
+            None => shapes.unknown().into_iter().map(str::to_owned).collect(),
+        },
+        trained,
         resolved,
         took: begin.elapsed(),
     })
@@ -117,6 +144,8 @@ impl Prepared {
             inputs: self.inputs.clone(),
             tokenizer: self.tokenizer.clone(),
             postprocess: self.resolved.postprocess,
+            training: self.trained.as_ref().map(|trained| Box::new(trained.job.clone())),
+            phase_flops: self.trained.as_ref().map_or_else(Vec::new, |t| t.flops.clone()),
             work: self.work,
             unknown_shapes: self.unknown_shapes.clone(),
             refine,
@@ -124,6 +153,11 @@ impl Prepared {
             remarks: self.assumptions(),
             prepared_in: self.took,
         }
+    }
+
+    /// Weights that a training leaves alone.
+    pub(crate) fn untrained(&self) -> Vec<String> {
+        self.trained.as_ref().map_or_else(Vec::new, |trained| trained.untrained.clone())
     }
 
     /// The model's name as people use it.
@@ -222,13 +256,46 @@ fn settle_model(
             why: engine.takes().refusal().to_owned(),
         });
     }
-    let choice = choose(&profiler.engine, profiler.device, precision, &profiler.places, &fits)?;
+    let choice = settle_engine(profiler, precision, &fits)?;
     // A framework converts its own module; a graph is converted by us, once, and kept.
     let resolved = match choice.engine.takes() {
         Takes::Onnx if precision != native => resolve(Some(precision))?,
         _ => resolved,
     };
     Ok((resolved, choice, precision))
+}
+
+/// The engine that was asked for, or the first that can; of those that train where the model shall be trained.
+fn settle_engine(
+    profiler: &Profiler,
+    precision: Precision,
+    fits: &dyn Fn(Takes) -> bool,
+) -> Result<Choice, Error> {
+    let among =
+        |engine: &EngineChoice| choose(engine, profiler.device, precision, &profiler.places, fits);
+    if profiler.training.is_none() {
+        return among(&profiler.engine);
+    }
+    if let EngineChoice::Named(id) = &profiler.engine {
+        let choice = among(&profiler.engine)?;
+        return match choice.engine.trains() {
+            true => Ok(choice),
+            false => Err(Error::Training {
+                why: format!("engine `{id}` only infers"),
+                hint: Some("`--engine rten`, `onnxruntime` and `torch` train".into()),
+            }),
+        };
+    }
+    let trainers = ENGINES.iter().filter(|engine| engine.trains());
+    let mut first_failure = None;
+    for engine in trainers {
+        match among(&EngineChoice::Named(engine.id().to_owned())) {
+            Ok(choice) => return Ok(choice),
+            Err(error) => first_failure = first_failure.or(Some(error)),
+        }
+    }
+    Err(first_failure
+        .unwrap_or_else(|| Error::Training { why: "no engine trains".into(), hint: None }))
 }
 
 fn request(profiler: &Profiler, precision: Option<Precision>) -> Result<models::Request, Error> {

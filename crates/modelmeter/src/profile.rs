@@ -19,8 +19,10 @@ impl Profile {
     pub fn latency(&self) -> &Summary {
         let summaries = &self.run.summaries;
         // A run is only made from samples, and inference is timed in every sample.
-        let total = summaries.get(&Phase::Total).filter(|_| self.run.cell.text.is_some());
-        total.or_else(|| summaries.get(&Phase::Inference)).expect("every run has inference samples")
+        let inference = summaries.get(&Phase::Inference);
+        let is_whole = self.run.cell.text.is_some() || inference.is_none();
+        let total = summaries.get(&Phase::Total).filter(|_| is_whole);
+        total.or(inference).expect("every run has samples of inferences or of steps")
     }
 
     /// Samples a second.

@@ -1,6 +1,9 @@
 //! Asks for one measurement, the way the library's users write it.
 
-use crate::{Error, Folders, Inside, Profile, Session, inside, memory, others, prepare, worker};
+use crate::{
+    Error, Folders, Inside, Profile, Session, TrainingRequest, inside, memory, others, prepare,
+    worker,
+};
 use engine::Places;
 use std::{path::PathBuf, time::Duration};
 use types::{Device, EngineOptions, Event, InputShape, Precision, StoppingRule, Text, Warmup};
@@ -73,6 +76,7 @@ pub struct Profiler {
     pub(crate) options: EngineOptions,
     pub(crate) torch_module: Option<(PathBuf, String)>,
     pub(crate) inside: Inside,
+    pub(crate) training: Option<TrainingRequest>,
 }
 
 impl Profiler {
@@ -102,6 +106,7 @@ impl Profiler {
             options: EngineOptions::default(),
             torch_module: None,
             inside: Inside::default(),
+            training: None,
         }
     }
 
@@ -281,6 +286,13 @@ impl Profiler {
         self
     }
 
+    /// Trains the model instead of running it: every sample is a step.
+    #[must_use]
+    pub fn training(mut self, training: TrainingRequest) -> Profiler {
+        self.training = Some(training);
+        self
+    }
+
     /// Looks inside the model as well, after it was timed.
     #[must_use]
     pub fn inside(mut self, inside: Inside) -> Profiler {
@@ -317,6 +329,9 @@ impl Profiler {
         let measured = meter::measure(&job, &bench, &launch, &self.rule, sink);
         let mut run = measured.map_err(|error| others::mend(error, self, &prepared, &job))?;
         session.recheck_ceiling(&mut run, sink)?;
+        if let Some(report) = &mut run.training {
+            report.untrained = prepared.untrained();
+        }
         if self.inside.layers {
             match inside::look(&job, &prepared, &bench, &launch, &self.rule, sink) {
                 Ok(report) => run.layers = Some(Box::new(report)),

@@ -3,7 +3,9 @@
 use crate::prepare::Prepared;
 use meter::{Bout, Record};
 use std::time::Duration;
-use types::{Bytes, EngineInfo, Environment, Parity, Run, Seconds, Side, SideInfo, Turn, Verdict};
+use types::{
+    Bytes, EngineInfo, Environment, Parity, Phase, Run, Seconds, Side, SideInfo, Turn, Verdict,
+};
 
 /// What tells the sides apart, in a few words: the engine, and whatever else differs.
 pub(crate) fn labels(prepared: &[Prepared]) -> Vec<String> {
@@ -11,8 +13,9 @@ pub(crate) fn labels(prepared: &[Prepared]) -> Vec<String> {
         let first = prepared.first().map(of);
         prepared.iter().any(|ready| Some(of(ready)) != first)
     };
-    let parts: [&dyn Fn(&Prepared) -> String; 9] = [
+    let parts: [&dyn Fn(&Prepared) -> String; 10] = [
         &|ready| ready.cell.engine.clone(),
+        &|ready| ready.cell.mode.to_string(),
         &|ready| ready.cell.device.to_string(),
         &|ready| ready.cell.precision.to_string(),
         &|ready| ready.cell.options.to_string(),
@@ -27,7 +30,7 @@ pub(crate) fn labels(prepared: &[Prepared]) -> Vec<String> {
         &|ready| end_of_path(&ready.cell.model),
     ];
     let mut shown: Vec<_> = parts.into_iter().filter(|part| differs(part)).collect();
-    if differs(parts[7]) {
+    if differs(parts[8]) {
         // The names tell the models apart; paths would only say it again.
         shown.pop();
     }
@@ -111,6 +114,9 @@ fn side(record: Record, ready: &Prepared, label: &str) -> Side {
         precision: cell.precision,
         threads: cell.threads,
         options: cell.options.clone(),
+        mode: cell.mode,
+        training: cell.training,
+        phases: phases(&runs),
         peak_memory: peak,
         verdict: joint_verdict(&runs),
         remarks: loaded.map(|report| report.remarks.clone()).unwrap_or_default(),
@@ -122,6 +128,18 @@ fn side(record: Record, ready: &Prepared, label: &str) -> Side {
         first: runs.iter().map(|run| Seconds(run.cold.first_inference.as_secs_f64())).collect(),
         rounds: record.bouts.into_iter().map(turns).collect(),
     }
+}
+
+/// The phases of a training step, each with the median of its processes' medians.
+fn phases(runs: &[&Run]) -> Vec<(Phase, Seconds)> {
+    let steps = [Phase::Forward, Phase::Loss, Phase::Backward, Phase::Optimizer];
+    let of = |phase: Phase| {
+        let medians = runs.iter().filter_map(|run| Some(run.summaries.get(&phase)?.median));
+        let mut medians: Vec<f64> = medians.collect();
+        medians.sort_by(f64::total_cmp);
+        medians.get(medians.len() / 2).map(|median| (phase, Seconds(*median)))
+    };
+    steps.into_iter().filter_map(of).collect()
 }
 
 fn turns(bout: Bout) -> Vec<Turn> {

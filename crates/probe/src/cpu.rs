@@ -3,7 +3,7 @@
 use crate::{
     clock::process_time,
     followed::Followed,
-    procfs::{Ticks, parse_machine_ticks, process_stat, read_text, require_process},
+    procfs::{Ticks, descendants, parse_machine_ticks, process_stat, read_text, require_process},
     socket::{PERIOD, Probe, Target, Watch},
 };
 use std::{collections::BTreeMap, time::Duration};
@@ -30,7 +30,8 @@ impl Probe for Cpu {
         let time = process_seconds(target.pid)
             .ok_or_else(|| format!("process {} is not running", target.pid))?;
         let process = Followed::begin(target.pid, time);
-        Ok(Box::new(CpuWatch { pid: target.pid, machine, cores, process }))
+        let helpers = Helpers::of(target.pid);
+        Ok(Box::new(CpuWatch { pid: target.pid, machine, cores, process, helpers }))
     }
 }
 
@@ -39,6 +40,33 @@ struct CpuWatch {
     machine: Ticks,
     cores: BTreeMap<u32, Ticks>,
     process: Followed<f64>,
+    helpers: Helpers,
+}
+
+/// The processes that a process has started, and theirs: ranks that train together are one piece of work.
+#[derive(Default)]
+struct Helpers {
+    /// Processor time when it was first and last seen, by process; one that came later began at nothing.
+    times: BTreeMap<u32, (f64, f64)>,
+}
+
+impl Helpers {
+    fn of(pid: u32) -> Helpers {
+        let known = |pid| process_seconds(pid).map(|time| (pid, (time, time)));
+        Helpers { times: descendants(pid).into_iter().filter_map(known).collect() }
+    }
+
+    fn update(&mut self, pid: u32) {
+        for helper in descendants(pid) {
+            if let Some(time) = process_seconds(helper) {
+                self.times.entry(helper).or_insert((0.0, time)).1 = time;
+            }
+        }
+    }
+
+    fn spent(&self) -> f64 {
+        self.times.values().map(|(first, last)| last - first).sum()
+    }
 }
 
 fn machine_ticks() -> Result<(Ticks, BTreeMap<u32, Ticks>), String> {
@@ -76,6 +104,7 @@ impl Watch for CpuWatch {
 
     fn stop(mut self: Box<Self>) -> Vec<Metric> {
         self.read();
+        self.helpers.update(self.pid);
         let processors = self.cores.len().max(1) as f64;
         let seconds = self.process.last - self.process.first;
         let mut metrics =
@@ -99,9 +128,12 @@ impl Watch for CpuWatch {
         let machine = now.as_ref().ok().map(|(machine, _)| machine.since(self.machine));
         let utilisation = machine.and_then(|ticks| ticks.share(ticks.busy));
         metrics.push(share("cpu.machine.utilisation", Unit::Ratio, utilisation, why));
-        // What is left when this process is taken away: other work on the same machine.
+        // What is left when this process and those it started are taken away: other work on the same machine.
         let others = match (utilisation, busy) {
-            (Some(all), Some(busy)) => Some((all - busy / processors).max(0.0)),
+            (Some(all), Some(busy)) => {
+                let ours = busy + self.helpers.spent() / window;
+                Some((all - ours / processors).max(0.0))
+            }
             _ => None,
         };
         metrics.push(share("cpu.others.utilisation", Unit::Ratio, others, why));

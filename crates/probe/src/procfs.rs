@@ -96,6 +96,21 @@ pub(crate) fn process_stat(pid: u32) -> Option<ProcessStat> {
 }
 
 /// Reads `/proc/PID/stat`; the process's name stands in parentheses and may itself hold spaces and parentheses.
+/// The processes that a process has started and that still run, and theirs.
+pub(crate) fn descendants(pid: u32) -> Vec<u32> {
+    let mut found = vec![pid];
+    let mut at = 0;
+    while let Some(&pid) = found.get(at) {
+        at += 1;
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+        for thread in threads.flatten() {
+            let text = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            found.extend(text.split_whitespace().filter_map(|id| id.parse::<u32>().ok()));
+        }
+    }
+    found.split_off(1)
+}
+
 fn parse_process_stat(text: &str) -> Option<ProcessStat> {
     let (_, rest) = text.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
@@ -128,6 +143,16 @@ pub(crate) fn field_in_bytes(text: &str, key: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn processes_that_a_process_started_are_found_until_they_end() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(descendants(std::process::id()).contains(&child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!descendants(std::process::id()).contains(&child.id()));
+    }
 
     #[test]
     fn a_name_with_spaces_and_parentheses_does_not_shift_the_fields() {

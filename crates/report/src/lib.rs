@@ -33,7 +33,8 @@ pub use ceilings::{CEILINGS_SCHEMA, CeilingsPage, ceilings, ceilings_json, ceili
 pub use chart::{Bar, Glyphs, bar_chart};
 pub use clean::clean;
 pub use comparison::{
-    COMPARISON_SCHEMA, comparison, comparison_csv, comparison_csv_columns, comparison_json, layers,
+    COMPARISON_SCHEMA, comparison, comparison_csv, comparison_csv_columns, comparison_json,
+    comparisons_csv, comparisons_json, layers, modes,
 };
 pub use csv::{CsvColumn, csv_columns, runs_csv, write_csv};
 pub use document::{RUN_SCHEMA, RunDocument};

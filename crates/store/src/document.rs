@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 use types::{
     Cell, Cold, EngineInfo, Environment, LayerReport, MemoryReport, Metric, ModelInfo, Phase,
-    ProbeReport, Run, RunId, Samples, StopReason, Summary, Verdict, WarmupReport, Work,
+    ProbeReport, Run, RunId, Samples, StopReason, Summary, TrainingReport, Verdict, WarmupReport,
+    Work,
 };
 
 /// What is read back; each field is named as in [`Run`].
@@ -24,6 +25,8 @@ pub(crate) struct Document {
     layers: Option<Box<LayerReport>>,
     #[serde(default)]
     memory: Option<Box<MemoryReport>>,
+    #[serde(default)]
+    training: Option<Box<TrainingReport>>,
 }
 
 /// A warm-up report without its samples, which lie with the others.
@@ -50,6 +53,8 @@ struct Borrowed<'a> {
     layers: Option<&'a LayerReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     memory: Option<&'a MemoryReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    training: Option<&'a TrainingReport>,
 }
 
 /// What the other tables hold of a run.
@@ -79,6 +84,7 @@ pub(crate) fn write(run: &Run) -> Result<String, serde_json::Error> {
         verdict: &run.verdict,
         layers: run.layers.as_deref(),
         memory: run.memory.as_deref(),
+        training: run.training.as_deref(),
     })?;
     serde_json::from_str::<Document>(&body)?;
     Ok(body)
@@ -110,6 +116,7 @@ impl Document {
             verdict: self.verdict,
             layers: self.layers,
             memory: self.memory,
+            training: self.training,
             tags: rest.tags,
         }
     }

@@ -1,6 +1,6 @@
 //! One combination out of a plan; measured in one fresh worker.
 
-use crate::{Device, EngineOptions, Precision};
+use crate::{Device, EngineOptions, Precision, Training};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -67,6 +67,9 @@ pub struct Cell {
     pub sequence_length: Option<usize>,
     /// Inference or training.
     pub mode: Mode,
+    /// How it is trained, where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<Training>,
     /// Threads the engine may use.
     pub threads: u32,
     /// Seed of weights and inputs.

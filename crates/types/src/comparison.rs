@@ -5,7 +5,7 @@
 
 use crate::{
     Bytes, Device, EngineInfo, EngineOptions, Environment, Interval, LayerJoin, Mode, ModelInfo,
-    Precision, RunId, Seconds, Summary, Verdict,
+    Phase, Precision, RunId, Seconds, Summary, Training, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -33,6 +33,15 @@ pub struct SideInfo {
     /// What the engine was told beyond the above.
     #[serde(default, skip_serializing_if = "EngineOptions::is_default")]
     pub options: EngineOptions,
+    /// Inference or training.
+    #[serde(default)]
+    pub mode: Mode,
+    /// How it was trained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<Training>,
+    /// Median times of the phases of a training step; empty for an inference.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<(Phase, Seconds)>,
     /// The largest memory of any of its processes.
     pub peak_memory: Option<Bytes>,
     /// Whether its numbers can be believed.

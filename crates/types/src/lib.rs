@@ -29,6 +29,7 @@ mod sample;
 mod summary;
 mod tensor;
 mod timeline;
+mod training;
 mod units;
 mod verdict;
 
@@ -70,5 +71,8 @@ pub use sample::{Phase, Samples};
 pub use summary::{Floor, Interval, PERCENTILE_FLOORS, Summary, Unsupported};
 pub use tensor::{ElementType, Elements, Fill, HostTensor, InputRole, InputSpec, Postprocess};
 pub use timeline::{Counter, Span, SpanKind, Timeline, Track};
+pub use training::{
+    BrokenLoss, Loss, Optimizer, Rate, Training, TrainingMemory, TrainingReport, TrainingWorld,
+};
 pub use units::{Bytes, Flops, Joules, Ratio, Seconds};
 pub use verdict::{Reason, ReasonCode, Verdict};

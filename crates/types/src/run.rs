@@ -2,7 +2,7 @@
 
 use crate::{
     Cell, Environment, LayerReport, MemoryReport, Metric, ModelInfo, Phase, Samples, StopReason,
-    Summary, Verdict, Work,
+    Summary, TrainingReport, Verdict, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, time::Duration};
@@ -112,6 +112,9 @@ pub struct Run {
     /// Where the memory goes, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Box<MemoryReport>>,
+    /// How a training went, where it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<Box<TrainingReport>>,
     /// Labels given by people.
     #[serde(default)]
     pub tags: Vec<String>,

@@ -14,14 +14,31 @@ pub enum Phase {
     Device,
     /// From the model's outputs to the answer (pooling, argmax).
     Postprocess,
-    /// All phases of one sample together, timed as one span.
+    /// From a batch to the model's outputs, in training.
+    Forward,
+    /// From outputs and labels to the loss and its gradient.
+    Loss,
+    /// From the loss to a gradient for every weight.
+    Backward,
+    /// From gradients to new weights.
+    Optimizer,
+    /// All phases of one sample or one step together, timed as one span.
     Total,
 }
 
 impl Phase {
     /// Every phase in the order it happens.
-    pub const ALL: [Phase; 5] =
-        [Phase::Tokenise, Phase::Inference, Phase::Device, Phase::Postprocess, Phase::Total];
+    pub const ALL: [Phase; 9] = [
+        Phase::Tokenise,
+        Phase::Inference,
+        Phase::Device,
+        Phase::Postprocess,
+        Phase::Forward,
+        Phase::Loss,
+        Phase::Backward,
+        Phase::Optimizer,
+        Phase::Total,
+    ];
 
     /// The name used in tables, metric keys and the store.
     #[must_use]
@@ -31,6 +48,10 @@ impl Phase {
             Phase::Inference => "inference",
             Phase::Device => "device",
             Phase::Postprocess => "postprocess",
+            Phase::Forward => "forward",
+            Phase::Loss => "loss",
+            Phase::Backward => "backward",
+            Phase::Optimizer => "optimizer",
             Phase::Total => "total",
         }
     }

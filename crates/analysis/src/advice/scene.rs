@@ -18,6 +18,7 @@ pub(crate) fn run() -> Run {
             batch_size: 4,
             sequence_length: Some(128),
             mode: Mode::Inference,
+            training: None,
             threads: 2,
             seed: 0,
             inputs: Vec::new(),
@@ -62,6 +63,7 @@ pub(crate) fn run() -> Run {
         verdict: Verdict::from_reasons(Vec::new()),
         layers: None,
         memory: None,
+        training: None,
         tags: Vec::new(),
     }
 }

@@ -12,6 +12,9 @@ pub(crate) fn info(label: &str, engine: &str) -> SideInfo {
         precision: Precision::Fp32,
         threads: 2,
         options: EngineOptions::default(),
+        mode: Mode::Inference,
+        phases: Vec::new(),
+        training: None,
         peak_memory: Some(Bytes(300_000_000)),
         verdict: Verdict::from_reasons(Vec::new()),
         remarks: Vec::new(),
@@ -89,6 +92,7 @@ pub(crate) fn run(engine: &str, micros: u64, minute: i64) -> Run {
             batch_size: 4,
             sequence_length: Some(128),
             mode: Mode::Inference,
+            training: None,
             threads: 2,
             seed: 42,
             inputs: Vec::new(),
@@ -119,6 +123,7 @@ pub(crate) fn run(engine: &str, micros: u64, minute: i64) -> Run {
         verdict: Verdict::from_reasons(Vec::new()),
         layers: None,
         memory: None,
+        training: None,
         tags: Vec::new(),
     }
 }

@@ -1,13 +1,13 @@
 //! The arguments of `compare` and `engines`.
 
-use super::{Origin, Tuning, Workload, parse_time};
+use super::{Origin, TrainingArguments, Tuning, Workload, parse_time};
 use clap::{Args, Subcommand, ValueEnum};
 use modelmeter::{Device, Precision};
 use std::{path::PathBuf, time::Duration};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  modelmeter compare distilbert-base-uncased --engines onnxruntime,torch,rten\n  modelmeter compare bert-base-uncased --engines onnxruntime --precisions fp32,int8\n  modelmeter compare bert-base-uncased --engines rten --batch-sizes 1,4,16\n  modelmeter compare before.onnx after.onnx --engines onnxruntime\n  modelmeter compare bert-base-uncased --engines onnxruntime,torch --by layer\n  modelmeter compare 7f3a 81c0"
+    after_help = "Examples:\n  modelmeter compare distilbert-base-uncased --engines onnxruntime,torch,rten\n  modelmeter compare bert-base-uncased --engines onnxruntime --precisions fp32,int8\n  modelmeter compare bert-base-uncased --engines rten --batch-sizes 1,4,16\n  modelmeter compare before.onnx after.onnx --engines onnxruntime\n  modelmeter compare bert-base-uncased --engines onnxruntime,torch --by layer\n  modelmeter compare distilbert-base-uncased --modes inference,training --batch-sizes 1,4\n  modelmeter compare 7f3a 81c0"
 )]
 pub(crate) struct Compare {
     /// Models as for `profile`, or two or more stored runs
@@ -70,6 +70,19 @@ pub(crate) struct Compare {
         help_heading = "What to run"
     )]
     pub(crate) thread_counts: Vec<u32>,
+    /// Inference, training, or what a step costs beside an inference
+    #[arg(
+        long,
+        alias = "mode",
+        value_enum,
+        default_value = "inference",
+        value_delimiter = ',',
+        value_name = "MODE,…",
+        help_heading = "What to run"
+    )]
+    pub(crate) modes: Vec<ModeArgument>,
+    #[command(flatten)]
+    pub(crate) training: TrainingArguments,
     #[command(flatten)]
     pub(crate) workload: Workload,
     #[command(flatten)]
@@ -112,6 +125,15 @@ pub(crate) struct Compare {
     /// Do not store the runs
     #[arg(long, help_heading = "Where to")]
     pub(crate) no_store: bool,
+}
+
+/// What a sample is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeArgument {
+    /// Forward only
+    Inference,
+    /// Forward, loss, backward and optimiser
+    Training,
 }
 
 /// What is compared.

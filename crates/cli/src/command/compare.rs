@@ -2,8 +2,12 @@
 
 use crate::{
     Exit, Failure,
-    arguments::{By, Compare, Global},
-    command::{folders, measurement::measurement, open_existing_store, style},
+    arguments::{By, Compare, Global, ModeArgument, Workload},
+    command::{
+        folders,
+        measurement::{measurement, training},
+        open_existing_store, style,
+    },
     output,
     places::places,
     progress::Progress,
@@ -21,14 +25,46 @@ use std::{
 };
 
 pub(crate) fn run(arguments: &Compare, global: &Global) -> Result<Exit, Failure> {
-    let comparison = match stored(arguments, global)? {
-        Some(groups) => compare_stored(&groups, arguments.baseline.as_deref())?,
+    check_modes(arguments)?;
+    let (comparisons, both) = match stored(arguments, global)? {
+        Some(groups) => (vec![compare_stored(&groups, arguments.baseline.as_deref())?], false),
         None => fight(arguments, global)?,
     };
-    show(&comparison, arguments, global)?;
+    show(&comparisons, both, arguments, global)?;
     let refused = |outcome: &Outcome| matches!(outcome, Outcome::Refused { .. });
-    let refused = comparison.comparisons.iter().any(|c| refused(&c.outcome));
+    let all = comparisons.iter().flat_map(|comparison| &comparison.comparisons);
+    let refused = all.into_iter().any(|c| refused(&c.outcome));
     Ok(if refused { Exit::Failed } else { Exit::Fine })
+}
+
+fn trains(arguments: &Compare) -> bool {
+    arguments.modes.contains(&ModeArgument::Training)
+}
+
+fn infers(arguments: &Compare) -> bool {
+    arguments.modes.contains(&ModeArgument::Inference)
+}
+
+/// What cannot go together is said before anything runs.
+fn check_modes(arguments: &Compare) -> Result<(), Failure> {
+    let wrong = |text: String| Err(Failure::new(Exit::Wrong, text));
+    if !trains(arguments) {
+        return match arguments.training.given() {
+            Some(flag) => wrong(format!("`{flag}` needs `--modes training`")),
+            None => Ok(()),
+        };
+    }
+    if arguments.by.is_some() {
+        return wrong("`--by layer` looks at inferences; leave `--modes training` away".into());
+    }
+    let Workload { text, text_file, .. } = &arguments.workload;
+    if !text.is_empty() || text_file.is_some() {
+        return wrong("text has no labels to train with; leave it away".into());
+    }
+    if infers(arguments) && arguments.baseline.is_some() {
+        return wrong("training is held against inference; leave `--baseline` away".into());
+    }
+    Ok(())
 }
 
 /// Stored runs, or lists of them, where that is what was named.
@@ -61,37 +97,58 @@ fn runs(store: &Store, list: &str) -> Result<Vec<Run>, Failure> {
     each.map(|id| store.run(id).map_err(Failure::from)).collect()
 }
 
-fn fight(arguments: &Compare, global: &Global) -> Result<ComparisonReport, Failure> {
+/// One comparison of all sides; or one for each side, of its training with its inference, where both were asked for.
+fn fight(arguments: &Compare, global: &Global) -> Result<(Vec<ComparisonReport>, bool), Failure> {
     let folders = folders(global)?;
     let places = places(global);
     let sides = sides(arguments, &places)?;
-    let sides = sides.into_iter().map(|side| side.folders(folders.clone()));
-    let mut duel = Duel::new(sides)
-        .processes(arguments.processes)
-        .turns(arguments.turns)
-        .turn(arguments.turn)
-        .timeout(arguments.timeout)
-        .leave_out_unfit(is_all(arguments))
-        .per_sample(arguments.batch_sizes.len() > 1)
-        .by_layer(arguments.by == Some(By::Layer));
-    if let Some(runs) = arguments.runs {
-        duel = duel.runs(runs);
-    }
-    if let Some(warmup) = arguments.warmup {
-        duel = duel.warmup(warmup);
-    }
-    if let Some(baseline) = &arguments.baseline {
-        duel = duel.baseline(baseline);
-    }
+    let sides: Vec<Profiler> =
+        sides.into_iter().map(|side| side.folders(folders.clone())).collect();
     let mut session = if arguments.no_store {
         Session::without_store()
     } else {
         Session::with_store(&folders.database)?
     };
     let mut progress = Progress::new(global.quiet);
-    let outcome = duel.fight(&mut session, &mut |event| progress.hear(&event));
-    progress.clear();
-    Ok(outcome?)
+    let mut fight = |duel: Duel| {
+        let outcome = duel.fight(&mut session, &mut |event| progress.hear(&event));
+        progress.clear();
+        outcome
+    };
+    let train = |side: &Profiler| side.clone().training(training(&arguments.training));
+    if trains(arguments) && infers(arguments) {
+        let pair = |side: &Profiler| fight(duel([side.clone(), train(side)], arguments));
+        let comparisons = sides.iter().map(pair).collect::<Result<Vec<_>, _>>()?;
+        return Ok((comparisons, true));
+    }
+    let sides = match trains(arguments) {
+        true => sides.iter().map(train).collect(),
+        false => sides,
+    };
+    let several_sizes = arguments.batch_sizes.len() > 1;
+    let mut duel = duel(sides, arguments)
+        .leave_out_unfit(is_all(arguments))
+        .per_sample(several_sizes)
+        .by_layer(arguments.by == Some(By::Layer));
+    if let Some(baseline) = &arguments.baseline {
+        duel = duel.baseline(baseline);
+    }
+    Ok((vec![fight(duel)?], false))
+}
+
+fn duel(sides: impl IntoIterator<Item = Profiler>, arguments: &Compare) -> Duel {
+    let mut duel = Duel::new(sides)
+        .processes(arguments.processes)
+        .turns(arguments.turns)
+        .turn(arguments.turn)
+        .timeout(arguments.timeout);
+    if let Some(runs) = arguments.runs {
+        duel = duel.runs(runs);
+    }
+    if let Some(warmup) = arguments.warmup {
+        duel = duel.warmup(warmup);
+    }
+    duel
 }
 
 fn is_all(arguments: &Compare) -> bool {
@@ -107,7 +164,7 @@ fn sides(arguments: &Compare, places: &Places) -> Result<Vec<Profiler>, Failure>
         models.push("");
     }
     let engines: Vec<&str> = match is_all(arguments) {
-        true => available(places),
+        true => available(places, trains(arguments)),
         false => arguments.engines.iter().map(String::as_str).collect(),
     };
     let mut precisions: Vec<_> = arguments.precisions.iter().copied().map(Some).collect();
@@ -132,7 +189,8 @@ fn sides(arguments: &Compare, places: &Places) -> Result<Vec<Profiler>, Failure>
             }
         }
     }
-    if sides.len() < 2 {
+    let both = trains(arguments) && infers(arguments);
+    if sides.len() < 2 && !both {
         let which = engines.first().copied().unwrap_or("no engine");
         return Err(Failure::new(
             Exit::Wrong,
@@ -161,22 +219,28 @@ fn sizes(side: Profiler, arguments: &Compare) -> Vec<Profiler> {
     sides
 }
 
-fn available(places: &Places) -> Vec<&'static str> {
+fn available(places: &Places, trains: bool) -> Vec<&'static str> {
     let works = |engine: &&&dyn modelmeter::engine::Engine| {
         matches!(engine.availability(places), Availability::Available { .. })
+            && (!trains || engine.trains())
     };
     ENGINES.iter().filter(works).map(|engine| engine.id()).collect()
 }
 
 fn show(
-    comparison: &ComparisonReport,
+    comparisons: &[ComparisonReport],
+    both: bool,
     arguments: &Compare,
     global: &Global,
 ) -> Result<(), Failure> {
     let mut talks_data = false;
+    let json = || match comparisons {
+        [comparison] if !both => report::comparison_json(comparison),
+        several => report::comparisons_json(several),
+    };
     let texts: [(&Option<PathBuf>, &dyn Fn() -> String); 2] = [
-        (&arguments.json, &|| format!("{:#}\n", report::comparison_json(comparison))),
-        (&arguments.csv, &|| report::comparison_csv(comparison)),
+        (&arguments.json, &|| format!("{:#}\n", json())),
+        (&arguments.csv, &|| report::comparisons_csv(comparisons)),
     ];
     for (path, text) in texts {
         let Some(path) = path else { continue };
@@ -192,7 +256,11 @@ fn show(
         }
     }
     if !talks_data && !global.quiet {
-        output::data(&report::comparison(comparison, &style(global)))?;
+        let style = style(global);
+        match comparisons {
+            [comparison] if !both => output::data(&report::comparison(comparison, &style))?,
+            pairs => output::data(&report::modes(pairs, &style))?,
+        }
     }
     Ok(())
 }

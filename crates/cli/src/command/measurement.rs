@@ -2,9 +2,13 @@
 
 use crate::{
     Exit, Failure,
-    arguments::{Origin, Tuning, Workload},
+    arguments::{LossArgument, OptimizerArgument, Origin, TrainingArguments, Tuning, Workload},
 };
-use modelmeter::{Profiler, engine::Places};
+use modelmeter::{
+    Profiler, TrainingRequest,
+    engine::Places,
+    types::{Loss, Optimizer},
+};
 use std::fs;
 
 /// A measurement of one model as the shared arguments describe it.
@@ -41,6 +45,25 @@ pub(crate) fn measurement(
     }
     let lines = text(workload)?;
     Ok(if lines.is_empty() { profiler } else { profiler.text(lines) })
+}
+
+/// How a model shall be trained.
+pub(crate) fn training(arguments: &TrainingArguments) -> TrainingRequest {
+    TrainingRequest {
+        optimizer: match arguments.optimizer {
+            Some(OptimizerArgument::Sgd) => Optimizer::Sgd,
+            Some(OptimizerArgument::Adam) => Optimizer::Adam,
+            Some(OptimizerArgument::Adamw) | None => Optimizer::AdamW,
+        },
+        loss: arguments.loss.map(|loss| match loss {
+            LossArgument::CrossEntropy => Loss::CrossEntropy,
+            LossArgument::Mse => Loss::Mse,
+        }),
+        learning_rate: arguments.learning_rate,
+        accumulation: arguments.gradient_accumulation.unwrap_or(1),
+        checkpointing: arguments.gradient_checkpointing,
+        world_size: arguments.world_size.unwrap_or(1),
+    }
 }
 
 /// The texts to tokenise; none where token ids shall be drawn.

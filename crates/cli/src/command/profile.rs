@@ -3,7 +3,11 @@
 use crate::{
     Exit, Failure,
     arguments::{Global, IsolationArgument, MemoryArgument, Profile},
-    command::{folders, measurement::measurement, style},
+    command::{
+        folders,
+        measurement::{measurement, training},
+        style,
+    },
     output,
     places::places,
     progress::Progress,
@@ -82,6 +86,11 @@ fn profiler(arguments: &Profile, places: Places) -> Result<Profiler, Failure> {
         profiler = profiler.target_error(share);
     }
     profiler = profiler.inside(inside(arguments));
+    if arguments.train {
+        profiler = profiler.training(training(&arguments.training));
+    } else if let Some(flag) = arguments.training.given() {
+        return Err(Failure::new(Exit::Wrong, format!("`{flag}` needs `--train`")));
+    }
     for tag in &arguments.tag {
         profiler = profiler.tag(tag);
     }

@@ -14,3 +14,4 @@ mod memory;
 mod profile;
 mod schema;
 mod survival;
+mod training;

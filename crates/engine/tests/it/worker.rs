@@ -36,6 +36,7 @@ fn job(onnx: &Path) -> LoadJob {
         seed: 0,
         text: None,
         postprocess: Postprocess::None,
+        training: None,
     }
 }
 

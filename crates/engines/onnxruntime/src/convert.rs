@@ -11,26 +11,39 @@ use std::{
     ffi::c_void,
     ptr::{self, NonNull},
 };
-use types::{ElementType, Elements, HostTensor};
+use types::{ElementType, HostTensor};
 
 /// A value that lies in a tensor's own memory.
 ///
 /// # Safety
 /// The tensor must neither move its elements nor go away while the value lives.
 pub(crate) unsafe fn value_of(tensor: &HostTensor) -> Result<DynValue, ort::Error> {
-    let dims: Vec<i64> = tensor.dims.iter().map(|&dim| dim as i64).collect();
-    let data: *const c_void = match &tensor.elements {
-        Elements::F32(v) => v.as_ptr().cast(),
-        Elements::F64(v) => v.as_ptr().cast(),
-        Elements::F16(v) | Elements::Bf16(v) => v.as_ptr().cast(),
-        Elements::I64(v) => v.as_ptr().cast(),
-        Elements::I32(v) => v.as_ptr().cast(),
-        Elements::I16(v) => v.as_ptr().cast(),
-        Elements::I8(v) => v.as_ptr().cast(),
-        Elements::U8(v) | Elements::Bool(v) => v.as_ptr().cast(),
+    let view = engine::view_of(tensor);
+    // SAFETY: the caller's promise.
+    unsafe { raw_value(&view.elements, &view.dims) }
+}
+
+/// A value that lies in borrowed memory.
+///
+/// # Safety
+/// The elements must stay where they are while the value lives.
+pub(crate) unsafe fn raw_value(
+    elements: &ElementsView<'_>,
+    dims: &[usize],
+) -> Result<DynValue, ort::Error> {
+    let dims: Vec<i64> = dims.iter().map(|&dim| dim as i64).collect();
+    let data: *const c_void = match elements {
+        ElementsView::F32(v) => v.as_ptr().cast(),
+        ElementsView::F64(v) => v.as_ptr().cast(),
+        ElementsView::F16(v) | ElementsView::Bf16(v) => v.as_ptr().cast(),
+        ElementsView::I64(v) => v.as_ptr().cast(),
+        ElementsView::I32(v) => v.as_ptr().cast(),
+        ElementsView::I16(v) => v.as_ptr().cast(),
+        ElementsView::I8(v) => v.as_ptr().cast(),
+        ElementsView::U8(v) | ElementsView::Bool(v) => v.as_ptr().cast(),
     };
-    let dtype = tensor.elements.element_type();
-    let bytes = tensor.elements.len() * dtype.size();
+    let dtype = elements.element_type();
+    let bytes = elements.len() * dtype.size();
     let mut value = ptr::null_mut();
     let create = ort::api().CreateTensorWithDataAsOrtValue;
     let memory = MemoryInfo::default();

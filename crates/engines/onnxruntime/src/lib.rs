@@ -17,6 +17,7 @@ mod nvidia;
 mod profile;
 mod provider;
 mod register;
+mod runner;
 mod runtime;
 mod session;
 mod statistics;
@@ -25,8 +26,8 @@ mod version;
 pub use install::install;
 
 use engine::{
-    Availability, Engine, EngineError, Host, InstallProgress, Installer, LoadRequest, LoadedModel,
-    Loader, Places,
+    Availability, Engine, EngineError, GraphRunner, Host, InstallProgress, Installer, LoadRequest,
+    LoadedModel, Loader, Places,
 };
 use locate::Absent;
 use std::path::{Path, PathBuf};
@@ -74,6 +75,10 @@ impl Engine for OnnxRuntime {
         Host::Worker(self)
     }
 
+    fn trains(&self) -> bool {
+        true
+    }
+
     fn installer(&self) -> Option<&dyn Installer> {
         Some(self)
     }
@@ -94,5 +99,9 @@ impl Installer for OnnxRuntime {
 impl Loader for OnnxRuntime {
     fn load(&self, request: &LoadRequest) -> Result<Box<dyn LoadedModel>, EngineError> {
         load::load(request)
+    }
+
+    fn runner(&self, request: &LoadRequest) -> Result<Box<dyn GraphRunner>, EngineError> {
+        Ok(Box::new(runner::OrtRunner::new(request)?))
     }
 }

@@ -10,9 +10,12 @@ mod memory;
 mod model;
 mod node_log;
 mod profile;
+mod runner;
 mod values;
 
-use engine::{Availability, Engine, EngineError, Host, LoadRequest, LoadedModel, Loader, Places};
+use engine::{
+    Availability, Engine, EngineError, GraphRunner, Host, LoadRequest, LoadedModel, Loader, Places,
+};
 use types::{Device, Precision};
 
 /// The version of `rten` this build carries; Cargo.toml pins exactly this one.
@@ -47,6 +50,10 @@ impl Engine for Rten {
         }
     }
 
+    fn trains(&self) -> bool {
+        true
+    }
+
     fn host(&self) -> Host<'_> {
         Host::Worker(self)
     }
@@ -55,6 +62,10 @@ impl Engine for Rten {
 impl Loader for Rten {
     fn load(&self, request: &LoadRequest) -> Result<Box<dyn LoadedModel>, EngineError> {
         load::load(request, &self.precisions(&request.places, request.device))
+    }
+
+    fn runner(&self, request: &LoadRequest) -> Result<Box<dyn GraphRunner>, EngineError> {
+        Ok(Box::new(runner::RtenRunner::new(request)?))
     }
 }
 

@@ -171,7 +171,7 @@ pub(crate) fn run(
     Ok(values.into_iter().map(convert::contiguous).collect())
 }
 
-fn explain(error: RunError) -> EngineError {
+pub(crate) fn explain(error: RunError) -> EngineError {
     let kind = match error.kind() {
         RunErrorKind::InvalidInput | RunErrorKind::NodeNotFound => EngineErrorKind::BadInput,
         _ => EngineErrorKind::Failed,

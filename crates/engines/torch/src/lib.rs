@@ -74,6 +74,10 @@ impl Engine for Torch {
         Takes::Module
     }
 
+    fn trains(&self) -> bool {
+        true
+    }
+
     fn host(&self) -> Host<'_> {
         Host::Program(self)
     }

@@ -6,6 +6,8 @@ PHASES = ["tokenise", "inference", "device", "postprocess", "total"]
 class Bench:
     """Everything a sample needs. Only what stands between two readings of the clock is timed."""
 
+    phases = PHASES
+
     def __init__(self, job, plan, module, runner, place, call, outputs):
         self.specs, self.kind = job["inputs"], job["postprocess"]
         self.plan, self.module, self.runner, self.place, self.call = plan, module, runner, place, call
@@ -32,6 +34,10 @@ class Bench:
     def bind(self):
         self.call.bind([to_device(value, self.place.device, self.dtype) for value in self.values])
         self.place.wait()
+
+    def mode(self):
+        """The context in which everything is answered."""
+        return torch.inference_mode()
 
     def infer(self):
         """Runs once and returns when the device has finished."""
@@ -68,7 +74,7 @@ class Bench:
             taken += 1
             if time.perf_counter_ns() - begin >= limit:
                 break
-        phases = [{"phase": phase, "nanos": samples[phase]} for phase in PHASES if phase in samples]
+        phases = [{"phase": phase, "nanos": samples[phase]} for phase in self.phases if phase in samples]
         return {"answer": "window", "samples": phases}
 
     def sample(self, samples):

@@ -1,10 +1,20 @@
 # The conversation: one JSON document a line, one answer an ask, until the parent says `bye` or goes away.
 
+# Who watches other ranks answers too, when nobody else can.
+SENDING = threading.Lock()
+
 COMPILE_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
 def load(job):
-    """Makes the module and binds its inputs; returns the bench and the report."""
+    """Makes the module, in several processes where several train; returns the bench and the report."""
+    training = job.get("training")
+    size = training["training"]["world_size"] if training is not None else 1
+    return load_world(job, size) if size > 1 and "rank" not in job else load_one(job)
+
+
+def load_one(job):
+    """Makes the module and binds its inputs."""
     request = job["request"]
     described = request.get("module")
     if described is None:
@@ -25,15 +35,22 @@ def load(job):
     threads = max(request["threads"], 1)
     set_threads(threads, max(plan.options.get("inter_threads") or 1, 1))
     place = Place(request["device"])
-    precision = request["precision"]
+    precision, training = request["precision"], job.get("training")
+    # Weights that learn stay in fp32, whatever the rest is computed in.
+    dtype = element_type(precision) if training is None else torch.float32
     check_precision(precision, place, described)
+    if training is not None:
+        check_training(precision, place, plan)
     plan.prepare()
 
     remarks = []
     begin = time.perf_counter_ns()
-    module, outputs = plan.make(element_type(precision))
-    module = plan.cast(module, element_type(precision))
-    plan.switch(module)
+    module, outputs = plan.make(dtype)
+    module = plan.cast(module, dtype)
+    if training is None:
+        plan.switch(module)
+    else:
+        open_for_training(plan, module, training["training"], remarks)
     if precision == "int8":
         module = quantise(module, remarks)
     if not place.is_cpu:
@@ -45,7 +62,10 @@ def load(job):
     taken = time.perf_counter_ns() - begin
 
     call = plan_call(plan, module, job["inputs"])
-    bench = Bench(job, plan, module, runner, place, call, outputs)
+    if training is None:
+        bench = Bench(job, plan, module, runner, place, call, outputs)
+    else:
+        bench = Trainer(job, plan, module, runner, place, call, outputs, remarks)
     remarks += tensor_float_remarks(module, place, precision)
     if plan.by_order and precision == "fp32" and bench.dtype not in (None, torch.float32):
         remarks.append("the module's own %s was kept" % str(bench.dtype).replace("torch.", ""))
@@ -120,6 +140,8 @@ def first(bench):
 def answer(bench, ask):
     if bench is None:
         raise Failure("failed", "asked for `%s` before a model was loaded" % ask["ask"])
+    if isinstance(bench, Trainer):
+        return answer_training(bench, ask)
     kind = ask["ask"]
     if kind == "first":
         return first(bench)
@@ -134,13 +156,15 @@ def answer(bench, ask):
         return profile(bench, ask["count"], ask.get("detail", "times"))
     if kind == "memory":
         return remember(bench, ask["count"], ask["events"])
+    if kind in ("trained", "gradients"):
+        raise Failure("failed", "this model was not loaded to be trained")
     if kind == "load":
         raise Failure("failed", "a worker loads one model")
     raise Failure("failed", "nobody knows how to `%s`" % kind)
 
 
 def serve():
-    bench, device = None, "cpu"
+    bench, device, is_rank = None, "cpu", False
     for line in iter(READER.readline, b""):
         if not line.endswith(b"\n"):
             # Half a message is no message: the parent died in the middle of it.
@@ -152,6 +176,7 @@ def serve():
                 break
             if ask["ask"] == "load" and bench is None:
                 device, doing = ask["request"]["device"], "the module could not be loaded"
+                is_rank = "rank" in ask
                 bench, reply = load(ask)
             elif ask["ask"] == "calibrate":
                 device, doing = ask["device"], "the device could not be measured"
@@ -161,18 +186,24 @@ def serve():
             elif bench is None:
                 reply = answer(bench, ask)
             else:
-                with torch.inference_mode():
+                with bench.mode():
                     reply = answer(bench, ask)
         except (Exception, SystemExit) as error:
             reply = failure_of(error, doing, device).answer()
         send(reply)
+        if is_rank and reply["answer"] == "failed":
+            # The others wait for what this rank will never send: its end tells them.
+            break
+    if isinstance(bench, Trainer) and bench.world is not None:
+        bench.world.end()
 
 
 def send(reply):
     """One line, whole: an unbuffered write may take less than it was given."""
     rest = memoryview(json.dumps(reply).encode() + b"\n")
-    while rest:
-        rest = rest[WRITER.write(rest) :]
+    with SENDING:
+        while rest:
+            rest = rest[WRITER.write(rest) :]
 
 
 try:

@@ -1,7 +1,7 @@
 # The worker's beginning: take the protocol's streams, greet, and only then load anything slow.
 #
-# The other files of this folder are joined to one text in the order that `script.rs` lists and come as an argument:
-# they are compiled after the greeting. All of it runs in the user's own Python, 3.9 or newer, and needs only PyTorch.
+# The other files of this folder are joined in the order that `script.rs` lists and come as arguments: they are compiled
+# after the greeting. All of it runs in the user's own Python, 3.9 or newer, and needs only PyTorch.
 
 import sys
 
@@ -49,5 +49,5 @@ def become_expendable():
 
 
 become_expendable()
-REST, sys.argv = sys.argv[2], [""]
+REST, sys.argv = "".join(sys.argv[2:]), [""]
 exec(compile(REST, "<modelmeter worker>", "exec"))

@@ -1,7 +1,7 @@
 //! Contenders side by side, scripted.
 
 use crate::bench::{bench, job, scripted};
-use modelmeter_meter::{Contender, DuelRule, Record, duel};
+use modelmeter_meter::{Contender, Depth, DuelRule, Record, duel};
 use std::time::Duration;
 use types::{Elements, HostTensor, StoppingRule, Warmup};
 
@@ -12,6 +12,7 @@ fn rule() -> DuelRule {
         turn: Duration::from_millis(1),
         least: 3,
         most: 5,
+        show: Depth::Outputs,
         stopping: StoppingRule {
             warmup: Warmup::Runs { count: 2 },
             timeout: Duration::from_secs(20),

@@ -32,7 +32,7 @@ const COLUMNS: &[(&str, Cell)] = &[
     }),
     ("batch_size", |row| Some(row.report.batch_size.to_string())),
     ("sequence_length", |row| row.report.sequence_length.map(|length| length.to_string())),
-    ("mode", |row| text(row.report.mode.name())),
+    ("mode", |row| text(row.side.info.mode.name())),
     ("side", |row| text(&row.side.info.label)),
     ("engine", |row| text(&row.side.info.engine.id)),
     ("engine_version", |row| text(&row.side.info.engine.version)),
@@ -80,7 +80,15 @@ pub fn comparison_csv_columns() -> Vec<&'static str> {
 /// The comparison as CSV, sides in the order they were given.
 #[must_use]
 pub fn comparison_csv(report: &ComparisonReport) -> String {
-    let rows = report.sides.iter().map(|side| {
+    comparisons_csv(std::slice::from_ref(report))
+}
+
+/// Several comparisons as one CSV.
+#[must_use]
+pub fn comparisons_csv(reports: &[ComparisonReport]) -> String {
+    let sides =
+        reports.iter().flat_map(|report| report.sides.iter().map(move |side| (report, side)));
+    let rows = sides.map(|(report, side)| {
         let row = Row { report, side, comparison: report.comparison(&side.info.label) };
         COLUMNS.iter().map(|(_, cell)| cell(&row).unwrap_or_default()).collect()
     });

@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use types::{
     Comparison, ComparisonReport, Design, Device, EngineOptions, Environment, Estimate, Interval,
-    LayerJoin, Mode, Outcome, Parity, Precision, SideReport, SpeedUp, Summary, Unsupported,
-    Verdict, Weights,
+    LayerJoin, Mode, Outcome, Parity, Phase, Precision, Seconds, SideReport, SpeedUp, Summary,
+    Unsupported, Verdict, Weights,
 };
 
 /// The name and version of the document.
@@ -22,6 +22,13 @@ pub const COMPARISON_SCHEMA: &str = "modelmeter.comparison/1";
 pub fn comparison_json(report: &ComparisonReport) -> Value {
     serde_json::to_value(Document::from(report))
         .expect("a document is strings, numbers, lists and maps with string keys")
+}
+
+/// Several comparisons as one JSON value: `modelmeter.comparisons/1`, a list of documents as above.
+#[must_use]
+pub fn comparisons_json(reports: &[ComparisonReport]) -> Value {
+    let comparisons: Vec<Value> = reports.iter().map(comparison_json).collect();
+    json!({ "schema": "modelmeter.comparisons/1", "comparisons": comparisons })
 }
 
 #[derive(Debug, Serialize)]
@@ -105,6 +112,8 @@ struct SideDocument<'a> {
     precision: Precision,
     threads: u32,
     options: &'a EngineOptions,
+    mode: Mode,
+    phases: Vec<PhaseDocument>,
     processes: u64,
     runs: Vec<&'a str>,
     latency: Option<LatencyDocument<'a>>,
@@ -114,6 +123,18 @@ struct SideDocument<'a> {
     verdict: &'a Verdict,
     remarks: &'a [String],
     failed: Option<&'a str>,
+}
+
+/// The median time of a phase of a training step.
+#[derive(Debug, Serialize)]
+struct PhaseDocument {
+    phase: &'static str,
+    median: f64,
+    unit: &'static str,
+}
+
+fn phase((phase, seconds): &(Phase, Seconds)) -> PhaseDocument {
+    PhaseDocument { phase: phase.name(), median: milliseconds(seconds.0), unit: "ms" }
 }
 
 impl<'a> From<&'a SideReport> for SideDocument<'a> {
@@ -128,6 +149,8 @@ impl<'a> From<&'a SideReport> for SideDocument<'a> {
             precision: info.precision,
             threads: info.threads,
             options: &info.options,
+            mode: info.mode,
+            phases: info.phases.iter().map(phase).collect(),
             processes: side.processes,
             runs: side.runs.iter().map(|id| id.0.as_str()).collect(),
             latency: side.latency.as_ref().map(LatencyDocument::from),

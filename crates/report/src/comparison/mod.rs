@@ -3,12 +3,14 @@
 mod csv;
 mod document;
 mod layers;
+mod modes;
 mod page;
 mod remarks;
 mod tables;
 mod words;
 
-pub use csv::{comparison_csv, comparison_csv_columns};
-pub use document::{COMPARISON_SCHEMA, comparison_json};
+pub use csv::{comparison_csv, comparison_csv_columns, comparisons_csv};
+pub use document::{COMPARISON_SCHEMA, comparison_json, comparisons_json};
 pub use layers::layers;
+pub use modes::modes;
 pub use page::comparison;

@@ -40,8 +40,8 @@ pub fn comparison(report: &ComparisonReport, style: &Style) -> String {
     text
 }
 
-/// What was compared: the model, that its weights are random where they are, and what all sides share.
-fn header(report: &ComparisonReport, style: &Style, width: usize) -> Vec<String> {
+/// The model, and that its weights are random where they are.
+pub(super) fn title(report: &ComparisonReport, style: &Style, width: usize) -> String {
     let random = matches!(report.model.weights, Weights::Random { .. });
     let room = if random { width - text_width(DOT) - RANDOM.len() } else { width };
     let name = match clean(&report.model.name) {
@@ -52,6 +52,11 @@ fn header(report: &ComparisonReport, style: &Style, width: usize) -> Vec<String>
     if random {
         title.push_str(&format!("{DOT}{}", style.paint(RANDOM, Colour::Warning)));
     }
+    title
+}
+
+/// What was compared: the model and what all sides share.
+fn header(report: &ComparisonReport, style: &Style, width: usize) -> Vec<String> {
     let mut facts = vec![match report.sequence_length {
         Some(1) => format!("batch {} × 1 token", report.batch_size),
         Some(length) => format!("batch {} × {length} tokens", report.batch_size),
@@ -68,13 +73,13 @@ fn header(report: &ComparisonReport, style: &Style, width: usize) -> Vec<String>
     };
     facts.extend(shared(&|info| info.precision.to_string()));
     facts.extend(shared(&|info| place(report, info.device)));
-    let mut lines = vec![title];
+    let mut lines = vec![title(report, style, width)];
     lines.extend(flow(&facts, width));
     lines
 }
 
 /// `cpu (Xeon, 2 cores)`.
-fn place(report: &ComparisonReport, device: Device) -> String {
+pub(super) fn place(report: &ComparisonReport, device: Device) -> String {
     let machine = &report.environment.machine;
     let gpu = device.nvidia_index().and_then(|at| machine.gpus.iter().find(|gpu| gpu.index == at));
     let hardware = match (device, gpu) {

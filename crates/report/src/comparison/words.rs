@@ -41,6 +41,13 @@ pub(super) fn verdict(comparison: &Comparison, info: &SideInfo) -> String {
     }
 }
 
+/// How many times as long it takes: `3.21 × [3.10, 3.32]`.
+pub(super) fn factor(comparison: &Comparison) -> String {
+    let Some(speed_up) = &comparison.speed_up else { return "refused".into() };
+    let text = format!("{} ×", ratio(1.0 / speed_up.ratio));
+    bracketed(&text, speed_up.interval.map(inverse))
+}
+
 /// `1.10 … 1.31`.
 pub(super) fn range(low: f64, high: f64) -> String {
     let decimals = decimals(low.max(high));
@@ -139,6 +146,9 @@ mod tests {
             precision: types::Precision::Fp32,
             threads: 1,
             options: types::EngineOptions::default(),
+            mode: types::Mode::Inference,
+            phases: Vec::new(),
+            training: None,
             peak_memory: None,
             verdict: types::Verdict::from_reasons(Vec::new()),
             remarks: Vec::new(),

@@ -31,6 +31,14 @@ pub(super) struct ByPhase<T> {
     #[serde(skip_serializing_if = "Option::is_none")]
     postprocess: Option<T>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    forward: Option<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loss: Option<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backward: Option<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    optimizer: Option<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<T>,
 }
 
@@ -41,6 +49,10 @@ impl<T> ByPhase<T> {
             inference: of(Phase::Inference),
             device: of(Phase::Device),
             postprocess: of(Phase::Postprocess),
+            forward: of(Phase::Forward),
+            loss: of(Phase::Loss),
+            backward: of(Phase::Backward),
+            optimizer: of(Phase::Optimizer),
             total: of(Phase::Total),
         }
     }

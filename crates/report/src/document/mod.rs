@@ -9,6 +9,7 @@ mod layers;
 mod memory;
 mod probes;
 mod run;
+mod training;
 
 pub(crate) use latency::Milliseconds;
 pub use run::{RUN_SCHEMA, RunDocument};

@@ -5,6 +5,7 @@ use super::latency::{ByPhase, Latency, Milliseconds};
 use super::layers::Layers;
 use super::memory::MemoryProfile;
 use super::probes::{MetricDocument, ProbeDocument};
+use super::training::TrainingDocument;
 use crate::json::JsonOptions;
 use crate::lookup::main_phase;
 use crate::timestamp::rfc3339;
@@ -63,6 +64,8 @@ pub struct RunDocument<'a> {
     layers: Option<Layers<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     memory_profile: Option<MemoryProfile<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    training: Option<TrainingDocument<'a>>,
     tags: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     samples_ns: Option<SamplesNs<'a>>,
@@ -170,6 +173,7 @@ impl<'a> RunDocument<'a> {
             verdict: &run.verdict,
             layers: run.layers.as_deref().map(Layers::from),
             memory_profile: run.memory.as_deref().map(MemoryProfile::from),
+            training: TrainingDocument::of(run),
             tags: &run.tags,
             samples_ns: options.samples.then(samples),
         }

@@ -1,6 +1,9 @@
 //! The labelled rows around the latency table: cold numbers, throughput, compute, memory, energy, probes.
 
-use super::page::{prose_width, row};
+use super::{
+    page::{prose_width, row},
+    training,
+};
 use crate::clean::clean;
 use crate::energy::{Energy, Scope, energy};
 use crate::lookup::{Reading, main_phase, reading, watching_share};
@@ -16,7 +19,7 @@ pub(super) fn cold(run: &Run, style: &Style) -> Vec<String> {
     let cold = [
         format!("process {}", duration(run.cold.process_start)),
         format!("load {}", duration(run.cold.load)),
-        format!("first inference {}", duration(run.cold.first_inference)),
+        format!("first {} {}", training::sample(run), duration(run.cold.first_inference)),
     ];
     let width = prose_width(style);
     let mut lines = row(style, "cold", &flow(&cold, width));
@@ -58,9 +61,13 @@ fn half_width(run: &Run) -> Option<f64> {
 /// Everything that is derived from the warm runs.
 pub(super) fn warm(run: &Run, style: &Style) -> Vec<String> {
     let width = prose_width(style);
-    let rows: [(&str, Vec<String>); 6] = [
+    let rows: [(&str, Vec<String>); 10] = [
         ("throughput", throughput(run, width)),
         ("compute", flow(&compute(run), width)),
+        ("phases", flow(&training::phases(run), width)),
+        ("training", flow(&training::how(run), width)),
+        ("held", flow(&training::held(run), width)),
+        ("world", flow(&training::world(run), width)),
         ("memory", flow(&memory(run), width)),
         ("energy", flow(&energy_facts(run), width)),
         ("cpu", flow(&processor(run), width)),

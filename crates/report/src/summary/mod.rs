@@ -5,6 +5,7 @@ mod grid;
 mod header;
 mod latency;
 mod page;
+mod training;
 mod verdict;
 
 pub(crate) use header::{processor, setting};

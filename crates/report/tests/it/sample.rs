@@ -133,6 +133,7 @@ pub(crate) fn bare_run(name: &str, median: f64, count: u64) -> Run {
             batch_size: 4,
             sequence_length: Some(128),
             mode: Mode::Inference,
+            training: None,
             threads: 2,
             seed: 42,
             inputs: Vec::new(),
@@ -176,6 +177,7 @@ pub(crate) fn bare_run(name: &str, median: f64, count: u64) -> Run {
         verdict: Verdict::from_reasons(Vec::new()),
         layers: None,
         memory: None,
+        training: None,
         tags: Vec::new(),
     };
     set_phase(&mut run, Phase::Inference, median, count);

@@ -66,6 +66,7 @@ pub(crate) fn run(n: u64) -> Run {
         }]),
         layers: None,
         memory: None,
+        training: None,
         tags: vec!["baseline".into(), "night ☾".into()],
     }
 }
@@ -79,6 +80,7 @@ fn cell() -> Cell {
         batch_size: 4,
         sequence_length: Some(128),
         mode: Mode::Inference,
+        training: None,
         threads: 2,
         seed: u64::MAX,
         inputs: vec![InputShape { name: "input_ids".into(), dims: vec![4, 128] }],

@@ -42,6 +42,7 @@ fn job(onnx: &Path) -> LoadJob {
         seed: 0,
         text: None,
         postprocess: Postprocess::None,
+        training: None,
     }
 }
 

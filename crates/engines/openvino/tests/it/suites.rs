@@ -55,6 +55,7 @@ fn job(onnx: &Path, rows: usize) -> LoadJob {
         seed: 0,
         text: None,
         postprocess: Postprocess::None,
+        training: None,
     }
 }
 

@@ -11,4 +11,6 @@ mod memory;
 mod modules;
 mod text;
 mod timeline;
+mod train;
 mod worker;
+mod world;

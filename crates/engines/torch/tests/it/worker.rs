@@ -153,6 +153,7 @@ pub(crate) fn job(module: Option<Module>) -> LoadJob {
         seed: 0,
         text: None,
         postprocess: Postprocess::None,
+        training: None,
     }
 }
 

@@ -1,0 +1,177 @@
+//! Training as people ask for it, on every engine that can.
+
+use crate::bench::{Home, python, quick};
+use serde_json::Value;
+
+const ENGINES: [&str; 3] = ["rten", "onnxruntime", "torch"];
+
+fn train(home: &Home, model: &str, engine: &str, more: &[&str]) -> Value {
+    let python = python();
+    let begin = ["profile", model, "--train", "--runs", "20", "--warmup", "1"];
+    let asked = ["--engine", engine, "--python", &python, "--json", "-"];
+    let told = home.fine(&[&begin[..], &asked, more].concat());
+    serde_json::from_str(&told.out).unwrap()
+}
+
+fn losses(run: &Value) -> Vec<f64> {
+    let losses = run["training"]["losses"].as_array().unwrap();
+    losses.iter().map(|loss| loss.as_f64().unwrap()).collect()
+}
+
+/// Twenty steps and more from the same weights on the same batch: every engine sees the same losses.
+fn learns_alike(model: &str, more: &[&str]) {
+    let home = Home::new();
+    let curves: Vec<Vec<f64>> =
+        ENGINES.iter().map(|engine| losses(&train(&home, model, engine, more))).collect();
+    for (engine, curve) in ENGINES.iter().zip(&curves) {
+        assert!(curve.len() >= 20, "{engine}: {}", curve.len());
+        assert!(curve[19] < 0.9 * curve[0], "{engine} learns nothing: {curve:?}");
+        for (step, (own, torch)) in curve.iter().zip(&curves[2]).enumerate() {
+            let apart = (own - torch).abs() / torch.abs();
+            assert!(apart < 1e-3, "{engine} in step {step}: {own}, torch {torch}");
+        }
+    }
+}
+
+#[test]
+fn every_engine_learns_the_same_curve_with_adamw() {
+    let shape = ["--batch-size", "2", "--sequence-length", "16", "--learning-rate", "0.001"];
+    learns_alike("small-transformer", &shape);
+}
+
+#[test]
+fn every_engine_learns_the_same_curve_with_sgd() {
+    learns_alike("feed-forward-baseline", &["--optimizer", "sgd", "--learning-rate", "0.5"]);
+}
+
+#[test]
+fn phases_are_timed_apart_and_add_up() {
+    let home = Home::new();
+    for engine in ENGINES {
+        let run = train(&home, "feed-forward-baseline", engine, &[]);
+        let mean = |phase: &str| run["phases"][phase]["mean"].as_f64().unwrap();
+        let parts: f64 = ["forward", "loss", "backward", "optimizer"].into_iter().map(mean).sum();
+        assert!(parts <= mean("total"), "{engine}: {parts} of {}", mean("total"));
+        assert_eq!(run["mode"], "training");
+        assert_eq!(run["latency_phase"], "total");
+        let memory = &run["training"]["memory_bytes"];
+        let of = |part: &str| memory[part].as_u64().unwrap();
+        assert!(of("weights") > 0 && of("activations") > 0, "{engine}: {memory}");
+        // PyTorch also counts its steps.
+        let states = of("optimizer").abs_diff(2 * of("weights"));
+        assert!(states < 10_000, "{engine}: {memory}");
+        let flops = &run["training"]["flops"];
+        let (forward, backward) = (&flops["forward"], &flops["backward"]);
+        assert!(backward.as_u64().unwrap() > forward.as_u64().unwrap(), "{engine}: {flops}");
+    }
+}
+
+#[test]
+fn throughput_counts_every_batch_of_a_step_once() {
+    let home = Home::new();
+    let run = train(&home, "feed-forward-baseline", "rten", &["--gradient-accumulation", "3"]);
+    let rate = run["throughput"]["samples_per_second"].as_f64().unwrap();
+    let batch = run["batch_size"].as_f64().unwrap();
+    let expected = 3.0 * batch / (run["phases"]["total"]["mean"].as_f64().unwrap() / 1e3);
+    assert!((rate / expected - 1.0).abs() < 1e-6, "{rate} {expected}");
+}
+
+#[test]
+fn a_loss_that_is_no_number_is_invalid_and_says_where() {
+    let home = Home::new();
+    let wild = ["--optimizer", "sgd", "--learning-rate", "1e30"];
+    let run = train(&home, "feed-forward-baseline", "rten", &wild);
+    assert_eq!(run["verdict"]["valid"], false);
+    let reasons = run["verdict"]["reasons"].to_string();
+    assert!(reasons.contains("the loss is not a number from step"), "{reasons}");
+}
+
+#[test]
+fn what_cannot_be_trained_is_said_before_anything_runs() {
+    let home = Home::new();
+    let python = python();
+    let infers = ["--train", "--engine", "openvino", "--python", &python];
+    home.refused(&quick("small-transformer", &infers), 2, &["only infers", "rten"]);
+    home.refused(&quick("small-transformer", &["--optimizer", "sgd"]), 2, &["--train"]);
+    home.refused(
+        &quick("small-transformer", &["--train", "--learning-rate", "0"]),
+        2,
+        &["above 0"],
+    );
+}
+
+#[test]
+fn training_is_held_against_inference_with_an_interval() {
+    let home = Home::new();
+    let python = python();
+    let begin = ["compare", "feed-forward-baseline", "--modes", "inference,training"];
+    let sides = ["--engines", "rten,torch", "--batch-sizes", "1,4", "--python", &python];
+    let short = ["--processes", "2", "--turns", "2", "--runs", "12", "--warmup", "1"];
+    let told = home.fine(&[&begin[..], &sides, &short, &["--json", "-"]].concat());
+    let all: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(all["schema"], "modelmeter.comparisons/1");
+    let pairs = all["comparisons"].as_array().unwrap();
+    assert_eq!(pairs.len(), 4);
+    for pair in pairs {
+        let labels: Vec<&str> = pair["sides"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|s| s["label"].as_str().unwrap())
+            .collect();
+        assert_eq!(labels, ["inference", "training"]);
+        assert_eq!(pair["sides"][1]["mode"], "training");
+        assert_eq!(pair["sides"][1]["phases"].as_array().unwrap().len(), 4);
+        // Before its first step a training computes what an inference does.
+        assert_eq!(pair["parity"][0]["holds"], true, "{pair}");
+        assert!(pair["comparisons"][0]["speed_up"]["ratio"].as_f64().unwrap() > 0.0, "{pair}");
+    }
+    let alone = ["--engines", "rten", "--batch-size", "1"];
+    let page = home.fine(&[&begin[..], &alone, &short].concat());
+    for word in ["inference", "a step", "costs", "backward", "trained/s", "in training"] {
+        assert!(page.out.contains(word), "`{word}` is not in\n{}", page.out);
+    }
+}
+
+#[test]
+fn engines_train_side_by_side_once_their_gradients_agree() {
+    let home = Home::new();
+    let python = python();
+    let begin = ["compare", "small-transformer", "--modes", "training", "--engines"];
+    let sides = ["rten,onnxruntime,torch", "--python", &python, "--batch-size", "2"];
+    let short = ["--sequence-length", "16", "--processes", "1", "--turns", "1", "--runs", "3"];
+    let told = home.fine(&[&begin[..], &sides, &short, &["--json", "-"]].concat());
+    let report: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(report["mode"], "training");
+    for entry in report["parity"].as_array().unwrap() {
+        assert_eq!(entry["holds"], true, "{entry}");
+        let names: Vec<&str> = entry["outputs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|output| output["output"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["loss", "gradients"]);
+    }
+}
+
+#[test]
+fn what_does_not_go_with_training_is_refused() {
+    let home = Home::new();
+    let compare = |more: &[&str]| -> Vec<String> {
+        let begin = ["compare", "feed-forward-baseline", "--engines", "rten"];
+        begin.iter().chain(more).map(|word| (*word).to_owned()).collect()
+    };
+    for (more, said) in [
+        (&["--modes", "training,inference", "--by", "layer"][..], "--by layer"),
+        (&["--modes", "training,inference", "--text", "a"], "no labels"),
+        (&["--modes", "training,inference", "--baseline", "rten"], "--baseline"),
+        (&["--optimizer", "sgd"], "--modes training"),
+    ] {
+        let arguments = compare(more);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        home.refused(&arguments, 2, &[said]);
+    }
+    let text = ["--train", "--text", "a"];
+    home.refused(&quick("feed-forward-baseline", &text), 2, &["--text"]);
+}

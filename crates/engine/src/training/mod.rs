@@ -1,0 +1,13 @@
+//! Training on engines that run graphs: weights live in our own memory, the engine computes forward, loss and backward,
+//! and one kernel of ours moves the weights.
+//!
+//! Values pass between the graphs where they lie: what the forward graph left behind is read by the backward graph
+//! without a copy, and gradients are read by the optimiser where the engine put them.
+
+mod mask;
+mod serve;
+mod state;
+mod trainer;
+mod update;
+
+pub(crate) use serve::serve;

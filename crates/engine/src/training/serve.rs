@@ -1,0 +1,106 @@
+//! The worker's half of the protocol for a model that is trained: every sample is a step.
+
+use super::trainer::Trainer;
+use crate::{
+    Engine, EngineError, EngineErrorKind, Failure, FirstReport, LoadJob, LoadReport, Reply,
+    Request, Signature, Window, draw,
+    protocol::{read_message, write_message},
+    worker::{Recorder, failed, find, guard},
+};
+use std::{
+    collections::BTreeMap,
+    io::{self, BufRead, Write},
+    time::{Duration, Instant},
+};
+use types::{HostTensor, Phase};
+
+/// Loads a model to train and answers everything that follows; `false` where it could not be loaded, which is told.
+pub(crate) fn serve(
+    engines: &[&dyn Engine],
+    job: &LoadJob,
+    reader: &mut impl BufRead,
+    writer: &mut impl Write,
+) -> io::Result<bool> {
+    let (mut trainer, report) = match guard(|| load(engines, job)) {
+        Ok(loaded) => loaded,
+        Err(failure) => {
+            write_message(writer, &Reply::Failed(failure))?;
+            return Ok(false);
+        }
+    };
+    write_message(writer, &Reply::Loaded(Box::new(report)))?;
+    while let Some(request) = read_message::<Request>(reader)? {
+        let reply = match request {
+            Request::First => {
+                guard(|| first(&mut trainer)).map(|report| Reply::First(Box::new(report)))
+            }
+            Request::Run { count, budget } => {
+                guard(|| run(&mut trainer, count, budget)).map(Reply::Window)
+            }
+            Request::Trained => Ok(Reply::Trained { report: Box::new(trainer.report()) }),
+            Request::Gradients { path } => {
+                guard(|| trainer.write_gradients(&path)).map(|()| Reply::Written)
+            }
+            Request::Observe { .. } => Ok(Reply::Observed { shapes: Vec::new() }),
+            Request::Profile { .. } => Ok(Reply::Profiled { profile: None }),
+            Request::Memory { .. } => Ok(Reply::Remembered { record: None }),
+            Request::Load(_) => Err(failed("a worker loads one model")),
+            Request::Outputs { path, .. } => {
+                guard(|| trainer.write_outputs(&path)).map(|()| Reply::Written)
+            }
+            Request::Calibrate { .. } => Err(not_in_training()),
+            Request::Bye => return Ok(true),
+        };
+        write_message(writer, &reply.unwrap_or_else(Reply::Failed))?;
+    }
+    Ok(true)
+}
+
+fn not_in_training() -> Failure {
+    let message = "a worker that trains a model answers nothing else";
+    Failure { kind: EngineErrorKind::Unsupported, ..failed(message) }
+}
+
+fn load(engines: &[&dyn Engine], job: &LoadJob) -> Result<(Trainer, LoadReport), EngineError> {
+    let (loader, version) = find(engines, job)?;
+    let Some(training) = &job.training else {
+        return Err(EngineError::new(EngineErrorKind::BadInput, "nothing is to be trained"));
+    };
+    let inputs: Vec<HostTensor> = job.inputs.iter().map(|spec| draw(spec, job.seed)).collect();
+    let started = Instant::now();
+    let trainer = Trainer::new(loader, job, training, inputs)?;
+    let report = LoadReport {
+        load: started.elapsed(),
+        version,
+        placement: trainer.placement(),
+        signature: Signature { inputs: Vec::new(), outputs: Vec::new() },
+        real_tokens: None,
+        remarks: Vec::new(),
+        versions: BTreeMap::new(),
+    };
+    Ok((trainer, report))
+}
+
+fn first(trainer: &mut Trainer) -> Result<FirstReport, EngineError> {
+    let times = trainer.step()?;
+    let whole = times.iter().find(|(phase, _)| *phase == Phase::Total);
+    Ok(FirstReport {
+        inference: whole.map_or(Duration::ZERO, |(_, time)| *time),
+        outputs: vec![trainer.output()],
+        non_finite: Vec::new(),
+    })
+}
+
+fn run(trainer: &mut Trainer, count: u64, budget: Duration) -> Result<Window, EngineError> {
+    let mut recorder = Recorder::default();
+    let started = Instant::now();
+    for _ in 0..count.max(1) {
+        for (phase, time) in trainer.step()? {
+            recorder.push(phase, time);
+        }
+        if started.elapsed() >= budget {
+            break;
+        }
+    }
+    Ok(Window { samples: recorder.finish() })
+}

@@ -1,0 +1,76 @@
+//! The weights of a training with what the optimiser remembers of them.
+
+use crate::{EngineError, EngineErrorKind, TrainedParameter};
+use std::{
+    collections::HashMap,
+    fs::File,
+    io::{Read, Seek, SeekFrom},
+    path::Path,
+};
+use types::{Bytes, Optimizer};
+
+/// One trained weight.
+pub(super) struct Weight {
+    pub(super) plan: TrainedParameter,
+    pub(super) values: Vec<f32>,
+    /// Running means of the gradient and of its square; empty where the optimiser keeps none.
+    pub(super) mean: Vec<f32>,
+    pub(super) square: Vec<f32>,
+    /// Gradients of earlier batches of the same step; empty while there is none.
+    pub(super) sum: Vec<f32>,
+    /// Gradients of rows that were looked up, by row.
+    pub(super) rows: HashMap<usize, Vec<f32>>,
+}
+
+impl Weight {
+    pub(super) fn read(
+        plan: &TrainedParameter,
+        optimizer: Optimizer,
+    ) -> Result<Weight, EngineError> {
+        let count = plan.dims.iter().product();
+        let values = floats(&plan.file, plan.offset, count).map_err(|error| {
+            let message = format!("could not read the first values of `{}`", plan.name);
+            EngineError::new(EngineErrorKind::BadModel, message).with_source(error.to_string())
+        })?;
+        let states = if optimizer.states() > 0 { count } else { 0 };
+        Ok(Weight {
+            plan: plan.clone(),
+            values,
+            mean: vec![0.0; states],
+            square: vec![0.0; states],
+            sum: Vec::new(),
+            rows: HashMap::new(),
+        })
+    }
+
+    /// Elements of a row, where the weight is a table.
+    pub(super) fn width(&self) -> usize {
+        self.plan.dims.iter().skip(1).product::<usize>().max(1)
+    }
+
+    /// The gradient as one tensor of the weight's dims, in `sum`: rows that were looked up are added to the rest.
+    pub(super) fn add_rows(&mut self) {
+        let width = self.width();
+        self.sum.resize(self.values.len(), 0.0);
+        for (row, gradient) in self.rows.drain() {
+            let place = &mut self.sum[row * width..(row + 1) * width];
+            place.iter_mut().zip(&gradient).for_each(|(sum, one)| *sum += one);
+        }
+    }
+
+    /// Bytes of the weight itself and of what the optimiser remembers.
+    pub(super) fn bytes(&self) -> (Bytes, Bytes) {
+        let size = |count: usize| Bytes(4 * count as u64);
+        (size(self.values.len()), size(self.mean.len() + self.square.len()))
+    }
+}
+
+/// Little-endian floats out of a file.
+fn floats(path: &Path, offset: u64, count: usize) -> std::io::Result<Vec<f32>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(offset))?;
+    let mut bytes = vec![0u8; 4 * count];
+    file.read_exact(&mut bytes)?;
+    let float = |four: &[u8]| f32::from_le_bytes([four[0], four[1], four[2], four[3]]);
+    Ok(bytes.chunks_exact(4).map(float).collect())
+}

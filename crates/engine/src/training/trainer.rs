@@ -1,0 +1,402 @@
+//! One training step after another, phase by phase.
+
+use super::{
+    mask,
+    state::Weight,
+    update::{self, Factors, Task},
+};
+use crate::{
+    ElementsView, EngineError, EngineErrorKind, GraphRunner, LoadJob, LoadRequest, Loader,
+    OutputView, RunOutputs, TrainingFiles, TrainingJob, draw, tensors::write_tensors, view_of,
+};
+use std::{
+    collections::HashMap,
+    path::Path,
+    time::{Duration, Instant},
+};
+use types::{
+    BrokenLoss, Bytes, Elements, HostTensor, Loss, Phase, Precision, TrainingMemory, TrainingReport,
+};
+
+/// A model in training.
+pub(crate) struct Trainer {
+    job: TrainingJob,
+    files: TrainingFiles,
+    forward: Box<dyn GraphRunner>,
+    loss: Box<dyn GraphRunner>,
+    backward: Box<dyn GraphRunner>,
+    weights: Vec<Weight>,
+    inputs: Vec<HostTensor>,
+    labels: HostTensor,
+    scale: HostTensor,
+    threads: usize,
+    seed: u64,
+    steps: u64,
+    losses: Vec<f64>,
+    broken: Option<BrokenLoss>,
+    /// Bytes that the last forward pass kept, and that the last gradients took.
+    kept: u64,
+    gradients: u64,
+}
+
+/// How long the phases of a step took.
+pub(crate) type Times = Vec<(Phase, Duration)>;
+
+impl Trainer {
+    /// Reads graphs and weights.
+    pub(crate) fn new(
+        loader: &dyn Loader,
+        job: &LoadJob,
+        training: &TrainingJob,
+        inputs: Vec<HostTensor>,
+    ) -> Result<Trainer, EngineError> {
+        let unsupported = |why: String| EngineError::new(EngineErrorKind::Unsupported, why);
+        let request = &job.request;
+        let Some(files) = training.graphs.clone() else {
+            return Err(unsupported(format!("engine `{}` trains graphs only", job.engine)));
+        };
+        if request.precision != Precision::Fp32 {
+            return Err(unsupported(format!("engine `{}` trains in fp32 only", job.engine))
+                .with_hint("`--engine torch` trains in bf16"));
+        }
+        if training.training.world_size > 1 {
+            return Err(unsupported(format!("engine `{}` trains in one process", job.engine))
+                .with_hint("`--engine torch` trains in several"));
+        }
+        let labels = draw(&training.labels, job.seed);
+        check_labels(training, &labels)?;
+        let open =
+            |path: &Path| loader.runner(&LoadRequest { onnx: path.into(), ..request.clone() });
+        let optimizer = training.training.optimizer;
+        Ok(Trainer {
+            forward: open(&files.forward)?,
+            loss: open(&files.loss)?,
+            backward: open(&files.backward)?,
+            weights: files
+                .parameters
+                .iter()
+                .map(|parameter| Weight::read(parameter, optimizer))
+                .collect::<Result<_, _>>()?,
+            inputs,
+            labels,
+            scale: HostTensor {
+                name: files.loss_scale.clone(),
+                dims: Vec::new(),
+                elements: Elements::F32(vec![1.0]),
+            },
+            threads: request.threads.max(1) as usize,
+            seed: job.seed,
+            steps: 0,
+            losses: Vec::new(),
+            broken: None,
+            kept: 0,
+            gradients: 0,
+            job: training.clone(),
+            files,
+        })
+    }
+
+    /// One step: every batch forward and backward, then the weights move.
+    pub(crate) fn step(&mut self) -> Result<Times, EngineError> {
+        let begin = Instant::now();
+        let mut spent = [Duration::ZERO; 3];
+        let batches = self.job.training.accumulation.max(1);
+        let (mut sum, mut last) = (0.0, None);
+        for batch in 0..batches {
+            let pass = self.pass(u64::from(batch))?;
+            spent.iter_mut().zip(pass.spent).for_each(|(all, one)| *all += one);
+            sum += pass.loss;
+            // The gradients of a step of one batch are read where the engine left them.
+            match batches {
+                1 => last = Some(pass.gradients),
+                _ => self.add_up(&*pass.gradients)?,
+            }
+        }
+        self.note(sum / f64::from(batches));
+        let before = Instant::now();
+        self.optimise(last.as_deref())?;
+        let times = [Phase::Forward, Phase::Loss, Phase::Backward].into_iter().zip(spent);
+        let mut times: Times = times.collect();
+        times.push((Phase::Optimizer, before.elapsed()));
+        drop(last);
+        times.push((Phase::Total, begin.elapsed()));
+        Ok(times)
+    }
+
+    /// Forward, loss and backward of one batch.
+    fn pass(&mut self, batch: u64) -> Result<Pass, EngineError> {
+        let begin = Instant::now();
+        let mut broken = None;
+        let step = self.steps * u64::from(self.job.training.accumulation.max(1)) + batch;
+        let drawn = self.files.masks.iter().enumerate();
+        let masks: Vec<HostTensor> =
+            drawn.map(|(at, spec)| mask::draw(spec, self.seed, step, at)).collect();
+        let mut known = Known::default();
+        known.add(self.inputs.iter().chain(&masks).map(view_of));
+        known.add(self.weights.iter().map(weight_view));
+        let forward = self.forward.run(&known.take(self.forward.inputs())?)?;
+        let after_forward = Instant::now();
+        known.add(forward.views()?);
+        known.add([view_of(&self.labels), view_of(&self.scale)]);
+        let found = self.loss.run(&known.take(self.loss.inputs())?)?;
+        let loss = scalar(&*found, &self.files.loss_value)?;
+        if !loss.is_finite() && self.broken.is_none() {
+            broken = Some(self.first_broken(&forward.views()?));
+        }
+        let after_loss = Instant::now();
+        known.add(found.views()?);
+        let gradients = self.backward.run(&known.take(self.backward.inputs())?)?;
+        let spent = [after_forward - begin, after_loss - after_forward, after_loss.elapsed()];
+        let is_saved = |view: &&OutputView<'_>| self.files.saved.iter().any(|s| s == view.name);
+        let kept = forward.views()?.iter().filter(is_saved).map(bytes).sum();
+        let taken = gradients.views()?.iter().map(bytes).sum();
+        (self.kept, self.gradients) = (kept, taken);
+        if let Some(place) = broken {
+            self.broken = Some(BrokenLoss { step: self.steps + 1, place });
+        }
+        Ok(Pass { gradients, loss, spent })
+    }
+
+    /// Adds the gradients of a batch to those of earlier ones.
+    fn add_up(&mut self, gradients: &dyn RunOutputs) -> Result<(), EngineError> {
+        let views = gradients.views()?;
+        for weight in &mut self.weights {
+            if let Some(name) = &weight.plan.gradient {
+                let gradient = floats(&views, name)?;
+                if weight.sum.is_empty() {
+                    weight.sum = gradient.to_vec();
+                } else {
+                    weight.sum.iter_mut().zip(gradient).for_each(|(sum, one)| *sum += one);
+                }
+            }
+            collect_rows(weight, &views)?;
+        }
+        Ok(())
+    }
+
+    /// Moves the weights by the gradients of one batch, or by those that were added up.
+    fn optimise(&mut self, gradients: Option<&dyn RunOutputs>) -> Result<(), EngineError> {
+        self.steps += 1;
+        let factors = Factors::of(&self.job.training, self.steps);
+        let views = gradients.map(RunOutputs::views).transpose()?.unwrap_or_default();
+        let mut tasks = Vec::with_capacity(self.weights.len());
+        for weight in &mut self.weights {
+            let mut gradient = None;
+            if !views.is_empty() {
+                if let Some(name) = &weight.plan.gradient {
+                    gradient = Some(floats(&views, name)?);
+                }
+                collect_rows(weight, &views)?;
+                // A table that is used whole and by rows has both parts added up first.
+                if let (Some(whole), false) = (gradient, weight.rows.is_empty()) {
+                    weight.sum = whole.to_vec();
+                }
+            }
+            if !weight.sum.is_empty() {
+                weight.add_rows();
+            }
+            tasks.push(Task { weight, gradient });
+        }
+        update::update(tasks, factors, self.threads);
+        for weight in &mut self.weights {
+            weight.sum = Vec::new();
+            weight.rows.clear();
+        }
+        Ok(())
+    }
+
+    /// Writes what the model gives with the weights as they are now, nothing dropped.
+    pub(crate) fn write_outputs(&mut self, path: &Path) -> Result<(), EngineError> {
+        let masks: Vec<HostTensor> = self.files.masks.iter().map(mask::keep_all).collect();
+        let mut known = Known::default();
+        known.add(self.inputs.iter().chain(&masks).map(view_of));
+        known.add(self.weights.iter().map(weight_view));
+        let found = self.forward.run(&known.take(self.forward.inputs())?)?;
+        let mut views = found.views()?;
+        views.retain(|view| view.name == self.job.output);
+        write_tensors(path, &views)
+    }
+
+    /// Takes one more step and writes the gradients that led to it.
+    pub(crate) fn write_gradients(&mut self, path: &Path) -> Result<(), EngineError> {
+        let batches = self.job.training.accumulation.max(1);
+        let mut loss = 0.0;
+        for batch in 0..batches {
+            let pass = self.pass(u64::from(batch))?;
+            self.add_up(&*pass.gradients)?;
+            loss += pass.loss / f64::from(batches);
+        }
+        let mut whole = vec![HostTensor {
+            name: "loss".into(),
+            dims: Vec::new(),
+            elements: Elements::F32(vec![loss as f32]),
+        }];
+        for weight in &mut self.weights {
+            weight.add_rows();
+            whole.push(HostTensor {
+                name: weight.plan.name.clone(),
+                dims: weight.plan.dims.clone(),
+                elements: Elements::F32(weight.sum.clone()),
+            });
+        }
+        self.note(loss);
+        self.optimise(None)?;
+        let views: Vec<OutputView<'_>> = whole.iter().map(view_of).collect();
+        write_tensors(path, &views)
+    }
+
+    /// How it went so far.
+    pub(crate) fn report(&self) -> TrainingReport {
+        let (weights, states): (Vec<Bytes>, Vec<Bytes>) =
+            self.weights.iter().map(Weight::bytes).unzip();
+        let sum = |all: Vec<Bytes>| Bytes(all.iter().map(|bytes| bytes.0).sum());
+        TrainingReport {
+            losses: self.losses.clone(),
+            broken: self.broken.clone(),
+            memory: TrainingMemory {
+                weights: sum(weights),
+                gradients: Bytes(self.gradients),
+                optimizer: sum(states),
+                activations: Bytes(self.kept),
+            },
+            output: self.job.output.clone(),
+            ..TrainingReport::default()
+        }
+    }
+
+    /// Where it runs.
+    pub(crate) fn placement(&self) -> String {
+        self.forward.placement()
+    }
+
+    /// The output that the loss reads: its name and shape.
+    pub(crate) fn output(&self) -> (String, Vec<usize>) {
+        let mut dims = self.labels.dims.clone();
+        if self.job.training.loss == Loss::CrossEntropy {
+            dims.extend(classes(&self.job));
+        }
+        (self.job.output.clone(), dims)
+    }
+
+    /// Keeps a loss, while they are numbers.
+    fn note(&mut self, loss: f64) {
+        if self.broken.is_none() {
+            self.losses.push(loss);
+        }
+    }
+
+    /// The weight, or else the value of the forward pass, that is not finite first.
+    fn first_broken(&self, forward: &[OutputView<'_>]) -> String {
+        let is_broken = |weight: &&Weight| weight.values.iter().any(|value| !value.is_finite());
+        let weight = self.weights.iter().find(is_broken).map(|weight| &weight.plan.name);
+        let value = || forward.iter().find(|view| view.elements.has_non_finite()).map(|v| v.name);
+        let name = weight.map(String::as_str).or_else(value);
+        name.unwrap_or(&self.files.loss_value).to_owned()
+    }
+}
+
+/// What one batch gave.
+struct Pass {
+    gradients: Box<dyn RunOutputs>,
+    loss: f64,
+    spent: [Duration; 3],
+}
+
+/// Values by name, where they lie.
+#[derive(Default)]
+struct Known<'a> {
+    values: HashMap<&'a str, OutputView<'a>>,
+}
+
+impl<'a> Known<'a> {
+    fn add(&mut self, views: impl IntoIterator<Item = OutputView<'a>>) {
+        self.values.extend(views.into_iter().map(|view| (view.name, view)));
+    }
+
+    fn take(&self, names: &[String]) -> Result<Vec<OutputView<'a>>, EngineError> {
+        let find = |name: &String| {
+            self.values.get(name.as_str()).cloned().ok_or_else(|| {
+                let message =
+                    format!("a graph of the training takes `{name}`, which nothing makes");
+                EngineError::new(EngineErrorKind::BadModel, message)
+            })
+        };
+        names.iter().map(find).collect()
+    }
+}
+
+fn weight_view(weight: &Weight) -> OutputView<'_> {
+    OutputView {
+        name: &weight.plan.name,
+        dims: weight.plan.dims.clone(),
+        elements: ElementsView::F32(&weight.values),
+    }
+}
+
+fn bytes(view: &OutputView<'_>) -> u64 {
+    (view.elements.len() * view.elements.element_type().size()) as u64
+}
+
+fn missing(name: &str) -> EngineError {
+    let message = format!("the backward graph gave no `{name}`");
+    EngineError::new(EngineErrorKind::BadModel, message)
+}
+
+fn floats<'a>(views: &[OutputView<'a>], name: &str) -> Result<&'a [f32], EngineError> {
+    match views.iter().find(|view| view.name == name).map(|view| view.elements) {
+        Some(ElementsView::F32(values)) => Ok(values),
+        _ => Err(missing(name)),
+    }
+}
+
+fn scalar(outputs: &dyn RunOutputs, name: &str) -> Result<f64, EngineError> {
+    let views = outputs.views()?;
+    floats(&views, name)?.first().map(|value| f64::from(*value)).ok_or_else(|| missing(name))
+}
+
+/// Adds up the gradients of rows that were looked up.
+fn collect_rows(weight: &mut Weight, views: &[OutputView<'_>]) -> Result<(), EngineError> {
+    let Some((indices, values)) = weight.plan.rows.clone() else { return Ok(()) };
+    let values = floats(views, &values)?;
+    let indices: Vec<i64> = match views.iter().find(|v| v.name == indices).map(|v| v.elements) {
+        Some(ElementsView::I64(found)) => found.to_vec(),
+        // An engine may keep integers in 32 bits.
+        Some(ElementsView::I32(found)) => found.iter().map(|index| i64::from(*index)).collect(),
+        _ => return Err(missing(&indices)),
+    };
+    let (width, count) = (weight.width(), weight.values.len() / weight.width());
+    for (index, gradient) in indices.iter().zip(values.chunks_exact(width)) {
+        let row = usize::try_from(*index).ok().filter(|row| *row < count).ok_or_else(|| {
+            let message = format!("row {index} of `{}` does not exist", weight.plan.name);
+            EngineError::new(EngineErrorKind::BadInput, message)
+        })?;
+        match weight.rows.get_mut(&row) {
+            Some(sum) => sum.iter_mut().zip(gradient).for_each(|(sum, one)| *sum += one),
+            None => drop(weight.rows.insert(row, gradient.to_vec())),
+        }
+    }
+    Ok(())
+}
+
+/// How many classes the labels may name.
+fn classes(training: &TrainingJob) -> Option<usize> {
+    match training.labels.fill {
+        types::Fill::Integers { high, .. } => usize::try_from(high).ok(),
+        _ => None,
+    }
+}
+
+/// Labels must name a class.
+fn check_labels(training: &TrainingJob, labels: &HostTensor) -> Result<(), EngineError> {
+    let (Elements::I64(found), Some(classes)) = (&labels.elements, classes(training)) else {
+        return Ok(());
+    };
+    let is_fine = |label: &&i64| **label == -100 || (0..classes as i64).contains(label);
+    match found.iter().find(|label| !is_fine(label)) {
+        Some(label) => {
+            let message = format!("label {label} is none of the {classes} classes");
+            Err(EngineError::new(EngineErrorKind::BadInput, message))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,284 @@
+//! The optimiser as one pass over the weights: every number is read once and written once. Formulas as in PyTorch.
+
+use super::state::Weight;
+use std::thread;
+use types::{Optimizer, Training};
+
+/// PyTorch's defaults.
+const BETA_1: f32 = 0.9;
+const BETA_2: f32 = 0.999;
+const EPSILON: f32 = 1e-8;
+
+/// Elements that one thread takes at a time: enough to hide handing them over, few enough to share evenly.
+const PIECE: usize = 1 << 16;
+
+/// What a step multiplies with, the same for every weight.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Factors {
+    optimizer: Optimizer,
+    learning_rate: f32,
+    /// What stays of a weight by itself.
+    kept: f32,
+    /// Learning rate ÷ (1 − β₁ᵗ).
+    step: f32,
+    /// √(1 − β₂ᵗ).
+    root: f32,
+    /// What gradients are multiplied with: they are sums over the batches of a step.
+    scale: f32,
+}
+
+impl Factors {
+    /// Of a step, counted from 1.
+    pub(super) fn of(training: &Training, step: u64) -> Factors {
+        let rate = training.learning_rate.0;
+        let corrected = |beta: f32| 1.0 - f64::from(beta).powf(step as f64);
+        Factors {
+            optimizer: training.optimizer,
+            learning_rate: rate as f32,
+            kept: (1.0 - rate * f64::from(training.optimizer.weight_decay())) as f32,
+            step: (rate / corrected(BETA_1)) as f32,
+            root: corrected(BETA_2).sqrt() as f32,
+            scale: 1.0 / training.accumulation.max(1) as f32,
+        }
+    }
+}
+
+/// A stretch of a weight with its gradient; none stands for zeros.
+struct Piece<'a> {
+    values: &'a mut [f32],
+    mean: &'a mut [f32],
+    square: &'a mut [f32],
+    gradient: Option<&'a [f32]>,
+}
+
+/// A weight and the gradient that the engine holds of it, if it is a whole one.
+pub(super) struct Task<'a> {
+    pub(super) weight: &'a mut Weight,
+    pub(super) gradient: Option<&'a [f32]>,
+}
+
+/// Moves all weights.
+pub(super) fn update(tasks: Vec<Task<'_>>, factors: Factors, threads: usize) {
+    let mut pieces = Vec::new();
+    for task in tasks {
+        cut(task, &mut pieces);
+    }
+    let threads = threads.max(1);
+    if threads == 1 || pieces.len() == 1 {
+        pieces.into_iter().for_each(|piece| apply(piece, factors));
+        return;
+    }
+    let mut shares: Vec<Vec<Piece<'_>>> = (0..threads).map(|_| Vec::new()).collect();
+    for (at, piece) in pieces.into_iter().enumerate() {
+        shares[at % threads].push(piece);
+    }
+    thread::scope(|scope| {
+        let mut shares = shares.into_iter();
+        let own = shares.next().unwrap_or_default();
+        for share in shares {
+            scope.spawn(move || share.into_iter().for_each(|piece| apply(piece, factors)));
+        }
+        own.into_iter().for_each(|piece| apply(piece, factors));
+    });
+}
+
+/// Cuts a weight where threads share it, and around rows that have a gradient of their own.
+fn cut<'a>(task: Task<'a>, pieces: &mut Vec<Piece<'a>>) {
+    let Task { weight, gradient } = task;
+    let width = weight.width();
+    let is_summed = !weight.sum.is_empty();
+    let Weight { values, mean, square, sum, rows, .. } = weight;
+    let gradient = if is_summed { Some(sum.as_slice()) } else { gradient };
+    let mut whole = Piece { values, mean, square, gradient };
+    let mut touched: Vec<(&usize, &Vec<f32>)> = rows.iter().collect();
+    // Rows beside a whole gradient were added to the sum already.
+    if is_summed || whole.gradient.is_some() {
+        touched.clear();
+    }
+    touched.sort_unstable_by_key(|(row, _)| **row);
+    let mut done = 0;
+    for (row, gradient) in touched {
+        let (before, rest) = split(whole, row * width - done);
+        push(before, pieces);
+        let (mut own, after) = split(rest, width);
+        own.gradient = Some(gradient);
+        pieces.push(own);
+        done = (row + 1) * width;
+        whole = after;
+    }
+    push(whole, pieces);
+}
+
+fn push<'a>(mut piece: Piece<'a>, pieces: &mut Vec<Piece<'a>>) {
+    while piece.values.len() > PIECE {
+        let (first, rest) = split(piece, PIECE);
+        pieces.push(first);
+        piece = rest;
+    }
+    if !piece.values.is_empty() {
+        pieces.push(piece);
+    }
+}
+
+fn split(piece: Piece<'_>, at: usize) -> (Piece<'_>, Piece<'_>) {
+    // An optimiser without memory has empty slices there.
+    let states = at.min(piece.mean.len());
+    let (values, more_values) = piece.values.split_at_mut(at);
+    let (mean, more_mean) = piece.mean.split_at_mut(states);
+    let (square, more_square) = piece.square.split_at_mut(states);
+    let (gradient, more_gradient) = match piece.gradient {
+        Some(gradient) => {
+            let (first, rest) = gradient.split_at(at);
+            (Some(first), Some(rest))
+        }
+        None => (None, None),
+    };
+    (
+        Piece { values, mean, square, gradient },
+        Piece {
+            values: more_values,
+            mean: more_mean,
+            square: more_square,
+            gradient: more_gradient,
+        },
+    )
+}
+
+fn apply(piece: Piece<'_>, factors: Factors) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has it.
+            unsafe { with_avx512(piece, factors) };
+            return;
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            // SAFETY: the processor has both.
+            unsafe { with_avx2(piece, factors) };
+            return;
+        }
+    }
+    plain(piece, factors);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn with_avx512(piece: Piece<'_>, factors: Factors) {
+    plain(piece, factors);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn with_avx2(piece: Piece<'_>, factors: Factors) {
+    plain(piece, factors);
+}
+
+#[inline(always)]
+fn plain(piece: Piece<'_>, factors: Factors) {
+    let Piece { values, mean, square, gradient } = piece;
+    match (factors.optimizer, gradient) {
+        (Optimizer::Sgd, Some(gradient)) => {
+            for (value, gradient) in values.iter_mut().zip(gradient) {
+                *value -= factors.learning_rate * (gradient * factors.scale);
+            }
+        }
+        (Optimizer::Sgd, None) => {}
+        (_, Some(gradient)) => {
+            for (((value, mean), square), gradient) in
+                values.iter_mut().zip(mean).zip(square).zip(gradient)
+            {
+                adam(value, mean, square, gradient * factors.scale, factors);
+            }
+        }
+        (_, None) => {
+            for ((value, mean), square) in values.iter_mut().zip(mean).zip(square) {
+                adam(value, mean, square, 0.0, factors);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn adam(value: &mut f32, mean: &mut f32, square: &mut f32, gradient: f32, factors: Factors) {
+    *mean = BETA_1 * *mean + (1.0 - BETA_1) * gradient;
+    *square = BETA_2 * *square + (1.0 - BETA_2) * gradient * gradient;
+    let deviation = square.sqrt() / factors.root + EPSILON;
+    *value = *value * factors.kept - factors.step * *mean / deviation;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TrainedParameter;
+    use std::collections::HashMap;
+    use types::{Loss, Rate};
+
+    fn weight(values: Vec<f32>, dims: &[usize], states: bool) -> Weight {
+        let count = if states { values.len() } else { 0 };
+        Weight {
+            plan: TrainedParameter {
+                name: "w".into(),
+                dims: dims.to_vec(),
+                file: "none".into(),
+                offset: 0,
+                gradient: None,
+                rows: None,
+            },
+            values,
+            mean: vec![0.0; count],
+            square: vec![0.0; count],
+            sum: Vec::new(),
+            rows: HashMap::new(),
+        }
+    }
+
+    fn training(optimizer: Optimizer) -> Training {
+        Training {
+            optimizer,
+            loss: Loss::Mse,
+            learning_rate: Rate(0.1),
+            accumulation: 1,
+            checkpointing: false,
+            world_size: 1,
+        }
+    }
+
+    /// Values that `torch.optim` 2.15 gives for weights 1, −2, 0.5 and the gradients 0.3, −0.1, 0 then 0.1, 0.2, 0.
+    #[test]
+    fn two_steps_give_the_values_of_pytorch() {
+        let cases = [
+            (Optimizer::Sgd, [0.96, -2.01, 0.5]),
+            (Optimizer::Adam, [0.812_893_6, -1.936_610_3, 0.5]),
+            (Optimizer::AdamW, [0.810_994_6, -1.932_712_4, 0.499_000_5]),
+        ];
+        for (optimizer, expected) in cases {
+            let mut weight = weight(vec![1.0, -2.0, 0.5], &[3], optimizer.states() > 0);
+            for (step, gradient) in [(1, [0.3, -0.1, 0.0]), (2, [0.1, 0.2, 0.0])] {
+                let factors = Factors::of(&training(optimizer), step);
+                let task = Task { weight: &mut weight, gradient: Some(&gradient) };
+                update(vec![task], factors, 2);
+            }
+            for (value, expected) in weight.values.iter().zip(expected) {
+                assert!((value - expected).abs() < 2e-5, "{optimizer}: {value} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_that_were_looked_up_move_as_in_a_whole_gradient_and_the_others_decay() {
+        let values: Vec<f32> = (0..300_000).map(|at| (at % 17) as f32 - 8.0).collect();
+        let mut sparse = weight(values.clone(), &[100_000, 3], true);
+        let mut dense = weight(values, &[100_000, 3], true);
+        let mut whole = vec![0.0; 300_000];
+        for row in [0, 7, 99_999] {
+            let gradient: Vec<f32> = (0..3).map(|at| (row + at) as f32 * 1e-3 - 1.0).collect();
+            whole[3 * row..3 * row + 3].copy_from_slice(&gradient);
+            sparse.rows.insert(row, gradient);
+        }
+        let factors = Factors::of(&training(Optimizer::AdamW), 1);
+        update(vec![Task { weight: &mut sparse, gradient: None }], factors, 2);
+        update(vec![Task { weight: &mut dense, gradient: Some(&whole) }], factors, 1);
+        assert_eq!(sparse.values, dense.values);
+        assert_eq!(sparse.square, dense.square);
+    }
+}

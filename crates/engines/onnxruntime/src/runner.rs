@@ -1,0 +1,126 @@
+//! A graph that runs on values which the caller holds: inputs are read where they lie, outputs stay where the library
+//! put them.
+
+use crate::{
+    convert::{raw_value, view_of},
+    explain, load,
+    runtime::{self, checked},
+};
+use engine::{EngineError, EngineErrorKind, GraphRunner, LoadRequest, OutputView, RunOutputs};
+use ort::{AsPointer, memory::Allocator, session::Session, value::DynValue};
+use std::{
+    ffi::CString,
+    ptr::{self, NonNull},
+    sync::Arc,
+};
+
+pub(crate) struct OrtRunner {
+    session: Arc<Session>,
+    inputs: Vec<String>,
+    outputs: Arc<[String]>,
+    output_names: Vec<CString>,
+    threads: u32,
+}
+
+impl OrtRunner {
+    pub(crate) fn new(request: &LoadRequest) -> Result<OrtRunner, EngineError> {
+        let library = crate::locate::locate(&request.places).map_err(|absent| {
+            EngineError::new(EngineErrorKind::Unavailable, absent.why).with_hint(absent.hint)
+        })?;
+        let runtime = runtime::load(&library)?;
+        let session = load::commit(load::builder(runtime, request)?, request)?;
+        let names = |outlets: &[ort::value::Outlet]| -> Vec<String> {
+            outlets.iter().map(|outlet| outlet.name().to_owned()).collect()
+        };
+        let outputs = names(session.outputs());
+        let output_names = outputs.iter().map(|name| c_name(name)).collect::<Result<_, _>>()?;
+        Ok(OrtRunner {
+            inputs: names(session.inputs()),
+            outputs: outputs.into(),
+            output_names,
+            threads: request.threads.max(1),
+            session: Arc::new(session),
+        })
+    }
+}
+
+fn c_name(name: &str) -> Result<CString, EngineError> {
+    CString::new(name).map_err(|_| {
+        EngineError::new(EngineErrorKind::BadModel, format!("`{name:?}` is no name of a value"))
+    })
+}
+
+impl GraphRunner for OrtRunner {
+    fn inputs(&self) -> &[String] {
+        &self.inputs
+    }
+
+    fn placement(&self) -> String {
+        let plural = if self.threads == 1 { "" } else { "s" };
+        format!("CPUExecutionProvider, {} thread{plural}", self.threads)
+    }
+
+    fn run(&self, inputs: &[OutputView<'_>]) -> Result<Box<dyn RunOutputs>, EngineError> {
+        let failed = |error: ort::Error| explain::other("could not bind the inputs", &error);
+        let mut values = Vec::with_capacity(inputs.len());
+        let mut names = Vec::with_capacity(inputs.len());
+        for view in inputs {
+            names.push(c_name(view.name)?);
+            // SAFETY: the view's memory is borrowed until this run is over, and the values go before that.
+            values.push(unsafe { raw_value(&view.elements, &view.dims) }.map_err(failed)?);
+        }
+        let input_names: Vec<_> = names.iter().map(|name| name.as_ptr()).collect();
+        let input_values: Vec<_> = values.iter().map(|value| value.ptr()).collect();
+        let output_names: Vec<_> = self.output_names.iter().map(|name| name.as_ptr()).collect();
+        let mut found = vec![ptr::null_mut(); output_names.len()];
+        // SAFETY: names and values live during the call; the outputs are ours to release.
+        unsafe {
+            checked((ort::api().Run)(
+                self.session.ptr().cast_mut(),
+                ptr::null(),
+                input_names.as_ptr(),
+                input_values.as_ptr(),
+                input_values.len(),
+                output_names.as_ptr(),
+                output_names.len(),
+                found.as_mut_ptr(),
+            ))
+            .map_err(|error| explain::of_running(&error))?;
+        }
+        let allocator = Allocator::default();
+        let mut outputs = Vec::with_capacity(found.len());
+        for value in found {
+            let value = NonNull::new(value).ok_or_else(|| {
+                EngineError::new(
+                    EngineErrorKind::Failed,
+                    "the library gave an output without a value",
+                )
+            })?;
+            // SAFETY: the value is ours, and nobody else releases it.
+            outputs.push(unsafe { DynValue::from_ptr(value, Some(&allocator)) });
+        }
+        let (names, session) = (Arc::clone(&self.outputs), Arc::clone(&self.session));
+        Ok(Box::new(Outputs { outputs, names, _session: session }))
+    }
+}
+
+/// The outputs of a run; they lie in the session's arena, which must not go before them.
+struct Outputs {
+    outputs: Vec<DynValue>,
+    names: Arc<[String]>,
+    _session: Arc<Session>,
+}
+
+impl RunOutputs for Outputs {
+    fn views(&self) -> Result<Vec<OutputView<'_>>, EngineError> {
+        let failed = |error: ort::Error| explain::other("could not look at the outputs", &error);
+        let mut views = Vec::with_capacity(self.outputs.len());
+        for (name, value) in self.names.iter().zip(&self.outputs) {
+            // SAFETY: the memory belongs to the value, which lives as long as the view.
+            if let Some((dims, elements)) = unsafe { view_of(value) }.map_err(failed)? {
+                views.push(OutputView { name, dims, elements });
+            }
+        }
+        Ok(views)
+    }
+}

@@ -1,0 +1,244 @@
+//! From a model to what a worker needs to train it: the graphs of a step in files, labels, and the work of each phase.
+
+use crate::{Error, Profiler};
+use engine::{DropoutMask, TrainedParameter, TrainingFiles, TrainingJob};
+use graph::{
+    GradientForm, LabelSpec, Loss as GraphLoss, Model, OptimizerKind, Tensor, TensorData,
+    TrainingGraphs, TrainingPlan, differentiate,
+};
+use std::{
+    fs::File,
+    io::{BufWriter, Write},
+    path::{Path, PathBuf},
+};
+use tempfile::TempDir;
+use types::{
+    ElementType, Fill, Flops, InputRole, InputSpec, Loss, Optimizer, Phase, Rate, Ratio, Training,
+    Work,
+};
+
+/// How a model shall be trained; what is left open is settled by the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrainingRequest {
+    /// How the weights move.
+    pub optimizer: Optimizer,
+    /// What is made small; cross-entropy where the model gives `logits`, mean squares elsewhere.
+    pub loss: Option<Loss>,
+    /// The size of a step.
+    pub learning_rate: Option<f64>,
+    /// Batches whose gradients are added up before the weights move.
+    pub accumulation: u32,
+    /// Whether activations are computed again in the backward pass instead of being kept.
+    pub checkpointing: bool,
+    /// Processes that train together.
+    pub world_size: u32,
+}
+
+impl Default for TrainingRequest {
+    fn default() -> TrainingRequest {
+        TrainingRequest {
+            optimizer: Optimizer::default(),
+            loss: None,
+            learning_rate: None,
+            accumulation: 1,
+            checkpointing: false,
+            world_size: 1,
+        }
+    }
+}
+
+impl TrainingRequest {
+    /// Settled for a model.
+    fn settled(&self, model: &Model) -> Training {
+        let has_logits = model.graph.outputs.iter().any(|output| output.name == "logits");
+        let usual = if has_logits { Loss::CrossEntropy } else { Loss::Mse };
+        let rate = if self.optimizer == Optimizer::Sgd { 1e-2 } else { 1e-4 };
+        Training {
+            optimizer: self.optimizer,
+            loss: self.loss.unwrap_or(usual),
+            learning_rate: Rate(self.learning_rate.unwrap_or(rate)),
+            accumulation: self.accumulation.max(1),
+            checkpointing: self.checkpointing,
+            world_size: self.world_size.max(1),
+        }
+    }
+}
+
+/// A training that is ready to be handed to a worker; its files go with it.
+pub(crate) struct Trained {
+    pub(crate) job: TrainingJob,
+    pub(crate) work: Work,
+    pub(crate) flops: Vec<(Phase, u64)>,
+    pub(crate) untrained: Vec<String>,
+    _folder: TempDir,
+}
+
+/// Writes the graphs of a training step.
+pub(crate) fn prepare(
+    profiler: &Profiler,
+    request: &TrainingRequest,
+    model: &Model,
+    inputs: &[(String, Vec<usize>)],
+) -> Result<Trained, Error> {
+    if profiler.text.is_some() {
+        let why = "text has no labels to train with".to_owned();
+        return Err(Error::Training { why, hint: Some("leave `--text` away".into()) });
+    }
+    let training = request.settled(model);
+    let plan = TrainingPlan {
+        loss: match training.loss {
+            Loss::CrossEntropy => GraphLoss::CrossEntropy,
+            Loss::Mse => GraphLoss::MeanSquares,
+        },
+        optimizer: match training.optimizer {
+            Optimizer::Sgd => OptimizerKind::Sgd,
+            Optimizer::Adam => OptimizerKind::Adam,
+            Optimizer::AdamW => OptimizerKind::AdamW,
+        },
+        output: None,
+        checkpointing: training.checkpointing,
+    };
+    let graphs = differentiate(model, inputs, &plan)
+        .map_err(|error| Error::Training { why: error.to_string(), hint: None })?;
+    let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir();
+    let folder = folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
+    let files = write(&graphs, model, folder.path())?;
+    let (work, flops) = count(&graphs, training.accumulation);
+    Ok(Trained {
+        job: TrainingJob {
+            training,
+            labels: labels(&graphs.labels),
+            output: graphs.output.name.clone(),
+            graphs: Some(files),
+        },
+        work,
+        flops,
+        untrained: graphs.untrained,
+        _folder: folder,
+    })
+}
+
+fn labels(spec: &LabelSpec) -> InputSpec {
+    let (dtype, fill) = match spec.classes {
+        Some(classes) => (ElementType::I64, Fill::Integers { low: 0, high: classes as i64 }),
+        None => (ElementType::F32, Fill::Normal { mean: 0.0, std: 1.0 }),
+    };
+    let (name, dims) = (spec.name.clone(), spec.dims.clone());
+    InputSpec { name, dtype, dims, role: InputRole::Other, fill }
+}
+
+/// The work of one step, and of each of its phases.
+fn count(graphs: &TrainingGraphs, accumulation: u32) -> (Work, Vec<(Phase, u64)>) {
+    let phases = [
+        (Phase::Forward, &graphs.forward, u64::from(accumulation)),
+        (Phase::Loss, &graphs.loss, u64::from(accumulation)),
+        (Phase::Backward, &graphs.backward, u64::from(accumulation)),
+        (Phase::Optimizer, &graphs.optimizer, 1),
+    ];
+    let mut whole = graph::analyse(&graphs.forward, &[]).work;
+    whole.flops = Flops(0);
+    let mut flops = Vec::new();
+    for (phase, model, times) in phases {
+        let work = graph::analyse(model, &[]).work;
+        let own = work.flops.0.saturating_mul(times);
+        flops.push((phase, own));
+        whole.flops = Flops(whole.flops.0.saturating_add(own));
+        whole.coverage = Ratio(whole.coverage.0.min(work.coverage.0));
+    }
+    (whole, flops)
+}
+
+fn write(graphs: &TrainingGraphs, model: &Model, folder: &Path) -> Result<TrainingFiles, Error> {
+    let save = |name: &str, model: &Model| -> Result<PathBuf, Error> {
+        let path = folder.join(name);
+        model.write(&path).map_err(|error| Error::Training {
+            why: format!("could not write the graphs of a step: {error}"),
+            hint: None,
+        })?;
+        Ok(path)
+    };
+    let mut values = Values::new(folder.join("weights.bin"))?;
+    let mut parameters = Vec::with_capacity(graphs.parameters.len());
+    for parameter in &graphs.parameters {
+        let (file, offset) = values.place(&parameter.initializer, model)?;
+        let (gradient, rows) = match parameter.gradient.clone() {
+            GradientForm::Dense { gradient } => (Some(gradient), None),
+            GradientForm::Rows { indices, values, .. } => (None, Some((indices, values))),
+            GradientForm::DenseAndRows { dense, indices, values, .. } => {
+                (Some(dense), Some((indices, values)))
+            }
+        };
+        parameters.push(TrainedParameter {
+            name: parameter.name.clone(),
+            dims: parameter.dims.clone(),
+            file,
+            offset,
+            gradient,
+            rows,
+        });
+    }
+    values.finish()?;
+    let mask = |mask: &graph::MaskSpec| DropoutMask {
+        name: mask.name.clone(),
+        dims: mask.dims.clone(),
+        ratio: mask.ratio,
+    };
+    Ok(TrainingFiles {
+        forward: save("forward.onnx", &graphs.forward)?,
+        loss: save("loss.onnx", &graphs.loss)?,
+        backward: save("backward.onnx", &graphs.backward)?,
+        parameters,
+        saved: graphs.saved.iter().map(|saved| saved.name.clone()).collect(),
+        output_gradient: graphs.output_gradient.clone(),
+        loss_value: graphs.loss_value.clone(),
+        loss_scale: graphs.loss_scale.clone(),
+        masks: graphs.masks.iter().map(mask).collect(),
+    })
+}
+
+/// First values of weights: where they are, or in a file of ours where they lie inside the model.
+struct Values {
+    path: PathBuf,
+    file: BufWriter<File>,
+    length: u64,
+}
+
+impl Values {
+    fn new(path: PathBuf) -> Result<Values, Error> {
+        let file = File::create(&path);
+        let file = file.map_err(|source| Error::Write { path: path.clone(), source })?;
+        Ok(Values { path, file: BufWriter::new(file), length: 0 })
+    }
+
+    fn place(&mut self, tensor: &Tensor, model: &Model) -> Result<(PathBuf, u64), Error> {
+        if tensor.dtype != graph::DataType::Float {
+            let why = format!("the weight `{}` is no 32-bit float", tensor.name);
+            let hint = Some("train the fp32 export of the model".into());
+            return Err(Error::Training { why, hint });
+        }
+        match &tensor.data {
+            TensorData::External { path, offset, .. } => {
+                let folder = model.folder.clone().unwrap_or_default();
+                Ok((folder.join(path), *offset))
+            }
+            TensorData::Inline(bytes) => {
+                let offset = self.length;
+                self.length += bytes.len() as u64;
+                self.file.write_all(bytes).map_err(|source| self.failed(source))?;
+                Ok((self.path.clone(), offset))
+            }
+            TensorData::Strings(_) => Err(Error::Training {
+                why: format!("the weight `{}` is text", tensor.name),
+                hint: None,
+            }),
+        }
+    }
+
+    fn finish(mut self) -> Result<(), Error> {
+        self.file.flush().map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: std::io::Error) -> Error {
+        Error::Write { path: self.path.clone(), source }
+    }
+}
