@@ -81,7 +81,7 @@ class Trainer(Bench):
 
     def steps_alone(self, count):
         """Times steps that share nothing, while the other ranks wait: what one process would need."""
-        groups, losses = self.optimizer.param_groups, list(self.losses)
+        groups, known = self.optimizer.param_groups, len(self.losses)
         rates = [group["lr"] for group in groups]
         self.is_alone = True
         try:
@@ -90,7 +90,8 @@ class Trainer(Bench):
                 group["lr"] = 0.0
             return [self.step_alone()["total"] for _ in range(count)]
         finally:
-            self.is_alone, self.losses = False, losses
+            self.is_alone = False
+            del self.losses[known:]
             for group, rate in zip(groups, rates):
                 group["lr"] = rate
 
