@@ -100,7 +100,7 @@ class Trainer(Bench):
         spent, value = dict.fromkeys(STEP_PHASES, 0), 0.0
         begin = clock()
         for batch in range(self.accumulation):
-            with self.sharing(batch + 1 == self.accumulation and not self.is_alone):
+            with self.sharing(batch + 1 == self.accumulation or self.is_alone):
                 value += self.take_batch(spent)
         if self.ring is not None and not self.is_alone:
             self.ring.close()
@@ -121,10 +121,12 @@ class Trainer(Bench):
     def take_batch(self, spent):
         """Forward, loss and backward of one batch, added to the times; returns its part of the loss."""
         clock, wait = time.perf_counter_ns, self.place.wait
+        # What shares would wait for the others, if only for a buffer.
+        runner = self.alone if self.is_alone else self.runner
         self.result = None
         start = clock()
         with self.formats.shorten():
-            self.result = self.runner(*self.call.arguments, **self.call.keywords)
+            self.result = runner(*self.call.arguments, **self.call.keywords)
         wait()
         spent["forward"] += clock() - start
 
