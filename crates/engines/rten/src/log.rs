@@ -37,8 +37,9 @@ pub(crate) struct Log {
     pub(crate) calls: Vec<Call>,
     /// The calls that lie in no other.
     pub(crate) outermost: Vec<usize>,
-    /// Time from the end of one node to the end of the next, summed over all but those with a body, in nanoseconds.
-    evaluated: Option<u64>,
+    /// How many nodes ran, and the time from the end of one to the end of the next, summed, in nanoseconds; both over all
+    /// but those with a body.
+    evaluated: Option<(usize, u64)>,
 }
 
 impl Log {
@@ -74,8 +75,8 @@ impl Log {
                     floor = free.len();
                 }
                 log.calls.push(call);
-            } else if let Some((_, time)) = line.split_once(" ops evaluated in ") {
-                log.evaluated = nanos(time);
+            } else if let Some((count, time)) = line.split_once(" ops evaluated in ") {
+                log.evaluated = count.parse().ok().zip(nanos(time));
             }
         }
         log.outermost = free;
@@ -115,9 +116,10 @@ impl Log {
             && calls.chunks(length).all(is_round)
     }
 
-    /// Whether the engine came to the end of its run.
-    pub(crate) fn is_finished(&self) -> bool {
-        self.evaluated.is_some()
+    /// Whether every node that the engine counted was read. What somebody else printed meanwhile can spoil a line.
+    pub(crate) fn is_whole(&self) -> bool {
+        let plain = self.calls.iter().filter(|call| !call.has_body());
+        self.evaluated.is_some_and(|(count, _)| count == plain.count())
     }
 
     /// The calls in the order they began.
@@ -156,7 +158,7 @@ impl Log {
         let plain = self.calls.iter().filter(|call| !call.has_body());
         let (count, told) = plain.fold((0, 0), |(count, sum), call| (count + 1, sum + call.nanos));
         match self.evaluated {
-            Some(evaluated) if count > 0 => evaluated.saturating_sub(told) / count,
+            Some((_, evaluated)) if count > 0 => evaluated.saturating_sub(told) / count,
             _ => 0,
         }
     }
@@ -214,8 +216,17 @@ mod tests {
         assert_eq!(log.calls[0].name, "dense.MatMul");
         assert_eq!(log.calls[0].output, "top (with a bracket)");
         assert_eq!(log.calls[0].nanos, 1_234_000);
-        assert_eq!(log.evaluated, Some(1_240_000));
+        assert_eq!(log.evaluated, Some((1, 1_240_000)));
         assert_eq!(log.printing(), 6000);
+    }
+
+    #[test]
+    fn a_line_that_another_spoilt_is_missed() {
+        let text = block(0, "MatMul", "dense.MatMul", "top", "1.234ms");
+        let end = "1 ops evaluated in 1.240ms\n";
+        assert!(read(&format!("{text}{end}")).is_whole());
+        assert!(!read(&text).is_whole());
+        assert!(!read(&format!("somebody's {text}{end}")).is_whole());
     }
 
     #[test]
