@@ -8,7 +8,7 @@ VENV := .venv
 
 # The release build serves the binary, the tests and the benches.
 test: venv check
-	$(CARGO) test --release --workspace
+	$(CARGO) test --release --workspace --no-fail-fast
 
 check:
 	$(CARGO) fmt --all --check
