@@ -4,10 +4,10 @@ PYTHON ?= python3
 CARGO ?= cargo
 VENV := .venv
 
-.PHONY: test check venv bench clean
+.PHONY: test check venv postgresql bench clean
 
 # The release build serves the binary, the tests and the benches.
-test: venv check
+test: venv postgresql check
 	$(CARGO) test --release --workspace --no-fail-fast
 
 check:
@@ -23,6 +23,10 @@ $(VENV)/.complete: requirements-test.txt
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --requirement requirements-test.txt
 	touch $@
+
+# The store's tests start a server of their own; only its programs are needed.
+postgresql:
+	@.ci/postgresql
 
 bench:
 	$(CARGO) bench --workspace

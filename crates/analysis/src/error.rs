@@ -14,6 +14,14 @@ pub enum CompareError {
     /// A side of stored runs without any.
     #[error("the side `{0}` has no runs")]
     NoRuns(String),
+    /// A side that another tool measured, whose machine, inputs and outputs are not known well enough.
+    #[error("the side `{label}` was imported: {tool} measured it, not Modelmeter")]
+    Imported {
+        /// Its label.
+        label: String,
+        /// The tool.
+        tool: String,
+    },
     /// Nobody has the name that the others shall be held against.
     #[error("no side is called `{asked}`; there are {known}")]
     UnknownBaseline {
@@ -43,6 +51,9 @@ impl CompareError {
             CompareError::TooFewSides(_) => Some("name a second engine or run"),
             CompareError::SameLabel(_) => Some("name each side once"),
             CompareError::BaselineFailed { .. } => Some("choose another baseline"),
+            CompareError::Imported { .. } => Some(
+                "`modelmeter runs show` shows what it states; measure the model here to compare",
+            ),
             CompareError::NoRuns(_)
             | CompareError::UnknownBaseline { .. }
             | CompareError::NothingMeasured(_) => None,

@@ -1,5 +1,5 @@
 //! What runs say: whether they computed the same, comparisons with intervals and verdicts, time joined by layer, and
-//! what to do about it.
+//! what to do about it; and what many runs say together.
 //!
 //! Samples come in, statements come out. Nothing here measures, reads a file or formats a table.
 
@@ -17,6 +17,7 @@ mod outcome;
 mod parity;
 mod part;
 mod stored;
+mod survey;
 
 pub use duel::compare_duel;
 pub use error::CompareError;
@@ -26,3 +27,7 @@ pub use memory::{Ledger, check_leak, read_ledger};
 pub use parity::{Difference, Tolerance, difference, differences};
 pub use part::part;
 pub use stored::{StoredSide, compare_runs, labels};
+pub use survey::{
+    Cells, LimitError, MOST_RUNS, NEARLY, PricesError, Selection, analyse, parse_memory,
+    parse_prices, parse_slo, recommend,
+};

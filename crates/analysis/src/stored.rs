@@ -24,16 +24,24 @@ pub struct StoredSide<'a> {
 ///
 /// Nobody took turns, so drift of the machine looks like a difference; outputs are not stored, so parity is not known.
 /// Both are said in the remarks, and a verdict needs a difference beyond what an idle machine was seen to drift, unless
-/// the sides' runs alternate in time. Runs of different work (batch, length, mode, inputs) are not compared at all.
+/// the sides' runs alternate in time. Runs of different work (batch, length, mode, inputs) are not compared at all, nor are
+/// runs that another tool measured: too little is known of how it did.
 ///
 /// # Errors
-/// When there are fewer than two sides, two have one label, one has no runs, or the baseline is unknown or has no times.
+/// When there are fewer than two sides, two have one label, one has no runs or imported ones, or the baseline is unknown
+/// or has no times.
 pub fn compare_runs(
     sides: &[StoredSide<'_>],
     baseline: Option<&str>,
 ) -> Result<ComparisonReport, CompareError> {
     if let Some(empty) = sides.iter().find(|side| side.runs.is_empty()) {
         return Err(CompareError::NoRuns(empty.label.into()));
+    }
+    for side in sides {
+        if let Some(import) = side.runs.iter().find_map(|run| run.imported.as_ref()) {
+            let (label, tool) = (side.label.into(), import.tool.clone());
+            return Err(CompareError::Imported { label, tool });
+        }
     }
     let phase = phase(sides);
     let candidates: Vec<Candidate<'_>> = sides.iter().map(|side| candidate(side, phase)).collect();

@@ -1,20 +1,28 @@
 //! Arguments, help and examples; nothing here does anything.
 
 mod advise;
+mod bench;
 mod calibrate;
 mod compare;
+mod db;
+mod limit;
+mod survey;
 mod training;
 
 pub(crate) use advise::Advise;
+pub(crate) use bench::Bench;
 pub(crate) use calibrate::Calibrate;
 pub(crate) use compare::{By, Compare, Engines, EnginesAction, ModeArgument};
+pub(crate) use db::{Db, DbAction, DbExport, DbImport, DbQuery};
+pub(crate) use limit::LimitArguments;
+pub(crate) use survey::{Analyze, Form, Recommend, SurveyArguments};
 pub(crate) use training::{LossArgument, OptimizerArgument, TrainingArguments};
 
 use crate::terminal::Colour;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use modelmeter::{
     Device, EngineOptions, InputShape, Precision,
-    types::{GraphOptimisation, PerformanceHint},
+    types::{GraphOptimisation, PerformanceHint, parse_duration},
 };
 use std::{path::PathBuf, time::Duration};
 
@@ -23,7 +31,7 @@ use std::{path::PathBuf, time::Duration};
 #[command(
     name = "modelmeter",
     version,
-    after_help = "Examples:\n  modelmeter profile distilbert-base-uncased\n  modelmeter profile model.onnx --batch-size 1 --json result.json\n  modelmeter runs list --limit 5\n\nExit codes: 0 fine, 1 a gate failed, 2 asked wrongly, 3 this machine cannot, 4 cannot tell, 70 our bug"
+    after_help = "Examples:\n  modelmeter profile distilbert-base-uncased\n  modelmeter profile model.onnx --batch-size 1 --json result.json\n  modelmeter runs list --limit 5\n\nExit codes: 0 fine, 1 a gate failed, 2 asked wrongly, 3 this machine cannot, 4 cannot tell, 70 our bug, 130 stopped"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -35,8 +43,8 @@ pub(crate) struct Arguments {
 /// What every command takes.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// The database file [env: MODELMETER_DB]
-    #[arg(long, global = true, value_name = "PATH", help_heading = "Global options")]
+    /// The database: a file, or postgres://USER:PASSWORD@HOST/DATABASE [env: MODELMETER_DB]
+    #[arg(long, global = true, value_name = "PATH|URL", help_heading = "Global options")]
     pub(crate) db: Option<PathBuf>,
     /// Where prepared models are kept [env: MODELMETER_CACHE]
     #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
@@ -58,6 +66,12 @@ pub(crate) enum Command {
     Profile(Box<Profile>),
     /// Let engines, devices, precisions or models compete side by side, or compare stored runs
     Compare(Box<Compare>),
+    /// Measure many models systematically: a plan that survives crashes, is resumed and shared
+    Bench(Box<Bench>),
+    /// Put stored runs beside each other: speed, memory, speed-up, best batch, scaling, Pareto front
+    Analyze(Box<Analyze>),
+    /// Say what to run a model on, out of what was measured
+    Recommend(Box<Recommend>),
     /// Say what to do about a model or a stored run, with numbers, and prove it
     Advise(Box<Advise>),
     /// Measure what this machine can do at best: operations a second by precision, bytes a second by cache and memory
@@ -70,8 +84,11 @@ pub(crate) enum Command {
     Engines(Engines),
     /// List, show, tag and delete stored runs
     Runs(Runs),
-    /// Look after the database
+    /// Look after the database: status, questions, exports and imports
     Db(Db),
+    /// Measure what another machine asks for
+    #[command(name = "__host", hide = true)]
+    Host,
     /// Print completions for a shell
     Completions(Completions),
 }
@@ -137,6 +154,8 @@ pub(crate) struct Profile {
     pub(crate) precision: Option<Precision>,
     #[command(flatten)]
     pub(crate) workload: Workload,
+    #[command(flatten)]
+    pub(crate) limit: LimitArguments,
     #[command(flatten)]
     pub(crate) tuning: Tuning,
 
@@ -367,8 +386,9 @@ pub(crate) enum RunsAction {
     Tag(RunsTag),
 }
 
+/// Which runs are meant; none given means all.
 #[derive(Debug, Args)]
-pub(crate) struct RunsList {
+pub(crate) struct RunFilter {
     /// Only models whose name contains this
     #[arg(long, value_name = "TEXT")]
     pub(crate) model: Option<String>,
@@ -393,6 +413,12 @@ pub(crate) struct RunsList {
     /// Only runs of the last TIME: 2h, 7d
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) since: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunsList {
+    #[command(flatten)]
+    pub(crate) filter: RunFilter,
     /// At most so many; 0 is all
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub(crate) limit: u64,
@@ -441,28 +467,6 @@ pub(crate) struct RunsTag {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Db {
-    #[command(subcommand)]
-    pub(crate) action: DbAction,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum DbAction {
-    /// Create the database, or bring it to this version
-    Init,
-    /// How much is in it
-    Status {
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Where it is
-    Path,
-    /// Give back the space of deleted runs
-    Vacuum,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct Completions {
     /// The shell
     #[arg(value_enum)]
@@ -498,18 +502,7 @@ fn parse_function(text: &str) -> Result<(PathBuf, String), String> {
 }
 
 fn parse_time(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is no time; write 500ms, 10s, 3m, 2h or 7d");
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let number: f64 = digits.parse().map_err(|_| wrong())?;
-    let seconds = match &text[digits.len()..] {
-        "ms" => number / 1e3,
-        "s" | "" => number,
-        "m" | "min" => number * 60.0,
-        "h" => number * 3600.0,
-        "d" => number * 86_400.0,
-        _ => return Err(wrong()),
-    };
-    Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+    parse_duration(text)
 }
 
 fn parse_share(text: &str) -> Result<f64, String> {

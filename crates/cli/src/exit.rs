@@ -18,6 +18,8 @@ pub(crate) enum Exit {
     Untold = 4,
     /// Our bug.
     Bug = 70,
+    /// Somebody stopped it; what was measured is stored.
+    Stopped = 130,
 }
 
 impl From<Exit> for ExitCode {

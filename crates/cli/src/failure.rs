@@ -104,7 +104,12 @@ fn exit_of(error: &Error) -> Exit {
         | Error::Compare(_)
         | Error::NotForEngine { .. }
         | Error::Training { .. }
+        | Error::Plan { .. }
         | Error::Rule(_)
+        | Error::NoRuns
+        | Error::NotStored { .. }
+        | Error::Prices { .. }
+        | Error::Read { .. }
         | Error::Precision { .. } => Exit::Wrong,
         Error::Meter(MeterError::Engine(failure)) => match failure.kind {
             EngineErrorKind::BadModel | EngineErrorKind::BadInput => Exit::Wrong,

@@ -45,6 +45,9 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     match &arguments.command {
         Command::Profile(profile) => command::profile::run(profile, global),
         Command::Compare(compare) => command::compare::run(compare, global),
+        Command::Bench(bench) => command::bench::run(bench, global),
+        Command::Analyze(analyze) => command::survey::analyze(analyze, global),
+        Command::Recommend(recommend) => command::survey::recommend(recommend, global),
         Command::Advise(advise) => command::advise::run(advise, global),
         Command::Calibrate(calibrate) => command::calibrate::run(calibrate, global),
         Command::Engines(engines) => command::engines::run(engines, global),
@@ -52,6 +55,7 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Command::Devices(devices) => command::devices::run(devices, global),
         Command::Runs(runs) => command::runs::run(runs, global),
         Command::Db(db) => command::db::run(db, global),
+        Command::Host => command::bench::serve(global),
         Command::Completions(completions) => command::completions::run(completions),
     }
 }

@@ -7,13 +7,16 @@ use std::{
     path::Path,
 };
 
+/// Where data goes; writers of columns want to be able to send it along.
+pub(crate) type Out<'a> = &'a mut (dyn Write + Send);
+
 /// Writes data to standard output; a reader that went away (`| head`) is fine.
 pub(crate) fn data(text: &str) -> Result<(), Failure> {
     to_stdout(|out| out.write_all(text.as_bytes()))
 }
 
-fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    let mut stdout = BufWriter::new(io::stdout().lock());
+fn to_stdout(write: impl FnOnce(Out<'_>) -> io::Result<()>) -> Result<(), Failure> {
+    let mut stdout = BufWriter::new(io::stdout());
     match write(&mut stdout).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::new(Exit::Cannot, "could not write to standard output")
@@ -50,7 +53,7 @@ pub(crate) fn to_file(path: &Path, text: &str) -> Result<(), Failure> {
 /// Lets something write itself to a file, or to standard output for `-`. A file appears whole or not at all.
 pub(crate) fn to_file_with(
     path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    write: impl FnOnce(Out<'_>) -> io::Result<()>,
 ) -> Result<(), Failure> {
     if path == Path::new("-") {
         return to_stdout(write);
@@ -90,7 +93,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_an_error_that_says_so() {
         for count in [1, 100_000] {
-            let write = |out: &mut dyn Write| (0..count).try_for_each(|_| out.write_all(b"data"));
+            let write = |out: Out<'_>| (0..count).try_for_each(|_| out.write_all(b"data"));
             let failure = to_file_with(Path::new("/dev/full"), write).unwrap_err();
             assert_eq!(failure.exit, Exit::Cannot);
             assert!(failure.render(false).contains("free some space"));
@@ -101,7 +104,7 @@ mod tests {
     fn a_file_appears_whole_or_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace.json");
-        let broken = |out: &mut dyn Write| {
+        let broken = |out: Out<'_>| {
             out.write_all(&[b' '; 1 << 16])?;
             Err(io::ErrorKind::StorageFull.into())
         };

@@ -1,5 +1,8 @@
 //! A worker must never outlive or outrank its parent.
 
+/// The variable that tells an engine's program how many bytes of its device's own memory it may use.
+pub const DEVICE_MEMORY: &str = "MODELMETER_DEVICE_MEMORY";
+
 /// Makes this process die with its parent and be the first to go when memory runs out.
 ///
 /// The parent holds the results of other cells; the worker can be started again. Where the system has no such

@@ -16,6 +16,8 @@ pub enum EngineErrorKind {
     BadInput,
     /// The model failed while running.
     Failed,
+    /// There was no memory left to load or to run it.
+    OutOfMemory,
 }
 
 /// What went wrong inside an engine.

@@ -27,7 +27,7 @@ mod watched;
 mod worker;
 
 pub use allocations::{read_allocations, write_allocations};
-pub use child::become_expendable;
+pub use child::{DEVICE_MEMORY, become_expendable};
 pub use descriptors::{Channel, claim_standard_streams};
 pub use draw::draw;
 use encoder::Encoder;

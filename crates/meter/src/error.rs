@@ -2,6 +2,11 @@
 
 use engine::{EngineError, EngineErrorKind, Failure};
 use std::{io, time::Duration};
+use types::LimitedBy;
+
+/// What everybody is told whose memory ran out.
+pub(crate) const MORE_MEMORY: &str =
+    "use a smaller `--batch-size` or `--sequence-length`, or a machine with more memory";
 
 /// Why a cell ended without a run.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +16,15 @@ pub enum MeterError {
     Start {
         /// What was started.
         program: String,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// The worker could not be held to its limit of memory.
+    #[error("could not hold the worker to its memory limit by `{by}`")]
+    Limit {
+        /// By which means.
+        by: LimitedBy,
         /// Why not.
         #[source]
         source: io::Error,
@@ -60,12 +74,14 @@ impl MeterError {
     pub fn hint(&self) -> Option<String> {
         match self {
             MeterError::Start { .. } => None,
-            MeterError::Died { out_of_memory: true, .. } => Some(
-                "use a smaller `--batch-size` or `--sequence-length`, or a machine with more memory".into(),
-            ),
-            MeterError::Died { .. } => {
-                Some("`--isolation none` runs in this process, where a debugger sees the crash".into())
+            MeterError::Limit { by: LimitedBy::Cgroup, .. } => {
+                Some("`--limit-by rlimit` needs no rights, and counts more strictly".into())
             }
+            MeterError::Limit { .. } => None,
+            MeterError::Died { out_of_memory: true, .. } => Some(MORE_MEMORY.into()),
+            MeterError::Died { .. } => Some(
+                "`--isolation none` runs in this process, where a debugger sees the crash".into(),
+            ),
             MeterError::Timeout { .. } => {
                 Some("`--timeout 30m` waits longer; a smaller `--batch-size` answers sooner".into())
             }
@@ -82,8 +98,20 @@ impl MeterError {
             MeterError::Died { last_words, .. } if !last_words.is_empty() => {
                 vec![format!("its last words: {last_words}")]
             }
-            MeterError::Start { source, .. } => vec![source.to_string()],
+            MeterError::Start { source, .. } | MeterError::Limit { source, .. } => {
+                vec![source.to_string()]
+            }
             _ => Vec::new(),
+        }
+    }
+
+    /// Whether memory ran out: the kernel killed the worker, or an allocation was refused.
+    #[must_use]
+    pub fn is_out_of_memory(&self) -> bool {
+        match self {
+            MeterError::Died { out_of_memory, .. } => *out_of_memory,
+            MeterError::Engine(failure) => failure.kind == EngineErrorKind::OutOfMemory,
+            _ => false,
         }
     }
 

@@ -1,5 +1,6 @@
 //! How a worker comes to life.
 
+use crate::Limit;
 use std::{ffi::OsString, os::unix::net::UnixStream, path::PathBuf, sync::Arc};
 
 /// Serves the protocol over one end of a socket until the other end goes away.
@@ -19,12 +20,23 @@ pub enum Launch {
     },
     /// A thread of this process: for debugging only, a crash takes everything along.
     Thread(ServeThread),
+    /// A fresh process that is held to a limit of memory.
+    Limited {
+        /// How it comes to life otherwise.
+        launch: Box<Launch>,
+        /// The limit.
+        limit: Limit,
+    },
 }
 
 impl Launch {
     /// Whether a crash of the worker leaves this process alive.
     #[must_use]
     pub fn is_isolated(&self) -> bool {
-        matches!(self, Launch::Process { .. })
+        match self {
+            Launch::Process { .. } => true,
+            Launch::Thread(_) => false,
+            Launch::Limited { launch, .. } => launch.is_isolated(),
+        }
     }
 }

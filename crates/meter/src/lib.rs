@@ -7,6 +7,7 @@
 mod derive;
 mod duel;
 mod error;
+mod hold;
 mod job;
 mod judge;
 mod launch;
@@ -16,11 +17,13 @@ mod look;
 mod measure;
 mod memory;
 mod obituary;
+mod rehearsal;
 mod sampling;
 mod tracker;
 
 pub use duel::{Bout, Contender, DuelRule, Gate, Record, duel};
 pub use error::MeterError;
+pub use hold::Limit;
 pub use job::{Bench, Job, Refine};
 pub use judge::{Evidence, is_above_ceiling, judge};
 pub use launch::{Launch, ServeThread};
@@ -29,4 +32,5 @@ pub use link::Link;
 pub use look::{Depth, can_load, outputs_of};
 pub use measure::{Prepare, describe, measure, run_plan};
 pub use memory::{MemoryPass, memory_pass};
+pub use rehearsal::{Rehearsal, rehearse};
 pub use tracker::Tracker;

@@ -1,11 +1,13 @@
 //! The parent's half of the protocol: ask, wait at most so long, and know what became of a silent worker.
 
-use crate::{Launch, MeterError, obituary};
-use engine::{Greeting, PROTOCOL, Reply, Request, read_message, write_message};
+use crate::{Launch, Limit, MeterError, error::MORE_MEMORY, hold::Hold, obituary};
+use engine::{
+    EngineErrorKind, Failure, Greeting, PROTOCOL, Reply, Request, read_message, write_message,
+};
 use std::{
     collections::VecDeque,
     io::{self, BufReader, Read, Write},
-    os::unix::net::UnixStream,
+    os::unix::{net::UnixStream, process::CommandExt},
     process::{Child, Command, Stdio},
     sync::{
         Arc, Mutex,
@@ -14,6 +16,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+use types::{LimitedBy, MemoryLimit};
 
 /// How much of what a worker prints is kept for its obituary.
 const LAST_WORDS: usize = 4096;
@@ -24,6 +27,8 @@ pub struct Link {
     replies: Receiver<io::Result<Reply>>,
     child: Option<Child>,
     last_words: Arc<Mutex<VecDeque<u8>>>,
+    /// What holds the worker to a limit; goes after the worker did.
+    hold: Option<Hold>,
     kills_before: Option<u64>,
     timeout: Duration,
     greeting: Greeting,
@@ -39,7 +44,7 @@ impl Link {
         let kills_before = obituary::kernel_kills();
         let begin = Instant::now();
         let last_words = Arc::default();
-        let (writer, reader, child) = start(launch, &last_words)?;
+        let Ends { writer, reader, child, hold } = start(launch, &last_words)?;
         let (sender, replies) = channel();
         thread::spawn(move || {
             let mut reader = BufReader::new(reader);
@@ -62,6 +67,7 @@ impl Link {
             replies,
             child,
             last_words,
+            hold,
             kills_before,
             timeout,
             greeting,
@@ -87,6 +93,12 @@ impl Link {
         self.started_in
     }
 
+    /// What the worker is held to, and by whom.
+    #[must_use]
+    pub fn limit(&self) -> Option<MemoryLimit> {
+        self.hold.as_ref().map(|hold| hold.limit)
+    }
+
     /// Asks and waits for the answer; `doing` completes the sentence "it should …".
     ///
     /// # Errors
@@ -97,7 +109,7 @@ impl Link {
             return Err(self.bury(doing));
         }
         match self.wait(doing)? {
-            Reply::Failed(failure) => Err(MeterError::Engine(failure)),
+            Reply::Failed(failure) => Err(MeterError::Engine(self.explain(failure))),
             reply => Ok(reply),
         }
     }
@@ -122,6 +134,18 @@ impl Link {
         }
     }
 
+    /// Engines say in many ways that memory ran out; under a limit the limit is named, and a helper that the kernel killed
+    /// for it tells as much.
+    fn explain(&self, mut failure: Failure) -> Failure {
+        let killed = self.hold.as_ref().and_then(Hold::kills).is_some_and(|kills| kills > 0);
+        if killed || obituary::tells_of_memory(&failure) {
+            failure.kind = EngineErrorKind::OutOfMemory;
+            failure.causes.extend(self.hold.as_ref().map(Hold::words));
+            failure.hint = Some(MORE_MEMORY.into());
+        }
+        failure
+    }
+
     /// Waits for a worker that has closed its stream and says how it ended.
     fn bury(&mut self, doing: &'static str) -> MeterError {
         let status = self.child.as_mut().and_then(|child| wait_briefly(child).ok().flatten());
@@ -135,11 +159,15 @@ impl Link {
             let how = "it closed its stream".into();
             return MeterError::Died { doing, how, last_words, out_of_memory: false };
         };
-        let kills = match (self.kills_before, obituary::kernel_kills()) {
+        let since = || match (self.kills_before, obituary::kernel_kills()) {
             (Some(before), Some(after)) => after.saturating_sub(before),
             _ => 0,
         };
-        let end = obituary::write(status, &last_words, kills);
+        let kills = self.hold.as_ref().and_then(Hold::kills).unwrap_or_else(since);
+        let mut end = obituary::write(status, &last_words, kills);
+        if let Some(hold) = self.hold.as_ref().filter(|_| end.out_of_memory) {
+            end.how = format!("{}; {}", end.how, hold.words());
+        }
         MeterError::Died { doing, how: end.how, last_words, out_of_memory: end.out_of_memory }
     }
 
@@ -173,40 +201,84 @@ fn out_of_turn(doing: &'static str, reply: &Reply) -> MeterError {
     MeterError::Protocol { doing, said }
 }
 
-type Ends = (Box<dyn Write + Send>, Box<dyn Read + Send>, Option<Child>);
+/// What a started worker consists of.
+struct Ends {
+    writer: Box<dyn Write + Send>,
+    reader: Box<dyn Read + Send>,
+    child: Option<Child>,
+    hold: Option<Hold>,
+}
 
 fn start(launch: &Launch, last_words: &Arc<Mutex<VecDeque<u8>>>) -> Result<Ends, MeterError> {
     match launch {
-        Launch::Process { program, arguments, environment } => {
-            let failed =
-                |source| MeterError::Start { program: program.display().to_string(), source };
-            let mut child = Command::new(program)
-                .args(arguments)
-                // A backtrace would push what matters out of the last words.
-                .env("RUST_BACKTRACE", "0")
-                .envs(environment.iter().map(|(name, value)| (name, value)))
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .map_err(failed)?;
-            let lost = || failed(io::Error::other("a stream of the worker is missing"));
-            let writer = child.stdin.take().ok_or_else(lost)?;
-            let reader = child.stdout.take().ok_or_else(lost)?;
-            let stderr = child.stderr.take().ok_or_else(lost)?;
-            let kept = Arc::clone(last_words);
-            thread::spawn(move || keep_last_words(stderr, &kept));
-            Ok((Box::new(writer), Box::new(reader), Some(child)))
-        }
+        Launch::Process { .. } => start_process(launch, last_words, None),
+        Launch::Limited { launch, limit } => start_limited(launch, last_words, limit),
         Launch::Thread(serve) => {
             let failed = |source| MeterError::Start { program: "a thread".into(), source };
             let (ours, theirs) = UnixStream::pair().map_err(failed)?;
             let reader = ours.try_clone().map_err(failed)?;
             let serve = Arc::clone(serve);
             thread::spawn(move || serve(theirs));
-            Ok((Box::new(ours), Box::new(reader), None))
+            let (writer, reader) = (Box::new(ours), Box::new(reader));
+            Ok(Ends { writer, reader, child: None, hold: None })
         }
     }
+}
+
+/// Starts a worker under a limit; a means that does not work here gives way to the next.
+fn start_limited(
+    launch: &Launch,
+    last_words: &Arc<Mutex<VecDeque<u8>>>,
+    limit: &Limit,
+) -> Result<Ends, MeterError> {
+    let mut refused = None;
+    for by in limit.means() {
+        let refuse = |source| MeterError::Limit { by, source };
+        match Hold::make(limit.bytes, by).map_err(refuse) {
+            Ok(hold) => match start_process(launch, last_words, Some(hold)) {
+                Err(error) => refused = refused.or(Some(error)),
+                started => return started,
+            },
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    let nothing =
+        || MeterError::Limit { by: LimitedBy::Nobody, source: io::Error::other("no means") };
+    Err(refused.unwrap_or_else(nothing))
+}
+
+fn start_process(
+    launch: &Launch,
+    last_words: &Arc<Mutex<VecDeque<u8>>>,
+    hold: Option<Hold>,
+) -> Result<Ends, MeterError> {
+    let Launch::Process { program, arguments, environment } = launch else {
+        let source = io::Error::other("only a process can be held to a limit");
+        return Err(MeterError::Limit { by: LimitedBy::Nobody, source });
+    };
+    let failed = |source| MeterError::Start { program: program.display().to_string(), source };
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        // A backtrace would push what matters out of the last words.
+        .env("RUST_BACKTRACE", "0")
+        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // Ctrl-C is for the parent, which decides what becomes of its worker.
+        .process_group(0);
+    if let Some(hold) = &hold {
+        hold.apply(&mut command).map_err(failed)?;
+    }
+    let mut child = command.spawn().map_err(failed)?;
+    let lost = || failed(io::Error::other("a stream of the worker is missing"));
+    let writer = child.stdin.take().ok_or_else(lost)?;
+    let reader = child.stdout.take().ok_or_else(lost)?;
+    let stderr = child.stderr.take().ok_or_else(lost)?;
+    let kept = Arc::clone(last_words);
+    thread::spawn(move || keep_last_words(stderr, &kept));
+    Ok(Ends { writer: Box::new(writer), reader: Box::new(reader), child: Some(child), hold })
 }
 
 /// Drains what the worker prints, so that it never blocks, and keeps the end.

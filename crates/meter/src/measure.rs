@@ -82,11 +82,13 @@ pub fn measure(
     };
     let work = count_work(&mut link, job)?;
     let training = trained(&mut link, job)?;
+    let limit = link.limit();
     link.close();
 
     let findings =
         Findings { loaded, first, warmup, samples, stop, loading, probes, work, training };
-    let environment = environment(job, bench, conditions, &findings.loaded);
+    let mut environment = environment(job, bench, conditions, &findings.loaded);
+    environment.memory_limit = limit;
     Ok(assemble(job, bench, launch, rule, findings, environment, cold, started_at, begin.elapsed()))
 }
 
@@ -234,6 +236,7 @@ pub fn describe(
         steal: conditions.steal,
         memory_available: conditions.memory_available,
         cgroup: conditions.cgroup,
+        memory_limit: None,
         throttle: conditions.throttle,
         gpus: conditions.gpus,
         versions,
@@ -315,6 +318,7 @@ pub(crate) fn assemble(
         layers: None,
         memory: None,
         training: findings.training.map(Box::new),
+        imported: None,
         tags: Vec::new(),
     }
 }

@@ -1,5 +1,6 @@
 //! How a worker ended, in words a person can act on.
 
+use engine::Failure;
 use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
 
 /// How a worker ended.
@@ -13,7 +14,7 @@ pub(crate) struct Obituary {
 
 /// Reads an exit status, the worker's last words and how often the kernel killed for memory meanwhile.
 pub(crate) fn write(status: ExitStatus, last_words: &str, kernel_kills: u64) -> Obituary {
-    let refused = last_words.contains("memory allocation of") || last_words.contains("bad_alloc");
+    let refused = is_refusal(last_words);
     let killed = status.signal() == Some(libc::SIGKILL);
     if refused || (killed && kernel_kills > 0) {
         let who = if refused { "an allocation was refused" } else { "the kernel killed it" };
@@ -26,6 +27,26 @@ pub(crate) fn write(status: ExitStatus, last_words: &str, kernel_kills: u64) -> 
         (None, None) => "for an unknown reason".into(),
     };
     Obituary { how, out_of_memory: false }
+}
+
+/// How allocators, engines and the C library say that there is no memory left.
+const REFUSALS: [&str; 6] = [
+    "memory allocation of",
+    "bad_alloc",
+    "out of memory",
+    "failed to allocate memory",
+    "can't allocate memory",
+    "cannot allocate memory",
+];
+
+fn is_refusal(text: &str) -> bool {
+    let text = text.to_lowercase();
+    REFUSALS.iter().any(|words| text.contains(words))
+}
+
+/// Whether an engine's failure is for want of memory.
+pub(crate) fn tells_of_memory(failure: &Failure) -> bool {
+    is_refusal(&failure.message) || failure.causes.iter().any(|cause| is_refusal(cause))
 }
 
 fn signal_name(signal: i32) -> &'static str {
@@ -64,6 +85,20 @@ mod tests {
         let by_hand = write(killed, "", 0);
         assert!(!by_hand.out_of_memory);
         assert!(by_hand.how.contains("SIGKILL"));
+    }
+
+    #[test]
+    fn engines_say_in_many_ways_that_memory_ran_out() {
+        let failure = |message: &str, cause: &str| Failure {
+            kind: engine::EngineErrorKind::Failed,
+            message: message.into(),
+            causes: vec![cause.into()],
+            hint: None,
+        };
+        let refused = "Failed to allocate memory for requested buffer of size 1048576";
+        assert!(tells_of_memory(&failure("the model failed", refused)));
+        assert!(tells_of_memory(&failure("out of memory on `cpu`", "")));
+        assert!(!tells_of_memory(&failure("no such kernel", "opset 99")));
     }
 
     #[test]

@@ -92,6 +92,26 @@ pub enum Error {
         /// What to try next.
         hint: Option<String>,
     },
+    /// A plan is not one, or cannot be.
+    #[error("{}{}{why}", path.as_ref().map_or_else(String::new, |path| format!("`{}`", path.display())), place(path.is_some(), *line))]
+    Plan {
+        /// Its file, where it has one.
+        path: Option<PathBuf>,
+        /// The line that is wrong.
+        line: Option<usize>,
+        /// What is wrong.
+        why: String,
+        /// What may have been meant.
+        hint: Option<String>,
+    },
+    /// Another machine cannot be had.
+    #[error("`{address}` cannot be used: {why}")]
+    Host {
+        /// The machine.
+        address: String,
+        /// Why.
+        why: String,
+    },
     /// The stopping rule contradicts itself.
     #[error("{0}")]
     Rule(String),
@@ -113,6 +133,29 @@ pub enum Error {
         /// What was asked.
         asked: Precision,
     },
+    /// Nothing was measured yet.
+    #[error("no run is stored yet")]
+    NoRuns,
+    /// A name that no stored run has.
+    #[error("no stored run has the {what} `{name}`")]
+    NotStored {
+        /// What the name is of.
+        what: &'static str,
+        /// What was asked for.
+        name: String,
+        /// What resembles it, the nearest first.
+        near: Vec<String>,
+        /// What there is, where that is little.
+        known: Vec<String>,
+    },
+    /// Prices that make no sense.
+    #[error("`{}`, {error}", path.display())]
+    Prices {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and on which line.
+        error: analysis::PricesError,
+    },
     /// There is no program that could be the worker.
     #[error("there is no worker program: this program is none and `modelmeter` is not installed")]
     NoWorker,
@@ -121,6 +164,15 @@ pub enum Error {
     NoFolder {
         /// What needed it.
         what: &'static str,
+    },
+    /// A file could not be read.
+    #[error("could not read `{}`", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
     },
     /// A file could not be written.
     #[error("could not write `{}`", path.display())]
@@ -134,6 +186,16 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether memory ran out, the machine's or that of a limit.
+    #[must_use]
+    pub fn is_out_of_memory(&self) -> bool {
+        match self {
+            Error::Meter(error) => error.is_out_of_memory(),
+            Error::Memory { .. } => true,
+            _ => false,
+        }
+    }
+
     /// What to try next.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -165,13 +227,40 @@ impl Error {
             ),
             Error::NoFolder { .. } => Some("give `--cache` and `--db`, or set HOME".into()),
             Error::Compare(error) => error.hint().map(str::to_owned),
-            Error::Baseline { hint, .. } | Error::Training { hint, .. } => hint.clone(),
+            Error::Baseline { hint, .. } | Error::Training { hint, .. } | Error::Plan { hint, .. } => {
+                hint.clone()
+            }
             Error::UnknownLayer { near, .. } => {
                 Some(format!("near it are `{}`", near.join("`, `")))
             }
+            Error::Host { address, .. } => Some(format!(
+                "`ssh {address} modelmeter --version` must answer without a password; `--host-program` says where it is there"
+            )),
             Error::NotForEngine { .. } => Some("`modelmeter engines list` shows the others".into()),
-            Error::UnknownBaseline { .. } | Error::Rule(_) | Error::Write { .. } => None,
+            Error::NoRuns => Some("`modelmeter profile MODEL` makes one".into()),
+            Error::NotStored { near, .. } if !near.is_empty() => {
+                Some(format!("did you mean `{}`?", near.join("`, `")))
+            }
+            Error::NotStored { known, .. } if !known.is_empty() => {
+                Some(format!("there are `{}`", known.join("`, `")))
+            }
+            Error::NotStored { .. } => Some("`modelmeter db status` shows what is stored".into()),
+            Error::Prices { error, .. } => Some(error.hint()),
+            Error::UnknownBaseline { .. }
+            | Error::Rule(_)
+            | Error::Read { .. }
+            | Error::Write { .. } => None,
         }
+    }
+}
+
+/// `, line 3: ` behind a file's name.
+fn place(has_path: bool, line: Option<usize>) -> String {
+    match (has_path, line) {
+        (true, Some(line)) => format!(", line {line}: "),
+        (false, Some(line)) => format!("line {line}: "),
+        (true, None) => ": ".into(),
+        (false, None) => String::new(),
     }
 }
 

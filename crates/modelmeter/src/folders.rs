@@ -11,7 +11,7 @@ pub struct Folders {
     pub cache: PathBuf,
     /// The Hugging Face cache, the folder that holds `models--…`.
     pub hub_cache: Option<PathBuf>,
-    /// The database file.
+    /// The database: a file, or a server's address (`postgres://…`), which may hold a password and is never shown as it is.
     pub database: PathBuf,
     /// Engines that were installed by us, one folder each.
     pub engines: PathBuf,
@@ -32,5 +32,11 @@ impl Folders {
             database: project.data_dir().join("modelmeter.db"),
             engines: project.data_dir().join("engines"),
         })
+    }
+
+    /// Where runs wait for a server that is away: beside the engines, in the user's own data.
+    #[must_use]
+    pub fn waiting(&self) -> PathBuf {
+        self.engines.with_file_name("waiting")
     }
 }

@@ -23,24 +23,28 @@
 mod advise;
 mod calibrate;
 mod choose;
+mod database;
 mod duel;
 mod engines;
 mod error;
 mod folders;
 mod inside;
 mod install;
+mod largest;
 mod layers;
 mod memory;
 mod others;
 mod parity;
 mod parting;
 mod pickle;
+mod plan;
 mod prepare;
 mod profile;
 mod profiler;
 mod session;
 mod sides;
 mod suite;
+mod survey;
 mod tokeniser;
 mod training;
 mod worker;
@@ -48,28 +52,38 @@ mod worker;
 pub use advise::{Advisor, Proofs};
 pub use calibrate::{Calibration, Calibrator, Keep};
 pub use choose::{Choice, choose};
+pub use database::{Notice, open_database};
 pub use duel::Duel;
 pub use engines::ENGINES;
 pub use error::Error;
 pub use folders::Folders;
 pub use inside::Inside;
 pub use install::install_engine;
+pub use largest::{BatchTry, LargestBatch, largest_batch};
 pub use memory::Memory;
-pub use profile::Profile;
+pub use plan::{
+    CellFailure, CellReport, CellStanding, Control, Expansion, FailureKind, Host, HostOptions,
+    LeftOut, PlanEvent, PlanFile, PlanReport, PlanRunner, PlanSpec, Resume, Shard, SkipEntry, Task,
+    serve_host, shard_of_environment,
+};
+pub use profile::{Profile, latency_of};
 pub use profiler::{EngineChoice, Isolation, Profiler};
 pub use session::Session;
 pub use suite::{BenchmarkSuite, Outcome, outcomes_csv};
+pub use survey::{Survey, read_prices};
 pub use training::TrainingRequest;
 pub use worker::{WORKER_ARGUMENT, serve_if_worker, serve_standard_streams};
 
-pub use ::{analysis, engine, graph, hardware, meter, models, probe, report, stats, store, types};
+pub use ::{
+    analysis, engine, exchange, graph, hardware, meter, models, probe, report, stats, store, types,
+};
 pub use models::PRESETS;
 pub use probe::PROBES;
 pub use report::FORMATS;
 pub use store::Store;
 pub use types::{
-    Device, EngineOptions, Event, Goal, InputShape, Mode, Phase, Precision, Run, RunId, Stage,
-    StoppingRule, Summary, Text, Verdict, Warmup,
+    Bytes, Device, EngineOptions, Event, Goal, InputShape, LimitedBy, MemoryLimit, Mode, Phase,
+    Precision, Run, RunId, Stage, StoppingRule, Summary, Text, Verdict, Warmup,
 };
 
 /// This program's version.

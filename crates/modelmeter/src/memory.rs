@@ -1,6 +1,6 @@
 //! Where the memory of a measurement goes: the graph's word, the allocator's and the system's, side by side.
 
-use crate::{Error, Profiler, prepare, prepare::Prepared, worker};
+use crate::{Error, Profiler, prepare, prepare::Prepared};
 use analysis::Ledger;
 use engine::{MemoryRecord, Takes};
 use graph::Reuse;
@@ -28,7 +28,7 @@ impl Profiler {
     pub fn memory(&self, sink: &mut dyn FnMut(Event)) -> Result<Memory, Error> {
         self.check_rule()?;
         let prepared = prepare::prepare(self, sink)?;
-        let launch = worker::launch(self.isolation, prepared.engine, &self.places)?;
+        let launch = self.launch(&prepared)?;
         let refine = |seen: &[(String, Vec<usize>)]| prepared.count_again(seen);
         of(&prepared, &prepared.job(&refine), &launch, self.rule.timeout, sink)
     }

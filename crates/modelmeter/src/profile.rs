@@ -15,14 +15,12 @@ pub struct Profile {
 
 impl Profile {
     /// The latency people mean, in seconds: end to end where there was text, of the model alone otherwise.
+    ///
+    /// # Panics
+    /// Never: a run is only made from samples.
     #[must_use]
     pub fn latency(&self) -> &Summary {
-        let summaries = &self.run.summaries;
-        // A run is only made from samples, and inference is timed in every sample.
-        let inference = summaries.get(&Phase::Inference);
-        let is_whole = self.run.cell.text.is_some() || inference.is_none();
-        let total = summaries.get(&Phase::Total).filter(|_| is_whole);
-        total.or(inference).expect("every run has samples of inferences or of steps")
+        latency_of(&self.run).expect("every run has samples of inferences or of steps")
     }
 
     /// Samples a second.
@@ -61,4 +59,14 @@ impl Profile {
     pub fn to_csv(&self) -> String {
         report::runs_csv(std::slice::from_ref(&self.run))
     }
+}
+
+/// The latency people mean, in seconds: end to end where there was text, of the model alone otherwise, of a step where it
+/// was trained.
+#[must_use]
+pub fn latency_of(run: &Run) -> Option<&Summary> {
+    let summaries = &run.summaries;
+    let inference = summaries.get(&Phase::Inference);
+    let is_whole = run.cell.text.is_some() || inference.is_none();
+    summaries.get(&Phase::Total).filter(|_| is_whole).or(inference)
 }

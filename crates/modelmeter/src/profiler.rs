@@ -1,12 +1,17 @@
 //! Asks for one measurement, the way the library's users write it.
 
 use crate::{
-    Error, Folders, Inside, Profile, Session, TrainingRequest, inside, memory, others, prepare,
+    Error, Folders, Inside, Profile, Session, TrainingRequest, inside, memory, others,
+    prepare::{self, Prepared},
     worker,
 };
 use engine::Places;
+use meter::Launch;
 use std::{path::PathBuf, time::Duration};
-use types::{Device, EngineOptions, Event, InputShape, Precision, StoppingRule, Text, Warmup};
+use types::{
+    Bytes, Device, EngineOptions, Event, InputShape, LimitedBy, Precision, StoppingRule, Text,
+    Warmup,
+};
 
 /// The most threads a processor is asked to share: enough to study it, too few to take the machine down.
 const THREADS_EACH: usize = 16;
@@ -77,6 +82,8 @@ pub struct Profiler {
     pub(crate) torch_module: Option<(PathBuf, String)>,
     pub(crate) inside: Inside,
     pub(crate) training: Option<TrainingRequest>,
+    pub(crate) memory_limit: Option<Bytes>,
+    pub(crate) limit_by: Option<LimitedBy>,
 }
 
 impl Profiler {
@@ -107,6 +114,8 @@ impl Profiler {
             torch_module: None,
             inside: Inside::default(),
             training: None,
+            memory_limit: None,
+            limit_by: None,
         }
     }
 
@@ -293,6 +302,23 @@ impl Profiler {
         self
     }
 
+    /// Holds the worker to so much memory, the device's where it has its own; more ends it as out of memory.
+    ///
+    /// The run says how that was enforced (`environment.memory_limit`).
+    #[must_use]
+    pub fn memory_limit(mut self, limit: Bytes) -> Profiler {
+        self.memory_limit = Some(limit);
+        self
+    }
+
+    /// Holds the worker by this means and no other; a control group where one can be made, otherwise `RLIMIT_DATA`, unless
+    /// said.
+    #[must_use]
+    pub fn limit_by(mut self, means: LimitedBy) -> Profiler {
+        self.limit_by = Some(means);
+        self
+    }
+
     /// Looks inside the model as well, after it was timed.
     #[must_use]
     pub fn inside(mut self, inside: Inside) -> Profiler {
@@ -320,7 +346,7 @@ impl Profiler {
         self.check_rule()?;
         let prepared = prepare::prepare(self, sink)?;
         inside::check_names(&self.inside, &prepared)?;
-        let launch = worker::launch(self.isolation, prepared.engine, &self.places)?;
+        let launch = self.launch(&prepared)?;
         let bench = session.bench(&prepared.cell, sink)?;
         let refine = |seen: &[(String, Vec<usize>)]| prepared.count_again(seen);
         let job = prepared.job(&refine);
@@ -357,12 +383,15 @@ impl Profiler {
             }
         }
         run.tags.clone_from(&self.tags);
-        session.remember(&run)?;
-        if let Some(allocations) = &allocations {
-            session.remember_allocations(&run.id, allocations)?;
-        }
+        session.remember_with(&run, allocations.as_ref())?;
         sink(Event::CellFinished { run: Box::new(run.clone()) });
         Ok(Profile { run, timeline, allocations })
+    }
+
+    /// How the worker of this measurement is started.
+    pub(crate) fn launch(&self, prepared: &Prepared) -> Result<Launch, Error> {
+        let launch = worker::launch(self.isolation, prepared.engine, &self.places)?;
+        worker::limited(launch, self, prepared.engine, prepared.cell.device)
     }
 
     pub(crate) fn folders_or_default(&self) -> Result<Folders, Error> {

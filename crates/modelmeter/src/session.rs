@@ -1,8 +1,9 @@
 //! What all measurements of one sitting share: the machine, its ceilings, the database.
 
 use crate::{
-    Error, VERSION,
+    Error, Folders, Notice, VERSION,
     calibrate::{self, Keep},
+    database::Database,
 };
 use hardware::Scope;
 use meter::Bench;
@@ -22,7 +23,7 @@ const IDLE_WINDOW: Duration = Duration::from_secs(2);
 /// The machine and, where wanted, the database.
 pub struct Session {
     machine: Machine,
-    store: Option<Store>,
+    database: Option<Database>,
     ceilings: Vec<Ceilings>,
 }
 
@@ -30,22 +31,53 @@ impl Session {
     /// A sitting that remembers nothing.
     #[must_use]
     pub fn without_store() -> Session {
-        Session { machine: hardware::machine(), store: None, ceilings: Vec::new() }
+        Session { machine: hardware::machine(), database: None, ceilings: Vec::new() }
     }
 
-    /// A sitting that keeps every run in this database file.
+    /// A sitting that keeps every run in this database: a file, or a server (`postgres://…`).
     ///
     /// # Errors
     /// When the database cannot be opened.
-    pub fn with_store(path: &Path) -> Result<Session, Error> {
-        let store = Store::open(path)?;
-        Ok(Session { store: Some(store), ..Session::without_store() })
+    pub fn with_store(location: &Path) -> Result<Session, Error> {
+        let database = Some(Database::present(location)?);
+        Ok(Session { database, ..Session::without_store() })
     }
 
-    /// The database, where there is one.
+    /// A sitting that keeps every run in the database of these folders. While that is a server and away, runs are put
+    /// aside and delivered when it is back; [`Session::take_notices`] tells.
+    ///
+    /// # Errors
+    /// When the database cannot be opened for another reason than that it is away.
+    pub fn with_folders(folders: &Folders) -> Result<Session, Error> {
+        let database = Some(Database::open(&folders.database, &folders.waiting())?);
+        Ok(Session { database, ..Session::without_store() })
+    }
+
+    /// The database, where there is one and it can be reached.
     #[must_use]
     pub fn store(&self) -> Option<&Store> {
-        self.store.as_ref()
+        self.database.as_ref()?.store()
+    }
+
+    /// The shortest name under which a run of this sitting is found in the database; `None` where it is not there.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn stored_as(&self, run: &RunId) -> Result<Option<String>, Error> {
+        match &self.database {
+            Some(database) if !database.is_aside(run) => {
+                // A server that went away just now has the run all the same.
+                let short = database.ask(|store| store.short_id(run))?;
+                Ok(Some(short.unwrap_or_else(|| run.0.clone())))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// What a person should hear of runs that a server could not take at once; each is told once.
+    #[must_use]
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        self.database.as_mut().map(Database::take_notices).unwrap_or_default()
     }
 
     /// Keeps a run, where there is a database.
@@ -53,23 +85,20 @@ impl Session {
     /// # Errors
     /// When it cannot be written; then nothing of it is.
     pub fn remember(&mut self, run: &Run) -> Result<(), Error> {
-        match &mut self.store {
-            Some(store) => Ok(store.insert_run(run)?),
-            None => Ok(()),
-        }
+        self.remember_with(run, None)
     }
 
-    /// Keeps every allocation of a run that is kept, where there is a database.
+    /// Keeps a run and every allocation of it, where there is a database.
     ///
     /// # Errors
-    /// When they cannot be written; then none of them is.
-    pub(crate) fn remember_allocations(
+    /// When they cannot be written.
+    pub(crate) fn remember_with(
         &mut self,
-        run: &RunId,
-        allocations: &Allocations,
+        run: &Run,
+        allocations: Option<&Allocations>,
     ) -> Result<(), Error> {
-        match &self.store {
-            Some(store) => Ok(store.save_allocations(run, allocations)?),
+        match &mut self.database {
+            Some(database) => database.keep(run, allocations),
             None => Ok(()),
         }
     }
@@ -139,8 +168,9 @@ impl Session {
         if let Some(known) = self.ceilings.iter().find(same) {
             return Ok(Some(known.clone()));
         }
-        let Some(store) = &self.store else { return Ok(None) };
-        let stored = store.ceilings(&self.machine.key, device, threads)?;
+        let Some(database) = &self.database else { return Ok(None) };
+        let stored = database.ask(|store| store.ceilings(&self.machine.key, device, threads))?;
+        let stored = stored.flatten();
         self.ceilings.extend(stored.clone());
         Ok(stored)
     }
@@ -153,18 +183,24 @@ impl Session {
     ) -> Result<Ceilings, Error> {
         let same =
             |known: &Ceilings| known.device == measured.device && known.threads == measured.threads;
-        let standing = match (keep, &self.store) {
-            (Keep::Higher, Some(store)) => store.raise_ceilings(&self.machine, measured)?,
-            (Keep::Higher, None) => match self.ceilings.iter().find(|known| same(known)) {
+        let kept = match (&self.database, keep) {
+            (None, _) => None,
+            (Some(database), Keep::Higher) => {
+                database.ask(|store| store.raise_ceilings(&self.machine, measured))?
+            }
+            (Some(database), Keep::Newer) => {
+                let saved = database.ask(|store| store.save_ceilings(&self.machine, measured))?;
+                saved.map(|()| measured.clone())
+            }
+        };
+        // Without a database, or while it is away, this sitting still remembers.
+        let standing = match (kept, keep) {
+            (Some(standing), _) => standing,
+            (None, Keep::Newer) => measured.clone(),
+            (None, Keep::Higher) => match self.ceilings.iter().find(|known| same(known)) {
                 Some(known) => known.raised_by(measured),
                 None => measured.clone(),
             },
-            (Keep::Newer, store) => {
-                if let Some(store) = store {
-                    store.save_ceilings(&self.machine, measured)?;
-                }
-                measured.clone()
-            }
         };
         self.ceilings.retain(|known| !same(known));
         self.ceilings.push(standing.clone());

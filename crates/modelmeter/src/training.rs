@@ -18,7 +18,7 @@ use types::{
 };
 
 /// How a model shall be trained; what is left open is settled by the model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct TrainingRequest {
     /// How the weights move.
     pub optimizer: Optimizer,

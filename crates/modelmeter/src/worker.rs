@@ -1,10 +1,11 @@
 //! The worker: this program again, speaking the protocol.
 
-use crate::{ENGINES, Error, Isolation, tokeniser};
+use crate::{ENGINES, Error, Isolation, Profiler, tokeniser};
 use engine::{
-    Engine, Host, Places, WorkerCommand, become_expendable, claim_standard_streams, serve_tracked,
+    DEVICE_MEMORY, Engine, Host, Places, WorkerCommand, become_expendable, claim_standard_streams,
+    serve_tracked,
 };
-use meter::{Launch, Tracker};
+use meter::{Launch, Limit, Tracker};
 use std::{
     io::{self, BufReader},
     os::unix::net::UnixStream,
@@ -14,6 +15,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
 };
+use types::{Bytes, Device, LimitedBy};
 
 /// The one argument that makes a program a worker.
 pub const WORKER_ARGUMENT: &str = "__modelmeter-worker";
@@ -64,6 +66,62 @@ pub(crate) fn launch(
                 environment: Vec::new(),
             })
         }
+    }
+}
+
+/// The same launch, held to the memory that the measurement may use.
+///
+/// Processors share the machine's memory, so the worker is limited as a process. A GPU has memory of its own, which only
+/// the engine's allocator can limit.
+pub(crate) fn limited(
+    launch: Launch,
+    profiler: &Profiler,
+    engine: &dyn Engine,
+    device: Device,
+) -> Result<Launch, Error> {
+    let Some(bytes) = profiler.memory_limit else { return Ok(launch) };
+    check_limit(bytes, device)?;
+    let on_processors = device.bounded_by() == Some(Device::Cpu);
+    let Launch::Process { program, arguments, mut environment } = launch else {
+        let text = "a memory limit needs a worker process: leave `--isolation none` away";
+        return Err(Error::Rule(text.into()));
+    };
+    let mut by = profiler.limit_by;
+    if !on_processors {
+        let able = engine.limits_memory_on(device);
+        by = Some(if able { LimitedBy::DeviceAllocator } else { LimitedBy::Nobody });
+        if able {
+            environment.push((DEVICE_MEMORY.into(), bytes.0.to_string().into()));
+        }
+    }
+    let launch = Box::new(Launch::Process { program, arguments, environment });
+    Ok(Launch::Limited { launch, limit: Limit { bytes, by } })
+}
+
+/// A limit that holds nobody, or that nobody can keep, was meant otherwise.
+fn check_limit(limit: Bytes, device: Device) -> Result<(), Error> {
+    if limit.0 == 0 {
+        return Err(Error::Rule("the memory limit must be more than nothing".into()));
+    }
+    let machine = hardware::machine();
+    let gpu = |index: u32| machine.gpus.get(index as usize).map(|gpu| gpu.memory);
+    let (whose, present) = match device {
+        Device::Cuda(index) | Device::Rocm(index) | Device::Xpu(index) => {
+            (format!("`{device}`"), gpu(index))
+        }
+        _ => {
+            let group = hardware::cgroup::limits(std::process::id()).memory;
+            let present = group.map_or(machine.memory, |group| group.min(machine.memory));
+            ("this machine".to_owned(), Some(present))
+        }
+    };
+    match present {
+        Some(present) if limit > present => Err(Error::Rule(format!(
+            "the memory limit of {} MiB is more than {whose} has ({} MiB)",
+            limit.0 >> 20,
+            present.0 >> 20
+        ))),
+        _ => Ok(()),
     }
 }
 

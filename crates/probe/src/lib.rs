@@ -26,6 +26,7 @@ mod cpu;
 mod disk;
 mod faults;
 mod frequency;
+mod heat;
 mod load;
 mod memory;
 mod network;
@@ -38,6 +39,7 @@ mod throttling;
 
 pub use energy::IdlePower;
 pub use environment::{Conditions, Snapshot};
+pub use heat::{Heat, heat};
 pub use malloc::allocated;
 pub use series::Series;
 pub use socket::{PERIOD, Probe, Target, Watch};

@@ -2,13 +2,14 @@
 
 use crate::{
     energy::{self, Counted},
+    heat::Heat,
     pid_namespace,
     socket::{Probe, Target, Watch},
 };
 use nvml_wrapper::{
     Device as Card,
     bitmasks::device::ThrottleReasons,
-    enum_wrappers::device::{Clock, TemperatureSensor},
+    enum_wrappers::device::{Clock, TemperatureSensor, TemperatureThreshold},
     enums::device::UsedGpuMemory,
     error::NvmlError,
 };
@@ -301,6 +302,18 @@ pub(crate) fn states() -> Vec<GpuState> {
             })
         })
         .collect()
+}
+
+/// How hot every card is, and from where on it slows down.
+pub(crate) fn heat() -> Vec<Heat> {
+    let Ok(driver) = hardware::nvidia::driver() else { return Vec::new() };
+    let of = |index: u32| {
+        let card = driver.device_by_index(index).ok()?;
+        let limit = card.temperature_threshold(TemperatureThreshold::Slowdown).ok()?;
+        let celsius = temperature(&card).ok()?;
+        Some(Heat { sensor: format!("cuda:{index}"), celsius, limit: f64::from(limit) })
+    };
+    (0..driver.device_count().unwrap_or(0)).filter_map(of).collect()
 }
 
 #[cfg(test)]

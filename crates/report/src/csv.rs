@@ -6,11 +6,12 @@
 
 use crate::clean::clean;
 use crate::energy::energy;
-use crate::lookup::{main_phase, reading};
+use crate::lookup::{main_phase, reading, told};
 use crate::number::milliseconds;
 use crate::timestamp::rfc3339;
 use std::io::{self, Write};
-use types::{Phase, Run, Summary, Weights};
+use std::time::Duration;
+use types::{Phase, Run, Stated, Summary, Weights};
 
 /// One column of the CSV.
 pub struct CsvColumn {
@@ -26,41 +27,48 @@ const fn column(name: &'static str, cell: fn(&Run) -> Option<String>) -> CsvColu
 /// Every column in order; a new one goes to the end of its group.
 const COLUMNS: &[CsvColumn] = &[
     column("run_id", |run| text(&run.id.0)),
-    column("started_at", |run| Some(rfc3339(run.started_at))),
+    column("started_at", |run| told(run, "started_at", rfc3339(run.started_at))),
     column("model", |run| text(&run.model.name)),
-    column("weights", |run| match run.model.weights {
+    column("weights", |run| match told(run, "model.weights", &run.model.weights)? {
         Weights::Real => text("real"),
         Weights::Random { .. } => text("random"),
     }),
-    column("category", |run| text(run.model.category.name())),
+    column("category", |run| text(told(run, "model.category", run.model.category.name())?)),
     column("architecture", |run| text(&run.model.architecture)),
     column("engine", |run| text(&run.engine.id)),
-    column("engine_version", |run| text(&run.engine.version)),
-    column("device", |run| Some(run.cell.device.to_string())),
-    column("precision", |run| text(run.cell.precision.name())),
-    column("batch_size", |run| Some(run.cell.batch_size.to_string())),
+    column("engine_version", |run| text(told(run, "engine.version", run.engine.version.as_str())?)),
+    column("device", |run| told(run, "cell.device", run.cell.device.to_string())),
+    column("precision", |run| text(told(run, "cell.precision", run.cell.precision.name())?)),
+    column("batch_size", |run| told(run, "cell.batch_size", run.cell.batch_size.to_string())),
     column("sequence_length", |run| run.cell.sequence_length.map(|length| length.to_string())),
     column("mode", |run| text(run.cell.mode.name())),
-    column("threads", |run| Some(run.cell.threads.to_string())),
-    column("seed", |run| Some(run.cell.seed.to_string())),
-    column("process_start_ms", |run| number(milliseconds(run.cold.process_start.as_secs_f64()))),
-    column("load_ms", |run| number(milliseconds(run.cold.load.as_secs_f64()))),
-    column("first_inference_ms", |run| {
-        number(milliseconds(run.cold.first_inference.as_secs_f64()))
-    }),
-    column("warmup_runs", |run| Some(run.warmup.runs.to_string())),
-    column("warmup_settled", |run| Some(run.warmup.settled.to_string())),
+    column("threads", |run| told(run, "cell.threads", run.cell.threads.to_string())),
+    column("seed", |run| told(run, "cell.seed", run.cell.seed.to_string())),
+    column("process_start_ms", |run| cold(run, "cold.process_start", run.cold.process_start)),
+    column("load_ms", |run| cold(run, "cold.load", run.cold.load)),
+    column("first_inference_ms", |run| cold(run, "cold.first_inference", run.cold.first_inference)),
+    column("warmup_runs", |run| told(run, "warmup", run.warmup.runs.to_string())),
+    column("warmup_settled", |run| run.imported.is_none().then(|| run.warmup.settled.to_string())),
     column("latency_phase", |run| text(main_phase(run).name())),
-    column("latency_samples", |run| main(run).map(|summary| summary.count.to_string())),
-    column("latency_mean_ms", |run| main_ms(run, |summary| summary.mean)),
-    column("latency_std_ms", |run| main_ms(run, |summary| summary.std)),
-    column("latency_min_ms", |run| main_ms(run, |summary| summary.min)),
-    column("latency_max_ms", |run| main_ms(run, |summary| summary.max)),
-    column("latency_median_ms", |run| main_ms(run, |summary| summary.median)),
-    column("latency_p90_ms", |run| main_ms(run, |summary| summary.p90)),
-    column("latency_p95_ms", |run| main_ms(run, |summary| summary.p95)),
-    column("latency_p99_ms", |run| main_ms(run, |summary| summary.p99)),
-    column("latency_p99_9_ms", |run| main_ms(run, |summary| summary.p999)),
+    column("latency_samples", |run| {
+        let stated = run.stated(main_phase(run)).and_then(|stated| stated.count);
+        main(run).map(|summary| summary.count).or(stated).map(|count| count.to_string())
+    }),
+    column("latency_mean_ms", |run| {
+        main_or_stated(run, |summary| summary.mean, |stated| stated.mean)
+    }),
+    column("latency_std_ms", |run| main_or_stated(run, |summary| summary.std, |stated| stated.std)),
+    column("latency_min_ms", |run| main_or_stated(run, |summary| summary.min, |stated| stated.min)),
+    column("latency_max_ms", |run| main_or_stated(run, |summary| summary.max, |stated| stated.max)),
+    column("latency_median_ms", |run| {
+        main_or_stated(run, |summary| summary.median, |stated| stated.median)
+    }),
+    column("latency_p90_ms", |run| main_or_stated(run, |summary| summary.p90, |stated| stated.p90)),
+    column("latency_p95_ms", |run| main_or_stated(run, |summary| summary.p95, |stated| stated.p95)),
+    column("latency_p99_ms", |run| main_or_stated(run, |summary| summary.p99, |stated| stated.p99)),
+    column("latency_p99_9_ms", |run| {
+        main_or_stated(run, |summary| summary.p999, |stated| stated.p999)
+    }),
     column("latency_ci95_low_ms", |run| main_ms(run, |summary| summary.ci95_median.low)),
     column("latency_ci95_high_ms", |run| main_ms(run, |summary| summary.ci95_median.high)),
     column("latency_unsupported", |run| {
@@ -79,12 +87,12 @@ const COLUMNS: &[CsvColumn] = &[
     column("memory_activation_bytes", |run| {
         run.work.activation_peak.map(|peak| peak.0.to_string())
     }),
-    column("compute_flops", |run| Some(run.work.flops.0.to_string())),
-    column("compute_coverage", |run| number(run.work.coverage.0)),
+    column("compute_flops", |run| told(run, "work.flops", run.work.flops.0.to_string())),
+    column("compute_coverage", |run| number(told(run, "work.coverage", run.work.coverage.0)?)),
     column("compute_flops_per_second", |run| metric(run, "compute.flops_per_second")),
     column("compute_ceiling_share", |run| metric(run, "compute.ceiling_share")),
-    column("parameters", |run| Some(run.model.parameters.to_string())),
-    column("model_size_bytes", |run| Some(run.model.size.0.to_string())),
+    column("parameters", |run| told(run, "model.parameters", run.model.parameters.to_string())),
+    column("model_size_bytes", |run| told(run, "model.size", run.model.size.0.to_string())),
     column("energy_joules", |run| number(energy(run).ok()?.first()?.joules)),
     column("energy_of", |run| text(&energy(run).ok()?.first()?.whose)),
     column("cpu_process_utilisation", |run| metric(run, "cpu.process.utilisation")),
@@ -94,8 +102,11 @@ const COLUMNS: &[CsvColumn] = &[
         text(&texts.collect::<Vec<_>>().join("; "))
     }),
     column("machine", |run| text(&run.environment.machine.key)),
-    column("cpu", |run| text(&run.environment.machine.cpu.model)),
+    column("cpu", |run| {
+        text(told(run, "environment.machine.cpu", &run.environment.machine.cpu.model)?)
+    }),
     column("tags", |run| text(&run.tags.join(" "))),
+    column("imported_from", |run| text(&run.imported.as_ref()?.tool)),
 ];
 
 /// Every column of the CSV in order.
@@ -155,6 +166,20 @@ fn main(run: &Run) -> Option<&Summary> {
 
 fn main_ms(run: &Run, of: fn(&Summary) -> f64) -> Option<String> {
     number(milliseconds(of(main(run)?)))
+}
+
+/// A number that another tool may state without giving its samples.
+fn main_or_stated(
+    run: &Run,
+    of: fn(&Summary) -> f64,
+    stated: fn(&Stated) -> Option<f64>,
+) -> Option<String> {
+    let told = run.stated(main_phase(run)).and_then(stated);
+    main_ms(run, of).or_else(|| number(milliseconds(told?)))
+}
+
+fn cold(run: &Run, path: &str, time: Duration) -> Option<String> {
+    number(milliseconds(told(run, path, time.as_secs_f64())?))
 }
 
 fn median_ms(run: &Run, phase: Phase) -> Option<String> {

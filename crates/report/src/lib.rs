@@ -1,11 +1,13 @@
-//! Runs, comparisons, ceilings and advice in; text, JSON, CSV, traces and flame graphs out. The only room that formats
-//! numbers.
+//! Runs, comparisons, analyses, ceilings and advice in; text, JSON, CSV, Markdown, traces and flame graphs out. The only
+//! room that formats numbers.
 //!
 //! Nothing here prints, opens a file or asks the terminal: functions return strings or write where they
 //! are told to. What came from outside (names, reasons) is cleaned before it reaches a terminal. The
 //! door knows the shared nouns only; it neither measures nor stores.
 
 mod advice;
+mod analysis;
+mod answer;
 mod ceilings;
 mod chart;
 mod clean;
@@ -18,8 +20,10 @@ mod formats;
 mod inside;
 mod json;
 mod lookup;
+mod markdown;
 mod memory;
 mod number;
+mod recommendation;
 mod runs;
 mod style;
 mod summary;
@@ -29,6 +33,10 @@ mod trace;
 mod wrap;
 
 pub use advice::{ADVICE_SCHEMA, advice, advice_json};
+pub use analysis::{
+    ANALYSIS_SCHEMA, analysis, analysis_csv, analysis_csv_columns, analysis_json, analysis_markdown,
+};
+pub use answer::{ANSWER_SCHEMA, Field, answer_csv, answer_json, answer_table};
 pub use ceilings::{CEILINGS_SCHEMA, CeilingsPage, ceilings, ceilings_json, ceilings_line};
 pub use chart::{Bar, Glyphs, bar_chart};
 pub use clean::clean;
@@ -47,6 +55,10 @@ pub use number::{
     MISSING, TimeUnit, bytes, bytes_column, bytes_per_second, count, duration, durations_column,
     fixed, flops, flops_per_second, joules, milliseconds, percent, plus_minus, rate, seconds,
     share_with_interval, significant, value, watts,
+};
+pub use recommendation::{
+    RECOMMENDATIONS_SCHEMA, recommendations, recommendations_csv, recommendations_csv_columns,
+    recommendations_json, recommendations_markdown,
 };
 pub use runs::{RUNS_SCHEMA, RunLine, runs_list_json, runs_table};
 pub use style::Style;

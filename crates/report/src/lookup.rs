@@ -50,10 +50,15 @@ pub(crate) fn reading_or_why(run: &Run, key: &str) -> Reading {
     reading(run, key).unwrap_or_else(|| Reading::Missing("not measured in this run".into()))
 }
 
+/// What stands in the field at this path, unless the run was imported and its file says nothing about it.
+pub(crate) fn told<T>(run: &Run, path: &str, value: T) -> Option<T> {
+    run.tells(path).then_some(value)
+}
+
 /// The phase people mean by latency: everything where text was given, the model alone otherwise.
 pub(crate) fn main_phase(run: &Run) -> Phase {
-    let total = run.summaries.contains_key(&Phase::Total);
-    let inference = run.summaries.contains_key(&Phase::Inference);
+    let has = |phase| run.summaries.contains_key(&phase) || run.stated(phase).is_some();
+    let (total, inference) = (has(Phase::Total), has(Phase::Inference));
     if total && (run.cell.text.is_some() || !inference) { Phase::Total } else { Phase::Inference }
 }
 

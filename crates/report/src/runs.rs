@@ -1,12 +1,14 @@
 //! Many runs, a line each: what `runs list` shows and its JSON.
 
-use crate::lookup::{main_phase, reading};
+use crate::clean::clean;
+use crate::lookup::{main_phase, reading, told};
 use crate::number::{MISSING, bytes_column, durations_column, milliseconds, rate};
 use crate::style::Style;
 use crate::table::{Column, Table};
 use crate::timestamp::{minute, rfc3339, short_column};
 use crate::wrap::wrap;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use types::{Bytes, Device, Precision, Run, Weights};
 
 /// The name and version of the list's JSON.
@@ -15,35 +17,43 @@ pub const RUNS_SCHEMA: &str = "modelmeter.runs/1";
 /// Stands behind the name of a model whose weights were drawn.
 const RANDOM: char = '~';
 
+/// Stands behind the name of a model that another tool measured.
+const IMPORTED: char = '^';
+
 /// A run in one line; the id is shown as given, so the caller decides how much of it is unique.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunLine {
     /// Its name.
     pub id: String,
-    /// When it began, in microseconds since the epoch.
-    pub started_at: i64,
+    /// When it began, in microseconds since the epoch; like device, format and batch `None` where an imported file does not
+    /// tell.
+    pub started_at: Option<i64>,
     /// The model's name.
     pub model: String,
     /// Whether its weights were drawn.
-    pub random_weights: bool,
+    pub random_weights: Option<bool>,
     /// The engine's id.
     pub engine: String,
     /// Where it ran.
-    pub device: Device,
+    pub device: Option<Device>,
     /// The number format.
-    pub precision: Precision,
+    pub precision: Option<Precision>,
     /// Samples in one inference.
-    pub batch: usize,
+    pub batch: Option<usize>,
     /// Tokens in each sample; `None` for models without a length.
     pub length: Option<usize>,
     /// Median latency in seconds.
     pub median_seconds: Option<f64>,
+    /// Mean latency in seconds, where an imported run states no median.
+    pub mean_seconds: Option<f64>,
     /// Samples a second.
     pub samples_per_second: Option<f64>,
     /// Peak memory.
     pub memory_peak: Option<Bytes>,
     /// Whether the numbers can be believed.
     pub valid: bool,
+    /// The tool that measured it, where that was not us.
+    pub imported: Option<String>,
     /// Labels given by people.
     pub tags: Vec<String>,
 }
@@ -51,20 +61,29 @@ pub struct RunLine {
 impl From<&Run> for RunLine {
     fn from(run: &Run) -> RunLine {
         let known = |key: &str| reading(run, key)?.known();
+        let median = run.summaries.get(&main_phase(run)).map(|summary| summary.median);
+        let stated = run.stated(main_phase(run)).copied().unwrap_or_default();
+        let median = median.or(stated.median);
         RunLine {
             id: run.id.0.clone(),
-            started_at: run.started_at,
+            started_at: told(run, "started_at", run.started_at),
             model: run.model.name.clone(),
-            random_weights: matches!(run.model.weights, Weights::Random { .. }),
+            random_weights: told(
+                run,
+                "model.weights",
+                matches!(run.model.weights, Weights::Random { .. }),
+            ),
             engine: run.engine.id.clone(),
-            device: run.cell.device,
-            precision: run.cell.precision,
-            batch: run.cell.batch_size,
+            device: told(run, "cell.device", run.cell.device),
+            precision: told(run, "cell.precision", run.cell.precision),
+            batch: told(run, "cell.batch_size", run.cell.batch_size),
             length: run.cell.sequence_length,
-            median_seconds: run.summaries.get(&main_phase(run)).map(|summary| summary.median),
+            median_seconds: median,
+            mean_seconds: stated.mean.filter(|_| median.is_none()),
             samples_per_second: known("throughput.samples"),
             memory_peak: known("memory.peak").map(|peak| Bytes(peak.max(0.0) as u64)),
             valid: run.verdict.valid,
+            imported: run.imported.as_ref().map(|import| import.tool.clone()),
             tags: run.tags.clone(),
         }
     }
@@ -72,19 +91,32 @@ impl From<&Run> for RunLine {
 
 impl RunLine {
     fn batch_and_length(&self) -> String {
+        let batch = shown(self.batch);
         match self.length {
-            Some(length) => format!("{}×{length}", self.batch),
-            None => self.batch.to_string(),
+            Some(length) => format!("{batch}×{length}"),
+            None => batch,
         }
     }
 
-    fn weights(&self) -> &'static str {
-        if self.random_weights { "random" } else { "real" }
+    /// What stands under `median`: where another tool states none, its mean.
+    fn middle(&self) -> Option<f64> {
+        self.median_seconds.or(self.mean_seconds)
     }
 
-    /// The name, with the mark of random weights at the end, which shortening keeps.
+    fn source(&self) -> String {
+        self.imported.as_ref().map_or_else(String::new, |tool| format!("imported ({tool})"))
+    }
+
+    fn weights(&self) -> Option<&'static str> {
+        self.random_weights.map(|random| if random { "random" } else { "real" })
+    }
+
+    /// The name, with the marks of random weights and of imports at the end, which shortening keeps.
     fn marked_model(&self) -> String {
-        if self.random_weights { format!("{} {RANDOM}", self.model) } else { self.model.clone() }
+        let random = (self.random_weights == Some(true)).then_some(RANDOM);
+        let imported = self.imported.is_some().then_some(IMPORTED);
+        let marks: String = random.into_iter().chain(imported).collect();
+        if marks.is_empty() { self.model.clone() } else { format!("{} {marks}", self.model) }
     }
 
     fn samples(&self) -> String {
@@ -96,9 +128,13 @@ impl RunLine {
     }
 
     fn json(&self) -> Value {
+        let mut latency = json!({ "median": self.median_seconds.map(milliseconds), "unit": "ms" });
+        if let Some(mean) = self.mean_seconds {
+            latency["mean"] = json!(milliseconds(mean));
+        }
         json!({
             "id": self.id,
-            "started_at": rfc3339(self.started_at),
+            "started_at": self.started_at.map(rfc3339),
             "model": self.model,
             "weights": self.weights(),
             "engine": self.engine,
@@ -106,10 +142,11 @@ impl RunLine {
             "precision": self.precision,
             "batch_size": self.batch,
             "sequence_length": self.length,
-            "latency": { "median": self.median_seconds.map(milliseconds), "unit": "ms" },
+            "latency": latency,
             "throughput": { "samples_per_second": self.samples_per_second },
             "memory": { "peak": self.memory_peak, "unit": "bytes" },
             "verdict": { "valid": self.valid },
+            "imported": self.imported,
             "tags": self.tags,
         })
     }
@@ -117,25 +154,49 @@ impl RunLine {
 
 /// The runs as a table, in the order given; `None` as the width shows everything.
 ///
-/// Where not everything fits, dates are short, `~` stands for random weights, and columns leave.
+/// Where not everything fits, dates are short, `~` stands for random weights, `^` for imports, and columns leave.
 #[must_use]
 pub fn runs_table(lines: &[RunLine], style: &Style, width: Option<usize>) -> String {
     let full = full_table(lines).painted(style);
-    match width {
+    let mut notes = Vec::new();
+    let mut text = match width {
         Some(width) if full.full_width() > width => {
-            let mut text = short_table(lines).painted(style).render(Some(width));
-            if lines.iter().any(|line| line.random_weights) {
-                let notes = wrap(&format!("{RANDOM} random weights"), width);
-                text.push_str(&format!("{}\n", notes.join("\n")));
+            if lines.iter().any(|line| line.random_weights == Some(true)) {
+                notes.push(format!("{RANDOM} random weights"));
             }
-            text
+            if let Some(tools) = tools(lines) {
+                notes.push(format!("{IMPORTED} imported: measured by {tools}"));
+            }
+            short_table(lines).painted(style).render(Some(width))
         }
         _ => full.render(width),
+    };
+    if lines.iter().any(|line| line.mean_seconds.is_some()) {
+        notes.push("* a mean: the tool states no median".into());
     }
+    for note in notes {
+        let note = wrap(&note, width.unwrap_or(usize::MAX));
+        text.push_str(&format!("{}\n", note.join("\n")));
+    }
+    text
+}
+
+/// The tools that measured what we did not, each once.
+fn tools(lines: &[RunLine]) -> Option<String> {
+    let tools: BTreeSet<String> =
+        lines.iter().filter_map(|line| line.imported.as_deref().map(clean)).collect();
+    let tools: Vec<String> = tools.into_iter().collect();
+    (!tools.is_empty()).then(|| tools.join(", "))
+}
+
+/// What there is, or the sign for nothing.
+fn shown<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(|| MISSING.into(), |value| value.to_string())
 }
 
 fn full_table(lines: &[RunLine]) -> Table {
     let shared = Shared::of(lines);
+    let source = lines.iter().any(|line| line.imported.is_some());
     let mut table = Table::new(with_tags(
         lines,
         [
@@ -151,31 +212,38 @@ fn full_table(lines: &[RunLine]) -> Table {
             Column::right("samples/s"),
             Column::right("peak"),
             Column::left("verdict"),
-        ],
+        ]
+        .into_iter()
+        .chain(source.then(|| Column::left("source"))),
     ));
     for (at, line) in lines.iter().enumerate() {
-        table.push([
-            line.id.as_str(),
-            &minute(line.started_at),
-            &line.model,
-            line.weights(),
-            &line.engine,
-            &line.device.to_string(),
-            &line.precision.to_string(),
-            &line.batch_and_length(),
-            &shared.medians[at],
-            &line.samples(),
-            &shared.peaks[at],
-            line.verdict(),
-            &line.tags.join(" "),
-        ]);
+        let mut cells = vec![
+            line.id.clone(),
+            line.started_at.map_or_else(|| MISSING.into(), minute),
+            line.model.clone(),
+            shown(line.weights()),
+            line.engine.clone(),
+            shown(line.device),
+            shown(line.precision),
+            line.batch_and_length(),
+            shared.medians[at].clone(),
+            line.samples(),
+            shared.peaks[at].clone(),
+            line.verdict().into(),
+        ];
+        cells.extend(source.then(|| line.source()));
+        cells.push(line.tags.join(" "));
+        table.push(cells);
     }
     table
 }
 
 fn short_table(lines: &[RunLine]) -> Table {
     let shared = Shared::of(lines);
-    let when = short_column(&each(lines, |line| line.started_at));
+    let known: Vec<i64> = lines.iter().filter_map(|line| line.started_at).collect();
+    let mut known = short_column(&known).into_iter();
+    let when = each(lines, |line| line.started_at.and_then(|_| known.next()));
+    let when: Vec<String> = when.into_iter().map(shown).collect();
     let mut table = Table::new(with_tags(
         lines,
         [
@@ -198,8 +266,8 @@ fn short_table(lines: &[RunLine]) -> Table {
             &when[at],
             &line.marked_model(),
             &line.engine,
-            &line.device.to_string(),
-            &line.precision.to_string(),
+            &shown(line.device),
+            &shown(line.precision),
             &line.batch_and_length(),
             &shared.medians[at],
             &line.samples(),
@@ -220,10 +288,22 @@ struct Shared {
 impl Shared {
     fn of(lines: &[RunLine]) -> Shared {
         Shared {
-            medians: durations_column(&each(lines, |line| line.median_seconds)),
+            medians: medians(lines),
             peaks: bytes_column(&each(lines, |line| line.memory_peak.map(|peak| peak.0))),
         }
     }
+}
+
+/// The medians; means in their place are marked, and the others then make room for the mark.
+fn medians(lines: &[RunLine]) -> Vec<String> {
+    let any = lines.iter().any(|line| line.mean_seconds.is_some());
+    let cells = durations_column(&each(lines, RunLine::middle));
+    let mark = |(cell, line): (String, &RunLine)| match (any, line.mean_seconds) {
+        (false, _) => cell,
+        (true, None) => format!("{cell} "),
+        (true, Some(_)) => format!("{cell}*"),
+    };
+    cells.into_iter().zip(lines).map(mark).collect()
 }
 
 /// A column for tags, unless nobody has any.
@@ -239,6 +319,6 @@ pub fn runs_list_json(lines: &[RunLine]) -> Value {
     json!({ "schema": RUNS_SCHEMA, "runs": lines.iter().map(RunLine::json).collect::<Vec<_>>() })
 }
 
-fn each<T>(lines: &[RunLine], of: impl Fn(&RunLine) -> T) -> Vec<T> {
+fn each<T>(lines: &[RunLine], of: impl FnMut(&RunLine) -> T) -> Vec<T> {
     lines.iter().map(of).collect()
 }

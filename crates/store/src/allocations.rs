@@ -1,7 +1,6 @@
 //! Every allocation and free of a run, in columns beside it.
 
-use crate::{Store, StoreError, codec};
-use rusqlite::{OptionalExtension, params};
+use crate::{Store, StoreError, codec, value::values};
 use std::collections::HashMap;
 use types::{Allocations, RunId};
 
@@ -35,13 +34,13 @@ impl Store {
             .map(|(name, column)| Ok((name, codec::pack(column).map_err(|e| e.to_string())?)))
             .collect();
         let packed = packed.map_err(unstorable)?;
-        let transaction = self.write("store allocations")?;
+        let transaction = self.change("store allocations")?;
         transaction
-            .execute("DELETE FROM allocation WHERE run = $1", [&id.0])
+            .execute("DELETE FROM allocation WHERE run = $1", values![&id.0])
             .and_then(|_| {
                 transaction.execute(
                     "INSERT INTO allocation (run, events, document) VALUES ($1, $2, $3)",
-                    params![id.0, all.len() as u64, document],
+                    values![&id.0, all.len(), &document],
                 )
             })
             .map_err(&fail)?;
@@ -50,7 +49,7 @@ impl Store {
                 .execute(
                     "INSERT INTO allocation_column (run, name, count, checksum, body)
                      VALUES ($1, $2, $3, $4, $5)",
-                    params![id.0, name, column.count, column.checksum, column.bytes],
+                    values![&id.0, name, column.count, column.checksum, column.bytes.as_slice()],
                 )
                 .map_err(&fail)?;
         }
@@ -65,24 +64,24 @@ impl Store {
         let fail = self.fail("read allocations");
         let view = self.view("read allocations")?;
         let document: Option<String> = view
-            .query_row("SELECT document FROM allocation WHERE run = $1", [&id.0], |row| row.get(0))
-            .optional()
+            .optional("SELECT document FROM allocation WHERE run = $1", values![&id.0], |row| {
+                row.get(0)
+            })
             .map_err(&fail)?;
         let Some(document) = document else { return Ok(None) };
         let damaged = |why: String| self.damaged(format!("the allocations of run `{id}`: {why}"));
         let mut all: Allocations =
             serde_json::from_str(&document).map_err(|error| damaged(error.to_string()))?;
-        let mut query = view
-            .prepare("SELECT name, count, checksum, body FROM allocation_column WHERE run = $1")
-            .map_err(&fail)?;
-        let rows: HashMap<String, codec::Packed> = query
-            .query_map([&id.0], |row| {
+        let sql = "SELECT name, count, checksum, body FROM allocation_column WHERE run = $1";
+        let rows: HashMap<String, codec::Packed> = view
+            .rows(sql, values![&id.0], |row| {
                 let packed =
                     codec::Packed { count: row.get(1)?, checksum: row.get(2)?, bytes: row.get(3)? };
                 Ok((row.get(0)?, packed))
             })
-            .and_then(Iterator::collect)
-            .map_err(&fail)?;
+            .map_err(&fail)?
+            .into_iter()
+            .collect();
         let column = |name: &str| {
             let packed = rows.get(name).ok_or_else(|| damaged(format!("`{name}` is missing")))?;
             codec::unpack(packed).map_err(|error| damaged(format!("`{name}`: {error}")))

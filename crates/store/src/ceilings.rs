@@ -1,7 +1,6 @@
 //! What a machine can do at best; measured once, kept with it.
 
-use crate::{Store, StoreError, insert};
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use crate::{Store, StoreError, connection::Transaction, insert, value::values};
 use types::{Ceilings, Device, Machine};
 
 impl Store {
@@ -15,7 +14,8 @@ impl Store {
         device: Device,
         threads: u32,
     ) -> Result<Option<Ceilings>, StoreError> {
-        self.ceilings_through(&self.connection, machine_key, device, threads)
+        let view = self.view("read ceilings")?;
+        self.ceilings_through(&view, machine_key, device, threads)
     }
 
     /// All ceilings of a machine, by device and threads.
@@ -24,12 +24,10 @@ impl Store {
     /// Where the database cannot be read or is damaged.
     pub fn all_ceilings(&self, machine_key: &str) -> Result<Vec<Ceilings>, StoreError> {
         let fail = self.fail("read ceilings");
-        let mut statement = self
-            .connection
-            .prepare("SELECT document FROM ceiling WHERE machine = $1 ORDER BY device, threads")
-            .map_err(&fail)?;
-        let rows = statement.query_map([machine_key], |row| row.get(0)).map_err(&fail)?;
-        let texts = rows.collect::<Result<Vec<String>, _>>().map_err(&fail)?;
+        let view = self.view("read ceilings")?;
+        let sql = "SELECT document FROM ceiling WHERE machine = $1 ORDER BY device, threads";
+        let texts: Vec<String> =
+            view.rows(sql, values![machine_key], |row| row.get(0)).map_err(&fail)?;
         texts.iter().map(|text| self.read_ceilings(machine_key, text)).collect()
     }
 
@@ -38,7 +36,7 @@ impl Store {
     /// # Errors
     /// Where they cannot be written, or hold a number that is not finite.
     pub fn save_ceilings(&self, machine: &Machine, ceilings: &Ceilings) -> Result<(), StoreError> {
-        let transaction = self.write("store ceilings")?;
+        let transaction = self.change("store ceilings")?;
         self.put_ceilings(&transaction, machine, ceilings)?;
         transaction.commit().map_err(self.fail("store ceilings"))
     }
@@ -53,7 +51,7 @@ impl Store {
         ceilings: &Ceilings,
     ) -> Result<Ceilings, StoreError> {
         // Read under the lock, so that of two processes at once neither loses its numbers.
-        let transaction = self.write("store ceilings")?;
+        let transaction = self.change("store ceilings")?;
         let (device, threads) = (ceilings.device, ceilings.threads);
         let before = self.ceilings_through(&transaction, &machine.key, device, threads)?;
         let standing = before.map_or_else(|| ceilings.clone(), |known| known.raised_by(ceilings));
@@ -64,18 +62,17 @@ impl Store {
 
     fn ceilings_through(
         &self,
-        connection: &Connection,
+        transaction: &Transaction<'_>,
         machine_key: &str,
         device: Device,
         threads: u32,
     ) -> Result<Option<Ceilings>, StoreError> {
-        let found: Option<String> = connection
-            .query_row(
+        let found: Option<String> = transaction
+            .optional(
                 "SELECT document FROM ceiling WHERE machine = $1 AND device = $2 AND threads = $3",
-                params![machine_key, device.to_string(), threads],
+                values![machine_key, device.to_string(), threads],
                 |row| row.get(0),
             )
-            .optional()
             .map_err(self.fail("read ceilings"))?;
         found.map(|text| self.read_ceilings(machine_key, &text)).transpose()
     }
@@ -107,12 +104,12 @@ impl Store {
                  VALUES ($1, $2, $3, $4, $5)
                  ON CONFLICT (machine, device, threads) DO UPDATE
                  SET measured_at = excluded.measured_at, document = excluded.document",
-                params![
-                    machine.key,
+                values![
+                    &machine.key,
                     ceilings.device.to_string(),
                     ceilings.threads,
                     ceilings.measured_at,
-                    text
+                    &text
                 ],
             )
             .map_err(&fail)?;

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 use types::{
-    Cell, Cold, EngineInfo, Environment, LayerReport, MemoryReport, Metric, ModelInfo, Phase,
-    ProbeReport, Run, RunId, Samples, StopReason, Summary, TrainingReport, Verdict, WarmupReport,
-    Work,
+    Cell, Cold, EngineInfo, Environment, Import, LayerReport, MemoryReport, Metric, ModelInfo,
+    Phase, ProbeReport, Run, RunId, Samples, StopReason, Summary, TrainingReport, Verdict,
+    WarmupReport, Work,
 };
 
 /// What is read back; each field is named as in [`Run`].
@@ -27,6 +27,8 @@ pub(crate) struct Document {
     memory: Option<Box<MemoryReport>>,
     #[serde(default)]
     training: Option<Box<TrainingReport>>,
+    #[serde(default)]
+    imported: Option<Box<Import>>,
 }
 
 /// A warm-up report without its samples, which lie with the others.
@@ -55,6 +57,8 @@ struct Borrowed<'a> {
     memory: Option<&'a MemoryReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     training: Option<&'a TrainingReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    imported: Option<&'a Import>,
 }
 
 /// What the other tables hold of a run.
@@ -85,6 +89,7 @@ pub(crate) fn write(run: &Run) -> Result<String, serde_json::Error> {
         layers: run.layers.as_deref(),
         memory: run.memory.as_deref(),
         training: run.training.as_deref(),
+        imported: run.imported.as_deref(),
     })?;
     serde_json::from_str::<Document>(&body)?;
     Ok(body)
@@ -117,6 +122,7 @@ impl Document {
             layers: self.layers,
             memory: self.memory,
             training: self.training,
+            imported: self.imported,
             tags: rest.tags,
         }
     }

@@ -1,6 +1,6 @@
 //! What may change after a run was stored: its labels, and whether it is kept.
 
-use crate::{Store, StoreError};
+use crate::{Store, StoreError, value::values};
 use types::RunId;
 
 /// The longest tag, in characters; longer ones break every table.
@@ -26,22 +26,23 @@ impl Store {
     /// Where one of them is not stored; none is then deleted.
     pub fn delete(&self, ids: &[RunId]) -> Result<u64, StoreError> {
         let fail = self.fail("delete runs");
-        let transaction = self.write("delete runs")?;
+        let transaction = self.change("delete runs")?;
         let mut deleted = 0;
         for id in ids {
             let gone = transaction
-                .prepare_cached("DELETE FROM run WHERE id = $1")
-                .and_then(|mut statement| statement.execute([&id.0]))
+                .execute("DELETE FROM run WHERE id = $1", values![&id.0])
                 .map_err(&fail)?;
             if gone == 0 {
                 return Err(StoreError::NotFound { prefix: id.0.clone() });
             }
-            deleted += gone as u64;
+            deleted += gone;
         }
         transaction
-            .execute_batch(
+            .batch(
                 "DELETE FROM cell WHERE NOT EXISTS (SELECT 1 FROM run WHERE run.cell = cell.key);
-                 DELETE FROM model WHERE NOT EXISTS (SELECT 1 FROM run WHERE run.model = model.key);",
+                 DELETE FROM model WHERE NOT EXISTS (SELECT 1 FROM run WHERE run.model = model.key);
+                 DELETE FROM question WHERE NOT EXISTS
+                 (SELECT 1 FROM measured WHERE measured.question = question.key);",
             )
             .map_err(&fail)?;
         transaction.commit().map_err(&fail)?;
@@ -68,14 +69,15 @@ impl Store {
 
     fn change_tag(&self, id: &RunId, tag: &str, sql: &str) -> Result<bool, StoreError> {
         let fail = self.fail("tag a run");
-        let transaction = self.write("tag a run")?;
+        // Alone, so that nobody deletes the run meanwhile.
+        let transaction = self.change("tag a run")?;
         let stored: i64 = transaction
-            .query_row("SELECT COUNT(*) FROM run WHERE id = $1", [&id.0], |row| row.get(0))
+            .one("SELECT COUNT(*) FROM run WHERE id = $1", values![&id.0], |row| row.get(0))
             .map_err(&fail)?;
         if stored == 0 {
             return Err(StoreError::NotFound { prefix: id.0.clone() });
         }
-        let changed = transaction.execute(sql, [&id.0, tag.trim()]).map_err(&fail)?;
+        let changed = transaction.execute(sql, values![&id.0, tag.trim()]).map_err(&fail)?;
         transaction.commit().map_err(&fail)?;
         Ok(changed > 0)
     }

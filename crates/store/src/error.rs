@@ -1,10 +1,6 @@
 //! What can go wrong with a store, and what to try.
 
-use rusqlite::ErrorCode;
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::{error::Error, io, path::PathBuf};
 
 /// What can go wrong with a store.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +28,55 @@ pub enum StoreError {
         path: PathBuf,
         /// Why.
         #[source]
-        source: rusqlite::Error,
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// What should be a server's address is none.
+    #[error("this is no address of a database server: {why}")]
+    BadAddress {
+        /// What is wrong with it, without its secrets.
+        why: String,
+    },
+    /// There is no server, or it went away.
+    #[error("could not reach the database `{}`: {detail}", path.display())]
+    Unreachable {
+        /// The server's address without the password.
+        path: PathBuf,
+        /// Why.
+        detail: String,
+    },
+    /// The server does not let us in.
+    #[error("the database `{}` does not let us in: {detail}", path.display())]
+    Login {
+        /// The server's address without the password.
+        path: PathBuf,
+        /// What it said.
+        detail: String,
+    },
+    /// The server has no such database.
+    #[error("there is no database `{}`: {detail}", path.display())]
+    NoDatabase {
+        /// The server's address without the password.
+        path: PathBuf,
+        /// What it said.
+        detail: String,
+    },
+    /// The connection could not be encrypted.
+    #[error("could not talk to the database `{}` unheard: {detail}", path.display())]
+    Encryption {
+        /// The server's address without the password.
+        path: PathBuf,
+        /// Why.
+        detail: String,
+    },
+    /// The user may not do that.
+    #[error("this user may not {doing} in the database `{}`: {detail}", path.display())]
+    Denied {
+        /// The server's address without the password.
+        path: PathBuf,
+        /// What we were doing: `store a run`.
+        doing: &'static str,
+        /// What the server said.
+        detail: String,
     },
     /// The file is no SQLite database.
     #[error("`{}` is not a database", path.display())]
@@ -94,7 +138,7 @@ pub enum StoreError {
         doing: &'static str,
         /// Why.
         #[source]
-        source: rusqlite::Error,
+        source: Box<dyn Error + Send + Sync>,
     },
     /// No run begins with these digits.
     #[error("no run begins with `{prefix}`")]
@@ -124,6 +168,44 @@ pub enum StoreError {
         /// What.
         why: String,
     },
+    /// Another worker has the cell by now.
+    #[error("worker `{worker}` no longer has cell `{key}` of plan `{plan}`")]
+    LeaseLost {
+        /// The plan.
+        plan: String,
+        /// The cell.
+        key: String,
+        /// Who had leased it.
+        worker: String,
+    },
+    /// A question that would change something.
+    #[error("a query only reads, and this one would not")]
+    Writes,
+    /// A question that the database does not understand.
+    #[error("the database does not understand the query: {detail}")]
+    BadQuery {
+        /// What it said.
+        detail: String,
+    },
+    /// An answer of a kind that we cannot show.
+    #[error("column `{column}` of the answer is of the type `{kind}`")]
+    BadColumn {
+        /// The column.
+        column: String,
+        /// Its type.
+        kind: String,
+    },
+    /// A run could not be put aside or looked after.
+    #[error("could not {doing} `{}`", path.display())]
+    Spool {
+        /// The file or folder.
+        path: PathBuf,
+        /// What we were doing: `put a run aside in`.
+        doing: &'static str,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
     /// A tag that nobody could type.
     #[error("`{tag}` cannot be a tag")]
     BadTag {
@@ -150,9 +232,33 @@ impl StoreError {
                 | StoreError::NotADatabase { .. }
                 | StoreError::Foreign { .. }
                 | StoreError::Newer { .. }
+                | StoreError::BadAddress { .. }
+                | StoreError::Login { .. }
+                | StoreError::NoDatabase { .. }
+                | StoreError::Writes
+                | StoreError::BadQuery { .. }
+                | StoreError::BadColumn { .. }
                 | StoreError::NotFound { .. }
                 | StoreError::Ambiguous { .. }
                 | StoreError::BadTag { .. }
+        )
+    }
+
+    /// Whether the same may work later, because the database is away, busy or full; a run must not be lost for that.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        matches!(
+            self,
+            StoreError::Unreachable { .. }
+                | StoreError::Locked { .. }
+                | StoreError::Full { .. }
+                | StoreError::ReadOnly { .. }
+                | StoreError::Login { .. }
+                | StoreError::NoDatabase { .. }
+                | StoreError::Encryption { .. }
+                | StoreError::Denied { .. }
+                | StoreError::Unreadable { .. }
+                | StoreError::Query { .. }
         )
     }
 
@@ -166,18 +272,43 @@ impl StoreError {
             StoreError::Unreadable { .. } | StoreError::ReadOnly { .. } => {
                 "look at the permissions of the file and of its folder, or name another file".into()
             }
+            StoreError::BadAddress { .. } => {
+                "an address is `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=require`".into()
+            }
+            StoreError::Unreachable { .. } => {
+                "see that the server runs and that host and port are right".into()
+            }
+            StoreError::Login { .. } => {
+                "look at user and password in the address (`postgres://USER:PASSWORD@HOST/DATABASE`), and at the server's `pg_hba.conf`".into()
+            }
+            StoreError::NoDatabase { .. } => {
+                "make it with `createdb`, or name another; its tables are made by themselves".into()
+            }
+            StoreError::Encryption { .. } => {
+                "name the file of the server's own authority with `sslrootcert=FILE`; `sslmode=prefer` encrypts without asking who answers".into()
+            }
+            StoreError::Denied { .. } => {
+                "let the owner of the database make the tables, or grant this user what it needs".into()
+            }
             StoreError::NotADatabase { .. } | StoreError::Foreign { .. } => {
-                "name another file; this one was left as it is".into()
+                "name another database; this one was left as it is".into()
             }
             StoreError::Newer { .. } => {
-                "update modelmeter, or name another file; this one was left as it is".into()
+                "update modelmeter, or name another database; this one was left as it is".into()
             }
             StoreError::Corrupt { .. } => {
-                "restore the file from a copy, or move it away to begin a new one".into()
+                "restore the database from a copy, or move it away to begin a new one".into()
             }
             StoreError::Full { .. } => {
-                "free some space or name a file on another disk; the runs stored before are safe"
+                "free some space or name a database on another disk; the runs stored before are safe"
                     .into()
+            }
+            StoreError::Writes => "only `SELECT` and its like are let through".into(),
+            StoreError::BadColumn { column, .. } => {
+                format!("ask for it as text: `CAST({column} AS TEXT)`")
+            }
+            StoreError::Spool { .. } => {
+                "look at the permissions of the folder and at the space left".into()
             }
             StoreError::Locked { .. } => {
                 "wait for the other process to finish and try again".into()
@@ -188,29 +319,11 @@ impl StoreError {
                 "a tag is one to 100 characters without line breaks, not only spaces".into()
             }
             StoreError::Query { .. }
+            | StoreError::BadQuery { .. }
+            | StoreError::LeaseLost { .. }
             | StoreError::Duplicate { .. }
             | StoreError::Unstorable { .. } => return None,
         };
         Some(hint)
-    }
-
-    /// The error behind a refusal of SQLite.
-    pub(crate) fn sqlite(path: &Path, doing: &'static str, source: rusqlite::Error) -> StoreError {
-        let path = path.to_owned();
-        match source.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase) => StoreError::NotADatabase { path },
-            Some(ErrorCode::DatabaseCorrupt) => {
-                StoreError::Corrupt { path, detail: source.to_string() }
-            }
-            Some(ErrorCode::DiskFull) => StoreError::Full { path },
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-                StoreError::Locked { path }
-            }
-            Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path },
-            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-                StoreError::Unreadable { path, source }
-            }
-            _ => StoreError::Query { path, doing, source },
-        }
     }
 }

@@ -1,9 +1,19 @@
 //! The few things that many runs share, looked up once for a whole list.
 
-use crate::Store;
-use rusqlite::Row;
-use std::collections::{BTreeMap, btree_map::Entry};
+use crate::{
+    connection::Transaction,
+    failure::DatabaseError,
+    list::Narrow,
+    value::{Row, Value},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    str::FromStr,
+};
 use types::{Device, Mode, Precision};
+
+/// Keys in one question. Fewer mean more ways to a server, more a longer statement to understand.
+const BLOCK: usize = 64;
 
 /// The columns of a cell that a list shows.
 pub(crate) struct CellFacts {
@@ -15,73 +25,81 @@ pub(crate) struct CellFacts {
     pub(crate) threads: u32,
 }
 
-/// The few things that many runs share, asked once each.
-pub(crate) struct Facts<'a> {
-    store: &'a Store,
-    cells: BTreeMap<i64, CellFacts>,
-    models: BTreeMap<i64, (String, bool)>,
-    engines: BTreeMap<i64, (String, String)>,
+/// The few things that many runs share, by their keys.
+pub(crate) struct Facts {
+    pub(crate) cells: BTreeMap<i64, CellFacts>,
+    /// Name, and whether the weights were drawn.
+    pub(crate) models: BTreeMap<i64, (String, bool)>,
+    /// Id and version.
+    pub(crate) engines: BTreeMap<i64, (String, String)>,
 }
 
-impl Facts<'_> {
-    pub(crate) fn of(store: &Store) -> Facts<'_> {
-        Facts { store, cells: BTreeMap::new(), models: BTreeMap::new(), engines: BTreeMap::new() }
-    }
-
-    pub(crate) fn cell(&mut self, key: i64) -> rusqlite::Result<&CellFacts> {
-        let sql = "SELECT device, precision, batch_size, sequence_length, mode, threads
-                   FROM cell WHERE key = $1";
-        remember(&mut self.cells, self.store, key, sql, |row| {
-            Ok(CellFacts {
-                device: parsed(row, 0)?,
-                precision: parsed(row, 1)?,
-                batch_size: row.get(2)?,
-                sequence_length: row.get(3)?,
-                mode: match row.get_ref(4)?.as_str()? {
+impl Facts {
+    /// What these rows name.
+    pub(crate) fn of(view: &Transaction<'_>, rows: &[Narrow]) -> Result<Facts, DatabaseError> {
+        let keys = |key: fn(&Narrow) -> i64| -> Vec<i64> {
+            rows.iter().map(key).collect::<BTreeSet<_>>().into_iter().collect()
+        };
+        let mut facts =
+            Facts { cells: BTreeMap::new(), models: BTreeMap::new(), engines: BTreeMap::new() };
+        let sql = "SELECT key, device, precision, batch_size, sequence_length, mode, threads
+                   FROM cell WHERE key";
+        each_of(view, sql, "key", &keys(|row| row.cell), |row| {
+            let length: Option<i64> = row.get(4)?;
+            let cell = CellFacts {
+                device: parsed(row, 1)?,
+                precision: parsed(row, 2)?,
+                batch_size: row.get(3)?,
+                sequence_length: length.map(|length| length as u64),
+                mode: match row.get::<String>(5)?.as_str() {
                     "training" => Mode::Training,
                     _ => Mode::Inference,
                 },
-                threads: row.get(5)?,
-            })
-        })
-    }
-
-    pub(crate) fn model(&mut self, key: i64) -> rusqlite::Result<&(String, bool)> {
-        let sql = "SELECT name, random_weights FROM model WHERE key = $1";
-        remember(&mut self.models, self.store, key, sql, |row| {
-            Ok((row.get(0)?, row.get::<_, i64>(1)? != 0))
-        })
-    }
-
-    pub(crate) fn engine(&mut self, key: i64) -> rusqlite::Result<&(String, String)> {
-        let sql = "SELECT id, version FROM engine WHERE key = $1";
-        remember(&mut self.engines, self.store, key, sql, |row| Ok((row.get(0)?, row.get(1)?)))
+                threads: row.get(6)?,
+            };
+            facts.cells.insert(row.get(0)?, cell);
+            Ok(())
+        })?;
+        let sql = "SELECT key, name, random_weights FROM model WHERE key";
+        each_of(view, sql, "key", &keys(|row| row.model), |row| {
+            facts.models.insert(row.get(0)?, (row.get(1)?, row.get::<i64>(2)? != 0));
+            Ok(())
+        })?;
+        let sql = "SELECT key, id, version FROM engine WHERE key";
+        each_of(view, sql, "key", &keys(|row| row.engine), |row| {
+            facts.engines.insert(row.get(0)?, (row.get(1)?, row.get(2)?));
+            Ok(())
+        })?;
+        Ok(facts)
     }
 }
 
-/// What is stored under the key, asked at most once.
-fn remember<'m, T>(
-    known: &'m mut BTreeMap<i64, T>,
-    store: &Store,
-    key: i64,
+/// Reads every row that has one of the keys, in blocks of one size, so that there is one statement to prepare.
+///
+/// `sql` ends with the column that the keys stand in; rows of one block come in `order`.
+pub(crate) fn each_of<'k, K: Copy + Into<Value<'k>>>(
+    view: &Transaction<'_>,
     sql: &str,
-    read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<&'m T> {
-    match known.entry(key) {
-        Entry::Occupied(entry) => Ok(entry.into_mut()),
-        Entry::Vacant(entry) => {
-            let value = store.connection.prepare_cached(sql)?.query_row([key], read)?;
-            Ok(entry.insert(value))
-        }
+    order: &str,
+    keys: &[K],
+    mut read: impl FnMut(&Row<'_>) -> Result<(), DatabaseError>,
+) -> Result<(), DatabaseError> {
+    let places: Vec<String> = (1..=BLOCK).map(|place| format!("${place}")).collect();
+    let sql = format!("{sql} IN ({}) ORDER BY {order}", places.join(", "));
+    for block in keys.chunks(BLOCK) {
+        // A short block repeats its last key, which finds nothing twice.
+        let padded = (0..BLOCK).map(|index| block[index.min(block.len() - 1)]);
+        let values: Vec<Value<'_>> = padded.map(Into::into).collect();
+        view.each(&sql, &values, &mut read)?;
     }
+    Ok(())
 }
 
-fn parsed<T>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
-where
-    T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>,
-{
-    row.get_ref(column)?.as_str()?.parse().map_err(|error| {
-        let kind = rusqlite::types::Type::Text;
-        rusqlite::Error::FromSqlConversionFailure(column, kind, Box::new(error))
-    })
+/// What stands in a column, read from its name.
+pub(crate) fn parsed<T: FromStr<Err: std::fmt::Display>>(
+    row: &Row<'_>,
+    column: usize,
+) -> Result<T, DatabaseError> {
+    let text: String = row.get(column)?;
+    text.parse().map_err(|error| DatabaseError::Shape(format!("{error}")))
 }

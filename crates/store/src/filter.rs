@@ -1,6 +1,6 @@
 //! Which runs to list, and how to ask for them.
 
-use rusqlite::ToSql;
+use crate::value::Value;
 use types::{Device, Mode, Precision};
 
 /// Which runs to list; empty means all of them.
@@ -35,56 +35,53 @@ pub struct Filter {
 }
 
 /// The `WHERE` clause and its values, in order.
-pub(crate) fn conditions(filter: &Filter) -> (String, Vec<Box<dyn ToSql>>) {
+pub(crate) fn conditions(filter: &Filter) -> (String, Vec<Value<'static>>) {
     let mut clauses: Vec<String> = Vec::new();
-    let mut values: Vec<Box<dyn ToSql>> = Vec::new();
-    let mut add = |clause: &str, value: Box<dyn ToSql>| {
+    let mut values: Vec<Value<'static>> = Vec::new();
+    let mut add = |clause: &str, value: Value<'static>| {
         values.push(value);
         clauses.push(clause.replace("{}", &format!("${}", values.len())));
     };
     if let Some(model) = &filter.model {
         add(
             r"model IN (SELECT key FROM model WHERE LOWER(name) LIKE {} ESCAPE '\')",
-            Box::new(pattern(model)),
+            Value::from(pattern(model)),
         );
     }
     if let Some(engine) = &filter.engine {
-        add("engine IN (SELECT key FROM engine WHERE id = {})", Box::new(engine.clone()));
+        add("engine IN (SELECT key FROM engine WHERE id = {})", Value::from(engine.clone()));
     }
     // The plus keeps the index by cell out of it: most runs share a device, and the index by time ends sooner.
     if let Some(device) = filter.device {
-        add("+cell IN (SELECT key FROM cell WHERE device = {})", Box::new(device.to_string()));
+        add("+cell IN (SELECT key FROM cell WHERE device = {})", Value::from(device.to_string()));
     }
     if let Some(precision) = filter.precision {
-        add("+cell IN (SELECT key FROM cell WHERE precision = {})", Box::new(precision.name()));
+        add("+cell IN (SELECT key FROM cell WHERE precision = {})", Value::from(precision.name()));
     }
     if let Some(mode) = filter.mode {
-        add("+cell IN (SELECT key FROM cell WHERE mode = {})", Box::new(mode.name()));
+        add("+cell IN (SELECT key FROM cell WHERE mode = {})", Value::from(mode.name()));
     }
     if let Some(batch_size) = filter.batch_size {
-        add(
-            "+cell IN (SELECT key FROM cell WHERE batch_size = {})",
-            Box::new(clamp(batch_size as u64)),
-        );
+        add("+cell IN (SELECT key FROM cell WHERE batch_size = {})", Value::from(batch_size));
     }
     if let Some(machine) = &filter.machine {
         add(
             "machine IN (SELECT key FROM machine WHERE SUBSTR(LOWER(key), 1, LENGTH({})) = {} \
              OR LOWER(hostname) = {})",
-            Box::new(machine.to_ascii_lowercase()),
+            Value::from(machine.to_ascii_lowercase()),
         );
     }
     if let Some(valid) = filter.valid {
-        add("valid = {}", Box::new(i64::from(valid)));
+        add("valid = {}", Value::from(valid));
     }
     if let Some(tag) = &filter.tag {
-        add("id IN (SELECT run FROM tag WHERE tag = {})", Box::new(tag.clone()));
+        add("id IN (SELECT run FROM tag WHERE tag = {})", Value::from(tag.clone()));
     }
     if let Some(since) = filter.since {
-        add("started_at >= {}", Box::new(since));
+        add("started_at >= {}", Value::from(since));
     }
     if let Some(until) = filter.until {
-        add("started_at < {}", Box::new(until));
+        add("started_at < {}", Value::from(until));
     }
     if clauses.is_empty() {
         return (String::new(), values);
@@ -105,8 +102,4 @@ fn pattern(model: &str) -> String {
 /// Takes their meaning from the characters that mean something in a pattern.
 fn escape(text: &str) -> String {
     text.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_")
-}
-
-pub(crate) fn clamp(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }

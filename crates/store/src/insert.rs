@@ -1,12 +1,21 @@
 //! A run goes in whole or not at all.
 
-use crate::{Store, StoreError, codec, document};
-use rusqlite::{Transaction, params};
+use crate::{
+    Store, StoreError, codec,
+    connection::Transaction,
+    document,
+    failure::DatabaseError,
+    measured,
+    value::{Value, values, whole},
+};
 use serde::Serialize;
-use types::{Cell, EngineInfo, Machine, Metric, ModelInfo, Phase, Run, Weights};
+use types::{Cell, EngineInfo, Machine, Measured, Metric, ModelInfo, Phase, Run, Weights};
 
 /// The name under which warm-up samples lie beside those of the phases.
 pub(crate) const WARMUP: &str = "warmup";
+
+/// Metrics in one statement.
+const METRICS: usize = 32;
 
 /// Everything slow, done before the lock is taken.
 struct Prepared {
@@ -31,7 +40,7 @@ impl Named {
 }
 
 /// The first 63 bits of the hash: among a million things two share a key with a chance of one in ten million.
-fn key(text: &str) -> i64 {
+pub(crate) fn key(text: &str) -> i64 {
     let mut bytes = [0; 8];
     blake3::Hasher::new().update(text.as_bytes()).finalize_xof().fill(&mut bytes);
     i64::from_be_bytes(bytes) & i64::MAX
@@ -45,18 +54,29 @@ impl Store {
     pub fn insert_run(&self, run: &Run) -> Result<(), StoreError> {
         let prepared =
             prepare(run).map_err(|why| StoreError::Unstorable { id: run.id.0.clone(), why })?;
-        let transaction = self.write("store a run")?;
-        let stored: Option<i64> = {
-            let mut query = transaction
-                .prepare_cached("SELECT COUNT(*) FROM run WHERE id = $1")
-                .map_err(self.fail("store a run"))?;
-            query.query_row([&run.id.0], |row| row.get(0)).map_err(self.fail("store a run"))?
-        };
-        if stored.is_some_and(|count| count > 0) {
+        let transaction = self.add("store a run")?;
+        if !insert(&transaction, run, &prepared).map_err(self.fail("store a run"))? {
             return Err(StoreError::Duplicate { id: run.id.0.clone() });
         }
-        insert(&transaction, run, &prepared).map_err(self.fail("store a run"))?;
         transaction.commit().map_err(self.fail("store a run"))
+    }
+}
+
+impl Store {
+    /// Stores many runs in one transaction, all or none; faster than one by one, which waits for the disk each time.
+    ///
+    /// # Errors
+    /// As [`Store::insert_run`].
+    pub fn insert_runs(&self, runs: &[Run]) -> Result<(), StoreError> {
+        let fail = self.fail("store runs");
+        let transaction = self.add("store runs")?;
+        for run in runs {
+            let unstorable = |why| StoreError::Unstorable { id: run.id.0.clone(), why };
+            if !insert(&transaction, run, &prepare(run).map_err(unstorable)?).map_err(&fail)? {
+                return Err(StoreError::Duplicate { id: run.id.0.clone() });
+            }
+        }
+        transaction.commit().map_err(&fail)
     }
 }
 
@@ -85,39 +105,47 @@ fn prepare(run: &Run) -> Result<Prepared, String> {
     })
 }
 
-fn insert(transaction: &Transaction<'_>, run: &Run, prepared: &Prepared) -> rusqlite::Result<()> {
+/// Whether the run is new; otherwise nothing of it may be kept.
+fn insert(
+    transaction: &Transaction<'_>,
+    run: &Run,
+    prepared: &Prepared,
+) -> Result<bool, DatabaseError> {
+    // Always in this order, so that two processes wait for each other but never in a circle.
     insert_machine(transaction, &run.environment.machine, &prepared.machine)?;
     insert_model(transaction, &run.model, &prepared.model)?;
     let engine = insert_engine(transaction, &run.engine)?;
     insert_cell(transaction, &run.cell, &prepared.cell)?;
-    insert_row(transaction, run, prepared, engine)?;
-    transaction
-        .prepare_cached("INSERT INTO document (run, body) VALUES ($1, $2)")?
-        .execute([&run.id.0, &prepared.body])?;
-    for (place, metric) in run.metrics.iter().enumerate() {
-        insert_metric(transaction, &run.id.0, place, metric)?;
+    if insert_row(transaction, run, prepared, engine)? == 0 {
+        return Ok(false);
     }
+    transaction.execute(
+        "INSERT INTO document (run, body) VALUES ($1, $2)",
+        values![&run.id.0, &prepared.body],
+    )?;
+    measured::insert(transaction, &Measured::from(run), prepared.model.key, engine)?;
+    insert_metrics(transaction, &run.id.0, &run.metrics)?;
     for (place, (phase, packed)) in prepared.series.iter().enumerate() {
-        transaction
-            .prepare_cached(
-                "INSERT INTO samples (run, place, phase, count, checksum, nanos)
-                 VALUES ($1, $2, $3, $4, $5, $6)",
-            )?
-            .execute(params![
-                run.id.0,
+        transaction.execute(
+            "INSERT INTO samples (run, place, phase, count, checksum, nanos)
+             VALUES ($1, $2, $3, $4, $5, $6)",
+            values![
+                &run.id.0,
                 place,
-                phase,
+                *phase,
                 packed.count,
                 packed.checksum,
-                packed.bytes
-            ])?;
+                packed.bytes.as_slice()
+            ],
+        )?;
     }
     for tag in &run.tags {
-        transaction
-            .prepare_cached("INSERT INTO tag (run, tag) VALUES ($1, $2) ON CONFLICT DO NOTHING")?
-            .execute([&run.id.0, tag])?;
+        transaction.execute(
+            "INSERT INTO tag (run, tag) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+            values![&run.id.0, tag],
+        )?;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// A machine is known by its key; its host name and other talk follow the latest run.
@@ -125,14 +153,13 @@ pub(crate) fn insert_machine(
     transaction: &Transaction<'_>,
     machine: &Machine,
     document: &str,
-) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached(
-            "INSERT INTO machine (key, hostname, document) VALUES ($1, $2, $3)
-             ON CONFLICT (key) DO UPDATE SET hostname = excluded.hostname, document = excluded.document
-             WHERE machine.document <> excluded.document",
-        )?
-        .execute([&machine.key, &machine.hostname, document])?;
+) -> Result<(), DatabaseError> {
+    transaction.execute(
+        "INSERT INTO machine (key, hostname, document) VALUES ($1, $2, $3)
+         ON CONFLICT (key) DO UPDATE SET hostname = excluded.hostname, document = excluded.document
+         WHERE machine.document <> excluded.document",
+        values![&machine.key, &machine.hostname, document],
+    )?;
     Ok(())
 }
 
@@ -140,123 +167,139 @@ fn insert_model(
     transaction: &Transaction<'_>,
     model: &ModelInfo,
     named: &Named,
-) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached(
-            "INSERT INTO model
-             (key, fingerprint, name, category, architecture, parameters, size, random_weights,
-             document)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
-        )?
-        .execute(params![
+) -> Result<(), DatabaseError> {
+    transaction.execute(
+        "INSERT INTO model
+         (key, fingerprint, name, category, architecture, parameters, size, random_weights,
+         document)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
+        values![
             named.key,
-            model.fingerprint,
-            model.name,
+            &model.fingerprint,
+            &model.name,
             model.category.name(),
-            model.architecture,
-            whole(model.parameters),
-            whole(model.size.0),
-            i64::from(matches!(model.weights, Weights::Random { .. })),
-            named.document,
-        ])?;
+            &model.architecture,
+            model.parameters,
+            model.size.0,
+            matches!(model.weights, Weights::Random { .. }),
+            &named.document,
+        ],
+    )?;
     Ok(())
 }
 
 /// The engine's key.
-fn insert_engine(transaction: &Transaction<'_>, engine: &EngineInfo) -> rusqlite::Result<i64> {
+fn insert_engine(transaction: &Transaction<'_>, engine: &EngineInfo) -> Result<i64, DatabaseError> {
     let key = key(&format!("{}\n{}", engine.id, engine.version));
-    transaction
-        .prepare_cached(
-            "INSERT INTO engine (key, id, version) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-        )?
-        .execute(params![key, engine.id, engine.version])?;
+    transaction.execute(
+        "INSERT INTO engine (key, id, version) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        values![key, &engine.id, &engine.version],
+    )?;
     Ok(key)
 }
 
-fn insert_cell(transaction: &Transaction<'_>, cell: &Cell, named: &Named) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached(
-            "INSERT INTO cell (key, model, engine, device, precision, batch_size,
-             sequence_length, mode, threads, document)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING",
-        )?
-        .execute(params![
+fn insert_cell(
+    transaction: &Transaction<'_>,
+    cell: &Cell,
+    named: &Named,
+) -> Result<(), DatabaseError> {
+    transaction.execute(
+        "INSERT INTO cell (key, model, engine, device, precision, batch_size,
+         sequence_length, mode, threads, document)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING",
+        values![
             named.key,
-            cell.model,
-            cell.engine,
+            &cell.model,
+            &cell.engine,
             cell.device.to_string(),
             cell.precision.name(),
-            whole(cell.batch_size as u64),
+            cell.batch_size,
             cell.sequence_length.map(|length| whole(length as u64)),
             cell.mode.name(),
             cell.threads,
-            named.document,
-        ])?;
+            &named.document,
+        ],
+    )?;
     Ok(())
 }
 
-/// The narrow row that lists are made of.
+/// The narrow row that lists are made of; how many that made, none where the id is taken.
 fn insert_row(
     transaction: &Transaction<'_>,
     run: &Run,
     prepared: &Prepared,
     engine: i64,
-) -> rusqlite::Result<()> {
+) -> Result<u64, DatabaseError> {
     let summary = run.summaries.get(&main_phase(run));
     let median = summary.map(|summary| summary.median);
     let error = summary.and_then(|s| s.ci95_median.relative_half_width(s.median));
-    transaction
-        .prepare_cached(
-            "INSERT INTO run (id, started_at, cell, model, engine, machine, valid, remarks, median,
-             median_error, samples_per_second, memory_peak, samples)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
-        )?
-        .execute(params![
-            run.id.0,
+    transaction.execute(
+        "INSERT INTO run (id, started_at, cell, model, engine, machine, valid, remarks, median,
+         median_error, samples_per_second, memory_peak, samples)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT DO NOTHING",
+        values![
+            &run.id.0,
             run.started_at,
             prepared.cell.key,
             prepared.model.key,
             engine,
-            run.environment.machine.key,
-            i64::from(run.verdict.valid),
-            run.verdict.remarks(),
+            &run.environment.machine.key,
+            run.verdict.valid,
+            run.verdict.remarks() as u64,
             median,
             error,
             known(run, "throughput.samples"),
             known(run, "memory.peak"),
-            summary.map_or(0, |summary| whole(summary.count)),
-        ])?;
+            summary.map_or(0, |summary| summary.count),
+        ],
+    )
+}
+
+/// Many to a statement: a server may be a while away.
+fn insert_metrics(
+    transaction: &Transaction<'_>,
+    run: &str,
+    metrics: &[Metric],
+) -> Result<(), DatabaseError> {
+    for (block, metrics) in metrics.chunks(METRICS).enumerate() {
+        let mut values = Vec::with_capacity(8 * metrics.len());
+        for (place, metric) in metrics.iter().enumerate() {
+            let finite = metric.value.filter(|value| value.is_finite());
+            // Missing is NULL with a reason, also where a probe divided by zero.
+            let why = match (metric.value, finite) {
+                (Some(value), None) => {
+                    Value::from(format!("the value was {value}, not a finite number"))
+                }
+                _ => Value::from(metric.why.as_deref()),
+            };
+            values.extend([
+                Value::from(run),
+                Value::from(block * METRICS + place),
+                Value::from(&metric.key),
+                Value::from(word(&metric.unit)),
+                Value::from(word(&metric.direction)),
+                Value::from(finite),
+                why,
+                Value::from(word(&metric.provenance)),
+            ]);
+        }
+        let sql = format!(
+            "INSERT INTO metric (run, place, key, unit, direction, value, why, provenance)
+             VALUES {}",
+            placeholders(metrics.len(), 8)
+        );
+        transaction.execute(&sql, &values)?;
+    }
     Ok(())
 }
 
-fn insert_metric(
-    transaction: &Transaction<'_>,
-    run: &str,
-    place: usize,
-    metric: &Metric,
-) -> rusqlite::Result<()> {
-    let finite = metric.value.filter(|value| value.is_finite());
-    // Missing is NULL with a reason, also where a probe divided by zero.
-    let why = match (metric.value, finite) {
-        (Some(value), None) => Some(format!("the value was {value}, not a finite number")),
-        _ => metric.why.clone(),
+/// `($1, $2), ($3, $4)`: placeholders for so many rows of so many columns.
+pub(crate) fn placeholders(rows: usize, columns: usize) -> String {
+    let row = |row: usize| {
+        let places = (1..=columns).map(|column| format!("${}", row * columns + column));
+        format!("({})", places.collect::<Vec<_>>().join(", "))
     };
-    transaction
-        .prepare_cached(
-            "INSERT INTO metric (run, place, key, unit, direction, value, why, provenance)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-        )?
-        .execute(params![
-            run,
-            place,
-            metric.key,
-            word(&metric.unit),
-            word(&metric.direction),
-            finite,
-            why,
-            word(&metric.provenance),
-        ])?;
-    Ok(())
+    (0..rows).map(row).collect::<Vec<_>>().join(", ")
 }
 
 /// The phase people mean by latency: everything where text was given, the model alone otherwise.
@@ -274,11 +317,6 @@ fn known(run: &Run, key: &str) -> Option<f64> {
     let probes = run.probes.iter().flat_map(|probe| &probe.metrics);
     let metric = run.metrics.iter().chain(probes).find(|metric| metric.key == key)?;
     metric.value.filter(|value| value.is_finite())
-}
-
-/// A count as the database holds it; one beyond 2⁶³ is held at the largest.
-fn whole(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 /// The name that an enum has in JSON, without the quotes.

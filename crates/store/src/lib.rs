@@ -1,33 +1,54 @@
-//! Remembers every run: one embedded SQLite file with migrations.
+//! Remembers every run: one embedded SQLite file, or a team's PostgreSQL server.
 //!
-//! The only room that holds SQL. A run goes in whole, in one transaction, and comes out equal; where the file lies is
-//! the caller's business, and so is how a list is shown.
+//! The only room that holds SQL, and one set of it for both. A run goes in whole, in one transaction, and comes out equal;
+//! where the database lies is the caller's business, and so is how a list is shown.
 
+mod address;
 mod allocations;
 mod ceilings;
 mod codec;
+mod connection;
 mod document;
 mod edit;
 mod error;
 mod facts;
+mod failure;
+mod file;
 mod filter;
 mod id;
 mod insert;
 mod list;
+mod measured;
 mod migrate;
+mod plan;
+mod query;
 mod read;
+mod server;
+mod sources;
+mod spool;
 mod status;
 mod store;
+mod tls;
+mod value;
 
+#[cfg(test)]
+#[path = "../tests/it/postgresql.rs"]
+#[expect(dead_code, reason = "the integration tests ask more of a server")]
+mod postgresql;
 #[cfg(test)]
 #[path = "../tests/it/sample.rs"]
 mod sample;
 
+pub use address::{is_server, shown};
 pub use edit::check_tag;
 pub use error::StoreError;
 pub use filter::Filter;
 pub use id::{SHORTEST_ID, new_run_id, short_ids};
 pub use list::RunRow;
+pub use measured::Scope;
 pub use migrate::SCHEMA_VERSION;
-pub use status::Status;
+pub use plan::{CellState, Lease, Outcome, PlanCell, PlanProgress, PlannedCell};
+pub use query::{Answer, Datum};
+pub use spool::{Delivery, Kept, Spool, Undelivered};
+pub use status::{Coverage, Status};
 pub use store::{BUSY_TIMEOUT, Store};

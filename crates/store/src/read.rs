@@ -1,7 +1,9 @@
 //! A run comes out equal to what went in.
 
-use crate::{Store, StoreError, codec, document, document::Elsewhere, id, insert::WARMUP};
-use rusqlite::{OptionalExtension, Transaction, params};
+use crate::{
+    Store, StoreError, codec, connection::Transaction, document, document::Elsewhere, id,
+    insert::WARMUP, value::values,
+};
 use serde::de::DeserializeOwned;
 use types::{Metric, Phase, Run, RunId, Samples};
 
@@ -11,40 +13,55 @@ const CANDIDATES: usize = 20;
 /// Sorts behind every id that begins with the same text.
 const LAST: char = '\u{10ffff}';
 
+/// How much of a run is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parts {
+    All,
+    WithoutSamples,
+}
+
 impl Store {
     /// The run whose id begins with `prefix`.
     ///
     /// # Errors
     /// Where no run or more than one begins so, or what is stored is damaged.
     pub fn run(&self, prefix: &str) -> Result<Run, StoreError> {
-        let fail = self.fail("read a run");
         // One view of everything: another process may delete the run meanwhile.
         let view = self.view("read a run")?;
-        let id = self.resolve(prefix)?;
+        let id = self.resolve_in(&view, prefix)?;
+        self.run_in(&view, id, Parts::All)
+    }
+
+    /// The run of this whole id.
+    pub(crate) fn run_in(
+        &self,
+        view: &Transaction<'_>,
+        id: RunId,
+        parts: Parts,
+    ) -> Result<Run, StoreError> {
+        let fail = self.fail("read a run");
         let (started_at, cell, model, body): (i64, String, String, String) = view
-            .prepare_cached(
+            .optional(
                 "SELECT run.started_at, cell.document, model.document, document.body FROM run
                  JOIN cell ON cell.key = run.cell JOIN model ON model.key = run.model
                  JOIN document ON document.run = run.id WHERE run.id = $1",
+                values![&id.0],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
             )
-            .and_then(|mut query| {
-                query
-                    .query_row([&id.0], |row| {
-                        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-                    })
-                    .optional()
-            })
             .map_err(&fail)?
             .ok_or_else(|| self.damaged(format!("run `{id}` has lost its parts")))?;
-        let (samples, warmup) = self.samples(&view, &id)?;
+        let (samples, warmup) = match parts {
+            Parts::All => self.samples(view, &id)?,
+            Parts::WithoutSamples => Default::default(),
+        };
         let rest = Elsewhere {
             started_at,
             cell: self.parse(&id, "cell", &cell)?,
             model: self.parse(&id, "model", &model)?,
             warmup,
             samples,
-            metrics: self.metrics(&view, &id)?,
-            tags: self.tags_of(&id)?,
+            metrics: self.metrics(view, &id)?,
+            tags: self.tags_of(view, &id)?,
             id: id.clone(),
         };
         Ok(self.parse::<document::Document>(&id, "document", &body)?.join(rest))
@@ -55,6 +72,10 @@ impl Store {
     /// # Errors
     /// Where no run or more than one begins so.
     pub fn resolve(&self, prefix: &str) -> Result<RunId, StoreError> {
+        self.resolve_in(&self.view("look up a run")?, prefix)
+    }
+
+    fn resolve_in(&self, view: &Transaction<'_>, prefix: &str) -> Result<RunId, StoreError> {
         let fail = self.fail("look up a run");
         let is_hex = prefix.bytes().all(|byte| byte.is_ascii_hexdigit());
         let wanted = if is_hex { prefix.to_ascii_lowercase() } else { prefix.to_owned() };
@@ -62,13 +83,9 @@ impl Store {
         if wanted.is_empty() {
             return Err(not_found());
         }
-        let mut query = self
-            .connection
-            .prepare_cached("SELECT id FROM run WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3")
-            .map_err(&fail)?;
-        let found: Vec<String> = query
-            .query_map(params![wanted, format!("{wanted}{LAST}"), CANDIDATES], |row| row.get(0))
-            .and_then(Iterator::collect)
+        let sql = "SELECT id FROM run WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3";
+        let found: Vec<String> = view
+            .rows(sql, values![&wanted, format!("{wanted}{LAST}"), CANDIDATES], |row| row.get(0))
             .map_err(&fail)?;
         match found.as_slice() {
             [] => Err(not_found()),
@@ -83,11 +100,9 @@ impl Store {
     /// # Errors
     /// Where the database cannot be read.
     pub fn short_id(&self, id: &RunId) -> Result<String, StoreError> {
+        let view = self.view("look up a run")?;
         let neighbour = |sql| -> Result<Option<String>, StoreError> {
-            self.connection
-                .prepare_cached(sql)
-                .and_then(|mut query| query.query_row([&id.0], |row| row.get(0)))
-                .map_err(self.fail("look up a run"))
+            view.one(sql, values![&id.0], |row| row.get(0)).map_err(self.fail("look up a run"))
         };
         let before = neighbour("SELECT MAX(id) FROM run WHERE id < $1")?;
         let after = neighbour("SELECT MIN(id) FROM run WHERE id > $1")?;
@@ -101,18 +116,13 @@ impl Store {
         id: &RunId,
     ) -> Result<(Vec<Samples>, Vec<u64>), StoreError> {
         let fail = self.fail("read samples");
-        let mut query = view
-            .prepare_cached(
-                "SELECT phase, count, checksum, nanos FROM samples WHERE run = $1 ORDER BY place",
-            )
-            .map_err(&fail)?;
-        let rows: Vec<(String, codec::Packed)> = query
-            .query_map([&id.0], |row| {
+        let sql = "SELECT phase, count, checksum, nanos FROM samples WHERE run = $1 ORDER BY place";
+        let rows: Vec<(String, codec::Packed)> = view
+            .rows(sql, values![&id.0], |row| {
                 let packed =
                     codec::Packed { count: row.get(1)?, checksum: row.get(2)?, bytes: row.get(3)? };
                 Ok((row.get(0)?, packed))
             })
-            .and_then(Iterator::collect)
             .map_err(&fail)?;
         let (mut samples, mut warmup) = (Vec::new(), Vec::new());
         for (name, packed) in rows {
@@ -132,38 +142,35 @@ impl Store {
     }
 
     fn metrics(&self, view: &Transaction<'_>, id: &RunId) -> Result<Vec<Metric>, StoreError> {
-        let fail = self.fail("read metrics");
-        let mut query = view
-            .prepare_cached(
+        let rows = view
+            .rows(
                 "SELECT key, value, why, unit, direction, provenance FROM metric
                  WHERE run = $1 ORDER BY place",
+                values![&id.0],
+                |row| {
+                    let words: [String; 3] = [row.get(3)?, row.get(4)?, row.get(5)?];
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?, words))
+                },
             )
-            .map_err(&fail)?;
-        let mut rows = query.query([&id.0]).map_err(&fail)?;
-        let mut metrics = Vec::new();
-        while let Some(row) = rows.next().map_err(&fail)? {
-            let text = |column: usize| row.get::<_, String>(column).map_err(&fail);
-            let quoted = |column: usize| text(column).map(|word| format!("\"{word}\""));
-            metrics.push(Metric {
-                key: text(0)?,
-                unit: self.parse(id, "unit", &quoted(3)?)?,
-                direction: self.parse(id, "direction", &quoted(4)?)?,
-                value: row.get(1).map_err(&fail)?,
-                why: row.get(2).map_err(&fail)?,
-                provenance: self.parse(id, "provenance", &quoted(5)?)?,
-            });
-        }
-        Ok(metrics)
+            .map_err(self.fail("read metrics"))?;
+        let metric = |(key, value, why, words): (_, _, _, [String; 3])| {
+            let [unit, direction, provenance] = words.map(|word| format!("\"{word}\""));
+            Ok(Metric {
+                key,
+                unit: self.parse(id, "unit", &unit)?,
+                direction: self.parse(id, "direction", &direction)?,
+                value,
+                why,
+                provenance: self.parse(id, "provenance", &provenance)?,
+            })
+        };
+        rows.into_iter().map(metric).collect()
     }
 
     /// The labels of a run, in alphabetical order.
-    pub(crate) fn tags_of(&self, id: &RunId) -> Result<Vec<String>, StoreError> {
-        let fail = self.fail("read tags");
-        let mut query = self
-            .connection
-            .prepare_cached("SELECT tag FROM tag WHERE run = $1 ORDER BY tag")
-            .map_err(&fail)?;
-        query.query_map([&id.0], |row| row.get(0)).and_then(Iterator::collect).map_err(&fail)
+    fn tags_of(&self, view: &Transaction<'_>, id: &RunId) -> Result<Vec<String>, StoreError> {
+        let sql = "SELECT tag FROM tag WHERE run = $1 ORDER BY tag";
+        view.rows(sql, values![&id.0], |row| row.get(0)).map_err(self.fail("read tags"))
     }
 
     fn parse<T: DeserializeOwned>(

@@ -1,19 +1,24 @@
 //! The open database: one connection, set up so that what was stored stays stored.
 
-use crate::{StoreError, migrate};
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use crate::{
+    StoreError,
+    address::{self, Address},
+    connection::{Connection, Purpose, Transaction},
+    failure::DatabaseError,
+    file, migrate,
+    server::Server,
+};
 use std::{
-    fs,
+    fmt,
     path::{Path, PathBuf},
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// How long to wait for another process that is writing.
 pub const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Every run, machine and ceiling in one file. One `Store` is one connection; several processes may each have one.
-#[derive(Debug)]
+/// Every run, machine and ceiling in one SQLite file or one PostgreSQL database. One `Store` is one connection; several
+/// processes may each have one.
 pub struct Store {
     pub(crate) connection: Connection,
     pub(crate) path: PathBuf,
@@ -21,44 +26,57 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the file, creating it and its folders where there is none, and brings an older schema up to date.
+    /// Opens the database, brings an older schema up to date, and makes one where there is none.
+    ///
+    /// A location that begins with `postgres://` or `postgresql://` is a server's address,
+    /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=…&sslrootcert=…`; its database must exist. Any other is a file,
+    /// made with its folders where there is none.
     ///
     /// # Errors
-    /// Where the file cannot be opened, is damaged, is not ours or is too new; it is then left as it was.
-    pub fn open(path: impl AsRef<Path>) -> Result<Store, StoreError> {
-        Store::open_waiting(path, BUSY_TIMEOUT)
+    /// Where the database cannot be opened, is damaged, is not ours or is too new; it is then left as it was.
+    pub fn open(location: impl AsRef<Path>) -> Result<Store, StoreError> {
+        Store::open_waiting(location, BUSY_TIMEOUT)
     }
 
     /// As [`Store::open`], waiting at most `patience` whenever another process is writing.
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn open_waiting(path: impl AsRef<Path>, patience: Duration) -> Result<Store, StoreError> {
-        let path = path.as_ref();
-        prepare_place(path)?;
-        let fail = |error| StoreError::sqlite(path, "open the file", error);
-        // Without the flag for addresses: a path that begins with `file:` is a path.
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(fail)?;
-        connection.busy_timeout(patience).map_err(fail)?;
+    pub fn open_waiting(
+        location: impl AsRef<Path>,
+        patience: Duration,
+    ) -> Result<Store, StoreError> {
+        let location = location.as_ref();
+        let (connection, path) = if address::is_server(location) {
+            let address = Address::parse(location)?;
+            let path = address.place.clone();
+            let server = Server::connect(address, patience)?;
+            (Connection::server(server), path)
+        } else {
+            (Connection::File(file::open(location, patience)?), location.to_owned())
+        };
         // Asked before anything is set, so that a file we cannot use is not changed.
-        let version = migrate::version(&connection, path)?;
-        connection.pragma_update(None, "foreign_keys", true).map_err(fail)?;
-        write_ahead(&connection, patience).map_err(fail)?;
-        // FULL: a commit is on the disk before we say so, even if the power fails. A run takes seconds, this milliseconds.
-        connection.pragma_update(None, "synchronous", "FULL").map_err(fail)?;
-        if version < migrate::SCHEMA_VERSION {
-            migrate::migrate(&connection, path)?;
+        let version = migrate::version(&connection, &path)?;
+        if let Connection::File(connection) = &connection {
+            file::set_up(connection, location, patience)?;
         }
-        Ok(Store { connection, path: path.to_owned(), created: version == 0 })
+        let mut store = Store { connection, path, created: false };
+        if version < migrate::SCHEMA_VERSION {
+            store.created = migrate::migrate(&store)?;
+        }
+        Ok(store)
     }
 
-    /// Where the file is.
+    /// Where the database is: its file, or the server's address without the password.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether the database is on a server, so that other machines may use it at the same time.
+    #[must_use]
+    pub fn is_on_server(&self) -> bool {
+        self.connection.is_server()
     }
 
     /// Whether opening it made it.
@@ -72,54 +90,86 @@ impl Store {
     /// # Errors
     /// Where another process is writing, or the disk has no room for the copy that is made.
     pub fn vacuum(&self) -> Result<u64, StoreError> {
-        let before = self.size();
-        self.connection
-            .execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")
-            .map_err(self.fail("vacuum"))?;
-        Ok(before.saturating_sub(self.size()))
+        let before = self.size()?;
+        let statements = match &self.connection {
+            Connection::File(_) => "VACUUM; PRAGMA wal_checkpoint(TRUNCATE);".to_owned(),
+            Connection::Server(_) => format!("VACUUM (FULL, ANALYZE) {}", TABLES.join(", ")),
+        };
+        self.connection.batch(&statements).map_err(self.fail("vacuum"))?;
+        Ok(before.saturating_sub(self.size()?))
     }
 
-    /// Reads the whole file and looks for damage.
+    /// Reads everything and looks for damage.
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] with the first thing found.
     pub fn check(&self) -> Result<(), StoreError> {
-        let first: String = self
-            .connection
-            .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
-            .map_err(self.fail("check the file"))?;
-        if first == "ok" {
-            return Ok(());
+        let fail = self.fail("check the database");
+        if !self.connection.is_server() {
+            let first: String = self
+                .connection
+                .one("PRAGMA integrity_check(1)", &[], |row| row.get(0))
+                .map_err(&fail)?;
+            return if first == "ok" { Ok(()) } else { Err(self.damaged(first)) };
         }
-        Err(StoreError::Corrupt { path: self.path.clone(), detail: first })
+        // A server looks after its own pages; reading them all is how it notices.
+        let view = self.view("check the database")?;
+        for table in TABLES {
+            let sql = format!("SELECT COALESCE(MAX(MD5(whole::TEXT)), '') FROM {table} AS whole");
+            view.one(&sql, &[], |row| row.get::<String>(0)).map_err(&fail)?;
+        }
+        let lost: Option<String> = view
+            .one(
+                "SELECT MIN(run.id) FROM run LEFT JOIN document ON document.run = run.id
+                 WHERE document.run IS NULL",
+                &[],
+                |row| row.get(0),
+            )
+            .map_err(&fail)?;
+        match lost {
+            None => Ok(()),
+            Some(id) => Err(self.damaged(format!("run `{id}` has lost its parts"))),
+        }
     }
 
-    /// Bytes on disk, the log of recent writes included.
-    pub(crate) fn size(&self) -> u64 {
-        let length = |path: &Path| fs::metadata(path).map_or(0, |meta| meta.len());
-        let mut log = self.path.clone().into_os_string();
-        log.push("-wal");
-        length(&self.path) + length(Path::new(&log))
+    /// Bytes on disk: of the file with its log of recent writes, or of our tables on the server with their indices.
+    pub(crate) fn size(&self) -> Result<u64, StoreError> {
+        match &self.connection {
+            Connection::File(_) => Ok(file::size(&self.path)),
+            Connection::Server(_) => {
+                // Not the whole database: others may live there, and its own catalogue grows with every vacuum.
+                let names = TABLES.map(|table| format!("('{table}')")).join(", ");
+                let sql = format!(
+                    "SELECT CAST(SUM(pg_total_relation_size(CAST(name AS REGCLASS))) AS BIGINT)
+                     FROM (VALUES {names}) AS ours (name)"
+                );
+                let view = self.view("ask for the size")?;
+                view.one(&sql, &[], |row| row.get(0)).map_err(self.fail("ask for the size"))
+            }
+        }
     }
 
-    /// Begins a transaction that may write; others wait until it ends.
-    pub(crate) fn write(&self, doing: &'static str) -> Result<Transaction<'_>, StoreError> {
-        Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
-            .map_err(self.fail(doing))
+    /// Begins a transaction that changes or removes what others may rely on; they wait until it ends.
+    pub(crate) fn change(&self, doing: &'static str) -> Result<Transaction<'_>, StoreError> {
+        self.connection.begin(Purpose::Change).map_err(self.fail(doing))
+    }
+
+    /// Begins a transaction that adds; on a server, others may add at the same time.
+    pub(crate) fn add(&self, doing: &'static str) -> Result<Transaction<'_>, StoreError> {
+        self.connection.begin(Purpose::Add).map_err(self.fail(doing))
     }
 
     /// Begins a transaction that only reads, so that everything read until it ends was true at one moment.
     pub(crate) fn view(&self, doing: &'static str) -> Result<Transaction<'_>, StoreError> {
-        Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred)
-            .map_err(self.fail(doing))
+        self.connection.begin(Purpose::Read).map_err(self.fail(doing))
     }
 
-    /// Turns a refusal of SQLite into ours.
+    /// Turns a refusal of the database into ours.
     pub(crate) fn fail(
         &self,
         doing: &'static str,
-    ) -> impl Fn(rusqlite::Error) -> StoreError + use<'_> {
-        move |error| StoreError::sqlite(&self.path, doing, error)
+    ) -> impl Fn(DatabaseError) -> StoreError + use<'_> {
+        move |error| error.at(&self.path, doing)
     }
 
     /// What is stored makes no sense.
@@ -128,45 +178,43 @@ impl Store {
     }
 }
 
-/// Makes the folders and refuses what is no file.
-fn prepare_place(path: &Path) -> Result<(), StoreError> {
-    if let Ok(meta) = fs::metadata(path) {
-        return if meta.is_file() {
-            Ok(())
-        } else {
-            Err(StoreError::NotAFile { path: path.to_owned() })
-        };
-    }
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => fs::create_dir_all(folder)
-            .map_err(|source| StoreError::Folder { path: folder.to_owned(), source }),
-        _ => Ok(()),
+impl fmt::Debug for Store {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Store").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
-/// Switches to the write-ahead log: readers do not wait for writers, and a kill leaves the last commit whole.
-///
-/// The switch needs the file for itself and does not always wait for it, so we do.
-fn write_ahead(connection: &Connection, patience: Duration) -> rusqlite::Result<()> {
-    let end = Instant::now() + patience;
-    loop {
-        match connection.pragma_update(None, "journal_mode", "WAL") {
-            Err(error)
-                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
-                    && Instant::now() < end =>
-            {
-                thread::sleep(Duration::from_millis(5));
-            }
-            other => return other,
-        }
-    }
-}
+/// Every table that holds what was measured or planned.
+const TABLES: [&str; 15] = [
+    "machine",
+    "ceiling",
+    "model",
+    "engine",
+    "cell",
+    "run",
+    "document",
+    "metric",
+    "samples",
+    "tag",
+    "allocation",
+    "allocation_column",
+    "plan_cell",
+    "question",
+    "measured",
+];
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Filter, sample};
     use types::{Phase, Samples};
+
+    fn sqlite(store: &Store) -> &rusqlite::Connection {
+        match &store.connection {
+            Connection::File(file) => file,
+            Connection::Server(_) => panic!("a file was opened"),
+        }
+    }
 
     #[test]
     fn a_full_disk_says_so_and_loses_nothing() {
@@ -176,9 +224,9 @@ mod tests {
         store.insert_run(&sample::run(1)).unwrap();
         // SQLite reports the end of the pages it may use exactly as it reports the end of the disk.
         let pages: i64 =
-            store.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+            sqlite(&store).query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
         let limit = format!("PRAGMA max_page_count = {}", pages + 10);
-        store.connection.query_row(&limit, [], |_| Ok(())).unwrap();
+        sqlite(&store).query_row(&limit, [], |_| Ok(())).unwrap();
         let mut large = sample::run(2);
         let noise = |i: u64| i.wrapping_mul(i ^ 0x9e37_79b9_7f4a_7c15).rotate_left(i as u32 % 64);
         large.samples =
@@ -199,7 +247,7 @@ mod tests {
         let store = Store::open(folder.path().join("store.db")).unwrap();
         let pragma = |name: &str| -> String {
             let query = format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}");
-            store.connection.query_row(&query, [], |row| row.get(0)).unwrap()
+            sqlite(&store).query_row(&query, [], |row| row.get(0)).unwrap()
         };
         assert_eq!(pragma("journal_mode"), "wal");
         assert_eq!(pragma("synchronous"), "2");
@@ -211,7 +259,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("store.db")).unwrap();
         let plan = |sql: &str| -> String {
-            let mut query = store.connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let mut query = sqlite(&store).prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let lines: Vec<String> =
                 query.query_map([], |row| row.get(3)).unwrap().map(Result::unwrap).collect();
             lines.join("; ")

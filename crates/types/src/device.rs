@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
-/// What a model executes on; `Auto` is a wish, never a recorded fact.
+/// What a model executes on; `Auto` is a wish, never a recorded fact: in an imported run it means that nobody told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Device {
     /// The best device an engine here can use: cuda, then rocm, mps, cpu.

@@ -1,6 +1,6 @@
 //! The state of the machine and its software during a run.
 
-use crate::{Bytes, Machine};
+use crate::{Bytes, Machine, MemoryLimit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -70,6 +70,9 @@ pub struct Environment {
     pub memory_available: Option<Bytes>,
     /// What the control group allows.
     pub cgroup: CgroupLimits,
+    /// What the worker was held to, where a limit was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<MemoryLimit>,
     /// Clock throttling.
     pub throttle: Throttle,
     /// GPUs, where there are any.

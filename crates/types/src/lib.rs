@@ -6,16 +6,20 @@
 
 mod advice;
 mod allocation;
+mod analysis;
 mod ceilings;
 mod cell;
 mod comparison;
 mod device;
 mod environment;
 mod event;
+mod import;
 mod inside;
 mod layer_kind;
 mod layers;
+mod limit;
 mod machine;
+mod measured;
 mod memory;
 mod metric;
 mod model;
@@ -24,6 +28,7 @@ mod options;
 mod plan;
 mod precision;
 mod reading;
+mod recommendation;
 mod run;
 mod sample;
 mod summary;
@@ -38,6 +43,9 @@ pub use advice::{
     SweepPoint, Trial, TrialVerdict, Unjudged,
 };
 pub use allocation::{AllocationEvent, Allocations, LayerName, Recorded};
+pub use analysis::{
+    AnalysedCell, Analysis, BatchSeries, CellKey, LengthSeries, Pooled, PooledCell, Scaling, Tally,
+};
 pub use ceilings::{CacheBandwidth, Ceiling, Ceilings, Unmeasured};
 pub use cell::{Cell, InputShape, Mode, Text};
 pub use comparison::{
@@ -47,6 +55,7 @@ pub use comparison::{
 pub use device::{Device, ParseDeviceError};
 pub use environment::{CgroupLimits, Environment, GpuState, Throttle};
 pub use event::{Event, Stage};
+pub use import::{Correction, Import, Stated};
 pub use inside::{
     Bound, Estimate, Layer, LayerReport, LayerTurn, LayerWork, Rollup, Roofline, Spent,
 };
@@ -54,7 +63,9 @@ pub use layer_kind::LayerKind;
 pub use layers::{
     LayerCell, LayerCost, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime, pooled_path,
 };
+pub use limit::{LimitedBy, MemoryLimit, ParseLimitedByError};
 pub use machine::{Cpu, Gpu, Machine};
+pub use measured::{Measured, Newest, Percentiles};
 pub use memory::{
     AllocatorMemory, LayerMemory, LeakCheck, LeakVerdict, LiveBlocks, LiveTensor, MemoryPoint,
     MemoryReport, StaticMemory, SystemMemory, TIMELINE_POINTS,
@@ -63,9 +74,13 @@ pub use metric::{Direction, Metric, Provenance, Unit};
 pub use model::{Category, ModelInfo, ModelSource, Weights, Work};
 pub use module::{Module, ModuleTensor, ModuleWeights};
 pub use options::{EngineOptions, GraphOptimisation, ParseOptionError, PerformanceHint};
-pub use plan::{Plan, StopReason, StoppingRule, Warmup};
+pub use plan::{Plan, StopReason, StoppingRule, Warmup, parse_duration};
 pub use precision::{ParsePrecisionError, Precision};
 pub use reading::Reading;
+pub use recommendation::{
+    Behind, Candidate, Exclusion, Gap, LeftOut, Objective, ParseObjectiveError, Percentile, Price,
+    Prices, Recommendation, Slo, Wish,
+};
 pub use run::{Cold, EngineInfo, ProbeReport, Run, RunId, WarmupReport};
 pub use sample::{Phase, Samples};
 pub use summary::{Floor, Interval, PERCENTILE_FLOORS, Summary, Unsupported};

@@ -95,6 +95,18 @@ impl Metric {
         }
     }
 
+    /// A number out of another tool's result.
+    #[must_use]
+    pub fn imported(
+        key: impl Into<String>,
+        unit: Unit,
+        direction: Direction,
+        value: f64,
+    ) -> Metric {
+        let provenance = Provenance::Imported;
+        Metric { provenance, ..Metric::measured(key, unit, direction, value) }
+    }
+
     /// A number that could not be had, and why.
     #[must_use]
     pub fn missing(

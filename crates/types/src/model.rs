@@ -72,6 +72,8 @@ pub enum ModelSource {
         /// Its path.
         path: PathBuf,
     },
+    /// Another tool had it; nobody here has seen it.
+    Elsewhere,
 }
 
 /// Whether the weights are the trained ones.

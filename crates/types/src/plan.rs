@@ -75,3 +75,22 @@ pub struct Plan {
     /// When each is enough.
     pub stopping: StoppingRule,
 }
+
+/// A time as people write it: `500ms`, `10s`, `3m`, `2h`, `7d`; a bare number is seconds.
+///
+/// # Errors
+/// A sentence that says how to write it.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no time; write 500ms, 10s, 3m, 2h or 7d");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: f64 = digits.parse().map_err(|_| wrong())?;
+    let seconds = match &text[digits.len()..] {
+        "ms" => number / 1e3,
+        "s" | "" => number,
+        "m" | "min" => number * 60.0,
+        "h" => number * 3600.0,
+        "d" => number * 86_400.0,
+        _ => return Err(wrong()),
+    };
+    Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+}

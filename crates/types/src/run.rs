@@ -1,8 +1,8 @@
 //! One execution of a cell on one machine at one time.
 
 use crate::{
-    Cell, Environment, LayerReport, MemoryReport, Metric, ModelInfo, Phase, Samples, StopReason,
-    Summary, TrainingReport, Verdict, Work,
+    Cell, Environment, Import, LayerReport, MemoryReport, Metric, ModelInfo, Phase, Samples,
+    Stated, StopReason, Summary, TrainingReport, Verdict, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, time::Duration};
@@ -115,6 +115,9 @@ pub struct Run {
     /// How a training went, where it was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Box<TrainingReport>>,
+    /// Where it was read, where another tool measured it; `None` where we did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Box<Import>>,
     /// Labels given by people.
     #[serde(default)]
     pub tags: Vec<String>,
@@ -132,6 +135,18 @@ impl Run {
     pub fn headline(&self) -> Option<&Summary> {
         let total = self.summaries.get(&Phase::Total).filter(|_| self.cell.text.is_some());
         total.or_else(|| self.summaries.get(&Phase::Inference))
+    }
+
+    /// What another tool states of a phase without giving its samples; `None` where we measured.
+    #[must_use]
+    pub fn stated(&self, phase: Phase) -> Option<&Stated> {
+        self.imported.as_ref()?.stated.get(&phase)
+    }
+
+    /// Whether the field at this path (`cold.load`) holds a fact; in what we measured every field does.
+    #[must_use]
+    pub fn tells(&self, path: &str) -> bool {
+        self.imported.as_ref().is_none_or(|import| import.untold.iter().all(|name| name != path))
     }
 
     /// The raw samples of a phase, in nanoseconds.

@@ -40,6 +40,8 @@ pub enum ReasonCode {
     FrequencyScaling,
     /// Something neither the model nor the user says was assumed, such as an image's size.
     Assumption,
+    /// Another tool measured it: who, what was put right, what it says itself.
+    Imported,
 }
 
 /// One thing that can be said against a measurement, in plain words.

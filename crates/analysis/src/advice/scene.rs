@@ -64,6 +64,7 @@ pub(crate) fn run() -> Run {
         layers: None,
         memory: None,
         training: None,
+        imported: None,
         tags: Vec::new(),
     }
 }
@@ -101,6 +102,7 @@ fn environment() -> Environment {
         steal: None,
         memory_available: Some(Bytes(8_000_000_000)),
         cgroup: CgroupLimits::default(),
+        memory_limit: None,
         throttle: Throttle::default(),
         gpus: Vec::new(),
         versions: BTreeMap::new(),

@@ -124,6 +124,7 @@ pub(crate) fn run(engine: &str, micros: u64, minute: i64) -> Run {
         layers: None,
         memory: None,
         training: None,
+        imported: None,
         tags: Vec::new(),
     }
 }
@@ -170,6 +171,7 @@ fn environment() -> Environment {
         steal: None,
         memory_available: None,
         cgroup: CgroupLimits::default(),
+        memory_limit: None,
         throttle: Throttle::default(),
         gpus: Vec::new(),
         versions: BTreeMap::new(),

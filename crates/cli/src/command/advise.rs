@@ -3,12 +3,12 @@
 use crate::{
     Exit, Failure,
     arguments::{Advise, Global},
-    command::{folders, measurement::measurement, open_existing_store, runs, style},
+    command::{folders, measurement::measurement, open_existing_store, runs, say, session, style},
     output,
     places::places,
     progress::Progress,
 };
-use modelmeter::{Advisor, Folders, Profiler, Proofs, Run, Session, report};
+use modelmeter::{Advisor, Folders, Profiler, Proofs, Run, report};
 use std::path::Path;
 
 pub(crate) fn run(arguments: &Advise, global: &Global) -> Result<Exit, Failure> {
@@ -17,14 +17,11 @@ pub(crate) fn run(arguments: &Advise, global: &Global) -> Result<Exit, Failure> 
         output::check_folder(path)?;
     }
     let advisor = advisor(arguments, global, &folders)?;
-    let mut session = if arguments.no_store {
-        Session::without_store()
-    } else {
-        Session::with_store(&folders.database)?
-    };
+    let mut session = session(&folders, arguments.no_store, global)?;
     let mut progress = Progress::new(global.quiet);
     let outcome = advisor.advise(&mut session, &mut |event| progress.hear(&event));
     progress.clear();
+    say(session.take_notices(), global);
     let advice = outcome?;
     if let Some(path) = &arguments.json {
         output::to_file(path, &format!("{:#}\n", report::advice_json(&advice)))?;
@@ -85,5 +82,13 @@ fn is_run(text: &str) -> bool {
 
 fn stored(subject: &str, global: &Global) -> Result<Run, Failure> {
     let store = open_existing_store(global)?;
-    Ok(store.run(&runs::find(&store, subject)?.0)?)
+    let run = store.run(&runs::find(&store, subject)?.0)?;
+    match &run.imported {
+        None => Ok(run),
+        Some(import) => {
+            let text = format!("run `{subject}` was imported: {} measured it", import.tool);
+            Err(Failure::new(Exit::Wrong, text)
+                .hint("advice rests on a measurement of ours; name the model to make one"))
+        }
+    }
 }

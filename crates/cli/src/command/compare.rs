@@ -6,7 +6,7 @@ use crate::{
     command::{
         folders,
         measurement::{measurement, training},
-        open_existing_store, style,
+        open_existing_store, say, session, style,
     },
     output,
     places::places,
@@ -104,14 +104,22 @@ fn fight(arguments: &Compare, global: &Global) -> Result<(Vec<ComparisonReport>,
     let sides = sides(arguments, &places)?;
     let sides: Vec<Profiler> =
         sides.into_iter().map(|side| side.folders(folders.clone())).collect();
-    let mut session = if arguments.no_store {
-        Session::without_store()
-    } else {
-        Session::with_store(&folders.database)?
-    };
+    let mut session = session(&folders, arguments.no_store, global)?;
+    let outcome = fight_in(&mut session, sides, arguments, global);
+    say(session.take_notices(), global);
+    outcome
+}
+
+/// The comparisons, and whether each holds training against inference.
+fn fight_in(
+    session: &mut Session,
+    sides: Vec<Profiler>,
+    arguments: &Compare,
+    global: &Global,
+) -> Result<(Vec<ComparisonReport>, bool), Failure> {
     let mut progress = Progress::new(global.quiet);
     let mut fight = |duel: Duel| {
-        let outcome = duel.fight(&mut session, &mut |event| progress.hear(&event));
+        let outcome = duel.fight(session, &mut |event| progress.hear(&event));
         progress.clear();
         outcome
     };

@@ -19,12 +19,10 @@ pub(crate) fn measurement(
     tuning: &Tuning,
     places: Places,
 ) -> Result<Profiler, Failure> {
-    let mut profiler = Profiler::new(model)
+    let mut profiler = hub(Profiler::new(model), origin.offline)
         .seed(workload.seed)
         .places(places)
-        .options(tuning.options())
-        .offline(origin.offline || is_set("HF_HUB_OFFLINE"))
-        .hub(text_of("HF_ENDPOINT"), text_of("HF_TOKEN"));
+        .options(tuning.options());
     if let Some(batch_size) = workload.batch_size {
         profiler = profiler.batch_size(batch_size);
     }
@@ -45,6 +43,13 @@ pub(crate) fn measurement(
     }
     let lines = text(workload)?;
     Ok(if lines.is_empty() { profiler } else { profiler.text(lines) })
+}
+
+/// The hub as its own tools find it, or none.
+pub(crate) fn hub(profiler: Profiler, offline: bool) -> Profiler {
+    profiler
+        .offline(offline || is_set("HF_HUB_OFFLINE"))
+        .hub(text_of("HF_ENDPOINT"), text_of("HF_TOKEN"))
 }
 
 /// How a model shall be trained.

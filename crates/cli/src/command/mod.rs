@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod advise;
+pub(crate) mod bench;
 pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod completions;
@@ -11,14 +12,20 @@ pub(crate) mod measurement;
 pub(crate) mod models;
 pub(crate) mod profile;
 pub(crate) mod runs;
+pub(crate) mod survey;
 
 use crate::{
     Exit, Failure,
     arguments::Global,
+    output,
     terminal::{self, Stream},
 };
-use modelmeter::{Folders, Store, report::Style};
-use std::path::PathBuf;
+use modelmeter::{
+    Folders, Notice, Session, Store,
+    report::{Style, clean},
+    store,
+};
+use std::path::{Path, PathBuf};
 
 /// Where things are kept: arguments and environment first, then the platform's own places.
 pub(crate) fn folders(global: &Global) -> Result<Folders, Failure> {
@@ -37,6 +44,7 @@ pub(crate) fn folders(global: &Global) -> Result<Folders, Failure> {
         folders.cache = cache;
     }
     if let Some(database) = database {
+        check_location(&database)?;
         folders.database = database;
     }
     if let Some(hub) = hub_cache() {
@@ -55,20 +63,63 @@ pub(crate) fn path_of(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
+/// An address of another kind must not become a file in folders of that name.
+fn check_location(location: &Path) -> Result<(), Failure> {
+    let text = location.to_string_lossy();
+    let Some((scheme, _)) = text.split_once("://") else { return Ok(()) };
+    let is_word = !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric());
+    if !is_word || store::is_server(location) {
+        return Ok(());
+    }
+    // Not the whole address: there may be a password in it.
+    let text = format!("a database is a file or begins with `postgres://`, not with `{scheme}://`");
+    Err(Failure::new(Exit::Wrong, text)
+        .hint("`--db runs.db` or `--db postgres://USER:PASSWORD@HOST/DATABASE`"))
+}
+
+/// A sitting that keeps its runs in the database, or aside while that is a server and away; or none at all.
+pub(crate) fn session(
+    folders: &Folders,
+    no_store: bool,
+    global: &Global,
+) -> Result<Session, Failure> {
+    if no_store {
+        return Ok(Session::without_store());
+    }
+    let mut session = Session::with_folders(folders)?;
+    say(session.take_notices(), global);
+    Ok(session)
+}
+
+/// Says what became of runs that a server could not take at once.
+pub(crate) fn say(notices: Vec<Notice>, global: &Global) {
+    for notice in notices {
+        let text = clean(&notice.to_string());
+        if notice.is_warning() {
+            output::complain(&format!("warning: {text}\n"));
+        } else if !global.quiet {
+            output::complain(&format!("{text}\n"));
+        }
+    }
+}
+
 /// Opens the database, making it where there is none.
 pub(crate) fn open_store(global: &Global) -> Result<Store, Failure> {
-    Ok(Store::open(folders(global)?.database)?)
+    let folders = folders(global)?;
+    let (store, notices) = modelmeter::open_database(&folders.database, &folders.waiting())?;
+    say(notices, global);
+    Ok(store)
 }
 
 /// Opens the database to look at what is in it; a mistyped path must not become a new one.
 pub(crate) fn open_existing_store(global: &Global) -> Result<Store, Failure> {
     let path = folders(global)?.database;
-    if !path.exists() {
+    if !store::is_server(&path) && !path.exists() {
         let text = format!("there is no database at `{}` yet", path.display());
         return Err(Failure::new(Exit::Wrong, text)
             .hint("`modelmeter profile small-transformer` or `modelmeter db init` makes one"));
     }
-    Ok(Store::open(path)?)
+    open_store(global)
 }
 
 /// How text for standard output looks.

@@ -6,14 +6,14 @@ use crate::{
     command::{
         folders,
         measurement::{measurement, training},
-        style,
+        say, session, style,
     },
     output,
     places::places,
     progress::Progress,
 };
 use modelmeter::{
-    FORMATS, Inside, Isolation, Profiler, Run, Session,
+    FORMATS, Inside, Isolation, Profiler, Run,
     engine::Places,
     report::{self, JsonOptions, LayerView, MemoryPart, MemoryView, TraceInfo, View},
 };
@@ -27,11 +27,7 @@ pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure>
     // Everything that can be found wrong is found before minutes are spent.
     let profiler = profiler(arguments, places(global))?.folders(folders.clone());
     check_outputs(arguments)?;
-    let mut session = if arguments.no_store {
-        Session::without_store()
-    } else {
-        Session::with_store(&folders.database)?
-    };
+    let mut session = session(&folders, arguments.no_store, global)?;
     let mut progress = Progress::new(global.quiet);
     let outcome = profiler.profile_in(&mut session, &mut |event| progress.hear(&event));
     progress.clear();
@@ -39,20 +35,18 @@ pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure>
     let run = &profile.run;
     write_files(arguments, run)?;
     write_inside(arguments, &profile)?;
-    let stored = match session.store() {
-        Some(store) => Some(store.short_id(&run.id)?),
-        None => None,
-    };
+    let stored = session.stored_as(&run.id)?;
     let Profile { json, csv, flamegraph, speedscope, trace, .. } = arguments;
     let files = [json, csv, flamegraph, speedscope].into_iter().flatten().chain(trace);
     let talks_data = files.into_iter().any(|path| is_stdout(path));
     if !global.quiet && !talks_data {
         let footer = stored.as_deref().map_or(report::Footer::None, report::Footer::Stored);
         output::data(&report::page(run, &view(arguments), &style(global), footer))?;
-        if session.store().is_some_and(|store| store.is_created()) {
-            output::complain(&format!("the database is {}\n", folders.database.display()));
+        if let Some(store) = session.store().filter(|store| store.is_created()) {
+            output::complain(&format!("the database is {}\n", store.path().display()));
         }
     }
+    say(session.take_notices(), global);
     Ok(Exit::Fine)
 }
 
@@ -60,7 +54,10 @@ fn profiler(arguments: &Profile, places: Places) -> Result<Profiler, Failure> {
     let named = [&arguments.model, &arguments.model_flag, &arguments.model_path];
     let model = named.into_iter().flatten().next().cloned().unwrap_or_default();
     let Profile { workload, origin, tuning, .. } = arguments;
-    let mut profiler = measurement(&model, workload, origin, tuning, places)?
+    let mut profiler = measurement(&model, workload, origin, tuning, places)?;
+    profiler = arguments
+        .limit
+        .apply(profiler)
         .device(arguments.device)
         .timeout(arguments.timeout)
         .isolation(match arguments.isolation {

@@ -2,7 +2,7 @@
 
 use crate::{
     Exit, Failure,
-    arguments::{Global, Runs, RunsAction, RunsDelete, RunsList, RunsShow, RunsTag},
+    arguments::{Global, RunFilter, Runs, RunsAction, RunsDelete, RunsList, RunsShow, RunsTag},
     command::{open_existing_store, style, table_width},
     output,
 };
@@ -10,8 +10,12 @@ use modelmeter::{
     RunId, Store,
     report::{self, Footer, JsonOptions, RunLine},
     store::{Filter, RunRow, short_ids},
+    types::{Import, Phase},
 };
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    collections::BTreeMap,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 pub(crate) fn run(arguments: &Runs, global: &Global) -> Result<Exit, Failure> {
     let store = open_existing_store(global)?;
@@ -25,23 +29,9 @@ pub(crate) fn run(arguments: &Runs, global: &Global) -> Result<Exit, Failure> {
 }
 
 fn list(arguments: &RunsList, store: &Store, global: &Global) -> Result<(), Failure> {
-    let valid = match (arguments.valid, arguments.invalid) {
-        (true, _) => Some(true),
-        (_, true) => Some(false),
-        _ => None,
-    };
-    let rows = store.runs(&Filter {
-        model: arguments.model.clone(),
-        engine: arguments.engine.clone(),
-        device: arguments.device,
-        precision: arguments.precision,
-        tag: arguments.tag.clone(),
-        valid,
-        since: arguments.since.map(|span| now_micros() - span.as_micros() as i64),
-        limit: (arguments.limit > 0).then_some(arguments.limit),
-        ..Filter::default()
-    })?;
-    let mut lines: Vec<RunLine> = rows.iter().map(line).collect();
+    let rows = store.runs(&filter(&arguments.filter, arguments.limit))?;
+    let sources = sources(store, &rows)?;
+    let mut lines: Vec<RunLine> = rows.iter().map(|row| line(row, sources.get(&row.id))).collect();
     if arguments.json {
         return output::data(&format!("{:#}\n", report::runs_list_json(&lines)));
     }
@@ -56,21 +46,59 @@ fn list(arguments: &RunsList, store: &Store, global: &Global) -> Result<(), Fail
     output::data(&report::runs_table(&lines, &style(global), table_width()))
 }
 
-fn line(row: &RunRow) -> RunLine {
+/// Which runs are meant; a limit of 0 means all of them.
+pub(crate) fn filter(arguments: &RunFilter, limit: u64) -> Filter {
+    let valid = match (arguments.valid, arguments.invalid) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    };
+    Filter {
+        model: arguments.model.clone(),
+        engine: arguments.engine.clone(),
+        device: arguments.device,
+        precision: arguments.precision,
+        tag: arguments.tag.clone(),
+        valid,
+        since: arguments.since.map(|span| now_micros() - span.as_micros() as i64),
+        limit: (limit > 0).then_some(limit),
+        ..Filter::default()
+    }
+}
+
+/// Where runs come from that other tools measured; the keys of their machines begin so.
+fn sources(store: &Store, rows: &[RunRow]) -> Result<BTreeMap<RunId, Import>, Failure> {
+    let imported = rows.iter().filter(|row| row.machine.starts_with("imported-"));
+    let ids: Vec<RunId> = imported.map(|row| row.id.clone()).collect();
+    Ok(store.sources(&ids)?)
+}
+
+fn line(row: &RunRow, import: Option<&Import>) -> RunLine {
+    let tells =
+        |path: &str| import.is_none_or(|import| import.untold.iter().all(|name| name != path));
+    // As in a run's own page: of the model alone where the tool says it, of everything otherwise.
+    let stated = import.and_then(|import| {
+        let of = |phase| import.stated.get(&phase);
+        of(Phase::Inference).or_else(|| of(Phase::Total))
+    });
+    let stated = stated.copied().unwrap_or_default();
+    let median = row.median.or(stated.median);
     RunLine {
         id: row.id.0.clone(),
-        started_at: row.started_at,
+        started_at: tells("started_at").then_some(row.started_at),
         model: row.model.clone(),
-        random_weights: row.random_weights,
+        random_weights: tells("model.weights").then_some(row.random_weights),
         engine: row.engine.clone(),
-        device: row.device,
-        precision: row.precision,
-        batch: row.batch_size as usize,
+        device: tells("cell.device").then_some(row.device),
+        precision: tells("cell.precision").then_some(row.precision),
+        batch: tells("cell.batch_size").then_some(row.batch_size as usize),
         length: row.sequence_length.map(|length| length as usize),
-        median_seconds: row.median,
+        median_seconds: median,
+        mean_seconds: stated.mean.filter(|_| median.is_none()),
         samples_per_second: row.samples_per_second,
         memory_peak: row.memory_peak,
         valid: row.valid,
+        imported: import.map(|import| import.tool.clone()),
         tags: row.tags.clone(),
     }
 }
@@ -132,7 +160,8 @@ fn tag(arguments: &RunsTag, store: &Store) -> Result<(), Failure> {
     output::data(&format!("run {} {what} `{}`\n", store.short_id(&id)?, arguments.tag))
 }
 
-fn now_micros() -> i64 {
+/// Now, in microseconds since the epoch.
+pub(crate) fn now_micros() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }

@@ -7,11 +7,18 @@ mod bench;
 mod calibrate;
 mod commands;
 mod compare;
+mod db;
 mod engines;
 mod inside;
 mod machine_limits;
 mod memory;
+mod plans;
+#[path = "../../../store/tests/it/postgresql.rs"]
+#[expect(dead_code, reason = "the tests of the store ask more of a server")]
+mod postgresql;
 mod profile;
 mod schema;
+mod servers;
+mod survey;
 mod survival;
 mod training;

@@ -78,6 +78,10 @@ impl Engine for Torch {
         true
     }
 
+    fn limits_memory_on(&self, device: Device) -> bool {
+        matches!(device, Device::Cuda(_) | Device::Rocm(_))
+    }
+
     fn host(&self) -> Host<'_> {
         Host::Program(self)
     }

@@ -68,7 +68,15 @@ def graphics(name, kind, index):
         raise refuse(name, "PyTorch was built with %s %s, but no GPU answers" % (brand, wanted), [spell(error)])
     if index >= count:
         raise refuse(name, "PyTorch sees %d GPU%s" % (count, "" if count == 1 else "s"))
+    keep_within(os.environ.get("MODELMETER_DEVICE_MEMORY"), index)
     return torch.device("cuda", index)
+
+
+def keep_within(limit, index):
+    """Lets PyTorch's allocator refuse what goes over so many bytes; the driver's own share is not in them."""
+    if limit:
+        total = torch.cuda.get_device_properties(index).total_memory
+        torch.cuda.set_per_process_memory_fraction(min(1.0, int(limit) / total), index)
 
 
 def apple(name):

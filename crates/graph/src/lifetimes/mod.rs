@@ -5,11 +5,12 @@
 //! buffer. While a node runs, its inputs and outputs live together. Inside control flow the worst body counts, on top of
 //! what lives outside. What an engine may do beyond that is said by [`Reuse`].
 
-mod order;
 mod overwrite;
 mod plan;
-mod pool;
+mod pooled;
 mod steps;
+
+pub use pooled::pooled_peak;
 
 use crate::{Graph, Node, module_path, shapes::Body, shapes::Shapes};
 use plan::Plan;
@@ -57,21 +58,6 @@ pub fn find_peak(graph: &Graph, shapes: &Shapes, reuse: Reuse) -> Option<Activat
     live.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
     let node = highest.at.map_or_else(String::new, |at| graph.nodes[at].name.clone());
     Some(ActivationPeak { bytes: Bytes(highest.bytes), node, live })
-}
-
-/// What a pool comes to hold that runs nodes as they become ready, works in place, keeps every buffer until the end, and gives each new value the
-/// smallest kept one that is large enough, or a new one; `None` where a size is unknown.
-#[must_use]
-pub fn pooled_peak(graph: &Graph, shapes: &Shapes) -> Option<Bytes> {
-    let order = order::ready_order(graph);
-    let sorted = Graph {
-        nodes: order.iter().map(|at| graph.nodes[*at].clone()).collect(),
-        inputs: graph.inputs.clone(),
-        outputs: graph.outputs.clone(),
-        ..Graph::default()
-    };
-    let plan = Plan::new(&sorted, shapes, Reuse::InPlace, Scope::Model);
-    pool::held(&plan, |at| inside(graph, shapes, order[at], Reuse::InPlace)).map(Bytes)
 }
 
 /// Whether a graph stands alone or inside a node.

@@ -4,6 +4,7 @@
 mod bench;
 mod duel;
 mod failures;
+mod limits;
 mod measuring;
 mod memory;
 mod verdicts;

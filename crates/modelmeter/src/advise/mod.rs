@@ -260,6 +260,6 @@ fn like(profiler: Profiler, run: &Run) -> Profiler {
 
 /// How `advise` is told to look at the same again.
 fn subject(run: &Run, session: &Session) -> String {
-    let stored = session.store().and_then(|store| store.short_id(&run.id).ok());
+    let stored = session.stored_as(&run.id).ok().flatten();
     stored.unwrap_or_else(|| flags(&run.cell))
 }

@@ -7,7 +7,7 @@ mod modes;
 mod page;
 mod remarks;
 mod tables;
-mod words;
+pub(crate) mod words;
 
 pub use csv::{comparison_csv, comparison_csv_columns, comparisons_csv};
 pub use document::{COMPARISON_SCHEMA, comparison_json, comparisons_json};

@@ -21,7 +21,7 @@ pub(super) fn name(info: &SideInfo) -> String {
 }
 
 /// The first two parts of a version: `1.31.1` is `1.31`.
-fn short_version(version: &str) -> String {
+pub(crate) fn short_version(version: &str) -> String {
     let parts: Vec<&str> = version.splitn(3, '.').collect();
     parts[..parts.len().min(2)].join(".")
 }
@@ -55,7 +55,7 @@ pub(super) fn range(low: f64, high: f64) -> String {
 }
 
 /// A ratio with as many decimals as its size deserves: `0.97`, `1.19`, `12.3`.
-pub(super) fn ratio(ratio: f64) -> String {
+pub(crate) fn ratio(ratio: f64) -> String {
     fixed(ratio, decimals(ratio))
 }
 
@@ -87,7 +87,8 @@ fn claim(factor: f64, word: &str, interval: Option<Interval>) -> String {
     }
 }
 
-fn bracketed(words: &str, interval: Option<Interval>) -> String {
+/// Words with an interval behind them: `1.19 × [1.14, 1.24]`.
+pub(crate) fn bracketed(words: &str, interval: Option<Interval>) -> String {
     match interval {
         Some(Interval { low, high }) => {
             let decimals = decimals(high);

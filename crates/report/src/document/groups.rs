@@ -1,10 +1,13 @@
 //! Groups of derived numbers; each says beside its nulls why they are null.
 
 use crate::energy::{Scope, energy};
-use crate::lookup::{Reading, reading_or_why};
+use crate::lookup::{Reading, reading_or_why, told};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use types::Run;
+
+/// Why something of an imported run is null that every run of ours has.
+const UNTOLD: &str = "the imported file does not tell";
 
 /// Why a key beside it is null, by that key.
 type Why = BTreeMap<&'static str, String>;
@@ -69,7 +72,9 @@ impl From<&Run> for Memory {
     fn from(run: &Run) -> Memory {
         let mut readings = Readings::of(run);
         let activation = run.work.activation_peak.map(|peak| peak.0);
-        if activation.is_none() {
+        if activation.is_none() && run.imported.is_some() {
+            readings.why.insert("activation", UNTOLD.into());
+        } else if activation.is_none() {
             let why = "some shapes of the graph are not known before it runs";
             readings.why.insert("activation", why.into());
         }
@@ -85,12 +90,12 @@ impl From<&Run> for Memory {
 
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Compute {
-    flops: u64,
-    parameters: u64,
-    model_size: u64,
+    flops: Option<u64>,
+    parameters: Option<u64>,
+    model_size: Option<u64>,
     coverage: Option<f64>,
-    bytes_read: u64,
-    bytes_written: u64,
+    bytes_read: Option<u64>,
+    bytes_written: Option<u64>,
     flops_per_second: Option<f64>,
     ceiling_share: Option<f64>,
     why: Why,
@@ -99,19 +104,22 @@ pub(super) struct Compute {
 impl From<&Run> for Compute {
     fn from(run: &Run) -> Compute {
         let mut readings = Readings::of(run);
-        let coverage = Some(run.work.coverage.0).filter(|share| share.is_finite());
-        if coverage.is_none() {
+        let coverage = told(run, "work.coverage", run.work.coverage.0);
+        let coverage = coverage.filter(|share| share.is_finite());
+        if coverage.is_none() && run.imported.is_some() {
+            readings.why.insert("coverage", UNTOLD.into());
+        } else if coverage.is_none() {
             readings
                 .why
                 .insert("coverage", "the graph has no operator that could be counted".into());
         }
         Compute {
-            flops: run.work.flops.0,
-            parameters: run.model.parameters,
-            model_size: run.model.size.0,
+            flops: told(run, "work.flops", run.work.flops.0),
+            parameters: told(run, "model.parameters", run.model.parameters),
+            model_size: told(run, "model.size", run.model.size.0),
             coverage,
-            bytes_read: run.work.bytes_read.0,
-            bytes_written: run.work.bytes_written.0,
+            bytes_read: told(run, "work.bytes", run.work.bytes_read.0),
+            bytes_written: told(run, "work.bytes", run.work.bytes_written.0),
             flops_per_second: readings.take("flops_per_second", "compute.flops_per_second"),
             ceiling_share: readings.take("ceiling_share", "compute.ceiling_share"),
             why: readings.why,

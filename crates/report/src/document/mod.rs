@@ -4,6 +4,7 @@
 //! none changes its meaning or leaves. Missing is `null`, and a `why` beside it says why.
 
 mod groups;
+mod imported;
 mod latency;
 mod layers;
 mod memory;

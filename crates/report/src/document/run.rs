@@ -1,13 +1,14 @@
 //! The document itself, key by key.
 
 use super::groups::{Compute, Energy, Memory, Throughput};
+use super::imported::ImportDocument;
 use super::latency::{ByPhase, Latency, Milliseconds};
 use super::layers::Layers;
 use super::memory::MemoryProfile;
 use super::probes::{MetricDocument, ProbeDocument};
 use super::training::TrainingDocument;
 use crate::json::JsonOptions;
-use crate::lookup::main_phase;
+use crate::lookup::{main_phase, told};
 use crate::timestamp::rfc3339;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -24,31 +25,31 @@ pub const RUN_SCHEMA: &str = "modelmeter.run/1";
 pub struct RunDocument<'a> {
     schema: &'static str,
     id: &'a str,
-    started_at: String,
-    elapsed: Milliseconds,
+    started_at: Option<String>,
+    elapsed: Option<Milliseconds>,
     model: &'a str,
-    weights: &'static str,
+    weights: Option<&'static str>,
     weights_seed: Option<u64>,
     model_details: ModelDetails<'a>,
     engine: &'a str,
-    engine_version: &'a str,
+    engine_version: Option<&'a str>,
     placement: &'a str,
-    device: Device,
-    precision: Precision,
-    batch_size: usize,
+    device: Option<Device>,
+    precision: Option<Precision>,
+    batch_size: Option<usize>,
     sequence_length: Option<usize>,
     mode: Mode,
-    threads: u32,
+    threads: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     engine_options: Option<&'a EngineOptions>,
-    seed: u64,
+    seed: Option<u64>,
     inputs: &'a [InputShape],
     text_lines: Option<usize>,
-    process_start: Milliseconds,
-    load: Milliseconds,
-    first_inference: Milliseconds,
-    warmup: WarmupDocument,
-    stop: StopReason,
+    process_start: Option<Milliseconds>,
+    load: Option<Milliseconds>,
+    first_inference: Option<Milliseconds>,
+    warmup: Option<WarmupDocument>,
+    stop: Option<StopReason>,
     latency_phase: &'static str,
     latency: Option<Latency<'a>>,
     phases: ByPhase<Latency<'a>>,
@@ -66,6 +67,8 @@ pub struct RunDocument<'a> {
     memory_profile: Option<MemoryProfile<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     training: Option<TrainingDocument<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    imported: Option<ImportDocument<'a>>,
     tags: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     samples_ns: Option<SamplesNs<'a>>,
@@ -73,7 +76,7 @@ pub struct RunDocument<'a> {
 
 #[derive(Debug, Clone, Serialize)]
 struct ModelDetails<'a> {
-    category: &'static str,
+    category: Option<&'static str>,
     architecture: &'a str,
     source: Source<'a>,
     fingerprint: &'a str,
@@ -94,6 +97,7 @@ impl<'a> From<&'a ModelSource> for Source<'a> {
             ModelSource::Folder { path } => ("folder", Some(path), None),
             ModelSource::Hub { revision } => ("hub", None, Some(revision.as_str())),
             ModelSource::Preset => ("preset", None, None),
+            ModelSource::Elsewhere => ("elsewhere", None, None),
             ModelSource::Description { path } => ("description", Some(path), None),
         };
         Source { kind, path: path.map(|path| path.to_string_lossy()), revision }
@@ -103,7 +107,7 @@ impl<'a> From<&'a ModelSource> for Source<'a> {
 #[derive(Debug, Clone, Serialize)]
 struct WarmupDocument {
     runs: u64,
-    settled: bool,
+    settled: Option<bool>,
 }
 
 /// Raw samples in nanoseconds, in the order they were taken.
@@ -124,6 +128,8 @@ impl<'a> RunDocument<'a> {
             Weights::Real => ("real", None),
             Weights::Random { seed } => ("random", Some(seed)),
         };
+        // Another tool neither says whether its warm-up had settled nor why it stopped.
+        let ours = run.imported.is_none();
         let samples = || SamplesNs {
             warmup: &run.warmup.nanos,
             phases: ByPhase::from_each(|phase| run.samples_of(phase)),
@@ -131,35 +137,42 @@ impl<'a> RunDocument<'a> {
         RunDocument {
             schema: RUN_SCHEMA,
             id: &run.id.0,
-            started_at: rfc3339(run.started_at),
-            elapsed: run.elapsed.into(),
+            started_at: told(run, "started_at", rfc3339(run.started_at)),
+            elapsed: told(run, "elapsed", run.elapsed.into()),
             model: &run.model.name,
-            weights,
+            weights: told(run, "model.weights", weights),
             weights_seed,
             model_details: ModelDetails {
-                category: run.model.category.name(),
+                category: told(run, "model.category", run.model.category.name()),
                 architecture: &run.model.architecture,
                 source: (&run.model.source).into(),
                 fingerprint: &run.model.fingerprint,
             },
             engine: &run.engine.id,
-            engine_version: &run.engine.version,
+            engine_version: told(run, "engine.version", run.engine.version.as_str()),
             placement: &run.engine.placement,
-            device: run.cell.device,
-            precision: run.cell.precision,
-            batch_size: run.cell.batch_size,
+            device: told(run, "cell.device", run.cell.device),
+            precision: told(run, "cell.precision", run.cell.precision),
+            batch_size: told(run, "cell.batch_size", run.cell.batch_size),
             sequence_length: run.cell.sequence_length,
             mode: run.cell.mode,
-            threads: run.cell.threads,
+            threads: told(run, "cell.threads", run.cell.threads),
             engine_options: (!run.cell.options.is_default()).then_some(&run.cell.options),
-            seed: run.cell.seed,
+            seed: told(run, "cell.seed", run.cell.seed),
             inputs: &run.cell.inputs,
             text_lines: run.cell.text.as_ref().map(|text| text.lines.len()),
-            process_start: run.cold.process_start.into(),
-            load: run.cold.load.into(),
-            first_inference: run.cold.first_inference.into(),
-            warmup: WarmupDocument { runs: run.warmup.runs, settled: run.warmup.settled },
-            stop: run.stop,
+            process_start: told(run, "cold.process_start", run.cold.process_start.into()),
+            load: told(run, "cold.load", run.cold.load.into()),
+            first_inference: told(run, "cold.first_inference", run.cold.first_inference.into()),
+            warmup: told(
+                run,
+                "warmup",
+                WarmupDocument {
+                    runs: run.warmup.runs,
+                    settled: ours.then_some(run.warmup.settled),
+                },
+            ),
+            stop: ours.then_some(run.stop),
             latency_phase: phase.name(),
             latency: summary_of(phase),
             phases: ByPhase::from_each(summary_of),
@@ -174,6 +187,7 @@ impl<'a> RunDocument<'a> {
             layers: run.layers.as_deref().map(Layers::from),
             memory_profile: run.memory.as_deref().map(MemoryProfile::from),
             training: TrainingDocument::of(run),
+            imported: run.imported.as_deref().map(ImportDocument::from),
             tags: &run.tags,
             samples_ns: options.samples.then(samples),
         }

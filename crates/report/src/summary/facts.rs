@@ -1,30 +1,40 @@
 //! The labelled rows around the latency table: cold numbers, throughput, compute, memory, energy, probes.
 
 use super::{
+    imported,
     page::{prose_width, row},
     training,
 };
 use crate::clean::clean;
 use crate::energy::{Energy, Scope, energy};
-use crate::lookup::{Reading, main_phase, reading, watching_share};
+use crate::lookup::{Reading, main_phase, reading, told, watching_share};
 use crate::number::{
     bytes, count, duration, flops_per_second, joules, percent, plus_minus, rate, significant,
 };
 use crate::style::Style;
 use crate::wrap::{flow, text_width, wrap};
-use types::{Run, StopReason};
+use types::{LimitedBy, MemoryLimit, Run, StopReason};
 
 /// What happened before the first number that counts, and how long it was counted.
 pub(super) fn cold(run: &Run, style: &Style) -> Vec<String> {
-    let cold = [
-        format!("process {}", duration(run.cold.process_start)),
-        format!("load {}", duration(run.cold.load)),
-        format!("first {} {}", training::sample(run), duration(run.cold.first_inference)),
-    ];
     let width = prose_width(style);
-    let mut lines = row(style, "cold", &flow(&cold, width));
-    lines.extend(row(style, "warm", &wrap(&format!("{}, {}", warmup(run), sampling(run)), width)));
-    lines
+    let first = format!("first {}", training::sample(run));
+    let cold = [
+        ("cold.process_start", "process", run.cold.process_start),
+        ("cold.load", "load", run.cold.load),
+        ("cold.first_inference", first.as_str(), run.cold.first_inference),
+    ];
+    let cold: Vec<String> = cold
+        .into_iter()
+        .filter_map(|(path, word, time)| told(run, path, format!("{word} {}", duration(time))))
+        .collect();
+    let warm = match run.imported {
+        None => wrap(&format!("{}, {}", warmup(run), sampling(run)), width),
+        Some(_) => flow(&imported::warm(run), width),
+    };
+    let rows = [("imported", flow(&imported::source(run), width)), ("cold", flow(&cold, width))];
+    let rows = rows.into_iter().chain([("warm", warm)]);
+    rows.flat_map(|(label, lines)| row(style, label, &lines)).collect()
 }
 
 fn warmup(run: &Run) -> String {
@@ -61,7 +71,7 @@ fn half_width(run: &Run) -> Option<f64> {
 /// Everything that is derived from the warm runs.
 pub(super) fn warm(run: &Run, style: &Style) -> Vec<String> {
     let width = prose_width(style);
-    let rows: [(&str, Vec<String>); 10] = [
+    let rows: [(&str, Vec<String>); 11] = [
         ("throughput", throughput(run, width)),
         ("compute", flow(&compute(run), width)),
         ("phases", flow(&training::phases(run), width)),
@@ -72,6 +82,7 @@ pub(super) fn warm(run: &Run, style: &Style) -> Vec<String> {
         ("energy", flow(&energy_facts(run), width)),
         ("cpu", flow(&processor(run), width)),
         ("probes", flow(&probes(run), width)),
+        ("also", flow(&imported::others(run), width)),
     ];
     rows.iter().flat_map(|(label, lines)| row(style, label, lines)).collect()
 }
@@ -127,7 +138,7 @@ fn compute(run: &Run) -> Vec<String> {
         }
         Reading::Missing(why) => items.push(unavailable(&why)),
     }
-    let coverage = run.work.coverage.0;
+    let coverage = told(run, "work.coverage", run.work.coverage.0).unwrap_or(1.0);
     if coverage < 1.0 {
         items.push(format!("{} of operators counted: a lower bound", percent(coverage)));
     }
@@ -140,10 +151,20 @@ fn memory(run: &Run) -> Vec<String> {
         Reading::Missing(why) => Some(format!("{word} {}", unavailable(&why))),
     };
     let activations = run.work.activation_peak.map(|peak| format!("activations {}", bytes(peak.0)));
-    [of("memory.peak", "peak"), of("memory.average", "average"), activations]
+    [of("memory.peak", "peak"), of("memory.average", "average"), activations, limit(run)]
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// What the worker was held to: in MiB, as it was asked for.
+fn limit(run: &Run) -> Option<String> {
+    let MemoryLimit { bytes, by } = run.environment.memory_limit?;
+    let mebibytes = count(bytes.0 >> 20);
+    Some(match by {
+        LimitedBy::Nobody => format!("a limit of {mebibytes} MiB was not enforced"),
+        by => format!("limited to {mebibytes} MiB by {}", by.words()),
+    })
 }
 
 fn energy_facts(run: &Run) -> Vec<String> {
@@ -156,6 +177,8 @@ fn energy_facts(run: &Run) -> Vec<String> {
     };
     match energy(run) {
         Ok(known) => known.iter().map(show).collect(),
+        // Nobody looked; that a file of another tool says nothing is no news.
+        Err(_) if run.imported.is_some() => Vec::new(),
         Err(why) => vec![unavailable(&why)],
     }
 }

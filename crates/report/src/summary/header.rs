@@ -1,6 +1,7 @@
 //! What was measured: the model, its size, and what it ran on.
 
 use crate::clean::clean;
+use crate::lookup::told;
 use crate::number::{count, flops};
 use crate::style::{Colour, Style};
 use crate::wrap::{DOT, flow, shorten, text_width};
@@ -24,21 +25,24 @@ pub(crate) fn setting(run: &Run) -> Vec<String> {
     if run.cell.mode == Mode::Training {
         setting.push("training".into());
     }
-    setting.push(run.cell.precision.to_string());
+    setting.extend(told(run, "cell.precision", run.cell.precision.to_string()));
     setting.extend(batch(run));
-    let threads = run.cell.threads;
-    setting.push(if threads == 1 { "1 thread".into() } else { format!("{threads} threads") });
+    match told(run, "cell.threads", run.cell.threads) {
+        Some(1) => setting.push("1 thread".into()),
+        Some(threads) => setting.push(format!("{threads} threads")),
+        None => {}
+    }
     setting
 }
 
 /// The name and, beside it as far as they fit, what is known of the model; random weights never leave the first line.
 fn title(run: &Run, style: &Style, width: usize) -> Vec<String> {
     let random = matches!(run.model.weights, Weights::Random { .. });
-    let mut facts = vec![format!("{} parameters", count(run.model.parameters))];
-    let work = run.work.flops.0;
-    if work > 0 {
-        facts.push(format!("{}{} a batch", at_least(run), flops(work)));
-    }
+    let parameters = told(run, "model.parameters", run.model.parameters);
+    let parameters = parameters.map(|parameters| format!("{} parameters", count(parameters)));
+    let mut facts: Vec<String> = parameters.into_iter().collect();
+    let work = told(run, "work.flops", run.work.flops.0).filter(|work| *work > 0);
+    facts.extend(work.map(|work| format!("{}{} a batch", at_least(run), flops(work))));
     let facts = facts.join(DOT);
     let mark = if random { RANDOM } else { "" };
     let beside = if random { GAP.len() + mark.len() } else { 0 };
@@ -49,6 +53,10 @@ fn title(run: &Run, style: &Style, width: usize) -> Vec<String> {
     let painted = style.paint(&name, Colour::Title);
     let mark = style.paint(mark, Colour::Warning);
     let separator = if random { DOT } else { "" };
+    if facts.is_empty() {
+        let gap = if random { GAP } else { "" };
+        return vec![format!("{painted}{gap}{mark}")];
+    }
     let content = text_width(&name) + if random { RANDOM.len() + text_width(DOT) } else { 0 };
     for gap in [GAP, "  "] {
         if content + gap.len() + text_width(&facts) <= width {
@@ -60,26 +68,39 @@ fn title(run: &Run, style: &Style, width: usize) -> Vec<String> {
 }
 
 fn at_least(run: &Run) -> &'static str {
-    if run.work.coverage.0 < 1.0 { "at least " } else { "" }
+    let is_partial =
+        told(run, "work.coverage", run.work.coverage.0).is_some_and(|share| share < 1.0);
+    if is_partial { "at least " } else { "" }
 }
 
 /// `rten 0.27.0 on cpu (Xeon, 2 cores)`.
 fn place(run: &Run) -> String {
     let engine = shorten(&clean(&run.engine.id), LONGEST_NAME);
-    let version = shorten(&clean(&run.engine.version), LONGEST_NAME);
+    let version = told(run, "engine.version", run.engine.version.as_str()).unwrap_or_default();
+    let version = shorten(&clean(version), LONGEST_NAME);
+    let space = if version.is_empty() { "" } else { " " };
+    if !run.tells("cell.device") {
+        return format!("{engine}{space}{version}");
+    }
     let machine = &run.environment.machine;
     let gpu = |index: u32| machine.gpus.iter().find(|gpu| gpu.index == index);
     let hardware = match run.cell.device {
         Device::Cuda(index) | Device::Rocm(index) => gpu(index).map(|gpu| clean(&gpu.name)),
         _ => {
-            let cores = machine.cpu.cores;
-            let cores = if cores == 1 { "1 core".into() } else { format!("{cores} cores") };
-            let name = processor(&machine.cpu.model);
-            Some(if name.is_empty() { cores } else { format!("{name}, {cores}") })
+            let name = told(run, "environment.machine.cpu", machine.cpu.model.as_str());
+            let name = processor(name.unwrap_or_default());
+            let cores = match machine.cpu.cores {
+                // Other tools do not count them.
+                0 if run.imported.is_some() => String::new(),
+                1 => "1 core".into(),
+                cores => format!("{cores} cores"),
+            };
+            let both: Vec<String> =
+                [name, cores].into_iter().filter(|word| !word.is_empty()).collect();
+            (!both.is_empty()).then(|| both.join(", "))
         }
     };
     let hardware = hardware.map_or_else(String::new, |name| format!(" ({name})"));
-    let space = if version.is_empty() { "" } else { " " };
     format!("{engine}{space}{version} on {}{hardware}", run.cell.device)
 }
 
@@ -104,8 +125,12 @@ pub(crate) fn processor(model: &str) -> String {
 fn batch(run: &Run) -> Vec<String> {
     let cell = &run.cell;
     let size = cell.batch_size;
+    let is_known = run.tells("cell.batch_size");
     if let Some(length) = cell.sequence_length {
         let unit = if length == 1 { "token" } else { "tokens" };
+        if !is_known {
+            return vec![format!("{length} {unit}")];
+        }
         return vec![format!("batch {size} × {length} {unit}")];
     }
     if let (Category::Vision, [image]) = (run.model.category, cell.inputs.as_slice())
@@ -119,7 +144,7 @@ fn batch(run: &Run) -> Vec<String> {
         let name = shorten(&clean(&input.name), LONGEST_NAME);
         format!("{name} {}", dimensions(&input.dims))
     });
-    std::iter::once(format!("batch {size}")).chain(inputs).collect()
+    is_known.then(|| format!("batch {size}")).into_iter().chain(inputs).collect()
 }
 
 fn dimensions(dims: &[usize]) -> String {

@@ -1,6 +1,7 @@
 //! The latency table: one row a phase, as many columns as fit, and what its marks mean.
 
 use super::grid::{GridColumn, grid_lines, grid_width};
+use super::imported;
 use crate::number::{Spread, TimeUnit, count, decimals_for, fixed};
 use crate::style::{Colour, Style};
 use crate::wrap::{pad_right, wrap};
@@ -53,7 +54,8 @@ pub(super) fn lines(run: &Run, style: &Style) -> Vec<String> {
     let phases: Vec<(Phase, &Summary)> =
         Phase::ALL.iter().filter_map(|phase| Some((*phase, run.summaries.get(phase)?))).collect();
     if phases.is_empty() {
-        return vec![format!("{INDENT}no samples")];
+        let stated = imported::stated(run, style);
+        return if stated.is_empty() { vec![format!("{INDENT}no samples")] } else { stated };
     }
     let labels = phases.iter().map(|(phase, _)| phase.name().len()).max().unwrap_or(0);
     let room = style.columns() - INDENT.len() - labels;
@@ -67,6 +69,8 @@ pub(super) fn lines(run: &Run, style: &Style) -> Vec<String> {
         lines.push(format!("{INDENT}{label}{line}"));
     }
     lines.extend(marks(run, &phases, &figures, style));
+    // Of some phases another tool gives samples, of others only what it made of them.
+    lines.extend(imported::stated(run, style));
     lines
 }
 

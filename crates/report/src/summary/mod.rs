@@ -3,6 +3,7 @@
 mod facts;
 mod grid;
 mod header;
+mod imported;
 mod latency;
 mod page;
 mod training;

@@ -3,6 +3,7 @@
 use super::{facts, header, latency, verdict};
 use crate::clean::clean;
 use crate::inside::{LayerView, inside};
+use crate::lookup::told;
 use crate::memory::{MemoryView, memory};
 use crate::style::{Colour, Style};
 use crate::timestamp::minute;
@@ -82,8 +83,8 @@ fn last_lines(run: &Run, style: &Style, footer: Footer<'_>) -> Vec<String> {
             vec![format!("{stored}{id}"), format!("{show}{id}")]
         }
         Footer::Shown(id) => {
-            let mut facts =
-                vec![format!("run {}", clean(id)), format!("{} UTC", minute(run.started_at))];
+            let mut facts = vec![format!("run {}", clean(id))];
+            facts.extend(told(run, "started_at", format!("{} UTC", minute(run.started_at))));
             if !run.tags.is_empty() {
                 facts.push(format!("tags {}", clean(&run.tags.join(" "))));
             }

@@ -1,5 +1,6 @@
 //! The published schema judges real documents, and refuses wrong ones.
 
+use crate::imported::imported_run;
 use crate::sample::{bare_run, invalid_run, text_run, tokenised_run, vision_run};
 use jsonschema::Validator;
 use modelmeter_report::{JsonOptions, run_json};
@@ -24,12 +25,19 @@ fn document(run: &Run) -> Value {
 
 #[test]
 fn documents_of_every_kind_of_run_are_valid() {
-    for run in [text_run(), tokenised_run(), vision_run(), invalid_run()] {
+    for run in [text_run(), tokenised_run(), vision_run(), invalid_run(), imported_run()] {
         for samples in [false, true] {
             let document = run_json(&run, JsonOptions { samples });
             assert_eq!(complaints(&document), Vec::<String>::new(), "{}", run.model.name);
         }
     }
+}
+
+#[test]
+fn only_an_imported_run_may_leave_out_what_every_run_of_ours_tells() {
+    let mut document = document(&text_run());
+    document["load"] = Value::Null;
+    assert_ne!(complaints(&document), Vec::<String>::new());
 }
 
 #[test]

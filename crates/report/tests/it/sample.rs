@@ -178,6 +178,7 @@ pub(crate) fn bare_run(name: &str, median: f64, count: u64) -> Run {
         layers: None,
         memory: None,
         training: None,
+        imported: None,
         tags: Vec::new(),
     };
     set_phase(&mut run, Phase::Inference, median, count);
@@ -289,6 +290,7 @@ fn environment() -> Environment {
         steal: Some(0.001),
         memory_available: Some(Bytes(14_000_000_000)),
         cgroup: CgroupLimits { version: Some(2), cpus: Some(2.0), memory: None, cpuset: None },
+        memory_limit: None,
         throttle: Throttle { events: None, why: Some("the kernel counts none here".into()) },
         gpus: Vec::new(),
         versions: versions.map(|(name, version)| (name.to_string(), version.to_string())).into(),

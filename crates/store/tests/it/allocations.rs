@@ -1,8 +1,16 @@
 //! Allocations come out equal to what went in, and a million of them are small.
 
-use crate::sample;
-use modelmeter_store::{Store, StoreError};
+use crate::{
+    place::{Place, on_both},
+    sample,
+};
+use modelmeter_store::StoreError;
 use types::{Allocations, LayerName};
+
+on_both!(
+    a_million_allocations_take_at_most_20_megabytes,
+    allocations_need_a_run_and_columns_that_fit,
+);
 
 /// Inferences of a model with this many layers: each allocates an activation, some scratch and frees what came before,
 /// with clocks that jitter.
@@ -45,11 +53,8 @@ fn inferences(events: usize) -> Allocations {
     all
 }
 
-#[test]
-fn a_million_allocations_take_at_most_20_megabytes() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store.db");
-    let store = Store::open(&path).unwrap();
+fn a_million_allocations_take_at_most_20_megabytes(place: &Place) {
+    let store = place.open();
     let run = sample::run(1);
     store.insert_run(&run).unwrap();
     assert_eq!(store.allocations(&run.id).unwrap(), None);
@@ -68,10 +73,8 @@ fn a_million_allocations_take_at_most_20_megabytes() {
     assert_eq!(store.allocations(&run.id).unwrap(), None, "they go with their run");
 }
 
-#[test]
-fn allocations_need_a_run_and_columns_that_fit() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path().join("store.db")).unwrap();
+fn allocations_need_a_run_and_columns_that_fit(place: &Place) {
+    let store = place.open();
     let run = sample::run(1);
     assert!(store.save_allocations(&run.id, &inferences(10)).is_err(), "there is no such run");
     store.insert_run(&run).unwrap();

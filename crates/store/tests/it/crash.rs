@@ -1,6 +1,10 @@
 //! Real processes that write at once, and that are killed in the middle.
 
-use crate::sample;
+use crate::{
+    place::{Place, on_both},
+    postgresql::{Disk, PostgreSql},
+    sample,
+};
 use modelmeter_store::{Filter, Store};
 use std::{
     env,
@@ -16,8 +20,10 @@ const DATABASE: &str = "STORE_TEST_DATABASE";
 const FIRST: &str = "STORE_TEST_FIRST";
 const COUNT: &str = "STORE_TEST_COUNT";
 
-/// Kills in the test below.
+/// Kills in the tests below.
 const KILLS: u64 = 60;
+
+on_both!(eight_processes_write_at_once_and_nothing_is_lost);
 
 fn run(n: u64) -> Run {
     let mut run = sample::run(n);
@@ -57,17 +63,14 @@ fn spawn(path: &Path, first: u64, count: u64) -> Child {
         .unwrap()
 }
 
-#[test]
-fn eight_processes_write_at_once_and_nothing_is_lost() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store.db");
-    let children: Vec<Child> = (0..8).map(|n| spawn(&path, n * 1000, 15)).collect();
+fn eight_processes_write_at_once_and_nothing_is_lost(place: &Place) {
+    let children: Vec<Child> = (0..8).map(|n| spawn(place.location(), n * 1000, 15)).collect();
     for mut child in children {
         let mut talk = String::new();
         child.stdout.take().unwrap().read_to_string(&mut talk).unwrap();
         assert!(child.wait().unwrap().success(), "{talk}");
     }
-    let store = Store::open(&path).unwrap();
+    let store = place.open();
     store.check().unwrap();
     assert_eq!(store.runs(&Filter::default()).unwrap().len(), 8 * 15);
     for process in 0..8 {
@@ -79,11 +82,19 @@ fn eight_processes_write_at_once_and_nothing_is_lost() {
 
 #[test]
 fn a_kill_at_any_moment_loses_no_stored_run_and_leaves_no_half_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store.db");
+    kill_again_and_again(&Place::file());
+}
+
+#[test]
+fn a_kill_at_any_moment_loses_nothing_on_a_server_either() {
+    let server = PostgreSql::start(Disk::Safe);
+    kill_again_and_again(&Place::at(server.database()));
+}
+
+fn kill_again_and_again(place: &Place) {
     let mut reported = Vec::new();
     for kill in 0..KILLS {
-        let mut child = spawn(&path, kill * 1000, 1000);
+        let mut child = spawn(place.location(), kill * 1000, 1000);
         let mut lines = BufReader::new(child.stdout.take().unwrap());
         // Some die before the first run or while the file is made, most in the middle of one of the next few.
         let wait_for = kill % 4;
@@ -108,11 +119,11 @@ fn a_kill_at_any_moment_loses_no_stored_run_and_leaves_no_half_one() {
         reported.extend(whole.lines().filter_map(|line| {
             line.trim().strip_prefix("stored ").map(|n| n.parse::<u64>().unwrap())
         }));
-        let store = Store::open(&path).unwrap();
+        let store = place.open();
         store.check().unwrap();
         assert!(store.status().unwrap().runs >= reported.len() as u64);
     }
-    let store = Store::open(&path).unwrap();
+    let store = place.open();
     for &n in &reported {
         assert_eq!(store.run(&run(n).id.0).unwrap(), run(n), "run {n} was reported as stored");
     }

@@ -1,18 +1,20 @@
 //! Files of old schema versions, readable for ever.
 //!
-//! `v1.db` was written by [`write`] when version 1 was the newest. It is never written again: a new schema adds `v2.db`.
-//! To make a missing one, run this test with `MODELMETER_WRITE_FIXTURE` set.
+//! `v1.db` was written by [`write`] when version 1 was the newest, and so on. They are never written again: a new schema
+//! adds the next one. To make that, run this test with `MODELMETER_WRITE_FIXTURE` set. How a server's database of each
+//! version is brought up is tested beside the steps.
 //!
 //! `profiled-v1.db` holds what the command itself stored at version 1: three runs of `modelmeter profile` and the ceilings it
 //! measured for them, before ceilings knew of devices.
 
-use crate::sample;
-use modelmeter_store::{Filter, SCHEMA_VERSION, Store};
+use crate::{measured::compared, sample};
+use modelmeter_store::{CellState, Filter, Outcome, PlanCell, SCHEMA_VERSION, Scope, Store};
 use std::{
     env, fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
-use types::{Ceilings, Device, Phase, Precision, Run};
+use types::{Ceilings, Device, Measured, Phase, Precision, Run};
 
 /// The runs of the fixture; the values of [`sample::run`] are part of it and must not change.
 fn runs() -> [Run; 3] {
@@ -33,9 +35,14 @@ fn write(path: &Path) {
         store.insert_run(&run).unwrap();
     }
     store.save_ceilings(&sample::machine(), &ceilings()).unwrap();
+    let cell =
+        |position| PlanCell { key: format!("cell {position}"), position, document: "{}".into() };
+    store.plan_put("night", &[0, 1].map(cell)).unwrap();
+    let lease = store.lease("night", "ann", Duration::from_secs(60)).unwrap().unwrap();
+    store.finish(&lease, &Outcome::Done(runs()[0].id.clone())).unwrap();
 }
 
-fn reads_whole(path: &Path) {
+fn reads_whole(path: &Path, version: i64) {
     let store = Store::open(path).unwrap();
     assert!(!store.is_created());
     store.check().unwrap();
@@ -43,21 +50,36 @@ fn reads_whole(path: &Path) {
         assert_eq!(store.run(&run.id.0).unwrap(), run);
     }
     assert_eq!(store.runs(&Filter::default()).unwrap().len(), 3);
+    assert_eq!(compared(&store, &Scope::default()), [1, 2, 3].map(sample::light));
     let kept = store.ceilings(&sample::machine().key, Device::Cpu, 2).unwrap();
     assert_eq!(kept, Some(ceilings()));
     assert_eq!(store.status().unwrap().schema, SCHEMA_VERSION);
+    // Plans came with version 4; before, there is none, but one can be made.
+    let states: Vec<_> =
+        store.plan_cells("night").unwrap().into_iter().map(|cell| (cell.state, cell.run)).collect();
+    if version >= 4 {
+        let done = (CellState::Done, Some(runs()[0].id.clone()));
+        assert_eq!(states, [done, (CellState::Waiting, None)]);
+    } else {
+        assert_eq!(states, []);
+        let cell = PlanCell { key: "cell".into(), position: 0, document: "{}".into() };
+        assert_eq!(store.plan_put("night", &[cell]).unwrap(), 1);
+    }
 }
 
 #[test]
-fn a_database_of_version_1_reads_for_ever() {
-    let fixture = fixture("v1.db");
-    if env::var_os("MODELMETER_WRITE_FIXTURE").is_some() && !fixture.exists() {
-        write(&fixture);
+fn a_database_of_every_version_reads_for_ever() {
+    for version in 1..=SCHEMA_VERSION {
+        let fixture = fixture(&format!("v{version}.db"));
+        let is_newest = version == SCHEMA_VERSION;
+        if env::var_os("MODELMETER_WRITE_FIXTURE").is_some() && is_newest && !fixture.exists() {
+            write(&fixture);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let copy = folder.path().join("old.db");
+        fs::copy(&fixture, &copy).unwrap();
+        reads_whole(&copy, version);
     }
-    let folder = tempfile::tempdir().unwrap();
-    let copy = folder.path().join("v1.db");
-    fs::copy(&fixture, &copy).unwrap();
-    reads_whole(&copy);
 }
 
 #[test]
@@ -77,6 +99,12 @@ fn what_the_command_stored_at_version_1_is_brought_up_and_reads_back() {
         assert_eq!(run.summaries[&Phase::Inference].count, 11);
     }
     assert!(rows.iter().any(|row| row.tags == ["kept"]));
+    let light = compared(&store, &Scope::default());
+    assert_eq!(light.len(), 3);
+    for run in light {
+        let whole = Measured::from(&store.run(&run.id.0).unwrap());
+        assert_eq!(run, Measured { tags: Vec::new(), ..whole });
+    }
     let machine = store.run(&rows[0].id.0).unwrap().environment.machine;
     let known = store.all_ceilings(&machine.key).unwrap();
     assert_eq!(
@@ -98,5 +126,5 @@ fn a_database_of_today_reads_like_the_fixture() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("today.db");
     write(&path);
-    reads_whole(&path);
+    reads_whole(&path, SCHEMA_VERSION);
 }

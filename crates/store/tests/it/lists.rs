@@ -1,10 +1,19 @@
-use crate::sample;
+use crate::{
+    place::{Place, on_both},
+    sample,
+};
 use modelmeter_store::{Filter, RunRow, Store};
 use types::{Bytes, Device, Mode, Precision, Reason, ReasonCode, Verdict, Weights};
 
-fn filled() -> (tempfile::TempDir, Store) {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path().join("store.db")).unwrap();
+on_both!(
+    the_newest_run_comes_first,
+    a_row_says_what_the_run_says,
+    every_filter_keeps_what_it_names,
+    long_lists_carry_their_tags_and_cells_too,
+);
+
+fn filled(place: &Place) -> Store {
+    let store = place.open();
     let mut base = sample::run(0);
     base.tags.clear();
     let mut gpt = sample::run(1);
@@ -29,7 +38,7 @@ fn filled() -> (tempfile::TempDir, Store) {
     for run in [&gpt, &int8, &base] {
         store.insert_run(run).unwrap();
     }
-    (folder, store)
+    store
 }
 
 /// The numbers of the runs that pass, as they come.
@@ -39,9 +48,8 @@ fn numbers(store: &Store, filter: &Filter) -> Vec<i64> {
     rows.iter().map(|row| (row.started_at - start) / 1_000_000).collect()
 }
 
-#[test]
-fn the_newest_run_comes_first() {
-    let (_folder, store) = filled();
+fn the_newest_run_comes_first(place: &Place) {
+    let store = filled(place);
     assert_eq!(numbers(&store, &Filter::default()), [2, 1, 0]);
     let page = Filter { limit: Some(1), offset: 1, ..Filter::default() };
     assert_eq!(numbers(&store, &page), [1]);
@@ -49,9 +57,8 @@ fn the_newest_run_comes_first() {
     assert_eq!(numbers(&store, &rest), [0]);
 }
 
-#[test]
-fn a_row_says_what_the_run_says() {
-    let (_folder, store) = filled();
+fn a_row_says_what_the_run_says(place: &Place) {
+    let store = filled(place);
     let run = sample::run(0);
     let rows = store.runs(&Filter { model: Some("distil".into()), ..Filter::default() }).unwrap();
     assert_eq!(rows[0].median_error.map(|error| (error * 1e6).round()), Some(10_000.0));
@@ -81,9 +88,8 @@ fn a_row_says_what_the_run_says() {
     assert_eq!(rows, [expected]);
 }
 
-#[test]
-fn every_filter_keeps_what_it_names() {
-    let (_folder, store) = filled();
+fn every_filter_keeps_what_it_names(place: &Place) {
+    let store = filled(place);
     let text = |text: &str| Some(text.to_owned());
     let all = Filter::default;
     let cases: Vec<(&str, Filter, Vec<i64>)> = vec![
@@ -119,18 +125,21 @@ fn every_filter_keeps_what_it_names() {
     }
 }
 
-#[test]
-fn long_lists_carry_their_tags_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path().join("store.db")).unwrap();
-    for n in 0..250 {
+fn long_lists_carry_their_tags_and_cells_too(place: &Place) {
+    let store = place.open();
+    for n in 0..2100 {
         let mut run = sample::run(n);
         run.tags = vec![format!("n{n}")];
+        run.cell.batch_size = n as usize % 150;
         store.insert_run(&run).unwrap();
     }
-    let rows = store.runs(&Filter::default()).unwrap();
-    assert_eq!(rows.len(), 250);
-    for (row, n) in rows.iter().zip((0..250).rev()) {
-        assert_eq!(row.tags, [format!("n{n}")]);
+    for count in [2100, 250] {
+        let newest = Filter { limit: Some(count), ..Filter::default() };
+        let rows = store.runs(&newest).unwrap();
+        assert_eq!(rows.len() as u64, count);
+        for (row, n) in rows.iter().zip((0..2100).rev()) {
+            assert_eq!(row.tags, [format!("n{n}")]);
+            assert_eq!(row.batch_size, n % 150);
+        }
     }
 }

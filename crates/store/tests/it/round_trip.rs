@@ -1,27 +1,70 @@
-use crate::sample;
-use modelmeter_store::{Filter, Store, StoreError};
+use crate::{
+    place::{Place, on_both},
+    sample,
+};
+use modelmeter_store::{Coverage, Datum, Filter, StoreError};
+use std::collections::BTreeMap;
 use types::{
-    Bytes, CacheBandwidth, Ceiling, Ceilings, Device, Direction, Interval, Metric, Phase,
-    Precision, RunId, Unit, Unmeasured,
+    Bytes, CacheBandwidth, Ceiling, Ceilings, Correction, Device, Direction, Import, Interval,
+    Metric, Phase, Precision, Run, RunId, Samples, Stated, Unit, Unmeasured,
 };
 
-fn store() -> (tempfile::TempDir, Store) {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path().join("deep/down/store.db")).unwrap();
-    (folder, store)
-}
+on_both!(
+    a_run_comes_out_equal_to_what_went_in,
+    a_run_of_another_tool_keeps_where_it_comes_from,
+    a_run_without_samples_tags_or_metrics_comes_out_too,
+    many_samples_come_out_in_their_order,
+    a_beginning_of_the_id_is_enough_if_it_is_unique,
+    the_same_id_is_not_stored_twice,
+    a_number_that_is_not_finite_never_becomes_a_number,
+    a_deleted_run_takes_everything_with_it_or_stays_whole,
+    tags_come_and_go,
+    ceilings_are_kept_by_machine_device_and_threads,
+    a_measurement_on_a_busy_machine_lowers_no_ceiling,
+    the_status_counts_and_vacuum_gives_space_back,
+    the_status_says_what_was_measured_where_and_with_what,
+    the_place_of_a_database_keeps_its_password,
+);
 
-#[test]
-fn a_run_comes_out_equal_to_what_went_in() {
-    let (_folder, store) = store();
+fn a_run_comes_out_equal_to_what_went_in(place: &Place) {
+    let store = place.open();
     let run = sample::run(1);
     store.insert_run(&run).unwrap();
     assert_eq!(store.run(&run.id.0).unwrap(), run);
 }
 
-#[test]
-fn a_run_without_samples_tags_or_metrics_comes_out_too() {
-    let (_folder, store) = store();
+/// Run number `n` as if another tool had measured it.
+fn imported(n: u64) -> Run {
+    let mut run = sample::run(n);
+    run.imported = Some(Box::new(Import {
+        tool: "optimum-benchmark".into(),
+        version: Some("0.6.0".into()),
+        file: "benchmark.json".into(),
+        stated: BTreeMap::from([(
+            Phase::Inference,
+            Stated { median: Some(0.1), ..Stated::default() },
+        )]),
+        corrections: vec![Correction {
+            what: "throughput.samples".into(),
+            stated: Some(77.0),
+            stored: Some(7.7),
+            why: "ten times too many".into(),
+        }],
+        untold: vec!["cold.load".into()],
+        profile: None,
+    }));
+    run
+}
+
+fn a_run_of_another_tool_keeps_where_it_comes_from(place: &Place) {
+    let store = place.open();
+    let run = imported(1);
+    store.insert_run(&run).unwrap();
+    assert_eq!(store.run(&run.id.0).unwrap(), run);
+}
+
+fn a_run_without_samples_tags_or_metrics_comes_out_too(place: &Place) {
+    let store = place.open();
     let mut run = sample::run(1);
     run.samples.clear();
     run.warmup.nanos.clear();
@@ -36,9 +79,8 @@ fn a_run_without_samples_tags_or_metrics_comes_out_too() {
     assert_eq!((row.median, row.samples_per_second, row.memory_peak), (None, None, None));
 }
 
-#[test]
-fn many_samples_come_out_in_their_order() {
-    let (_folder, store) = store();
+fn many_samples_come_out_in_their_order(place: &Place) {
+    let store = place.open();
     let mut run = sample::run(1);
     run.samples = vec![sample::samples(Phase::Inference, 3, 200_000)];
     run.samples[0].nanos[17] = u64::MAX;
@@ -46,9 +88,8 @@ fn many_samples_come_out_in_their_order() {
     assert_eq!(store.run(&run.id.0).unwrap().samples, run.samples);
 }
 
-#[test]
-fn a_beginning_of_the_id_is_enough_if_it_is_unique() {
-    let (_folder, store) = store();
+fn a_beginning_of_the_id_is_enough_if_it_is_unique(place: &Place) {
+    let store = place.open();
     for id in ["abcd0001", "abcd0002", "beef0003", "beef00034"] {
         let mut run = sample::run(1);
         run.id = RunId(id.into());
@@ -72,9 +113,8 @@ fn a_beginning_of_the_id_is_enough_if_it_is_unique() {
     assert_eq!(store.short_id(&RunId("cccccccc".into())).unwrap(), "cccc");
 }
 
-#[test]
-fn the_same_id_is_not_stored_twice() {
-    let (_folder, store) = store();
+fn the_same_id_is_not_stored_twice(place: &Place) {
+    let store = place.open();
     let run = sample::run(1);
     store.insert_run(&run).unwrap();
     let error = store.insert_run(&run).unwrap_err();
@@ -82,9 +122,8 @@ fn the_same_id_is_not_stored_twice() {
     assert_eq!(store.status().unwrap().runs, 1);
 }
 
-#[test]
-fn a_number_that_is_not_finite_never_becomes_a_number() {
-    let (_folder, store) = store();
+fn a_number_that_is_not_finite_never_becomes_a_number(place: &Place) {
+    let store = place.open();
     let mut run = sample::run(1);
     run.metrics = vec![Metric::measured("cpu", Unit::Ratio, Direction::Neutral, f64::NAN)];
     store.insert_run(&run).unwrap();
@@ -99,9 +138,8 @@ fn a_number_that_is_not_finite_never_becomes_a_number() {
     assert_eq!(store.status().unwrap().runs, 1);
 }
 
-#[test]
-fn a_deleted_run_takes_everything_with_it_or_stays_whole() {
-    let (_folder, store) = store();
+fn a_deleted_run_takes_everything_with_it_or_stays_whole(place: &Place) {
+    let store = place.open();
     let (one, two) = (sample::run(1), sample::run(2));
     store.insert_run(&one).unwrap();
     store.insert_run(&two).unwrap();
@@ -112,17 +150,14 @@ fn a_deleted_run_takes_everything_with_it_or_stays_whole() {
     assert!(store.run(&one.id.0).is_err());
     assert_eq!(store.run(&two.id.0).unwrap(), two);
     assert_eq!(store.delete(std::slice::from_ref(&two.id)).unwrap(), 1);
-    let raw = rusqlite::Connection::open(store.path()).unwrap();
     for table in ["run", "document", "metric", "samples", "tag", "cell", "model"] {
-        let query = format!("SELECT COUNT(*) FROM {table}");
-        let left: i64 = raw.query_row(&query, [], |row| row.get(0)).unwrap();
-        assert_eq!(left, 0, "{table}");
+        let left = store.query(&format!("SELECT COUNT(*) FROM {table}"), None).unwrap();
+        assert_eq!(left.rows, [[Datum::Whole(0)]], "{table}");
     }
 }
 
-#[test]
-fn tags_come_and_go() {
-    let (_folder, store) = store();
+fn tags_come_and_go(place: &Place) {
+    let store = place.open();
     let run = sample::run(1);
     store.insert_run(&run).unwrap();
     assert!(store.tag(&run.id, "fast").unwrap());
@@ -153,9 +188,8 @@ fn ceilings(device: Device, threads: u32, fp32: f64) -> Ceilings {
     }
 }
 
-#[test]
-fn ceilings_are_kept_by_machine_device_and_threads() {
-    let (_folder, store) = store();
+fn ceilings_are_kept_by_machine_device_and_threads(place: &Place) {
+    let store = place.open();
     let machine = sample::machine();
     let (cpu, gpu) = (ceilings(Device::Cpu, 2, 3e11), ceilings(Device::Cuda(1), 0, 5e13));
     for ceilings in [&gpu, &cpu] {
@@ -172,9 +206,8 @@ fn ceilings_are_kept_by_machine_device_and_threads() {
     assert_eq!(store.ceilings(&machine.key, Device::Cpu, 2).unwrap(), Some(newer));
 }
 
-#[test]
-fn a_measurement_on_a_busy_machine_lowers_no_ceiling() {
-    let (_folder, store) = store();
+fn a_measurement_on_a_busy_machine_lowers_no_ceiling(place: &Place) {
+    let store = place.open();
     let machine = sample::machine();
     let quiet = ceilings(Device::Cpu, 2, 3e11);
     assert_eq!(store.raise_ceilings(&machine, &quiet).unwrap(), quiet);
@@ -188,15 +221,18 @@ fn a_measurement_on_a_busy_machine_lowers_no_ceiling() {
     assert_eq!(store.ceilings(&machine.key, Device::Cpu, 2).unwrap(), Some(standing));
 }
 
-#[test]
-fn the_status_counts_and_vacuum_gives_space_back() {
-    let (_folder, store) = store();
+fn the_status_counts_and_vacuum_gives_space_back(place: &Place) {
+    let store = place.open();
     assert!(store.is_created());
     let empty = store.status().unwrap();
     assert_eq!((empty.runs, empty.samples, empty.oldest), (0, 0, None));
     for n in 0..30 {
         let mut run = sample::run(n);
-        run.samples = vec![sample::samples(Phase::Inference, n, 20_000)];
+        // Drawn so that little can be squeezed: what comes back is then far more than the tables themselves.
+        let noise =
+            |i: u64| (i + n).wrapping_mul(i ^ 0x9e37_79b9_7f4a_7c15).rotate_left(i as u32 % 64);
+        run.samples =
+            vec![Samples { phase: Phase::Inference, nanos: (0..20_000).map(noise).collect() }];
         store.insert_run(&run).unwrap();
     }
     let status = store.status().unwrap();
@@ -204,11 +240,49 @@ fn the_status_counts_and_vacuum_gives_space_back() {
     assert_eq!(status.samples, 30 * 20);
     assert_eq!(status.oldest, Some(sample::run(0).started_at));
     assert_eq!(status.newest, Some(sample::run(29).started_at));
-    assert!(status.size.0 > 100_000);
+    assert!(status.size.0 > 1_000_000, "{:?}", status.size);
     let ids: Vec<RunId> = (0..30).map(|n| sample::run(n).id).collect();
     store.delete(&ids).unwrap();
-    assert!(store.vacuum().unwrap() > 100_000);
+    let freed = store.vacuum().unwrap();
+    assert!(freed > 1_000_000, "{freed} bytes");
     store.check().unwrap();
-    let again = Store::open(store.path()).unwrap();
-    assert!(!again.is_created());
+    assert!(!place.open().is_created());
+}
+
+fn the_status_says_what_was_measured_where_and_with_what(place: &Place) {
+    let store = place.open();
+    for n in 0..3 {
+        store.insert_run(&sample::run(n)).unwrap();
+    }
+    let mut other = sample::run(3);
+    other.cell.batch_size = 8;
+    other.verdict.valid = false;
+    store.insert_run(&other).unwrap();
+    // The same model as another file, and another machine.
+    let mut elsewhere = sample::run(4);
+    elsewhere.model.fingerprint = "decaf".into();
+    elsewhere.environment.machine.key = "m-0ther".into();
+    elsewhere.environment.machine.hostname = "bench-2".into();
+    store.insert_run(&elsewhere).unwrap();
+    let status = store.status().unwrap();
+    assert_eq!((status.models, status.machines, status.cells, status.runs), (2, 2, 2, 5));
+    let coverage = |machine: &str, hostname: &str, cells, runs, valid| Coverage {
+        model: "distilbert-base-uncased".into(),
+        machine: machine.into(),
+        hostname: hostname.into(),
+        engine: "rten".into(),
+        cells,
+        runs,
+        valid,
+    };
+    let expected =
+        [coverage("m-0ther", "bench-2", 1, 1, 1), coverage("m-5ca1ab1e", "bench-1", 2, 4, 3)];
+    assert_eq!(status.coverage, expected);
+}
+
+fn the_place_of_a_database_keeps_its_password(place: &Place) {
+    let store = place.open();
+    let shown = format!("{} {:?} {:?}", store.path().display(), store, store.status().unwrap());
+    assert!(!shown.contains("s3cret"), "{shown}");
+    assert_eq!(store.is_on_server(), place.is_server());
 }

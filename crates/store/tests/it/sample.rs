@@ -3,9 +3,10 @@
 use std::{collections::BTreeMap, time::Duration};
 use types::{
     Bytes, Category, Cell, CgroupLimits, Cold, Cpu, Device, Direction, EngineInfo, Environment,
-    Flops, Gpu, GpuState, InputShape, Interval, Machine, Metric, Mode, ModelInfo, ModelSource,
-    Phase, Precision, ProbeReport, Provenance, Ratio, Reason, ReasonCode, Run, RunId, Samples,
-    StopReason, Summary, Text, Throttle, Unit, Unsupported, Verdict, WarmupReport, Weights, Work,
+    Flops, Gpu, GpuState, InputShape, Interval, Machine, Measured, Metric, Mode, ModelInfo,
+    ModelSource, Phase, Precision, ProbeReport, Provenance, Ratio, Reason, ReasonCode, Run, RunId,
+    Samples, StopReason, Summary, Text, Throttle, Unit, Unsupported, Verdict, WarmupReport,
+    Weights, Work,
 };
 
 /// Run number `n` of one machine and one model: its id, time and samples differ from every other's.
@@ -67,8 +68,14 @@ pub(crate) fn run(n: u64) -> Run {
         layers: None,
         memory: None,
         training: None,
+        imported: None,
         tags: vec!["baseline".into(), "night ☾".into()],
     }
+}
+
+/// Run number `n` as it is compared with others; labels are not part of that.
+pub(crate) fn light(n: u64) -> Measured {
+    Measured { tags: Vec::new(), ..Measured::from(&run(n)) }
 }
 
 fn cell() -> Cell {
@@ -145,6 +152,7 @@ fn environment() -> Environment {
             memory: None,
             cpuset: Some("0-1".into()),
         },
+        memory_limit: None,
         throttle: Throttle { events: None, why: Some("not counted here".into()) },
         gpus: vec![GpuState { index: 0, driver: "580".into(), ..GpuState::default() }],
         versions: BTreeMap::from([("modelmeter".into(), "0.1.0".into())]),

@@ -1,0 +1,94 @@
+//! Cells beside each other: pooled, held against the processor, on the front or behind it.
+
+use super::{Cells, Selection, front, pooling::pooled, scaling};
+use stats::quotient;
+use std::collections::HashMap;
+use types::{AnalysedCell, Analysis, CellKey, Device, Pooled, PooledCell, Reading, Tally};
+
+/// What the runs say together. The selection decides what is shown, not what it is held against.
+///
+/// Cells hold the newest valid runs of one engine version; runs that are not valid and predicted ones never count, and
+/// imported ones have cells of their own.
+#[must_use]
+pub fn analyse(cells: &Cells, selection: &Selection) -> Analysis {
+    let mut pools: Vec<PooledCell> =
+        cells.iter().filter_map(|(key, runs)| pooled(key, runs)).collect();
+    pools.sort_by(|a, b| a.key.cmp(&b.key));
+    let processors = Processors::of(&pools);
+    let speed_ups: Vec<_> = pools.iter().map(|cell| processors.speed_up(cell)).collect();
+    let fronts = front::fronts(&pools);
+    let shown: Vec<&PooledCell> = pools.iter().filter(|cell| selection.takes(&cell.key)).collect();
+    let invalid = cells.iter().filter(|(key, _)| selection.takes(key));
+    let tally = Tally {
+        pooled: shown.iter().map(|cell| cell.runs.len() as u64).sum(),
+        older: shown.iter().map(|cell| cell.older).sum(),
+        invalid: invalid.map(|(_, runs)| runs.invalid).sum(),
+        ..cells.tally()
+    };
+    let (batches, lengths) = (scaling::batches(&shown), scaling::lengths(&shown));
+    let remarks = remarks(&shown);
+    let each = pools.into_iter().zip(speed_ups).zip(fronts);
+    let cells_shown = each
+        .filter(|((cell, _), _)| selection.takes(&cell.key))
+        .map(|((cell, speed_up), on_front)| AnalysedCell { cell, speed_up, on_front })
+        .collect();
+    Analysis { cells: cells_shown, batches, lengths, machines: cells.machines(), tally, remarks }
+}
+
+/// The fastest cell on the processor for each question, whatever its threads.
+struct Processors<'a>(HashMap<CellKey, &'a PooledCell>);
+
+impl<'a> Processors<'a> {
+    fn of(cells: &'a [PooledCell]) -> Processors<'a> {
+        let mut fastest: HashMap<CellKey, &PooledCell> = HashMap::new();
+        for cell in cells.iter().filter(|cell| cell.key.device == Device::Cpu) {
+            let best = fastest.entry(question(&cell.key)).or_insert(cell);
+            if cell.latency.value < best.latency.value {
+                *best = cell;
+            }
+        }
+        Processors(fastest)
+    }
+
+    fn speed_up(&self, cell: &PooledCell) -> Reading<Pooled> {
+        if cell.key.device == Device::Cpu {
+            return Reading::missing("it runs on the cpu itself");
+        }
+        match self.0.get(&question(&cell.key)) {
+            Some(processor) => Reading::of(quotient(&processor.latency, &cell.latency)),
+            None => Reading::missing(
+                "the cpu of this machine has no valid run with the same model, engine, precision, batch and length",
+            ),
+        }
+    }
+}
+
+/// The key of the same question asked of the processor; how many threads it has is its own affair.
+fn question(key: &CellKey) -> CellKey {
+    CellKey { device: Device::Cpu, threads: 0, ..key.clone() }
+}
+
+/// What a reader of these cells must know.
+fn remarks(cells: &[&PooledCell]) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let count = |holds: fn(&PooledCell) -> bool| cells.iter().filter(|cell| holds(cell)).count();
+    let single = count(|cell| cell.runs.len() == 1);
+    if single > 0 {
+        remarks.push(format!(
+            "{single} of {} cells rest on one run: their intervals know nothing of other processes",
+            cells.len()
+        ));
+    }
+    if count(|cell| cell.key.imported) > 0 {
+        remarks.push(
+            "other tools measured the cells marked `imported`; nothing of ours is mixed with them"
+                .into(),
+        );
+    }
+    if cells.len() > 1 {
+        remarks.push(
+            "cells were measured at different times: drift of a machine looks like a difference; `modelmeter compare` takes turns".into(),
+        );
+    }
+    remarks
+}

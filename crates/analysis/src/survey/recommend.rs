@@ -1,0 +1,106 @@
+//! For each model the best device, engine, precision and batch, out of valid measured runs.
+
+use super::{
+    Cells, Selection,
+    candidates::{invalid, rank},
+    gaps::Ways,
+    pooling::pooled,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use types::{Candidate, LeftOut, Mode, Objective, PooledCell, Precision, Recommendation, Wish};
+
+/// A model at one length in one mode: cells that do the same work.
+type Work = (String, bool, Mode, Option<u64>);
+
+/// What to run each model on. The selection decides which cells may be chosen; what was not measured is found among all.
+///
+/// Runs that are not valid and predicted ones are never recommended, imported ones only where the wish says so.
+#[must_use]
+pub fn recommend(cells: &Cells, selection: &Selection, wish: &Wish) -> Vec<Recommendation> {
+    let machines = cells.machines();
+    let mut works: BTreeMap<Work, (Vec<PooledCell>, Vec<LeftOut>)> = BTreeMap::new();
+    let mut others: Vec<PooledCell> = Vec::new();
+    for (key, runs) in cells.iter() {
+        let taken = selection.takes(&key);
+        if taken {
+            let work = (key.model.clone(), key.random_weights, key.mode, key.sequence_length);
+            let (pools, left_out) = works.entry(work).or_default();
+            left_out.extend(invalid(&key, runs));
+            pools.extend(pooled(key, runs));
+        } else {
+            others.extend(pooled(key, runs));
+        }
+    }
+    let known = works.values().flat_map(|(pools, _)| pools);
+    let ways = Ways::of(known.chain(&others));
+    let each = works.into_iter().map(|((model, random_weights, mode, sequence_length), found)| {
+        let (mut pools, mut left_out) = found;
+        pools.sort_by(|a, b| a.key.cmp(&b.key));
+        let gaps = ways.gaps(mode, &pools);
+        let mut remarks = files(&model, &pools);
+        let candidates = rank(pools, wish, &machines, &mut left_out);
+        left_out.sort_by(|a, b| a.cell.cmp(&b.cell));
+        remarks.extend(remarks_on(&candidates, wish.objective));
+        Recommendation {
+            model,
+            random_weights,
+            mode,
+            sequence_length,
+            wish: wish.clone(),
+            candidates,
+            left_out,
+            gaps,
+            machines: machines.clone(),
+            remarks,
+        }
+    });
+    each.collect()
+}
+
+/// That several files have this name, where they do.
+fn files(model: &str, cells: &[PooledCell]) -> Vec<String> {
+    let measured = cells.iter().filter(|cell| !cell.key.imported);
+    let files: BTreeSet<&str> = measured.map(|cell| cell.fingerprint.as_str()).collect();
+    if files.len() < 2 {
+        return Vec::new();
+    }
+    let many = files.len();
+    vec![format!(
+        "{many} models of different content are called `{model}`; their cells stand side by side"
+    )]
+}
+
+/// What a reader of the choice must know.
+fn remarks_on(candidates: &[Candidate], objective: Objective) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let Some(best) = candidates.first() else { return remarks };
+    let shown = &candidates[..candidates.len().min(2)];
+    if shown.iter().any(|one| one.cell.key.imported) {
+        remarks.push(
+            "another tool measured what is marked `imported`; nobody here can vouch for it".into(),
+        );
+    }
+    if best.cell.key.precision != Precision::Fp32 {
+        remarks.push(format!(
+            "whether outputs in {} agree with those in fp32 is not stored; `modelmeter compare` holds them against each other",
+            best.cell.key.precision
+        ));
+    }
+    if best.cell.runs.len() == 1 {
+        remarks
+            .push("the best rests on one run: what the next process would do is not known".into());
+    }
+    if let [_, next] = shown
+        && let Some(behind) = next.behind.filter(|behind| behind.allowance > 0.0)
+    {
+        let why = match objective {
+            Objective::Memory => "one of the first two is a single run",
+            _ => "the first two took no turns",
+        };
+        let share = 100.0 * behind.allowance;
+        remarks.push(format!(
+            "{why}: a difference below {share:.0} % is not called; `modelmeter compare` decides"
+        ));
+    }
+    remarks
+}

@@ -1,0 +1,62 @@
+//! The arguments of a limit on memory.
+
+use clap::Args;
+use modelmeter::{Bytes, LimitedBy, Profiler};
+
+/// How much memory a measurement may use.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LimitArguments {
+    /// Hold the worker to so many MiB, of the device where it has its own memory; more ends it
+    #[arg(long, value_name = "MIB", value_parser = parse_mebibytes, help_heading = "What to run")]
+    pub(crate) memory_limit: Option<Bytes>,
+    /// Hold it by this means: cgroup, rlimit [default: a cgroup where one can be made]
+    #[arg(long, value_name = "MEANS", requires = "memory_limit", help_heading = "What to run")]
+    pub(crate) limit_by: Option<LimitedBy>,
+}
+
+impl LimitArguments {
+    /// The same measurement under this limit.
+    pub(crate) fn apply(&self, mut profiler: Profiler) -> Profiler {
+        if let Some(limit) = self.memory_limit {
+            profiler = profiler.memory_limit(limit);
+        }
+        if let Some(means) = self.limit_by {
+            profiler = profiler.limit_by(means);
+        }
+        profiler
+    }
+}
+
+/// `2048`, `2048MiB` or `2GiB`.
+pub(crate) fn parse_mebibytes(text: &str) -> Result<Bytes, String> {
+    let wrong = || format!("`{text}` is no amount of memory; write MiB such as 2048, or 2GiB");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = digits.trim().parse().map_err(|_| wrong())?;
+    let bytes = number.checked_mul(1 << shift).ok_or_else(wrong)?;
+    if bytes == 0 {
+        Err("a limit of 0 MiB leaves room for nothing".into())
+    } else {
+        Ok(Bytes(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_read_in_mebibytes_unless_said() {
+        assert_eq!(parse_mebibytes("2048"), Ok(Bytes(2 << 30)));
+        assert_eq!(parse_mebibytes("2GiB"), Ok(Bytes(2 << 30)));
+        assert_eq!(parse_mebibytes("64 MiB"), Ok(Bytes(64 << 20)));
+        for wrong in ["lots", "", "2MB", "1.5", "-1", "99999999999999999999", "20000000000000"] {
+            assert!(parse_mebibytes(wrong).unwrap_err().contains("2048"), "{wrong}");
+        }
+        assert!(parse_mebibytes("0").unwrap_err().contains("nothing"));
+    }
+}

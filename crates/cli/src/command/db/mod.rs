@@ -1,0 +1,38 @@
+//! `modelmeter db`: looks after the database.
+
+mod export;
+mod import;
+mod query;
+mod status;
+
+use crate::{
+    Exit, Failure,
+    arguments::{Db, DbAction, Global},
+    command::{folders, open_existing_store, open_store},
+    output,
+};
+use modelmeter::{report, store};
+
+pub(crate) fn run(arguments: &Db, global: &Global) -> Result<Exit, Failure> {
+    match &arguments.action {
+        DbAction::Path => {
+            let place = store::shown(&folders(global)?.database);
+            output::data(&format!("{}\n", place.display()))?;
+        }
+        DbAction::Init => {
+            let store = open_store(global)?;
+            let what = if store.is_created() { "created" } else { "is up to date:" };
+            output::data(&format!("{what} {}\n", store.path().display()))?;
+        }
+        DbAction::Status { json } => status::run(*json, global)?,
+        DbAction::Vacuum => {
+            let store = open_existing_store(global)?;
+            let freed = store.vacuum()?;
+            output::data(&format!("gave back {}\n", report::bytes(freed)))?;
+        }
+        DbAction::Export(export) => return export::run(export, global),
+        DbAction::Import(import) => return import::run(import, global),
+        DbAction::Query(query) => query::run(query, global)?,
+    }
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,178 @@
+//! `modelmeter db status`: how much is stored, which models were measured where, how far plans are.
+
+use crate::{
+    Failure,
+    arguments::Global,
+    command::{open_existing_store, style, table_width},
+    output,
+};
+use modelmeter::{
+    report::{self, Column, Style, Table},
+    store::{Coverage, PlanProgress, Status},
+};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// More columns than that are a list: nobody reads so wide a matrix.
+const WIDEST: usize = 12;
+
+pub(super) fn run(json: bool, global: &Global) -> Result<(), Failure> {
+    let store = open_existing_store(global)?;
+    let (status, plans) = (store.status()?, store.plans()?);
+    output::data(&if json {
+        as_json(&status, &plans)
+    } else {
+        as_text(&status, &plans, &style(global), table_width())
+    })
+}
+
+fn as_text(status: &Status, plans: &[PlanProgress], style: &Style, width: Option<usize>) -> String {
+    let mut text = numbers(status).painted(style).render(None);
+    if !status.coverage.is_empty() {
+        text.push_str(&format!("\n{}", coverage(&status.coverage, style, width)));
+    }
+    if !plans.is_empty() {
+        text.push_str(&format!("\n{}", progress(plans).painted(style).render(width)));
+    }
+    text
+}
+
+fn numbers(status: &Status) -> Table {
+    let when = |micros: Option<i64>| {
+        micros.map_or("–".to_owned(), |at| format!("{} UTC", report::minute(at)))
+    };
+    Table::new([Column::left("database"), Column::left(&status.path.display().to_string())])
+        .row(["size", &report::bytes(status.size.0)])
+        .row(["schema", &status.schema.to_string()])
+        .row(["runs", &report::count(status.runs)])
+        .row(["models", &report::count(status.models)])
+        .row(["machines", &report::count(status.machines)])
+        .row(["cells", &report::count(status.cells)])
+        .row(["samples", &report::count(status.samples)])
+        .row(["oldest", &when(status.oldest)])
+        .row(["newest", &when(status.newest)])
+}
+
+/// Runs of every model by engine and machine: a matrix where it fits, a list otherwise.
+fn coverage(coverage: &[Coverage], style: &Style, width: Option<usize>) -> String {
+    let matrix = matrix(coverage).painted(style);
+    let columns = columns(coverage).len();
+    let fits = width.is_none_or(|width| matrix.full_width() <= width) && columns <= WIDEST;
+    if fits {
+        return format!("{}runs, and how many of them are valid\n", matrix.render(width));
+    }
+    list(coverage).painted(style).render(width)
+}
+
+/// An engine on a machine; the name of the machine tells it apart unless two are called alike.
+fn columns(coverage: &[Coverage]) -> BTreeMap<(String, String), String> {
+    let names = machine_names(coverage);
+    coverage
+        .iter()
+        .map(|entry| {
+            let name = &names[&entry.machine];
+            let key = (entry.machine.clone(), entry.engine.clone());
+            (key, format!("{} on {name}", entry.engine))
+        })
+        .collect()
+}
+
+fn machine_names(coverage: &[Coverage]) -> BTreeMap<String, String> {
+    let machines: BTreeSet<(&str, &str)> =
+        coverage.iter().map(|entry| (entry.machine.as_str(), entry.hostname.as_str())).collect();
+    let name = |key: &str, hostname: &str| {
+        let twins = machines.iter().filter(|(_, other)| *other == hostname).count();
+        // An imported file mostly does not tell where it was measured.
+        if hostname.is_empty() || hostname == "not told" {
+            key.to_owned()
+        } else if twins > 1 {
+            format!("{hostname} {}", key.chars().take(6).collect::<String>())
+        } else {
+            hostname.to_owned()
+        }
+    };
+    machines.iter().map(|(key, hostname)| ((*key).to_owned(), name(key, hostname))).collect()
+}
+
+fn matrix(coverage: &[Coverage]) -> Table {
+    let columns = columns(coverage);
+    let header = columns.values().map(|name| Column::right(name));
+    let mut table = Table::new(std::iter::once(Column::left("model")).chain(header));
+    let models: BTreeSet<&str> = coverage.iter().map(|entry| entry.model.as_str()).collect();
+    for model in models {
+        let cell = |(machine, engine): &(String, String)| {
+            let mut here = coverage.iter().filter(|entry| entry.model == model);
+            here.find(|entry| entry.machine == *machine && entry.engine == *engine)
+                .map_or_else(|| report::MISSING.to_owned(), runs)
+        };
+        let cells = columns.keys().map(cell);
+        table.push(std::iter::once(model.to_owned()).chain(cells));
+    }
+    table
+}
+
+/// `7`, or `7 (5 valid)`.
+fn runs(entry: &Coverage) -> String {
+    let count = report::count(entry.runs);
+    if entry.runs == entry.valid {
+        return count;
+    }
+    format!("{count} ({} valid)", report::count(entry.valid))
+}
+
+fn list(coverage: &[Coverage]) -> Table {
+    let names = machine_names(coverage);
+    let mut table = Table::new([
+        Column::left("model").shrinks(),
+        Column::left("engine"),
+        Column::left("machine").shrinks(),
+        Column::right("cells").leaves(1),
+        Column::right("runs"),
+        Column::right("valid"),
+    ]);
+    for entry in coverage {
+        table.push([
+            entry.model.as_str(),
+            &entry.engine,
+            &names[&entry.machine],
+            &report::count(entry.cells),
+            &report::count(entry.runs),
+            &report::count(entry.valid),
+        ]);
+    }
+    table
+}
+
+fn progress(plans: &[PlanProgress]) -> Table {
+    let mut table = Table::new([
+        Column::left("plan").shrinks(),
+        Column::right("waiting"),
+        Column::right("leased"),
+        Column::right("done"),
+        Column::right("failed"),
+    ]);
+    for plan in plans {
+        let counts = [plan.waiting, plan.leased, plan.done, plan.failed].map(report::count);
+        table.push(std::iter::once(plan.plan.clone()).chain(counts));
+    }
+    table
+}
+
+fn as_json(status: &Status, plans: &[PlanProgress]) -> String {
+    let document = json!({
+        "schema": "modelmeter.db-status/1",
+        "path": status.path,
+        "size": status.size,
+        "schema_version": status.schema,
+        "runs": status.runs,
+        "models": status.models,
+        "machines": status.machines,
+        "cells": status.cells,
+        "samples": status.samples,
+        "oldest": status.oldest.map(report::rfc3339),
+        "newest": status.newest.map(report::rfc3339),
+        "coverage": status.coverage,
+        "plans": plans,
+    });
+    format!("{document:#}\n")
+}

@@ -1,0 +1,147 @@
+//! `modelmeter analyze` and `modelmeter recommend`: what stored runs say together.
+
+use crate::{
+    Exit, Failure,
+    arguments::{Analyze, Form, Global, ModeArgument, Recommend, SurveyArguments},
+    command::{open_existing_store, runs::now_micros, style},
+    output,
+};
+use modelmeter::{
+    Mode, Survey, read_prices, report,
+    types::{Objective, Wish},
+};
+use std::path::Path;
+
+pub(crate) fn analyze(arguments: &Analyze, global: &Global) -> Result<Exit, Failure> {
+    let target = Target::of(&arguments.form)?;
+    let store = open_existing_store(global)?;
+    let found = survey(&arguments.survey).analyse(&store)?;
+    target.write(global, || match target.format {
+        Format::Page => report::analysis(&found, &style(global)),
+        Format::Json => format!("{:#}\n", report::analysis_json(&found)),
+        Format::Csv => report::analysis_csv(&found),
+        Format::Markdown => report::analysis_markdown(&found),
+    })?;
+    Ok(if found.cells.is_empty() { Exit::Untold } else { Exit::Fine })
+}
+
+pub(crate) fn recommend(arguments: &Recommend, global: &Global) -> Result<Exit, Failure> {
+    let target = Target::of(&arguments.form)?;
+    let wish = wish(arguments)?;
+    let store = open_existing_store(global)?;
+    let found = survey(&arguments.survey).recommend(&store, &wish)?;
+    target.write(global, || match target.format {
+        Format::Page => report::recommendations(&found, &style(global)),
+        Format::Json => format!("{:#}\n", report::recommendations_json(&found)),
+        Format::Csv => report::recommendations_csv(&found),
+        Format::Markdown => report::recommendations_markdown(&found),
+    })?;
+    let helps = found.iter().any(|one| one.best().is_some());
+    Ok(if helps { Exit::Fine } else { Exit::Untold })
+}
+
+fn survey(arguments: &SurveyArguments) -> Survey {
+    let mode = |mode: &ModeArgument| match mode {
+        ModeArgument::Inference => Mode::Inference,
+        ModeArgument::Training => Mode::Training,
+    };
+    Survey {
+        models: arguments.models.iter().chain(&arguments.model_flag).cloned().collect(),
+        machines: arguments.machine.clone(),
+        devices: arguments.device.clone(),
+        engines: arguments.engine.clone(),
+        precisions: arguments.precision.clone(),
+        batch_sizes: arguments.batch_size.clone(),
+        sequence_lengths: arguments.sequence_length.clone(),
+        modes: arguments.mode.iter().map(mode).collect(),
+        measured_only: false,
+        tag: arguments.tag.clone(),
+        since: arguments.since.map(|span| now_micros() - span.as_micros() as i64),
+    }
+}
+
+fn wish(arguments: &Recommend) -> Result<Wish, Failure> {
+    let objective = match (arguments.objective, &arguments.prices) {
+        (Some(Objective::Cost), None) => {
+            return Err(Failure::new(Exit::Wrong, "what things cost is not known").hint(
+                "give `--prices prices.toml`; `modelmeter recommend --help` shows such a file",
+            ));
+        }
+        (Some(objective), Some(_)) if objective != Objective::Cost => {
+            let text = format!("prices say nothing about the best {objective}");
+            return Err(Failure::new(Exit::Wrong, text)
+                .hint("leave `--prices` away, or ask for `--objective cost`"));
+        }
+        (Some(objective), _) => objective,
+        (None, Some(_)) => Objective::Cost,
+        (None, None) => Objective::default(),
+    };
+    Ok(Wish {
+        objective,
+        slos: arguments.slo.clone(),
+        memory_limit: arguments.memory_limit,
+        prices: arguments.prices.as_deref().map(read_prices).transpose()?.unwrap_or_default(),
+        imported: arguments.imported,
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Page,
+    Json,
+    Csv,
+    Markdown,
+}
+
+/// What is written, and where to.
+struct Target<'a> {
+    format: Format,
+    file: Option<&'a Path>,
+}
+
+impl Target<'_> {
+    fn of(form: &Form) -> Result<Target<'_>, Failure> {
+        let asked = match form {
+            Form { json: true, .. } => Some(Format::Json),
+            Form { csv: true, .. } => Some(Format::Csv),
+            Form { markdown: true, .. } => Some(Format::Markdown),
+            _ => None,
+        };
+        let Some(file) = form.output.as_deref() else {
+            return Ok(Target { format: asked.unwrap_or(Format::Page), file: None });
+        };
+        let format = asked.or_else(|| of_ending(file)).ok_or_else(|| {
+            let text = format!("`{}` does not say in which format to write it", file.display());
+            Failure::new(Exit::Wrong, text)
+                .hint("end it in .json, .csv or .md, or give `--json`, `--csv` or `--markdown`")
+        })?;
+        if file == Path::new("-") {
+            return Ok(Target { format, file: None });
+        }
+        output::check_folder(file)?;
+        Ok(Target { format, file: Some(file) })
+    }
+
+    fn write(&self, global: &Global, text: impl FnOnce() -> String) -> Result<(), Failure> {
+        match self.file {
+            Some(file) => {
+                output::to_file(file, &text())?;
+                if !global.quiet {
+                    output::complain(&format!("wrote {}\n", file.display()));
+                }
+                Ok(())
+            }
+            None if self.format == Format::Page && global.quiet => Ok(()),
+            None => output::data(&text()),
+        }
+    }
+}
+
+fn of_ending(file: &Path) -> Option<Format> {
+    match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+        "json" => Some(Format::Json),
+        "csv" => Some(Format::Csv),
+        "md" | "markdown" => Some(Format::Markdown),
+        _ => None,
+    }
+}

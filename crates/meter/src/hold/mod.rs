@@ -1,0 +1,80 @@
+//! Holds a worker to a limit of memory: in a control group of its own where one can be made, otherwise by `RLIMIT_DATA`.
+//!
+//! A control group counts what is resident, of the worker and all its children together, and takes swap away.
+//! `RLIMIT_DATA` counts the writable private memory that each process has asked for, whether it was touched or not. It
+//! is stricter: stacks of threads and room that an allocator only reserved count as well. `RLIMIT_AS` would count
+//! mapped weights and libraries too, and engines reserve far more addresses than they ever use.
+
+mod group;
+
+use group::MemoryGroup;
+use std::{io, os::unix::process::CommandExt, process::Command};
+use types::{Bytes, LimitedBy, MemoryLimit};
+
+/// A limit that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// The most the worker may hold.
+    pub bytes: Bytes,
+    /// Who shall see to it; the best means there is unless said.
+    pub by: Option<LimitedBy>,
+}
+
+impl Limit {
+    /// The means to try, the best first.
+    pub(crate) fn means(&self) -> Vec<LimitedBy> {
+        self.by.map_or_else(|| vec![LimitedBy::Cgroup, LimitedBy::Rlimit], |by| vec![by])
+    }
+}
+
+/// What holds one worker; a group made for it goes with it.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    pub(crate) limit: MemoryLimit,
+    group: Option<MemoryGroup>,
+}
+
+impl Hold {
+    /// Gets ready to hold a worker by this means.
+    pub(crate) fn make(bytes: Bytes, by: LimitedBy) -> io::Result<Hold> {
+        let group = match by {
+            LimitedBy::Cgroup => Some(MemoryGroup::make(bytes)?),
+            LimitedBy::Rlimit | LimitedBy::DeviceAllocator | LimitedBy::Nobody => None,
+        };
+        Ok(Hold { limit: MemoryLimit { bytes, by }, group })
+    }
+
+    /// Makes a program start under the limit.
+    pub(crate) fn apply(&self, command: &mut Command) -> io::Result<()> {
+        if let Some(group) = &self.group {
+            let door = group.door()?;
+            // SAFETY: the closure makes one `write` system call on a descriptor that it owns, and allocates nothing.
+            unsafe { command.pre_exec(move || group::enter(&door)) };
+        }
+        if self.limit.by == LimitedBy::Rlimit {
+            let bytes = self.limit.bytes.0 as libc::rlim_t;
+            let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+            // SAFETY: setrlimit is async-signal-safe and reads one struct that lives for the call.
+            unsafe {
+                command.pre_exec(move || {
+                    match libc::setrlimit(libc::RLIMIT_DATA, &raw const limit) {
+                        0 => Ok(()),
+                        _ => Err(io::Error::last_os_error()),
+                    }
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// How many processes the kernel killed because they went over this limit; `None` where it does not kill.
+    pub(crate) fn kills(&self) -> Option<u64> {
+        self.group.as_ref().and_then(MemoryGroup::kills)
+    }
+
+    /// The limit in words, for an error.
+    pub(crate) fn words(&self) -> String {
+        let MemoryLimit { bytes, by } = self.limit;
+        format!("its memory was limited to {} MiB by {}", bytes.0 >> 20, by.words())
+    }
+}

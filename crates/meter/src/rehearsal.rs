@@ -1,0 +1,45 @@
+//! Runs a job a few times in a fresh worker, only to see whether its memory suffices.
+
+use crate::{Job, Launch, Link, MeterError, measure, sampling};
+use probe::{Target, Watcher};
+use std::time::Duration;
+use types::{Bytes, Event, MemoryLimit, Stage};
+
+/// Inferences after the first: allocators settle on the second, and a third costs little.
+const RUNS: u64 = 2;
+
+/// What a rehearsal showed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rehearsal {
+    /// The most that was resident; `None` where the system does not tell.
+    pub peak: Option<Bytes>,
+    /// What the worker was held to.
+    pub limit: Option<MemoryLimit>,
+}
+
+/// Loads a job and runs it a few times; nothing is timed.
+///
+/// # Errors
+/// When the worker or the engine fails, also for want of memory.
+pub fn rehearse(
+    job: &Job<'_>,
+    launch: &Launch,
+    timeout: Duration,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Rehearsal, MeterError> {
+    sink(Event::StageStarted { stage: Stage::Start });
+    let mut link = Link::open(launch, timeout)?;
+    let watcher =
+        Watcher::start(&measure::memory_probe(), &Target::new(link.pid(), job.cell.device));
+    sink(Event::StageStarted { stage: Stage::Load });
+    measure::load(&mut link, job)?;
+    sink(Event::StageStarted { stage: Stage::First });
+    measure::first_inference(&mut link)?;
+    sampling::window(&mut link, RUNS, timeout)?;
+    let reports = watcher.stop();
+    let limit = link.limit();
+    link.close();
+    let mut metrics = reports.iter().flat_map(|report| &report.metrics);
+    let peak = metrics.find(|metric| metric.key == "memory.peak").and_then(|metric| metric.value);
+    Ok(Rehearsal { peak: peak.map(|bytes| Bytes(bytes as u64)), limit })
+}

@@ -1,0 +1,151 @@
+//! The largest batch whose memory suffices, found by trying: short runs in fresh workers, nothing timed, nothing stored.
+
+mod bracket;
+
+use crate::{Error, Profiler, error::spell, prepare};
+use bracket::Bracket;
+use meter::{MeterError, Rehearsal};
+use types::{Bytes, Event, LimitedBy, MemoryLimit};
+
+/// The most batches that are tried. Halving alone settles anything up to 4,096 exactly.
+const MOST_TRIES: usize = 12;
+
+/// One batch that was tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BatchTry {
+    /// Samples in one inference.
+    pub batch: usize,
+    /// The most that was resident, where it ran to its end.
+    pub peak: Option<Bytes>,
+    /// Why it does not fit; `None` where it does.
+    pub refused: Option<String>,
+}
+
+/// The largest batch that fits, as far as it was looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LargestBatch {
+    /// The largest that ran; `None` where not even one sample fits.
+    pub batch: Option<usize>,
+    /// The smallest that is known not to fit.
+    pub refused: usize,
+    /// Every batch that was tried, in order.
+    pub tries: Vec<BatchTry>,
+    /// What the workers were held to, where a limit was asked for and one of them ran to its end.
+    pub limit: Option<MemoryLimit>,
+}
+
+impl LargestBatch {
+    /// Whether the next larger batch is known not to fit; otherwise the tries ran out before.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.batch.unwrap_or(0) + 1 == self.refused
+    }
+}
+
+/// Finds the largest batch below `refused`, which ran out of memory, that fits on this machine or under the profiler's
+/// [memory limit](Profiler::memory_limit).
+///
+/// At most twelve short runs: each loads the model in a fresh worker and infers three times. What the measured peaks
+/// foretell is tried first; what does not halve the bracket gives way to halving.
+///
+/// # Errors
+/// When a try fails for another reason than memory.
+pub fn largest_batch(
+    profiler: &Profiler,
+    refused: usize,
+    sink: &mut dyn FnMut(Event),
+) -> Result<LargestBatch, Error> {
+    search(profiler, Bracket::below(refused, budget(profiler)), sink)
+}
+
+/// What may be resident: the limit, or what the machine has to give now.
+fn budget(profiler: &Profiler) -> Option<u64> {
+    profiler.memory_limit.or_else(hardware::available_memory).map(|bytes| bytes.0)
+}
+
+/// Narrows a bracket until it is closed or the tries are spent.
+fn search(
+    profiler: &Profiler,
+    mut bracket: Bracket,
+    sink: &mut dyn FnMut(Event),
+) -> Result<LargestBatch, Error> {
+    let mut tries = Vec::new();
+    let mut limit = None;
+    while let Some(batch) = bracket.next().filter(|_| tries.len() < MOST_TRIES) {
+        let tried = rehearse(profiler, batch, sink)?;
+        let peak = tried.ran.and_then(|ran| ran.peak);
+        limit = limit.or(tried.ran.and_then(|ran| ran.limit));
+        match &tried.refused {
+            None => bracket.fits(batch, peak.map(|bytes| bytes.0), tried.each),
+            Some(_) => bracket.refuses(batch),
+        }
+        tries.push(BatchTry { batch, peak, refused: tried.refused });
+    }
+    Ok(LargestBatch { batch: bracket.largest(), refused: bracket.refused(), tries, limit })
+}
+
+/// What one try showed.
+pub(crate) struct Tried {
+    ran: Option<Rehearsal>,
+    /// What one more sample should take, as the graph says.
+    each: Option<u64>,
+    refused: Option<String>,
+}
+
+fn rehearse(
+    profiler: &Profiler,
+    batch: usize,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Tried, Error> {
+    let profiler = profiler.clone().batch_size(batch);
+    profiler.check_rule()?;
+    let prepared = match prepare::prepare(&profiler, sink) {
+        Err(error) if error.is_out_of_memory() => {
+            return Ok(Tried { ran: None, each: None, refused: Some(error.to_string()) });
+        }
+        prepared => prepared?,
+    };
+    let launch = profiler.launch(&prepared)?;
+    let refine = |seen: &[(String, Vec<usize>)]| prepared.count_again(seen);
+    let job = prepared.job(&refine);
+    let each = job.work.activation_peak.map(|peak| peak.0 / batch.max(1) as u64);
+    match meter::rehearse(&job, &launch, profiler.rule.timeout, sink) {
+        Ok(ran) => {
+            let refused = over(ran.peak, ran.limit);
+            Ok(Tried { ran: Some(ran), each, refused })
+        }
+        // Memory that only just suffices for what is written makes the kernel read the mapped weights again and again.
+        Err(error) if error.is_out_of_memory() || matches!(error, MeterError::Timeout { .. }) => {
+            Ok(Tried { ran: None, each, refused: Some(spell(&error)) })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Why a run that nobody stopped was over the limit all the same: pages of mapped files count for the group that read
+/// them first, and not at all for `RLIMIT_DATA`.
+pub(crate) fn over(peak: Option<Bytes>, limit: Option<MemoryLimit>) -> Option<String> {
+    let limit = limit.filter(|limit| matches!(limit.by, LimitedBy::Cgroup | LimitedBy::Rlimit))?;
+    let peak = peak.filter(|peak| *peak > limit.bytes)?;
+    Some(format!(
+        "{} MiB were resident, mapped files included; the limit is {} MiB",
+        peak.0 >> 20,
+        limit.bytes.0 >> 20
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_resident_is_held_against_a_limit_of_the_process_only() {
+        let by = |by| Some(MemoryLimit { bytes: Bytes(100 << 20), by });
+        let peak = Some(Bytes(101 << 20));
+        assert!(over(peak, by(LimitedBy::Cgroup)).unwrap().contains("101 MiB"));
+        assert!(over(peak, by(LimitedBy::Rlimit)).is_some());
+        assert_eq!(over(peak, by(LimitedBy::DeviceAllocator)), None);
+        assert_eq!(over(Some(Bytes(100 << 20)), by(LimitedBy::Cgroup)), None);
+        assert_eq!(over(peak, None), None);
+    }
+}

@@ -1,0 +1,33 @@
+//! Plans: many measurements that survive whatever happens to one of them, shared between machines and taken up again.
+//!
+//! A [`PlanSpec`] says what shall be measured and becomes [`Task`]s, one for each combination that can exist here. A
+//! [`PlanRunner`] leases them from the database one process at a time, in random order, and stores what comes out.
+
+mod cells;
+mod control;
+mod cooling;
+mod desk;
+mod failure;
+mod file;
+mod ground;
+mod host;
+mod keeper;
+mod outlook;
+mod report;
+mod runner;
+mod shard;
+mod spec;
+mod task;
+mod turn;
+mod worker_name;
+
+pub use cells::{Expansion, LeftOut};
+pub use control::Control;
+pub use failure::{CellFailure, FailureKind};
+pub use file::{PlanFile, SkipEntry};
+pub use host::{Host, HostOptions, serve_host};
+pub use report::{CellReport, CellStanding, PlanReport};
+pub use runner::{PlanEvent, PlanRunner, Resume};
+pub use shard::{Shard, shard_of_environment};
+pub use spec::PlanSpec;
+pub use task::Task;

@@ -1,0 +1,58 @@
+//! How long a plan will still take, from how long its cells took so far.
+
+use std::{collections::HashMap, time::Duration};
+
+/// What is known of how long cells take.
+#[derive(Debug, Default)]
+pub(crate) struct Outlook {
+    cells: HashMap<String, Taken>,
+    all: Taken,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Taken {
+    count: u32,
+    sum: Duration,
+}
+
+impl Taken {
+    fn add(&mut self, took: Duration) {
+        self.count += 1;
+        self.sum += took;
+    }
+
+    fn mean(self) -> Option<Duration> {
+        (self.count > 0).then(|| self.sum / self.count)
+    }
+}
+
+impl Outlook {
+    /// A process of this cell took so long.
+    pub(crate) fn learn(&mut self, cell: &str, took: Duration) {
+        self.cells.entry(cell.to_owned()).or_default().add(took);
+        self.all.add(took);
+    }
+
+    /// How long these will take: as long as before where they were measured before, as long as the others else.
+    pub(crate) fn left<'a>(&self, cells: impl Iterator<Item = &'a str>) -> Option<Duration> {
+        let usual = self.all.mean()?;
+        let one = |cell: &str| self.cells.get(cell).and_then(|taken| taken.mean()).unwrap_or(usual);
+        Some(cells.map(one).sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_that_were_measured_take_as_long_again_and_others_the_average() {
+        let mut outlook = Outlook::default();
+        assert_eq!(outlook.left(["a"].into_iter()), None);
+        outlook.learn("a", Duration::from_secs(2));
+        outlook.learn("b", Duration::from_secs(10));
+        let left = outlook.left(["a", "b", "c"].into_iter());
+        assert_eq!(left, Some(Duration::from_secs(2 + 10 + 6)));
+        assert_eq!(outlook.left(std::iter::empty()), Some(Duration::ZERO));
+    }
+}

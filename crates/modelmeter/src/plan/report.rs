@@ -1,0 +1,94 @@
+//! Where a plan stands.
+
+use crate::{Error, FailureKind, LeftOut, Task, plan::task::Unit};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use store::{CellState, PlannedCell};
+use types::RunId;
+
+/// Where a plan stands.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlanReport {
+    /// The plan's name.
+    pub plan: String,
+    /// Its cells, in the plan's order.
+    pub cells: Vec<CellReport>,
+    /// What is not measured, and why.
+    pub left_out: Vec<LeftOut>,
+    /// Whether somebody stopped it.
+    pub stopped: bool,
+}
+
+/// Where one cell stands.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellReport {
+    /// The cell.
+    pub task: Task,
+    /// How far it is.
+    pub standing: CellStanding,
+    /// Its runs, one for each process.
+    pub runs: Vec<RunId>,
+    /// Why it has none, where it failed.
+    pub why: Option<String>,
+}
+
+/// How far a cell is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CellStanding {
+    /// Every process has measured it.
+    Measured,
+    /// It cannot be measured.
+    Failed,
+    /// Something is left to measure.
+    Open,
+}
+
+impl PlanReport {
+    /// From what the database knows of this plan's own cells.
+    pub(crate) fn new(
+        plan: &str,
+        tasks: &[Task],
+        left_out: Vec<LeftOut>,
+        planned: &[PlannedCell],
+        stopped: bool,
+    ) -> Result<PlanReport, Error> {
+        let mut known: BTreeMap<String, Vec<&PlannedCell>> = BTreeMap::new();
+        for cell in planned {
+            if let Ok(unit) = serde_json::from_str::<Unit>(&cell.cell.document) {
+                known.entry(unit.task.name()).or_default().push(cell);
+            }
+        }
+        let report = |task: &Task| {
+            let units = known.remove(&task.name()).unwrap_or_default();
+            let failed = units.iter().find(|unit| unit.state == CellState::Failed);
+            let is_done =
+                !units.is_empty() && units.iter().all(|unit| unit.state == CellState::Done);
+            CellReport {
+                task: task.clone(),
+                standing: match (failed, is_done) {
+                    (Some(_), _) => CellStanding::Failed,
+                    (None, true) => CellStanding::Measured,
+                    (None, false) => CellStanding::Open,
+                },
+                runs: units.iter().filter_map(|unit| unit.run.clone()).collect(),
+                why: failed.and_then(|unit| unit.reason.clone()),
+            }
+        };
+        let cells = tasks.iter().map(report).collect();
+        Ok(PlanReport { plan: plan.to_owned(), cells, left_out, stopped })
+    }
+
+    /// How many cells stand so.
+    #[must_use]
+    pub fn count(&self, standing: CellStanding) -> usize {
+        self.cells.iter().filter(|cell| cell.standing == standing).count()
+    }
+
+    /// Whether a model could not be had.
+    #[must_use]
+    pub fn has_unknown_model(&self) -> bool {
+        let kind = |cell: &CellReport| cell.why.as_deref().and_then(FailureKind::of_text);
+        self.cells.iter().any(|cell| kind(cell) == Some(FailureKind::Model))
+    }
+}

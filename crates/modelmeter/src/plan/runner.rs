@@ -1,0 +1,538 @@
+//! Measures a plan, cell by cell, whatever becomes of one of them.
+
+use crate::{
+    Error, Folders, Profiler, Session,
+    plan::{
+        CellFailure, Control, Expansion, FailureKind, LeftOut, PlanReport, PlanSpec, Shard, Task,
+        desk::Desk,
+        ground::{Ground, Here, Measured, Said},
+        host::Host,
+        keeper::Keeper,
+        outlook::Outlook,
+        task::Unit,
+        worker_name,
+    },
+};
+use probe::Heat;
+use std::{
+    collections::{HashMap, HashSet},
+    hash::{DefaultHasher, Hash, Hasher},
+    thread,
+    time::{Duration, Instant},
+};
+use store::{CellState, Lease, Outcome, PlanCell, PlannedCell, StoreError};
+use types::{Device, Event, Machine, Run, RunId};
+
+/// How long a lease lasts after the last sign of life of whoever has it.
+const LEASE: Duration = Duration::from_secs(60);
+
+/// How often a plan whose last cells others measure is looked at again.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Why a cell is not measured that an earlier form of the plan had.
+const GONE: &str = "it is no longer in the plan";
+
+/// What becomes of cells that were measured before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Resume {
+    /// They stay as they are; only what is new or was left is measured.
+    #[default]
+    Join,
+    /// As [`Resume::Join`], but those without a valid run are measured once more.
+    Invalid,
+    /// All are measured once more.
+    Again,
+}
+
+/// What goes on while a plan is measured.
+#[derive(Debug)]
+pub enum PlanEvent<'a> {
+    /// The plan is in the database.
+    Ready {
+        /// Its name.
+        plan: &'a str,
+        /// Its cells here.
+        tasks: &'a [Task],
+        /// Processes that will measure, over all cells.
+        units: usize,
+        /// Of those, how many are finished already.
+        finished: usize,
+        /// What is not measured, and why.
+        left_out: &'a [LeftOut],
+    },
+    /// The database is away; it is waited for.
+    Away {
+        /// What it said.
+        why: &'a str,
+    },
+    /// The machine is too hot; it is waited for.
+    Hot(&'a Heat),
+    /// Somebody else measures on the device; they are waited for.
+    Busy {
+        /// The device.
+        device: Device,
+        /// Who, where they said so.
+        who: &'a str,
+    },
+    /// Others measure the last cells; they are waited for, because they might die.
+    Others {
+        /// How many cells.
+        cells: usize,
+    },
+    /// A process of a cell begins.
+    Started {
+        /// The cell.
+        task: &'a Task,
+        /// Which process, from 1.
+        process: u32,
+        /// How many processes of the plan are finished.
+        finished: usize,
+        /// How many there are.
+        units: usize,
+        /// How long all that is left will take, as far as is known.
+        left: Option<Duration>,
+    },
+    /// What the measurement of the cell says.
+    Measuring(&'a Event),
+    /// It ended with a run.
+    Measured {
+        /// The cell.
+        task: &'a Task,
+        /// Which process, from 1.
+        process: u32,
+        /// The run.
+        run: &'a Run,
+    },
+    /// It ended without one.
+    Failed {
+        /// The cell.
+        task: &'a Task,
+        /// Why.
+        failure: &'a CellFailure,
+    },
+    /// The largest batch that fits was looked for, because memory ran out.
+    Fits {
+        /// The cell that ran out of memory.
+        task: &'a Task,
+        /// The largest that ran; `None` where not even one sample fits.
+        batch: Option<usize>,
+    },
+    /// Another process took the cell meanwhile; the run counts all the same.
+    Lost {
+        /// The cell.
+        task: &'a Task,
+    },
+}
+
+/// Measures a plan.
+#[derive(Debug, Clone)]
+pub struct PlanRunner {
+    spec: PlanSpec,
+    base: Profiler,
+    folders: Folders,
+    shard: Option<Shard>,
+    resume: Resume,
+    retry_failed: bool,
+    lease: Duration,
+}
+
+impl PlanRunner {
+    /// Measures this plan; `base` says what all cells have in common, and the plan's database is that of `folders`.
+    #[must_use]
+    pub fn new(spec: PlanSpec, base: Profiler, folders: Folders) -> PlanRunner {
+        let base = base.folders(folders.clone());
+        PlanRunner {
+            spec,
+            base,
+            folders,
+            shard: None,
+            resume: Resume::Join,
+            retry_failed: false,
+            lease: LEASE,
+        }
+    }
+
+    /// Measures only this part of the plan.
+    #[must_use]
+    pub fn shard(mut self, shard: Option<Shard>) -> PlanRunner {
+        self.shard = shard;
+        self
+    }
+
+    /// What becomes of cells that were measured before.
+    #[must_use]
+    pub fn resume(mut self, resume: Resume) -> PlanRunner {
+        self.resume = resume;
+        self
+    }
+
+    /// Tries cells once more that failed before.
+    #[must_use]
+    pub fn retry_failed(mut self, retry: bool) -> PlanRunner {
+        self.retry_failed = retry;
+        self
+    }
+
+    /// How long a lease lasts after the last sign of life; a minute unless said.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> PlanRunner {
+        self.lease = lease;
+        self
+    }
+
+    /// The plan's name in the database: machines of one kind share it.
+    #[must_use]
+    pub fn stored_name(&self, machine: &Machine) -> String {
+        let shard = self.shard.map_or_else(String::new, |shard| format!(" {shard}"));
+        format!("{}@{}{shard}", self.spec.name, kind(machine))
+    }
+
+    /// The cells of the plan here, and what is not among them.
+    ///
+    /// # Errors
+    /// Where the plan contradicts itself.
+    pub fn expand(&self) -> Result<Expansion, Error> {
+        let mut expansion = self.spec.expand(&self.base.places)?;
+        if let Some(shard) = self.shard {
+            expansion.cells = shard.of(expansion.cells);
+        }
+        Ok(expansion)
+    }
+
+    /// Measures until nothing is left, or until somebody stops it; `sink` hears what goes on.
+    ///
+    /// # Errors
+    /// Where the plan is wrong or the database fails; what is wrong with a cell is in the report.
+    pub fn run(
+        &self,
+        session: &mut Session,
+        control: &Control,
+        sink: &mut dyn FnMut(PlanEvent<'_>),
+    ) -> Result<PlanReport, Error> {
+        self.run_on(&mut Here { session, plan: &self.spec.name }, control, sink)
+    }
+
+    /// Measures on another machine and keeps the runs here.
+    ///
+    /// # Errors
+    /// As [`PlanRunner::run`], and where the other machine goes away.
+    pub fn run_there(
+        &self,
+        host: &mut Host,
+        session: &mut Session,
+        control: &Control,
+        sink: &mut dyn FnMut(PlanEvent<'_>),
+    ) -> Result<PlanReport, Error> {
+        self.run_on(&mut host.with(session), control, sink)
+    }
+
+    fn run_on(
+        &self,
+        ground: &mut dyn Ground,
+        control: &Control,
+        sink: &mut dyn FnMut(PlanEvent<'_>),
+    ) -> Result<PlanReport, Error> {
+        self.base.check_rule()?;
+        let mut expansion = ground.expand(&self.spec, &self.base)?;
+        if let Some(shard) = self.shard {
+            expansion.cells = shard.of(expansion.cells);
+        }
+        let here = hardware::machine().hostname;
+        let plan = self.stored_name(ground.machine());
+        let mut sitting = Sitting {
+            worker: worker_name::of_this_process(&here),
+            desk: Desk::open(&self.folders.database)?,
+            own: self.units(&expansion.cells),
+            runner: self,
+            plan,
+            outlook: Outlook::default(),
+            failed: HashMap::new(),
+            models: HashMap::new(),
+            control,
+        };
+        sitting.prepare(&here, sink)?;
+        let planned = sitting.planned(sink)?.unwrap_or_default();
+        sink(PlanEvent::Ready {
+            plan: &self.spec.name,
+            tasks: &expansion.cells,
+            units: sitting.own.len(),
+            finished: planned.iter().filter(|cell| is_finished(cell)).count(),
+            left_out: &expansion.left_out,
+        });
+        if expansion.cells.is_empty() {
+            return Err(Error::Plan {
+                path: None,
+                line: None,
+                why: "nothing of this plan can be measured here".into(),
+                hint: Some("`modelmeter devices` shows what works here".into()),
+            });
+        }
+        sitting.remember_failures(&planned);
+        while let Some(lease) = sitting.next(sink)? {
+            sitting.measure(ground, &lease, sink)?;
+        }
+        let planned = sitting.planned(sink)?.unwrap_or_default();
+        let Expansion { cells, left_out } = expansion;
+        PlanReport::new(&self.spec.name, &cells, left_out, &planned, control.is_stopping())
+    }
+
+    /// The processes of all cells by their names.
+    fn units(&self, cells: &[Task]) -> HashMap<String, Unit> {
+        let unit = |task: &Task, process| Unit { task: task.clone(), process };
+        (1..=self.spec.processes)
+            .flat_map(|process| cells.iter().map(move |task| unit(task, process)))
+            .map(|unit| (unit.key(), unit))
+            .collect()
+    }
+
+    /// Rounds one after the other, each in an order of its own: a machine that changes while it is measured changes for
+    /// all cells alike, and a plan that is stopped early has something of everything.
+    fn position(&self, unit: &Unit) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.spec.seed, unit.key()).hash(&mut hasher);
+        (u64::from(unit.process) << 40) | (hasher.finish() >> 24)
+    }
+}
+
+/// One sitting of one process over a plan.
+struct Sitting<'a> {
+    runner: &'a PlanRunner,
+    plan: String,
+    worker: String,
+    desk: Desk,
+    own: HashMap<String, Unit>,
+    outlook: Outlook,
+    /// Cells that failed, and why: their other processes would too.
+    failed: HashMap<String, CellFailure>,
+    /// Models that cannot be had.
+    models: HashMap<String, CellFailure>,
+    control: &'a Control,
+}
+
+impl Sitting<'_> {
+    /// Writes the plan into the database and opens what shall be measured once more.
+    fn prepare(
+        &mut self,
+        hostname: &str,
+        sink: &mut dyn FnMut(PlanEvent<'_>),
+    ) -> Result<(), Error> {
+        let cell = |(key, unit): (&String, &Unit)| PlanCell {
+            key: key.clone(),
+            position: self.runner.position(unit),
+            document: serde_json::to_string(unit).unwrap_or_default(),
+        };
+        let cells: Vec<PlanCell> = self.own.iter().map(cell).collect();
+        let (plan, runner) = (self.plan.clone(), self.runner);
+        let dead: HashSet<String> = self
+            .planned(sink)?
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|cell| cell.state == CellState::Leased)
+            .filter_map(|cell| cell.worker)
+            .filter(|worker| worker_name::is_dead(worker, hostname))
+            .collect();
+        self.ask(sink, |store| {
+            for worker in &dead {
+                store.release_worker(&plan, worker)?;
+            }
+            match runner.resume {
+                Resume::Join => {}
+                Resume::Invalid => {
+                    store.plan_reopen_invalid(&plan)?;
+                }
+                Resume::Again => {
+                    store.plan_again(&plan)?;
+                }
+            }
+            store.plan_reopen_failed(&plan, GONE)?;
+            if runner.retry_failed {
+                store.plan_retry(&plan)?;
+            }
+            store.plan_put(&plan, &cells)
+        })?;
+        Ok(())
+    }
+
+    /// A cell that failed in another sitting fails in its other processes too.
+    fn remember_failures(&mut self, planned: &[PlannedCell]) {
+        for cell in planned.iter().filter(|cell| cell.state == CellState::Failed) {
+            let Some(unit) = self.own.get(&cell.cell.key) else { continue };
+            let text = cell.reason.clone().unwrap_or_default();
+            let Some(kind) = FailureKind::of_text(&text) else { continue };
+            let why = text.split_once(": ").map_or("", |(_, why)| why).to_owned();
+            self.failed.entry(unit.task.name()).or_insert(CellFailure { kind, why });
+        }
+    }
+
+    fn ask<T>(
+        &mut self,
+        sink: &mut dyn FnMut(PlanEvent<'_>),
+        question: impl Fn(&store::Store) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, Error> {
+        self.desk.ask(self.control, &mut |why| sink(PlanEvent::Away { why }), question)
+    }
+
+    /// What the database knows of this plan's own cells.
+    fn planned(
+        &mut self,
+        sink: &mut dyn FnMut(PlanEvent<'_>),
+    ) -> Result<Option<Vec<PlannedCell>>, Error> {
+        let plan = self.plan.clone();
+        let planned = self.ask(sink, |store| store.plan_cells(&plan))?;
+        let own = |mut cells: Vec<PlannedCell>| {
+            cells.retain(|cell| self.own.contains_key(&cell.cell.key));
+            cells
+        };
+        Ok(planned.map(own))
+    }
+
+    /// The next cell; `None` when the plan is finished or stopped.
+    fn next(&mut self, sink: &mut dyn FnMut(PlanEvent<'_>)) -> Result<Option<Lease>, Error> {
+        let (plan, worker, lasting) = (self.plan.clone(), self.worker.clone(), self.runner.lease);
+        loop {
+            if self.control.is_stopping() {
+                return Ok(None);
+            }
+            let found = self.ask(sink, |store| store.lease(&plan, &worker, lasting))?;
+            if let Some(lease) = found.flatten() {
+                return Ok(Some(lease));
+            }
+            let planned = self.planned(sink)?.unwrap_or_default();
+            let leased = planned.iter().filter(|cell| cell.state == CellState::Leased).count();
+            if leased == 0 {
+                return Ok(None);
+            }
+            sink(PlanEvent::Others { cells: leased });
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Measures one process of one cell and says in the database what came out.
+    fn measure(
+        &mut self,
+        ground: &mut dyn Ground,
+        lease: &Lease,
+        sink: &mut dyn FnMut(PlanEvent<'_>),
+    ) -> Result<(), Error> {
+        let Some(unit) = self.own.get(&lease.cell.key).cloned() else {
+            return self.finish(lease, None, &Outcome::Failed(GONE.into()), sink);
+        };
+        let task = &unit.task;
+        if let Some(known) = self.known_failure(task) {
+            return self.finish(lease, Some(task), &Outcome::Failed(known.text()), sink);
+        }
+        self.control.hold(Some((self.desk.location().to_owned(), lease.clone())));
+        let result = self.attempt(ground, &unit, lease, sink);
+        self.control.hold(None);
+        match result {
+            Ok(Some(Ok(run))) => self.finish(lease, Some(task), &Outcome::Done(run), sink),
+            Ok(Some(Err(failure))) => {
+                let outcome = Outcome::Failed(failure.text());
+                if failure.kind == FailureKind::Model {
+                    self.models.insert(task.model.clone(), failure.clone());
+                }
+                self.failed.insert(task.name(), failure);
+                self.finish(lease, Some(task), &outcome, sink)
+            }
+            // The cell is as good as before; the lease would only keep others waiting.
+            Ok(None) => self.ask(sink, |store| store.release(lease)).map(|_| ()),
+            Err(error) => {
+                let _ = self.ask(sink, |store| store.release(lease));
+                Err(error)
+            }
+        }
+    }
+
+    /// The measurement of a cell, labelled with the plan.
+    fn profiler(&self, task: &Task) -> Profiler {
+        let profiler = task.profiler(&self.runner.base);
+        let name = &self.runner.spec.name;
+        if profiler.tags.contains(name) { profiler } else { profiler.tag(name) }
+    }
+
+    fn known_failure(&self, task: &Task) -> Option<CellFailure> {
+        self.failed.get(&task.name()).or_else(|| self.models.get(&task.model)).cloned()
+    }
+
+    /// `None` where somebody stopped the plan before the device was free.
+    fn attempt(
+        &mut self,
+        ground: &mut dyn Ground,
+        unit: &Unit,
+        lease: &Lease,
+        sink: &mut dyn FnMut(PlanEvent<'_>),
+    ) -> Result<Option<Result<RunId, CellFailure>>, Error> {
+        let _keeper = Keeper::start(self.desk.location(), lease);
+        let planned = self.planned(sink)?.unwrap_or_default();
+        let open = planned.iter().filter(|cell| !is_finished(cell));
+        let open = open.filter_map(|cell| self.own.get(&cell.cell.key));
+        let names: Vec<String> = open.map(|unit| unit.task.name()).collect();
+        let task = &unit.task;
+        sink(PlanEvent::Started {
+            task,
+            process: unit.process,
+            finished: planned.iter().filter(|cell| is_finished(cell)).count(),
+            units: self.own.len(),
+            left: self.outlook.left(names.iter().map(String::as_str)),
+        });
+        let begin = Instant::now();
+        let measured = ground.measure(&self.profiler(task), self.control, &mut |said| {
+            sink(match said {
+                Said::Hot(heat) => PlanEvent::Hot(heat),
+                Said::Busy { device, who } => PlanEvent::Busy { device, who },
+                Said::Measuring(event) => PlanEvent::Measuring(event),
+                Said::Fits(batch) => PlanEvent::Fits { task, batch },
+            });
+        })?;
+        let Some(Measured { result, fitting }) = measured else { return Ok(None) };
+        self.outlook.learn(&task.name(), begin.elapsed());
+        if let Some(run) = fitting {
+            let fitting = Task { batch_size: Some(run.cell.batch_size), ..task.clone() };
+            sink(PlanEvent::Measured { task: &fitting, process: 1, run: &run });
+        }
+        Ok(Some(match result {
+            Ok(run) => {
+                sink(PlanEvent::Measured { task, process: unit.process, run: &run });
+                Ok(run.id.clone())
+            }
+            Err(failure) => {
+                sink(PlanEvent::Failed { task, failure: &failure });
+                Err(failure)
+            }
+        }))
+    }
+
+    fn finish(
+        &mut self,
+        lease: &Lease,
+        task: Option<&Task>,
+        outcome: &Outcome,
+        sink: &mut dyn FnMut(PlanEvent<'_>),
+    ) -> Result<(), Error> {
+        match self.ask(sink, |store| store.finish(lease, outcome)) {
+            Err(Error::Store(StoreError::LeaseLost { .. })) => {
+                if let Some(task) = task {
+                    sink(PlanEvent::Lost { task });
+                }
+                Ok(())
+            }
+            other => other.map(|_| ()),
+        }
+    }
+}
+
+fn is_finished(cell: &PlannedCell) -> bool {
+    matches!(cell.state, CellState::Done | CellState::Failed)
+}
+
+/// Machines whose numbers are comparable share a plan; serial numbers of cards do not matter for that.
+fn kind(machine: &Machine) -> String {
+    let cpu = &machine.cpu;
+    let mut hasher = DefaultHasher::new();
+    (&machine.os, &cpu.model, &cpu.architecture, cpu.cores, cpu.threads).hash(&mut hasher);
+    machine.memory.0.hash(&mut hasher);
+    for gpu in &machine.gpus {
+        (&gpu.name, gpu.memory.0).hash(&mut hasher);
+    }
+    format!("{:08x}", hasher.finish() >> 32)
+}

@@ -1,0 +1,236 @@
+//! Stored runs looked at together: what people type becomes what the store and the analysis understand.
+
+use crate::Error;
+use analysis::{Cells, MOST_RUNS, PricesError, Selection, analyse, parse_prices, recommend};
+use std::path::Path;
+use store::{Scope, Store};
+use types::{Analysis, Device, Mode, Precision, Prices, Recommendation, Wish};
+
+/// Names that are at least so alike may have been meant.
+const ALIKE: f64 = 0.5;
+
+/// So many names are told of those that there are.
+const TOLD: usize = 5;
+
+/// Which stored runs to look at, in people's words; an empty list means all.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Survey {
+    /// Names of models; where none is called so, parts of names or patterns with `*` and `?`. Case does not matter.
+    pub models: Vec<String>,
+    /// Host names of machines, or beginnings of their keys.
+    pub machines: Vec<String>,
+    /// Devices.
+    pub devices: Vec<Device>,
+    /// Ids of engines.
+    pub engines: Vec<String>,
+    /// Number formats.
+    pub precisions: Vec<Precision>,
+    /// Samples in one inference.
+    pub batch_sizes: Vec<u64>,
+    /// Tokens in each sample.
+    pub sequence_lengths: Vec<u64>,
+    /// Inference or training.
+    pub modes: Vec<Mode>,
+    /// Whether results of other tools stay away.
+    pub measured_only: bool,
+    /// Only runs with this label.
+    pub tag: Option<String>,
+    /// Only runs that began at or after, in microseconds since the epoch.
+    pub since: Option<i64>,
+}
+
+impl Survey {
+    /// What the runs say together.
+    ///
+    /// # Errors
+    /// Where nothing is stored, a name is not among what is stored, or the database cannot be read.
+    pub fn analyse(&self, store: &Store) -> Result<Analysis, Error> {
+        let selection = self.selection(store)?;
+        // The models alone: others on the same machine are what a cell is held against.
+        let cells = self.cells(store, selection.models.clone())?;
+        Ok(analyse(&cells, &selection))
+    }
+
+    /// What to run each model on.
+    ///
+    /// # Errors
+    /// As [`Survey::analyse`].
+    pub fn recommend(&self, store: &Store, wish: &Wish) -> Result<Vec<Recommendation>, Error> {
+        let selection = self.selection(store)?;
+        // All of them: what others were measured with is what this one was not measured with.
+        let cells = self.cells(store, Vec::new())?;
+        Ok(recommend(&cells, &selection, wish))
+    }
+
+    fn cells(&self, store: &Store, models: Vec<String>) -> Result<Cells, Error> {
+        let scope = Scope { models, tag: self.tag.clone(), since: self.since, until: None };
+        let mut cells = Cells::default();
+        store.newest(&scope, MOST_RUNS, |newest| cells.add_newest(newest))?;
+        Ok(cells)
+    }
+
+    /// With every name looked up among what is stored.
+    fn selection(&self, store: &Store) -> Result<Selection, Error> {
+        let known = store.models()?;
+        if known.is_empty() {
+            return Err(Error::NoRuns);
+        }
+        let mut models = Vec::new();
+        for typed in &self.models {
+            let found = named(typed, &known);
+            if found.is_empty() {
+                return Err(not_stored("model", typed, &known));
+            }
+            models.extend(found);
+        }
+        Ok(Selection {
+            models,
+            machines: self.machine_keys(store)?,
+            devices: self.devices.clone(),
+            engines: self.engine_ids(store)?,
+            precisions: self.precisions.clone(),
+            batch_sizes: self.batch_sizes.clone(),
+            sequence_lengths: self.sequence_lengths.clone(),
+            modes: self.modes.clone(),
+            measured_only: self.measured_only,
+        })
+    }
+
+    fn machine_keys(&self, store: &Store) -> Result<Vec<String>, Error> {
+        if self.machines.is_empty() {
+            return Ok(Vec::new());
+        }
+        let known = store.machines()?;
+        let mut keys = Vec::new();
+        for typed in &self.machines {
+            let wanted = typed.to_lowercase();
+            let is_it = |key: &str, host: &str| {
+                key.to_lowercase().starts_with(&wanted) || host.to_lowercase() == wanted
+            };
+            let found = known.iter().filter(|(key, host)| is_it(key, host)).map(|(key, _)| key);
+            let before = keys.len();
+            keys.extend(found.filter(|_| !wanted.is_empty()).cloned());
+            if keys.len() == before {
+                let name = |(key, host): (&String, &String)| match host.is_empty() {
+                    true => key.clone(),
+                    false => host.clone(),
+                };
+                let mut names: Vec<String> = known.iter().map(name).collect();
+                names.sort();
+                names.dedup();
+                return Err(not_stored("machine", typed, &names));
+            }
+        }
+        Ok(keys)
+    }
+
+    fn engine_ids(&self, store: &Store) -> Result<Vec<String>, Error> {
+        if self.engines.is_empty() {
+            return Ok(Vec::new());
+        }
+        let known = store.engines()?;
+        let id = |typed: &String| {
+            let found = known.iter().find(|id| id.eq_ignore_ascii_case(typed));
+            found.cloned().ok_or_else(|| not_stored("engine", typed, &known))
+        };
+        self.engines.iter().map(id).collect()
+    }
+}
+
+/// Reads what machines and devices cost.
+///
+/// # Errors
+/// Where the file cannot be read, or what stands in it makes no sense: on which line, and what was meant.
+pub fn read_prices(path: &Path) -> Result<Prices, Error> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| Error::Read { path: path.to_owned(), source })?;
+    let wrong = |error: PricesError| Error::Prices { path: path.to_owned(), error };
+    parse_prices(&text).map_err(wrong)
+}
+
+/// The names that are meant: the one that is typed, else all that fit the pattern or have it in them.
+fn named(typed: &str, known: &[String]) -> Vec<String> {
+    let wanted = typed.to_lowercase();
+    let that = |fits: &dyn Fn(&str) -> bool| -> Vec<String> {
+        known.iter().filter(|name| fits(&name.to_lowercase())).cloned().collect()
+    };
+    let exact = that(&|name| name == wanted);
+    if !exact.is_empty() || wanted.is_empty() {
+        return exact;
+    }
+    match wanted.contains(['*', '?']) {
+        true => that(&|name| fits(name.as_bytes(), wanted.as_bytes())),
+        false => that(&|name| name.contains(&wanted)),
+    }
+}
+
+/// Whether a name fits a pattern in which `*` is anything and `?` any one byte.
+fn fits(name: &[u8], pattern: &[u8]) -> bool {
+    // The last star, and where the name stood then: what comes later may have to be given to it.
+    let (mut at, mut place, mut star) = (0, 0, None);
+    while at < name.len() {
+        match pattern.get(place) {
+            Some(b'*') => {
+                star = Some((place, at));
+                place += 1;
+            }
+            Some(byte) if *byte == b'?' || *byte == name[at] => {
+                place += 1;
+                at += 1;
+            }
+            _ => match star {
+                Some((last, taken)) => {
+                    star = Some((last, taken + 1));
+                    place = last + 1;
+                    at = taken + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[place..].iter().all(|byte| *byte == b'*')
+}
+
+fn not_stored(what: &'static str, name: &str, known: &[String]) -> Error {
+    let likeness = |known: &str| {
+        let (known, name) = (known.to_lowercase(), name.to_lowercase());
+        strsim::normalized_damerau_levenshtein(&known, &name)
+    };
+    let mut near: Vec<(f64, &String)> =
+        known.iter().map(|known| (likeness(known), known)).collect();
+    near.retain(|(likeness, _)| *likeness >= ALIKE);
+    near.sort_by(|left, right| right.0.total_cmp(&left.0));
+    let near: Vec<String> = near.into_iter().take(3).map(|(_, name)| name.clone()).collect();
+    let known = known.iter().take(if known.len() > TOLD { 0 } else { TOLD }).cloned().collect();
+    Error::NotStored { what, name: name.to_owned(), near, known }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: [&str; 4] =
+        ["bert-base-uncased", "distilbert-base-uncased", "ResNet50", "resnet50-int8"];
+
+    fn names(typed: &str) -> Vec<String> {
+        named(typed, &KNOWN.map(str::to_owned))
+    }
+
+    #[test]
+    fn a_whole_name_means_itself_and_a_part_all_that_have_it() {
+        assert_eq!(names("resnet50"), ["ResNet50"]);
+        assert_eq!(names("bert"), ["bert-base-uncased", "distilbert-base-uncased"]);
+        assert_eq!(names("bert*"), ["bert-base-uncased"]);
+        assert_eq!(names("*-int?"), ["resnet50-int8"]);
+        assert_eq!(names("*bert*un*"), ["bert-base-uncased", "distilbert-base-uncased"]);
+        assert!(names("gpt").is_empty() && names("bert?").is_empty() && names("").is_empty());
+    }
+
+    #[test]
+    fn a_wrong_name_says_what_resembles_it_or_what_there_is() {
+        let known = KNOWN.map(str::to_owned);
+        let hint = |typed: &str| not_stored("model", typed, &known).hint().unwrap();
+        assert!(hint("resnt50").contains("`ResNet50`"), "{}", hint("resnt50"));
+        assert!(hint("zzzzzzzzzzzz").contains("`resnet50-int8`"), "all four are told");
+    }
+}

@@ -1,0 +1,75 @@
+//! Recommendations for many models on one screen: a line each.
+
+use super::words::{bare, brief, heading, wish};
+use crate::analysis::joined;
+use crate::analysis::words::{Machines, Unlike, engine, work};
+use crate::number::{MISSING, count};
+use crate::style::Style;
+use crate::table::{Column, Table};
+use crate::wrap::wrap;
+use types::{CellKey, Recommendation};
+
+/// What to use for each, and how far the next is behind.
+pub(super) fn overview(found: &[Recommendation], style: &Style, width: usize) -> String {
+    let bests: Vec<&CellKey> = found.iter().filter_map(|one| Some(&one.best()?.cell.key)).collect();
+    let unlike = Unlike::of(bests.iter().copied());
+    let objective = found[0].wish.objective;
+    let has_length = found.iter().any(|one| one.sequence_length.is_some());
+    let mut columns = vec![Column::left("model").shrinks()];
+    columns.extend(has_length.then(|| Column::right("tokens")));
+    columns.extend(unlike.machines.then(|| Column::left("machine").shrinks()));
+    columns.extend([
+        Column::left("device"),
+        Column::left("engine").shrinks(),
+        Column::left("format"),
+        Column::right("batch"),
+        Column::right(&heading(&found[0].wish)),
+        Column::left("the next is").leaves(1),
+    ]);
+    let mut table = Table::new(columns).painted(style);
+    for one in found {
+        let mut row = vec![name(one, found)];
+        let length = one.sequence_length.map_or_else(|| MISSING.into(), count);
+        row.extend(has_length.then_some(length));
+        match one.best() {
+            Some(best) => {
+                let machines = Machines::new(&one.machines);
+                let key = &best.cell.key;
+                row.extend(unlike.machines.then(|| machines.name(&key.machine)));
+                let behind = one.runner_up().and_then(|next| next.behind.as_ref());
+                row.extend([
+                    key.device.to_string(),
+                    engine(&best.cell, unlike),
+                    key.precision.to_string(),
+                    key.batch_size.to_string(),
+                    bare(&one.wish, best.value.value),
+                    behind.map_or_else(|| MISSING.into(), |behind| brief(objective, behind)),
+                ]);
+            }
+            None => row.resize(row.len() + 6 + usize::from(unlike.machines), MISSING.into()),
+        }
+        table.push(row);
+    }
+    let mut lines = wrap(&wish(&found[0].wish), width);
+    lines.push(String::new());
+    lines.extend(table.render(Some(width)).lines().map(String::from));
+    lines.push(String::new());
+    let helpless = found.iter().filter(|one| one.best().is_none()).count();
+    if helpless > 0 {
+        let text = format!("for {helpless} of {} nothing that was measured will do", found.len());
+        lines.extend(wrap(&text, width));
+    }
+    let more =
+        "name a model to see its runner-up, the runs this rests on and what was not measured";
+    lines.extend(wrap(more, width));
+    joined(lines)
+}
+
+/// The model with its mode; its weights where the name alone would not tell.
+fn name(one: &Recommendation, all: &[Recommendation]) -> String {
+    let is_twin = |other: &Recommendation| {
+        other.model == one.model && other.random_weights != one.random_weights
+    };
+    let random_weights = one.random_weights && all.iter().any(is_twin);
+    work(&one.model, random_weights, one.mode, None).join(" · ")
+}

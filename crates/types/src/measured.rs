@@ -1,0 +1,212 @@
+//! A run in the few numbers that comparing many needs; a million of them fit into memory.
+
+use crate::{
+    Bytes, Device, Interval, Metric, Mode, Phase, Precision, Provenance, Run, RunId, Weights,
+};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Percentiles of the latency in seconds; `None` where nobody states one.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Percentiles {
+    /// 90th percentile.
+    pub p90: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// 99.9th percentile.
+    pub p999: Option<f64>,
+}
+
+/// A run in one light row.
+///
+/// Names that many runs share are counted references, so that a long list holds each of them once; for that it is no
+/// document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// Its name.
+    pub id: RunId,
+    /// When it began, in microseconds since the epoch.
+    pub started_at: i64,
+    /// The model's name.
+    pub model: Arc<str>,
+    /// The model's fingerprint: two files may have one name.
+    pub fingerprint: Arc<str>,
+    /// Whether its weights were drawn.
+    pub random_weights: bool,
+    /// The machine's key.
+    pub machine: Arc<str>,
+    /// What the machine is called; empty where nobody knows.
+    pub host: Arc<str>,
+    /// Where it ran.
+    pub device: Device,
+    /// The engine's id.
+    pub engine: Arc<str>,
+    /// The engine's version.
+    pub engine_version: Arc<str>,
+    /// The number format.
+    pub precision: Precision,
+    /// Samples in one inference.
+    pub batch_size: u64,
+    /// Tokens in each sample; `None` for models without a length.
+    pub sequence_length: Option<u64>,
+    /// Inference or training.
+    pub mode: Mode,
+    /// Threads the engine could use.
+    pub threads: u32,
+    /// What else tells its cell from others, in words: options, text, training; empty for the usual.
+    pub variant: Arc<str>,
+    /// Whether its numbers can be believed.
+    pub valid: bool,
+    /// Where its numbers come from.
+    pub provenance: Provenance,
+    /// How many samples its times rest on.
+    pub samples: u64,
+    /// Median latency in seconds.
+    pub median: Option<f64>,
+    /// The median's 95 % interval.
+    pub interval: Option<Interval>,
+    /// Percentiles of the latency.
+    pub percentiles: Percentiles,
+    /// Throughput.
+    pub samples_per_second: Option<f64>,
+    /// Peak memory where it computes: of the worker on a processor, of the device on a GPU.
+    pub memory_peak: Option<Bytes>,
+    /// Energy of one sample.
+    pub joules_per_sample: Option<f64>,
+    /// Operations a second ÷ the machine's ceiling.
+    pub ceiling_share: Option<f64>,
+    /// Labels given by people.
+    pub tags: Vec<String>,
+}
+
+/// A cell's newest runs, and how many it has in all.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Newest {
+    /// The newest valid runs that have a time, and the newest that is not valid; in any order.
+    pub runs: Vec<Measured>,
+    /// Valid runs with a time.
+    pub valid: u64,
+    /// Runs that are not valid.
+    pub invalid: u64,
+    /// Valid runs without a time.
+    pub untimed: u64,
+}
+
+impl From<&Run> for Measured {
+    fn from(run: &Run) -> Measured {
+        let main = main_phase(run);
+        let summary = run.summaries.get(&main);
+        let stated = run.stated(main).copied().unwrap_or_default();
+        let percentiles = match summary {
+            Some(found) => Percentiles {
+                p90: Some(found.p90),
+                p95: Some(found.p95),
+                p99: Some(found.p99),
+                p999: Some(found.p999),
+            },
+            None => {
+                Percentiles { p90: stated.p90, p95: stated.p95, p99: stated.p99, p999: stated.p999 }
+            }
+        };
+        let count = summary.map(|found| found.count).or(stated.count).unwrap_or(0);
+        let cell = &run.cell;
+        Measured {
+            id: run.id.clone(),
+            started_at: run.started_at,
+            model: run.model.name.as_str().into(),
+            fingerprint: run.model.fingerprint.as_str().into(),
+            random_weights: matches!(run.model.weights, Weights::Random { .. }),
+            machine: run.environment.machine.key.as_str().into(),
+            host: run.environment.machine.hostname.as_str().into(),
+            device: cell.device,
+            engine: run.engine.id.as_str().into(),
+            engine_version: run.engine.version.as_str().into(),
+            precision: cell.precision,
+            batch_size: cell.batch_size as u64,
+            sequence_length: cell.sequence_length.map(|length| length as u64),
+            mode: cell.mode,
+            threads: cell.threads,
+            variant: variant(run).into(),
+            valid: run.verdict.valid,
+            provenance: match run.imported {
+                Some(_) => Provenance::Imported,
+                None => Provenance::Measured,
+            },
+            samples: count,
+            median: summary.map(|found| found.median).or_else(|| stated.typical()),
+            interval: summary.map(|found| found.ci95_median),
+            percentiles,
+            samples_per_second: number(run, "throughput.samples"),
+            memory_peak: number(run, memory_key(cell.device)).map(|peak| Bytes(peak as u64)),
+            joules_per_sample: joules(run, count),
+            ceiling_share: number(run, "compute.ceiling_share"),
+            tags: run.tags.clone(),
+        }
+    }
+}
+
+/// The phase people mean by latency: everything where text was given, the model alone otherwise.
+fn main_phase(run: &Run) -> Phase {
+    let has = |phase| run.summaries.contains_key(&phase) || run.stated(phase).is_some();
+    if has(Phase::Total) && (run.cell.text.is_some() || !has(Phase::Inference)) {
+        Phase::Total
+    } else {
+        Phase::Inference
+    }
+}
+
+/// The metric that holds the memory of the place that computes.
+fn memory_key(device: Device) -> &'static str {
+    match device {
+        Device::Cpu | Device::Xnnpack | Device::Openvino | Device::Auto => "memory.peak",
+        _ => "gpu.memory.process",
+    }
+}
+
+/// Energy above idle of the device that computes, for each sample that went through.
+fn joules(run: &Run, count: u64) -> Option<f64> {
+    let key = match memory_key(run.cell.device) {
+        "memory.peak" => "cpu.energy",
+        _ => "gpu.energy",
+    };
+    let samples = count as f64 * run.cell.batch_size as f64;
+    number(run, key).filter(|_| samples > 0.0).map(|joules| joules / samples)
+}
+
+/// What a cell was told beyond what every row says, in words.
+fn variant(run: &Run) -> String {
+    let cell = &run.cell;
+    let mut words = vec![cell.options.to_string()];
+    words.extend(cell.text.as_ref().map(|_| "text".to_owned()));
+    words.extend(cell.inputs.iter().map(|input| {
+        let dims: Vec<String> = input.dims.iter().map(ToString::to_string).collect();
+        format!("{} {}", input.name, dims.join("×"))
+    }));
+    if let Some(training) = &cell.training {
+        words.extend(serde_json::to_string(training));
+    }
+    words.extend(placeholders(run));
+    words.retain(|word| !word.is_empty());
+    words.join(", ")
+}
+
+/// What another tool did not tell of the cell: what stands there is a placeholder, and nobody shall take it for a fact.
+fn placeholders(run: &Run) -> Option<String> {
+    const PARTS: [(&str, &str); 3] =
+        [("cell.device", "device"), ("cell.precision", "precision"), ("cell.batch_size", "batch")];
+    let untold = &run.imported.as_ref()?.untold;
+    let is_untold = |path: &str| untold.iter().any(|told| told == path);
+    let parts: Vec<&str> =
+        PARTS.iter().filter(|(path, _)| is_untold(path)).map(|(_, name)| *name).collect();
+    (!parts.is_empty()).then(|| format!("{} not told", parts.join(" and ")))
+}
+
+/// The number under this key, from the run itself or from one of its probes; one that was predicted is none.
+fn number(run: &Run, key: &str) -> Option<f64> {
+    let probes = run.probes.iter().flat_map(|probe| &probe.metrics);
+    let has_key =
+        |metric: &&Metric| metric.key == key && metric.provenance != Provenance::Predicted;
+    run.metrics.iter().chain(probes).find(has_key)?.value.filter(|value| value.is_finite())
+}
