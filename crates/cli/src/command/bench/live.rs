@@ -3,7 +3,7 @@
 use crate::terminal::{Stream, is_terminal};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use modelmeter::{
-    Event, LeftOut, PlanEvent, Run, Stage, Task,
+    Control, Event, LeftOut, PlanEvent, Run, Stage, Task,
     report::{self, Column, Style, Table, clean, shorten},
 };
 use std::{collections::BTreeSet, fmt::Write as _, time::Duration};
@@ -27,12 +27,14 @@ pub(crate) struct Live {
     columns: Columns,
     /// The cell and its process.
     running: String,
+    /// Whether somebody wants it to stop.
+    control: Control,
     /// What was said last of a wait, so that it is said once.
     waiting: Option<String>,
 }
 
 impl Live {
-    pub(crate) fn new(quiet: bool, style: &Style) -> Live {
+    pub(crate) fn new(quiet: bool, style: &Style, control: &Control) -> Live {
         let bars = MultiProgress::new();
         let hidden = quiet || !is_terminal(Stream::Error);
         bars.set_draw_target(match hidden {
@@ -55,6 +57,7 @@ impl Live {
             width: style.width,
             columns: Columns::default(),
             running: String::new(),
+            control: control.clone(),
             waiting: None,
         }
     }
@@ -159,7 +162,9 @@ impl Live {
             },
             _ => return,
         };
-        self.cell.set_message(format!("{}  {doing}", self.running));
+        // The bars draw over what the signal's own thread says.
+        let ending = if self.control.is_stopping() { "; the plan stops after this" } else { "" };
+        self.cell.set_message(format!("{}  {doing}{ending}", self.running));
     }
 
     /// Says once that something is waited for.

@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Bench, global: &Global) -> Result<Exit, Failure> {
         argument: HOST_COMMAND.to_owned(),
     });
     let mut host = host.as_ref().map(Host::connect).transpose()?;
-    let mut live = Live::new(global.quiet, &style(global));
+    let mut live = Live::new(global.quiet, &style(global), &control);
     let mut hear = |event: PlanEvent<'_>| live.hear(&event);
     let outcome = match &mut host {
         Some(host) => runner.run_there(host, &mut session, &control, &mut hear),
