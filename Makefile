@@ -6,7 +6,9 @@ VENV := .venv
 
 .PHONY: test check venv postgresql bench clean
 
-# The release build serves the binary, the tests and the benches.
+# The release build serves the binary, the tests and the benches. Random cases are the same in every
+# run here, so that a failure can be repeated; `cargo test` alone draws new ones.
+test: export PROPTEST_RNG_SEED ?= 20260101
 test: venv postgresql check
 	$(CARGO) test --release --workspace --no-fail-fast
 
