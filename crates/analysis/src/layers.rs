@@ -5,9 +5,11 @@
 //! around it, and where there is none, to the nearest module that every side has anything in. Only what is left then is
 //! unjoined.
 
-use crate::module_path::{Names, ancestry, common, module_of};
 use std::collections::{HashMap, HashSet};
-use types::{LayerCell, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime, Seconds};
+use types::{
+    LayerCell, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime, Names, Seconds, ancestry,
+    common_module, module_of,
+};
 
 const NANOS: f64 = 1e9;
 
@@ -115,7 +117,7 @@ fn neighbours(modules: &[String]) -> Vec<(usize, String)> {
     let place = |at: usize| {
         let before = (0..at).rev().find(named)?;
         let after = (at + 1..modules.len()).find(named)?;
-        let module = common(&modules[before], &modules[after]);
+        let module = common_module(&modules[before], &modules[after]);
         (!module.is_empty()).then(|| (at, module.to_owned()))
     };
     (0..modules.len()).filter(|at| !named(at)).filter_map(place).collect()

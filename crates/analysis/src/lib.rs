@@ -12,7 +12,6 @@ mod layer_tree;
 mod layers;
 mod likeness;
 mod memory;
-mod module_path;
 mod outcome;
 mod parity;
 mod part;

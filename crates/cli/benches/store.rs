@@ -37,7 +37,10 @@ fn main() {
     assert_eq!(back.samples, run.samples);
 
     let all = allocations(1_000_000);
+    let before = store.status().unwrap().size.0;
     timed("store 1,000,000 allocations and frees", || store.save_allocations(&id, &all).unwrap());
+    let grown = store.status().unwrap().size.0 - before;
+    println!("| on disk (at most 20 MB) | {:.1} MB |", grown as f64 / 1e6);
     let back = timed("read them back", || store.allocations(&id).unwrap());
     assert_eq!(back.as_ref(), Some(&all));
     timed("add them up: peak, live set, layers", || {

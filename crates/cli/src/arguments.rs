@@ -401,6 +401,9 @@ pub(crate) struct RunFilter {
     /// Only this precision
     #[arg(long, value_name = "PRECISION")]
     pub(crate) precision: Option<Precision>,
+    /// Only inference, or only training
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) mode: Option<ModeArgument>,
     /// Only runs with this label
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Option<String>,

@@ -46,7 +46,7 @@ pub use socket::{
     Signature, SignatureValue, Starter, Takes, WorkerCommand,
 };
 pub use tensors::{read_tensors, view_of, write_tensors};
-pub use timeline::{TimelineWriter, module_of};
+pub use timeline::TimelineWriter;
 pub use view::{ElementsView, OutputView};
 pub use watched::{Watched, watch_runs};
 pub use worker::{Encoded, OpenTokeniser, Tokeniser, serve, serve_tracked};

@@ -1,7 +1,7 @@
 //! Writes down what happened when, for engines that profile in our own worker.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use types::{Span, SpanKind, Timeline, Track};
+use types::{Names, Span, SpanKind, Timeline, Track, module_of};
 
 /// The track of the thread that asks for inferences.
 const MAIN: u32 = 0;
@@ -63,7 +63,7 @@ impl TimelineWriter {
             track,
             start,
             length,
-            path: module_of(name, kind),
+            path: module_of(name, kind, Names::Nodes),
             flow: None,
         });
     }
@@ -92,63 +92,5 @@ impl TimelineWriter {
 impl Default for TimelineWriter {
     fn default() -> TimelineWriter {
         TimelineWriter::new()
-    }
-}
-
-/// The module behind the name of a node; empty where the name says none.
-///
-/// `encoder.layer.0/Add_1` belongs to `encoder.layer.0`, and so do a node `encoder.layer.0.Add_1` of kind `Add` and the
-/// exporter's `/encoder/layer.0/Add_1`.
-#[must_use]
-pub fn module_of(name: &str, kind: &str) -> String {
-    // What ONNX Runtime puts before the name of a product that took in its activation.
-    let name = name.strip_prefix("fused ").unwrap_or(name);
-    let outer = |path: &str| path.rsplit_once('.').map_or("", |(outer, _)| outer).to_owned();
-    if let Some(scoped) = name.strip_prefix('/') {
-        let scoped = scoped.trim_end_matches('/');
-        return scoped
-            .rsplit_once('/')
-            .map_or_else(String::new, |(path, _)| path.replace('/', "."));
-    }
-    match name.split_once('/') {
-        // A fusion's mark stands behind the whole old name: `query.MatMul/MatMulAddFusion`.
-        Some((node, mark)) if mark.trim_end_matches('/').ends_with("Fusion") => outer(node),
-        Some((module, _)) => module.to_owned(),
-        None if is_operator(name.rsplit('.').next().unwrap_or_default(), kind) => outer(name),
-        // One word says nothing of a module.
-        None if !name.contains('.') => String::new(),
-        None => name.to_owned(),
-    }
-}
-
-/// Whether a part of a name is the operator: its kind, perhaps numbered, or the one that a fused kind ends with.
-fn is_operator(part: &str, kind: &str) -> bool {
-    let stem = part.split('_').next().unwrap_or_default();
-    !kind.is_empty() && (stem == kind || kind.strip_prefix("Fused") == Some(stem))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::module_of;
-
-    #[test]
-    fn nodes_lead_to_their_modules() {
-        for (name, kind, module) in [
-            ("encoder.layer.0.query/MatMul", "MatMul", "encoder.layer.0.query"),
-            ("encoder.layer.0.query.MatMul", "MatMul", "encoder.layer.0.query"),
-            (
-                "encoder.layer.0.self.MatMul/MatMulScaleFusion/",
-                "FusedMatMul",
-                "encoder.layer.0.self",
-            ),
-            ("encoder.layer.0.output.Add_1", "Add", "encoder.layer.0.output"),
-            ("fused pooler.dense.MatMul/MatMulAddFusion", "FusedGemm", "pooler.dense"),
-            ("/encoder/layer.0/query/MatMul", "MatMul", "encoder.layer.0.query"),
-            ("/Cast", "Cast", ""),
-            ("BiasGelu_token_12", "BiasGelu", ""),
-            ("output.LayerNorm.LayerNormalization", "LayerNormalization", "output.LayerNorm"),
-        ] {
-            assert_eq!(module_of(name, kind), module, "{name}");
-        }
     }
 }

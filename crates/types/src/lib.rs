@@ -24,6 +24,7 @@ mod memory;
 mod metric;
 mod model;
 mod module;
+mod module_path;
 mod options;
 mod plan;
 mod precision;
@@ -73,6 +74,7 @@ pub use memory::{
 pub use metric::{Direction, Metric, Provenance, Unit};
 pub use model::{Category, ModelInfo, ModelSource, Weights, Work};
 pub use module::{Module, ModuleTensor, ModuleWeights};
+pub use module_path::{Names, ancestry, common_module, module_of};
 pub use options::{EngineOptions, GraphOptimisation, ParseOptionError, PerformanceHint};
 pub use plan::{Plan, StopReason, StoppingRule, Warmup, parse_duration};
 pub use precision::{ParsePrecisionError, Precision};

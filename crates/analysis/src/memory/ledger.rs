@@ -1,8 +1,10 @@
 //! Allocations and frees added up: how much was allocated when, by whom, and what was live at the worst moment.
 
-use crate::module_path::{Names, module_of};
 use std::collections::{BTreeMap, HashMap};
-use types::{Allocations, Bytes, LayerMemory, LayerTime, LiveBlocks, MemoryPoint, TIMELINE_POINTS};
+use types::{
+    Allocations, Bytes, LayerMemory, LayerTime, LiveBlocks, MemoryPoint, Names, TIMELINE_POINTS,
+    module_of,
+};
 
 /// What a list of allocations says.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,7 +7,7 @@ use std::{path::PathBuf, time::Duration};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Every combination is a cell; each is measured by several fresh processes, in random order. A cell that crashes,\nhangs or runs out of memory is kept with its reason, and the rest goes on. Ctrl-C ends after the running cell, a\nsecond one at once; the same command goes on where it stopped. docs/PLANS.md has the plan's settings, docs/FLEET.md\nhow machines share a plan.\n\nExit codes: 0 measured, 2 a model is unknown or the plan is wrong, 3 a cell failed, 130 stopped\n\nExamples:\n  modelmeter bench --model distilbert-base-uncased --batch-sizes 1,8,16\n  modelmeter bench --category vision --precision fp32,int8 --engines onnxruntime,openvino\n  modelmeter bench nightly.toml\n  modelmeter bench nightly.toml --resume\n  modelmeter bench nightly.toml --shard 2/8 --db shard2.db\n  modelmeter bench nightly.toml --dry-run"
+    after_help = "Every combination is a cell; each is measured by several fresh processes, in random order. A cell that crashes,\nhangs or runs out of memory is kept with its reason, and the rest goes on. Ctrl-C ends after the running cell, a\nsecond one at once; the same command goes on where it stopped. docs/PLANS.md has the plan's settings, docs/FLEET.md\nhow machines share a plan.\n\nExit codes: 0 measured, 2 a model is unknown or the plan is wrong, 3 a cell failed, 130 stopped\n\nExamples:\n  modelmeter bench --model distilbert-base-uncased --batch-sizes 1,8,16\n  modelmeter bench --category vision --precision fp32,int8 --engines onnxruntime,openvino\n  modelmeter bench nightly.toml --compare\n  modelmeter bench nightly.toml --resume\n  modelmeter bench nightly.toml --shard 2/8 --db shard2.db\n  modelmeter bench nightly.toml --dry-run"
 )]
 pub(crate) struct Bench {
     /// A plan: what to measure, in TOML; options given here replace its settings
@@ -152,6 +152,9 @@ pub(crate) struct Bench {
     #[arg(long, help_heading = "Which part")]
     pub(crate) dry_run: bool,
 
+    /// Put the cells side by side when it ends, as `analyze` does
+    #[arg(long, help_heading = "Where to")]
+    pub(crate) compare: bool,
     /// Write where the plan stands as JSON; `-` is standard output
     #[arg(long, value_name = "FILE", help_heading = "Where to")]
     pub(crate) json: Option<PathBuf>,

@@ -2,7 +2,7 @@
 
 use super::{Origin, TrainingArguments, Tuning, Workload, parse_time};
 use clap::{Args, Subcommand, ValueEnum};
-use modelmeter::{Device, Precision};
+use modelmeter::{Device, Mode, Precision};
 use std::{path::PathBuf, time::Duration};
 
 #[derive(Debug, Args)]
@@ -134,6 +134,15 @@ pub(crate) enum ModeArgument {
     Inference,
     /// Forward, loss, backward and optimiser
     Training,
+}
+
+impl From<ModeArgument> for Mode {
+    fn from(mode: ModeArgument) -> Mode {
+        match mode {
+            ModeArgument::Inference => Mode::Inference,
+            ModeArgument::Training => Mode::Training,
+        }
+    }
 }
 
 /// What is compared.

@@ -7,7 +7,7 @@ use crate::{
     output,
 };
 use modelmeter::{
-    RunId, Store,
+    Mode, RunId, Store,
     report::{self, Footer, JsonOptions, RunLine},
     store::{Filter, RunRow, short_ids},
     types::{Import, Phase},
@@ -58,6 +58,7 @@ pub(crate) fn filter(arguments: &RunFilter, limit: u64) -> Filter {
         engine: arguments.engine.clone(),
         device: arguments.device,
         precision: arguments.precision,
+        mode: arguments.mode.map(Mode::from),
         tag: arguments.tag.clone(),
         valid,
         since: arguments.since.map(|span| now_micros() - span.as_micros() as i64),

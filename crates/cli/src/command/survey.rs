@@ -2,7 +2,7 @@
 
 use crate::{
     Exit, Failure,
-    arguments::{Analyze, Form, Global, ModeArgument, Recommend, SurveyArguments},
+    arguments::{Analyze, Form, Global, Recommend, SurveyArguments},
     command::{open_existing_store, runs::now_micros, style},
     output,
 };
@@ -41,10 +41,6 @@ pub(crate) fn recommend(arguments: &Recommend, global: &Global) -> Result<Exit, 
 }
 
 fn survey(arguments: &SurveyArguments) -> Survey {
-    let mode = |mode: &ModeArgument| match mode {
-        ModeArgument::Inference => Mode::Inference,
-        ModeArgument::Training => Mode::Training,
-    };
     Survey {
         models: arguments.models.iter().chain(&arguments.model_flag).cloned().collect(),
         machines: arguments.machine.clone(),
@@ -53,7 +49,7 @@ fn survey(arguments: &SurveyArguments) -> Survey {
         precisions: arguments.precision.clone(),
         batch_sizes: arguments.batch_size.clone(),
         sequence_lengths: arguments.sequence_length.clone(),
-        modes: arguments.mode.iter().map(mode).collect(),
+        modes: arguments.mode.iter().copied().map(Mode::from).collect(),
         measured_only: false,
         tag: arguments.tag.clone(),
         since: arguments.since.map(|span| now_micros() - span.as_micros() as i64),

@@ -64,6 +64,18 @@ fn a_plan_is_measured_once_and_a_model_that_is_added_alone() {
 }
 
 #[test]
+fn a_plan_that_compares_puts_its_cells_side_by_side() {
+    let home = with_plan(&PLAN.replace("runs = 11", "runs = 40"));
+    home.fine(&["profile", "encoder-small", "-n", "11"]);
+    let told = home.fine(&["bench", "nightly.toml", "--compare"]);
+    let (ending, beside) = told.out.split_once("4 cells measured").unwrap();
+    assert!(!ending.contains("samples/s"), "{ending}");
+    // A machine that is busy may have left no valid run; then that is what is said.
+    assert!(beside.contains("feed-forward-baseline") || beside.contains("valid"), "{beside}");
+    assert!(!beside.contains("encoder-small"), "another run's: {beside}");
+}
+
+#[test]
 fn an_unknown_model_is_told_and_the_rest_runs() {
     let home = with_plan(PLAN);
     let told = home.run(&[

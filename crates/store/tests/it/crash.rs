@@ -20,8 +20,12 @@ const DATABASE: &str = "STORE_TEST_DATABASE";
 const FIRST: &str = "STORE_TEST_FIRST";
 const COUNT: &str = "STORE_TEST_COUNT";
 
-/// Kills in the tests below.
-const KILLS: u64 = 60;
+const KILLS: &str = "STORE_TEST_KILLS";
+
+/// Kills in the tests below: 60, or what the environment says.
+fn kills() -> u64 {
+    env::var(KILLS).map_or(60, |text| text.parse().expect("STORE_TEST_KILLS is a number"))
+}
 
 on_both!(eight_processes_write_at_once_and_nothing_is_lost);
 
@@ -93,7 +97,7 @@ fn a_kill_at_any_moment_loses_nothing_on_a_server_either() {
 
 fn kill_again_and_again(place: &Place) {
     let mut reported = Vec::new();
-    for kill in 0..KILLS {
+    for kill in 0..kills() {
         let mut child = spawn(place.location(), kill * 1000, 1000);
         let mut lines = BufReader::new(child.stdout.take().unwrap());
         // Some die before the first run or while the file is made, most in the middle of one of the next few.
@@ -131,5 +135,5 @@ fn kill_again_and_again(place: &Place) {
         let n = (row.started_at - run(0).started_at) as u64 / 1_000_000;
         assert_eq!(store.run(&row.id.0).unwrap(), run(n), "run {n} must be whole");
     }
-    assert!(reported.len() as u64 > KILLS / 2, "{} runs were reported", reported.len());
+    assert!(reported.len() as u64 > kills() / 2, "{} runs were reported", reported.len());
 }

@@ -14,7 +14,7 @@ use crate::{
 use live::Live;
 use modelmeter::{
     CellReport, CellStanding, Control, Expansion, Host, HostOptions, PlanEvent, PlanReport,
-    PlanRunner, Profiler, Resume, Shard,
+    PlanRunner, Profiler, Resume, Session, Shard, Survey,
     report::{Column, Style, Table, clean},
     shard_of_environment, store,
 };
@@ -81,8 +81,22 @@ pub(crate) fn run(arguments: &Bench, global: &Global) -> Result<Exit, Failure> {
     let talks_data = arguments.json.as_deref() == Some(Path::new("-"));
     if !global.quiet && !talks_data {
         output::data(&ending(&report, &style(global)))?;
+        if arguments.compare {
+            output::data(&side_by_side(&report, &session, &style(global))?)?;
+        }
     }
     Ok(exit_of(&report))
+}
+
+/// What the plan's runs say together; they carry its name.
+fn side_by_side(report: &PlanReport, session: &Session, style: &Style) -> Result<String, Failure> {
+    let measured = report.count(CellStanding::Measured) > 0;
+    let Some(store) = session.store().filter(|_| measured) else {
+        return Ok(String::new());
+    };
+    let survey = Survey { tag: Some(report.plan.clone()), ..Survey::default() };
+    let found = survey.analyse(store)?;
+    Ok(format!("\n{}", modelmeter::report::analysis(&found, style)))
 }
 
 /// The part that was asked for, or that an array gives. A server hands out cells by itself.

@@ -50,7 +50,7 @@ fn the_nodes_of_a_transformer_lead_to_modules_and_every_run_of_the_timeline_show
     let profile = session.node_profiler().unwrap().profile(4, Detail::Timeline).unwrap();
     let products = profile.nodes.iter().filter(|node| node.kind == "FullyConnected");
     for node in products.clone() {
-        let module = engine::module_of(&node.path, "MatMul");
+        let module = types::module_of(&node.path, "MatMul", types::Names::Nodes);
         assert!(modules.contains(&module), "`{}` leads to `{module}`", node.path);
     }
     assert!(products.count() >= 8, "{:?}", profile.nodes);

@@ -53,7 +53,7 @@ fn the_nodes_of_a_transformer_lead_to_their_modules_after_fusion() {
     let mut named = 0;
     for node in &profile.nodes {
         assert_eq!(node.calls, RUNS, "{node:?}");
-        let module = engine::module_of(&node.path, &node.kind);
+        let module = types::module_of(&node.path, &node.kind, types::Names::Nodes);
         let is_known = module.is_empty() || modules.contains(&module);
         assert!(is_known, "`{}` ({}) leads to `{module}`", node.path, node.kind);
         named += u64::from(!module.is_empty());

@@ -3,12 +3,12 @@
 //! Engines are asked for `module/Operator`. Some names are not in their hands: a runtime renames what it fuses, and
 //! exporters have ways of their own.
 
+use crate::LayerTime;
 use std::collections::HashSet;
-use types::LayerTime;
 
 /// What the names of a profile are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Names {
+pub enum Names {
     /// A framework's modules, one inside the other; a module may be called like its class.
     Modules,
     /// Nodes of a graph.
@@ -17,7 +17,8 @@ pub(crate) enum Names {
 
 impl Names {
     /// Modules where an entry lies inside another one; no node lies inside a node.
-    pub(crate) fn of(layers: &[LayerTime]) -> Names {
+    #[must_use]
+    pub fn of(layers: &[LayerTime]) -> Names {
         let paths: HashSet<&str> = layers.iter().map(|layer| layer.path.as_str()).collect();
         let inside = |path: &str| ancestry(path).skip(1).any(|around| paths.contains(around));
         if paths.iter().any(|path| inside(path)) { Names::Modules } else { Names::Nodes }
@@ -28,7 +29,8 @@ impl Names {
 ///
 /// A framework's own module is its own path. `encoder.layer.0/Add_1` belongs to `encoder.layer.0`, and so do a node
 /// `encoder.layer.0.Add_1` of kind `Add` and the exporter's `/encoder/layer.0/Add_1`.
-pub(crate) fn module_of(name: &str, kind: &str, names: Names) -> String {
+#[must_use]
+pub fn module_of(name: &str, kind: &str, names: Names) -> String {
     // What ONNX Runtime puts before the name of a product that took in its activation.
     let name = name.strip_prefix("fused ").unwrap_or(name);
     if let Some(scoped) = name.strip_prefix('/') {
@@ -49,17 +51,18 @@ pub(crate) fn module_of(name: &str, kind: &str, names: Names) -> String {
 }
 
 /// The path of the module around this one; empty at the top.
-pub(crate) fn parent(path: &str) -> &str {
+fn parent(path: &str) -> &str {
     path.rsplit_once('.').map_or("", |(parent, _)| parent)
 }
 
 /// The path itself and every module around it, from the inside out, the model itself left out.
-pub(crate) fn ancestry(path: &str) -> impl Iterator<Item = &str> {
+pub fn ancestry(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |path| Some(parent(path))).take_while(|path| !path.is_empty())
 }
 
 /// The innermost module that both lie in; empty where that is the model itself.
-pub(crate) fn common<'a>(left: &'a str, right: &str) -> &'a str {
+#[must_use]
+pub fn common_module<'a>(left: &'a str, right: &str) -> &'a str {
     ancestry(left).find(|module| ancestry(right).any(|other| other == *module)).unwrap_or("")
 }
 
@@ -138,9 +141,9 @@ mod tests {
 
     #[test]
     fn two_paths_meet_in_their_innermost_common_module() {
-        assert_eq!(common("a.b.c", "a.b.d.e"), "a.b");
-        assert_eq!(common("a.b", "a.b.c"), "a.b");
-        assert_eq!(common("a.bc", "a.b"), "a");
-        assert_eq!(common("a", "b"), "");
+        assert_eq!(common_module("a.b.c", "a.b.d.e"), "a.b");
+        assert_eq!(common_module("a.b", "a.b.c"), "a.b");
+        assert_eq!(common_module("a.bc", "a.b"), "a");
+        assert_eq!(common_module("a", "b"), "");
     }
 }
