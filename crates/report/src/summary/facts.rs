@@ -13,7 +13,7 @@ use crate::number::{
 };
 use crate::style::Style;
 use crate::wrap::{flow, text_width, wrap};
-use types::{LimitedBy, MemoryLimit, Run, StopReason};
+use types::{LimitedBy, MemoryLimit, Mode, Run, StopReason};
 
 /// What happened before the first number that counts, and how long it was counted.
 pub(super) fn cold(run: &Run, style: &Style) -> Vec<String> {
@@ -176,11 +176,24 @@ fn energy_facts(run: &Run) -> Vec<String> {
         format!("{} {} {scope}", entry.whose, joules(entry.joules)).trim().to_string()
     };
     match energy(run) {
-        Ok(known) => known.iter().map(show).collect(),
+        Ok(known) => {
+            let each = known.first().and_then(|own| each(run, own));
+            known.iter().map(show).chain(each).collect()
+        }
         // Nobody looked; that a file of another tool says nothing is no news.
         Err(_) if run.imported.is_some() => Vec::new(),
         Err(why) => vec![unavailable(&why)],
     }
+}
+
+/// What one step or one sample took of it.
+fn each(run: &Run, energy: &Energy) -> Option<String> {
+    let count = run.summaries.get(&main_phase(run))?.count;
+    let (share, what) = match run.cell.mode {
+        Mode::Training => (count, "step"),
+        Mode::Inference => (count * run.cell.batch_size as u64, "sample"),
+    };
+    (share > 0).then(|| format!("{} a {what}", joules(energy.joules / share as f64)))
 }
 
 fn processor(run: &Run) -> Vec<String> {
