@@ -40,7 +40,7 @@ pub(crate) fn recommend(arguments: &Recommend, global: &Global) -> Result<Exit, 
     Ok(if helps { Exit::Fine } else { Exit::Untold })
 }
 
-fn survey(arguments: &SurveyArguments) -> Survey {
+pub(crate) fn survey(arguments: &SurveyArguments) -> Survey {
     let mode = |mode: &ModeArgument| match mode {
         ModeArgument::Inference => Mode::Inference,
         ModeArgument::Training => Mode::Training,
