@@ -8,6 +8,7 @@ use crate::{
     legend::Palette,
     marker::Marker,
     page::{MARGIN, Page, WHISKERS, WIDTH, left_out},
+    rows::heading,
     scale::Scale,
     words::{Facet, Words, pooled},
 };
@@ -19,6 +20,9 @@ const MOST_FIELDS: usize = 4;
 
 /// Lines that can be told apart in one field.
 const MOST_LINES: usize = 6;
+
+/// How many times its number an interval makes the field larger; what is wider leaves it.
+const WIDE: f64 = 2.0;
 
 /// Cells that differ in their batch alone, the smallest batch first.
 type Line<'a> = Vec<&'a PooledCell>;
@@ -38,7 +42,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     let width = (WIDTH - 2.0 * MARGIN - gap * (columns - 1) as f64) / columns as f64;
     let height = if models.len() == 1 { 380.0 } else { 250.0 };
     let top = page.top;
-    let outer = height + 56.0 + axis::BELOW + 14.0;
+    let outer = height + 42.0 + axis::BELOW + 18.0;
     for (index, (model, lines)) in models.iter().enumerate() {
         let (column, row) = (index % columns, index / columns);
         let place = Area {
@@ -51,12 +55,12 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     }
     let rows = models.len().div_ceil(columns);
     let notes = [
-        "Dotted: the ideal from the best line's smallest batch on, twice the batch in the same time. Both axes by powers."
+        "Dotted: the ideal from the best line's smallest batch on, twice the batch in the same time. Both axes are logarithmic."
             .to_owned(),
-        WHISKERS.to_owned(),
+        format!("{WHISKERS} A whisker without a foot goes on beyond the field."),
         left_out(more),
     ];
-    Ok(page.finish(top + outer * rows as f64 - 14.0, &notes))
+    Ok(page.finish(top + outer * rows as f64 - 18.0, &notes))
 }
 
 /// The lines of up to four models, and how many cells find no room.
@@ -100,8 +104,7 @@ fn field(
 ) {
     let look = page.canvas.look;
     let canvas = &mut page.canvas;
-    let name = Ink::new(14.0, look.text).bold();
-    canvas.text_within(place.x, place.y + 6.0, model, name, place.width);
+    heading(canvas, (place.x, place.y + 6.0), model, &words.of_model(model), place.width);
     let label_ink = Ink::new(12.0, look.text);
     let labels: Vec<String> = lines.iter().map(|line| words.row(&line[0].key)).collect();
     let widest = labels.iter().map(|label| label_ink.width(label)).fold(0.0, f64::max);
@@ -110,7 +113,11 @@ fn field(
     let values = lines.iter().flatten().flat_map(|cell| {
         let pooled = cell.throughput.value;
         let interval = pooled.and_then(|pooled| pooled.interval);
-        [pooled.map(|pooled| pooled.value), interval.map(|i| i.low), interval.map(|i| i.high)]
+        let value = pooled.map_or(f64::NAN, |pooled| pooled.value);
+        // Two runs can leave an interval of decades; the lines are what there is to see.
+        let low = interval.map(|interval| interval.low.max(value / WIDE));
+        let high = interval.map(|interval| interval.high.min(value * WIDE));
+        [Some(value), low, high]
     });
     let y = Scale::log(values.flatten(), place.y + 42.0 + place.height, place.y + 42.0);
     let left = axis::width_of(&y, Unit::PerSecond) + 10.0;
@@ -139,27 +146,37 @@ fn field(
         let points = [(x.at(from), y.at(rate)), (x.at(end), y.at(rate * end / from))];
         canvas.line(points[0], points[1], Stroke::new(look.muted, 1.5).dashed("1.5 4"));
     }
+    let point = |cell: &PooledCell| {
+        Some((x.at(cell.key.batch_size as f64), y.at(choose::throughput(cell)?)))
+    };
+    for (number, line) in lines.iter().enumerate() {
+        // A little beside each other, so that intervals of one batch do not hide each other.
+        let aside = (number as f64 - (lines.len() - 1) as f64 / 2.0) * 3.0;
+        for cell in line {
+            let Some((across, _)) = point(cell) else { continue };
+            let Some(interval) = cell.throughput.value.and_then(|pooled| pooled.interval) else {
+                continue;
+            };
+            let stroke = Stroke::new(look.series(palette.number(&cell.key.engine)), 1.2);
+            let across = across + aside;
+            canvas.line((across, y.at(interval.low)), (across, y.at(interval.high)), stroke);
+            for end in [interval.low, interval.high].into_iter().filter(|end| y.holds(*end)) {
+                canvas.line((across - 3.5, y.at(end)), (across + 3.5, y.at(end)), stroke);
+            }
+        }
+    }
     let mut ends = Vec::new();
     for line in lines {
         let colour = look.series(palette.number(&line[0].key.engine));
-        let place = |cell: &PooledCell| {
-            let rate = choose::throughput(cell)?;
-            Some((x.at(cell.key.batch_size as f64), y.at(rate)))
-        };
-        let points: Vec<(f64, f64)> = line.iter().filter_map(|cell| place(cell)).collect();
-        canvas.polyline(&points, Stroke::new(colour, 2.0));
-        for (cell, point) in line.iter().zip(&points) {
-            if let Some(interval) = cell.throughput.value.and_then(|pooled| pooled.interval) {
-                let (low, high) = (y.at(interval.low), y.at(interval.high));
-                let stroke = Stroke::new(colour, 1.4);
-                canvas.line((point.0, low), (point.0, high), stroke);
-                for end in [low, high] {
-                    canvas.line((point.0 - 4.0, end), (point.0 + 4.0, end), stroke);
-                }
-            }
-            Marker::of(cell.key.precision).draw(canvas, *point, 4.6, colour);
-        }
+        let points: Vec<(f64, f64)> = line.iter().filter_map(|cell| point(cell)).collect();
+        canvas.polyline(&points, Stroke::new(colour, 2.2));
         ends.push(points.last().copied().unwrap_or((area.right(), area.bottom())));
+    }
+    for cell in lines.iter().flatten() {
+        let colour = look.series(palette.number(&cell.key.engine));
+        if let Some(point) = point(cell) {
+            Marker::of(cell.key.precision).draw(canvas, point, 4.8, colour);
+        }
     }
     let wanted: Vec<f64> = ends.iter().map(|(_, y)| *y).collect();
     let places = spread(&wanted, 17.0, area.y + 6.0, area.bottom() - 6.0);

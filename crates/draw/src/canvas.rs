@@ -112,6 +112,9 @@ impl Canvas {
 
     /// Words that are turned around their point by so many degrees.
     pub(crate) fn text_turned(&mut self, x: f64, y: f64, text: &str, ink: Ink, degrees: f64) {
+        if text.is_empty() {
+            return;
+        }
         let anchor = match ink.anchor {
             Anchor::Start => "",
             Anchor::Middle => " text-anchor=\"middle\"",

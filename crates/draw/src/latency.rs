@@ -19,7 +19,7 @@ use types::{PERCENTILE_FLOORS, PooledCell, Unit};
 const MOST_DOTS: usize = 300;
 
 /// Places at which a density is computed.
-const PLACES: usize = 120;
+const PLACES: usize = 160;
 
 /// Every series at its smallest batch: what one request waits for.
 pub(crate) fn choice(material: &Material) -> Choice<'_> {
@@ -68,7 +68,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
         field,
         &scale,
         Unit::Seconds,
-        "time of one inference, powers of ten",
+        "time of one inference, logarithmic",
     );
     let mut beyond = 0;
     for row in &laid.rows {
@@ -118,15 +118,13 @@ fn distribution(canvas: &mut Canvas, sorted: &[f64], scale: &Scale, y: f64, colo
         canvas.polygon(&outline, colour, 0.28);
         canvas.polyline(&outline, Stroke::new(colour, 1.2));
     }
-    // Spread over three lines by their number: the same samples make the same picture.
-    let stride = places.len().div_ceil(MOST_DOTS).max(1);
-    let dots: Vec<(f64, f64)> = places
-        .iter()
-        .step_by(stride)
-        .enumerate()
-        .map(|(index, x)| (*x, line + 5.5 + (index * 7 % 5) as f64 * 2.0))
+    // The first and the last are among the dots. Spread over lines by their number: the same samples make the same picture.
+    let shown = places.len().min(MOST_DOTS);
+    let which = |index: usize| index * (places.len() - 1) / (shown - 1).max(1);
+    let dots: Vec<(f64, f64)> = (0..shown)
+        .map(|index| (places[which(index)], line + 5.5 + (index * 7 % 5) as f64 * 2.0))
         .collect();
-    canvas.dots(&dots, 1.1, colour, 0.45);
+    canvas.dots(&dots, 1.2, colour, 0.5);
     let at = |share: f64| quantile(sorted, share).map_or(0.0, |value| scale.at(value));
     let text = canvas.look.text;
     let middle = Area { x: at(0.25), y: line - 2.5, width: at(0.75) - at(0.25), height: 5.0 };
@@ -148,7 +146,8 @@ fn density(places: &[f64]) -> Vec<(f64, f64)> {
     let spread = deviation.min((of(0.75) - of(0.25)) / 1.34);
     // Never thinner than can be seen.
     let width = (0.9 * spread * count.powf(-0.2)).max(1.5);
-    let (from, to) = (first - 3.0 * width, last + 3.0 * width);
+    // The far tail is flat; its samples are dots. Most places are where there is something to see.
+    let (from, to) = (first - 3.0 * width, last.min(of(0.995) + 8.0 * width) + 3.0 * width);
     let height = |x: f64| -> f64 {
         let near = places.partition_point(|place| *place < x - 4.0 * width);
         let far = places.partition_point(|place| *place <= x + 4.0 * width);

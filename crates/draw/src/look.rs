@@ -100,9 +100,9 @@ impl Look {
         mix(self.heat[0], self.heat[1], share)
     }
 
-    /// Words on a ground of this colour: the theme's light or dark, whichever can be read better.
+    /// Words on a ground of this colour: black or white, whichever can be read better. One of them always can.
     pub(crate) fn on(&self, ground: Colour) -> Colour {
-        const INKS: [Colour; 2] = [(0x10, 0x14, 0x18), (0xff, 0xff, 0xff)];
+        const INKS: [Colour; 2] = [(0x00, 0x00, 0x00), (0xff, 0xff, 0xff)];
         let [dark, light] = INKS;
         if contrast(dark, ground) >= contrast(light, ground) { dark } else { light }
     }

@@ -59,8 +59,7 @@ impl Page {
 }
 
 /// What the whiskers are; every picture that has some says so.
-pub(crate) const WHISKERS: &str =
-    "Whiskers: 95 % interval of the pooled runs; a mark without whiskers was not repeated.";
+pub(crate) const WHISKERS: &str = "Whiskers: 95 % interval of the pooled runs; where none show, they are narrower than the mark or nothing was repeated.";
 
 /// How many cells found no room, and what to do about it.
 pub(crate) fn left_out(more: usize) -> String {

@@ -14,11 +14,29 @@ use crate::{
 use std::collections::{BTreeMap, BTreeSet};
 use types::{Ceilings, Device, Mode, PooledCell, Precision, Unit};
 
-/// A cell's place: operations a byte, operations a second.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Point {
+const HEIGHT: f64 = 400.0;
+
+/// A cell and its place: operations a byte, operations a second.
+struct Point<'a> {
+    cell: &'a PooledCell,
     intensity: f64,
     rate: f64,
+}
+
+/// A named ceiling.
+type Named = (String, f64);
+
+/// What is over the points: flat roofs of operations a second, slopes of bytes a second; memory is the first slope.
+struct Roof {
+    flat: Vec<Named>,
+    slopes: Vec<Named>,
+}
+
+/// Where the picture is drawn.
+struct Field {
+    area: Area,
+    x: Scale,
+    y: Scale,
 }
 
 /// The device with ceilings that has most cells, and its cells at their best batch.
@@ -42,180 +60,197 @@ pub(crate) fn choice(material: &Material) -> Option<(&Ceilings, Choice<'_>)> {
     Some((ceilings, choose::fairly(best, MOST_ROWS, choose::throughput)))
 }
 
-fn point(material: &Material, cell: &PooledCell) -> Option<Point> {
-    let work = material.details.get(&cell.key)?.work?;
-    let bytes = work.bytes_read.saturating_add(work.bytes_written).0 as f64;
-    let flops = work.flops.0 as f64;
-    let point = Point { intensity: flops / bytes, rate: flops / cell.latency.value };
-    let fine = |value: f64| value.is_finite() && value > 0.0;
-    (fine(point.intensity) && fine(point.rate)).then_some(point)
-}
-
 pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> {
     let Some((ceilings, Choice { cells, more })) = choice(material) else {
         let why = "the ceilings of no machine with valid runs are known";
         return Err(Absent::new(why, "modelmeter calibrate"));
     };
-    let points: Vec<(&PooledCell, Point)> =
-        cells.iter().filter_map(|cell| Some((*cell, point(material, cell)?))).collect();
+    let points: Vec<Point<'_>> = cells.iter().filter_map(|cell| point(material, cell)).collect();
     if points.is_empty() {
         let why = "no operator of what was measured could be counted";
         return Err(Absent::new(why, "modelmeter profile MODEL"));
     }
-    let cells: Vec<&PooledCell> = points.iter().map(|(cell, _)| *cell).collect();
+    let cells: Vec<&PooledCell> = points.iter().map(|point| point.cell).collect();
     let words = Words::of(&cells, &material.machines, &[]);
     let about = [words.common(), format!("Best batch of each; {}", pooled(&cells))];
     let mut page = Page::new(theme, "Roofline", &about);
     let palette = Palette::of(material);
     legend::series(&mut page, &cells, &palette);
-    let look = page.canvas.look;
 
-    let mut roofs: Vec<(String, f64)> = Vec::new();
-    let shown: BTreeSet<Precision> = cells.iter().map(|cell| cell.key.precision).collect();
-    for (precision, ceiling) in &ceilings.flops {
-        if shown.contains(precision) {
-            roofs.push((precision.to_string(), ceiling.value));
-        }
-    }
-    let mut slopes: Vec<(String, f64)> =
-        ceilings.bandwidth.iter().map(|ceiling| ("memory".into(), ceiling.value)).collect();
-    let caches = ceilings.caches.iter().map(|c| (format!("L{}", c.level), c.ceiling.value));
-    slopes.extend(caches);
-    slopes.retain(|(_, value)| value.is_finite() && *value > 0.0);
-    roofs.retain(|(_, value)| value.is_finite() && *value > 0.0);
-
-    let height = 400.0;
-    let rates = points.iter().map(|(_, point)| point.rate);
-    let y = Scale::log(
-        rates.chain(roofs.iter().map(|(_, value)| *value)),
-        page.top + 24.0 + height,
-        page.top + 24.0,
-    );
-    let left = axis::width_of(&y, Unit::FlopsPerSecond) + 10.0;
-    let roof_text =
-        |(name, value): &(String, f64)| format!("{name} {}", report::flops_per_second(*value));
-    let small = Ink::new(12.0, look.text);
-    let room = roofs.iter().map(|roof| small.width(&roof_text(roof))).fold(0.0, f64::max);
-    let area = Area {
-        x: MARGIN + left,
-        y: page.top + 24.0,
-        width: WIDTH - 2.0 * MARGIN - left - room - 16.0,
-        height,
-    };
-    // From the leftmost point to where the slowest slope meets the highest roof, so that every bend is in sight.
-    let top = roofs.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-    let bends = slopes.iter().take(1).map(|(_, slope)| top / slope * 1.5);
-    let places = points.iter().map(|(_, point)| point.intensity);
-    let x = Scale::log(places.chain(bends), area.x, area.right());
-    page.canvas.rectangle(area, look.panel, 1.0);
-    axis::left(&mut page.canvas, area, &y, Unit::FlopsPerSecond, "operations a second");
-    let ticks: Vec<(f64, String)> =
-        x.ticks().into_iter().map(|tick| (x.at(tick), report::tick(tick, Unit::Count))).collect();
-    axis::labelled_below(
-        &mut page.canvas,
-        area,
-        &ticks,
-        "operations for each byte that nodes read or write",
-    );
-
+    let roof = Roof::over(&cells, ceilings);
+    let field = Field::of(&page, &points, &roof);
+    field.draw_axes(&mut page.canvas);
     let mut taken = Taken::default();
-    draw_slopes(&mut page.canvas, (&x, &y), &slopes, top, &mut taken);
-    let wanted: Vec<f64> = roofs.iter().map(|(_, value)| y.at(*value)).collect();
-    let labels = spread(&wanted, 17.0, area.y, area.bottom());
-    let steepest = slopes.iter().map(|(_, slope)| *slope).fold(0.0, f64::max);
-    for ((roof, place), label) in roofs.iter().zip(&wanted).zip(labels) {
-        let from = if steepest > 0.0 { x.at(roof.1 / steepest) } else { area.x };
-        let stroke = Stroke::new(look.text, 1.6);
-        page.canvas.line((from.max(area.x), *place), (area.right(), *place), stroke);
-        let bend =
-            [(area.right(), *place), (area.right() + 6.0, label), (area.right() + 10.0, label)];
-        page.canvas.polyline(&bend, Stroke::new(look.axis, 1.0));
-        page.canvas.text(area.right() + 13.0, label + 4.0, &roof_text(roof), small);
-        taken.take(Area { x: from, y: place - 2.0, width: area.right() - from, height: 4.0 });
+    for number in 0..roof.slopes.len() {
+        draw_slope(&mut page.canvas, &field, &roof, number, &mut taken);
     }
-    for (_, point) in &points {
-        let (px, py) = (x.at(point.intensity), y.at(point.rate));
-        taken.take(Area { x: px - 6.0, y: py - 6.0, width: 12.0, height: 12.0 });
-    }
-    for (index, (cell, point)) in points.iter().enumerate() {
-        let place = (x.at(point.intensity), y.at(point.rate));
-        let colour = look.series(palette.number(&cell.key.engine));
-        let text = report::count(index as u64 + 1);
-        let ink = Ink::new(12.0, look.text).bold().middle();
-        let size = (ink.width(&text) + 4.0, 13.0);
-        let spot = taken.place(place, size, area);
-        let middle = (spot.x + spot.width / 2.0, spot.y + spot.height / 2.0);
-        if (middle.0 - place.0).hypot(middle.1 - place.1) > 22.0 {
-            page.canvas.line(place, middle, Stroke::new(look.axis, 0.8));
-        }
-        Marker::of(cell.key.precision).draw(&mut page.canvas, place, 5.2, colour);
-        page.canvas.text(middle.0, middle.1 + 4.5, &text, ink);
-    }
-    let bottom =
-        table(&mut page, area.bottom() + axis::BELOW + 18.0, &points, &words, ceilings, &palette);
+    draw_flat(&mut page.canvas, &field, &roof, &mut taken);
+    draw_points(&mut page.canvas, &field, &points, &palette, &mut taken);
+    let top = field.area.bottom() + axis::BELOW + 18.0;
+    let bottom = table(&mut page, top, &points, &words, ceilings, &palette);
     let notes = [
-        "Of attainable: measured ÷ the lower of its precision's roof and memory's slope. Bytes are counted as if every node read and wrote memory; what stays in a cache can be above the slope of memory."
+        "Of attainable: measured ÷ the lower of its precision's roof and memory's slope. Bytes are counted as if every node \
+         read and wrote memory; what stays in a cache can be above the slope of memory. Both axes are logarithmic."
             .to_owned(),
         left_out(more),
     ];
     Ok(page.finish(bottom, &notes))
 }
 
-/// Bandwidths as slopes, each with its name in a gap of its own line.
-fn draw_slopes(
+fn point<'a>(material: &Material, cell: &'a PooledCell) -> Option<Point<'a>> {
+    let work = material.details.get(&cell.key)?.work?;
+    let bytes = work.bytes_read.saturating_add(work.bytes_written).0 as f64;
+    let flops = work.flops.0 as f64;
+    let point = Point { cell, intensity: flops / bytes, rate: flops / cell.latency.value };
+    let fine = |value: f64| value.is_finite() && value > 0.0;
+    (fine(point.intensity) && fine(point.rate)).then_some(point)
+}
+
+impl Roof {
+    /// The roofs of the precisions that are shown, and every slope.
+    fn over(cells: &[&PooledCell], ceilings: &Ceilings) -> Roof {
+        let shown: BTreeSet<Precision> = cells.iter().map(|cell| cell.key.precision).collect();
+        let flat = ceilings.flops.iter().filter(|(precision, _)| shown.contains(precision));
+        let memory = ceilings.bandwidth.iter().map(|ceiling| ("memory".to_owned(), ceiling.value));
+        let caches = ceilings.caches.iter().map(|c| (format!("L{}", c.level), c.ceiling.value));
+        let fine = |(_, value): &Named| value.is_finite() && *value > 0.0;
+        Roof {
+            flat: flat.map(|(p, ceiling)| (p.to_string(), ceiling.value)).filter(fine).collect(),
+            slopes: memory.chain(caches).filter(fine).collect(),
+        }
+    }
+
+    /// The highest roof.
+    fn top(&self) -> f64 {
+        self.flat.iter().map(|(_, value)| *value).fold(0.0, f64::max)
+    }
+}
+
+/// What is written beside a flat roof.
+fn flat_text((name, value): &Named) -> String {
+    format!("{name} {}", report::flops_per_second(*value))
+}
+
+impl Field {
+    fn of(page: &Page, points: &[Point<'_>], roof: &Roof) -> Field {
+        let top = page.top + 24.0;
+        let rates = points.iter().map(|point| point.rate);
+        let y = Scale::log(rates.chain(roof.flat.iter().map(|(_, v)| *v)), top + HEIGHT, top);
+        let left = axis::width_of(&y, Unit::FlopsPerSecond) + 10.0;
+        let ink = Ink::new(12.0, page.canvas.look.text);
+        let right = roof.flat.iter().map(|roof| ink.width(&flat_text(roof))).fold(0.0, f64::max);
+        let width = WIDTH - 2.0 * MARGIN - left - right - 16.0;
+        let area = Area { x: MARGIN + left, y: top, width, height: HEIGHT };
+        // To where memory's slope meets the highest roof, so that every bend is in sight.
+        let bend = roof.slopes.first().map(|(_, slope)| roof.top() / slope * 1.5);
+        let places = points.iter().map(|point| point.intensity).chain(bend);
+        Field { area, x: Scale::log(places, area.x, area.right()), y }
+    }
+
+    fn at(&self, intensity: f64, rate: f64) -> (f64, f64) {
+        (self.x.at(intensity), self.y.at(rate))
+    }
+
+    fn draw_axes(&self, canvas: &mut Canvas) {
+        let look = canvas.look;
+        canvas.rectangle(self.area, look.panel, 1.0);
+        axis::left(canvas, self.area, &self.y, Unit::FlopsPerSecond, "operations a second");
+        let name = "operations for each byte that nodes read or write";
+        axis::below(canvas, self.area, &self.x, Unit::Count, name);
+    }
+}
+
+/// A bandwidth as a slope, with its name in a gap of the line.
+fn draw_slope(canvas: &mut Canvas, field: &Field, roof: &Roof, number: usize, taken: &mut Taken) {
+    let look = canvas.look;
+    let ink = Ink::new(11.5, look.muted);
+    let (name, slope) = &roof.slopes[number];
+    // From the left or lower edge to the highest roof or the right edge.
+    let from = field.x.low().max(field.y.low() / slope);
+    let to = field.x.high().min(roof.top() / slope);
+    if from >= to {
+        return;
+    }
+    let (start, end) = (field.at(from, from * slope), field.at(to, to * slope));
+    let stroke = match number {
+        0 => Stroke::new(look.text, 1.6),
+        _ => Stroke::new(look.axis, 1.2).dashed("5 4"),
+    };
+    canvas.line(start, end, stroke);
+    let (across, down) = (end.0 - start.0, end.1 - start.1);
+    let length = across.hypot(down);
+    let along = |far: f64| (start.0 + across * far / length, start.1 + down * far / length);
+    let steps = (length / 6.0).ceil().clamp(1.0, 500.0) as usize;
+    for step in 0..=steps {
+        let (x, y) = along(length * step as f64 / steps as f64);
+        taken.take(Area { x: x - 3.0, y: y - 3.0, width: 6.0, height: 6.0 });
+    }
+    let text = format!("{name} {}", report::bytes_per_second(*slope));
+    let wide = ink.width(&text);
+    if length < wide + 30.0 {
+        return;
+    }
+    // One after the other further up, so that names of lines side by side do not touch.
+    let begin = 12.0 + (length - wide - 24.0) * (0.1 + 0.22 * number as f64).min(0.95);
+    let turned = down.atan2(across);
+    let beside = |far: f64, off: f64| {
+        let (x, y) = along(far);
+        (x - turned.sin() * off, y + turned.cos() * off)
+    };
+    let (left, right) = (begin - 4.0, begin + wide + 4.0);
+    let sheet = [beside(left, -8.0), beside(right, -8.0), beside(right, 8.0), beside(left, 8.0)];
+    canvas.polygon(&sheet, look.panel, 1.0);
+    let foot = beside(begin, 4.0);
+    canvas.text_turned(foot.0, foot.1, &text, ink, turned.to_degrees());
+    for step in 0..=10 {
+        let (x, y) = along(begin + wide * f64::from(step) / 10.0);
+        taken.take(Area { x: x - 9.0, y: y - 9.0, width: 18.0, height: 18.0 });
+    }
+}
+
+/// Operations a second as flat roofs, named at the right.
+fn draw_flat(canvas: &mut Canvas, field: &Field, roof: &Roof, taken: &mut Taken) {
+    let look = canvas.look;
+    let (area, ink) = (field.area, Ink::new(12.0, look.text));
+    let wanted: Vec<f64> = roof.flat.iter().map(|(_, value)| field.y.at(*value)).collect();
+    let labels = spread(&wanted, 17.0, area.y, area.bottom());
+    let steepest = roof.slopes.iter().map(|(_, slope)| *slope).fold(0.0, f64::max);
+    for ((flat, y), label) in roof.flat.iter().zip(&wanted).zip(labels) {
+        let from = if steepest > 0.0 { field.x.at(flat.1 / steepest) } else { area.x };
+        canvas.line((from, *y), (area.right(), *y), Stroke::new(look.text, 1.6));
+        let right = area.right();
+        let leader = [(right, *y), (right + 6.0, label), (right + 10.0, label)];
+        canvas.polyline(&leader, Stroke::new(look.axis, 1.0));
+        canvas.text(right + 13.0, label + 4.0, &flat_text(flat), ink);
+        taken.take(Area { x: from, y: y - 2.0, width: right - from, height: 4.0 });
+    }
+}
+
+/// The cells, each with the number of its row in the table.
+fn draw_points(
     canvas: &mut Canvas,
-    (x, y): (&Scale, &Scale),
-    slopes: &[(String, f64)],
-    top: f64,
+    field: &Field,
+    points: &[Point<'_>],
+    palette: &Palette,
     taken: &mut Taken,
 ) {
     let look = canvas.look;
-    let ink = Ink::new(11.5, look.muted);
-    for (index, (name, slope)) in slopes.iter().enumerate() {
-        // From the left or lower edge to the highest roof or the right edge.
-        let from = x.low().max(y.low() / slope);
-        let to = x.high().min(top / slope);
-        if from >= to {
-            continue;
+    let ink = Ink::new(12.0, look.text).bold().middle();
+    let places: Vec<(f64, f64)> =
+        points.iter().map(|point| field.at(point.intensity, point.rate)).collect();
+    for (x, y) in &places {
+        taken.take(Area { x: x - 6.0, y: y - 6.0, width: 12.0, height: 12.0 });
+    }
+    for (number, (point, place)) in (1..).zip(points.iter().zip(&places)) {
+        let text = report::count(number);
+        let spot = taken.place(*place, (ink.width(&text) + 4.0, 13.0), field.area);
+        let middle = (spot.x + spot.width / 2.0, spot.y + spot.height / 2.0);
+        if (middle.0 - place.0).hypot(middle.1 - place.1) > 22.0 {
+            canvas.line(*place, middle, Stroke::new(look.axis, 0.8));
         }
-        let (start, end) = ((x.at(from), y.at(from * slope)), (x.at(to), y.at(to * slope)));
-        let whole = index == 0;
-        let stroke = match whole {
-            true => Stroke::new(look.text, 1.6),
-            false => Stroke::new(look.axis, 1.2).dashed("5 4"),
-        };
-        let length = (end.0 - start.0).hypot(end.1 - start.1);
-        let text = format!("{name} {}", report::bytes_per_second(*slope));
-        let wide = ink.width(&text);
-        if length < wide + 30.0 {
-            canvas.line(start, end, stroke);
-            continue;
-        }
-        let along = |far: f64| {
-            let share = far / length;
-            (start.0 + (end.0 - start.0) * share, start.1 + (end.1 - start.1) * share)
-        };
-        // One after the other further up, so that names of lines side by side do not touch.
-        let room = length - wide - 24.0;
-        let begin = 14.0 + room * (0.1 + 0.22 * index as f64).min(0.9);
-        let (gap, after) = (along(begin - 5.0), along(begin + wide + 5.0));
-        canvas.line(start, gap, stroke);
-        canvas.line(after, end, stroke);
-        let degrees = (end.1 - start.1).atan2(end.0 - start.0).to_degrees();
-        let foot = along(begin);
-        let turned = degrees.to_radians();
-        let (down_x, down_y) = (-turned.sin() * 4.0, turned.cos() * 4.0);
-        canvas.text_turned(foot.0 + down_x, foot.1 + down_y, &text, ink, degrees);
-        let steps = (length / 8.0).ceil() as usize;
-        for step in 0..=steps {
-            let (px, py) = along(length * step as f64 / steps.max(1) as f64);
-            let wide = if (begin..begin + wide).contains(&(length * step as f64 / steps as f64)) {
-                8.0
-            } else {
-                3.0
-            };
-            taken.take(Area { x: px - wide, y: py - wide, width: 2.0 * wide, height: 2.0 * wide });
-        }
+        let colour = look.series(palette.number(&point.cell.key.engine));
+        Marker::of(point.cell.key.precision).draw(canvas, *place, 5.2, colour);
+        canvas.text(middle.0, middle.1 + 4.5, &text, ink);
     }
 }
 
@@ -223,40 +258,37 @@ fn draw_slopes(
 fn table(
     page: &mut Page,
     top: f64,
-    points: &[(&PooledCell, Point)],
+    points: &[Point<'_>],
     words: &Words<'_>,
     ceilings: &Ceilings,
     palette: &Palette,
 ) -> f64 {
-    let look = page.canvas.look;
-    let ink = Ink::new(SIZE, look.text);
-    let head = Ink::new(12.0, look.muted);
+    let canvas = &mut page.canvas;
+    let look = canvas.look;
+    let (ink, head) = (Ink::new(SIZE, look.text), Ink::new(12.0, look.muted).end());
     let right = WIDTH - MARGIN;
     let columns = [right - 250.0, right - 110.0, right];
-    for (x, name) in
-        columns.into_iter().zip(["operations a second", "operations a byte", "of attainable"])
-    {
-        page.canvas.text(x, top, name, head.end());
+    let names = ["operations a second", "operations a byte", "of attainable"];
+    for (x, name) in columns.into_iter().zip(names) {
+        canvas.text(x, top, name, head);
     }
     let mut y = top;
-    for (index, (cell, point)) in points.iter().enumerate() {
+    for (number, point) in (1..).zip(points) {
         y += 21.0;
-        let colour = look.series(palette.number(&cell.key.engine));
-        page.canvas.text(MARGIN + 16.0, y, &report::count(index as u64 + 1), ink.bold().end());
-        Marker::of(cell.key.precision).draw(
-            &mut page.canvas,
-            (MARGIN + 30.0, y - 4.5),
-            4.6,
-            colour,
-        );
-        let name = format!("{} · {}", report::clean(&cell.key.model), words.row(&cell.key));
-        page.canvas.text_within(MARGIN + 44.0, y, &name, ink, columns[0] - 130.0 - MARGIN - 44.0);
-        let attainable = ceilings.attainable(cell.key.precision, point.intensity);
-        let share = attainable
-            .map_or_else(|| report::MISSING.into(), |most| report::percent(point.rate / most));
-        page.canvas.text(columns[0], y, &report::flops_per_second(point.rate), ink.end());
-        page.canvas.text(columns[1], y, &report::significant(point.intensity, 3), ink.end());
-        page.canvas.text(columns[2], y, &share, ink.bold().end());
+        let key = &point.cell.key;
+        let colour = look.series(palette.number(&key.engine));
+        canvas.text(MARGIN + 16.0, y, &report::count(number), ink.bold().end());
+        Marker::of(key.precision).draw(canvas, (MARGIN + 30.0, y - 4.5), 4.6, colour);
+        let parts = [report::clean(&key.model), words.row(key), words.of_model(&key.model)];
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let room = columns[0] - 130.0 - MARGIN - 44.0;
+        canvas.text_within(MARGIN + 44.0, y, &parts.join(" · "), ink, room);
+        let attainable = ceilings.attainable(key.precision, point.intensity);
+        let share = attainable.map(|most| report::percent(point.rate / most));
+        let share = share.unwrap_or_else(|| report::MISSING.into());
+        canvas.text(columns[0], y, &report::flops_per_second(point.rate), ink.end());
+        canvas.text(columns[1], y, &report::significant(point.intensity, 3), ink.end());
+        canvas.text(columns[2], y, &share, ink.bold().end());
     }
     y
 }

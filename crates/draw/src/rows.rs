@@ -8,7 +8,7 @@ use crate::{
 use types::PooledCell;
 
 /// The widest that labels may become.
-const WIDEST: f64 = 300.0;
+const WIDEST: f64 = 330.0;
 
 /// A column of numbers at the right: its name and how to write a cell's.
 pub(crate) struct Column<'a> {
@@ -38,11 +38,14 @@ pub(crate) fn lay<'a>(
     columns: &[Column<'_>],
 ) -> Rows<'a> {
     let look = page.canvas.look;
+    let note_ink = Ink::new(SIZE, look.muted);
     let (name_ink, label_ink) = (Ink::new(SIZE, look.text).bold(), Ink::new(SIZE, look.text));
     let label_width = cells
         .iter()
         .map(|cell| {
             let name = name_ink.width(&report::clean(&cell.key.model));
+            let note = note_ink.width(&words.of_model(&cell.key.model));
+            let name = if note > 0.0 { name + 8.0 + note } else { name };
             name.max(label_ink.width(&words.row(&cell.key)) + 14.0)
         })
         .fold(60.0, f64::max)
@@ -62,7 +65,7 @@ pub(crate) fn lay<'a>(
     let mut field = Area { x: left, y: top, width: right - left, height: 0.0 };
 
     let mut rows = Vec::new();
-    let mut headings = Vec::new();
+    let mut headings: Vec<(f64, &String)> = Vec::new();
     let mut y = top + 6.0;
     let mut model = None;
     for cell in cells {
@@ -77,7 +80,7 @@ pub(crate) fn lay<'a>(
     field.height = y + 8.0 - top;
     page.canvas.rectangle(field, look.panel, 1.0);
     for (y, model) in headings {
-        page.canvas.text_within(MARGIN, y, model, name_ink, label_width);
+        heading(&mut page.canvas, (MARGIN, y), model, &words.of_model(model), label_width);
     }
     for row in &rows {
         let (label, y) = (words.row(&row.cell.key), row.y + 4.5);
@@ -92,6 +95,18 @@ pub(crate) fn lay<'a>(
         }
     }
     Rows { field, rows }
+}
+
+/// A model's name, and beside it what all of its rows agree on.
+pub(crate) fn heading(canvas: &mut Canvas, at: (f64, f64), model: &str, note: &str, room: f64) {
+    let name_ink = Ink::new(SIZE, canvas.look.text).bold();
+    let note_ink = Ink::new(SIZE, canvas.look.muted);
+    let note_width = note_ink.width(note);
+    let for_name = if note.is_empty() { room } else { room - note_width - 8.0 };
+    let name = report::clean(model);
+    canvas.text_within(at.0, at.1, &name, name_ink, for_name);
+    let width = name_ink.width(&name).min(for_name);
+    canvas.text(at.0 + width + 8.0, at.1, note, note_ink);
 }
 
 /// A line from end to end of an interval with a foot at either.

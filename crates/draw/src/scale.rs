@@ -27,9 +27,7 @@ impl Scale {
     pub(crate) fn linear(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Scale {
         let most = values.filter_map(sane).fold(0.0, f64::max).min(LARGEST);
         let most = if most > SMALLEST { most } else { 1.0 };
-        let step = round_step(most / 4.0);
-        let high = (most / step * 1.000_001).ceil() * step;
-        Scale { kind: Kind::Linear, low: 0.0, high: high.max(step), from, to }
+        Scale { kind: Kind::Linear, low: 0.0, high: most * 1.03, from, to }
     }
 
     /// By powers of ten, from a little less than the smallest positive number to a little more than the largest.
@@ -40,10 +38,10 @@ impl Scale {
             (low.min(value), high.max(value))
         });
         let (low, high) = if high > 0.0 { (low, high) } else { (0.1, 10.0) };
-        // A twentieth more at either end, and never so little that a single number fills the paper.
+        // A little more at either end, and never so little that a single number fills the paper.
         let span = (high / low).log10().max(0.3);
         let middle = (low.log10() + high.log10()) / 2.0;
-        let half = span / 2.0 * 1.1;
+        let half = span / 2.0 + (span * 0.05).min(0.3);
         let (low, high) = (10_f64.powf(middle - half), 10_f64.powf(middle + half));
         Scale { kind: Kind::Log, low, high, from, to }
     }
@@ -99,7 +97,7 @@ impl Scale {
     pub(crate) fn ticks(&self) -> Vec<f64> {
         match self.kind {
             Kind::Linear => {
-                even_ticks(self.low, self.high, round_step((self.high - self.low) / 4.0))
+                even_ticks(self.low, self.high, round_step((self.high - self.low) / 4.2))
             }
             Kind::Log => self.log_ticks(),
         }
@@ -158,12 +156,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_linear_scale_begins_at_nothing_and_ends_round() {
-        let scale = Scale::linear([3.0, 87.0].into_iter(), 0.0, 100.0);
+    fn a_linear_scale_begins_at_nothing_and_has_round_ticks() {
+        let scale = Scale::linear([3.0, 100.0].into_iter(), 0.0, 103.0);
         assert_eq!(scale.ticks(), [0.0, 50.0, 100.0]);
-        assert_eq!((scale.at(0.0), scale.at(50.0), scale.at(100.0)), (0.0, 50.0, 100.0));
-        assert_eq!(scale.onto(100.0, 0.0).at(100.0), 0.0);
-        let scale = Scale::linear([380.0].into_iter(), 0.0, 1.0);
+        let [none, half, most] = [0.0, 50.0, 100.0].map(|value| scale.at(value));
+        assert!(none == 0.0 && (half - 50.0).abs() < 1e-9 && (most - 100.0).abs() < 1e-9);
+        assert!((scale.onto(103.0, 0.0).at(100.0) - 3.0).abs() < 1e-9);
+        let scale = Scale::linear([400.0].into_iter(), 0.0, 1.0);
         assert_eq!(scale.ticks(), [0.0, 100.0, 200.0, 300.0, 400.0]);
     }
 

@@ -86,6 +86,10 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
         .map(|tick| (scale.at(tick), format!("{} ×", report::tick(tick, Unit::Count))))
         .collect();
     axis::labelled_below(&mut page.canvas, field, &ticks, "times its inference");
+    // Before the bars, so that no line goes through their words.
+    let one = scale.at(1.0);
+    let stroke = Stroke::new(look.text, 1.2).dashed("4 3");
+    page.canvas.line((one, field.y), (one, field.bottom()), stroke);
     for row in &laid.rows {
         let canvas = &mut page.canvas;
         let bar = |from: f64, to: f64, y: f64, height: f64| Area {
@@ -120,9 +124,6 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
             canvas.outline(rest, Stroke::new(look.axis, 1.0));
         }
     }
-    let one = scale.at(1.0);
-    let stroke = Stroke::new(look.text, 1.2).dashed("4 3");
-    page.canvas.line((one, field.y), (one, field.bottom()), stroke);
     let notes = [
         "Bars are medians; dashed: the inference itself. What is outlined lies between the phases."
             .to_owned(),

@@ -74,11 +74,16 @@ fn variant(text: &str) -> String {
     parts.join(", ")
 }
 
+/// What belongs to a model rather than to a row where all rows of the model agree.
+const OF_MODELS: [Facet; 2] = [Facet::Length, Facet::Weights];
+
 /// How the cells of one picture are told apart.
 pub(crate) struct Words<'a> {
     machines: &'a BTreeMap<String, String>,
     varying: Vec<Facet>,
     common: Vec<String>,
+    /// What all rows of a model agree on and other models do not.
+    models: BTreeMap<String, Vec<(Facet, String)>>,
 }
 
 impl<'a> Words<'a> {
@@ -88,7 +93,8 @@ impl<'a> Words<'a> {
         machines: &'a BTreeMap<String, String>,
         apart: &[Facet],
     ) -> Words<'a> {
-        let mut words = Words { machines, varying: Vec::new(), common: Vec::new() };
+        let (varying, common, models) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let mut words = Words { machines, varying, common, models };
         for facet in Facet::ALL.into_iter().filter(|facet| !apart.contains(facet)) {
             let said: BTreeSet<String> =
                 cells.iter().map(|cell| facet.of(&cell.key, machines)).collect();
@@ -97,7 +103,25 @@ impl<'a> Words<'a> {
                 _ => words.varying.push(facet),
             }
         }
+        for facet in OF_MODELS.into_iter().filter(|facet| words.varying.contains(facet)) {
+            let mut said: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+            for cell in cells {
+                said.entry(&cell.key.model).or_default().insert(facet.of(&cell.key, machines));
+            }
+            for (model, said) in said.into_iter().filter(|(_, said)| said.len() == 1) {
+                let of_model = words.models.entry(model.to_owned()).or_default();
+                of_model.extend(said.into_iter().map(|word| (facet, word)));
+            }
+        }
         words
+    }
+
+    /// What all rows of a model agree on and other models do not: `128 tokens`.
+    pub(crate) fn of_model(&self, model: &str) -> String {
+        let said = self.models.get(model).into_iter().flatten();
+        let said: Vec<&str> =
+            said.map(|(_, word)| word.as_str()).filter(|word| !word.is_empty()).collect();
+        said.join(" · ")
     }
 
     /// What all of them are.
@@ -112,7 +136,12 @@ impl<'a> Words<'a> {
 
     /// What this one is, beyond that; the engine where all is the same.
     pub(crate) fn row(&self, key: &CellKey) -> String {
-        let said = self.varying.iter().map(|facet| facet.of(key, self.machines));
+        let of_model = self.models.get(&key.model).map_or(&[][..], Vec::as_slice);
+        let is_told = |facet: &&Facet| of_model.iter().any(|(known, _)| known == *facet);
+        // Beside trainings, what says nothing is an inference.
+        let is_usual = |facet: &&Facet| **facet == Facet::Mode && key.mode == Mode::Inference;
+        let facets = self.varying.iter().filter(|facet| !is_told(facet) && !is_usual(facet));
+        let said = facets.map(|facet| facet.of(key, self.machines));
         let said: Vec<String> = said.filter(|word| !word.is_empty()).collect();
         if said.is_empty() { Facet::Engine.of(key, self.machines) } else { said.join(" · ") }
     }

@@ -1,7 +1,7 @@
 //! A run in the few numbers that comparing many needs; a million of them fit into memory.
 
 use crate::{
-    Bytes, Device, Interval, Metric, Mode, Phase, Precision, Provenance, Run, RunId, Weights,
+    Bytes, Device, Interval, Metric, Mode, Precision, Provenance, Run, RunId, Weights,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
