@@ -24,6 +24,9 @@ const MOST_LINES: usize = 6;
 /// How many times its number an interval makes the field larger; what is wider leaves it.
 const WIDE: f64 = 2.0;
 
+/// Points from end to end of an interval that is seen on both sides of its mark.
+const LONG: f64 = 40.0;
+
 /// Cells that differ in their batch alone, the smallest batch first.
 type Line<'a> = Vec<&'a PooledCell>;
 
@@ -150,7 +153,7 @@ fn field(
         Some((x.at(cell.key.batch_size as f64), y.at(choose::throughput(cell)?)))
     };
     for (number, line) in lines.iter().enumerate() {
-        // A little beside each other, so that intervals of one batch do not hide each other.
+        // Long ones a little beside each other, so that intervals of one batch do not hide each other.
         let aside = (number as f64 - (lines.len() - 1) as f64 / 2.0) * 3.0;
         for cell in line {
             let Some((across, _)) = point(cell) else { continue };
@@ -158,8 +161,9 @@ fn field(
                 continue;
             };
             let stroke = Stroke::new(look.series(palette.number(&cell.key.engine)), 1.2);
-            let across = across + aside;
-            canvas.line((across, y.at(interval.low)), (across, y.at(interval.high)), stroke);
+            let (low, high) = (y.at(interval.low), y.at(interval.high));
+            let across = if low - high > LONG { across + aside } else { across };
+            canvas.line((across, low), (across, high), stroke);
             for end in [interval.low, interval.high].into_iter().filter(|end| y.holds(*end)) {
                 canvas.line((across - 3.5, y.at(end)), (across + 3.5, y.at(end)), stroke);
             }

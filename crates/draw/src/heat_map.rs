@@ -146,6 +146,15 @@ fn hatch(canvas: &mut Canvas, field: Area) {
         x += 9.0;
     }
     canvas.end();
+    let (text, ink) = ("not measured", Ink::new(11.5, look.muted).middle());
+    let width = ink.width(text) + 10.0;
+    if width > field.width {
+        return;
+    }
+    let middle = (field.x + field.width / 2.0, field.y + field.height / 2.0);
+    let sheet = Area { x: middle.0 - width / 2.0, y: middle.1 - 9.0, width, height: 18.0 };
+    canvas.rectangle(sheet, look.panel, 1.0);
+    canvas.text(middle.0, middle.1 + 4.0, text, ink);
 }
 
 /// What the colours mean.

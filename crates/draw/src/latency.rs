@@ -46,7 +46,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     let words = Words::of(&cells, &material.machines, &[]);
     let about = [words.common(), format!("Smallest batch of each; {}", pooled(&cells))];
     let mut page = Page::new(theme, "Latency", &about);
-    legend::series(&mut page, &cells, &palette);
+    legend::engines(&mut page, &cells, &palette);
 
     let supported = |cell: &PooledCell| cell.samples >= PERCENTILE_FLOORS[2].samples;
     let at = |cell: &PooledCell, share: f64| quantile(samples(cell), share).unwrap_or(f64::NAN);

@@ -34,21 +34,28 @@ pub(crate) enum Key {
 
 /// Writes engines and number formats above the picture where there is more than one of either.
 pub(crate) fn series(page: &mut Page, cells: &[&PooledCell], palette: &Palette) {
-    let look = page.canvas.look;
-    let engines: BTreeSet<&str> = cells.iter().map(|cell| cell.key.engine.as_str()).collect();
     let precisions: BTreeSet<Precision> = cells.iter().map(|cell| cell.key.precision).collect();
-    let mut keys = Vec::new();
-    if engines.len() > 1 {
-        let swatch =
-            |engine: &&str| Key::Swatch(look.series(palette.number(engine)), (*engine).to_owned());
-        keys.extend(engines.iter().map(swatch));
-    }
+    let mut keys = engine_keys(page, cells, palette);
     if precisions.len() > 1 {
-        let shape =
-            |precision: &Precision| Key::Shape(Marker::of(*precision), precision.to_string());
-        keys.extend(precisions.iter().map(shape));
+        let shape = |precision: Precision| Key::Shape(Marker::of(precision), precision.to_string());
+        keys.extend(precisions.into_iter().map(shape));
     }
     row(page, &keys);
+}
+
+/// Writes engines above a picture without marks, where there is more than one.
+pub(crate) fn engines(page: &mut Page, cells: &[&PooledCell], palette: &Palette) {
+    let keys = engine_keys(page, cells, palette);
+    row(page, &keys);
+}
+
+fn engine_keys(page: &Page, cells: &[&PooledCell], palette: &Palette) -> Vec<Key> {
+    let engines: BTreeSet<&str> = cells.iter().map(|cell| cell.key.engine.as_str()).collect();
+    if engines.len() < 2 {
+        return Vec::new();
+    }
+    let colour = |engine: &str| page.canvas.look.series(palette.number(engine));
+    engines.into_iter().map(|engine| Key::Swatch(colour(engine), engine.to_owned())).collect()
 }
 
 /// Writes the entries in a row, or in several where one is too short.

@@ -141,9 +141,14 @@ impl Field {
         let right = roof.flat.iter().map(|roof| ink.width(&flat_text(roof))).fold(0.0, f64::max);
         let width = WIDTH - 2.0 * MARGIN - left - right - 16.0;
         let area = Area { x: MARGIN + left, y: top, width, height: HEIGHT };
-        // To where memory's slope meets the highest roof, so that every bend is in sight.
-        let bend = roof.slopes.first().map(|(_, slope)| roof.top() / slope * 1.5);
-        let places = points.iter().map(|point| point.intensity).chain(bend);
+        // From before memory's slope meets the lowest roof to after the highest, so that every bend is in sight.
+        let low = roof.flat.iter().map(|(_, value)| *value).fold(roof.top(), f64::min);
+        let bends = roof
+            .slopes
+            .iter()
+            .take(1)
+            .flat_map(|(_, slope)| [low / slope * 0.4, roof.top() / slope * 1.5]);
+        let places = points.iter().map(|point| point.intensity).chain(bends);
         Field { area, x: Scale::log(places, area.x, area.right()), y }
     }
 

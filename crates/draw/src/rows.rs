@@ -8,7 +8,7 @@ use crate::{
 use types::PooledCell;
 
 /// The widest that labels may become.
-const WIDEST: f64 = 330.0;
+const WIDEST: f64 = 350.0;
 
 /// A column of numbers at the right: its name and how to write a cell's.
 pub(crate) struct Column<'a> {

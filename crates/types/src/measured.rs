@@ -1,8 +1,6 @@
 //! A run in the few numbers that comparing many needs; a million of them fit into memory.
 
-use crate::{
-    Bytes, Device, Interval, Metric, Mode, Precision, Provenance, Run, RunId, Weights,
-};
+use crate::{Bytes, Device, Interval, Metric, Mode, Precision, Provenance, Run, RunId, Weights};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

@@ -62,11 +62,14 @@ pub(crate) fn samples(seconds: f64, count: usize) -> Vec<f64> {
 /// Fills in what more is known of a cell.
 pub(crate) fn know(material: &mut Material, cell: &PooledCell) {
     let batch = cell.key.batch_size;
+    let gain = if cell.key.precision == Precision::Int8 { 2.5 } else { 1.0 };
+    let flops = cell.latency.value * 40e9 * gain * (batch as f64).powf(0.3);
+    let bytes = flops / (3.0 + batch as f64 * 0.7 * gain);
     let work = Work {
-        flops: Flops(batch * 900_000_000),
+        flops: Flops(flops as u64),
         coverage: Ratio(1.0),
-        bytes_read: Bytes(40_000_000 + batch * 9_000_000),
-        bytes_written: Bytes(batch * 6_000_000),
+        bytes_read: Bytes((bytes * 0.6) as u64),
+        bytes_written: Bytes((bytes * 0.4) as u64),
         activation_peak: Some(Bytes(batch * 2_000_000)),
     };
     let is_training = cell.key.mode == Mode::Training;
