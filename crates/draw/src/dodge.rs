@@ -37,7 +37,13 @@ impl Taken {
         self.0.push(area);
     }
 
-    fn is_free(&self, area: &Area) -> bool {
+    /// Takes what others have taken.
+    pub(crate) fn append(&mut self, other: Taken) {
+        self.0.extend(other.0);
+    }
+
+    /// Whether nothing there is taken.
+    pub(crate) fn is_free(&self, area: &Area) -> bool {
         let apart = |other: &Area| {
             area.right() <= other.x
                 || other.right() <= area.x

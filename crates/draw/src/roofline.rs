@@ -80,11 +80,13 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     let roof = Roof::over(&cells, ceilings);
     let field = Field::of(&page, &points, &roof);
     field.draw_axes(&mut page.canvas);
-    let mut taken = Taken::default();
+    let mut taken = field.reserve(&points, &roof);
+    let mut lines = Taken::default();
     for number in 0..roof.slopes.len() {
-        draw_slope(&mut page.canvas, &field, &roof, number, &mut taken);
+        draw_slope(&mut page.canvas, &field, &roof, number, (&mut taken, &mut lines));
     }
-    draw_flat(&mut page.canvas, &field, &roof, &mut taken);
+    draw_flat(&mut page.canvas, &field, &roof);
+    taken.append(lines);
     draw_points(&mut page.canvas, &field, &points, &palette, &mut taken);
     let top = field.area.bottom() + axis::BELOW + 18.0;
     let bottom = table(&mut page, top, &points, &words, ceilings, &palette);
@@ -156,6 +158,20 @@ impl Field {
         (self.x.at(intensity), self.y.at(rate))
     }
 
+    /// What flat roofs and points take, before any words are placed.
+    fn reserve(&self, points: &[Point<'_>], roof: &Roof) -> Taken {
+        let mut taken = Taken::default();
+        for (_, value) in &roof.flat {
+            let (x, width) = (self.area.x, self.area.width);
+            taken.take(Area { x, y: self.y.at(*value) - 2.0, width, height: 4.0 });
+        }
+        for point in points {
+            let (x, y) = self.at(point.intensity, point.rate);
+            taken.take(Area { x: x - 6.0, y: y - 6.0, width: 12.0, height: 12.0 });
+        }
+        taken
+    }
+
     fn draw_axes(&self, canvas: &mut Canvas) {
         let look = canvas.look;
         canvas.rectangle(self.area, look.panel, 1.0);
@@ -166,7 +182,13 @@ impl Field {
 }
 
 /// A bandwidth as a slope, with its name in a gap of the line.
-fn draw_slope(canvas: &mut Canvas, field: &Field, roof: &Roof, number: usize, taken: &mut Taken) {
+fn draw_slope(
+    canvas: &mut Canvas,
+    field: &Field,
+    roof: &Roof,
+    number: usize,
+    (taken, lines): (&mut Taken, &mut Taken),
+) {
     let look = canvas.look;
     let ink = Ink::new(11.5, look.muted);
     let (name, slope) = &roof.slopes[number];
@@ -188,15 +210,25 @@ fn draw_slope(canvas: &mut Canvas, field: &Field, roof: &Roof, number: usize, ta
     let steps = (length / 6.0).ceil().clamp(1.0, 500.0) as usize;
     for step in 0..=steps {
         let (x, y) = along(length * step as f64 / steps as f64);
-        taken.take(Area { x: x - 3.0, y: y - 3.0, width: 6.0, height: 6.0 });
+        lines.take(Area { x: x - 3.0, y: y - 3.0, width: 6.0, height: 6.0 });
     }
     let text = format!("{name} {}", report::bytes_per_second(*slope));
     let wide = ink.width(&text);
     if length < wide + 30.0 {
         return;
     }
-    // One after the other further up, so that names of lines side by side do not touch.
-    let begin = 12.0 + (length - wide - 24.0) * (0.1 + 0.22 * number as f64).min(0.95);
+    let under = |begin: f64| {
+        (0..=10).map(move |step| {
+            let (x, y) = along(begin + wide * f64::from(step) / 10.0);
+            Area { x: x - 9.0, y: y - 9.0, width: 18.0, height: 18.0 }
+        })
+    };
+    // One after the other further up, so that names of lines side by side do not touch; on no roof and no point.
+    let places = (0..20).map(|step| (0.1 + 0.22 * number as f64 + 0.05 * f64::from(step)) % 0.96);
+    let mut places = places.map(|share| 12.0 + (length - wide - 24.0) * share);
+    let Some(begin) = places.find(|begin| under(*begin).all(|area| taken.is_free(&area))) else {
+        return;
+    };
     let turned = down.atan2(across);
     let beside = |far: f64, off: f64| {
         let (x, y) = along(far);
@@ -207,14 +239,11 @@ fn draw_slope(canvas: &mut Canvas, field: &Field, roof: &Roof, number: usize, ta
     canvas.polygon(&sheet, look.panel, 1.0);
     let foot = beside(begin, 4.0);
     canvas.text_turned(foot.0, foot.1, &text, ink, turned.to_degrees());
-    for step in 0..=10 {
-        let (x, y) = along(begin + wide * f64::from(step) / 10.0);
-        taken.take(Area { x: x - 9.0, y: y - 9.0, width: 18.0, height: 18.0 });
-    }
+    under(begin).for_each(|area| taken.take(area));
 }
 
 /// Operations a second as flat roofs, named at the right.
-fn draw_flat(canvas: &mut Canvas, field: &Field, roof: &Roof, taken: &mut Taken) {
+fn draw_flat(canvas: &mut Canvas, field: &Field, roof: &Roof) {
     let look = canvas.look;
     let (area, ink) = (field.area, Ink::new(12.0, look.text));
     let wanted: Vec<f64> = roof.flat.iter().map(|(_, value)| field.y.at(*value)).collect();
@@ -227,7 +256,6 @@ fn draw_flat(canvas: &mut Canvas, field: &Field, roof: &Roof, taken: &mut Taken)
         let leader = [(right, *y), (right + 6.0, label), (right + 10.0, label)];
         canvas.polyline(&leader, Stroke::new(look.axis, 1.0));
         canvas.text(right + 13.0, label + 4.0, &flat_text(flat), ink);
-        taken.take(Area { x: from, y: y - 2.0, width: right - from, height: 4.0 });
     }
 }
 
@@ -243,14 +271,11 @@ fn draw_points(
     let ink = Ink::new(12.0, look.text).bold().middle();
     let places: Vec<(f64, f64)> =
         points.iter().map(|point| field.at(point.intensity, point.rate)).collect();
-    for (x, y) in &places {
-        taken.take(Area { x: x - 6.0, y: y - 6.0, width: 12.0, height: 12.0 });
-    }
     for (number, (point, place)) in (1..).zip(points.iter().zip(&places)) {
         let text = report::count(number);
         let spot = taken.place(*place, (ink.width(&text) + 4.0, 13.0), field.area);
         let middle = (spot.x + spot.width / 2.0, spot.y + spot.height / 2.0);
-        if (middle.0 - place.0).hypot(middle.1 - place.1) > 22.0 {
+        if (middle.0 - place.0).hypot(middle.1 - place.1) > 18.0 {
             canvas.line(*place, middle, Stroke::new(look.axis, 0.8));
         }
         let colour = look.series(palette.number(&point.cell.key.engine));

@@ -45,7 +45,7 @@ pub(crate) fn lay<'a>(
         .map(|cell| {
             let name = name_ink.width(&report::clean(&cell.key.model));
             let note = note_ink.width(&words.of_model(&cell.key.model));
-            let name = if note > 0.0 { name + 8.0 + note } else { name };
+            let name = if note > 0.0 { name + 9.0 + note } else { name + 1.0 };
             name.max(label_ink.width(&words.row(&cell.key)) + 14.0)
         })
         .fold(60.0, f64::max)

@@ -103,7 +103,7 @@ fn wrong_asks_are_told() {
         &["`file` is not a folder", "--output DIR"],
     );
     home.refused(&["visualize", "--output", "file/below"], 2, &["file/below", "hint:"]);
-    home.refused(&["visualize", "--output", ""], 2, &["hint:"]);
+    home.refused(&["visualize", "--output", ""], 2, &["--output"]);
     home.refused(&["visualize", "--output", "/proc/none"], 2, &["/proc/none", "hint:"]);
     assert_eq!(fs::read_to_string(home.path("file")).unwrap(), "kept");
     assert!(!home.path("modelmeter-pictures").exists());

@@ -63,8 +63,10 @@ pub(crate) fn samples(seconds: f64, count: usize) -> Vec<f64> {
 pub(crate) fn know(material: &mut Material, cell: &PooledCell) {
     let batch = cell.key.batch_size;
     let gain = if cell.key.precision == Precision::Int8 { 2.5 } else { 1.0 };
-    let flops = cell.latency.value * 40e9 * gain * (batch as f64).powf(0.3);
-    let bytes = flops / (3.0 + batch as f64 * 0.7 * gain);
+    let slow = if cell.key.engine == "rten" { 0.7 } else { 1.0 };
+    let large = if cell.key.model == "small-transformer" { 1.3 } else { 1.0 };
+    let flops = cell.latency.value * 40e9 * gain * slow * large * (batch as f64).powf(0.3);
+    let bytes = flops / (3.0 + batch as f64 * 0.7 * gain * large);
     let work = Work {
         flops: Flops(flops as u64),
         coverage: Ratio(1.0),
