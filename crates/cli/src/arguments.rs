@@ -8,6 +8,7 @@ mod db;
 mod limit;
 mod survey;
 mod training;
+mod visualize;
 
 pub(crate) use advise::Advise;
 pub(crate) use bench::Bench;
@@ -17,6 +18,7 @@ pub(crate) use db::{Db, DbAction, DbExport, DbImport, DbQuery};
 pub(crate) use limit::LimitArguments;
 pub(crate) use survey::{Analyze, Form, Recommend, SurveyArguments};
 pub(crate) use training::{LossArgument, OptimizerArgument, TrainingArguments};
+pub(crate) use visualize::{FormatArgument, ThemeArgument, Visualize};
 
 use crate::terminal::Colour;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -70,6 +72,8 @@ pub(crate) enum Command {
     Bench(Box<Bench>),
     /// Put stored runs beside each other: speed, memory, speed-up, best batch, scaling, Pareto front
     Analyze(Box<Analyze>),
+    /// Draw stored runs: throughput, latency, memory, batch scaling, training, roofline, heat map
+    Visualize(Box<Visualize>),
     /// Say what to run a model on, out of what was measured
     Recommend(Box<Recommend>),
     /// Say what to do about a model or a stored run, with numbers, and prove it

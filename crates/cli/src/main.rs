@@ -47,6 +47,7 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Command::Compare(compare) => command::compare::run(compare, global),
         Command::Bench(bench) => command::bench::run(bench, global),
         Command::Analyze(analyze) => command::survey::analyze(analyze, global),
+        Command::Visualize(visualize) => command::visualize::run(visualize, global),
         Command::Recommend(recommend) => command::survey::recommend(recommend, global),
         Command::Advise(advise) => command::advise::run(advise, global),
         Command::Calibrate(calibrate) => command::calibrate::run(calibrate, global),

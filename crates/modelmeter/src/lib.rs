@@ -17,7 +17,7 @@
 //! A measurement happens in a worker process. A program that uses this library becomes its own worker when its `main`
 //! begins with [`serve_if_worker`]; otherwise an installed `modelmeter` is used.
 //!
-//! This room is the library's door: it holds the lists [`ENGINES`], [`PROBES`] and [`FORMATS`] and connects the
+//! This room is the library's door: it holds the lists [`ENGINES`], [`PROBES`], [`FORMATS`] and [`PICTURES`] and connects the
 //! others. It prints nothing; [`Event`]s tell what is going on.
 
 mod advise;
@@ -47,6 +47,7 @@ mod suite;
 mod survey;
 mod tokeniser;
 mod training;
+mod visualize;
 mod worker;
 
 pub use advise::{Advisor, Proofs};
@@ -75,8 +76,10 @@ pub use training::TrainingRequest;
 pub use worker::{WORKER_ARGUMENT, serve_if_worker, serve_standard_streams};
 
 pub use ::{
-    analysis, engine, exchange, graph, hardware, meter, models, probe, report, stats, store, types,
+    analysis, draw, engine, exchange, graph, hardware, meter, models, probe, report, stats, store,
+    types,
 };
+pub use ::draw::PICTURES;
 pub use models::PRESETS;
 pub use probe::PROBES;
 pub use report::FORMATS;

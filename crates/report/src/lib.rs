@@ -54,7 +54,7 @@ pub use memory::{MemoryPart, MemoryView, allocations_csv, memory};
 pub use number::{
     MISSING, TimeUnit, bytes, bytes_column, bytes_per_second, count, duration, durations_column,
     fixed, flops, flops_per_second, joules, milliseconds, percent, plus_minus, rate, seconds,
-    share_with_interval, significant, value, watts,
+    share_with_interval, significant, tick, value, watts,
 };
 pub use recommendation::{
     RECOMMENDATIONS_SCHEMA, recommendations, recommendations_csv, recommendations_csv_columns,

@@ -1,8 +1,6 @@
 //! A run in the few numbers that comparing many needs; a million of them fit into memory.
 
-use crate::{
-    Bytes, Device, Interval, Metric, Mode, Phase, Precision, Provenance, Run, RunId, Weights,
-};
+use crate::{Bytes, Device, Interval, Metric, Mode, Precision, Provenance, Run, RunId, Weights};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -96,7 +94,7 @@ pub struct Newest {
 
 impl From<&Run> for Measured {
     fn from(run: &Run) -> Measured {
-        let main = main_phase(run);
+        let main = run.main_phase();
         let summary = run.summaries.get(&main);
         let stated = run.stated(main).copied().unwrap_or_default();
         let percentiles = match summary {
@@ -144,16 +142,6 @@ impl From<&Run> for Measured {
             ceiling_share: number(run, "compute.ceiling_share"),
             tags: run.tags.clone(),
         }
-    }
-}
-
-/// The phase people mean by latency: everything where text was given, the model alone otherwise.
-fn main_phase(run: &Run) -> Phase {
-    let has = |phase| run.summaries.contains_key(&phase) || run.stated(phase).is_some();
-    if has(Phase::Total) && (run.cell.text.is_some() || !has(Phase::Inference)) {
-        Phase::Total
-    } else {
-        Phase::Inference
     }
 }
 

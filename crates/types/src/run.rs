@@ -137,6 +137,17 @@ impl Run {
         total.or_else(|| self.summaries.get(&Phase::Inference))
     }
 
+    /// The phase people mean by latency: everything where text was given, the model alone otherwise.
+    #[must_use]
+    pub fn main_phase(&self) -> Phase {
+        let has = |phase| self.summaries.contains_key(&phase) || self.stated(phase).is_some();
+        if has(Phase::Total) && (self.cell.text.is_some() || !has(Phase::Inference)) {
+            Phase::Total
+        } else {
+            Phase::Inference
+        }
+    }
+
     /// What another tool states of a phase without giving its samples; `None` where we measured.
     #[must_use]
     pub fn stated(&self, phase: Phase) -> Option<&Stated> {

@@ -13,6 +13,7 @@ pub(crate) mod models;
 pub(crate) mod profile;
 pub(crate) mod runs;
 pub(crate) mod survey;
+pub(crate) mod visualize;
 
 use crate::{
     Exit, Failure,

@@ -40,7 +40,7 @@ pub(crate) fn recommend(arguments: &Recommend, global: &Global) -> Result<Exit, 
     Ok(if helps { Exit::Fine } else { Exit::Untold })
 }
 
-fn survey(arguments: &SurveyArguments) -> Survey {
+pub(crate) fn survey(arguments: &SurveyArguments) -> Survey {
     Survey {
         models: arguments.models.iter().chain(&arguments.model_flag).cloned().collect(),
         machines: arguments.machine.clone(),

@@ -22,3 +22,4 @@ mod servers;
 mod survey;
 mod survival;
 mod training;
+mod visualize;

@@ -5,6 +5,7 @@
 mod column;
 mod digits;
 mod quantity;
+mod tick;
 mod time;
 
 pub use column::{bytes_column, durations_column};
@@ -13,6 +14,7 @@ pub use quantity::{
     bytes, bytes_per_second, count, flops, flops_per_second, joules, percent, plus_minus, rate,
     share_with_interval, value, watts,
 };
+pub use tick::tick;
 pub use time::{TimeUnit, duration, milliseconds, seconds};
 
 pub(crate) use column::Spread;

@@ -1,0 +1,122 @@
+//! Stored runs as pictures: `visualize`.
+
+use crate::bench::{Home, quick};
+use modelmeter::{
+    Device, PICTURES, Run, RunId, Store,
+    types::{Ceiling, Ceilings, Interval, Precision, Verdict},
+};
+use serde_json::Value;
+use std::{fs, path::Path};
+
+/// A home with a real run at two batch sizes and the ceilings of this machine; valid, whatever else the machine does.
+fn measured() -> Home {
+    let home = Home::new();
+    home.fine(&quick("feed-forward-baseline", &[]));
+    let store = Store::open(home.database()).unwrap();
+    let list: Value = serde_json::from_str(&home.fine(&["runs", "list", "--json"]).out).unwrap();
+    let mut run: Run = store.run(list["runs"][0]["id"].as_str().unwrap()).unwrap();
+    run.verdict = Verdict::from_reasons(Vec::new());
+    for number in 1..=2_u64 {
+        run.id = RunId(format!("{:016x}", 0x7f3a_0000_0000_0000 + number));
+        run.cell.batch_size = 4 * number as usize;
+        store.insert_run(&run).unwrap();
+    }
+    let ceiling = |value: f64| Ceiling { value, interval: Interval { low: value, high: value } };
+    let ceilings = Ceilings {
+        flops: vec![(Precision::Fp32, ceiling(1e11))],
+        bandwidth: Some(ceiling(2e10)),
+        ..Ceilings::of(Device::Cpu, run.cell.threads)
+    };
+    store.save_ceilings(&run.environment.machine, &ceilings).unwrap();
+    home
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn every_picture_is_a_file_in_each_format_and_theme() {
+    let home = measured();
+    let told = home.fine(&["visualize", "--output", "shown"]);
+    let found = files(&home.path("shown"));
+    for picture in PICTURES.iter().filter(|picture| picture.name != "training") {
+        for theme in ["light", "dark"] {
+            let [svg, png] =
+                ["svg", "png"].map(|format| format!("{}-{theme}.{format}", picture.name));
+            assert!(told.out.contains(&svg) && told.out.contains(picture.shows), "{}", told.out);
+            let text = fs::read_to_string(home.path("shown").join(&svg)).unwrap();
+            assert!(text.starts_with("<svg ") && text.ends_with("</svg>\n"), "{svg}");
+            assert!(fs::read(home.path("shown").join(&png)).unwrap().starts_with(b"\x89PNG"));
+            assert!(found.contains(&svg) && found.contains(&png), "{found:?}");
+        }
+    }
+    assert_eq!(found.len(), 24, "{found:?}");
+    assert!(told.out.contains("24 files in shown"), "{}", told.out);
+    let absent = "training       not drawn: no valid training run is stored; `modelmeter profile MODEL --train`";
+    assert!(told.out.contains(absent), "{}", told.out);
+
+    // Again: the same bytes, nothing left over.
+    let before = fs::read(home.path("shown/latency-light.png")).unwrap();
+    home.fine(&["visualise", "feed-forward", "-o", "shown", "--quiet"]);
+    assert_eq!(fs::read(home.path("shown/latency-light.png")).unwrap(), before);
+    assert_eq!(files(&home.path("shown")).len(), 24);
+}
+
+#[test]
+fn only_what_was_asked_for_is_drawn() {
+    let home = measured();
+    let only = ["--only", "latency,heat-map", "--format", "svg", "--theme", "dark"];
+    home.fine(&[&["visualize"], &only[..]].concat());
+    let names = files(&home.path("modelmeter-pictures"));
+    assert_eq!(names, ["heat-map-dark.svg", "latency-dark.svg"]);
+    let told = home.run(&["visualize", "--only", "training", "-o", "none"]);
+    assert_eq!(told.status, Some(4), "{}", told.err);
+    assert!(told.out.contains("--train") && !home.path("none").exists(), "{}", told.out);
+    let told = home.run(&["visualize", "--device", "cuda", "-o", "none"]);
+    assert_eq!(told.status, Some(4), "{}", told.err);
+    assert_eq!(told.out.matches("not drawn").count(), PICTURES.len(), "{}", told.out);
+}
+
+#[test]
+fn wrong_asks_are_told() {
+    let home = Home::new();
+    home.refused(&["visualize"], 2, &["no database", "hint:"]);
+    home.fine(&["db", "init"]);
+    home.refused(&["visualize"], 2, &["no run is stored yet", "modelmeter profile"]);
+    let home = measured();
+    home.refused(
+        &["visualize", "fed-forward-baseline"],
+        2,
+        &["did you mean `feed-forward-baseline`"],
+    );
+    home.refused(&["visualize", "--only", "pie"], 2, &["pie", "heat-map", "roofline"]);
+    home.refused(&["visualize", "--format", "gif"], 2, &["gif", "svg"]);
+    home.refused(&["visualize", "--theme", "pink"], 2, &["pink", "light"]);
+    fs::write(home.path("file"), "kept").unwrap();
+    home.refused(
+        &["visualize", "--output", "file"],
+        2,
+        &["`file` is not a folder", "--output DIR"],
+    );
+    home.refused(&["visualize", "--output", "file/below"], 2, &["file/below", "hint:"]);
+    home.refused(&["visualize", "--output", ""], 2, &["--output"]);
+    home.refused(&["visualize", "--output", "/proc/none"], 2, &["/proc/none", "hint:"]);
+    assert_eq!(fs::read_to_string(home.path("file")).unwrap(), "kept");
+    assert!(!home.path("modelmeter-pictures").exists());
+}
+
+#[test]
+fn the_document_of_the_pictures_has_every_one() {
+    let text = include_str!("../../../../docs/PICTURES.md");
+    for picture in PICTURES {
+        assert!(
+            text.contains(&format!("| `{}` | {} |", picture.name, picture.shows)),
+            "{}",
+            picture.name
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! Every model on all hardware: samples a second as a share of the model's best, the number in each field.
+
+use crate::{
+    Absent, Material, Theme,
+    canvas::{Area, Canvas, Ink, Stroke},
+    choose,
+    font::Weight,
+    page::{MARGIN, Page, SIZE, WIDTH},
+    picture::MEASURE,
+    words::{Facet, Words, pooled},
+};
+use std::collections::{BTreeMap, BTreeSet};
+use types::PooledCell;
+
+/// So many models and so much hardware can be read.
+const MOST_MODELS: usize = 16;
+const MOST_COLUMNS: usize = 9;
+
+/// What makes up hardware, in the order it is written.
+const HARDWARE: [Facet; 4] = [Facet::Machine, Facet::Device, Facet::Engine, Facet::Precision];
+
+type Hardware = [String; 4];
+
+pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> {
+    let best = choose::best_of_series(choose::inferences(material), choose::throughput);
+    if best.is_empty() {
+        return Err(Absent::new("no valid run has a throughput", MEASURE));
+    }
+    let mut fields: BTreeMap<(&str, Hardware), &PooledCell> = BTreeMap::new();
+    for cell in best {
+        let hardware = HARDWARE.map(|facet| facet.of(&cell.key, &material.machines));
+        // Threads, lengths and the rest are not apart here: the best of them stands for all.
+        let entry = fields.entry((&cell.key.model, hardware)).or_insert(cell);
+        if choose::throughput(cell) > choose::throughput(entry) {
+            *entry = cell;
+        }
+    }
+    let models: Vec<&str> = most(fields.keys().map(|(model, _)| *model), MOST_MODELS);
+    let hardware: Vec<&Hardware> = most(fields.keys().map(|(_, hardware)| hardware), MOST_COLUMNS);
+    let cells: Vec<&PooledCell> = fields
+        .iter()
+        .filter(|((model, place), _)| models.contains(model) && hardware.contains(&place))
+        .map(|(_, cell)| *cell)
+        .collect();
+    let more = fields.len() - cells.len();
+    let words = Words::of(
+        &cells,
+        &material.machines,
+        &[Facet::Batch, Facet::Length, Facet::Threads, Facet::Weights, Facet::Variant],
+    );
+    let about = [words.common(), format!("Samples a second at the best batch; {}", pooled(&cells))];
+    let mut page = Page::new(theme, "Models on hardware", &about);
+    let look = page.canvas.look;
+
+    let name_ink = Ink::new(SIZE, look.text).bold();
+    let widest =
+        models.iter().map(|model| name_ink.width(&report::clean(model))).fold(40.0, f64::max);
+    let left = MARGIN + widest.min(240.0) + 14.0;
+    let said: Vec<Facet> = HARDWARE.into_iter().filter(|facet| words.varies(*facet)).collect();
+    let said = if said.is_empty() { vec![Facet::Engine] } else { said };
+    let width = ((WIDTH - MARGIN - left) / hardware.len() as f64).min(170.0);
+    let mut y = page.top - 4.0;
+    for (line, facet) in said.iter().enumerate() {
+        y += 16.0;
+        let ink =
+            Ink::new(12.0, if line + 1 == said.len() { look.text } else { look.muted }).middle();
+        let place = HARDWARE.iter().position(|known| known == facet).unwrap_or(0);
+        for (column, words) in hardware.iter().enumerate() {
+            let x = left + width * (column as f64 + 0.5);
+            page.canvas.text_within(x, y, &words[place], ink, width - 8.0);
+        }
+    }
+    y += 10.0;
+    const HEIGHT: f64 = 46.0;
+    for model in &models {
+        let middle = y + HEIGHT / 2.0 + 4.5;
+        page.canvas.text_within(MARGIN, middle, model, name_ink, left - MARGIN - 14.0);
+        let rate = |place: &Hardware| {
+            fields.get(&(*model, place.clone())).and_then(|cell| choose::throughput(cell))
+        };
+        // Best of all that was measured, shown or not.
+        let all = fields.iter().filter(|((name, _), _)| name == model);
+        let top = all.filter_map(|(_, cell)| choose::throughput(cell)).fold(0.0, f64::max);
+        for (column, place) in hardware.iter().enumerate() {
+            let x = left + width * column as f64;
+            let field = Area { x: x + 1.5, y: y + 1.5, width: width - 3.0, height: HEIGHT - 3.0 };
+            match rate(place) {
+                Some(rate) => measured(&mut page.canvas, field, rate, rate / top),
+                None => hatch(&mut page.canvas, field),
+            }
+        }
+        y += HEIGHT;
+    }
+    let bottom = key(&mut page.canvas, left, y + 20.0);
+    let mut notes = vec![
+        "Large: samples a second; small: as a share of the model's best. Hatched: not measured."
+            .to_owned(),
+    ];
+    if more > 0 {
+        let fields = if more == 1 { "field is" } else { "fields are" };
+        notes.push(format!(
+            "{} more {fields} not shown: narrow with --model, --machine or --engine.",
+            report::count(more as u64)
+        ));
+    }
+    Ok(page.finish(bottom, &notes))
+}
+
+/// So many of the names as find room, those with most fields first, in their order.
+fn most<T: Ord + Copy>(names: impl Iterator<Item = T>, room: usize) -> Vec<T> {
+    let mut counts: BTreeMap<T, usize> = BTreeMap::new();
+    for name in names {
+        *counts.entry(name).or_default() += 1;
+    }
+    let mut ranked: Vec<(T, usize)> = counts.into_iter().collect();
+    ranked.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let kept: BTreeSet<T> = ranked.into_iter().take(room).map(|(name, _)| name).collect();
+    kept.into_iter().collect()
+}
+
+fn measured(canvas: &mut Canvas, field: Area, rate: f64, share: f64) {
+    let colour = canvas.look.heat(share);
+    let ink = Ink::new(SIZE, canvas.look.on(colour)).middle();
+    canvas.rectangle(field, colour, 1.0);
+    let middle = field.x + field.width / 2.0;
+    let text = report::rate(rate);
+    canvas.text_within(
+        middle,
+        field.y + 19.0,
+        &text,
+        Ink { weight: Weight::Bold, ..ink },
+        field.width - 6.0,
+    );
+    canvas.text(middle, field.y + 35.0, &report::percent(share), Ink { size: 11.5, ..ink });
+}
+
+/// Lines across a field that nobody measured.
+fn hatch(canvas: &mut Canvas, field: Area) {
+    let look = canvas.look;
+    canvas.rectangle(field, look.panel, 1.0);
+    canvas.begin_inside(field);
+    let mut x = field.x - field.height;
+    while x < field.right() {
+        let to = (x + field.height, field.y);
+        canvas.line((x, field.bottom()), to, Stroke::new(look.grid, 1.5));
+        x += 9.0;
+    }
+    canvas.end();
+    let (text, ink) = ("not measured", Ink::new(11.5, look.muted).middle());
+    let width = ink.width(text) + 10.0;
+    if width > field.width {
+        return;
+    }
+    let middle = (field.x + field.width / 2.0, field.y + field.height / 2.0);
+    let sheet = Area { x: middle.0 - width / 2.0, y: middle.1 - 9.0, width, height: 18.0 };
+    canvas.rectangle(sheet, look.panel, 1.0);
+    canvas.text(middle.0, middle.1 + 4.0, text, ink);
+}
+
+/// What the colours mean.
+fn key(canvas: &mut Canvas, x: f64, y: f64) -> f64 {
+    const STEPS: usize = 20;
+    let look = canvas.look;
+    let ink = Ink::new(12.0, look.muted);
+    canvas.text(x, y + 10.0, "0 %", ink);
+    let start = x + ink.width("0 %") + 8.0;
+    for step in 0..STEPS {
+        let area = Area { x: start + 8.0 * step as f64, y, width: 8.5, height: 12.0 };
+        canvas.rectangle(area, look.heat((step as f64 + 0.5) / STEPS as f64), 1.0);
+    }
+    let end = start + 8.0 * STEPS as f64 + 8.0;
+    canvas.text(end, y + 10.0, "100 % of the model's best", ink);
+    y + 12.0
+}

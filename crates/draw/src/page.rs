@@ -1,0 +1,74 @@
+//! The paper around every picture: title, what is shown, and notes below.
+
+use crate::{
+    canvas::{Canvas, Ink},
+    font::{self, Weight},
+    look::Theme,
+};
+
+/// Points from edge to edge; every picture is as wide as the others.
+pub(crate) const WIDTH: f64 = 960.0;
+
+/// Points that stay free at every edge.
+pub(crate) const MARGIN: f64 = 32.0;
+
+/// The size of most words.
+pub(crate) const SIZE: f64 = 13.0;
+
+/// A picture with its title; what comes next is drawn below `top`.
+pub(crate) struct Page {
+    pub(crate) canvas: Canvas,
+    pub(crate) top: f64,
+    title: String,
+    about: String,
+}
+
+impl Page {
+    /// Writes the title, and under it what the picture shows.
+    pub(crate) fn new(theme: Theme, title: &str, about: &[String]) -> Page {
+        let look = theme.look();
+        let mut canvas = Canvas::new(look);
+        let room = WIDTH - 2.0 * MARGIN;
+        canvas.text_within(MARGIN, 44.0, title, Ink::new(21.0, look.text).bold(), room);
+        let mut top = 44.0;
+        for line in about.iter().filter(|line| !line.is_empty()) {
+            let line = report::clean(line);
+            // Two lines say enough; the rest is in the description.
+            for part in font::wrap(&line, SIZE, Weight::Regular, room).iter().take(2) {
+                top += 21.0;
+                canvas.text(MARGIN, top, part, Ink::new(SIZE, look.muted));
+            }
+        }
+        Page { canvas, top: top + 26.0, title: title.to_owned(), about: about.join(". ") }
+    }
+
+    /// Writes the notes below `bottom`, each a line or more, and ends the document.
+    pub(crate) fn finish(mut self, bottom: f64, notes: &[String]) -> String {
+        const NOTE: f64 = 12.0;
+        let ink = Ink::new(NOTE, self.canvas.look.muted);
+        let mut y = bottom + 12.0;
+        for note in notes.iter().filter(|note| !note.is_empty()) {
+            let note = report::clean(note);
+            for line in font::wrap(&note, NOTE, Weight::Regular, WIDTH - 2.0 * MARGIN) {
+                y += 17.0;
+                self.canvas.text(MARGIN, y, &line, ink);
+            }
+        }
+        self.canvas.finish(WIDTH, y + 22.0, &self.title, &self.about)
+    }
+}
+
+/// What the whiskers are; every picture that has some says so.
+pub(crate) const WHISKERS: &str = "Whiskers: 95 % interval of the pooled runs; where none show, they are narrower than the mark or nothing was repeated.";
+
+/// How many cells found no room, and what to do about it.
+pub(crate) fn left_out(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        1 => "1 more cell is not shown: narrow with --model, --engine or --precision.".into(),
+        more => format!(
+            "{} more cells are not shown: narrow with --model, --engine or --precision.",
+            report::count(more as u64)
+        ),
+    }
+}

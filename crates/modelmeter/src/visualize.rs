@@ -1,0 +1,83 @@
+//! Stored runs as material for pictures: cells, and of those that are shown what their runs know.
+
+use crate::{Error, Survey};
+use draw::{Detail, MOST_SAMPLES, Material, thin, wanted_details, wanted_samples};
+use std::collections::BTreeMap;
+use store::{Store, StoreError};
+use types::{CellKey, Mode, Phase, Run, RunId};
+
+/// Samples that are read of one run before they are thinned; more would only cost memory.
+const MOST_OF_A_RUN: usize = 100_000;
+
+impl Survey {
+    /// What pictures are drawn from; only the runs that they show are read.
+    ///
+    /// # Errors
+    /// As [`Survey::analyse`].
+    pub fn material(&self, store: &Store) -> Result<Material, Error> {
+        let analysis = self.analyse(store)?;
+        let mut material = Material {
+            cells: analysis.cells.into_iter().map(|cell| cell.cell).collect(),
+            machines: analysis.machines,
+            ..Material::default()
+        };
+        let mut machines: Vec<&String> =
+            material.cells.iter().map(|cell| &cell.key.machine).collect();
+        machines.sort();
+        machines.dedup();
+        for machine in machines {
+            material.ceilings.insert(machine.clone(), store.all_ceilings(machine)?);
+        }
+        let runs: BTreeMap<&CellKey, &[RunId]> =
+            material.cells.iter().map(|cell| (&cell.key, cell.runs.as_slice())).collect();
+        let of = |key: &CellKey| runs.get(key).copied().unwrap_or_default();
+        let (mut samples, mut details) = (BTreeMap::new(), BTreeMap::new());
+        for key in wanted_samples(&material) {
+            let mut all = Vec::new();
+            for id in of(&key) {
+                all.extend(read(store, id)?.map_or_else(Vec::new, |run| seconds(&run)));
+            }
+            samples.insert(key, thin(all, MOST_SAMPLES));
+        }
+        for key in wanted_details(&material) {
+            let newest = of(&key).first().map(|id| read(store, id)).transpose()?.flatten();
+            details.extend(newest.map(|run| (key, detail(&run))));
+        }
+        (material.samples, material.details) = (samples, details);
+        Ok(material)
+    }
+}
+
+/// The run, unless somebody has deleted it meanwhile.
+fn read(store: &Store, id: &RunId) -> Result<Option<Run>, Error> {
+    match store.run(&id.0) {
+        Ok(run) => Ok(Some(run)),
+        Err(StoreError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The samples of the phase people mean by latency.
+fn seconds(run: &Run) -> Vec<f64> {
+    let nanos = run.samples_of(run.main_phase()).unwrap_or_default();
+    thin(nanos.iter().map(|nanos| *nanos as f64 / 1e9).collect(), MOST_OF_A_RUN)
+}
+
+fn detail(run: &Run) -> Detail {
+    let measured = run.imported.is_none();
+    let held = run.training.as_ref().map(|training| training.memory);
+    let by_graph = run.memory.as_ref().and_then(|memory| memory.graph.weights.value);
+    let weights = held.map(|held| held.weights).or(by_graph).or(Some(run.model.size));
+    let phase = |phase: Phase| Some((phase, run.summaries.get(&phase)?.median));
+    Detail {
+        work: (measured && run.cell.mode == Mode::Inference).then_some(run.work),
+        weights: weights.filter(|weights| measured && weights.0 > 0),
+        gradients: held.map(|held| held.gradients.saturating_add(held.optimizer)),
+        activations: held
+            .map(|held| held.activations)
+            .or(run.work.activation_peak)
+            .filter(|_| measured),
+        limit: run.environment.memory_limit.map(|limit| limit.bytes),
+        phases: Phase::ALL.into_iter().filter_map(phase).collect(),
+    }
+}
