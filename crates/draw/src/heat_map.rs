@@ -35,8 +35,10 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
             *entry = cell;
         }
     }
-    let models: Vec<&str> = most(fields.keys().map(|(model, _)| *model), MOST_MODELS);
     let hardware: Vec<&Hardware> = most(fields.keys().map(|(_, hardware)| hardware), MOST_COLUMNS);
+    // Models that have a field there: a row of nothing would tell nothing.
+    let there = fields.keys().filter(|(_, place)| hardware.contains(&place));
+    let models: Vec<&str> = most(there.map(|(model, _)| *model), MOST_MODELS);
     let cells: Vec<&PooledCell> = fields
         .iter()
         .filter(|((model, place), _)| models.contains(model) && hardware.contains(&place))

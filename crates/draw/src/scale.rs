@@ -97,7 +97,7 @@ impl Scale {
     pub(crate) fn ticks(&self) -> Vec<f64> {
         match self.kind {
             Kind::Linear => {
-                even_ticks(self.low, self.high, round_step((self.high - self.low) / 4.2))
+                even_ticks(self.low, self.high, round_step((self.high - self.low) / 5.5))
             }
             Kind::Log => self.log_ticks(),
         }
@@ -127,7 +127,7 @@ impl Scale {
             return ticks;
         }
         // Less than a decade: round numbers of one distance.
-        even_ticks(self.low, self.high, round_step((self.high - self.low) / 4.0))
+        even_ticks(self.low, self.high, round_step((self.high - self.low) / 5.5))
     }
 }
 
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_linear_scale_begins_at_nothing_and_has_round_ticks() {
         let scale = Scale::linear([3.0, 100.0].into_iter(), 0.0, 103.0);
-        assert_eq!(scale.ticks(), [0.0, 50.0, 100.0]);
+        assert_eq!(scale.ticks(), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         let [none, half, most] = [0.0, 50.0, 100.0].map(|value| scale.at(value));
         assert!(none == 0.0 && (half - 50.0).abs() < 1e-9 && (most - 100.0).abs() < 1e-9);
         assert!((scale.onto(103.0, 0.0).at(100.0) - 3.0).abs() < 1e-9);

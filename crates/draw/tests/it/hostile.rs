@@ -106,6 +106,7 @@ fn of_two_hundred_cells_the_best_are_shown_and_the_rest_is_counted() {
     }
     assert!(of("throughput").contains("model-00") && !of("throughput").contains("model-15"));
     assert!(of("heat-map").contains("more fields are not shown"));
+    assert!(!of("heat-map").contains(">not measured<"), "a row of nothing tells nothing");
 }
 
 #[test]
