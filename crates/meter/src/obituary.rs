@@ -30,13 +30,17 @@ pub(crate) fn write(status: ExitStatus, last_words: &str, kernel_kills: u64) -> 
 }
 
 /// How allocators, engines and the C library say that there is no memory left.
-const REFUSALS: [&str; 6] = [
+const REFUSALS: [&str; 8] = [
     "memory allocation of",
     "bad_alloc",
     "out of memory",
-    "failed to allocate memory",
+    // ONNX Runtime goes on with `memory for requested buffer`, OpenVINO with `81920000 bytes of memory`.
+    "failed to allocate",
     "can't allocate memory",
     "cannot allocate memory",
+    "not enough memory",
+    // Python's own.
+    "memoryerror",
 ];
 
 fn is_refusal(text: &str) -> bool {
@@ -97,6 +101,10 @@ mod tests {
         };
         let refused = "Failed to allocate memory for requested buffer of size 1048576";
         assert!(tells_of_memory(&failure("the model failed", refused)));
+        let checked = "Check 'ptr' failed at cpu_memory.cpp:257:\nFailed to allocate 81920000 bytes of memory";
+        assert!(tells_of_memory(&failure("the model failed", checked)));
+        let enforced = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes";
+        assert!(tells_of_memory(&failure("the model failed", enforced)));
         assert!(tells_of_memory(&failure("out of memory on `cpu`", "")));
         assert!(!tells_of_memory(&failure("no such kernel", "opset 99")));
     }
