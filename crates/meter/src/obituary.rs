@@ -48,9 +48,23 @@ fn is_refusal(text: &str) -> bool {
     REFUSALS.iter().any(|words| text.contains(words))
 }
 
+/// How a system says that a thread cannot be had; where memory is limited, that its stack has no room.
+const NO_THREAD: &str = "resource temporarily unavailable";
+
+/// Whether words are about a thread that could not be started.
+pub(crate) fn is_without_threads(words: &str) -> bool {
+    words.to_lowercase().contains(NO_THREAD)
+}
+
 /// Whether an engine's failure is for want of memory.
 pub(crate) fn tells_of_memory(failure: &Failure) -> bool {
     is_refusal(&failure.message) || failure.causes.iter().any(|cause| is_refusal(cause))
+}
+
+/// Whether an engine's failure is for want of threads.
+pub(crate) fn tells_of_threads(failure: &Failure) -> bool {
+    let causes = failure.causes.iter().any(|cause| is_without_threads(cause));
+    causes || is_without_threads(&failure.message)
 }
 
 fn signal_name(signal: i32) -> &'static str {
@@ -107,6 +121,8 @@ mod tests {
         assert!(tells_of_memory(&failure("the model failed", enforced)));
         assert!(tells_of_memory(&failure("out of memory on `cpu`", "")));
         assert!(!tells_of_memory(&failure("no such kernel", "opset 99")));
+        let pool = "the engine panicked: IOError(Os { code: 11, message: \"Resource temporarily unavailable\" })";
+        assert!(tells_of_threads(&failure(pool, "")) && !tells_of_memory(&failure(pool, "")));
     }
 
     #[test]

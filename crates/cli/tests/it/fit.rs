@@ -1,7 +1,7 @@
 //! What fits under a limit, as people ask for it. How busy the machine is decides the verdict, so the exit code of a
 //! search that found something is 0 or 4.
 
-use crate::bench::{Home, Told, python};
+use crate::bench::{Home, Told, python, quick};
 use serde_json::Value;
 use std::fs;
 
@@ -159,31 +159,25 @@ fn a_limit_above_the_machine_is_the_machines_and_says_so() {
 }
 
 #[test]
+fn a_limit_too_small_for_threads_is_a_limit_too_small() {
+    let home = Home::new();
+    let more = ["--limit-by", "rlimit", "--precision", "fp32", "--max-batch", "1", "--json"];
+    let told = home.run(&search("feed-forward-baseline", "6", &more));
+    assert_eq!(told.status, Some(3), "{}", told.err);
+    let report = document(&told);
+    let refused = &list(&list(&report, "ways")[0], "cells")[0]["refused"];
+    assert_eq!(refused["kind"], "out-of-memory", "{refused:#}");
+}
+
+#[test]
 fn every_engine_is_stopped_by_its_limit() {
     let home = Home::new();
     let python = python();
     for engine in ["onnxruntime", "openvino", "rten", "torch"] {
-        let arguments = [
-            "fit",
-            "small-transformer",
-            "--memory-constrained",
-            "24",
-            "--engines",
-            engine,
-            "--precision",
-            "fp32",
-            "--max-batch",
-            "1",
-            "--python",
-            &python,
-            "--json",
-        ];
-        let told = home.run(&arguments);
-        assert_eq!(told.status, Some(3), "{engine}: {}\n{}", told.out, told.err);
-        let report = document(&told);
-        let cell = &list(&list(&report, "ways")[0], "cells")[0];
-        assert_eq!(cell["refused"]["kind"], "out-of-memory", "{engine}: {cell:#}");
-        let need = &report["smallest_need"];
-        assert!(need["enough"].as_u64().unwrap() > 24 << 20, "{engine}: {need:#}");
+        let more = ["--engine", engine, "--python", &python, "--batch-size", "2048"];
+        let limit = ["--memory-limit", "768", "--limit-by", "rlimit"];
+        let arguments = quick("small-transformer", &[&more[..], &limit[..]].concat());
+        home.refused(&arguments, 3, &["limited to 768 MiB by RLIMIT_DATA", "--batch-size"]);
     }
+    assert_eq!(home.stored(), 0);
 }

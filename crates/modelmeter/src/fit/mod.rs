@@ -6,7 +6,7 @@ mod need;
 mod way;
 
 use crate::{
-    ENGINES, Error, Profiler, Session,
+    ENGINES, EngineChoice, Error, Profiler, Session,
     choose::refusal,
     prepare,
     prepare::Prepared,
@@ -136,7 +136,7 @@ impl Fitter {
             Some(_) => None,
             None => need::smallest(&explored, &mut remarks, sink)?,
         };
-        remarks.extend(self.remarks(&stage, &confirmations, winner));
+        remarks.extend(self.remarks(&stage, &explored, winner.map(|index| &confirmations[index])));
         Ok(FitReport {
             started_at: i64::try_from(started_at.as_micros()).unwrap_or(i64::MAX),
             elapsed: begin.elapsed(),
@@ -179,8 +179,6 @@ impl Fitter {
     ) -> Result<Stage, Error> {
         let mut profiler = self.profiler.clone();
         (profiler.batch_size, profiler.memory_limit) = (None, None);
-        // What is asked for chooses the engine; the model's own format otherwise.
-        profiler.precision = self.precisions.first().copied();
         let (base, engines) = self.base(&profiler, sink)?;
         let device = base.cell.device;
         let present = present_memory(device).filter(|present| *present < self.limit);
@@ -206,33 +204,45 @@ impl Fitter {
         profiler: &Profiler,
         sink: &mut dyn FnMut(Event),
     ) -> Result<(Prepared, Vec<String>), Error> {
-        if self.engines.is_empty() {
-            let base = prepare::prepare(profiler, sink)?;
-            let engine = base.cell.engine.clone();
-            return Ok((base, vec![engine]));
+        let mut engines: Vec<String> = Vec::new();
+        for id in self.engines.iter().map(|id| id.to_ascii_lowercase()) {
+            if !engines.contains(&id) {
+                engines.push(id);
+            }
         }
+        if let Some(unknown) =
+            engines.iter().find(|id| ENGINES.iter().all(|engine| engine.id() != id.as_str()))
+        {
+            let known = ENGINES.iter().map(|engine| engine.id().to_owned()).collect();
+            return Err(Error::UnknownEngine { id: unknown.clone(), known });
+        }
+        let named = |id: &String| EngineChoice::Named(id.clone());
+        let choices = match engines.as_slice() {
+            [] => vec![profiler.engine.clone()],
+            asked => asked.iter().map(named).collect(),
+        };
+        // What is asked for chooses the engine; the model's own format otherwise.
+        let formats = match self.precisions.as_slice() {
+            [] => vec![None],
+            asked => asked.iter().copied().map(Some).collect(),
+        };
         let mut first_failure = None;
-        let mut base = None;
-        for id in &self.engines {
-            match prepare::prepare(&profiler.clone().engine(id), sink) {
-                Err(error @ Error::UnknownEngine { .. }) => return Err(error),
-                Err(error) => first_failure = first_failure.or(Some(error)),
-                Ok(prepared) => base = base.or(Some(prepared)),
-            }
-        }
-        match (base, first_failure) {
-            (Some(base), _) => {
-                let mut engines: Vec<String> = Vec::new();
-                for id in self.engines.iter().map(|id| id.to_ascii_lowercase()) {
-                    if !engines.contains(&id) {
-                        engines.push(id);
+        for precision in formats {
+            for engine in &choices {
+                let one = Profiler { precision, engine: engine.clone(), ..profiler.clone() };
+                match prepare::prepare(&one, sink) {
+                    Ok(base) => {
+                        let own = vec![base.cell.engine.clone()];
+                        return Ok((base, if engines.is_empty() { own } else { engines }));
                     }
+                    Err(error) if is_about_the_way(&error) => {
+                        first_failure = first_failure.or(Some(error));
+                    }
+                    Err(error) => return Err(error),
                 }
-                Ok((base, engines))
             }
-            (None, Some(error)) => Err(error),
-            (None, None) => Err(Error::Rule("no engine was named".into())),
         }
+        Err(first_failure.unwrap_or_else(|| Error::Rule("no engine was named".into())))
     }
 
     /// Every engine in every precision; what cannot be is told with the reason.
@@ -300,16 +310,18 @@ impl Fitter {
     fn remarks(
         &self,
         stage: &Stage,
-        confirmations: &[Confirmation],
-        winner: Option<usize>,
+        explored: &[Explored],
+        best: Option<&Confirmation>,
     ) -> Vec<String> {
         let mut remarks = stage.base.remarks();
-        let Some(best) = winner.and_then(|index| confirmations.get(index)) else { return remarks };
+        let Some(best) = best else { return remarks };
         let cell = &best.cell;
-        let native = graph::native_precision(stage.base.graph());
-        if cell.precision != native && self.precisions.len() != 1 {
+        // Precisions are in the order of their width.
+        let widest = explored.iter().map(|one| one.way.precision).min();
+        if let Some(widest) = widest.filter(|widest| *widest != cell.precision) {
             remarks.push(format!(
-                "{} changes the numbers: `modelmeter compare {} --engines {} --precisions {native},{}` shows by how much",
+                "{} changes the numbers: `modelmeter compare {} --engines {} --precisions {widest},{}` \
+                 shows by how much",
                 cell.precision, cell.model, cell.engine, cell.precision
             ));
         }

@@ -16,7 +16,7 @@ use types::{
 };
 
 /// How exactly the largest batch is found, as a share of it: closer costs more short runs than it is worth.
-const CLOSE: f64 = 1.0 / 16.0;
+const CLOSE: f64 = 1.0 / 8.0;
 /// Runs before the samples of a batch that are thrown away; loading and the first inference lie before those.
 const WARMUP: u64 = 2;
 /// Samples of a batch: the floor of the median.

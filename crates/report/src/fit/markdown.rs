@@ -61,7 +61,7 @@ fn rows(report: &FitReport) -> Vec<Vec<String>> {
             size(cell.estimate),
             size(cell.peak),
             of_limit(cell.peak, report.limit),
-            format!("{rate} {interval}").trim_end().to_owned(),
+            if interval.is_empty() { rate } else { format!("{rate} ± {interval}") },
             latency(cell.latency),
             remark(cell),
         ]

@@ -1,14 +1,14 @@
 //! What fits, on a screen: every precision and batch with what it took, then the winner and how to run it.
 
 use super::words::{
-    choice, engine, equals, latency, limit, mebibytes, need, numbers, of_limit, place, refused,
-    remark, several_engines, size, start, throughput, top, verdict, way_name, work,
+    choice, equals, latency, limit, mebibytes, need, numbers, of_limit, place, refused, remark,
+    several_engines, size, throughput, top, verdict, way_name, work,
 };
 use crate::analysis::{hung, joined};
 use crate::clean::clean;
 use crate::style::{Colour, Style};
 use crate::table::{Column, Table};
-use crate::wrap::{flow, pad_right, text_width, wrap};
+use crate::wrap::{flow, pad_right, shorten, text_width, wrap};
 use types::{Confirmation, FitReport};
 
 /// The winner's row.
@@ -44,16 +44,16 @@ pub fn fit(report: &FitReport, style: &Style) -> String {
 /// Every cell that was tried.
 fn cells(report: &FitReport, style: &Style, width: usize) -> String {
     let several = several_engines(report);
-    let mut columns = vec![Column::left("")];
-    columns.extend(several.then(|| Column::left("engine").shrinks()));
+    let mut columns: Vec<Column> =
+        several.then(|| Column::left("engine").shrinks()).into_iter().collect();
     columns.extend([
         Column::left("format"),
         Column::right("batch"),
         Column::right("estimate").leaves(2),
         Column::right("peak"),
-        Column::right("of limit"),
+        Column::right("limit"),
         Column::right("samples/s"),
-        Column::left("").leaves(1),
+        Column::right("±").leaves(1),
         Column::right("median"),
         Column::left("").shrinks(),
     ]);
@@ -65,12 +65,12 @@ fn cells(report: &FitReport, style: &Style, width: usize) -> String {
                 (best.engine == way.engine && best.precision == way.precision)
                     && best.batch_size == cell.batch
             });
-            let mut row = vec![if is_best { BEST.to_owned() } else { String::new() }];
-            row.extend(several.then(|| engine(way)));
+            let mut row: Vec<String> = several.then(|| way.engine.clone()).into_iter().collect();
+            let mark = if is_best { format!("{BEST} ") } else { String::new() };
             let [rate, interval] = throughput(cell.throughput);
             row.extend([
                 way.precision.to_string(),
-                cell.batch.to_string(),
+                format!("{mark}{}", cell.batch),
                 size(cell.estimate),
                 size(cell.peak),
                 of_limit(cell.peak, report.limit),
@@ -93,7 +93,7 @@ fn tops(report: &FitReport, style: &Style, width: usize) -> Vec<String> {
         .ways
         .iter()
         .map(|way| {
-            let text = format!("{} ({})", top(way, report.most), start(way));
+            let text = top(way, report.most);
             (name(&way.engine, way.precision), text)
         })
         .collect();
@@ -108,7 +108,8 @@ fn tops(report: &FitReport, style: &Style, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, text) in pairs {
         for (at, line) in wrap(&text, width - label).into_iter().enumerate() {
-            let name = pad_right(if at == 0 { &name } else { "" }, label);
+            let name = if at == 0 { shorten(&name, label - 2) } else { String::new() };
+            let name = pad_right(&name, label);
             lines.push(format!("{}{line}", style.paint(&name, Colour::Label)));
         }
     }
@@ -146,8 +147,27 @@ fn winner(report: &FitReport, best: &Confirmation, style: &Style, width: usize) 
         let text = format!("{}: {kind} when it was measured whole", choice(one));
         label("dropped", wrap(&text, room));
     }
-    // A command that is broken by hand cannot be copied; the terminal breaks it well enough.
-    label("run it", wrap(&clean(&best.command), room));
+    label("run it", continued(&clean(&best.command), room));
+    lines
+}
+
+/// A command over several lines that a shell takes as one.
+fn continued(command: &str, width: usize) -> Vec<String> {
+    const BREAK: &str = " \\";
+    let mut lines: Vec<String> = Vec::new();
+    for (at, piece) in command.split(" --").enumerate() {
+        let piece = if at == 0 { piece.to_owned() } else { format!("--{piece}") };
+        match lines.last_mut() {
+            Some(last) if text_width(last) + text_width(&piece) + 1 + BREAK.len() <= width => {
+                last.push_str(&format!(" {piece}"));
+            }
+            _ => lines.extend(wrap(&piece, width - BREAK.len())),
+        }
+    }
+    let last = lines.len().saturating_sub(1);
+    for line in &mut lines[..last] {
+        line.push_str(BREAK);
+    }
     lines
 }
 

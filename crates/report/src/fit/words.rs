@@ -41,7 +41,7 @@ pub(super) fn limit(report: &FitReport) -> String {
     }
 }
 
-/// Where it ran: `rten 0.27 on cpu (Xeon, 2 cores)`; without engines where there are several.
+/// Where it ran: `rten 0.27 on cpu (Xeon, 2 cores)`.
 pub(super) fn place(report: &FitReport) -> Vec<String> {
     let hardware = match report.device {
         Device::Cpu => {
@@ -50,12 +50,15 @@ pub(super) fn place(report: &FitReport) -> Vec<String> {
         }
         _ => String::new(),
     };
-    let engine = match several_engines(report) {
-        true => String::new(),
-        false => report.ways.first().map_or_else(String::new, |way| engine(way) + " "),
-    };
+    let mut engines: Vec<String> = Vec::new();
+    for name in report.ways.iter().map(engine) {
+        if !engines.contains(&name) {
+            engines.push(name);
+        }
+    }
+    let engines = engines.join(", ");
     vec![
-        format!("{engine}on {}{hardware}", report.device),
+        format!("{engines} on {}{hardware}", report.device).trim_start().to_owned(),
         counted(u64::from(report.threads), "thread"),
     ]
 }
@@ -92,14 +95,10 @@ pub(super) fn of_limit(peak: Option<Bytes>, limit: Bytes) -> String {
     share(peak, limit).map_or_else(|| MISSING.into(), percent)
 }
 
-/// `15.2`, and `± 1.0 %` for a column of its own.
+/// `15.2`, and `1.0 %` for a column of its own.
 pub(super) fn throughput(found: Option<Pooled>) -> [String; 2] {
     match found {
-        Some(found) => {
-            let half = half_width(&found);
-            let half = if half.is_empty() { half } else { format!("± {half}") };
-            [rate(found.value), half]
-        }
+        Some(found) => [rate(found.value), half_width(&found)],
         None => [MISSING.into(), String::new()],
     }
 }
@@ -111,52 +110,44 @@ pub(super) fn latency(found: Option<Pooled>) -> String {
 /// What became of a cell.
 pub(super) fn remark(cell: &FitCell) -> String {
     match &cell.outcome {
-        FitOutcome::Fits if cell.valid == Some(false) => "fits; timing disturbed".into(),
+        FitOutcome::Fits if cell.valid == Some(false) => "disturbed".into(),
         FitOutcome::Fits => "fits".into(),
         FitOutcome::Refused(refusal) => refused(refusal.kind).into(),
-        FitOutcome::NotTimed { .. } => "fits; not timed".into(),
+        FitOutcome::NotTimed { .. } => "not timed".into(),
     }
 }
 
 pub(super) fn refused(kind: RefusalKind) -> &'static str {
     match kind {
         RefusalKind::OutOfMemory => "out of memory",
-        RefusalKind::OverLimit => "over the limit",
-        RefusalKind::Timeout => "no answer in time",
+        RefusalKind::OverLimit => "over limit",
+        RefusalKind::Timeout => "timed out",
         RefusalKind::Crash => "crashed",
     }
 }
 
-/// How a way ended at its top: the largest that fits, what does not, and why larger ones were not timed.
+/// How a way ended at its top: the largest that fits, what does not, how that was found, and why larger ones were not
+/// timed.
 pub(super) fn top(way: &FitWay, most: usize) -> String {
-    let mut words = match (way.largest, way.refused) {
-        (None, _) => vec!["not even the smallest batch fits".to_owned()],
+    let fits = match (way.largest, way.refused) {
+        (None, _) => "not even the smallest batch fits".to_owned(),
         (Some(largest), Some(refused)) if refused <= largest => {
-            vec![format!("batch {refused} fits for a moment only")]
+            format!("batch {refused} fits for a moment only")
         }
-        (Some(largest), Some(refused)) if refused == largest + 1 => {
-            vec![format!("the largest batch that fits is {largest}")]
-        }
-        (Some(largest), Some(refused)) => {
-            vec![format!("batch {largest} fits and {refused} does not")]
-        }
+        (Some(largest), Some(refused)) => format!("batch {largest} fits, {refused} does not"),
         (Some(largest), None) if largest == most => {
-            vec![format!("batch {largest} fits, the largest that was looked at")]
+            format!("batch {largest} fits, the largest that was looked at")
         }
-        (Some(largest), None) => vec![format!("batch {largest} fits, the only one there is")],
+        (Some(largest), None) => format!("batch {largest} fits, the only one there is"),
     };
-    words.extend(way.stopped.as_ref().map(|why| {
+    let tries = way.tries.len();
+    let tries = if tries == 1 { "1 try".into() } else { format!("{tries} tries") };
+    let timed = way.stopped.as_ref().map(|why| {
         let last = way.cells.iter().rev().find(|cell| cell.throughput.is_some());
         let batch = last.map_or(0, |cell| cell.batch);
-        format!("timed up to batch {batch}: {}", clean(why))
-    }));
-    words.join("; ")
-}
-
-/// Where a way began, and how the estimate did: `began at batch 16; estimated 290 MB, took 312 MB`.
-pub(super) fn start(way: &FitWay) -> String {
-    let tries = counted(way.tries.len() as u64, "short run");
-    format!("the estimate says batch {}, {tries} to find out", way.start)
+        format!("; timed up to {batch}: {}", clean(why))
+    });
+    format!("{fits} ({tries} from {}){}", way.start, timed.unwrap_or_default())
 }
 
 /// `rten · int8 · batch 8`.
