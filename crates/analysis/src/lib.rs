@@ -7,6 +7,7 @@ pub mod advice;
 mod baseline;
 mod duel;
 mod error;
+mod fit;
 mod inside;
 mod layer_tree;
 mod layers;
@@ -20,6 +21,7 @@ mod survey;
 
 pub use duel::compare_duel;
 pub use error::CompareError;
+pub use fit::{Climb, contenders, is_below, ranked};
 pub use inside::{layer_profile, layer_report};
 pub use layers::join_layers;
 pub use memory::{Ledger, check_leak, read_ledger};

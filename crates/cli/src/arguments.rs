@@ -5,6 +5,7 @@ mod bench;
 mod calibrate;
 mod compare;
 mod db;
+mod fit;
 mod limit;
 mod survey;
 mod training;
@@ -15,6 +16,7 @@ pub(crate) use bench::Bench;
 pub(crate) use calibrate::Calibrate;
 pub(crate) use compare::{By, Compare, Engines, EnginesAction, ModeArgument};
 pub(crate) use db::{Db, DbAction, DbExport, DbImport, DbQuery};
+pub(crate) use fit::Fit;
 pub(crate) use limit::LimitArguments;
 pub(crate) use survey::{Analyze, Form, Recommend, SurveyArguments};
 pub(crate) use training::{LossArgument, OptimizerArgument, TrainingArguments};
@@ -76,6 +78,8 @@ pub(crate) enum Command {
     Visualize(Box<Visualize>),
     /// Say what to run a model on, out of what was measured
     Recommend(Box<Recommend>),
+    /// Find the batch and precision with the best throughput under a limit of memory
+    Fit(Box<Fit>),
     /// Say what to do about a model or a stored run, with numbers, and prove it
     Advise(Box<Advise>),
     /// Measure what this machine can do at best: operations a second by precision, bytes a second by cache and memory

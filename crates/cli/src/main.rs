@@ -49,6 +49,7 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Command::Analyze(analyze) => command::survey::analyze(analyze, global),
         Command::Visualize(visualize) => command::visualize::run(visualize, global),
         Command::Recommend(recommend) => command::survey::recommend(recommend, global),
+        Command::Fit(fit) => command::fit::run(fit, global),
         Command::Advise(advise) => command::advise::run(advise, global),
         Command::Calibrate(calibrate) => command::calibrate::run(calibrate, global),
         Command::Engines(engines) => command::engines::run(engines, global),

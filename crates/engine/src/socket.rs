@@ -6,7 +6,7 @@ use std::{
     ffi::OsString,
     path::{Path, PathBuf},
 };
-use types::{Device, ElementType, EngineOptions, HostTensor, Module, Precision, Timeline};
+use types::{Bytes, Device, ElementType, EngineOptions, HostTensor, Module, Precision, Timeline};
 
 /// Whether an engine works here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,6 +127,11 @@ pub trait Engine: Send + Sync {
     /// Whether it keeps within a limit of a device's own memory that its program is told ([`crate::DEVICE_MEMORY`]).
     fn limits_memory_on(&self, _device: Device) -> bool {
         false
+    }
+
+    /// What it takes before any weight is in, about: for estimates before a measurement. 0 where nobody has measured it.
+    fn own_memory(&self) -> Bytes {
+        Bytes(0)
     }
 
     /// Where it runs.

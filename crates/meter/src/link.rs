@@ -138,12 +138,18 @@ impl Link {
     /// for it tells as much.
     fn explain(&self, mut failure: Failure) -> Failure {
         let killed = self.hold.as_ref().and_then(Hold::kills).is_some_and(|kills| kills > 0);
-        if killed || obituary::tells_of_memory(&failure) {
+        let no_stack = self.is_held_by_rlimit() && obituary::tells_of_threads(&failure);
+        if killed || no_stack || obituary::tells_of_memory(&failure) {
             failure.kind = EngineErrorKind::OutOfMemory;
             failure.causes.extend(self.hold.as_ref().map(Hold::words));
             failure.hint = Some(MORE_MEMORY.into());
         }
         failure
+    }
+
+    /// Whether the stacks of threads count for the limit: they are private and writable.
+    fn is_held_by_rlimit(&self) -> bool {
+        self.limit().is_some_and(|limit| limit.by == LimitedBy::Rlimit)
     }
 
     /// Waits for a worker that has closed its stream and says how it ended.
@@ -165,6 +171,10 @@ impl Link {
         };
         let kills = self.hold.as_ref().and_then(Hold::kills).unwrap_or_else(since);
         let mut end = obituary::write(status, &last_words, kills);
+        if self.is_held_by_rlimit() && obituary::is_without_threads(&last_words) {
+            end.how = "it ran out of memory (the stack of a thread was refused)".into();
+            end.out_of_memory = true;
+        }
         if let Some(hold) = self.hold.as_ref().filter(|_| end.out_of_memory) {
             end.how = format!("{}; {}", end.how, hold.words());
         }

@@ -30,13 +30,17 @@ pub(crate) fn write(status: ExitStatus, last_words: &str, kernel_kills: u64) -> 
 }
 
 /// How allocators, engines and the C library say that there is no memory left.
-const REFUSALS: [&str; 6] = [
+const REFUSALS: [&str; 8] = [
     "memory allocation of",
     "bad_alloc",
     "out of memory",
-    "failed to allocate memory",
+    // ONNX Runtime goes on with `memory for requested buffer`, OpenVINO with `81920000 bytes of memory`.
+    "failed to allocate",
     "can't allocate memory",
     "cannot allocate memory",
+    "not enough memory",
+    // Python's own.
+    "memoryerror",
 ];
 
 fn is_refusal(text: &str) -> bool {
@@ -44,9 +48,23 @@ fn is_refusal(text: &str) -> bool {
     REFUSALS.iter().any(|words| text.contains(words))
 }
 
+/// How a system says that a thread cannot be had; where memory is limited, that its stack has no room.
+const NO_THREAD: &str = "resource temporarily unavailable";
+
+/// Whether words are about a thread that could not be started.
+pub(crate) fn is_without_threads(words: &str) -> bool {
+    words.to_lowercase().contains(NO_THREAD)
+}
+
 /// Whether an engine's failure is for want of memory.
 pub(crate) fn tells_of_memory(failure: &Failure) -> bool {
     is_refusal(&failure.message) || failure.causes.iter().any(|cause| is_refusal(cause))
+}
+
+/// Whether an engine's failure is for want of threads.
+pub(crate) fn tells_of_threads(failure: &Failure) -> bool {
+    let causes = failure.causes.iter().any(|cause| is_without_threads(cause));
+    causes || is_without_threads(&failure.message)
 }
 
 fn signal_name(signal: i32) -> &'static str {
@@ -97,8 +115,14 @@ mod tests {
         };
         let refused = "Failed to allocate memory for requested buffer of size 1048576";
         assert!(tells_of_memory(&failure("the model failed", refused)));
+        let checked = "Check 'ptr' failed at cpu_memory.cpp:257:\nFailed to allocate 81920000 bytes of memory";
+        assert!(tells_of_memory(&failure("the model failed", checked)));
+        let enforced = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes";
+        assert!(tells_of_memory(&failure("the model failed", enforced)));
         assert!(tells_of_memory(&failure("out of memory on `cpu`", "")));
         assert!(!tells_of_memory(&failure("no such kernel", "opset 99")));
+        let pool = "the engine panicked: IOError(Os { code: 11, message: \"Resource temporarily unavailable\" })";
+        assert!(tells_of_threads(&failure(pool, "")) && !tells_of_memory(&failure(pool, "")));
     }
 
     #[test]

@@ -84,6 +84,14 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// Nobody can hold the engine to a limit of memory.
+    #[error("nobody would enforce a memory limit on engine `{engine}` on `{device}`")]
+    Unlimited {
+        /// The engine.
+        engine: String,
+        /// The device.
+        device: Device,
+    },
     /// The model cannot be trained as asked.
     #[error("cannot train it: {why}")]
     Training {
@@ -236,6 +244,9 @@ impl Error {
             Error::Host { address, .. } => Some(format!(
                 "`ssh {address} modelmeter --version` must answer without a password; `--host-program` says where it is there"
             )),
+            Error::Unlimited { .. } => Some(
+                "`--device cpu` is held by the system; of GPU engines `torch` keeps a limit on CUDA and ROCm".into(),
+            ),
             Error::NotForEngine { .. } => Some("`modelmeter engines list` shows the others".into()),
             Error::NoRuns => Some("`modelmeter profile MODEL` makes one".into()),
             Error::NotStored { near, .. } if !near.is_empty() => {

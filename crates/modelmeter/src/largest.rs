@@ -2,10 +2,11 @@
 
 mod bracket;
 
+pub(crate) use bracket::Bracket;
+
 use crate::{Error, Profiler, error::spell, prepare};
-use bracket::Bracket;
-use meter::{MeterError, Rehearsal};
-use types::{Bytes, Event, LimitedBy, MemoryLimit};
+use meter::MeterError;
+use types::{Bytes, Event, LimitedBy, MemoryLimit, Refusal, RefusalKind};
 
 /// The most batches that are tried. Halving alone settles anything up to 4,096 exactly.
 const MOST_TRIES: usize = 12;
@@ -55,53 +56,90 @@ pub fn largest_batch(
     refused: usize,
     sink: &mut dyn FnMut(Event),
 ) -> Result<LargestBatch, Error> {
-    search(profiler, Bracket::below(refused, budget(profiler)), sink)
+    let bracket = Bracket::below(refused, budget(profiler));
+    let found = search(profiler, bracket, |_| false, sink)?;
+    let told = |tried: Tried| BatchTry {
+        batch: tried.batch,
+        peak: tried.peak,
+        refused: tried.refused.map(|refusal| refusal.why),
+    };
+    let limit = found.tries.iter().find_map(|tried| tried.limit);
+    let tries = found.tries.into_iter().map(told).collect();
+    Ok(LargestBatch { batch: found.largest, refused: found.refused, tries, limit })
 }
 
 /// What may be resident: the limit, or what the machine has to give now.
-fn budget(profiler: &Profiler) -> Option<u64> {
+pub(crate) fn budget(profiler: &Profiler) -> Option<u64> {
     profiler.memory_limit.or_else(hardware::available_memory).map(|bytes| bytes.0)
 }
 
-/// Narrows a bracket until it is closed or the tries are spent.
-fn search(
+/// What a search came to.
+pub(crate) struct Found {
+    /// The largest that ran.
+    pub(crate) largest: Option<usize>,
+    /// The smallest that did not, or the end of the bracket.
+    pub(crate) refused: usize,
+    /// Every try, in order.
+    pub(crate) tries: Vec<Tried>,
+}
+
+/// Narrows a bracket until it is closed or the tries are spent; `is_refusal` says which failures beside those for want
+/// of memory mean that a batch does not fit.
+pub(crate) fn search(
     profiler: &Profiler,
     mut bracket: Bracket,
+    is_refusal: impl Fn(&MeterError) -> bool,
     sink: &mut dyn FnMut(Event),
-) -> Result<LargestBatch, Error> {
+) -> Result<Found, Error> {
     let mut tries = Vec::new();
-    let mut limit = None;
     while let Some(batch) = bracket.next().filter(|_| tries.len() < MOST_TRIES) {
-        let tried = rehearse(profiler, batch, sink)?;
-        let peak = tried.ran.and_then(|ran| ran.peak);
-        limit = limit.or(tried.ran.and_then(|ran| ran.limit));
+        let tried = rehearse(profiler, batch, &is_refusal, sink)?;
         match &tried.refused {
-            None => bracket.fits(batch, peak.map(|bytes| bytes.0), tried.each),
+            None => bracket.fits(batch, tried.counted_peak(), tried.each),
             Some(_) => bracket.refuses(batch),
         }
-        tries.push(BatchTry { batch, peak, refused: tried.refused });
+        tries.push(tried);
     }
-    Ok(LargestBatch { batch: bracket.largest(), refused: bracket.refused(), tries, limit })
+    Ok(Found { largest: bracket.largest(), refused: bracket.refused(), tries })
 }
 
 /// What one try showed.
 pub(crate) struct Tried {
-    ran: Option<Rehearsal>,
+    pub(crate) batch: usize,
+    /// The most that was resident, where it ran to its end.
+    pub(crate) peak: Option<Bytes>,
+    /// What the worker was held to, where it ran to its end.
+    pub(crate) limit: Option<MemoryLimit>,
     /// What one more sample should take, as the graph says.
     each: Option<u64>,
-    refused: Option<String>,
+    /// Why it does not fit.
+    pub(crate) refused: Option<Refusal>,
 }
 
-fn rehearse(
+impl Tried {
+    /// The peak, where it is what the limit counts: a device's own memory is not resident.
+    fn counted_peak(&self) -> Option<u64> {
+        let device = self.limit.is_some_and(|limit| limit.by == LimitedBy::DeviceAllocator);
+        self.peak.filter(|_| !device).map(|bytes| bytes.0)
+    }
+}
+
+/// Loads a batch in a fresh worker and runs it a few times.
+pub(crate) fn rehearse(
     profiler: &Profiler,
     batch: usize,
+    is_refusal: &dyn Fn(&MeterError) -> bool,
     sink: &mut dyn FnMut(Event),
 ) -> Result<Tried, Error> {
     let profiler = profiler.clone().batch_size(batch);
     profiler.check_rule()?;
+    let refused = |each, kind, why| {
+        let refused = Some(Refusal { kind, why });
+        Ok(Tried { batch, peak: None, limit: None, each, refused })
+    };
     let prepared = match prepare::prepare(&profiler, sink) {
         Err(error) if error.is_out_of_memory() => {
-            return Ok(Tried { ran: None, each: None, refused: Some(error.to_string()) });
+            return refused(None, RefusalKind::OutOfMemory, error.to_string());
         }
         prepared => prepared?,
     };
@@ -111,14 +149,28 @@ fn rehearse(
     let each = job.work.activation_peak.map(|peak| peak.0 / batch.max(1) as u64);
     match meter::rehearse(&job, &launch, profiler.rule.timeout, sink) {
         Ok(ran) => {
-            let refused = over(ran.peak, ran.limit);
-            Ok(Tried { ran: Some(ran), each, refused })
+            let over = over(ran.peak, ran.limit);
+            let refused = over.map(|why| Refusal { kind: RefusalKind::OverLimit, why });
+            Ok(Tried { batch, peak: ran.peak, limit: ran.limit, each, refused })
         }
         // Memory that only just suffices for what is written makes the kernel read the mapped weights again and again.
-        Err(error) if error.is_out_of_memory() || matches!(error, MeterError::Timeout { .. }) => {
-            Ok(Tried { ran: None, each, refused: Some(spell(&error)) })
+        Err(error)
+            if error.is_out_of_memory()
+                || matches!(error, MeterError::Timeout { .. })
+                || is_refusal(&error) =>
+        {
+            refused(each, kind_of(&error), spell(&error))
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// How a worker ended that did not fit.
+pub(crate) fn kind_of(error: &MeterError) -> RefusalKind {
+    match error {
+        error if error.is_out_of_memory() => RefusalKind::OutOfMemory,
+        MeterError::Timeout { .. } => RefusalKind::Timeout,
+        _ => RefusalKind::Crash,
     }
 }
 

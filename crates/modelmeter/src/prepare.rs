@@ -155,6 +155,11 @@ impl Prepared {
         }
     }
 
+    /// The only batch that is possible; `None` where it is free.
+    pub(crate) fn fixed_batch(&self) -> Option<usize> {
+        self.resolved.default_batch(&self.cell.inputs)
+    }
+
     /// Weights that a training leaves alone.
     pub(crate) fn untrained(&self) -> Vec<String> {
         self.trained.as_ref().map_or_else(Vec::new, |trained| trained.untrained.clone())

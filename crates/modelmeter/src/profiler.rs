@@ -343,6 +343,18 @@ impl Profiler {
         session: &mut Session,
         sink: &mut dyn FnMut(Event),
     ) -> Result<Profile, Error> {
+        let profile = self.measure_in(session, sink)?;
+        session.remember_with(&profile.run, profile.allocations.as_ref())?;
+        sink(Event::CellFinished { run: Box::new(profile.run.clone()) });
+        Ok(profile)
+    }
+
+    /// Measures in a sitting that knows the machine, and remembers nothing.
+    pub(crate) fn measure_in(
+        &self,
+        session: &mut Session,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<Profile, Error> {
         self.check_rule()?;
         let prepared = prepare::prepare(self, sink)?;
         inside::check_names(&self.inside, &prepared)?;
@@ -383,8 +395,6 @@ impl Profiler {
             }
         }
         run.tags.clone_from(&self.tags);
-        session.remember_with(&run, allocations.as_ref())?;
-        sink(Event::CellFinished { run: Box::new(run.clone()) });
         Ok(Profile { run, timeline, allocations })
     }
 

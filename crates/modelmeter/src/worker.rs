@@ -103,25 +103,38 @@ fn check_limit(limit: Bytes, device: Device) -> Result<(), Error> {
     if limit.0 == 0 {
         return Err(Error::Rule("the memory limit must be more than nothing".into()));
     }
+    match present_memory(device) {
+        Some(present) if limit > present => {
+            let whose = owner_of_memory(device);
+            Err(Error::Rule(format!(
+                "the memory limit of {} MiB is more than {whose} has ({} MiB)",
+                limit.0 >> 20,
+                present.0 >> 20
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whose memory a limit on this device is about.
+pub(crate) fn owner_of_memory(device: Device) -> String {
+    match device {
+        Device::Cuda(_) | Device::Rocm(_) | Device::Xpu(_) => format!("`{device}`"),
+        _ => "this machine".to_owned(),
+    }
+}
+
+/// What there is of the memory that a limit on this device is about, where the system tells.
+pub(crate) fn present_memory(device: Device) -> Option<Bytes> {
     let machine = hardware::machine();
-    let gpu = |index: u32| machine.gpus.get(index as usize).map(|gpu| gpu.memory);
-    let (whose, present) = match device {
+    match device {
         Device::Cuda(index) | Device::Rocm(index) | Device::Xpu(index) => {
-            (format!("`{device}`"), gpu(index))
+            machine.gpus.get(index as usize).map(|gpu| gpu.memory)
         }
         _ => {
             let group = hardware::cgroup::limits(std::process::id()).memory;
-            let present = group.map_or(machine.memory, |group| group.min(machine.memory));
-            ("this machine".to_owned(), Some(present))
+            Some(group.map_or(machine.memory, |group| group.min(machine.memory)))
         }
-    };
-    match present {
-        Some(present) if limit > present => Err(Error::Rule(format!(
-            "the memory limit of {} MiB is more than {whose} has ({} MiB)",
-            limit.0 >> 20,
-            present.0 >> 20
-        ))),
-        _ => Ok(()),
     }
 }
 

@@ -15,6 +15,7 @@ mod comparison;
 mod csv;
 mod document;
 mod energy;
+mod fit;
 mod flame;
 mod formats;
 mod inside;
@@ -46,6 +47,7 @@ pub use comparison::{
 };
 pub use csv::{CsvColumn, csv_columns, runs_csv, write_csv};
 pub use document::{RUN_SCHEMA, RunDocument};
+pub use fit::{FIT_SCHEMA, fit, fit_csv, fit_csv_columns, fit_json, fit_markdown};
 pub use flame::flamegraph;
 pub use formats::{FORMATS, Format, format_by_id};
 pub use inside::{LayerView, inside};

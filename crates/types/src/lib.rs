@@ -13,6 +13,7 @@ mod comparison;
 mod device;
 mod environment;
 mod event;
+mod fit;
 mod import;
 mod inside;
 mod layer_kind;
@@ -56,6 +57,10 @@ pub use comparison::{
 pub use device::{Device, ParseDeviceError};
 pub use environment::{CgroupLimits, Environment, GpuState, Throttle};
 pub use event::{Event, Stage};
+pub use fit::{
+    Confirmation, FitCell, FitLeftOut, FitOutcome, FitReport, FitTry, FitWay, Refusal, RefusalKind,
+    SmallestNeed,
+};
 pub use import::{Correction, Import, Stated};
 pub use inside::{
     Bound, Estimate, Layer, LayerReport, LayerTurn, LayerWork, Rollup, Roofline, Spent,

@@ -8,11 +8,13 @@ pub(crate) mod completions;
 pub(crate) mod db;
 pub(crate) mod devices;
 pub(crate) mod engines;
+pub(crate) mod fit;
 pub(crate) mod measurement;
 pub(crate) mod models;
 pub(crate) mod profile;
 pub(crate) mod runs;
 pub(crate) mod survey;
+pub(crate) mod target;
 pub(crate) mod visualize;
 
 use crate::{

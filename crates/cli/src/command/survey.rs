@@ -2,15 +2,18 @@
 
 use crate::{
     Exit, Failure,
-    arguments::{Analyze, Form, Global, Recommend, SurveyArguments},
-    command::{open_existing_store, runs::now_micros, style},
-    output,
+    arguments::{Analyze, Global, Recommend, SurveyArguments},
+    command::{
+        open_existing_store,
+        runs::now_micros,
+        style,
+        target::{Format, Target},
+    },
 };
 use modelmeter::{
     Mode, Survey, read_prices, report,
     types::{Objective, Wish},
 };
-use std::path::Path;
 
 pub(crate) fn analyze(arguments: &Analyze, global: &Global) -> Result<Exit, Failure> {
     let target = Target::of(&arguments.form)?;
@@ -79,65 +82,4 @@ fn wish(arguments: &Recommend) -> Result<Wish, Failure> {
         prices: arguments.prices.as_deref().map(read_prices).transpose()?.unwrap_or_default(),
         imported: arguments.imported,
     })
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
-    Page,
-    Json,
-    Csv,
-    Markdown,
-}
-
-/// What is written, and where to.
-struct Target<'a> {
-    format: Format,
-    file: Option<&'a Path>,
-}
-
-impl Target<'_> {
-    fn of(form: &Form) -> Result<Target<'_>, Failure> {
-        let asked = match form {
-            Form { json: true, .. } => Some(Format::Json),
-            Form { csv: true, .. } => Some(Format::Csv),
-            Form { markdown: true, .. } => Some(Format::Markdown),
-            _ => None,
-        };
-        let Some(file) = form.output.as_deref() else {
-            return Ok(Target { format: asked.unwrap_or(Format::Page), file: None });
-        };
-        let format = asked.or_else(|| of_ending(file)).ok_or_else(|| {
-            let text = format!("`{}` does not say in which format to write it", file.display());
-            Failure::new(Exit::Wrong, text)
-                .hint("end it in .json, .csv or .md, or give `--json`, `--csv` or `--markdown`")
-        })?;
-        if file == Path::new("-") {
-            return Ok(Target { format, file: None });
-        }
-        output::check_folder(file)?;
-        Ok(Target { format, file: Some(file) })
-    }
-
-    fn write(&self, global: &Global, text: impl FnOnce() -> String) -> Result<(), Failure> {
-        match self.file {
-            Some(file) => {
-                output::to_file(file, &text())?;
-                if !global.quiet {
-                    output::complain(&format!("wrote {}\n", file.display()));
-                }
-                Ok(())
-            }
-            None if self.format == Format::Page && global.quiet => Ok(()),
-            None => output::data(&text()),
-        }
-    }
-}
-
-fn of_ending(file: &Path) -> Option<Format> {
-    match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-        "json" => Some(Format::Json),
-        "csv" => Some(Format::Csv),
-        "md" | "markdown" => Some(Format::Markdown),
-        _ => None,
-    }
 }

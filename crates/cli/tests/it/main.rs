@@ -9,6 +9,7 @@ mod commands;
 mod compare;
 mod db;
 mod engines;
+mod fit;
 mod inside;
 mod machine_limits;
 mod memory;

@@ -7,6 +7,7 @@
 
 mod group;
 
+use crate::MeterError;
 use group::MemoryGroup;
 use std::{io, os::unix::process::CommandExt, process::Command};
 use types::{Bytes, LimitedBy, MemoryLimit};
@@ -24,6 +25,25 @@ impl Limit {
     /// The means to try, the best first.
     pub(crate) fn means(&self) -> Vec<LimitedBy> {
         self.by.map_or_else(|| vec![LimitedBy::Cgroup, LimitedBy::Rlimit], |by| vec![by])
+    }
+
+    /// Who would hold a worker here, found by getting ready to.
+    ///
+    /// # Errors
+    /// When nobody can by the means that were asked for.
+    pub fn holder(&self) -> Result<LimitedBy, MeterError> {
+        let mut refused = None;
+        for by in self.means() {
+            match Hold::make(self.bytes, by) {
+                Ok(_) => return Ok(by),
+                Err(source) => {
+                    refused = refused.or(Some(MeterError::Limit { by, source }));
+                }
+            }
+        }
+        let nothing = || io::Error::other("no means");
+        Err(refused
+            .unwrap_or_else(|| MeterError::Limit { by: LimitedBy::Nobody, source: nothing() }))
     }
 }
 

@@ -1,7 +1,7 @@
 //! A quick sweep over batch sizes: from the run's own upwards until it stops paying, then the smaller ones, and all of
 //! them once more in the other order.
 
-use crate::{Error, Profiler, Session, prepare::Prepared};
+use crate::{Error, Profiler, Session, named::named, prepare::Prepared};
 use analysis::advice::{Known, Missing};
 use std::{
     collections::BTreeMap,
@@ -137,22 +137,8 @@ fn point(
     profiler.rule.min_runs = RUNS;
     profiler.rule.min_duration = LEAST;
     profiler.rule.max_duration = (predicted * 2).max(LEAST * 4);
-    let mut named = |event: Event| sink(name(event, batch));
-    Ok(profiler.profile_in(session, &mut named)?.run)
-}
-
-/// Says which batch size an event is about.
-fn name(event: Event, batch: usize) -> Event {
-    match event {
-        Event::Progress { stage, done, total, note } => {
-            Event::Progress { stage, done, total, note: format!("batch {batch} {note}") }
-        }
-        Event::StageStarted { stage } => {
-            let note = format!("batch {batch}");
-            Event::Progress { stage, done: 0, total: None, note }
-        }
-        other => other,
-    }
+    let mut hear = |event: Event| sink(named(event, &format!("batch {batch}")));
+    Ok(profiler.profile_in(session, &mut hear)?.run)
 }
 
 /// All passes of one size.

@@ -2,7 +2,7 @@
 
 /// What is known of the batches so far.
 #[derive(Debug, Clone)]
-pub(super) struct Bracket {
+pub(crate) struct Bracket {
     /// The largest that fits; 0 while none is known.
     largest: usize,
     /// The smallest that does not.
@@ -15,27 +15,44 @@ pub(super) struct Bracket {
     each: Option<u64>,
     /// How wide the bracket was before each try.
     widths: Vec<usize>,
+    /// What to try before anything else is known.
+    first: Option<usize>,
+    /// How wide, as a share of the largest, the bracket may stay.
+    slack: f64,
 }
 
 impl Bracket {
     /// Nothing is known but that this batch does not fit, and how much memory there is.
-    pub(super) fn below(refused: usize, budget: Option<u64>) -> Bracket {
+    pub(crate) fn below(refused: usize, budget: Option<u64>) -> Bracket {
         let (peaks, widths) = (Vec::new(), Vec::new());
-        Bracket { largest: 0, refused: refused.max(1), budget, peaks, each: None, widths }
+        let refused = refused.max(1);
+        Bracket { largest: 0, refused, budget, peaks, each: None, widths, first: None, slack: 0.0 }
+    }
+
+    /// Tries this one first, because something foretold it.
+    pub(crate) fn starting_at(mut self, first: usize) -> Bracket {
+        self.first = Some(first);
+        self
+    }
+
+    /// Is content with a bracket that is at most so wide, as a share of the largest that fits.
+    pub(crate) fn within(mut self, slack: f64) -> Bracket {
+        self.slack = slack;
+        self
     }
 
     /// The largest that fits.
-    pub(super) fn largest(&self) -> Option<usize> {
+    pub(crate) fn largest(&self) -> Option<usize> {
         (self.largest > 0).then_some(self.largest)
     }
 
     /// The smallest that does not.
-    pub(super) fn refused(&self) -> usize {
+    pub(crate) fn refused(&self) -> usize {
         self.refused
     }
 
     /// A batch that ran, what was resident, and what a sample takes by the graph.
-    pub(super) fn fits(&mut self, batch: usize, peak: Option<u64>, each: Option<u64>) {
+    pub(crate) fn fits(&mut self, batch: usize, peak: Option<u64>, each: Option<u64>) {
         self.widths.push(self.width());
         self.largest = self.largest.max(batch);
         self.peaks.extend(peak.map(|peak| (batch, peak)));
@@ -43,19 +60,20 @@ impl Bracket {
     }
 
     /// A batch that did not.
-    pub(super) fn refuses(&mut self, batch: usize) {
+    pub(crate) fn refuses(&mut self, batch: usize) {
         self.widths.push(self.width());
         self.refused = self.refused.min(batch);
     }
 
     /// The next to try; `None` when the bracket is closed.
-    pub(super) fn next(&self) -> Option<usize> {
-        if self.width() <= 1 {
+    pub(crate) fn next(&self) -> Option<usize> {
+        if self.width() <= 1.max((self.largest as f64 * self.slack) as usize) {
             return None;
         }
-        // One sample alone tells what the engine and the weights take, and whether looking on makes sense.
         if self.largest == 0 {
-            return Some(1);
+            // One sample alone tells what the engine and the weights take, and whether looking on makes sense.
+            let first = self.first.filter(|first| (1..self.refused).contains(first));
+            return Some(first.unwrap_or(1));
         }
         let middle = self.largest + self.width() / 2;
         // Foretelling must be twice as good as nothing: two tries halve the bracket, or halving does.
@@ -128,6 +146,31 @@ mod tests {
         let (bracket, tries) = play(64, 1000, |batch| 20 * batch as u64, false);
         assert_eq!((bracket.largest(), bracket.refused()), (Some(50), 51));
         assert!(tries <= 7, "{tries} tries");
+    }
+
+    #[test]
+    fn a_good_estimate_saves_tries_and_a_bad_one_costs_one() {
+        let line = |batch: usize| 300 + 9 * batch as u64;
+        let played = |first: usize| {
+            let mut bracket = Bracket::below(4096, Some(10_000)).starting_at(first).within(0.05);
+            let mut tried = Vec::new();
+            while let Some(batch) = bracket.next() {
+                tried.push(batch);
+                match line(batch) {
+                    peak if peak <= 10_000 => bracket.fits(batch, Some(peak), Some(9)),
+                    _ => bracket.refuses(batch),
+                }
+            }
+            (bracket.largest().unwrap(), bracket.refused(), tried)
+        };
+        let (largest, refused, tried) = played(1024);
+        assert_eq!(tried[0], 1024);
+        assert!((1026..=1077).contains(&largest) && refused > 1077, "{tried:?}");
+        assert!(tried.len() <= 3, "{tried:?}");
+        let (largest, _, tried) = played(2048);
+        assert_eq!(tried[..2], [2048, 1]);
+        assert!((1026..=1077).contains(&largest), "{tried:?}");
+        assert_eq!(played(5000).2[0], 1, "what is known not to fit is not tried");
     }
 
     #[test]

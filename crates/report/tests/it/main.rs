@@ -8,6 +8,7 @@ mod comparison;
 mod csv;
 mod documents;
 mod encoder;
+mod fit;
 mod flame;
 mod fleet;
 mod formats;

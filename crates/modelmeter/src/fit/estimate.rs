@@ -1,0 +1,92 @@
+//! What a batch should take, before anything ran: the engine itself, the weights, the activations.
+
+use crate::prepare::Prepared;
+use engine::Takes;
+use types::{Bytes, Precision};
+
+/// A static estimate: a fixed part, and a part for every sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Estimate {
+    /// The engine's own memory and the weights.
+    fixed: u64,
+    /// Activations of one sample; `None` where shapes stay unknown.
+    each: Option<u64>,
+}
+
+impl Estimate {
+    /// From a prepared cell of any batch.
+    pub(super) fn of(prepared: &Prepared) -> Estimate {
+        let analysis = graph::analyse_shapes(prepared.graph(), &prepared.shapes());
+        let (weights, activations) = match prepared.engine.takes() {
+            // The graph was converted already.
+            Takes::Onnx => (1.0, 1.0),
+            Takes::Module => {
+                shrink(graph::native_precision(prepared.graph()), prepared.cell.precision)
+            }
+        };
+        let scaled = |bytes: Bytes, share: f64| (bytes.0 as f64 * share) as u64;
+        let batch = prepared.cell.batch_size.max(1) as u64;
+        let own = prepared.engine.own_memory().0;
+        Estimate {
+            fixed: own.saturating_add(scaled(analysis.weight_bytes, weights)),
+            each: analysis.work.activation_peak.map(|peak| scaled(peak, activations) / batch),
+        }
+    }
+
+    /// What a batch should take.
+    pub(super) fn at(&self, batch: usize) -> Option<Bytes> {
+        let activations = self.each?.saturating_mul(batch as u64);
+        Some(Bytes(self.fixed.saturating_add(activations)))
+    }
+
+    /// The largest power of two, of at most `most`, that should fit; 1 where nothing should or nobody can tell.
+    pub(super) fn start(&self, limit: Bytes, most: usize) -> usize {
+        let powers = std::iter::successors(Some(1usize), |size| size.checked_mul(2));
+        let fitting = powers
+            .take_while(|size| *size <= most)
+            .take_while(|size| self.at(*size).is_some_and(|bytes| bytes <= limit));
+        fitting.last().unwrap_or(1)
+    }
+}
+
+/// What becomes of weights and activations when a framework converts its module, as shares.
+fn shrink(from: Precision, to: Precision) -> (f64, f64) {
+    let share = width(to) / width(from);
+    // Products of integers are computed from floats and give floats.
+    (share, if to == Precision::Int8 { 1.0 } else { share })
+}
+
+/// Bytes of a number.
+fn width(precision: Precision) -> f64 {
+    match precision {
+        Precision::Fp32 => 4.0,
+        Precision::Fp16 | Precision::Bf16 => 2.0,
+        Precision::Int8 => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_framework_shrinks_weights_and_keeps_floats_between_integers() {
+        assert_eq!(shrink(Precision::Fp32, Precision::Bf16), (0.5, 0.5));
+        assert_eq!(shrink(Precision::Fp32, Precision::Int8), (0.25, 1.0));
+        assert_eq!(shrink(Precision::Fp32, Precision::Fp32), (1.0, 1.0));
+    }
+
+    #[test]
+    fn the_first_batch_is_the_largest_power_of_two_that_should_fit() {
+        let estimate = Estimate { fixed: 100, each: Some(10) };
+        assert_eq!(estimate.at(7), Some(Bytes(170)));
+        assert_eq!(estimate.start(Bytes(1000), 256), 64);
+        assert_eq!(estimate.start(Bytes(1000), 20), 16);
+        assert_eq!(estimate.start(Bytes(110), 256), 1);
+        assert_eq!(estimate.start(Bytes(1), 256), 1, "what should not fit is tried all the same");
+        let blind = Estimate { each: None, ..estimate };
+        assert_eq!((blind.at(7), blind.start(Bytes(1000), 256)), (None, 1));
+        let endless = Estimate { fixed: 0, each: Some(0) };
+        assert_eq!(endless.start(Bytes(1), usize::MAX), 1 << (usize::BITS - 1));
+    }
+}

@@ -1,0 +1,211 @@
+//! What fits under a limit of memory: which precisions and batches were tried, what each took, and which was best.
+
+use crate::{
+    Bytes, Cell, Device, LimitedBy, Machine, ModelInfo, Pooled, Precision, RunId, Verdict,
+};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// How a try ended that did not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefusalKind {
+    /// An allocation was refused, or the kernel ended the worker for its memory.
+    OutOfMemory,
+    /// It ran, with more resident than the limit: pages of mapped files that whoever holds it did not count.
+    OverLimit,
+    /// It did not answer in time; memory that only just suffices makes a worker read its weights again and again.
+    Timeout,
+    /// It crashed without saying why; engines that do not check their allocations do.
+    Crash,
+}
+
+impl RefusalKind {
+    /// The name used in tables and documents.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            RefusalKind::OutOfMemory => "out-of-memory",
+            RefusalKind::OverLimit => "over-limit",
+            RefusalKind::Timeout => "timeout",
+            RefusalKind::Crash => "crash",
+        }
+    }
+}
+
+/// Why something does not fit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// How it ended.
+    pub kind: RefusalKind,
+    /// What was said, causes and all.
+    pub why: String,
+}
+
+/// One batch that was run for a moment, untimed, to see whether it fits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FitTry {
+    /// Samples in one inference.
+    pub batch: usize,
+    /// The most that was resident, where it ran to its end.
+    pub peak: Option<Bytes>,
+    /// Why it does not fit; `None` where it does.
+    pub refused: Option<Refusal>,
+}
+
+/// What became of a batch that was to be timed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "outcome")]
+pub enum FitOutcome {
+    /// It ran within the limit.
+    Fits,
+    /// It did not.
+    Refused(Refusal),
+    /// It fits and was not timed.
+    NotTimed {
+        /// Why.
+        why: String,
+    },
+}
+
+/// One batch of a way, under the limit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FitCell {
+    /// Samples in one inference.
+    pub batch: usize,
+    /// What it should take: the engine, the weights, the activations; `None` where shapes stay unknown.
+    pub estimate: Option<Bytes>,
+    /// The most that was resident.
+    pub peak: Option<Bytes>,
+    /// Samples a second.
+    pub throughput: Option<Pooled>,
+    /// Median latency in seconds.
+    pub latency: Option<Pooled>,
+    /// How many samples these rest on.
+    pub samples: u64,
+    /// Whether the short measurement can be believed; `None` where it was not timed.
+    pub valid: Option<bool>,
+    /// What became of it.
+    pub outcome: FitOutcome,
+}
+
+/// An engine and a precision, and all batches that were tried.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FitWay {
+    /// The engine's id.
+    pub engine: String,
+    /// Its version, where a worker told.
+    pub engine_version: Option<String>,
+    /// The number format.
+    pub precision: Precision,
+    /// The first batch that was tried: the largest power of two that the estimate allows.
+    pub start: usize,
+    /// Every short run, in order.
+    pub tries: Vec<FitTry>,
+    /// The largest batch that ran; `None` where not even one sample fits.
+    pub largest: Option<usize>,
+    /// The smallest that is known not to fit.
+    pub refused: Option<usize>,
+    /// What was timed, by batch; and the smallest that does not fit.
+    pub cells: Vec<FitCell>,
+    /// Why larger batches were not timed, where they were not.
+    pub stopped: Option<String>,
+}
+
+/// A way that was not tried, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FitLeftOut {
+    /// The engine's id.
+    pub engine: String,
+    /// The number format.
+    pub precision: Precision,
+    /// Why.
+    pub why: String,
+}
+
+/// A candidate that was measured once more, whole, under the limit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Confirmation {
+    /// What ran.
+    pub cell: Cell,
+    /// The stored run; `None` where there was none, or nothing is stored.
+    pub run: Option<RunId>,
+    /// Samples a second.
+    pub throughput: Option<Pooled>,
+    /// Median latency in seconds.
+    pub latency: Option<Pooled>,
+    /// The most that was resident.
+    pub peak: Option<Bytes>,
+    /// Whether its numbers can be believed.
+    pub verdict: Option<Verdict>,
+    /// Why it does not fit after all.
+    pub refused: Option<Refusal>,
+    /// The command that measures it again.
+    pub command: String,
+}
+
+/// The least that would be enough, where nothing fits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SmallestNeed {
+    /// The engine's id.
+    pub engine: String,
+    /// The number format.
+    pub precision: Precision,
+    /// Samples in one inference.
+    pub batch: usize,
+    /// The most that was resident without a limit.
+    pub peak: Bytes,
+    /// A limit under which it was seen to run; `None` where none was found.
+    pub enough: Option<Bytes>,
+}
+
+/// The best throughput under a limit of memory, and what was tried for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FitReport {
+    /// When it began, in microseconds since the epoch.
+    pub started_at: i64,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// The model.
+    pub model: ModelInfo,
+    /// Tokens in each sample; `None` for models without a length.
+    pub sequence_length: Option<usize>,
+    /// Where it ran.
+    pub device: Device,
+    /// Threads the engine could use.
+    pub threads: u32,
+    /// The machine.
+    pub machine: Machine,
+    /// The limit that held.
+    pub limit: Bytes,
+    /// Who held the workers to it; `None` where none started.
+    pub limited_by: Option<LimitedBy>,
+    /// The largest batch that was looked at.
+    pub most: usize,
+    /// What was tried.
+    pub ways: Vec<FitWay>,
+    /// What was not.
+    pub left_out: Vec<FitLeftOut>,
+    /// Whole measurements of the best, in order.
+    pub confirmations: Vec<Confirmation>,
+    /// Which of them is the best; `None` where nothing fits.
+    pub winner: Option<usize>,
+    /// What would be enough, where nothing fits.
+    pub smallest_need: Option<SmallestNeed>,
+    /// What a reader must know.
+    pub remarks: Vec<String>,
+}
+
+impl FitReport {
+    /// The best, where something fits.
+    #[must_use]
+    pub fn best(&self) -> Option<&Confirmation> {
+        self.confirmations.get(self.winner?)
+    }
+
+    /// Whether something fits and its numbers can be believed.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.best().and_then(|best| best.verdict.as_ref()).is_some_and(|verdict| verdict.valid)
+    }
+}
