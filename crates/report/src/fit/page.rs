@@ -13,7 +13,7 @@ use types::{Confirmation, FitReport};
 
 /// The winner's row.
 pub(super) const BEST: &str = "*";
-const LABEL: usize = 10;
+const LABEL: usize = 11;
 
 /// The terminal's view of what fits.
 #[must_use]
