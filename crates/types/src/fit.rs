@@ -102,7 +102,7 @@ pub struct FitWay {
     pub start: usize,
     /// Every short run, in order.
     pub tries: Vec<FitTry>,
-    /// The largest batch that ran; `None` where not even one sample fits.
+    /// The largest batch that fits; what ran for a moment and was refused when it was timed does not.
     pub largest: Option<usize>,
     /// The smallest that is known not to fit.
     pub refused: Option<usize>,

@@ -147,6 +147,8 @@ fn climb(
                 // A whole measurement takes a little more than the short runs of the search.
                 cell.outcome = FitOutcome::Refused(refusal);
                 way.refused = Some(batch);
+                // Only smaller ones came before it, and all of them fit.
+                way.largest = way.cells.last().map(|cell| cell.batch);
                 way.cells.push(cell);
                 break;
             }

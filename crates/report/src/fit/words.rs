@@ -131,9 +131,6 @@ pub(super) fn refused(kind: RefusalKind) -> &'static str {
 pub(super) fn top(way: &FitWay, most: usize) -> String {
     let fits = match (way.largest, way.refused) {
         (None, _) => "not even the smallest batch fits".to_owned(),
-        (Some(largest), Some(refused)) if refused <= largest => {
-            format!("batch {refused} fits for a moment only")
-        }
         (Some(largest), Some(refused)) => format!("batch {largest} fits, {refused} does not"),
         (Some(largest), None) if largest == most => {
             format!("batch {largest} fits, the largest that was looked at")
