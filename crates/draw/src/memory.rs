@@ -102,6 +102,12 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
         } else {
             String::new()
         },
+        if !keys.is_empty() && parts.iter().any(Option::is_none) {
+            "Grey alone: its parts are not known, or add up to more than was ever resident; weights that are mapped and not read take nothing."
+                .into()
+        } else {
+            String::new()
+        },
         left_out(more),
     ];
     Ok(page.finish(field.bottom() + axis::BELOW, &notes))
