@@ -60,6 +60,7 @@ for name in sides:
 "#;
 
 fn main() {
+    modelmeter::serve_if_worker();
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let model = arguments.first().map_or("distilbert-base-uncased", String::as_str);
     let number = |at: usize, usual: usize| arguments.get(at).map_or(usual, |n| n.parse().unwrap());
