@@ -6,7 +6,7 @@
 
 use crate::clean::clean;
 use crate::energy::energy;
-use crate::lookup::{main_phase, reading, told};
+use crate::lookup::{reading, told};
 use crate::number::milliseconds;
 use crate::timestamp::rfc3339;
 use std::io::{self, Write};
@@ -49,9 +49,9 @@ const COLUMNS: &[CsvColumn] = &[
     column("first_inference_ms", |run| cold(run, "cold.first_inference", run.cold.first_inference)),
     column("warmup_runs", |run| told(run, "warmup", run.warmup.runs.to_string())),
     column("warmup_settled", |run| run.imported.is_none().then(|| run.warmup.settled.to_string())),
-    column("latency_phase", |run| text(main_phase(run).name())),
+    column("latency_phase", |run| text(run.main_phase().name())),
     column("latency_samples", |run| {
-        let stated = run.stated(main_phase(run)).and_then(|stated| stated.count);
+        let stated = run.stated(run.main_phase()).and_then(|stated| stated.count);
         main(run).map(|summary| summary.count).or(stated).map(|count| count.to_string())
     }),
     column("latency_mean_ms", |run| {
@@ -165,7 +165,7 @@ pub(crate) fn number(value: f64) -> Option<String> {
 }
 
 fn main(run: &Run) -> Option<&Summary> {
-    run.summaries.get(&main_phase(run))
+    run.summaries.get(&run.main_phase())
 }
 
 fn main_ms(run: &Run, of: fn(&Summary) -> f64) -> Option<String> {
@@ -178,7 +178,7 @@ fn main_or_stated(
     of: fn(&Summary) -> f64,
     stated: fn(&Stated) -> Option<f64>,
 ) -> Option<String> {
-    let told = run.stated(main_phase(run)).and_then(stated);
+    let told = run.stated(run.main_phase()).and_then(stated);
     main_ms(run, of).or_else(|| number(milliseconds(told?)))
 }
 

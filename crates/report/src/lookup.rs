@@ -1,6 +1,6 @@
 //! Where a run keeps what reports ask for: metrics by key, its main phase.
 
-use types::{Metric, Phase, Run};
+use types::{Metric, Run};
 
 /// A number, or why there is none.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,13 +53,6 @@ pub(crate) fn reading_or_why(run: &Run, key: &str) -> Reading {
 /// What stands in the field at this path, unless the run was imported and its file says nothing about it.
 pub(crate) fn told<T>(run: &Run, path: &str, value: T) -> Option<T> {
     run.tells(path).then_some(value)
-}
-
-/// The phase people mean by latency: everything where text was given, the model alone otherwise.
-pub(crate) fn main_phase(run: &Run) -> Phase {
-    let has = |phase| run.summaries.contains_key(&phase) || run.stated(phase).is_some();
-    let (total, inference) = (has(Phase::Total), has(Phase::Inference));
-    if total && (run.cell.text.is_some() || !inference) { Phase::Total } else { Phase::Inference }
 }
 
 /// The share of the run's time that its probes spent on reading.

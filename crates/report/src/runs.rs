@@ -1,7 +1,7 @@
 //! Many runs, a line each: what `runs list` shows and its JSON.
 
 use crate::clean::clean;
-use crate::lookup::{main_phase, reading, told};
+use crate::lookup::{reading, told};
 use crate::number::{MISSING, bytes_column, durations_column, milliseconds, rate};
 use crate::style::Style;
 use crate::table::{Column, Table};
@@ -61,8 +61,8 @@ pub struct RunLine {
 impl From<&Run> for RunLine {
     fn from(run: &Run) -> RunLine {
         let known = |key: &str| reading(run, key)?.known();
-        let median = run.summaries.get(&main_phase(run)).map(|summary| summary.median);
-        let stated = run.stated(main_phase(run)).copied().unwrap_or_default();
+        let median = run.summaries.get(&run.main_phase()).map(|summary| summary.median);
+        let stated = run.stated(run.main_phase()).copied().unwrap_or_default();
         let median = median.or(stated.median);
         RunLine {
             id: run.id.0.clone(),

@@ -8,7 +8,7 @@ use super::memory::MemoryProfile;
 use super::probes::{MetricDocument, ProbeDocument};
 use super::training::TrainingDocument;
 use crate::json::JsonOptions;
-use crate::lookup::{main_phase, told};
+use crate::lookup::told;
 use crate::timestamp::rfc3339;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -123,7 +123,7 @@ impl<'a> RunDocument<'a> {
     #[must_use]
     pub fn new(run: &'a Run, options: JsonOptions) -> RunDocument<'a> {
         let summary_of = |phase: Phase| run.summaries.get(&phase).map(Latency::from);
-        let phase = main_phase(run);
+        let phase = run.main_phase();
         let (weights, weights_seed) = match run.model.weights {
             Weights::Real => ("real", None),
             Weights::Random { seed } => ("random", Some(seed)),

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::clean::clean;
 use crate::energy::{Energy, Scope, energy};
-use crate::lookup::{Reading, main_phase, reading, told, watching_share};
+use crate::lookup::{Reading, reading, told, watching_share};
 use crate::number::{
     bytes, count, duration, flops_per_second, joules, percent, plus_minus, rate, significant,
 };
@@ -58,12 +58,12 @@ fn sampling(run: &Run) -> String {
 
 /// Samples of the main phase.
 fn runs(run: &Run) -> u64 {
-    run.summaries.get(&main_phase(run)).map_or(0, |summary| summary.count)
+    run.summaries.get(&run.main_phase()).map_or(0, |summary| summary.count)
 }
 
 /// Half the 95 % interval of the mean, which throughput rests on, as a share of it.
 fn half_width(run: &Run) -> Option<f64> {
-    let summary = run.summaries.get(&main_phase(run))?;
+    let summary = run.summaries.get(&run.main_phase())?;
     let half = summary.ci95_mean.relative_half_width(summary.mean)?;
     half.is_finite().then_some(half)
 }
@@ -188,10 +188,9 @@ fn energy_facts(run: &Run) -> Vec<String> {
 
 /// What one step or one sample took of it.
 fn each(run: &Run, energy: &Energy) -> Option<String> {
-    let count = run.summaries.get(&main_phase(run))?.count;
     let (share, what) = match run.cell.mode {
-        Mode::Training => (count, "step"),
-        Mode::Inference => (count * run.cell.batch_size as u64, "sample"),
+        Mode::Training => (runs(run), "step"),
+        Mode::Inference => (runs(run) * run.cell.batch_size as u64, "sample"),
     };
     (share > 0).then(|| format!("{} a {what}", joules(energy.joules / share as f64)))
 }

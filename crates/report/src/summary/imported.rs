@@ -1,7 +1,7 @@
 //! What a page says of a run that another tool measured: where it was read, and what it states without samples.
 
 use crate::clean::clean;
-use crate::lookup::{main_phase, told};
+use crate::lookup::told;
 use crate::number::{count, durations_column, value};
 use crate::style::Style;
 use crate::table::{Column, Table};
@@ -31,7 +31,7 @@ pub(super) fn source(run: &Run) -> Vec<String> {
 /// How many runs were warmed up with and how many counted, as far as the file says.
 pub(super) fn warm(run: &Run) -> Vec<String> {
     let warmup = told(run, "warmup", run.warmup.runs);
-    let phase = main_phase(run);
+    let phase = run.main_phase();
     let samples = run.summaries.get(&phase).map(|summary| summary.count);
     let samples = samples.or_else(|| run.stated(phase)?.count);
     let warmup = warmup.map(|runs| match runs {
