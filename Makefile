@@ -4,13 +4,19 @@ PYTHON ?= python3
 CARGO ?= cargo
 VENV := .venv
 
-.PHONY: test check venv postgresql bench clean
+.PHONY: test built check venv postgresql chromium bench clean
 
 # The release build serves the binary, the tests and the benches. Random cases are the same in every
 # run here, so that a failure can be repeated; `cargo test` alone draws new ones.
 test: export PROPTEST_RNG_SEED ?= 20260101
-test: venv postgresql check
+test: postgresql chromium
+	@# One waits for the network, the other for the processors.
+	$(MAKE) --jobs=2 --output-sync=target venv built
+	$(MAKE) check
 	$(CARGO) test --release --workspace --no-fail-fast
+
+built:
+	$(CARGO) test --release --workspace --no-run --quiet
 
 check:
 	$(CARGO) fmt --all --check
@@ -29,6 +35,10 @@ $(VENV)/.complete: requirements-test.txt
 # The store's tests start a server of their own; only its programs are needed.
 postgresql:
 	@.ci/postgresql
+
+# Pages are opened in a real browser.
+chromium:
+	@.ci/chromium
 
 bench:
 	$(CARGO) bench --workspace

@@ -8,6 +8,7 @@ mod baseline;
 mod duel;
 mod error;
 mod fit;
+pub mod gate;
 mod inside;
 mod layer_tree;
 mod layers;
@@ -16,8 +17,10 @@ mod memory;
 mod outcome;
 mod parity;
 mod part;
+pub mod proof;
 mod stored;
 mod survey;
+mod trend;
 
 pub use duel::compare_duel;
 pub use error::CompareError;
@@ -29,6 +32,7 @@ pub use parity::{Difference, Tolerance, difference, differences};
 pub use part::part;
 pub use stored::{StoredSide, compare_runs, labels};
 pub use survey::{
-    Cells, LimitError, MOST_RUNS, NEARLY, PricesError, Selection, analyse, parse_memory,
+    Cells, LimitError, MOST_RUNS, NEARLY, PricesError, Selection, against, analyse, parse_memory,
     parse_prices, parse_slo, recommend,
 };
+pub use trend::{HistoryRun, TrendQuestion, standing, trend};

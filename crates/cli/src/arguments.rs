@@ -3,24 +3,40 @@
 mod advise;
 mod bench;
 mod calibrate;
+mod check;
 mod compare;
 mod db;
 mod fit;
 mod limit;
+mod optimise;
+mod report;
+mod runs;
+mod since;
 mod survey;
 mod training;
+mod trend;
 mod visualize;
+mod watch;
 
 pub(crate) use advise::Advise;
 pub(crate) use bench::Bench;
 pub(crate) use calibrate::Calibrate;
+pub(crate) use check::{Check, Noise};
 pub(crate) use compare::{By, Compare, Engines, EnginesAction, ModeArgument};
 pub(crate) use db::{Db, DbAction, DbExport, DbImport, DbQuery};
 pub(crate) use fit::Fit;
 pub(crate) use limit::LimitArguments;
+pub(crate) use optimise::{
+    AlsoArgument, MethodArgument, Optimize, ProofArguments, Prune, Quantize, ScheduleArgument,
+    TargetArgument,
+};
+pub(crate) use report::Report;
+pub(crate) use runs::{RunFilter, Runs, RunsAction, RunsDelete, RunsList, RunsShow, RunsTag};
 pub(crate) use survey::{Analyze, Form, Recommend, SurveyArguments};
 pub(crate) use training::{LossArgument, OptimizerArgument, TrainingArguments};
+pub(crate) use trend::Trend;
 pub(crate) use visualize::{FormatArgument, ThemeArgument, Visualize};
+pub(crate) use watch::Watch;
 
 use crate::terminal::Colour;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -74,14 +90,30 @@ pub(crate) enum Command {
     Bench(Box<Bench>),
     /// Put stored runs beside each other: speed, memory, speed-up, best batch, scaling, Pareto front
     Analyze(Box<Analyze>),
+    /// Show how numbers went over commits or dates, and where their level changed
+    Trend(Box<Trend>),
+    /// Measure a plan on a schedule, and say when a level changes for the worse
+    Watch(Box<Watch>),
     /// Draw stored runs: throughput, latency, memory, batch scaling, training, roofline, heat map
     Visualize(Box<Visualize>),
+    /// Report on stored runs: one HTML page, Markdown, JSON, CSV, JUnit XML
+    Report(Box<Report>),
     /// Say what to run a model on, out of what was measured
     Recommend(Box<Recommend>),
     /// Find the batch and precision with the best throughput under a limit of memory
     Fit(Box<Fit>),
     /// Say what to do about a model or a stored run, with numbers, and prove it
     Advise(Box<Advise>),
+    /// Hold a model to limits or against a baseline: a gate for continuous integration
+    Check(Box<Check>),
+    /// Measure what this machine does to measurements: one thing held against itself, jitter, drift
+    Noise(Box<Noise>),
+    /// Leave weights, heads or neurons out of a model, and prove whether that helped
+    Prune(Box<Prune>),
+    /// Turn a model into int8, fp16 or bf16, and prove whether that helped
+    Quantize(Box<Quantize>),
+    /// Try pruning and quantisation, and keep the best that does not drift too far
+    Optimize(Box<Optimize>),
     /// Measure what this machine can do at best: operations a second by precision, bytes a second by cache and memory
     Calibrate(Calibrate),
     /// List the models that are known by name
@@ -290,7 +322,7 @@ pub(crate) struct Workload {
 }
 
 /// Where a model comes from.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Origin {
     /// Never ask the hub
     #[arg(long, help_heading = "Where from")]
@@ -304,7 +336,7 @@ pub(crate) struct Origin {
 }
 
 /// What engines may be told beyond device, precision and threads.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Tuning {
     /// torch: compile the module first, in this mode
     #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "default", help_heading = "Engine options")]
@@ -363,118 +395,6 @@ pub(crate) struct Devices {
     /// As JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Runs {
-    #[command(subcommand)]
-    pub(crate) action: RunsAction,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum RunsAction {
-    /// List stored runs, newest first
-    #[command(
-        visible_alias = "ls",
-        after_help = "Examples:\n  modelmeter runs list --model bert --valid\n  modelmeter runs list --since 7d --json"
-    )]
-    List(RunsList),
-    /// Show one run
-    #[command(
-        after_help = "Examples:\n  modelmeter runs show 7f3a\n  modelmeter runs show 7f3a --json\n  modelmeter runs show latest"
-    )]
-    Show(RunsShow),
-    /// Delete runs
-    #[command(visible_alias = "rm", after_help = "Examples:\n  modelmeter runs delete 7f3a 81c0")]
-    Delete(RunsDelete),
-    /// Label a run, or take a label away
-    #[command(
-        after_help = "Examples:\n  modelmeter runs tag 7f3a baseline\n  modelmeter runs tag 7f3a baseline --remove"
-    )]
-    Tag(RunsTag),
-}
-
-/// Which runs are meant; none given means all.
-#[derive(Debug, Args)]
-pub(crate) struct RunFilter {
-    /// Only models whose name contains this
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) model: Option<String>,
-    /// Only this engine
-    #[arg(long, value_name = "ENGINE")]
-    pub(crate) engine: Option<String>,
-    /// Only this device
-    #[arg(long, value_name = "DEVICE")]
-    pub(crate) device: Option<Device>,
-    /// Only this precision
-    #[arg(long, value_name = "PRECISION")]
-    pub(crate) precision: Option<Precision>,
-    /// Only inference, or only training
-    #[arg(long, value_enum, value_name = "MODE")]
-    pub(crate) mode: Option<ModeArgument>,
-    /// Only runs with this label
-    #[arg(long, value_name = "TAG")]
-    pub(crate) tag: Option<String>,
-    /// Only runs whose numbers can be believed
-    #[arg(long, conflicts_with = "invalid")]
-    pub(crate) valid: bool,
-    /// Only runs whose numbers cannot be believed
-    #[arg(long)]
-    pub(crate) invalid: bool,
-    /// Only runs of the last TIME: 2h, 7d
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    pub(crate) since: Option<Duration>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RunsList {
-    #[command(flatten)]
-    pub(crate) filter: RunFilter,
-    /// At most so many; 0 is all
-    #[arg(long, default_value_t = 50, value_name = "N")]
-    pub(crate) limit: u64,
-    /// As JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RunsShow {
-    /// The run: the beginning of its id, or `latest`
-    #[arg(value_name = "RUN")]
-    pub(crate) run: String,
-    /// As JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Put the raw samples into the JSON as well
-    #[arg(long, requires = "json")]
-    pub(crate) samples: bool,
-    /// As CSV
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) csv: bool,
-    /// Every allocation and free that `profile --memory` saw, as CSV
-    #[arg(long, conflicts_with_all = ["json", "csv"])]
-    pub(crate) allocations: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RunsDelete {
-    /// The runs: beginnings of their ids
-    #[arg(value_name = "RUN", required = true)]
-    pub(crate) runs: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RunsTag {
-    /// The run: the beginning of its id, or `latest`
-    #[arg(value_name = "RUN")]
-    pub(crate) run: String,
-    /// The label
-    #[arg(value_name = "TAG")]
-    pub(crate) tag: String,
-    /// Take the label away
-    #[arg(long)]
-    pub(crate) remove: bool,
 }
 
 #[derive(Debug, Args)]

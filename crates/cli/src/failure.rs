@@ -102,6 +102,7 @@ fn exit_of(error: &Error) -> Exit {
         | Error::UnknownBaseline { .. }
         | Error::UnknownLayer { .. }
         | Error::Compare(_)
+        | Error::Exchange(_)
         | Error::NotForEngine { .. }
         | Error::Training { .. }
         | Error::Plan { .. }

@@ -3,6 +3,7 @@
 //! The only room that reads arguments and environment, prints and exits.
 
 mod arguments;
+mod checkout;
 mod command;
 mod exit;
 mod failure;
@@ -47,10 +48,18 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Command::Compare(compare) => command::compare::run(compare, global),
         Command::Bench(bench) => command::bench::run(bench, global),
         Command::Analyze(analyze) => command::survey::analyze(analyze, global),
+        Command::Trend(trend) => command::trend::run(trend, global),
+        Command::Watch(watch) => command::watch::run(watch, global),
         Command::Visualize(visualize) => command::visualize::run(visualize, global),
+        Command::Report(report) => command::report::run(report, global),
         Command::Recommend(recommend) => command::survey::recommend(recommend, global),
         Command::Fit(fit) => command::fit::run(fit, global),
+        Command::Prune(prune) => command::prune::run(prune, global),
+        Command::Quantize(quantize) => command::quantize::run(quantize, global),
+        Command::Optimize(optimize) => command::optimize::run(optimize, global),
         Command::Advise(advise) => command::advise::run(advise, global),
+        Command::Check(check) => command::check::run(check, global),
+        Command::Noise(noise) => command::check::noise(noise, global),
         Command::Calibrate(calibrate) => command::calibrate::run(calibrate, global),
         Command::Engines(engines) => command::engines::run(engines, global),
         Command::Models(models) => command::models::run(models, global),

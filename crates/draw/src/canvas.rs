@@ -224,6 +224,26 @@ impl Canvas {
         ));
     }
 
+    /// Small crosses as one shape.
+    pub(crate) fn crosses(&mut self, points: &[(f64, f64)], arm: f64, stroke: Stroke) {
+        let (arm, across) = (number(arm), number(arm * 2.0));
+        let mut path = String::new();
+        for (x, y) in points {
+            let _ = write!(
+                path,
+                "M{} {}m-{arm} -{arm}l{across} {across}m-{across} 0l{across} -{across}",
+                number(*x),
+                number(*y)
+            );
+        }
+        self.line_of(format_args!("<path d=\"{path}\" fill=\"none\" {}/>", stroke.attributes()));
+    }
+
+    /// What is drawn until [`Canvas::end`] says this when pointed at.
+    pub(crate) fn begin_told(&mut self, words: &str) {
+        self.line_of(format_args!("<g><title>{}</title>", escape(words)));
+    }
+
     /// What is drawn until [`Canvas::end`] shows inside of the area only.
     pub(crate) fn begin_inside(&mut self, area: Area) {
         self.clips += 1;
@@ -285,7 +305,7 @@ fn number(value: f64) -> String {
 }
 
 /// Words from outside as XML takes them.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in report::clean(text).chars() {
         match c {

@@ -1,24 +1,34 @@
 //! Pictures of what was measured: numbers in, SVG out, and PNG from the same SVG.
 //!
-//! One file draws one picture; [`PICTURES`] is the list of them. What they share, from the colours to the row of labels, stands
+//! One file draws one picture; [`PICTURES`] is the list of them, [`RUN_PICTURES`] that of pictures of one run for a page. What they share, from the colours to the row of labels, stands
 //! in files of its own, so that all have one look. Nothing here reads a database or writes a file.
 
 mod axis;
 mod batch_scaling;
 mod canvas;
 mod choose;
+mod course;
 mod dodge;
 mod font;
 mod heat_map;
+mod histogram;
+mod history;
+mod history_page;
 mod latency;
+mod layer_roofline;
 mod legend;
 mod look;
+mod loss;
 mod marker;
 mod material;
 mod memory;
+mod memory_timeline;
 mod page;
+mod phases;
 mod picture;
+mod plot;
 mod png;
+mod roof;
 mod roofline;
 mod rows;
 mod scale;
@@ -27,7 +37,9 @@ mod training;
 mod words;
 
 pub use choose::{wanted_details, wanted_samples};
-pub use look::Theme;
+pub use history::history;
+pub use history_page::history_page;
+pub use look::{Theme, variables, with_variables};
 pub use material::{Detail, MOST_SAMPLES, Material, thin};
-pub use picture::{Absent, PICTURES, Picture};
+pub use picture::{Absent, Drawn, PICTURES, Picture, RUN_PICTURES, RunMaterial, RunPicture};
 pub use png::{PngError, png};

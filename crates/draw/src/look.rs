@@ -108,6 +108,42 @@ impl Look {
     }
 }
 
+/// What every colour of a theme is called in a style sheet, and what it is.
+fn names(look: &Look) -> Vec<(String, Colour)> {
+    let mut all = vec![
+        ("ground".to_owned(), look.ground),
+        ("panel".to_owned(), look.panel),
+        ("text".to_owned(), look.text),
+        ("muted".to_owned(), look.muted),
+        ("grid".to_owned(), look.grid),
+        ("axis".to_owned(), look.axis),
+    ];
+    let series = look.series.iter().zip(1..);
+    all.extend(series.map(|(colour, number)| (format!("series-{number}"), *colour)));
+    all
+}
+
+/// The colours of a theme as declarations of a style sheet: `--ground:#ffffff;…`.
+#[must_use]
+pub fn variables(theme: Theme) -> String {
+    let declare = |(name, (red, green, blue)): (String, Colour)| {
+        format!("--{name}:#{red:02x}{green:02x}{blue:02x};")
+    };
+    names(theme.look()).into_iter().map(declare).collect()
+}
+
+/// A light picture whose colours are those of the style sheet around it, so that one picture serves both themes.
+///
+/// Colours that no theme names, such as those between two of them, stay as they are.
+#[must_use]
+pub fn with_variables(light: &str) -> String {
+    names(&LIGHT).into_iter().fold(light.to_owned(), |text, (name, (red, green, blue))| {
+        // Quotes in words are escaped, so that this can only be an attribute.
+        let written = format!("=\"#{red:02x}{green:02x}{blue:02x}\"");
+        text.replace(&written, &format!("=\"var(--{name})\""))
+    })
+}
+
 /// So much of the second colour in the first.
 pub(crate) fn mix(first: Colour, second: Colour, share: f64) -> Colour {
     let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
@@ -164,6 +200,20 @@ mod tests {
                 let ground = look.heat(f64::from(step) / 100.0);
                 assert!(contrast(look.on(ground), ground) >= 4.5, "{theme:?} {step} %");
             }
+        }
+    }
+
+    #[test]
+    fn every_colour_of_a_light_picture_becomes_a_variable_that_both_themes_have() {
+        let svg = with_variables("<rect fill=\"#ffffff\" stroke=\"#0072b2\"/><text>#ffffff</text>");
+        assert_eq!(
+            svg,
+            "<rect fill=\"var(--ground)\" stroke=\"var(--series-1)\"/><text>#ffffff</text>"
+        );
+        for theme in Theme::ALL {
+            let declared = variables(theme);
+            assert_eq!(declared.matches("--").count(), 12);
+            assert!(declared.contains("--series-6:#") && declared.ends_with(';'));
         }
     }
 

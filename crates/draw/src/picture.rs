@@ -1,8 +1,10 @@
 //! The list of pictures; help, documents and tests walk it.
 
 use crate::{
-    Material, Theme, batch_scaling, heat_map, latency, memory, roofline, throughput, training,
+    Material, Theme, batch_scaling, course, heat_map, histogram, latency, layer_roofline, loss,
+    memory, memory_timeline, phases, roofline, throughput, training,
 };
+use types::{Ceilings, Mode, Run, Summary};
 
 /// Why a picture cannot be drawn, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +46,15 @@ impl Picture {
     pub fn svg(&self, material: &Material, theme: Theme) -> Result<String, Absent> {
         (self.draw)(material, theme)
     }
+
+    /// The picture with the colours of the page around it.
+    ///
+    /// # Errors
+    /// As [`Picture::svg`].
+    pub fn for_page(&self, material: &Material) -> Result<Drawn, Absent> {
+        let svg = crate::with_variables(&self.svg(material, Theme::Light)?);
+        Ok(Drawn { svg, notes: Vec::new() })
+    }
 }
 
 /// Every picture.
@@ -83,6 +94,100 @@ pub const PICTURES: &[Picture] = &[
         shows: "every model on all hardware, as a share of its best",
         draw: heat_map::draw,
     },
+];
+
+/// What a picture of one run is drawn from.
+#[derive(Debug, Clone, Copy)]
+pub struct RunMaterial<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// What its machine can do at best, where that is known.
+    pub ceilings: Option<&'a Ceilings>,
+}
+
+impl RunMaterial<'_> {
+    /// The samples of the phase people mean by latency, in seconds and in their order.
+    pub(crate) fn in_order(&self) -> Vec<f64> {
+        let nanos = self.run.samples_of(self.run.main_phase()).unwrap_or_default();
+        nanos.iter().map(|nanos| *nanos as f64 / 1e9).collect()
+    }
+
+    /// The same in the order of their size, with their summary.
+    pub(crate) fn sorted(&self) -> Result<(Vec<f64>, Summary), Absent> {
+        let mut samples = self.in_order();
+        samples.sort_by(f64::total_cmp);
+        match self.run.summaries.get(&self.run.main_phase()) {
+            Some(summary) if !samples.is_empty() => Ok((samples, summary.clone())),
+            _ => Err(self.no_samples()),
+        }
+    }
+
+    pub(crate) fn no_samples(&self) -> Absent {
+        let why = match &self.run.imported {
+            Some(import) => format!("{} tells no samples", report::clean(&import.tool)),
+            None => "the run has no samples".into(),
+        };
+        Absent::new(why, MEASURE)
+    }
+
+    /// What one sample is.
+    pub(crate) fn sample_word(&self) -> &'static str {
+        if self.run.cell.mode == Mode::Training { "step" } else { "inference" }
+    }
+
+    pub(crate) fn sample_name(&self) -> String {
+        format!("time of one {}", self.sample_word())
+    }
+}
+
+/// A picture of one run: it takes its colours from the page around it, and what it needs said is said below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drawn {
+    /// The picture as SVG.
+    pub svg: String,
+    /// Sentences that belong below it.
+    pub notes: Vec<String>,
+}
+
+/// One kind of picture of one run, for a page.
+#[derive(Debug)]
+pub struct RunPicture {
+    /// Its name.
+    pub name: &'static str,
+    /// What stands above it.
+    pub title: &'static str,
+    draw: fn(&RunMaterial<'_>) -> Result<Drawn, Absent>,
+}
+
+impl RunPicture {
+    /// The picture with this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static RunPicture> {
+        RUN_PICTURES.iter().find(|picture| picture.name == name)
+    }
+
+    /// The picture; equal material gives equal text.
+    ///
+    /// # Errors
+    /// Where the run has nothing to show.
+    pub fn draw(&self, material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
+        let drawn = (self.draw)(material)?;
+        Ok(Drawn { svg: crate::with_variables(&drawn.svg), ..drawn })
+    }
+}
+
+/// Every picture of one run.
+pub const RUN_PICTURES: &[RunPicture] = &[
+    RunPicture { name: "histogram", title: "Distribution", draw: histogram::draw },
+    RunPicture { name: "course", title: "In their order", draw: course::draw },
+    RunPicture { name: "layer-roofline", title: "Under the roof", draw: layer_roofline::draw },
+    RunPicture {
+        name: "memory-timeline",
+        title: "Over one inference",
+        draw: memory_timeline::draw,
+    },
+    RunPicture { name: "phases", title: "Phases of a step", draw: phases::draw },
+    RunPicture { name: "loss", title: "Loss", draw: loss::draw },
 ];
 
 /// What to run where nothing was measured.

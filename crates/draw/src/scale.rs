@@ -30,6 +30,15 @@ impl Scale {
         Scale { kind: Kind::Linear, low: 0.0, high: most * 1.03, from, to }
     }
 
+    /// From one number to another, in proportion.
+    pub(crate) fn between(low: f64, high: f64, from: f64, to: f64) -> Scale {
+        let low = sane(low).unwrap_or(0.0).clamp(-LARGEST, LARGEST);
+        let high = sane(high).unwrap_or(low).clamp(-LARGEST, LARGEST);
+        let least = (low.abs() * 1e-6).max(SMALLEST);
+        let high = if high - low > least { high } else { low + least.max(low.abs() * 0.1) };
+        Scale { kind: Kind::Linear, low, high, from, to }
+    }
+
     /// By powers of ten, from a little less than the smallest positive number to a little more than the largest.
     pub(crate) fn log(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Scale {
         let values = values.filter_map(sane).filter(|value| *value > 0.0);
@@ -208,6 +217,7 @@ mod tests {
                 Scale::linear(values.into_iter(), 10.0, 90.0),
                 Scale::log(values.into_iter(), 10.0, 90.0),
                 Scale::fitting(&values, 90.0, 10.0),
+                Scale::between(one, two, 10.0, 90.0),
             ] {
                 prop_assert!(scale.high() <= LARGEST * 100.0);
                 let ticks = scale.ticks();

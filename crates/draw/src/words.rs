@@ -57,21 +57,11 @@ impl Facet {
             }
             Facet::Weights if key.random_weights => "random weights".into(),
             Facet::Weights => String::new(),
-            Facet::Variant => variant(&report::clean(&key.variant)),
+            Facet::Variant => report::variant(&key.variant),
             Facet::Origin if key.imported => "imported".into(),
             Facet::Origin => String::new(),
         }
     }
-}
-
-/// What else was told, where it is a training's document only the optimiser's name.
-fn variant(text: &str) -> String {
-    let Some((before, document)) = text.split_once('{') else { return text.to_owned() };
-    let name = document.split_once("\"optimizer\":\"").and_then(|(_, rest)| rest.split('"').next());
-    let after = document.rsplit_once('}').map_or("", |(_, after)| after);
-    let parts = [before, name.unwrap_or(""), after].map(|part| part.trim_matches([' ', ',']));
-    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    parts.join(", ")
 }
 
 /// What belongs to a model rather than to a row where all rows of the model agree.
@@ -155,17 +145,4 @@ pub(crate) fn pooled(cells: &[&PooledCell]) -> String {
         format!("{} {word}{plural}", report::count(count))
     };
     format!("{} pooled in {}", of(runs, "run"), of(cells.len() as u64, "cell"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_a_trainings_document_the_optimiser_is_said() {
-        let text = r#"hint latency, {"optimizer":"adamw","loss":"mse","learning_rate":0.1}, text"#;
-        assert_eq!(variant(text), "hint latency, adamw, text");
-        assert_eq!(variant("text"), "text");
-        assert_eq!(variant("{"), "");
-    }
 }

@@ -17,8 +17,10 @@ use types::{Device, ElementType, HostTensor, LayerName, Precision, Reading};
 /// What the fake does in one inference.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Act {
-    /// Take so long.
+    /// Take so long, asleep.
     Take(Duration),
+    /// Compute so much: steps that depend on each other, so that they take as long as the processor lets them.
+    Work(u64),
     /// Abort the process.
     Crash,
     /// End the process with this status.
@@ -48,7 +50,7 @@ pub struct FakeEngine {
 /// A script nobody can follow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no act; known are a time (`10ms`), crash, exit N, hang, fail TEXT, panic, print TEXT, nan, hold BYTES, leak BYTES"
+    "`{0}` is no act; known are a time (`10ms`), crash, exit N, hang, fail TEXT, panic, print TEXT, nan, work STEPS, hold BYTES, leak BYTES"
 )]
 pub struct ParseScriptError(String);
 
@@ -72,6 +74,7 @@ fn parse_act(text: &str) -> Result<Act, ParseScriptError> {
         "panic" => Ok(Act::Panic),
         "print" => Ok(Act::Print(rest.to_owned())),
         "nan" => Ok(Act::NotANumber),
+        "work" => rest.parse().map(Act::Work).map_err(|_| unknown()),
         "hold" => rest.parse().map(Act::Hold).map_err(|_| unknown()),
         "leak" => rest.parse().map(Act::Leak).map_err(|_| unknown()),
         time => {
@@ -183,6 +186,16 @@ impl Session for FakeSession<'_> {
         self.output = Some(self.input.iter().map(|x| x * 2.0).collect());
         match act {
             Act::Take(time) => std::thread::sleep(*time),
+            Act::Work(steps) => {
+                let mut state = std::hint::black_box(0x9e37_79b9_7f4a_7c15_u64);
+                for _ in 0..*steps {
+                    // A generator's step (xorshift): nothing can skip ahead of it.
+                    state ^= state << 13;
+                    state ^= state >> 7;
+                    state ^= state << 17;
+                }
+                std::hint::black_box(state);
+            }
             Act::Crash => std::process::abort(),
             Act::Exit(status) => std::process::exit(*status),
             Act::Hang => loop {

@@ -285,6 +285,7 @@ impl Draft {
             versions: std::mem::take(&mut self.versions),
             threads: cell.threads,
             model_commit: None,
+            revision: None,
         }
     }
 

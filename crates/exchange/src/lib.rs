@@ -5,6 +5,7 @@
 //! file does not tell. Samples are never invented: a file with statistics alone gives a run with statistics alone
 //! (`types::Stated`). docs/IMPORTS.md lists the formats.
 
+mod baseline;
 mod detect;
 mod draft;
 mod error;
@@ -17,6 +18,7 @@ mod node;
 mod own;
 mod time;
 
+pub use baseline::file_cells;
 pub use error::{Error, Place, Problem, WriteError};
 pub use format::{Format, ParseFormatError};
 pub use given::Given;

@@ -17,6 +17,7 @@ mod lifetimes;
 mod node;
 mod onnx;
 mod precision;
+mod prune;
 mod shapes;
 mod taps;
 mod tensor;
@@ -24,7 +25,7 @@ mod tensor;
 pub use analysis::{Analysis, NodeWork, analyse, analyse_shapes};
 pub use attribute::Attribute;
 pub use builder::{DEFAULT_OPSET, GraphBuilder};
-pub use count::{BUFFERS, Weights, count_weights};
+pub use count::{BUFFERS, Weights, count_nonzeros, count_weights, nonzero_weights};
 pub use data_type::UnknownDataType;
 pub use differentiate::{
     DifferentiateError, GradientForm, LabelSpec, Loss, MaskSpec, NoGradient, OptimizerKind,
@@ -36,8 +37,12 @@ pub use layers::{layer_kind, module_path};
 pub use lifetimes::{ActivationPeak, Reuse, activation_peak, find_peak, pooled_peak};
 pub use onnx::{ReadError, WriteError, open_regular};
 pub use precision::{
-    ConvertError, ConvertOptions, Converted, Left, Plan, PlannedWeight, Report, Tally, convert,
-    native_precision, plan_conversion,
+    ConvertError, ConvertOptions, Converted, Int8, Left, Plan, PlannedWeight, Report, Tally,
+    convert, native_precision, plan_conversion,
+};
+pub use prune::{
+    Also, Block, BlockKind, Importance, PruneError, PruneMethod, PruneOptions, Pruning, Scales,
+    Target, TensorCut, Unfit, plan_pruning, product_inputs,
 };
 pub use shapes::{Shapes, infer, infer_observed};
 pub use taps::{Tap, tap};

@@ -18,4 +18,4 @@ pub use cpu_list::parse_cpu_list;
 pub use devices::{DeviceInfo, devices};
 pub use identity::machine;
 pub use system::{available_memory, kernel, os};
-pub use threads::default_threads;
+pub use threads::{default_threads, shared_processors};

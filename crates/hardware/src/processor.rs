@@ -103,6 +103,17 @@ impl Topology {
         (!lists.is_empty()).then_some(lists.len() as u32)
     }
 
+    /// These processors, one of every core first, then their siblings.
+    pub(crate) fn spread(&self, processors: &[u32]) -> Vec<u32> {
+        let mut seen = BTreeSet::new();
+        let is_first =
+            |number: &u32| self.siblings.get(number).is_none_or(|core| seen.insert(core));
+        let (mut first, rest): (Vec<u32>, Vec<u32>) =
+            processors.iter().copied().partition(is_first);
+        first.extend(rest);
+        first
+    }
+
     fn sockets(&self) -> Option<u32> {
         let sockets = self.sockets.values().collect::<BTreeSet<_>>().len() as u32;
         (sockets > 0).then_some(sockets)
@@ -307,6 +318,7 @@ mod tests {
         let topology = Topology::read(folder.path());
         assert_eq!(topology.cores_among(&[0, 4, 1]), Some(2));
         assert_eq!(topology.cores_among(&[99]), None);
+        assert_eq!(topology.spread(&[0, 1, 4, 5]), [0, 1, 4, 5]);
     }
 
     #[test]

@@ -18,6 +18,26 @@ pub fn default_threads() -> u32 {
     capped(cores, cgroup::limits(std::process::id()).cpus)
 }
 
+/// The processors that everyone who takes turns shall run on in this round, with so many threads each; `None` where they
+/// may have all of them, or the system does not tell which there are.
+///
+/// Those who alternate never compete, and on the same processors they share whatever those are worth: a processor
+/// whose core another machine uses too is slower for as long as that lasts. Rounds go round the machine.
+#[must_use]
+pub fn shared_processors(threads: u32, round: u32) -> Option<Vec<u32>> {
+    let allowed = allowed_processors()?;
+    let spread = Topology::read(Path::new("/")).spread(&allowed);
+    chosen(&spread, threads as usize, round as usize)
+}
+
+fn chosen(spread: &[u32], threads: usize, round: usize) -> Option<Vec<u32>> {
+    if threads == 0 || threads >= spread.len() {
+        return None;
+    }
+    let start = (round * threads) % spread.len();
+    Some((0..threads).map(|at| spread[(start + at) % spread.len()]).collect())
+}
+
 /// The processors this process may run on, where the system tells.
 pub(crate) fn allowed_processors() -> Option<Vec<u32>> {
     fs::read_to_string("/proc/self/status").ok().and_then(|text| allowed(&text))
@@ -46,6 +66,16 @@ mod tests {
         assert_eq!(capped(8, Some(0.1)), 1);
         assert_eq!(capped(8, None), 8);
         assert_eq!(capped(0, None), 1);
+    }
+
+    #[test]
+    fn rounds_go_round_the_processors() {
+        let spread = [0, 2, 4, 1, 3];
+        assert_eq!(chosen(&spread, 2, 0), Some(vec![0, 2]));
+        assert_eq!(chosen(&spread, 2, 1), Some(vec![4, 1]));
+        assert_eq!(chosen(&spread, 2, 2), Some(vec![3, 0]));
+        assert_eq!(chosen(&spread, 5, 0), None, "all of them is no choice");
+        assert_eq!(chosen(&spread, 0, 0), None);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! Machines drift by tens of percent between minutes, so that only turns next to each other in time can be compared.
 //! In a round every contender has one fresh worker; they run one at a time, forward and then backward (A B B A), and
-//! the next round starts new ones, because two processes of one program differ too.
+//! the next round starts new ones, because two processes of one program differ too. Contenders that compute on processors
+//! run on the same ones in a round: on a shared machine processors differ by more than most changes do.
 
 use crate::{
     Bench, Job, Launch, Link, MeterError,
@@ -16,7 +17,8 @@ use std::{
     time::{Duration, Instant},
 };
 use types::{
-    Event, HostTensor, ProbeReport, Run, Samples, Stage, StopReason, StoppingRule, WarmupReport,
+    Device, Event, HostTensor, ProbeReport, Run, Samples, Stage, StopReason, StoppingRule,
+    WarmupReport,
 };
 
 /// One who takes part.
@@ -36,6 +38,8 @@ pub struct Contender<'a> {
 pub struct DuelRule {
     /// Fresh workers for each contender, one after the other.
     pub rounds: u32,
+    /// How many rounds there were before: each has its own processors.
+    pub first: u32,
     /// Turns of each contender in a round; even, so that forward and backward balance.
     pub turns: u32,
     /// How long a turn lasts at least.
@@ -90,7 +94,7 @@ pub fn duel(
     let mut allowed = vec![true; contenders.len()];
     for round in 0..rule.rounds.max(1) {
         let mut ring = Ring { contenders, records: &mut records, corners: Vec::new() };
-        ring.enter(&allowed, rule, (round == 0).then_some(folder), sink);
+        ring.enter(&allowed, rule, (round == 0).then_some(folder), rule.first + round, sink);
         if round == 0 {
             allowed = gate(&ring.shown());
             ring.keep(&allowed);
@@ -127,10 +131,11 @@ impl<'a> Ring<'_, 'a> {
         allowed: &[bool],
         rule: &DuelRule,
         show: Option<&Path>,
+        round: u32,
         sink: &mut dyn FnMut(Event),
     ) {
         for (place, contender) in self.contenders.iter().enumerate() {
-            let opened = allowed[place].then(|| Corner::open(contender, rule, show, sink));
+            let opened = allowed[place].then(|| Corner::open(contender, rule, show, round, sink));
             let corner = match opened {
                 Some(Ok(corner)) => {
                     let record = &mut self.records[place];
@@ -238,13 +243,20 @@ impl<'a> Corner<'a> {
         contender: &Contender<'a>,
         rule: &DuelRule,
         show: Option<&Path>,
+        round: u32,
         sink: &mut dyn FnMut(Event),
     ) -> Result<Corner<'a>, MeterError> {
         let job = (contender.job)();
+        let computes_here = job.cell.device.bounded_by() == Some(Device::Cpu);
+        let processors = match computes_here {
+            true => hardware::shared_processors(job.cell.threads, round),
+            false => None,
+        };
         let (begin, started_at) = (Instant::now(), measure::micros_since_epoch());
         let before = Snapshot::take();
         sink(Event::StageStarted { stage: Stage::Start });
-        let mut link = Link::open(&contender.launch, rule.stopping.timeout)?;
+        let mut link =
+            Link::open_on(&contender.launch, rule.stopping.timeout, processors.as_deref())?;
         let target = Target::new(link.pid(), job.cell.device).with_idle(contender.bench.idle);
         let watcher = Watcher::start(&measure::memory_probe(), &target);
         sink(Event::StageStarted { stage: Stage::Load });

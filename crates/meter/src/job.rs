@@ -4,7 +4,8 @@ use engine::{Places, TrainingJob};
 use probe::IdlePower;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use types::{
-    Ceilings, Cell, InputSpec, Machine, ModelInfo, Module, Phase, Postprocess, Reason, RunId, Work,
+    Ceilings, Cell, InputSpec, Machine, ModelInfo, Module, Phase, Postprocess, Reason, Revision,
+    RunId, Work,
 };
 
 /// Counts the work again with shapes that a real run showed.
@@ -61,4 +62,6 @@ pub struct Bench {
     pub idle: IdlePower,
     /// Versions to record: `modelmeter`, libraries.
     pub versions: BTreeMap<String, String>,
+    /// The checkout that the measurement was asked for in.
+    pub revision: Option<Revision>,
 }

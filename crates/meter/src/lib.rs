@@ -17,6 +17,7 @@ mod look;
 mod measure;
 mod memory;
 mod obituary;
+mod place;
 mod rehearsal;
 mod sampling;
 mod tracker;

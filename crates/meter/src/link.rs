@@ -1,6 +1,6 @@
 //! The parent's half of the protocol: ask, wait at most so long, and know what became of a silent worker.
 
-use crate::{Launch, Limit, MeterError, error::MORE_MEMORY, hold::Hold, obituary};
+use crate::{Launch, Limit, MeterError, error::MORE_MEMORY, hold::Hold, obituary, place};
 use engine::{
     EngineErrorKind, Failure, Greeting, PROTOCOL, Reply, Request, read_message, write_message,
 };
@@ -41,10 +41,22 @@ impl Link {
     /// # Errors
     /// When it cannot be started, dies, stays silent or speaks another protocol.
     pub fn open(launch: &Launch, timeout: Duration) -> Result<Link, MeterError> {
+        Link::open_on(launch, timeout, None)
+    }
+
+    /// The same, on these processors and no others; a thread of this process runs wherever it likes.
+    ///
+    /// # Errors
+    /// As [`Link::open`].
+    pub(crate) fn open_on(
+        launch: &Launch,
+        timeout: Duration,
+        processors: Option<&[u32]>,
+    ) -> Result<Link, MeterError> {
         let kills_before = obituary::kernel_kills();
         let begin = Instant::now();
         let last_words = Arc::default();
-        let Ends { writer, reader, child, hold } = start(launch, &last_words)?;
+        let Ends { writer, reader, child, hold } = start(launch, &last_words, processors)?;
         let (sender, replies) = channel();
         thread::spawn(move || {
             let mut reader = BufReader::new(reader);
@@ -219,10 +231,14 @@ struct Ends {
     hold: Option<Hold>,
 }
 
-fn start(launch: &Launch, last_words: &Arc<Mutex<VecDeque<u8>>>) -> Result<Ends, MeterError> {
+fn start(
+    launch: &Launch,
+    last_words: &Arc<Mutex<VecDeque<u8>>>,
+    processors: Option<&[u32]>,
+) -> Result<Ends, MeterError> {
     match launch {
-        Launch::Process { .. } => start_process(launch, last_words, None),
-        Launch::Limited { launch, limit } => start_limited(launch, last_words, limit),
+        Launch::Process { .. } => start_process(launch, last_words, None, processors),
+        Launch::Limited { launch, limit } => start_limited(launch, last_words, limit, processors),
         Launch::Thread(serve) => {
             let failed = |source| MeterError::Start { program: "a thread".into(), source };
             let (ours, theirs) = UnixStream::pair().map_err(failed)?;
@@ -240,12 +256,13 @@ fn start_limited(
     launch: &Launch,
     last_words: &Arc<Mutex<VecDeque<u8>>>,
     limit: &Limit,
+    processors: Option<&[u32]>,
 ) -> Result<Ends, MeterError> {
     let mut refused = None;
     for by in limit.means() {
         let refuse = |source| MeterError::Limit { by, source };
         match Hold::make(limit.bytes, by).map_err(refuse) {
-            Ok(hold) => match start_process(launch, last_words, Some(hold)) {
+            Ok(hold) => match start_process(launch, last_words, Some(hold), processors) {
                 Err(error) => refused = refused.or(Some(error)),
                 started => return started,
             },
@@ -261,6 +278,7 @@ fn start_process(
     launch: &Launch,
     last_words: &Arc<Mutex<VecDeque<u8>>>,
     hold: Option<Hold>,
+    processors: Option<&[u32]>,
 ) -> Result<Ends, MeterError> {
     let Launch::Process { program, arguments, environment } = launch else {
         let source = io::Error::other("only a process can be held to a limit");
@@ -280,6 +298,9 @@ fn start_process(
         .process_group(0);
     if let Some(hold) = &hold {
         hold.apply(&mut command).map_err(failed)?;
+    }
+    if let Some(processors) = processors {
+        place::on(&mut command, processors);
     }
     let mut child = command.spawn().map_err(failed)?;
     let lost = || failed(io::Error::other("a stream of the worker is missing"));

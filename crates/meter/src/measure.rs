@@ -214,6 +214,7 @@ pub(crate) fn environment(
     versions.insert(job.cell.engine.clone(), loaded.version.clone());
     let mut environment = describe(&bench.machine, conditions, versions, job.cell.threads);
     environment.model_commit.clone_from(&job.model_commit);
+    environment.revision.clone_from(&bench.revision);
     environment
 }
 
@@ -242,6 +243,7 @@ pub fn describe(
         versions,
         threads,
         model_commit: None,
+        revision: None,
     }
 }
 

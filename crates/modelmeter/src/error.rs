@@ -45,6 +45,9 @@ pub enum Error {
         /// Each engine and why it cannot.
         why: Vec<(String, String)>,
     },
+    /// A file of results cannot be read.
+    #[error(transparent)]
+    Exchange(#[from] exchange::Error),
     /// The sides cannot be compared.
     #[error(transparent)]
     Compare(#[from] analysis::CompareError),
@@ -235,6 +238,9 @@ impl Error {
             ),
             Error::NoFolder { .. } => Some("give `--cache` and `--db`, or set HOME".into()),
             Error::Compare(error) => error.hint().map(str::to_owned),
+            Error::Exchange(_) => {
+                Some("give a CSV of `analyze --output FILE.csv` or `db export FILE.csv`".into())
+            }
             Error::Baseline { hint, .. } | Error::Training { hint, .. } | Error::Plan { hint, .. } => {
                 hint.clone()
             }

@@ -24,17 +24,20 @@ mod advise;
 mod calibrate;
 mod choose;
 mod database;
+mod dossier;
 mod duel;
 mod engines;
 mod error;
 mod fit;
 mod folders;
+mod gate;
 mod inside;
 mod install;
 mod largest;
 mod layers;
 mod memory;
 mod named;
+mod optimise;
 mod others;
 mod parity;
 mod parting;
@@ -49,6 +52,7 @@ mod suite;
 mod survey;
 mod tokeniser;
 mod training;
+mod trend;
 mod visualize;
 mod worker;
 
@@ -56,15 +60,20 @@ pub use advise::{Advisor, Proofs};
 pub use calibrate::{Calibration, Calibrator, Keep};
 pub use choose::{Choice, choose};
 pub use database::{Notice, open_database};
+pub use dossier::{About, dossier, dossier_page};
 pub use duel::Duel;
 pub use engines::ENGINES;
 pub use error::Error;
 pub use fit::Fitter;
 pub use folders::Folders;
+pub use gate::{Gate, HeldAgainst, NoiseTest};
 pub use inside::Inside;
 pub use install::install_engine;
 pub use largest::{BatchTry, LargestBatch, largest_batch};
 pub use memory::Memory;
+pub use optimise::{
+    Changed, Optimizer, Prover, Pruner, PruningConfig, QuantizationConfig, Quantizer, Schedule,
+};
 pub use plan::{
     CellFailure, CellReport, CellStanding, Control, Expansion, FailureKind, Host, HostOptions,
     LeftOut, PlanEvent, PlanFile, PlanReport, PlanRunner, PlanSpec, Resume, Shard, SkipEntry, Task,
@@ -79,10 +88,11 @@ pub use training::TrainingRequest;
 pub use worker::{WORKER_ARGUMENT, serve_if_worker, serve_standard_streams};
 
 pub use ::{
-    analysis, draw, engine, exchange, graph, hardware, meter, models, probe, report, stats, store,
-    types,
+    analysis, draw, engine, exchange, graph, hardware, meter, models, page, probe, report, stats,
+    store, types,
 };
 pub use ::draw::PICTURES;
+pub use graph::{Also, PruneMethod as PruningMethod};
 pub use models::PRESETS;
 pub use probe::PROBES;
 pub use report::FORMATS;

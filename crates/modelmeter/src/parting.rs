@@ -26,7 +26,7 @@ pub(crate) fn find(
     let tolerance = Tolerance::of(reference.0.cell.precision, other.0.cell.precision);
     let [left, right] =
         [reference, other].map(|(ready, launch)| look_inside(ready, launch, timeout, folder));
-    let (left, right) = (left.ok()?, right.ok()?);
+    let (left, right) = (left.ok()?.modules, right.ok()?.modules);
     left.iter()
         .filter_map(|tensor| Some((tensor, right.iter().find(|t| t.name == tensor.name)?)))
         .filter(|(a, b)| a.dims == b.dims)
@@ -34,22 +34,32 @@ pub(crate) fn find(
         .map(|(tensor, _)| tensor.name.clone())
 }
 
-/// What leaves every module, named by its path, in the order it is computed.
-fn look_inside(
+/// What a computation shows of itself.
+pub(crate) struct Seen {
+    /// What leaves the model.
+    pub(crate) outputs: Vec<HostTensor>,
+    /// What leaves every module, named by its path, in the order it is computed.
+    pub(crate) modules: Vec<HostTensor>,
+}
+
+/// What leaves the model and every module of it.
+pub(crate) fn look_inside(
     ready: &Prepared,
     launch: &Launch,
     timeout: Duration,
     folder: &Path,
-) -> Result<Vec<HostTensor>, MeterError> {
+) -> Result<Seen, MeterError> {
     let refine = |seen: &[(String, Vec<usize>)]| ready.count_again(seen);
     let mut job = ready.job(&refine);
     if ready.engine.takes() == Takes::Module {
         let tensors = outputs_of(&job, launch, timeout, folder, Depth::Modules)?;
-        let modules = tensors.into_iter().filter_map(|mut tensor| {
+        let (modules, outputs): (Vec<HostTensor>, Vec<HostTensor>) =
+            tensors.into_iter().partition(|tensor| tensor.name.starts_with(MODULE));
+        let modules = modules.into_iter().filter_map(|mut tensor| {
             tensor.name = tensor.name.strip_prefix(MODULE)?.to_owned();
             Some(tensor)
         });
-        return Ok(modules.collect());
+        return Ok(Seen { outputs, modules: modules.collect() });
     }
     let shapes = ready.shapes();
     let is_float = |name: &str| shapes.dtype(name) == Some(DataType::Float);
@@ -57,7 +67,8 @@ fn look_inside(
     let file = TappedFile(beside(&job.onnx));
     if model.write(&file.0).is_err() {
         // A folder that cannot be written to: the difference stands, only its place stays unknown.
-        return Ok(Vec::new());
+        let outputs = outputs_of(&job, launch, timeout, folder, Depth::Outputs)?;
+        return Ok(Seen { outputs, modules: Vec::new() });
     }
     job.onnx.clone_from(&file.0);
     let tensors = outputs_of(&job, launch, timeout, folder, Depth::Outputs)?;
@@ -65,16 +76,21 @@ fn look_inside(
         let tensor = tensors.iter().find(|tensor| tensor.name == tap.value)?;
         Some(HostTensor { name: tap.module, ..tensor.clone() })
     });
-    Ok(named.collect())
+    let modules = named.collect();
+    let is_output = |tensor: &HostTensor| {
+        ready.graph().graph.outputs.iter().any(|output| output.name == tensor.name)
+    };
+    let outputs = tensors.into_iter().filter(is_output).collect();
+    Ok(Seen { outputs, modules })
 }
 
 /// Engines read external weights only from the graph's own folder.
-fn beside(onnx: &Path) -> PathBuf {
+pub(crate) fn beside(onnx: &Path) -> PathBuf {
     onnx.with_file_name(format!(".taps-{}.onnx", std::process::id()))
 }
 
 /// A file that goes away.
-struct TappedFile(PathBuf);
+pub(crate) struct TappedFile(pub(crate) PathBuf);
 
 impl Drop for TappedFile {
     fn drop(&mut self) {

@@ -187,6 +187,20 @@ impl Prepared {
         self.tokenizer.as_deref()
     }
 
+    /// The work of one inference.
+    pub(crate) fn work(&self) -> Work {
+        self.work
+    }
+
+    /// The work of another graph with the same inputs.
+    pub(crate) fn work_of(&self, model: &Model) -> Work {
+        graph::analyse_shapes(model, &graph::infer(model, &dims_of(&self.inputs))).work
+    }
+
+    pub(crate) fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
     pub(crate) fn graph(&self) -> &Model {
         &self.resolved.model
     }
@@ -232,19 +246,10 @@ fn settle_model(
     profiler: &Profiler,
     sink: &mut dyn FnMut(Event),
 ) -> Result<(Resolved, Choice, Precision), Error> {
-    let mut resolve = |precision| {
-        let mut request = request(profiler, precision)?;
-        let mut progress = |progress: Progress| sink(event(&progress));
-        match models::resolve(&request, &mut progress) {
-            Err(ModelError::OnlyPickle { path, .. }) if profiler.options.allow_pickle => {
-                let folder = pickle::converted(profiler, &path)?;
-                request.name = folder.to_string_lossy().into_owned();
-                Ok::<_, Error>(models::resolve(&request, &mut progress)?)
-            }
-            resolved => Ok(resolved?),
-        }
-    };
-    let resolved = resolve(None)?;
+    let mut resolved = resolve(profiler, None, sink)?;
+    if let Some(onnx) = &profiler.changed {
+        swap(&mut resolved, onnx)?;
+    }
     let native = graph::native_precision(&resolved.model);
     let precision = profiler.precision.unwrap_or(native);
     let fits = |takes: Takes| match takes {
@@ -264,10 +269,44 @@ fn settle_model(
     let choice = settle_engine(profiler, precision, &fits)?;
     // A framework converts its own module; a graph is converted by us, once, and kept.
     let resolved = match choice.engine.takes() {
-        Takes::Onnx if precision != native => resolve(Some(precision))?,
+        Takes::Onnx if precision != native => resolve(profiler, Some(precision), sink)?,
         _ => resolved,
     };
     Ok((resolved, choice, precision))
+}
+
+/// The model that was asked for, ready in this precision or as it is.
+pub(crate) fn resolve(
+    profiler: &Profiler,
+    precision: Option<Precision>,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Resolved, Error> {
+    let mut request = request(profiler, precision)?;
+    let mut progress = |progress: Progress| sink(event(&progress));
+    match models::resolve(&request, &mut progress) {
+        Err(ModelError::OnlyPickle { path, .. }) if profiler.options.allow_pickle => {
+            let folder = pickle::converted(profiler, &path)?;
+            request.name = folder.to_string_lossy().into_owned();
+            Ok(models::resolve(&request, &mut progress)?)
+        }
+        resolved => Ok(resolved?),
+    }
+}
+
+/// Puts a changed graph in the place of a model's own; what goes in stays.
+fn swap(resolved: &mut Resolved, onnx: &std::path::Path) -> Result<(), Error> {
+    resolved.model = Model::read(onnx)
+        .map_err(|source| ModelError::Onnx { path: onnx.to_owned(), source: source.into() })?;
+    resolved.onnx = onnx.to_owned();
+    // The module would be the one before.
+    resolved.module = None;
+    resolved.info.name = format!("{} changed", resolved.info.name);
+    resolved.info.parameters = graph::count_weights(&resolved.model).parameters;
+    let data = std::fs::metadata(onnx).ok();
+    let written = data.and_then(|data| data.modified().ok()?.duration_since(UNIX_EPOCH).ok());
+    let written = written.unwrap_or_default().as_nanos();
+    resolved.info.fingerprint = format!("{}-changed-{written}", resolved.info.fingerprint);
+    Ok(())
 }
 
 /// The engine that was asked for, or the first that can; of those that train where the model shall be trained.
@@ -319,7 +358,7 @@ fn request(profiler: &Profiler, precision: Option<Precision>) -> Result<models::
     })
 }
 
-fn event(progress: &Progress) -> Event {
+pub(crate) fn event(progress: &Progress) -> Event {
     let (done, total, note) = match progress {
         Progress::Asking { endpoint } => (0, None, format!("asking {endpoint}")),
         Progress::Downloading { file, done, total } => {

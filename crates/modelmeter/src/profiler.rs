@@ -71,6 +71,7 @@ pub struct Profiler {
     pub(crate) seed: u64,
     pub(crate) rule: StoppingRule,
     pub(crate) isolation: Isolation,
+    pub(crate) program: Option<PathBuf>,
     pub(crate) offline: bool,
     pub(crate) revision: Option<String>,
     pub(crate) folders: Option<Folders>,
@@ -84,6 +85,8 @@ pub struct Profiler {
     pub(crate) training: Option<TrainingRequest>,
     pub(crate) memory_limit: Option<Bytes>,
     pub(crate) limit_by: Option<LimitedBy>,
+    /// Another graph in the place of the model's own: the same inputs, a changed computation.
+    pub(crate) changed: Option<PathBuf>,
 }
 
 impl Profiler {
@@ -103,6 +106,7 @@ impl Profiler {
             seed: 0,
             rule: StoppingRule::default(),
             isolation: Isolation::Process,
+            program: None,
             offline: false,
             revision: None,
             folders: None,
@@ -116,6 +120,7 @@ impl Profiler {
             training: None,
             memory_limit: None,
             limit_by: None,
+            changed: None,
         }
     }
 
@@ -231,6 +236,13 @@ impl Profiler {
     #[must_use]
     pub fn isolation(mut self, isolation: Isolation) -> Profiler {
         self.isolation = isolation;
+        self
+    }
+
+    /// Measures in workers of this program, another build of Modelmeter, instead of our own.
+    #[must_use]
+    pub fn program(mut self, program: impl Into<PathBuf>) -> Profiler {
+        self.program = Some(program.into());
         self
     }
 
@@ -400,7 +412,7 @@ impl Profiler {
 
     /// How the worker of this measurement is started.
     pub(crate) fn launch(&self, prepared: &Prepared) -> Result<Launch, Error> {
-        let launch = worker::launch(self.isolation, prepared.engine, &self.places)?;
+        let launch = worker::launch_for(self, prepared.engine)?;
         worker::limited(launch, self, prepared.engine, prepared.cell.device)
     }
 

@@ -11,8 +11,8 @@ use probe::IdlePower;
 use std::{collections::BTreeMap, path::Path, time::Duration};
 use store::Store;
 use types::{
-    Allocations, Ceilings, Cell, Device, Environment, Event, Machine, Reason, ReasonCode, Run,
-    RunId, Verdict,
+    Allocations, Ceilings, Cell, Device, Environment, Event, Machine, Noise, Reason, ReasonCode,
+    Revision, Run, RunId, Verdict,
 };
 
 /// How long the idle machine is watched before the worker starts; twenty steps of the slowest counter.
@@ -25,13 +25,15 @@ pub struct Session {
     machine: Machine,
     database: Option<Database>,
     ceilings: Vec<Ceilings>,
+    revision: Option<Revision>,
 }
 
 impl Session {
     /// A sitting that remembers nothing.
     #[must_use]
     pub fn without_store() -> Session {
-        Session { machine: hardware::machine(), database: None, ceilings: Vec::new() }
+        let machine = hardware::machine();
+        Session { machine, database: None, ceilings: Vec::new(), revision: None }
     }
 
     /// A sitting that keeps every run in this database: a file, or a server (`postgres://…`).
@@ -51,6 +53,18 @@ impl Session {
     pub fn with_folders(folders: &Folders) -> Result<Session, Error> {
         let database = Some(Database::open(&folders.database, &folders.waiting())?);
         Ok(Session { database, ..Session::without_store() })
+    }
+
+    /// Every run of this sitting says that it was asked for in this checkout.
+    #[must_use]
+    pub fn at_revision(self, revision: Option<Revision>) -> Session {
+        Session { revision, ..self }
+    }
+
+    /// The checkout that runs of this sitting belong to.
+    #[must_use]
+    pub fn revision(&self) -> Option<&Revision> {
+        self.revision.as_ref()
     }
 
     /// The database, where there is one and it can be reached.
@@ -103,6 +117,24 @@ impl Session {
         }
     }
 
+    /// What this machine was seen to do to measurements of one and the same thing, the newest test first.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn noise(&self) -> Result<Vec<Noise>, Error> {
+        let Some(database) = &self.database else { return Ok(Vec::new()) };
+        let known = database.ask(|store| store.noise(&self.machine.key))?;
+        Ok(known.unwrap_or_default())
+    }
+
+    /// Keeps a test of this machine's noise, where there is a database.
+    pub(crate) fn keep_noise(&self, noise: &Noise) -> Result<(), Error> {
+        if let Some(database) = &self.database {
+            database.ask(|store| store.save_noise(&self.machine, noise))?;
+        }
+        Ok(())
+    }
+
     /// The machine.
     #[must_use]
     pub fn machine(&self) -> &Machine {
@@ -123,6 +155,7 @@ impl Session {
             ceilings: self.ceilings_for(cell, sink)?,
             idle: IdlePower::measure(cell.device, IDLE_WINDOW),
             versions: BTreeMap::from([("modelmeter".to_owned(), VERSION.to_owned())]),
+            revision: self.revision.clone(),
         })
     }
 
@@ -131,7 +164,9 @@ impl Session {
         let now = probe::Snapshot::take();
         let conditions = now.diff(&probe::Snapshot::take(), &[std::process::id()]);
         let versions = BTreeMap::from([("modelmeter".to_owned(), VERSION.to_owned())]);
-        meter::describe(&self.machine, conditions, versions, threads)
+        let mut environment = meter::describe(&self.machine, conditions, versions, threads);
+        environment.revision.clone_from(&self.revision);
+        environment
     }
 
     /// The ceilings that bound a cell: known or stored; the processors' are otherwise measured now and kept.

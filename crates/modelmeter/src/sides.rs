@@ -147,7 +147,7 @@ fn turns(bout: Bout) -> Vec<Turn> {
 }
 
 /// What speaks against any of a side's runs, each thing once; the interval of a single round is not what is claimed.
-fn joint_verdict(runs: &[&Run]) -> Verdict {
+pub(crate) fn joint_verdict(runs: &[&Run]) -> Verdict {
     use types::ReasonCode as Code;
     let mut reasons: Vec<types::Reason> = Vec::new();
     for reason in runs.iter().flat_map(|run| &run.verdict.reasons) {

@@ -1,10 +1,15 @@
 //! Stored runs looked at together: what people type becomes what the store and the analysis understand.
 
-use crate::Error;
-use analysis::{Cells, MOST_RUNS, PricesError, Selection, analyse, parse_prices, recommend};
+use crate::{Error, trend::noises};
+use analysis::{
+    Cells, MOST_RUNS, PricesError, Selection, TrendQuestion, against, analyse, parse_prices,
+    recommend,
+};
 use std::path::Path;
 use store::{Scope, Store};
-use types::{Analysis, Device, Mode, Precision, Prices, Recommendation, Wish};
+use types::{
+    Against, Analysis, Device, Measured, Mode, Precision, Prices, Recommendation, RunId, Wish,
+};
 
 /// Names that are at least so alike may have been meant.
 const ALIKE: f64 = 0.5;
@@ -51,6 +56,27 @@ impl Survey {
         Ok(analyse(&cells, &selection))
     }
 
+    /// Today's cells against the rows of a CSV that we wrote: of `analyze --output` or of an export. What could not be read of it
+    /// comes back in words.
+    ///
+    /// # Errors
+    /// As [`Survey::analyse`], and where the file cannot be read.
+    pub fn against(
+        &self,
+        store: &Store,
+        now: &Analysis,
+        file: &Path,
+        allowance: Option<f64>,
+        accepted: f64,
+    ) -> Result<(Against, Vec<String>), Error> {
+        let bytes =
+            std::fs::read(file).map_err(|source| Error::Read { path: file.to_owned(), source })?;
+        let (rows, problems) = exchange::file_cells(&file.to_string_lossy(), &bytes)?;
+        let noise = noises(&self.trend(store, &TrendQuestion::default())?);
+        let found = against(now, &rows, &noise, allowance, accepted);
+        Ok((found, problems.iter().map(ToString::to_string).collect()))
+    }
+
     /// What to run each model on.
     ///
     /// # Errors
@@ -62,6 +88,27 @@ impl Survey {
         Ok(recommend(&cells, &selection, wish))
     }
 
+    /// The newest run of every cell, whatever its verdict; in the order of what they are.
+    ///
+    /// # Errors
+    /// As [`Survey::analyse`].
+    pub fn newest_runs(&self, store: &Store) -> Result<Vec<RunId>, Error> {
+        let selection = self.selection(store)?;
+        let scope = Scope {
+            models: selection.models,
+            tag: self.tag.clone(),
+            since: self.since,
+            until: None,
+        };
+        let mut rows = Vec::new();
+        store.newest(&scope, 1, |newest| {
+            let last = |row: &Measured| (row.started_at, row.id.clone());
+            rows.extend(newest.runs.into_iter().max_by_key(last));
+        })?;
+        rows.sort_by_cached_key(order);
+        Ok(rows.into_iter().map(|row| row.id).collect())
+    }
+
     fn cells(&self, store: &Store, models: Vec<String>) -> Result<Cells, Error> {
         let scope = Scope { models, tag: self.tag.clone(), since: self.since, until: None };
         let mut cells = Cells::default();
@@ -70,7 +117,7 @@ impl Survey {
     }
 
     /// With every name looked up among what is stored.
-    fn selection(&self, store: &Store) -> Result<Selection, Error> {
+    pub(crate) fn selection(&self, store: &Store) -> Result<Selection, Error> {
         let known = store.models()?;
         if known.is_empty() {
             return Err(Error::NoRuns);
@@ -137,6 +184,13 @@ impl Survey {
     }
 }
 
+/// In which order runs are told: what they are, then when they began.
+pub(crate) fn order(row: &Measured) -> impl Ord + use<> {
+    let work = (row.model.clone(), row.mode, row.sequence_length, row.machine.clone(), row.device);
+    let way = (row.engine.clone(), row.precision, row.batch_size, row.threads);
+    (work, way, row.started_at, row.id.clone())
+}
+
 /// Reads what machines and devices cost.
 ///
 /// # Errors
@@ -191,7 +245,7 @@ fn fits(name: &[u8], pattern: &[u8]) -> bool {
     pattern[place..].iter().all(|byte| *byte == b'*')
 }
 
-fn not_stored(what: &'static str, name: &str, known: &[String]) -> Error {
+pub(crate) fn not_stored(what: &'static str, name: &str, known: &[String]) -> Error {
     let likeness = |known: &str| {
         let (known, name) = (known.to_lowercase(), name.to_lowercase());
         strsim::normalized_damerau_levenshtein(&known, &name)

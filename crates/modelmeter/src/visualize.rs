@@ -1,10 +1,11 @@
 //! Stored runs as material for pictures: cells, and of those that are shown what their runs know.
 
 use crate::{Error, Survey};
+use analysis::{Cells, Selection, analyse};
 use draw::{Detail, MOST_SAMPLES, Material, thin, wanted_details, wanted_samples};
 use std::collections::BTreeMap;
 use store::{Store, StoreError};
-use types::{CellKey, Mode, Phase, Run, RunId};
+use types::{Ceilings, CellKey, Measured, Mode, Phase, Run, RunId};
 
 /// Samples that are read of one run before they are thinned; more would only cost memory.
 const MOST_OF_A_RUN: usize = 100_000;
@@ -46,6 +47,34 @@ impl Survey {
         (material.samples, material.details) = (samples, details);
         Ok(material)
     }
+}
+
+/// What pictures of these runs alone are drawn from.
+pub(crate) fn material_of(runs: &[&Run], ceilings: BTreeMap<String, Vec<Ceilings>>) -> Material {
+    let cells: Cells = runs.iter().map(|run| Measured::from(*run)).collect();
+    let analysis = analyse(&cells, &Selection::default());
+    let mut material = Material {
+        cells: analysis.cells.into_iter().map(|cell| cell.cell).collect(),
+        machines: analysis.machines,
+        ceilings,
+        ..Material::default()
+    };
+    let by_id: BTreeMap<&RunId, &Run> = runs.iter().map(|run| (&run.id, *run)).collect();
+    let of = |key: &CellKey| -> Vec<&Run> {
+        let cell = material.cells.iter().find(|cell| cell.key == *key);
+        let ids = cell.map_or(&[][..], |cell| cell.runs.as_slice());
+        ids.iter().filter_map(|id| by_id.get(id).copied()).collect()
+    };
+    let samples = wanted_samples(&material).into_iter().map(|key| {
+        let all = of(&key).into_iter().flat_map(seconds).collect();
+        (key, thin(all, MOST_SAMPLES))
+    });
+    let details = wanted_details(&material)
+        .into_iter()
+        .filter_map(|key| Some((key.clone(), detail(of(&key).first()?))));
+    let (samples, details) = (samples.collect(), details.collect());
+    (material.samples, material.details) = (samples, details);
+    material
 }
 
 /// The run, unless somebody has deleted it meanwhile.

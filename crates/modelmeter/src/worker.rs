@@ -45,6 +45,25 @@ pub fn serve_standard_streams() -> io::Result<()> {
     serve_tracked(ENGINES, &tokeniser::open, &Tracker, channel.reader, channel.writer)
 }
 
+/// How the workers of a measurement are started: our own, or those of the program it names.
+pub(crate) fn launch_for(profiler: &Profiler, engine: &dyn Engine) -> Result<Launch, Error> {
+    let Some(program) = &profiler.program else {
+        return launch(profiler.isolation, engine, &profiler.places);
+    };
+    if let Host::Program(_) = engine.host() {
+        return Err(Error::Rule(format!(
+            "`{}` runs in a program of its own, not in `{}`: both sides would be the same",
+            engine.id(),
+            program.display()
+        )));
+    }
+    Ok(Launch::Process {
+        program: program.clone(),
+        arguments: vec![WORKER_ARGUMENT.into()],
+        environment: Vec::new(),
+    })
+}
+
 /// How workers are started.
 pub(crate) fn launch(
     isolation: Isolation,

@@ -7,6 +7,7 @@ use safetensors::{
     Dtype,
     tensor::{Metadata, TensorInfo},
 };
+use std::collections::HashMap;
 
 /// Bytes to which tensors are aligned: one cache line, and what the widest loads want.
 const ALIGNMENT: usize = 64;
@@ -32,6 +33,14 @@ pub(crate) struct Arrangement {
 impl Arrangement {
     /// Finds a place for each entry; their bytes together fit an address.
     pub(crate) fn of(entries: Vec<Entry>) -> Arrangement {
+        Arrangement::with_metadata(entries, None)
+    }
+
+    /// The same with free text by key in the header.
+    pub(crate) fn with_metadata(
+        entries: Vec<Entry>,
+        metadata: Option<HashMap<String, String>>,
+    ) -> Arrangement {
         let mut order: Vec<usize> = (0..entries.len()).collect();
         order.sort_by_key(|&index| !entries[index].bytes.is_multiple_of(ALIGNMENT));
         let mut offsets = vec![0; entries.len()];
@@ -46,7 +55,8 @@ impl Arrangement {
                 TensorInfo { dtype: *dtype, shape: dims.clone(), data_offsets: (begin, end) };
             infos.push((name.clone(), info));
         }
-        let metadata = Metadata::new(None, infos).expect("tensors follow each other without holes");
+        let metadata =
+            Metadata::new(metadata, infos).expect("tensors follow each other without holes");
         let mut json = serde_json::to_vec(&metadata).expect("names and numbers are valid JSON");
         let padded = (8 + json.len()).next_multiple_of(ALIGNMENT) - 8;
         json.resize(padded, b' ');

@@ -1,9 +1,21 @@
 //! The commit of a folder that is a git checkout, read from its files; no git is needed.
 
 use std::{fs, path::Path};
+use types::Revision;
 
 /// The commit that is checked out in `folder`, where it is the root of a checkout.
 pub(crate) fn commit_of(folder: &Path) -> Option<String> {
+    revision_of(folder).map(|revision| revision.commit)
+}
+
+/// What is checked out where `folder` is, at its root or below.
+#[must_use]
+pub fn checkout_of(folder: &Path) -> Option<Revision> {
+    let root = folder.ancestors().find(|folder| folder.join(".git").exists())?;
+    revision_of(root)
+}
+
+fn revision_of(folder: &Path) -> Option<Revision> {
     let git = folder.join(".git");
     let git = match fs::read_to_string(&git) {
         // A worktree or a submodule keeps a file that points elsewhere.
@@ -12,16 +24,18 @@ pub(crate) fn commit_of(folder: &Path) -> Option<String> {
     };
     let head = fs::read_to_string(git.join("HEAD")).ok()?;
     let Some(reference) = head.trim().strip_prefix("ref:").map(str::trim) else {
-        return commit(&head);
+        return commit(&head).map(|commit| Revision { commit, branch: None });
     };
     let shared = match fs::read_to_string(git.join("commondir")) {
         Ok(path) => git.join(path.trim()),
         Err(_) => git.clone(),
     };
-    [&git, &shared]
+    let hash = [&git, &shared]
         .into_iter()
         .find_map(|folder| commit(&fs::read_to_string(folder.join(reference)).ok()?))
-        .or_else(|| packed(&fs::read_to_string(shared.join("packed-refs")).ok()?, reference))
+        .or_else(|| packed(&fs::read_to_string(shared.join("packed-refs")).ok()?, reference))?;
+    let branch = reference.strip_prefix("refs/heads/").map(str::to_owned);
+    Some(Revision { commit: hash, branch })
 }
 
 fn packed(references: &str, wanted: &str) -> Option<String> {
@@ -77,6 +91,18 @@ mod tests {
             ("real/refs/heads/topic", HASH),
         ]);
         assert_eq!(commit_of(worktree.path()).as_deref(), Some(HASH));
+    }
+
+    #[test]
+    fn a_folder_inside_a_checkout_has_its_branch_too() {
+        let checkout = checkout(&[
+            (".git/HEAD", "ref: refs/heads/speed/attention\n"),
+            (".git/refs/heads/speed/attention", HASH),
+            ("models/tiny/config.json", "{}"),
+        ]);
+        let found = checkout_of(&checkout.path().join("models/tiny")).unwrap();
+        assert_eq!(found.branch.as_deref(), Some("speed/attention"));
+        assert_eq!((found.commit.as_str(), found.short()), (HASH, "012345678"));
     }
 
     #[test]

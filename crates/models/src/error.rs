@@ -94,6 +94,16 @@ pub enum ModelError {
         #[source]
         source: Box<graph::ConvertError>,
     },
+    #[error("could not prune `{model}`")]
+    Prune {
+        model: String,
+        #[source]
+        source: Box<graph::PruneError>,
+    },
+    #[error("`{}` exists", path.display())]
+    FolderExists { path: PathBuf },
+    #[error("`{model}` has no graph that could be changed")]
+    NothingToChange { model: String },
     #[error("`{model}` has no graph that could be turned into {asked}")]
     NoGraph { model: String, asked: Precision },
     #[error("`{model}` has no input `{name}`; its inputs are {}", quoted(known))]
@@ -225,6 +235,9 @@ impl ModelError {
                 }
                 _ => return None,
             },
+            E::Prune { source, .. } => return prune_hint(source),
+            E::FolderExists { .. } => "give another folder, or `--force` to replace it".into(),
+            E::NothingToChange { .. } => "give a preset, a Hugging Face folder or an `.onnx` file".into(),
             E::NoGraph { .. } => "use engine `torch`, which converts its own modules".into(),
             E::Rank { .. } | E::FixedDimension { .. } | E::Contradiction { .. } => {
                 "leave `--input` away to let the shapes be chosen".into()
@@ -256,6 +269,26 @@ impl ModelError {
 }
 
 const PERMISSIONS: &str = "you may not read it; check the permissions of file and folders";
+
+fn prune_hint(source: &graph::PruneError) -> Option<String> {
+    use graph::PruneError as P;
+    Some(match source {
+        P::Sparsity { .. } => "`--sparsity 0.5` sets half of the weights to zero".into(),
+        P::Groups { .. } => "`--pattern 2:4` or `--pattern 4:8`".into(),
+        P::NoMatch { near, .. } if !near.is_empty() => format!("there are {}, …", quoted(near)),
+        P::AlreadySparse { .. } => "give a higher `--sparsity`, or the model it was made from".into(),
+        P::AlreadyCut { .. } => "give the model it was made from, with a higher `--sparsity`".into(),
+        P::NotFound { .. } => {
+            "`--method magnitude` and `n-m` need no structure; they make files smaller once compressed, \
+             not inference faster"
+                .into()
+        }
+        P::AllGone { .. } => "give a lower `--sparsity`".into(),
+        P::Native { .. } => "prune the fp32 model first, then quantise it".into(),
+        P::NoWeights => "export the model with its weights".into(),
+        _ => return None,
+    })
+}
 
 /// A graph that could not be opened is not damaged.
 fn onnx_hint(source: &(dyn Error + Send + Sync + 'static)) -> Option<String> {

@@ -12,6 +12,7 @@ mod commit;
 mod data_file;
 mod description;
 mod error;
+mod export;
 mod fingerprint;
 mod folder;
 mod formula;
@@ -38,7 +39,9 @@ pub use architecture::{
     build_feed_forward,
 };
 pub use blueprint::{Blueprint, Init, InputKind, Layout, Origin, Weight};
+pub use commit::checkout_of;
 pub use error::ModelError;
+pub use export::{Export, Exported};
 pub use preset::{PRESETS, Preset};
 pub use request::{Progress, Request};
 pub use resolve::resolve;

@@ -10,7 +10,8 @@ use crate::{
     prepare::{GRAPH_FILE, Manifest, failed, read_manifest, write_folder, write_graph},
 };
 use graph::{
-    ConvertError, ConvertOptions, DataType, Model, Plan, PlannedWeight, Tally, TensorData,
+    ConvertError, ConvertOptions, Converted, DataType, Model, Plan, PlannedWeight, Tally,
+    TensorData,
 };
 use safetensors::Dtype;
 use std::{
@@ -88,6 +89,26 @@ fn write_converted(
     convert: &dyn Fn(ConvertError) -> ModelError,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Manifest, ModelError> {
+    let written = write_plan(plan, folder, convert, progress)?;
+    let WrittenGraph { graph_bytes, data_bytes, converted } = written;
+    let remarks = converted.report.remarks();
+    Ok(Manifest { graph_bytes, data_bytes, fingerprint, remarks })
+}
+
+/// A graph whose weights were made and that lies in a folder beside them.
+pub(crate) struct WrittenGraph {
+    pub(crate) graph_bytes: u64,
+    pub(crate) data_bytes: u64,
+    pub(crate) converted: Converted,
+}
+
+/// Makes the weights of a plan and writes them with the graph into a folder.
+pub(crate) fn write_plan(
+    plan: Plan<'_>,
+    folder: &Path,
+    convert: &dyn Fn(ConvertError) -> ModelError,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<WrittenGraph, ModelError> {
     let path = folder.join(DATA_FILE);
     let arrangement = arrange(plan.weights());
     let data_bytes = arrangement.size;
@@ -110,8 +131,7 @@ fn write_converted(
     let mut converted = plan.finish(made);
     converted.model.folder = Some(folder.to_owned());
     let graph_bytes = write_graph(&converted.model, folder)?;
-    let remarks = converted.report.remarks();
-    Ok(Manifest { graph_bytes, data_bytes, fingerprint, remarks })
+    Ok(WrittenGraph { graph_bytes, data_bytes, converted })
 }
 
 fn arrange(weights: &[PlannedWeight]) -> Arrangement {
@@ -128,7 +148,7 @@ fn arrange(weights: &[PlannedWeight]) -> Arrangement {
     Arrangement::of(weights.iter().map(entry).collect())
 }
 
-fn dtype(dtype: DataType) -> Option<Dtype> {
+pub(crate) fn dtype(dtype: DataType) -> Option<Dtype> {
     Some(match dtype {
         DataType::Float => Dtype::F32,
         DataType::Float16 => Dtype::F16,

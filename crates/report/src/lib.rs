@@ -18,24 +18,31 @@ mod energy;
 mod fit;
 mod flame;
 mod formats;
+mod gate;
 mod inside;
 mod json;
+mod junit;
 mod lookup;
 mod markdown;
 mod memory;
 mod number;
+mod proof;
 mod recommendation;
 mod runs;
+mod sheet;
 mod style;
 mod summary;
 mod table;
 mod timestamp;
 mod trace;
+mod trend;
+mod variant;
 mod wrap;
 
 pub use advice::{ADVICE_SCHEMA, advice, advice_json};
 pub use analysis::{
-    ANALYSIS_SCHEMA, analysis, analysis_csv, analysis_csv_columns, analysis_json, analysis_markdown,
+    ANALYSIS_SCHEMA, against, against_json, analysis, analysis_csv, analysis_csv_columns,
+    analysis_json, analysis_markdown,
 };
 pub use answer::{ANSWER_SCHEMA, Field, answer_csv, answer_json, answer_table};
 pub use ceilings::{CEILINGS_SCHEMA, CeilingsPage, ceilings, ceilings_json, ceilings_line};
@@ -50,19 +57,31 @@ pub use document::{RUN_SCHEMA, RunDocument};
 pub use fit::{FIT_SCHEMA, fit, fit_csv, fit_csv_columns, fit_json, fit_markdown};
 pub use flame::flamegraph;
 pub use formats::{FORMATS, Format, format_by_id};
+pub use gate::{
+    CHECK_SCHEMA, NOISE_SCHEMA, gate, gate_annotations, gate_json, gate_junit, gate_markdown,
+    noise, noise_json,
+};
 pub use inside::{LayerView, inside};
 pub use json::{JsonOptions, run_json, write_json, write_json_lines};
+pub use junit::{JunitCase, JunitOutcome, JunitSuite, JunitSuites, junit, runs_junit};
 pub use memory::{MemoryPart, MemoryView, allocations_csv, memory};
 pub use number::{
     MISSING, TimeUnit, bytes, bytes_column, bytes_per_second, count, duration, durations_column,
     fixed, flops, flops_per_second, joules, milliseconds, percent, plus_minus, rate, seconds,
     share_with_interval, significant, tick, value, watts,
 };
+pub use proof::{
+    OPTIMIZE_SCHEMA, PROOF_SCHEMA, optimize, optimize_json, proof, proof_json, proof_markdown,
+};
 pub use recommendation::{
     RECOMMENDATIONS_SCHEMA, recommendations, recommendations_csv, recommendations_csv_columns,
     recommendations_json, recommendations_markdown,
 };
 pub use runs::{RUNS_SCHEMA, RunLine, runs_list_json, runs_table};
+pub use sheet::{
+    AdviceSheet, ComparisonSheet, Dossier, Figure, Grid, GridRow, Inner, ReasonLine, Sheet, Side,
+    Subject, advice_sheet, comparison_sheet, dossier_markdown, overview_grid,
+};
 pub use style::Style;
 pub use summary::{Footer, View, page, summary};
 pub use table::{Column, Table};
@@ -70,4 +89,9 @@ pub use timestamp::{minute, rfc3339};
 pub use trace::{
     TraceInfo, is_torch_trace, write_chrome_trace, write_speedscope, write_torch_trace,
 };
+pub use trend::{
+    TREND_SCHEMA, prometheus, standings, trend, trend_change, trend_csv, trend_csv_columns,
+    trend_json, trend_name, trend_slide, trend_value,
+};
+pub use variant::variant;
 pub use wrap::{shorten, text_width, wrap};

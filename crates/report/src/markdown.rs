@@ -2,12 +2,7 @@
 
 use crate::clean::clean;
 
-/// Which side the cells of a column stand on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
-    Left,
-    Right,
-}
+pub(crate) use crate::sheet::Side;
 
 /// A table; columns in which no row says anything are left out.
 pub(crate) fn table(columns: &[(&str, Side)], rows: &[Vec<String>]) -> String {

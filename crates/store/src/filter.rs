@@ -24,6 +24,10 @@ pub struct Filter {
     pub valid: Option<bool>,
     /// A label.
     pub tag: Option<String>,
+    /// The branch that was checked out.
+    pub branch: Option<String>,
+    /// The beginning of the commit that was checked out.
+    pub commit: Option<String>,
     /// Begun at or after, in microseconds since the epoch.
     pub since: Option<i64>,
     /// Begun before, in microseconds since the epoch.
@@ -76,6 +80,16 @@ pub(crate) fn conditions(filter: &Filter) -> (String, Vec<Value<'static>>) {
     }
     if let Some(tag) = &filter.tag {
         add("id IN (SELECT run FROM tag WHERE tag = {})", Value::from(tag.clone()));
+    }
+    if let Some(branch) = &filter.branch {
+        add("id IN (SELECT run FROM revision WHERE branch = {})", Value::from(branch.clone()));
+    }
+    if let Some(commit) = &filter.commit {
+        let beginning = format!("{}%", escape(&commit.to_ascii_lowercase()));
+        add(
+            r"id IN (SELECT run FROM revision WHERE hash LIKE {} ESCAPE '\')",
+            Value::from(beginning),
+        );
     }
     if let Some(since) = filter.since {
         add("started_at >= {}", Value::from(since));

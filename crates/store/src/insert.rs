@@ -125,6 +125,12 @@ fn insert(
     )?;
     measured::insert(transaction, &Measured::from(run), prepared.model.key, engine)?;
     insert_metrics(transaction, &run.id.0, &run.metrics)?;
+    if let Some(revision) = &run.environment.revision {
+        transaction.execute(
+            "INSERT INTO revision (run, hash, branch) VALUES ($1, $2, $3)",
+            values![&run.id.0, &revision.commit, revision.branch.as_deref()],
+        )?;
+    }
     for (place, (phase, packed)) in prepared.series.iter().enumerate() {
         transaction.execute(
             "INSERT INTO samples (run, place, phase, count, checksum, nanos)

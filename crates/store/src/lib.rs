@@ -20,6 +20,7 @@ mod insert;
 mod list;
 mod measured;
 mod migrate;
+mod noise;
 mod plan;
 mod query;
 mod read;

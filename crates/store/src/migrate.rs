@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0003_allocations.sql"),
     include_str!("../migrations/0004_plan_cells.sql"),
     include_str!("../migrations/0005_measured.sql"),
+    include_str!("../migrations/0006_revisions_and_noise.sql"),
 ];
 
 /// The schema version that this program writes.
@@ -201,6 +202,10 @@ mod tests {
         let first = ["machine", "model", "engine", "cell", "run"];
         for table in first.into_iter().chain(["document", "metric", "samples", "tag", "ceiling"]) {
             copy_table(&old, table, connection);
+        }
+        if version >= MEASURED {
+            copy_table(&old, "question", connection);
+            copy_table(&old, "measured", connection);
         }
     }
 

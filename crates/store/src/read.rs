@@ -32,6 +32,16 @@ impl Store {
         self.run_in(&view, id, Parts::All)
     }
 
+    /// The run of this whole id without its samples and warm-up, for whoever reads many.
+    ///
+    /// # Errors
+    /// Where it is not there, or what is stored is damaged.
+    pub fn run_without_samples(&self, id: &RunId) -> Result<Run, StoreError> {
+        let view = self.view("read a run")?;
+        let id = self.resolve_in(&view, &id.0)?;
+        self.run_in(&view, id, Parts::WithoutSamples)
+    }
+
     /// The run of this whole id.
     pub(crate) fn run_in(
         &self,

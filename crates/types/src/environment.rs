@@ -83,4 +83,25 @@ pub struct Environment {
     pub threads: u32,
     /// Git commit of the model's folder, where it is a checkout.
     pub model_commit: Option<String>,
+    /// The checkout that the measurement was asked for in: what a history goes by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Revision>,
+}
+
+/// A state of somebody's source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revision {
+    /// The commit's whole hash.
+    pub commit: String,
+    /// The branch, where one was checked out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+}
+
+impl Revision {
+    /// As much of the hash as people write.
+    #[must_use]
+    pub fn short(&self) -> &str {
+        self.commit.get(..9).unwrap_or(&self.commit)
+    }
 }

@@ -5,6 +5,7 @@
 //! A word means the same thing in every room because it is defined once, here.
 
 mod advice;
+mod against;
 mod allocation;
 mod analysis;
 mod ceilings;
@@ -14,6 +15,8 @@ mod device;
 mod environment;
 mod event;
 mod fit;
+mod gate;
+mod gauge;
 mod import;
 mod inside;
 mod layer_kind;
@@ -26,6 +29,7 @@ mod metric;
 mod model;
 mod module;
 mod module_path;
+mod optimisation;
 mod options;
 mod plan;
 mod precision;
@@ -37,6 +41,7 @@ mod summary;
 mod tensor;
 mod timeline;
 mod training;
+mod trend;
 mod units;
 mod verdict;
 
@@ -44,6 +49,7 @@ pub use advice::{
     Advice, AdviceReport, Change, Evidence, ExpectedGain, Fine, Goal, ParseGoalError, Proof,
     SweepPoint, Trial, TrialVerdict, Unjudged,
 };
+pub use against::{Against, AgainstCell, AgainstOutcome, FileCell};
 pub use allocation::{AllocationEvent, Allocations, LayerName, Recorded};
 pub use analysis::{
     AnalysedCell, Analysis, BatchSeries, CellKey, LengthSeries, Pooled, PooledCell, Scaling, Tally,
@@ -55,12 +61,17 @@ pub use comparison::{
     SideReport, SpeedUp, Turn,
 };
 pub use device::{Device, ParseDeviceError};
-pub use environment::{CgroupLimits, Environment, GpuState, Throttle};
+pub use environment::{CgroupLimits, Environment, GpuState, Revision, Throttle};
 pub use event::{Event, Stage};
 pub use fit::{
     Confirmation, FitCell, FitLeftOut, FitOutcome, FitReport, FitTry, FitWay, Refusal, RefusalKind,
     SmallestNeed,
 };
+pub use gate::{
+    Check, Drifted, GateCell, GateDesign, GateEvidence, GatePlan, GateReport, Itself, Jitter,
+    Missing, Noise, Question, Ruling,
+};
+pub use gauge::{Gauge, ParseGaugeError, Statistic, Threshold};
 pub use import::{Correction, Import, Stated};
 pub use inside::{
     Bound, Estimate, Layer, LayerReport, LayerTurn, LayerWork, Rollup, Roofline, Spent,
@@ -80,6 +91,10 @@ pub use metric::{Direction, Metric, Provenance, Unit};
 pub use model::{Category, ModelInfo, ModelSource, Weights, Work};
 pub use module::{Module, ModuleTensor, ModuleWeights};
 pub use module_path::{Names, ancestry, common_module, module_of};
+pub use optimisation::{
+    Attempt, BlockFacts, Drift, ModelFacts, Optimisation, OptimizeReport, OutputDrift, ProofReport,
+    Similarity, SpeedProof, SpeedVerdict, Target, WeightFacts,
+};
 pub use options::{EngineOptions, GraphOptimisation, ParseOptionError, PerformanceHint};
 pub use plan::{Plan, StopReason, StoppingRule, Warmup, parse_duration};
 pub use precision::{ParsePrecisionError, Precision};
@@ -95,6 +110,10 @@ pub use tensor::{ElementType, Elements, Fill, HostTensor, InputRole, InputSpec, 
 pub use timeline::{Counter, Span, SpanKind, Timeline, Track};
 pub use training::{
     BrokenLoss, Loss, Optimizer, Rate, Training, TrainingMemory, TrainingReport, TrainingWorld,
+};
+pub use trend::{
+    ParseTrendMetricError, Trend, TrendBy, TrendChange, TrendMetric, TrendPoint, TrendSeries,
+    TrendStanding, TrendSuspicion,
 };
 pub use units::{Bytes, Flops, Joules, Ratio, Seconds};
 pub use verdict::{Reason, ReasonCode, Verdict};

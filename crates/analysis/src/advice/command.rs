@@ -1,7 +1,10 @@
 //! The command that would prove an advice, as a person would type it.
 
 use super::facts::Facts;
-use types::{Cell, Change, Device, EngineOptions, Proof};
+use types::{
+    Cell, Change, Device, EngineOptions, LimitedBy, ModelSource, Proof, ReasonCode, Run,
+    StopReason, Training,
+};
 
 /// The command that proves an advice; `None` where nothing here can.
 pub(crate) fn proving(facts: &Facts<'_>, rule: &str, proof: &Proof) -> Option<String> {
@@ -54,9 +57,84 @@ fn compare(facts: &Facts<'_>, change: &Change) -> Option<String> {
     Some(words.join(" "))
 }
 
+/// More lines of text would hide a command.
+const MOST_LINES: usize = 2;
+
 /// The cell as `profile` and `advise` take it, model first.
 #[must_use]
 pub fn flags(cell: &Cell) -> String {
+    words(cell, MOST_LINES).join(" ")
+}
+
+/// The command that measures a run again: everything that was asked, and how long it was sampled.
+///
+/// A run does not keep its rule of stopping; it follows from why and after how long sampling ended.
+#[must_use]
+pub fn again(run: &Run) -> String {
+    let cell = &run.cell;
+    let mut all = vec!["modelmeter profile".to_owned()];
+    all.extend(words(cell, usize::MAX));
+    if cell.device == Device::Cpu {
+        // What `auto` would choose depends on the machine.
+        all.push("--device cpu".into());
+    }
+    if let ModelSource::Hub { revision } = &run.model.source {
+        all.push(format!("--revision {}", quoted(revision)));
+    }
+    if let Some(limit) = run.environment.memory_limit {
+        all.push(format!("--memory-limit {}", limit.bytes.0 >> 20));
+        if matches!(limit.by, LimitedBy::Cgroup | LimitedBy::Rlimit) {
+            all.push(format!("--limit-by {}", limit.by.name()));
+        }
+    }
+    all.extend(cell.training.iter().flat_map(training));
+    all.extend(length(run));
+    let is_inside = |code| run.verdict.reasons.iter().any(|reason| reason.code == code);
+    if is_inside(ReasonCode::NotIsolated) {
+        all.push("--isolation none".into());
+    }
+    all.extend(run.layers.is_some().then(|| "--layers".to_owned()));
+    all.extend(run.memory.is_some().then(|| "--memory".to_owned()));
+    all.join(" ")
+}
+
+/// How long it was sampled, where that is not what happens anyway.
+fn length(run: &Run) -> Option<String> {
+    /// Sampling ends so late where nobody says otherwise (`StoppingRule`).
+    const USUAL: f64 = 30.0;
+    let nanos = run.samples_of(run.main_phase())?;
+    let spent = nanos.iter().map(|nanos| *nanos as f64).sum::<f64>() / 1e9;
+    match run.stop {
+        StopReason::RunsDone | StopReason::RunsCap => Some(format!("--runs {}", nanos.len())),
+        StopReason::Settled => None,
+        StopReason::DurationCap if (spent - USUAL).abs() < USUAL * 0.1 => None,
+        StopReason::DurationCap if spent >= 2.0 => Some(format!("--duration {}s", spent.round())),
+        StopReason::DurationCap => Some(format!("--duration {}ms", (spent * 1e3).round())),
+    }
+}
+
+/// How it is trained.
+fn training(training: &Training) -> Vec<String> {
+    let mut words = vec![
+        "--train".to_owned(),
+        format!("--optimizer {}", training.optimizer),
+        format!("--loss {}", training.loss),
+        format!("--learning-rate {}", training.learning_rate.0),
+    ];
+    if training.accumulation > 1 {
+        words.push(format!("--gradient-accumulation {}", training.accumulation));
+    }
+    if training.checkpointing {
+        words.push("--gradient-checkpointing".into());
+    }
+    if training.world_size > 1 {
+        words.push(format!("--world-size {}", training.world_size));
+    }
+    words
+}
+
+/// The cell word by word; of more lines of text than so many only that they came from a file is said.
+fn words(cell: &Cell, most_lines: usize) -> Vec<String> {
     let mut words = vec![
         quoted(&cell.model),
         format!("--engine {}", cell.engine),
@@ -70,14 +148,13 @@ pub fn flags(cell: &Cell) -> String {
     words.extend(rest(cell));
     words.extend(told(&cell.options));
     match cell.text.as_ref().map(|text| text.lines.as_slice()) {
-        // More would hide the command.
-        Some(lines @ ([_] | [_, _])) => {
+        Some(lines) if (1..=most_lines).contains(&lines.len()) => {
             words.extend(lines.iter().map(|line| format!("--text {}", quoted(line))));
         }
         Some(_) => words.push("--text-file FILE".into()),
         None => {}
     }
-    words.join(" ")
+    words
 }
 
 /// What the engine is told beyond that.
@@ -179,6 +256,32 @@ mod tests {
             "bert --engine rten --precision fp32 --batch-size 4 --threads 2 --sequence-length 128 \
              --compile=default --text 'how fast?'"
         );
+    }
+
+    #[test]
+    fn a_run_can_be_measured_again() {
+        let mut run = scene::run();
+        run.cell.model = "my model.onnx".into();
+        run.cell.text = Some(Text { lines: vec!["it's".into(), "$HOME".into(), "`x`".into()] });
+        run.stop = StopReason::RunsDone;
+        run.samples = vec![types::Samples { phase: types::Phase::Inference, nanos: vec![7; 50] }];
+        let command = again(&run);
+        assert!(
+            command.starts_with("modelmeter profile 'my model.onnx' --engine rten "),
+            "{command}"
+        );
+        assert!(
+            command
+                .contains(r"--text 'it'\''s' --text '$HOME' --text '`x`' --device cpu --runs 50"),
+            "{command}"
+        );
+
+        run.cell.text = None;
+        run.stop = StopReason::DurationCap;
+        run.samples[0].nanos = vec![1_000_000_000; 10];
+        assert!(again(&run).ends_with("--duration 10s"), "{}", again(&run));
+        run.samples[0].nanos = vec![1_000_000_000; 30];
+        assert!(!again(&run).contains("--duration"), "as long as always");
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod rules;
 mod scene;
 mod trial;
 
-pub use command::flags;
+pub use command::{again, flags};
 pub use facts::{Alternative, Facts, Fragmentation, Known, MemoryLimit, Missing, Padding};
 pub use judgement::{Judgement, Rests, Rule};
 pub use rank::{Judged, judge_all};

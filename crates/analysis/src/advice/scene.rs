@@ -108,6 +108,7 @@ fn environment() -> Environment {
         versions: BTreeMap::new(),
         threads: 2,
         model_commit: None,
+        revision: None,
     }
 }
 

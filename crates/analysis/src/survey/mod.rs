@@ -2,6 +2,7 @@
 //!
 //! Rows come in one by one, in any order, and only the newest few of each cell are kept.
 
+mod against;
 mod analyse;
 mod candidates;
 mod cells;
@@ -15,6 +16,7 @@ mod recommend;
 mod scaling;
 mod selection;
 
+pub use against::against;
 pub use analyse::analyse;
 pub use cells::{Cells, MOST_RUNS};
 pub use limits::{LimitError, parse_memory, parse_slo};

@@ -10,3 +10,4 @@ mod recommendations;
 mod rows;
 mod scene;
 mod stored;
+mod trend;

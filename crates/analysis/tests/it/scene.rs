@@ -177,6 +177,7 @@ fn environment() -> Environment {
         versions: BTreeMap::new(),
         threads: 2,
         model_commit: None,
+        revision: None,
     }
 }
 

@@ -158,6 +158,9 @@ pub(crate) struct Bench {
     /// Write where the plan stands as JSON; `-` is standard output
     #[arg(long, value_name = "FILE", help_heading = "Where to")]
     pub(crate) json: Option<PathBuf>,
+    /// Write the newest numbers for Prometheus, as node_exporter's textfile collector reads them
+    #[arg(long, value_name = "FILE", help_heading = "Where to")]
+    pub(crate) prometheus: Option<PathBuf>,
     /// Label the stored runs; may be repeated
     #[arg(long, value_name = "TAG", help_heading = "Where to")]
     pub(crate) tag: Vec<String>,

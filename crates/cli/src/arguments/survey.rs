@@ -1,21 +1,35 @@
 //! The arguments of `analyze` and `recommend`.
 
-use super::{ModeArgument, parse_time};
+use super::{
+    ModeArgument,
+    since::{Since, parse_since},
+    trend::parse_small,
+};
 use clap::Args;
 use modelmeter::{
     Device, Precision, analysis,
     types::{Bytes, Objective, Slo},
 };
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "analyse",
-    after_help = "Runs of one model, machine, device, engine, precision and batch are pooled: the newest valid ones, at most 8. Nothing is\nmeasured. What the columns mean and how they are computed: docs/ANALYSIS.md\n\nExit codes: 0 fine, 2 asked wrongly, 4 no valid run answers the question\n\nExamples:\n  modelmeter analyze\n  modelmeter analyze distilbert-base-uncased --device cuda\n  modelmeter analyze --engine onnxruntime,rten --precision fp32 --since 7d\n  modelmeter analyze --output analysis.csv\n  modelmeter analyze bert --json | jq '.cells[].speed_up_over_cpu'"
+    after_help = "Runs of one model, machine, device, engine, precision and batch are pooled: the newest valid ones, at most 8. Nothing is\nmeasured. What the columns mean and how they are computed: docs/ANALYSIS.md\n\nExit codes: 0 fine, 2 asked wrongly, 4 no valid run answers the question; with `--regression-alert` 1 a cell is slower,\n4 it cannot be told\n\nExamples:\n  modelmeter analyze\n  modelmeter analyze distilbert-base-uncased --device cuda\n  modelmeter analyze --engine onnxruntime,rten --precision fp32 --since 7d\n  modelmeter analyze --output analysis.csv\n  modelmeter analyze --compare-to analysis.csv --regression-alert 10%\n  modelmeter analyze bert --json | jq '.cells[].speed_up_over_cpu'"
 )]
 pub(crate) struct Analyze {
     #[command(flatten)]
     pub(crate) survey: SurveyArguments,
+    /// Hold the cells against those of a CSV that `analyze --output` or `db export` wrote
+    #[arg(long, value_name = "FILE.csv", help_heading = "Against a file")]
+    pub(crate) compare_to: Option<PathBuf>,
+    /// Exit with 1 where a cell is slower than in the file by more than this, for sure: 0.1, 10%
+    #[arg(long, value_name = "SHARE", requires = "compare_to", value_parser = parse_small, help_heading = "Against a file")]
+    pub(crate) regression_alert: Option<f64>,
+    /// How far this machine drifts between sittings [default: what the cell's history shows, else 30%]
+    #[arg(long, value_name = "SHARE", requires = "compare_to", value_parser = parse_small, help_heading = "Against a file")]
+    pub(crate) allowance: Option<f64>,
+
     #[command(flatten)]
     pub(crate) form: Form,
 }
@@ -138,9 +152,9 @@ pub(crate) struct SurveyArguments {
     /// Only runs with this label
     #[arg(long, value_name = "TAG", help_heading = "Which runs")]
     pub(crate) tag: Option<String>,
-    /// Only runs of the last TIME: 2h, 7d
-    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Which runs")]
-    pub(crate) since: Option<Duration>,
+    /// Only runs of the last TIME (2h, 7d), or since a day: 2026-11-01
+    #[arg(long, value_name = "TIME|DATE", value_parser = parse_since, help_heading = "Which runs")]
+    pub(crate) since: Option<Since>,
 }
 
 /// What is written, and where to.

@@ -6,7 +6,9 @@ use crate::{
     command::{
         folders,
         measurement::{measurement, training},
-        open_existing_store, say, session, style,
+        open_existing_store,
+        runs::find,
+        say, session, style,
     },
     output,
     places::places,
@@ -94,7 +96,7 @@ fn compare_stored(
 
 fn runs(store: &Store, list: &str) -> Result<Vec<Run>, Failure> {
     let each = list.split(',').filter(|id| !id.is_empty());
-    each.map(|id| store.run(id).map_err(Failure::from)).collect()
+    each.map(|id| Ok(store.run(&find(store, id)?.0)?)).collect()
 }
 
 /// One comparison of all sides; or one for each side, of its training with its inference, where both were asked for.

@@ -3,6 +3,7 @@
 pub(crate) mod advise;
 pub(crate) mod bench;
 pub(crate) mod calibrate;
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod db;
@@ -11,16 +12,23 @@ pub(crate) mod engines;
 pub(crate) mod fit;
 pub(crate) mod measurement;
 pub(crate) mod models;
+pub(crate) mod optimize;
 pub(crate) mod profile;
+pub(crate) mod proof;
+pub(crate) mod prune;
+pub(crate) mod quantize;
+pub(crate) mod report;
 pub(crate) mod runs;
 pub(crate) mod survey;
 pub(crate) mod target;
+pub(crate) mod trend;
 pub(crate) mod visualize;
+pub(crate) mod watch;
 
 use crate::{
     Exit, Failure,
     arguments::Global,
-    output,
+    checkout, output,
     terminal::{self, Stream},
 };
 use modelmeter::{
@@ -87,9 +95,9 @@ pub(crate) fn session(
     global: &Global,
 ) -> Result<Session, Failure> {
     if no_store {
-        return Ok(Session::without_store());
+        return Ok(Session::without_store().at_revision(checkout::revision()));
     }
-    let mut session = Session::with_folders(folders)?;
+    let mut session = Session::with_folders(folders)?.at_revision(checkout::revision());
     say(session.take_notices(), global);
     Ok(session)
 }

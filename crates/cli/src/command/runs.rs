@@ -60,6 +60,8 @@ pub(crate) fn filter(arguments: &RunFilter, limit: u64) -> Filter {
         precision: arguments.precision,
         mode: arguments.mode.map(Mode::from),
         tag: arguments.tag.clone(),
+        branch: arguments.branch.clone(),
+        commit: arguments.commit.clone(),
         valid,
         since: arguments.since.map(|span| now_micros() - span.as_micros() as i64),
         limit: (limit > 0).then_some(limit),

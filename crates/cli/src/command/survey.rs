@@ -9,23 +9,67 @@ use crate::{
         style,
         target::{Format, Target},
     },
+    output,
 };
 use modelmeter::{
-    Mode, Survey, read_prices, report,
-    types::{Objective, Wish},
+    Mode, Survey, read_prices,
+    report::{self, clean},
+    types::{Against, AgainstOutcome, Objective, Wish},
 };
 
 pub(crate) fn analyze(arguments: &Analyze, global: &Global) -> Result<Exit, Failure> {
     let target = Target::of(&arguments.form)?;
     let store = open_existing_store(global)?;
-    let found = survey(&arguments.survey).analyse(&store)?;
+    let survey = survey(&arguments.survey);
+    let found = survey.analyse(&store)?;
+    let against = match &arguments.compare_to {
+        Some(path) => {
+            let accepted = arguments.regression_alert.unwrap_or(0.0);
+            let (against, problems) =
+                survey.against(&store, &found, path, arguments.allowance, accepted)?;
+            for problem in problems {
+                output::complain(&format!("warning: {}: {}\n", path.display(), clean(&problem)));
+            }
+            Some((against, clean(&path.display().to_string())))
+        }
+        None => None,
+    };
     target.write(global, || match target.format {
-        Format::Page => report::analysis(&found, &style(global)),
-        Format::Json => format!("{:#}\n", report::analysis_json(&found)),
+        Format::Page => {
+            let mut page = report::analysis(&found, &style(global));
+            if let Some((against, file)) = &against {
+                page += "\n";
+                page += &report::against(against, file, &found.machines, &style(global));
+            }
+            page
+        }
+        Format::Json => {
+            let mut document = report::analysis_json(&found);
+            if let Some((against, file)) = &against {
+                document["compared_to"] = report::against_json(against, file);
+            }
+            format!("{document:#}\n")
+        }
         Format::Csv => report::analysis_csv(&found),
         Format::Markdown => report::analysis_markdown(&found),
     })?;
-    Ok(if found.cells.is_empty() { Exit::Untold } else { Exit::Fine })
+    Ok(match (&against, arguments.regression_alert) {
+        _ if found.cells.is_empty() => Exit::Untold,
+        (Some((against, _)), Some(_)) => exit_against(against),
+        _ => Exit::Fine,
+    })
+}
+
+/// What a gate on a file says: nothing that could be compared is nothing that was held.
+fn exit_against(against: &Against) -> Exit {
+    let any = |outcome: AgainstOutcome| against.cells.iter().any(|one| one.outcome == outcome);
+    if any(AgainstOutcome::Worse) {
+        Exit::Failed
+    } else if any(AgainstOutcome::CannotTell) || against.cells.is_empty() {
+        Exit::Untold
+    } else {
+        Exit::Fine
+    }
 }
 
 pub(crate) fn recommend(arguments: &Recommend, global: &Global) -> Result<Exit, Failure> {
@@ -55,7 +99,7 @@ pub(crate) fn survey(arguments: &SurveyArguments) -> Survey {
         modes: arguments.mode.iter().copied().map(Mode::from).collect(),
         measured_only: false,
         tag: arguments.tag.clone(),
-        since: arguments.since.map(|span| now_micros() - span.as_micros() as i64),
+        since: arguments.since.map(|since| since.micros(now_micros())),
     }
 }
 

@@ -4,7 +4,9 @@
 mod advise;
 mod bad_input;
 mod bench;
+mod browser;
 mod calibrate;
+mod check;
 mod commands;
 mod compare;
 mod db;
@@ -13,14 +15,18 @@ mod fit;
 mod inside;
 mod machine_limits;
 mod memory;
+mod optimise;
 mod plans;
 #[path = "../../../store/tests/it/postgresql.rs"]
 #[expect(dead_code, reason = "the tests of the store ask more of a server")]
 mod postgresql;
 mod profile;
+mod report;
 mod schema;
 mod servers;
 mod survey;
 mod survival;
 mod training;
+mod trend;
 mod visualize;
+mod watch;

@@ -27,7 +27,13 @@ fn real() -> Run {
 }
 
 /// A valid run of `bert` with this median in milliseconds and this peak in megabytes.
-fn run(number: u64, device: Device, batch: usize, milliseconds: f64, megabytes: f64) -> Run {
+pub(crate) fn run(
+    number: u64,
+    device: Device,
+    batch: usize,
+    milliseconds: f64,
+    megabytes: f64,
+) -> Run {
     let mut run = real();
     run.id = RunId(format!("{:016x}", 0x7f3a_0000_0000_0000 + number));
     run.started_at += number as i64 * 60_000_000;
@@ -79,7 +85,7 @@ fn invalid(run: Run) -> Run {
 }
 
 /// A home with these runs stored.
-fn home_with(runs: &[Run]) -> Home {
+pub(crate) fn home_with(runs: &[Run]) -> Home {
     let home = Home::new();
     let store = Store::open(home.database()).unwrap();
     store.insert_runs(runs).unwrap();
@@ -99,7 +105,7 @@ fn fleet() -> Vec<Run> {
     ]
 }
 
-fn json(text: &str) -> Value {
+pub(crate) fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 

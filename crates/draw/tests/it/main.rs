@@ -1,6 +1,7 @@
 //! Every picture with fixed material: as it was, well formed, painted, and unharmed by whatever is in the numbers and names.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod history;
 mod hostile;
 mod looks;
 mod sample;

@@ -152,6 +152,7 @@ fn environment() -> Environment {
         versions: BTreeMap::from([("modelmeter".into(), "0.1.0".into())]),
         threads: 2,
         model_commit: None,
+        revision: None,
     }
 }
 

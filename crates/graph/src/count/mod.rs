@@ -10,11 +10,13 @@
 
 mod bytes;
 mod movement;
+mod nonzeros;
 mod parameters;
 mod pointwise;
 mod products;
 mod window;
 
+pub use nonzeros::{count_nonzeros, nonzero_weights};
 pub use parameters::{BUFFERS, Weights, count_weights};
 
 pub(crate) use bytes::{is_view, traffic};

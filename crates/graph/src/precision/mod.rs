@@ -22,28 +22,54 @@ mod types;
 
 pub use error::ConvertError;
 pub use native::native_precision;
+pub(crate) use plan::Made;
 pub use plan::{Plan, PlannedWeight, Tally};
+pub(crate) use recast::Recast;
 pub use report::{Converted, Left, Report};
+pub(crate) use scope::with_constants_as_weights;
 
 use crate::Model;
 use ::types::Precision;
+use std::collections::HashMap;
 
 /// Products of weights with fewer numbers than this are not worth it: reading and writing the activations once more
 /// costs what the product saves.
 const SMALLEST_WEIGHT: usize = 1024;
 
+/// How products become products of integers.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Int8 {
+    /// Activations are rounded at every run, by the range they have then.
+    #[default]
+    Dynamic,
+    /// Activations are rounded by a range that is known before: by value, the smallest and the largest number. Those
+    /// without one are rounded at every run.
+    Static(HashMap<String, (f32, f32)>),
+    /// Only weights are kept as integers, and widened before each product.
+    WeightsOnly,
+}
+
 /// What a caller may want differently.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ConvertOptions {
     /// Nodes and modules that keep their format: names of nodes, or paths of modules with all that is inside.
     pub exclude: Vec<String>,
     /// For int8: products with weights of fewer numbers stay as they are.
     pub smallest_weight: usize,
+    /// For int8: whether each column of a weight has its own scale.
+    pub per_channel: bool,
+    /// For int8: how.
+    pub int8: Int8,
 }
 
 impl Default for ConvertOptions {
     fn default() -> ConvertOptions {
-        ConvertOptions { exclude: Vec::new(), smallest_weight: SMALLEST_WEIGHT }
+        ConvertOptions {
+            exclude: Vec::new(),
+            smallest_weight: SMALLEST_WEIGHT,
+            per_channel: true,
+            int8: Int8::Dynamic,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A conversion before its weights are made: the new graph, and the list of the weights it needs.
 
 use super::{ConvertError, Converted, Report, recast::Recast};
-use crate::{Attribute, DataType, Graph, Model, Tensor, TensorData, count_weights};
+use crate::{Attribute, DataType, Graph, Model, Tensor, TensorData, count_nonzeros, count_weights};
 use std::{collections::HashMap, io, path::PathBuf};
 
 /// Constants up to this many bytes stay in the graph itself: they are shapes, scalars and biases.
@@ -35,6 +35,8 @@ impl PlannedWeight {
 pub struct Tally {
     /// Values that were moved into the new format's range.
     pub clamped: u64,
+    /// Values that are not zero.
+    pub nonzeros: u64,
 }
 
 /// A conversion before its weights are made.
@@ -49,17 +51,17 @@ pub struct Plan<'m> {
 }
 
 /// An initialiser of the new graph: what it is made from, and how.
-pub(super) struct Made {
-    pub(super) name: String,
-    pub(super) dtype: DataType,
-    pub(super) dims: Vec<usize>,
-    pub(super) source: Tensor,
-    pub(super) recast: Recast,
+pub(crate) struct Made {
+    pub(crate) name: String,
+    pub(crate) dtype: DataType,
+    pub(crate) dims: Vec<usize>,
+    pub(crate) source: Tensor,
+    pub(crate) recast: Recast,
 }
 
 impl Made {
     /// A weight as it is.
-    pub(super) fn kept(tensor: &Tensor) -> Made {
+    pub(crate) fn kept(tensor: &Tensor) -> Made {
         Made {
             name: tensor.name.clone(),
             dtype: tensor.dtype,
@@ -72,7 +74,7 @@ impl Made {
 
 impl<'m> Plan<'m> {
     /// `model` is the new graph, whose initialisers will be `made`, in this order.
-    pub(super) fn new(
+    pub(crate) fn new(
         source: &'m Model,
         mut model: Model,
         made: Vec<Made>,
@@ -97,17 +99,19 @@ impl<'m> Plan<'m> {
                 plan.report.clamped += tally.clamped;
             } else if let TensorData::External { path, offset, .. } = &weight.source.data {
                 let kind = match &weight.recast {
-                    Recast::Copy => "copy",
-                    Recast::Narrow(_) => "narrow",
-                    Recast::Quantise { turned: false, .. } => "quantise",
-                    Recast::Quantise { turned: true, .. } => "quantise turned",
+                    Recast::Copy => Some("copy"),
+                    Recast::Narrow(_) => Some("narrow"),
+                    Recast::Quantise { turned: false, .. } => Some("quantise"),
+                    Recast::Quantise { turned: true, .. } => Some("quantise turned"),
+                    // What is left out may differ from use to use.
+                    Recast::Zero(_) | Recast::Cut(_) => None,
                 };
-                let key = (path.clone(), *offset, kind);
-                let earlier = shared.get(&key).copied();
+                let key = kind.map(|kind| (path.clone(), *offset, kind));
+                let earlier = key.as_ref().and_then(|key| shared.get(key)).copied();
                 match earlier.map(|index| &mut plan.weights[index]) {
                     Some(first) if first.dims == weight.dims => first.places.push(place),
                     _ => {
-                        shared.insert(key, plan.weights.len());
+                        shared.extend(key.map(|key| (key, plan.weights.len())));
                         plan.weights.push(weight);
                     }
                 }
@@ -151,10 +155,14 @@ impl<'m> Plan<'m> {
             .source
             .bytes(&weight.source)
             .map_err(|source| ConvertError::Read { name: weight.source.name.clone(), source })?;
-        let clamped = weight.recast.run(&bytes, &weight.dims, sink);
+        let mut nonzeros = 0;
+        let clamped = weight.recast.run(&bytes, &weight.dims, &mut |piece: &[u8]| {
+            nonzeros += count_nonzeros(weight.dtype, piece);
+            sink(piece)
+        });
         let clamped =
             clamped.map_err(|source| ConvertError::Write { name: weight.name.clone(), source })?;
-        Ok(Tally { clamped })
+        Ok(Tally { clamped, nonzeros })
     }
 
     fn make(&self, weight: &PlannedWeight) -> Result<(Vec<u8>, Tally), ConvertError> {
@@ -169,15 +177,23 @@ impl<'m> Plan<'m> {
     /// The finished model: where each weight was put, and what happened to it, in the order of [`Plan::weights`].
     #[must_use]
     pub fn finish(mut self, made: Vec<(TensorData, Tally)>) -> Converted {
+        let mut nonzeros = HashMap::new();
+        for tensor in &self.model.graph.initializers {
+            if let TensorData::Inline(bytes) = &tensor.data {
+                nonzeros.insert(tensor.name.clone(), count_nonzeros(tensor.dtype, bytes));
+            }
+        }
         for (weight, (data, tally)) in self.weights.iter().zip(made) {
             for place in &weight.places {
-                self.model.graph.initializers[*place].data = data.clone();
+                let tensor = &mut self.model.graph.initializers[*place];
+                tensor.data = data.clone();
+                nonzeros.insert(tensor.name.clone(), tally.nonzeros);
             }
             self.report.clamped += tally.clamped;
         }
         self.report.bytes_before = count_weights(self.source).bytes;
         self.report.bytes_after = count_weights(&self.model).bytes;
-        Converted { model: self.model, report: self.report }
+        Converted { model: self.model, report: self.report, nonzeros }
     }
 
     /// The finished model with all its weights in memory.

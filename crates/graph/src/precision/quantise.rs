@@ -9,11 +9,14 @@
 //! processors with AVX2 or AVX-512 but without VNNI add pairs of products in 16 bits and saturate there, and halving
 //! the range (`reduce_range`) would avoid it at the price of half the precision for everybody.
 //!
+//! With known ranges `QuantizeLinear` rounds by a constant scale instead, and one multiplication is left behind the
+//! product. Weights alone are widened by `DequantizeLinear` in front of the product as it was.
+//!
 //! The zero point is written although it is 0 and could be left out: rten joins product, cast and scale only where it
 //! is there. The order of the two multiplications is the one that ONNX Runtime joins.
 
 use super::{
-    ConvertError, ConvertOptions, Left, Plan, Report,
+    ConvertError, ConvertOptions, Int8, Left, Plan, Report,
     names::Names,
     plan::Made,
     recast::{Recast, column_scales},
@@ -26,6 +29,8 @@ use types::Precision;
 
 /// The first operator set with `DynamicQuantizeLinear`.
 const FIRST_OPSET: i64 = 11;
+/// The first operator set in which `DequantizeLinear` has a scale for each column.
+const FIRST_OPSET_OF_AXES: i64 = 13;
 
 /// Plans the 8-bit form of a model.
 pub(super) fn plan<'m>(
@@ -35,8 +40,12 @@ pub(super) fn plan<'m>(
     let asked = Precision::Int8;
     let present = source.opsets.get("").or_else(|| source.opsets.get("ai.onnx"));
     let present = present.copied().unwrap_or(1);
-    if present < FIRST_OPSET {
-        return Err(ConvertError::Opset { asked, needed: FIRST_OPSET, present });
+    let needed = match options.int8 {
+        Int8::WeightsOnly => FIRST_OPSET_OF_AXES,
+        Int8::Dynamic | Int8::Static(_) => FIRST_OPSET,
+    };
+    if present < needed {
+        return Err(ConvertError::Opset { asked, needed, present });
     }
     let mut model = with_constants_as_weights(source);
     let nodes = std::mem::take(&mut model.graph.nodes);
@@ -52,6 +61,8 @@ pub(super) fn plan<'m>(
         rounded: HashMap::new(),
         quantised: HashMap::new(),
         zero_point: None,
+        scales: HashMap::new(),
+        known: HashMap::new(),
         made: Vec::new(),
         report: Report::new(asked),
     };
@@ -121,6 +132,10 @@ struct Quantising<'m, 'o> {
     /// By weight, whether it is turned, and the bits of the factor.
     quantised: HashMap<(String, bool, u32), Quantised>,
     zero_point: Option<String>,
+    /// The scales of rounded weights, by name.
+    scales: HashMap<String, Vec<f32>>,
+    /// What values are rounded by, where their range is known: scale and zero point.
+    known: HashMap<String, (f32, String, String)>,
     made: Vec<Made>,
     report: Report,
 }
@@ -222,7 +237,13 @@ impl<'m> Quantising<'m, '_> {
             .bytes(weight)
             .map_err(|source| ConvertError::Read { name: weight.name.clone(), source })?;
         let (rows, columns) = product.sides();
-        let Some(scales) = column_scales(&bytes, columns, product.turned) else { return Ok(None) };
+        let Some(mut scales) = column_scales(&bytes, columns, product.turned) else {
+            return Ok(None);
+        };
+        if !self.options.per_channel {
+            let largest = scales.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
+            scales.fill(largest);
+        }
         // These endings tell the counter of parameters which tensor is the weight and which only its scale.
         let quantised = Quantised {
             bytes: self.names.value(&format!("{}_quantized", weight.name)),
@@ -236,7 +257,10 @@ impl<'m> Quantising<'m, '_> {
             source: weight.clone(),
             recast: Recast::Quantise { scales, turned: product.turned },
         });
-        self.made.push(Made::kept(&Tensor::from_f32s(&quantised.scales, &[columns], &scaled)));
+        // One scale for all columns is still written for each: engines join the same nodes then.
+        let scales = Tensor::from_f32s(&quantised.scales, &[columns], &scaled);
+        self.scales.insert(quantised.scales.clone(), scaled);
+        self.made.push(Made::kept(&scales));
         self.report.tensors += 1;
         self.quantised.insert(key, quantised.clone());
         Ok(Some(quantised))
@@ -244,6 +268,12 @@ impl<'m> Quantising<'m, '_> {
 
     fn emit(&mut self, node: &Node, product: &Product, weight: &Quantised) {
         self.report.products += 1;
+        if self.options.int8 == Int8::WeightsOnly {
+            return self.widen(node, product, weight);
+        }
+        if let Some(range) = self.range(&node.inputs[0]) {
+            return self.emit_known(node, product, weight, range);
+        }
         let rounded = self.round(node);
         let zero_point = self.zero_point();
         let inputs = [&rounded.bytes, &weight.bytes, &rounded.zero_point, &zero_point];
@@ -255,6 +285,64 @@ impl<'m> Quantising<'m, '_> {
         let shape = Some(vec![Dim::Fixed(product.sides().1)]);
         self.infos.push(ValueInfo { name: scales.clone(), dtype: DataType::Float, shape });
         let result = self.add(node, "Mul", &[&sums, &scales]);
+        if let Some(bias) = &product.bias {
+            self.add(node, "Add", &[&result, bias]);
+        }
+        if let Some(last) = self.nodes.last_mut() {
+            last.outputs.clone_from(&node.outputs);
+        }
+    }
+
+    /// The product as it was, of a weight that is widened in front of it.
+    fn widen(&mut self, node: &Node, product: &Product, weight: &Quantised) {
+        let wide = self.add(node, "DequantizeLinear", &[&weight.bytes, &weight.scales]);
+        self.set("axis", Attribute::Int(1));
+        let mut made = node.clone();
+        made.inputs[1] = wide;
+        // The weight lies as the product uses it, and its scales hold the factor.
+        made.attributes.remove("transB");
+        made.attributes.remove("alpha");
+        debug_assert_eq!(made.input(2).is_some(), product.bias.is_some(), "a bias stays");
+        self.nodes.push(made);
+    }
+
+    /// The range that a value is known to have, made to hold 0.
+    fn range(&self, value: &str) -> Option<(f32, f32)> {
+        let Int8::Static(ranges) = &self.options.int8 else { return None };
+        let (low, high) = ranges.get(value)?;
+        let (low, high) = (low.min(0.0), high.max(0.0));
+        (low.is_finite() && high.is_finite() && high > low).then_some((low, high))
+    }
+
+    /// A product of activations that are rounded by constants.
+    fn emit_known(
+        &mut self,
+        node: &Node,
+        product: &Product,
+        weight: &Quantised,
+        (low, high): (f32, f32),
+    ) {
+        let name = node.inputs[0].clone();
+        if !self.known.contains_key(&name) {
+            let scale = ((high - low) / 255.0).max(f32::MIN_POSITIVE);
+            let zero = (-low / scale).round_ties_even().clamp(0.0, 255.0) as u8;
+            let [scale_name, zero_name] = ["activation_scale", "activation_zero_point"]
+                .map(|end| self.names.value(&format!("{name}_{end}")));
+            self.made.push(Made::kept(&Tensor::from_f32s(&scale_name, &[], &[scale])));
+            let zero = Tensor::from_bytes(&zero_name, DataType::Uint8, &[], vec![zero]);
+            self.made.push(Made::kept(&zero));
+            let bytes = self.add(node, "QuantizeLinear", &[&name, &scale_name, &zero_name]);
+            self.known.insert(name.clone(), (scale, bytes, zero_name));
+        }
+        let (scale, bytes, zero) = self.known[&name].clone();
+        let zero_point = self.zero_point();
+        let sums = self.add(node, "MatMulInteger", &[&bytes, &weight.bytes, &zero, &zero_point]);
+        let sums = self.add(node, "Cast", &[&sums]);
+        self.set("to", Attribute::Int(DataType::Float as i64));
+        let joined = self.names.value(&format!("{}_joined_scale", weight.scales));
+        let scales: Vec<f32> = self.scales[&weight.scales].iter().map(|s| s * scale).collect();
+        self.made.push(Made::kept(&Tensor::from_f32s(&joined, &[scales.len()], &scales)));
+        let result = self.add(node, "Mul", &[&sums, &joined]);
         if let Some(bias) = &product.bias {
             self.add(node, "Add", &[&result, bias]);
         }
@@ -328,6 +416,8 @@ impl<'m> Quantising<'m, '_> {
         list_copies(&mut model, &copies);
         let kept = model.graph.initializers.iter().filter(|tensor| !is_gone(&tensor.name));
         let mut made: Vec<Made> = kept.map(Made::kept).collect();
+        // Where every range is known the scales of a weight alone are not used any more.
+        self.made.retain(|one| used.contains(&one.name));
         made.append(&mut self.made);
         model.graph.nodes = self.nodes;
         model.graph.value_infos.append(&mut self.infos);

@@ -1,6 +1,9 @@
 //! The numbers of a weight in another format, a piece at a time.
 
-use crate::{DataType, Tensor};
+use crate::{
+    DataType, Tensor,
+    prune::{Cutting, Mask},
+};
 use half::{bf16, f16, slice::HalfFloatSliceExt};
 use std::convert::Infallible;
 use types::Precision;
@@ -13,7 +16,7 @@ const LARGEST: f32 = 127.0;
 
 /// A 16-bit float.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Half {
+pub(crate) enum Half {
     Fp16,
     Bf16,
 }
@@ -75,7 +78,7 @@ impl Half {
 
 /// How a weight becomes another one.
 #[derive(Debug, Clone)]
-pub(super) enum Recast {
+pub(crate) enum Recast {
     /// As it is.
     Copy,
     /// In 16 bits.
@@ -86,6 +89,10 @@ pub(super) enum Recast {
         /// Whether the original is transposed: a row of it is a column of the result.
         turned: bool,
     },
+    /// With some numbers set to zero.
+    Zero(Mask),
+    /// With some rows, columns or the like left out.
+    Cut(Cutting),
 }
 
 impl Recast {
@@ -109,6 +116,8 @@ impl Recast {
                 quantise(bytes, columns, scales, *turned, sink)?;
                 Ok(0)
             }
+            Recast::Zero(mask) => mask.run(bytes, dims, sink).map(|()| 0),
+            Recast::Cut(cutting) => cutting.run(bytes, sink).map(|()| 0),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a conversion did.
 
-use crate::Model;
-use std::collections::BTreeMap;
+use crate::{Model, TensorData};
+use std::collections::{BTreeMap, HashMap};
 use types::{Bytes, Precision};
 
 /// A converted model.
@@ -11,6 +11,26 @@ pub struct Converted {
     pub model: Model,
     /// What was done.
     pub report: Report,
+    /// How many values of each initialiser are not zero.
+    pub nonzeros: HashMap<String, u64>,
+}
+
+impl Converted {
+    /// How many parameters are not zero; a tensor that is shared counts once.
+    #[must_use]
+    pub fn nonzero_parameters(&self) -> u64 {
+        let is_parameter = crate::count::parameter_test(&self.model);
+        let mut places = std::collections::HashSet::new();
+        let tensors = self.model.graph.initializers.iter();
+        tensors
+            .filter(|tensor| is_parameter(&tensor.name, tensor))
+            .filter(|tensor| match &tensor.data {
+                TensorData::External { path, offset, .. } => places.insert((path, offset)),
+                _ => true,
+            })
+            .filter_map(|tensor| self.nonzeros.get(&tensor.name))
+            .sum()
+    }
 }
 
 /// A node that stays in fp32, and why.

@@ -82,7 +82,7 @@ pub(super) fn list_copies(model: &mut Model, copies: &[String]) {
 /// A copy of the model with its float constants as initialisers, which is where weights are looked for.
 ///
 /// `Constant` nodes that are an output of the graph stay.
-pub(super) fn with_constants_as_weights(model: &Model) -> Model {
+pub(crate) fn with_constants_as_weights(model: &Model) -> Model {
     let outputs: HashSet<&str> =
         model.graph.outputs.iter().map(|output| output.name.as_str()).collect();
     let mut graph = Graph { nodes: Vec::new(), ..model.graph.clone() };

@@ -72,7 +72,7 @@ fn inside_all_is_16_bit_and_outside_nothing_changes() {
         linear(b, "second", &h, &[6, 3])
     });
     for (to, half) in [(Fp16, DataType::Float16), (Bf16, DataType::Bfloat16)] {
-        let Converted { model: made, report } = converted(&model, to);
+        let Converted { model: made, report, .. } = converted(&model, to);
         assert_eq!(made.graph.inputs, model.graph.inputs);
         assert_eq!(made.graph.outputs, model.graph.outputs);
         assert!(made.graph.initializers.iter().all(|tensor| tensor.dtype == half));
@@ -98,12 +98,12 @@ fn a_mask_for_32_bits_becomes_one_for_16() {
         let scores = b.node("Add", &[x, &hidden], &[]);
         b.node("Add", &[&scores, &epsilon], &[])
     });
-    let Converted { model: made, report } = converted(&model, Fp16);
+    let Converted { model: made, report, .. } = converted(&model, Fp16);
     let values: Vec<f32> = made.graph.initializers.iter().flat_map(|t| t.f32s().unwrap()).collect();
     assert_eq!(values, [-65504.0, 2f32.powi(-24)]);
     assert_eq!(report.clamped, 2);
     assert_eq!(report.remarks(), ["2 values outside the range of fp16 were clamped"]);
-    let Converted { model: made, report } = converted(&model, Bf16);
+    let Converted { model: made, report, .. } = converted(&model, Bf16);
     let values = made.graph.initializers[0].f32s().unwrap();
     assert!(values[0].is_finite() && values[0] < -3e38, "{values:?}");
     assert_eq!(report.clamped, 1);
@@ -136,7 +136,7 @@ fn positions_and_squares_keep_their_digits() {
         let masked = b.node("Add", &[&turned, &mask], &[]);
         linear(b, "dense", &masked, &[4, 4])
     });
-    let Converted { model: made, report } = converted(&model, Fp16);
+    let Converted { model: made, report, .. } = converted(&model, Fp16);
     let is = |name: &str| dtype(&made, name);
     for name in ["norm/Pow_output_0", "norm/ReduceMean_output_0", "norm/Div_output_0"] {
         assert_eq!(is(name), DataType::Float, "{name}");
@@ -262,7 +262,7 @@ fn the_statistics_of_a_batch_norm_keep_their_range() {
         let factors = b.initializer(ramp("factors", &[4]));
         b.node("Mul", &[&y, &factors], &[])
     });
-    let Converted { model: made, report } = converted(&model, Fp16);
+    let Converted { model: made, report, .. } = converted(&model, Fp16);
     assert_eq!(report.clamped, 0);
     assert_eq!(weight(&made, "variance").dtype, DataType::Float);
     assert_eq!(weight(&made, "scale").dtype, DataType::Float16);
@@ -284,7 +284,7 @@ fn constants_in_nodes_and_generators_follow() {
         let y = b.node("Add", &[&y, &noise], &[]);
         b.node("Add", &[&y, &zeros], &[])
     });
-    let Converted { model: made, report } = converted(&model, Fp16);
+    let Converted { model: made, report, .. } = converted(&model, Fp16);
     assert!(nodes(&made, "Constant").is_empty());
     assert_eq!(report.tensors, 2);
     for op in ["MatMul", "Mul", "ConstantOfShape", "RandomNormal"] {
@@ -300,7 +300,7 @@ fn products_of_the_same_activations_round_them_once() {
         let sum = b.node("Add", &[&query, &key], &[]);
         linear(b, "output", &sum, &[4, 4])
     });
-    let Converted { model: made, report } = converted(&model, Int8);
+    let Converted { model: made, report, .. } = converted(&model, Int8);
     assert_eq!(nodes(&made, "DynamicQuantizeLinear").len(), 2);
     let products = nodes(&made, "MatMulInteger");
     let paths: Vec<String> =

@@ -41,6 +41,7 @@ pub(crate) fn bench() -> Bench {
         }),
         idle: IdlePower::default(),
         versions: BTreeMap::new(),
+        revision: None,
     }
 }
 

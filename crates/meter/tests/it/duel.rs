@@ -7,6 +7,7 @@ use types::{Elements, HostTensor, StoppingRule, Warmup};
 
 fn rule() -> DuelRule {
     DuelRule {
+        first: 0,
         rounds: 2,
         turns: 4,
         turn: Duration::from_millis(1),

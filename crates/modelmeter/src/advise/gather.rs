@@ -129,7 +129,7 @@ fn lengths(encoded: &Encoded) -> Vec<usize> {
 }
 
 /// Memory the run could have used: what was free, within what the control group or the device has.
-pub(super) fn memory(run: &Run) -> Known<MemoryLimit> {
+pub(crate) fn memory(run: &Run) -> Known<MemoryLimit> {
     let environment = &run.environment;
     if let Some(index) = run.cell.device.nvidia_index() {
         let gpu = environment.machine.gpus.iter().find(|gpu| gpu.index == index);
@@ -147,7 +147,7 @@ pub(super) fn memory(run: &Run) -> Known<MemoryLimit> {
 }
 
 /// How the allocator fared, where the run has its numbers.
-pub(super) fn fragmentation(run: &Run) -> Known<Fragmentation> {
+pub(crate) fn fragmentation(run: &Run) -> Known<Fragmentation> {
     let allocator = run.memory.as_ref().map(|memory| &memory.allocator);
     let known = allocator.and_then(|found| Some((found.in_use.value?, found.reserved.value?)));
     match known {

@@ -4,6 +4,8 @@ mod gather;
 mod prove;
 mod sweep;
 
+pub(crate) use gather::{fragmentation, memory};
+
 use crate::{Error, Inside, Profiler, Session, prepare, prepare::Prepared};
 use analysis::advice::{Facts, Known, Missing, flags, judge_all};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

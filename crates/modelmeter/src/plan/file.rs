@@ -1,6 +1,6 @@
 //! A plan as a file of TOML, and what is said of one that is not right.
 
-use crate::{Error, PRESETS, PlanSpec};
+use crate::{Error, PRESETS, PlanSpec, Profiler};
 use models::Preset;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
@@ -115,6 +115,27 @@ pub struct SkipEntry {
 }
 
 impl PlanFile {
+    /// How each process of its cells is measured, on top of what all have in common.
+    #[must_use]
+    pub fn apply(&self, mut base: Profiler) -> Profiler {
+        if let Some(runs) = self.runs {
+            base = base.runs(runs);
+        }
+        if let Some(duration) = self.duration {
+            base = base.duration(duration);
+        }
+        if let Some(warmup) = self.warmup {
+            base = base.warmup(warmup);
+        }
+        if let Some(share) = self.target_error {
+            base = base.target_error(share);
+        }
+        if let Some(timeout) = self.timeout {
+            base = base.timeout(timeout);
+        }
+        self.tags.iter().fold(base, |base, tag| base.tag(tag))
+    }
+
     /// Reads a plan.
     ///
     /// # Errors

@@ -201,8 +201,10 @@ impl Ground for There<'_> {
                 Reply::Event(event) => say(Said::Measuring(&event)),
                 Reply::Busy { device, who } => say(Said::Busy { device, who: &who }),
                 Reply::Fits { batch } => say(Said::Fits(batch)),
-                Reply::Done { run, failure, fitting } => {
-                    for run in run.iter().chain(&fitting) {
+                Reply::Done { mut run, failure, mut fitting } => {
+                    for run in run.iter_mut().chain(&mut fitting) {
+                        // The question was asked here, whatever lies around on the other machine.
+                        run.environment.revision = self.session.revision().cloned();
                         self.session.remember(run)?;
                     }
                     let result = match (run, failure) {

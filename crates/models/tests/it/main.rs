@@ -13,6 +13,7 @@ mod parity;
 mod precision;
 mod presets;
 mod programs;
+mod pruned;
 mod scene;
 mod text;
 mod training;

@@ -6,3 +6,4 @@ mod words;
 
 pub use document::{ADVICE_SCHEMA, advice_json};
 pub use page::advice;
+pub(crate) use words::gain;

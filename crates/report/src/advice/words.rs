@@ -7,7 +7,7 @@ use types::{ExpectedGain, Goal, Interval, Trial, TrialVerdict};
 const ALIKE: f64 = 1.005;
 
 /// `1.6 to 4.0 × faster`, `up to 150 MB less memory (2.0 ×)`.
-pub(super) fn gain(gain: &ExpectedGain) -> String {
+pub(crate) fn gain(gain: &ExpectedGain) -> String {
     let factor = range(gain.factor);
     match (gain.what, gain.saved) {
         (Goal::Latency, _) => format!("{factor} faster"),

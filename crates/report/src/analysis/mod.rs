@@ -1,5 +1,6 @@
 //! Many cells beside each other: on a screen, as JSON, CSV and Markdown.
 
+mod against;
 mod csv;
 mod document;
 mod markdown;
@@ -7,6 +8,7 @@ mod page;
 mod tables;
 pub(crate) mod words;
 
+pub use against::{against, against_json};
 pub use csv::{analysis_csv, analysis_csv_columns};
 pub use document::{ANALYSIS_SCHEMA, analysis_json};
 pub use markdown::analysis_markdown;

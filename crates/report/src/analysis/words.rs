@@ -3,6 +3,7 @@
 use crate::clean::clean;
 use crate::comparison::words::{bracketed, ratio, short_version};
 use crate::number::{fixed, significant};
+use crate::variant::variant;
 use std::collections::{BTreeMap, BTreeSet};
 use types::{CellKey, Interval, Mode, Pooled, PooledCell};
 
@@ -61,7 +62,7 @@ pub(crate) fn engine(cell: &PooledCell, unlike: Unlike) -> String {
 /// What tells a key from others beyond its columns.
 pub(crate) fn extras(key: &CellKey, unlike: Unlike) -> Vec<String> {
     let mut words = Vec::new();
-    words.extend(Some(clean(&key.variant)).filter(|variant| !variant.is_empty()));
+    words.extend(Some(variant(&key.variant)).filter(|variant| !variant.is_empty()));
     words.extend(unlike.threads.then(|| counted(u64::from(key.threads), "thread")));
     words
 }

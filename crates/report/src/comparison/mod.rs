@@ -14,3 +14,5 @@ pub use document::{COMPARISON_SCHEMA, comparison_json, comparisons_json};
 pub use layers::layers;
 pub use modes::modes;
 pub use page::comparison;
+pub(crate) use remarks::sentences;
+pub(crate) use tables::rows;

@@ -88,16 +88,23 @@ fn counted(count: u64, thing: &str) -> String {
 /// Refusals first, then everything a reader must know, each once.
 pub(super) fn remarks(report: &ComparisonReport, style: &Style, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut said: Vec<String> = Vec::new();
-    let mut say = |mark: &str, colour: Colour, text: String| {
-        if said.contains(&text) {
-            return;
-        }
+    for (is_refusal, text) in sentences(report) {
+        let (mark, colour) = if is_refusal { ("!", Colour::Bad) } else { ("-", Colour::Warning) };
         for (at, line) in wrap(&text, width - 2).into_iter().enumerate() {
             let mark = if at == 0 { style.paint(mark, colour) } else { " ".into() };
             lines.push(format!("{mark} {line}"));
         }
-        said.push(text);
+    }
+    lines
+}
+
+/// The same in sentences, and whether each is a refusal.
+pub(crate) fn sentences(report: &ComparisonReport) -> Vec<(bool, String)> {
+    let mut said: Vec<(bool, String)> = Vec::new();
+    let mut say = |is_refusal: bool, text: String| {
+        if said.iter().all(|(_, known)| *known != text) {
+            said.push((is_refusal, text));
+        }
     };
     for comparison in &report.comparisons {
         if let Outcome::Refused { why } = &comparison.outcome {
@@ -105,17 +112,17 @@ pub(super) fn remarks(report: &ComparisonReport, style: &Style, width: usize) ->
             let failed = info.is_some_and(|info| info.failed.is_some());
             let what = if failed { "could not be measured" } else { "no speed-up is claimed" };
             let name = info.map_or_else(|| clean(&comparison.side), name);
-            say("!", Colour::Bad, format!("{name}: {what}: {}", clean(why)));
+            say(true, format!("{name}: {what}: {}", clean(why)));
         }
     }
     for comparison in &report.comparisons {
-        comparison.remarks.iter().for_each(|remark| say("-", Colour::Warning, clean(remark)));
+        comparison.remarks.iter().for_each(|remark| say(false, clean(remark)));
     }
-    report.remarks.iter().for_each(|remark| say("-", Colour::Warning, clean(remark)));
+    report.remarks.iter().for_each(|remark| say(false, clean(remark)));
     for side in &report.sides {
         for remark in &side.info.remarks {
-            say("-", Colour::Warning, format!("{}: {}", clean(&side.info.label), clean(remark)));
+            say(false, format!("{}: {}", clean(&side.info.label), clean(remark)));
         }
     }
-    lines
+    said
 }

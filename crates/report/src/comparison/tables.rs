@@ -28,6 +28,23 @@ pub(super) fn tables(report: &ComparisonReport, style: &Style, width: usize) -> 
     ]
 }
 
+/// The cells of every side for other media: name, median, verdict, memory, load, mean, range, first run.
+pub(crate) fn rows(report: &ComparisonReport) -> Vec<Vec<String>> {
+    let rows = Rows::of(report);
+    let columns = [
+        &rows.names,
+        &rows.medians,
+        &rows.verdicts,
+        &rows.memory,
+        &rows.loads,
+        &rows.means,
+        &rows.ranges,
+        &rows.firsts,
+    ];
+    let cells = |at: usize| columns.iter().map(|column| column[at].clone()).collect();
+    (0..rows.names.len()).map(cells).collect()
+}
+
 /// Every cell as text; the fastest side first, sides without times last.
 struct Rows {
     names: Vec<String>,

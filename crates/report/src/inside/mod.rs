@@ -3,4 +3,5 @@
 mod page;
 mod pool;
 
+pub(crate) use page::grids;
 pub use page::{LayerView, inside};

@@ -5,6 +5,7 @@ use crate::clean::clean;
 use crate::number::{
     MISSING, bytes, durations_column, percent, seconds, share_with_interval, significant,
 };
+use crate::sheet::{Grid, GridRow, Side};
 use crate::style::Style;
 use crate::table::{Column, Table};
 use crate::wrap::wrap;
@@ -17,6 +18,8 @@ const LEAST_SHARE: f64 = 0.005;
 
 /// What bounds a layer whose data did not all go through memory.
 const NEAR: &str = "cache";
+
+const KEPT_NEAR: &str = "less went through memory than its nodes read and write; the engine fuses them, or a cache held it";
 
 /// Operators told at most.
 const OPERATORS: usize = 8;
@@ -52,9 +55,7 @@ pub fn inside(report: &LayerReport, view: &LayerView, style: &Style) -> String {
     text.push('\n');
     let mut sentences = sentences(report);
     if near {
-        sentences.push(format!(
-            "{NEAR}: less went through memory than its nodes read and write; the engine fuses them, or a cache held it"
-        ));
+        sentences.push(format!("{NEAR}: {KEPT_NEAR}"));
     }
     for sentence in sentences {
         wrap(&sentence, style.columns())
@@ -62,6 +63,44 @@ pub fn inside(report: &LayerReport, view: &LayerView, style: &Style) -> String {
             .for_each(|line| text.push_str(&format!("{line}\n")));
     }
     text
+}
+
+/// The parts as tables for other media, and what is said below them.
+pub(crate) fn grids(report: &LayerReport) -> (Vec<Grid>, Vec<String>) {
+    let view = LayerView::default();
+    let mut parts = vec![("layer", layers(report, &view))];
+    parts.push(("kind", report.kinds.iter().map(Line::of).collect()));
+    if !report.operators.is_empty() {
+        parts.push(("operator", operators(report)));
+    }
+    let near = parts.iter().flat_map(|(_, lines)| lines).any(|line| line.spent.is_kept_near());
+    let grid = |(title, lines): &(&str, Vec<Line>)| {
+        let times = lines.iter().map(|line| Some(line.spent.total)).collect::<Vec<_>>();
+        let times = durations_column(&times);
+        let mut grid = Grid::new(&[
+            (title, Side::Left),
+            ("time", Side::Right),
+            ("share", Side::Right),
+            ("calls", Side::Right),
+            ("GFLOP", Side::Right),
+            ("moved", Side::Right),
+            ("FLOP/byte", Side::Right),
+            ("GFLOP/s", Side::Right),
+            ("attained", Side::Right),
+            ("bound by", Side::Left),
+        ]);
+        for (line, time) in lines.iter().zip(times) {
+            let [name, calls, time, share, rest @ ..] = cells(line, time);
+            let row = [name, time, share, calls].into_iter().chain(rest).collect();
+            grid.push(GridRow { depth: line.depth, share: Some(line.spent.share), cells: row });
+        }
+        grid
+    };
+    let mut said = sentences(report);
+    if near {
+        said.push(format!("{NEAR}: {KEPT_NEAR}"));
+    }
+    (parts.iter().map(grid).collect(), said)
 }
 
 /// One line of a table.

@@ -2,11 +2,12 @@
 
 use super::{INDENT, indented, why};
 use crate::clean::clean;
-use crate::number::{bytes, bytes_column, count, percent};
+use crate::number::{MISSING, bytes, bytes_column, count, percent};
+use crate::sheet::{Grid, GridRow, Side};
 use crate::style::Style;
 use crate::table::{Column, Table};
 use crate::wrap::wrap;
-use types::{Bytes, LiveBlocks, MemoryReport, pooled_path};
+use types::{Bytes, LayerMemory, LiveBlocks, MemoryReport, pooled_path};
 
 /// Rows that a table shows.
 const ROWS: usize = 10;
@@ -33,6 +34,38 @@ pub(super) fn layers(report: &MemoryReport, style: &Style) -> String {
         let sentence = format!("layers {}", why(&report.allocator.layers));
         return indented(&wrap(&sentence, width).join("\n")) + "\n";
     };
+    let columns = [
+        Column::left("layer").shrinks(),
+        Column::right("at the peak"),
+        Column::right("share"),
+        Column::right("allocated"),
+        Column::right("times").leaves(1),
+    ];
+    let mut table = Table::new(columns).painted(style);
+    rows(layers).into_iter().for_each(|(row, _)| table.push(row));
+    let mut text = indented(&table.render(Some(width)));
+    text.push('\n');
+    text
+}
+
+/// The same as a table for other media; `None` where nothing is known.
+pub(super) fn grid(report: &MemoryReport) -> Option<Grid> {
+    let layers = report.allocator.layers.value.as_ref()?;
+    let mut grid = Grid::new(&[
+        ("layer", Side::Left),
+        ("at the peak", Side::Right),
+        ("share", Side::Right),
+        ("allocated", Side::Right),
+        ("times", Side::Right),
+    ]);
+    for (row, share) in rows(layers) {
+        grid.push(GridRow { depth: 0, share, cells: row.into() });
+    }
+    Some(grid)
+}
+
+/// The rows with the most first, the cells of each, and its share.
+fn rows(layers: &[LayerMemory]) -> Vec<([String; 5], Option<f64>)> {
     let mut rows: Vec<Row> = Vec::new();
     for layer in layers {
         let name = match layer.path.as_str() {
@@ -58,45 +91,33 @@ pub(super) fn layers(report: &MemoryReport, style: &Style) -> String {
             count: rest.iter().map(|row| row.count).sum(),
         });
     }
-    let columns = [
-        Column::left("layer").shrinks(),
-        Column::right("at the peak"),
-        Column::right("share"),
-        Column::right("allocated"),
-        Column::right("times").leaves(1),
-    ];
-    let mut table = Table::new(columns).painted(style);
     let peaks = bytes_column(&rows.iter().map(|row| Some(row.at_peak)).collect::<Vec<_>>());
     let sums = bytes_column(&rows.iter().map(|row| Some(row.allocated)).collect::<Vec<_>>());
-    for (at, row) in rows.iter().enumerate() {
-        let share =
-            if total > 0 { percent(row.at_peak as f64 / total as f64) } else { "–".into() };
-        table.push([
-            row.name.clone(),
-            peaks[at].clone(),
-            share,
-            sums[at].clone(),
-            count(row.count),
-        ]);
-    }
-    let mut text = indented(&table.render(Some(width)));
-    text.push('\n');
-    text
+    let row = |(at, row): (usize, &Row)| {
+        let share = (total > 0).then(|| row.at_peak as f64 / total as f64);
+        let shown = share.map_or_else(|| MISSING.into(), percent);
+        let cells =
+            [row.name.clone(), peaks[at].clone(), shown, sums[at].clone(), count(row.count)];
+        (cells, share)
+    };
+    rows.iter().enumerate().map(row).collect()
 }
 
 /// The largest blocks at the peak, in words.
 pub(super) fn largest(report: &MemoryReport, style: &Style) -> String {
+    let Some(largest) = largest_blocks(report) else { return String::new() };
+    let sentence = format!("largest at the peak: {largest}");
+    indented(&wrap(&sentence, style.columns() - INDENT.len()).join("\n")) + "\n"
+}
+
+pub(super) fn largest_blocks(report: &MemoryReport) -> Option<String> {
     let live = &report.allocator.live;
-    if live.is_empty() {
-        return String::new();
-    }
     let one = |blocks: &LiveBlocks| {
         let Bytes(size) = blocks.bytes;
         let times = if blocks.count > 1 { format!("{} × ", blocks.count) } else { String::new() };
         let node = if blocks.node.is_empty() { "in no layer" } else { &blocks.node };
         format!("{times}{} {}", bytes(size), clean(node))
     };
-    let largest = live.iter().take(TENSORS).map(one).collect::<Vec<_>>().join(", ");
-    let sentence = format!("largest at the peak: {largest}");
-    indented(&wrap(&sentence, style.columns() - INDENT.len()).join("\n")) + "\n"
+    let largest = live.iter().take(TENSORS).map(one).collect::<Vec<_>>();
+    (!largest.is_empty()).then(|| largest.join(", "))
 }

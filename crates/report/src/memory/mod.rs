@@ -6,6 +6,7 @@ mod live;
 
 use crate::clean::clean;
 use crate::number::{MISSING, bytes, bytes_column, fixed, percent, significant};
+use crate::sheet::{Grid, GridRow, Side};
 use crate::style::{Colour, Style};
 use crate::table::{Column, Table};
 use crate::wrap::wrap;
@@ -67,6 +68,42 @@ pub fn memory(report: &MemoryReport, view: &MemoryView, style: &Style) -> String
 
 /// The triangle.
 fn views(report: &MemoryReport, style: &Style) -> String {
+    let columns = [
+        Column::left("memory"),
+        Column::right("before"),
+        Column::right("in an inference"),
+        Column::right("at the peak"),
+        Column::left("").shrinks(),
+    ];
+    let mut table = Table::new(columns).painted(style);
+    view_rows(report).into_iter().for_each(|row| table.push(row));
+    indented(&table.render(Some(style.columns() - INDENT.len())))
+}
+
+/// Tables for other media: the three views, and what was live by layer; and every sentence beside them.
+pub(crate) fn grids(report: &MemoryReport) -> (Vec<Grid>, Vec<(&'static str, String)>) {
+    let mut views = Grid::new(&[
+        ("seen by", Side::Left),
+        ("before", Side::Right),
+        ("in an inference", Side::Right),
+        ("at the peak", Side::Right),
+        ("", Side::Left),
+    ]);
+    for row in view_rows(report) {
+        let depth = usize::from(row[0].starts_with(' '));
+        let cells = row.map(|cell| cell.trim().to_owned()).into();
+        views.push(GridRow { depth, share: None, cells });
+    }
+    let mut said = facts(report);
+    if report.allocator.peak.value.is_some() && report.allocator.layers.value.is_none() {
+        said.push(("layers", why(&report.allocator.layers)));
+    }
+    said.extend(live::largest_blocks(report).map(|text| ("largest", text)));
+    let said = said.into_iter().map(|(label, text)| (label, clean(&text))).collect();
+    (std::iter::once(views).chain(live::grid(report)).collect(), said)
+}
+
+fn view_rows(report: &MemoryReport) -> Vec<[String; 5]> {
     let (graph, allocator, system) = (&report.graph, &report.allocator, &report.system);
     let sum = |before: Option<Bytes>, above: Option<Bytes>| Some(before?.saturating_add(above?).0);
     let above = |reading: &Reading<Bytes>| reading.value.map(|bytes| bytes.0);
@@ -89,27 +126,19 @@ fn views(report: &MemoryReport, style: &Style) -> String {
     if let Some(device) = &system.device_peak {
         rows.push(("device", None, None, above(device)));
     }
-    let columns = [
-        Column::left("memory"),
-        Column::right("before"),
-        Column::right("in an inference"),
-        Column::right("at the peak"),
-        Column::left("").shrinks(),
-    ];
-    let mut table = Table::new(columns).painted(style);
     // One unit a column would hide the small ones; one for the table keeps them comparable.
     let all: Vec<Option<u64>> = rows.iter().flat_map(|row| [row.1, row.2, row.3]).collect();
     let shown = bytes_column(&all);
     let notes = notes(report);
-    for (at, row) in rows.iter().enumerate() {
+    let row = |(at, row): (usize, &(&str, _, _, _))| {
         let cell = |place: usize| match all[3 * at + place] {
             Some(_) => shown[3 * at + place].clone(),
             None => MISSING.into(),
         };
         let note = notes.get(at).cloned().unwrap_or_default();
-        table.push([row.0.to_owned(), cell(0), cell(1), cell(2), note]);
-    }
-    indented(&table.render(Some(style.columns() - INDENT.len())))
+        [row.0.to_owned(), cell(0), cell(1), cell(2), note]
+    };
+    rows.iter().enumerate().map(row).collect()
 }
 
 /// What stands behind each view, in a few words.

@@ -18,16 +18,7 @@ use types::{LimitedBy, MemoryLimit, Mode, Run, StopReason};
 /// What happened before the first number that counts, and how long it was counted.
 pub(super) fn cold(run: &Run, style: &Style) -> Vec<String> {
     let width = prose_width(style);
-    let first = format!("first {}", training::sample(run));
-    let cold = [
-        ("cold.process_start", "process", run.cold.process_start),
-        ("cold.load", "load", run.cold.load),
-        ("cold.first_inference", first.as_str(), run.cold.first_inference),
-    ];
-    let cold: Vec<String> = cold
-        .into_iter()
-        .filter_map(|(path, word, time)| told(run, path, format!("{word} {}", duration(time))))
-        .collect();
+    let cold = cold_items(run);
     let warm = match run.imported {
         None => wrap(&format!("{}, {}", warmup(run), sampling(run)), width),
         Some(_) => flow(&imported::warm(run), width),
@@ -35,6 +26,46 @@ pub(super) fn cold(run: &Run, style: &Style) -> Vec<String> {
     let rows = [("imported", flow(&imported::source(run), width)), ("cold", flow(&cold, width))];
     let rows = rows.into_iter().chain([("warm", warm)]);
     rows.flat_map(|(label, lines)| row(style, label, &lines)).collect()
+}
+
+/// Every labelled row with its facts one by one; rows without any are left out.
+pub(crate) fn labelled(run: &Run) -> Vec<(&'static str, Vec<String>)> {
+    let mut speed = throughput_items(run);
+    speed.extend(error_of_throughput(run));
+    let warm = match run.imported {
+        None => vec![format!("{}, {}", warmup(run), sampling(run))],
+        Some(_) => imported::warm(run),
+    };
+    let rows = [
+        ("imported", imported::source(run)),
+        ("cold", cold_items(run)),
+        ("warm", warm),
+        ("throughput", speed),
+        ("compute", compute(run)),
+        ("phases", training::phases(run)),
+        ("training", training::how(run)),
+        ("held", training::held(run)),
+        ("world", training::world(run)),
+        ("memory", memory(run)),
+        ("energy", energy_facts(run)),
+        ("cpu", processor(run)),
+        ("probes", probes(run)),
+        ("also", imported::others(run)),
+    ];
+    rows.into_iter().filter(|(_, facts)| !facts.is_empty()).collect()
+}
+
+/// Process, load and the first inference.
+fn cold_items(run: &Run) -> Vec<String> {
+    let first = format!("first {}", training::sample(run));
+    let cold = [
+        ("cold.process_start", "process", run.cold.process_start),
+        ("cold.load", "load", run.cold.load),
+        ("cold.first_inference", first.as_str(), run.cold.first_inference),
+    ];
+    cold.into_iter()
+        .filter_map(|(path, word, time)| told(run, path, format!("{word} {}", duration(time))))
+        .collect()
 }
 
 fn warmup(run: &Run) -> String {
@@ -88,18 +119,8 @@ pub(super) fn warm(run: &Run, style: &Style) -> Vec<String> {
 }
 
 fn throughput(run: &Run, width: usize) -> Vec<String> {
-    let of = |key: &str| reading(run, key);
-    let (samples, images) = (of("throughput.samples"), of("throughput.images"));
-    let tokens = of("throughput.tokens");
-    // For a vision model both are the same number; the better word is enough.
-    let samples = if samples == images { None } else { samples };
-    let items: Vec<String> = [(samples, "samples"), (images, "images"), (tokens, "tokens")]
-        .into_iter()
-        .filter_map(|(reading, word)| Some(per_second(&reading?, word)))
-        .collect();
-    let mut lines = flow(&items, width);
-    if let (Some(last), Some(half)) = (lines.last_mut(), half_width(run)) {
-        let error = format!("{} (95 %, {} runs)", plus_minus(half), count(runs(run)));
+    let mut lines = flow(&throughput_items(run), width);
+    if let (Some(last), Some(error)) = (lines.last_mut(), error_of_throughput(run)) {
         let joined = format!("{last}   {error}");
         if text_width(&joined) <= width {
             *last = joined;
@@ -108,6 +129,23 @@ fn throughput(run: &Run, width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// `± 1.0 % (95 %, 212 runs)`.
+fn error_of_throughput(run: &Run) -> Option<String> {
+    half_width(run).map(|half| format!("{} (95 %, {} runs)", plus_minus(half), count(runs(run))))
+}
+
+fn throughput_items(run: &Run) -> Vec<String> {
+    let of = |key: &str| reading(run, key);
+    let (samples, images) = (of("throughput.samples"), of("throughput.images"));
+    let tokens = of("throughput.tokens");
+    // For a vision model both are the same number; the better word is enough.
+    let samples = if samples == images { None } else { samples };
+    [(samples, "samples"), (images, "images"), (tokens, "tokens")]
+        .into_iter()
+        .filter_map(|(reading, word)| Some(per_second(&reading?, word)))
+        .collect()
 }
 
 fn per_second(reading: &Reading, word: &str) -> String {

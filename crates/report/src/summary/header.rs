@@ -38,12 +38,7 @@ pub(crate) fn setting(run: &Run) -> Vec<String> {
 /// The name and, beside it as far as they fit, what is known of the model; random weights never leave the first line.
 fn title(run: &Run, style: &Style, width: usize) -> Vec<String> {
     let random = matches!(run.model.weights, Weights::Random { .. });
-    let parameters = told(run, "model.parameters", run.model.parameters);
-    let parameters = parameters.map(|parameters| format!("{} parameters", count(parameters)));
-    let mut facts: Vec<String> = parameters.into_iter().collect();
-    let work = told(run, "work.flops", run.work.flops.0).filter(|work| *work > 0);
-    facts.extend(work.map(|work| format!("{}{} a batch", at_least(run), flops(work))));
-    let facts = facts.join(DOT);
+    let facts = size(run).join(DOT);
     let mark = if random { RANDOM } else { "" };
     let beside = if random { GAP.len() + mark.len() } else { 0 };
     let name = match clean(&run.model.name) {
@@ -65,6 +60,16 @@ fn title(run: &Run, style: &Style, width: usize) -> Vec<String> {
     }
     let first = if random { format!("{painted}{GAP}{mark}") } else { painted };
     vec![first, facts]
+}
+
+/// Parameters and operations of the model.
+pub(crate) fn size(run: &Run) -> Vec<String> {
+    let parameters = told(run, "model.parameters", run.model.parameters);
+    let parameters = parameters.map(|parameters| format!("{} parameters", count(parameters)));
+    let mut facts: Vec<String> = parameters.into_iter().collect();
+    let work = told(run, "work.flops", run.work.flops.0).filter(|work| *work > 0);
+    facts.extend(work.map(|work| format!("{}{} a batch", at_least(run), flops(work))));
+    facts
 }
 
 fn at_least(run: &Run) -> &'static str {

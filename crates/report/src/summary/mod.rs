@@ -9,5 +9,7 @@ mod page;
 mod training;
 mod verdict;
 
-pub(crate) use header::{processor, setting};
+pub(crate) use facts::labelled;
+pub(crate) use header::{processor, setting, size};
 pub use page::{Footer, View, page, summary};
+pub(crate) use verdict::words as verdict_words;

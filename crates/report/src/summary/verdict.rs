@@ -4,31 +4,32 @@ use super::page::{prose_width, row};
 use crate::clean::clean;
 use crate::style::{Colour, Style};
 use crate::wrap::wrap;
-use types::{Reason, ReasonCode, Run};
+use types::{Reason, ReasonCode, Run, Verdict};
 
 pub(super) fn lines(run: &Run, style: &Style) -> Vec<String> {
     let verdict = &run.verdict;
-    let remarks = verdict.remarks();
-    let reasons = verdict.reasons.len() - remarks;
-    let (words, colour) = match (verdict.valid, reasons, remarks) {
-        (true, _, 0) => ("valid".to_string(), Colour::Good),
-        (true, _, remarks) => {
-            (format!("valid, with {}", number_of(remarks, "remark")), Colour::Good)
-        }
-        (false, 0, _) => ("NOT VALID".to_string(), Colour::Bad),
-        (false, reasons, 0) => {
-            (format!("NOT VALID, for {}", number_of(reasons, "reason")), Colour::Bad)
-        }
-        (false, reasons, remarks) => {
-            let reasons = number_of(reasons, "reason");
-            (format!("NOT VALID, for {reasons}; {}", number_of(remarks, "remark")), Colour::Bad)
-        }
-    };
-    let mut body = vec![style.paint(&words, colour)];
+    let colour = if verdict.valid { Colour::Good } else { Colour::Bad };
+    let mut body = vec![style.paint(&words(verdict), colour)];
     for reason in &verdict.reasons {
         body.extend(bullet(reason, style));
     }
     row(style, "verdict", &body)
+}
+
+/// The verdict in one phrase: `valid, with one remark`.
+pub(crate) fn words(verdict: &Verdict) -> String {
+    let remarks = verdict.remarks();
+    let reasons = verdict.reasons.len() - remarks;
+    match (verdict.valid, reasons, remarks) {
+        (true, _, 0) => "valid".to_string(),
+        (true, _, remarks) => format!("valid, with {}", number_of(remarks, "remark")),
+        (false, 0, _) => "NOT VALID".to_string(),
+        (false, reasons, 0) => format!("NOT VALID, for {}", number_of(reasons, "reason")),
+        (false, reasons, remarks) => {
+            let reasons = number_of(reasons, "reason");
+            format!("NOT VALID, for {reasons}; {}", number_of(remarks, "remark"))
+        }
+    }
 }
 
 fn number_of(count: usize, thing: &str) -> String {

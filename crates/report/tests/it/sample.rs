@@ -296,5 +296,6 @@ fn environment() -> Environment {
         versions: versions.map(|(name, version)| (name.to_string(), version.to_string())).into(),
         threads: 2,
         model_commit: None,
+        revision: None,
     }
 }

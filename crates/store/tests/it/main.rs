@@ -9,6 +9,7 @@ mod fixture;
 mod leases;
 mod lists;
 mod measured;
+mod noise;
 mod place;
 mod postgresql;
 mod queries;

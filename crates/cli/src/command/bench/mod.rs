@@ -1,8 +1,8 @@
 //! `modelmeter bench`: measures a plan and survives whatever becomes of a cell.
 
-mod live;
+pub(crate) mod live;
 mod plan;
-mod signals;
+pub(crate) mod signals;
 
 use crate::{
     Exit, Failure,
@@ -38,7 +38,8 @@ pub(crate) fn serve(global: &Global) -> Result<Exit, Failure> {
 pub(crate) fn run(arguments: &Bench, global: &Global) -> Result<Exit, Failure> {
     let folders = folders(global)?;
     let (spec, base) = plan::read(arguments, places(global))?;
-    if let Some(path) = arguments.json.as_deref().filter(|path| *path != Path::new("-")) {
+    let files = [&arguments.json, &arguments.prometheus].into_iter().flatten();
+    for path in files.filter(|path| *path != Path::new("-")) {
         output::check_folder(path)?;
     }
     let resume = match (arguments.resume, arguments.again) {
@@ -78,6 +79,9 @@ pub(crate) fn run(arguments: &Bench, global: &Global) -> Result<Exit, Failure> {
         let document = json!({ "schema": "modelmeter.plan/1", "report": report });
         output::to_file(path, &format!("{document:#}\n"))?;
     }
+    if let Some(path) = &arguments.prometheus {
+        write_prometheus(path, &report, &session)?;
+    }
     let talks_data = arguments.json.as_deref() == Some(Path::new("-"));
     if !global.quiet && !talks_data {
         output::data(&ending(&report, &style(global)))?;
@@ -86,6 +90,14 @@ pub(crate) fn run(arguments: &Bench, global: &Global) -> Result<Exit, Failure> {
         }
     }
     Ok(exit_of(&report))
+}
+
+/// The newest numbers of the plan for Prometheus; nothing where nothing was measured.
+fn write_prometheus(path: &Path, report: &PlanReport, session: &Session) -> Result<(), Failure> {
+    let measured = report.count(CellStanding::Measured) > 0;
+    let Some(store) = session.store().filter(|_| measured) else { return Ok(()) };
+    let survey = Survey { tag: Some(report.plan.clone()), ..Survey::default() };
+    output::to_file(path, &modelmeter::report::prometheus(&survey.analyse(store)?, None))
 }
 
 /// What the plan's runs say together; they carry its name.

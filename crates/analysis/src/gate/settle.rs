@@ -1,0 +1,15 @@
+//! How much more would have to be measured before a question is settled.
+
+use super::{alert, must_pass};
+use stats::Evidence;
+use types::Question;
+
+/// How many units would settle the question, as far as the scatter seen goes; `None` where no sensible number would,
+/// because the truth lies where the answer changes.
+pub(super) fn settle(question: &Question, evidence: &Evidence, chance: f64) -> Option<u64> {
+    let (pass, alert) = (must_pass(question), alert(question));
+    let distance =
+        if evidence.centre >= alert { evidence.centre - pass } else { alert - evidence.centre };
+    let units = evidence.units_to_tell(distance, chance)?;
+    (units > evidence.units as u64).then_some(units)
+}

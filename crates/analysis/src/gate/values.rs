@@ -1,0 +1,121 @@
+//! The number of a run that a gate looks at, and how two turns of a duel differ in it.
+
+use super::worse;
+use stats::log_ratio;
+use types::{Gauge, Run, Side, Statistic, Turn};
+
+/// The value of a run in the gauge's own unit, or why there is none.
+///
+/// # Errors
+/// Where the run did not measure it, or has too few samples to claim the percentile.
+pub fn value_of(run: &Run, gauge: Gauge) -> Result<f64, String> {
+    let missing = || format!("`{gauge}` was not measured");
+    let metric = |key: &str| match run.metric(key) {
+        Some(metric) => metric
+            .value
+            .ok_or_else(|| format!("`{gauge}`: {}", metric.why.clone().unwrap_or_else(missing))),
+        None => Err(missing()),
+    };
+    let value = match gauge {
+        Gauge::Latency(statistic) => {
+            let summary = run.summaries.get(&run.main_phase()).ok_or_else(missing)?;
+            let short = gauge
+                .percentile()
+                .and_then(|name| summary.unsupported.iter().find(|entry| entry.percentile == name));
+            if let Some(short) = short {
+                return Err(format!(
+                    "{} needs {} samples a process, and one has {}",
+                    short.percentile, short.needs, summary.count
+                ));
+            }
+            match statistic {
+                Statistic::Mean => summary.mean,
+                Statistic::P50 => summary.median,
+                Statistic::P90 => summary.p90,
+                Statistic::P95 => summary.p95,
+                Statistic::P99 => summary.p99,
+                Statistic::P999 => summary.p999,
+            }
+        }
+        Gauge::Throughput => metric("throughput.samples")?,
+        Gauge::Tokens => metric("throughput.tokens")?,
+        Gauge::MemoryPeak => metric("memory.peak")?,
+        Gauge::Load => run.cold.load.as_secs_f64(),
+        Gauge::First => run.cold.first_inference.as_secs_f64(),
+    };
+    if value.is_finite() && value > 0.0 { Ok(value) } else { Err(missing()) }
+}
+
+/// How much worse the second side is in each round, as logarithms above 0 where it is worse.
+///
+/// The median and the throughput are paired turn by turn, because neighbours in time share the machine's mood;
+/// everything else has one value a process. A round in which one side has no value is left out.
+#[must_use]
+pub fn paired_changes(
+    gauge: Gauge,
+    (base, side): (&Side, &Side),
+    (base_runs, side_runs): (&[Run], &[Run]),
+) -> Vec<f64> {
+    match gauge {
+        Gauge::Latency(Statistic::P50) | Gauge::Throughput | Gauge::Tokens => {
+            round_changes(&base.rounds, &side.rounds)
+        }
+        _ => {
+            let rounds = base_runs.iter().zip(side_runs);
+            let change = |(base, side): (&Run, &Run)| {
+                let (base, side) = (value_of(base, gauge).ok()?, value_of(side, gauge).ok()?);
+                Some(worse(gauge, (side / base).ln()))
+            };
+            rounds.filter_map(change).collect()
+        }
+    }
+}
+
+/// How much slower the second one was in each round, as logarithms; a round without a pair of turns is left out.
+#[must_use]
+pub fn round_changes(base: &[Vec<Turn>], side: &[Vec<Turn>]) -> Vec<f64> {
+    let rounds = base.iter().zip(side);
+    rounds.filter_map(|(base, side)| round_change(base, side)).collect()
+}
+
+/// The middle of what the sweeps of a round say: one that something else ran into does not move it.
+///
+/// A forward and a backward sweep are taken together, so that drift cancels between them.
+fn round_change(base: &[Turn], side: &[Turn]) -> Option<f64> {
+    let sweeps = base.iter().zip(side);
+    let changes: Vec<f64> =
+        sweeps.filter_map(|(base, side)| Some(-log_ratio(&base.samples, &side.samples)?)).collect();
+    let mut blocks: Vec<f64> =
+        changes.chunks(2).map(|block| block.iter().sum::<f64>() / block.len() as f64).collect();
+    blocks.sort_by(f64::total_cmp);
+    let (low, high) =
+        (blocks.get(blocks.len().checked_sub(1)? / 2)?, blocks.get(blocks.len() / 2)?);
+    Some((low + high) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turns(nanos: &[u64]) -> Vec<Turn> {
+        nanos.iter().map(|&nanos| Turn { samples: vec![nanos; 3] }).collect()
+    }
+
+    #[test]
+    fn a_sweep_that_something_ran_into_does_not_move_the_round() {
+        let base = turns(&[100; 8]);
+        let side = turns(&[105, 105, 105, 900, 105, 105, 105, 105]);
+        let change = round_change(&base, &side).unwrap();
+        assert!((change - 1.05f64.ln()).abs() < 1e-12, "{change}");
+    }
+
+    #[test]
+    fn drift_cancels_between_forward_and_backward() {
+        // A B, B A, …: the machine becomes slower all the time.
+        let base = turns(&[100, 103, 104, 107]);
+        let side = turns(&[101, 102, 105, 106]);
+        let change = round_change(&base, &side).unwrap();
+        assert!(change.abs() < 2e-4, "{change}");
+        assert_eq!(round_change(&[], &side), None);
+    }
+}

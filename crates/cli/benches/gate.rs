@@ -1,0 +1,320 @@
+//! How often the gate cries wolf, what it finds, and what a verdict costs.
+//!
+//! `cargo bench --workspace --bench gate`: one and the same thing held against itself (every alarm is false), then a
+//! planted slow-down, by the scripted engine, whose truth is known, and by a real network with more work. Every comparison
+//! is a whole gate of its own: fresh processes, looks, ruling. `COUNT=20` is a short look, `PARTS=itself,fake,real,long`
+//! chooses, `JOBS=8` lets so many gates run beside each other on a machine with the processors for it, `RAW=FILE`
+//! keeps what every round said.
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints and may panic")]
+
+use modelmeter::{
+    Folders, Gate, HeldAgainst, Profiler, Session,
+    analysis::gate::{Trial, round_changes, rule},
+    engine::{FakeEngine, claim_standard_streams, serve},
+    meter::{self, Bench, Contender, Depth, DuelRule, Job, Launch},
+    probe::IdlePower,
+    stats::Evidence,
+    types::{self, GateDesign, Gauge, Question, Ruling, Statistic, StoppingRule, Turn},
+};
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Write,
+    path::Path,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+const FAKE_WORKER: &str = "__fake-worker";
+/// The default gate's and the long one's processes and alert.
+const DEFAULT: (u32, f64) = (24, 0.03);
+const LONG: (u32, f64) = (80, 0.01);
+const CHANCE: f64 = 0.01;
+/// What the scripted engine computes in one inference: about half a millisecond.
+const STEPS: f64 = 250_000.0;
+
+fn main() {
+    modelmeter::serve_if_worker();
+    if std::env::args().nth(1).as_deref() == Some(FAKE_WORKER) {
+        return serve_fake();
+    }
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let count: usize = number("COUNT").unwrap_or(1000);
+    let parts = std::env::var("PARTS").unwrap_or_else(|_| "itself,fake,real,long".into());
+    let parts: Vec<&str> = parts.split(',').collect();
+    println!(
+        "| what | gates | failed | cannot tell | held | seconds a verdict, median (p90) | processes a side, mean |"
+    );
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
+    let kept = tempfile::tempdir().unwrap();
+    let models = models(kept.path());
+    for part in parts {
+        match part {
+            "itself" => {
+                many("a real network against itself", count, |_| {
+                    real(kept.path(), &models.0, &models.0, DEFAULT)
+                });
+                many("the scripted engine against itself", count, |seed| {
+                    scripted(seed, 1.0, DEFAULT)
+                });
+            }
+            "fake" => many("scripted, 5 % slower", count / 5, |seed| scripted(seed, 1.05, DEFAULT)),
+            "real" => many("a real network with more work", count / 5, |_| {
+                real(kept.path(), &models.0, &models.1, DEFAULT)
+            }),
+            "long" => {
+                many("scripted, 2 % slower, long", count / 20, |seed| scripted(seed, 1.02, LONG));
+                many("scripted, itself, long", count / 20, |seed| scripted(seed, 1.0, LONG));
+            }
+            other => println!("no part is called {other}"),
+        }
+    }
+}
+
+/// What one gate said, how long it took and what it needed.
+struct Said {
+    ruling: Ruling,
+    seconds: f64,
+    processes: f64,
+    rounds: Vec<f64>,
+}
+
+/// Lets so many gates run and says what came of them.
+fn many(what: &str, count: usize, gate: impl Fn(u64) -> Said + Sync) {
+    let jobs: usize = std::env::var("JOBS").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let (next, said) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    if at >= count {
+                        break;
+                    }
+                    let one = gate(at as u64);
+                    keep(what, &one);
+                    said.lock().unwrap().push(one);
+                }
+            });
+        }
+    });
+    let said = said.into_inner().unwrap();
+    let of = |ruling| said.iter().filter(|one: &&Said| one.ruling == ruling).count();
+    let mut seconds: Vec<f64> = said.iter().map(|one| one.seconds).collect();
+    seconds.sort_by(f64::total_cmp);
+    let at = |share: f64| seconds.get(((seconds.len().max(1) - 1) as f64 * share) as usize);
+    println!(
+        "| {what} | {} | {} | {} | {} | {:.1} ({:.1}) | {:.1} |",
+        said.len(),
+        of(Ruling::Failed),
+        of(Ruling::CannotTell),
+        of(Ruling::Held),
+        at(0.5).copied().unwrap_or_default(),
+        at(0.9).copied().unwrap_or_default(),
+        said.iter().map(|one| one.processes).sum::<f64>() / said.len().max(1) as f64
+    );
+}
+
+/// Keeps what the rounds of a gate said, for whoever wants to try another rule on them.
+fn keep(what: &str, said: &Said) {
+    let Some(path) = std::env::var_os("RAW") else { return };
+    let rounds: Vec<String> = said.rounds.iter().map(|round| format!("{round:.6}")).collect();
+    let line = format!(
+        "{{\"what\":\"{what}\",\"ruling\":\"{}\",\"seconds\":{:.2},\"rounds\":[{}]}}\n",
+        said.ruling.name(),
+        said.seconds,
+        rounds.join(",")
+    );
+    let file = fs::OpenOptions::new().create(true).append(true).open(path);
+    file.unwrap().write_all(line.as_bytes()).unwrap();
+}
+
+/// Two networks: the second has about a twentieth more work.
+fn models(folder: &Path) -> (String, String) {
+    let write = |name: &str, hidden: usize| {
+        let path = folder.join(name);
+        let text =
+            format!("input_size = 512\nhidden_layers = [1024, {hidden}, 512]\noutput_size = 512\n");
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    (write("before.toml", 1024), write("after.toml", 1120))
+}
+
+fn folders(folder: &Path) -> Folders {
+    Folders {
+        cache: folder.join("cache"),
+        hub_cache: None,
+        database: folder.join("gate.db"),
+        engines: folder.join("engines"),
+    }
+}
+
+/// A gate as `check --against` runs it.
+fn real(folder: &Path, base: &str, side: &str, (processes, alert): (u32, f64)) -> Said {
+    let profiler = Profiler::new(side).engine("rten").batch_size(8).threads(1).offline(true);
+    let gate = Gate::new([profiler.folders(folders(folder))])
+        .against(HeldAgainst::Model(base.to_owned()))
+        .gauges([Gauge::Latency(Statistic::P50)])
+        .processes(processes)
+        .alert(alert);
+    // The machine's ceilings are measured once, as a user's database remembers them.
+    let mut session = Session::with_store(&folders(folder).database).unwrap();
+    let begin = Instant::now();
+    let (report, runs) = gate.run(&mut session, &mut |_| {}).unwrap();
+    Said {
+        ruling: report.ruling(),
+        seconds: begin.elapsed().as_secs_f64(),
+        processes: runs.len() as f64,
+        rounds: report.checks[0].rounds.iter().map(|round| round.ln()).collect(),
+    }
+}
+
+/// The same with the scripted engine, whose truth is known.
+fn scripted(seed: u64, slower: f64, (processes, alert): (u32, f64)) -> Said {
+    let begin = Instant::now();
+    let looks = Gate::new([]).processes(processes).looks();
+    let chance = CHANCE / looks.len() as f64;
+    let mut rounds: Vec<f64> = Vec::new();
+    let mut ruling = Ruling::CannotTell;
+    for look in looks {
+        let more = look - rounds.len() as u32;
+        rounds.extend(fight(more, rounds.len() as u32 + seed as u32, slower));
+        let question = Question::Change {
+            alert,
+            effective: alert,
+            design: GateDesign::Interleaved,
+            drift: 0.0,
+        };
+        let gauge = Gauge::Latency(Statistic::P50);
+        let trial = Trial { gauge, question, evidence: Evidence::of(&rounds) };
+        ruling = rule(&[trial], chance)[0].ruling;
+        if ruling != Ruling::CannotTell {
+            break;
+        }
+    }
+    Said { ruling, seconds: begin.elapsed().as_secs_f64(), processes: rounds.len() as f64, rounds }
+}
+
+/// So many rounds of two scripts, as logarithms of how much slower the second was.
+fn fight(rounds: u32, rounds_before: u32, slower: f64) -> Vec<f64> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let job = || job(file.path());
+    let contender = |slower: f64| Contender {
+        label: format!("{slower}"),
+        job: &job,
+        launch: Launch::Process {
+            program: std::env::current_exe().unwrap(),
+            arguments: vec![
+                FAKE_WORKER.into(),
+                format!("work {}", (STEPS * slower).round()).into(),
+            ],
+            environment: Vec::new(),
+        },
+        bench: Bench {
+            machine: modelmeter::hardware::machine(),
+            ceilings: None,
+            idle: IdlePower::default(),
+            versions: BTreeMap::new(),
+            revision: None,
+        },
+    };
+    let rule = DuelRule {
+        rounds,
+        first: rounds_before,
+        turns: 20,
+        turn: Duration::from_millis(20),
+        least: 3,
+        most: u64::MAX,
+        stopping: StoppingRule::default(),
+        show: Depth::Outputs,
+    };
+    let contenders = [contender(1.0), contender(slower)];
+    let folder = tempfile::tempdir().unwrap();
+    let mut all = |outputs: &[Option<Vec<types::HostTensor>>]| vec![true; outputs.len()];
+    let records = meter::duel(&contenders, &rule, folder.path(), &mut all, &mut |_| {});
+    let side = |record: &meter::Record| {
+        let turns = |bout: &meter::Bout| {
+            bout.turns.iter().map(|samples| Turn { samples: samples.clone() }).collect()
+        };
+        record.bouts.iter().map(turns).collect::<Vec<Vec<Turn>>>()
+    };
+    let (base, other) = (side(&records[0]), side(&records[1]));
+    round_changes(&base, &other)
+}
+
+fn serve_fake() {
+    let script = std::env::args().nth(2).unwrap();
+    let fake: FakeEngine = script.parse().unwrap();
+    let channel = claim_standard_streams().unwrap();
+    let no_text = |_: &Path| Err("the fake has no tokenizer".to_owned());
+    serve(&[&fake], &no_text, channel.reader, channel.writer).unwrap();
+}
+
+fn job(onnx: &Path) -> Job<'static> {
+    let work = types::Work {
+        flops: types::Flops(1),
+        coverage: types::Ratio(1.0),
+        bytes_read: types::Bytes(0),
+        bytes_written: types::Bytes(0),
+        activation_peak: None,
+    };
+    Job {
+        cell: types::Cell {
+            model: "fake".into(),
+            engine: "fake".into(),
+            device: types::Device::Cpu,
+            precision: types::Precision::Fp32,
+            batch_size: 3,
+            sequence_length: None,
+            mode: types::Mode::Inference,
+            training: None,
+            threads: 1,
+            seed: 0,
+            inputs: vec![],
+            text: None,
+            options: Default::default(),
+        },
+        id: types::RunId("00".into()),
+        model: types::ModelInfo {
+            name: "fake".into(),
+            category: types::Category::Other,
+            architecture: "fake".into(),
+            source: types::ModelSource::File { path: onnx.to_owned() },
+            weights: types::Weights::Real,
+            parameters: 1,
+            size: types::Bytes(1),
+            fingerprint: "0".into(),
+        },
+        onnx: onnx.to_owned(),
+        module: None,
+        places: Default::default(),
+        inputs_file: None,
+        inputs: vec![types::InputSpec {
+            name: "x".into(),
+            dtype: types::ElementType::F32,
+            dims: vec![3],
+            role: types::InputRole::Other,
+            fill: types::Fill::Constant { value: 1.0 },
+        }],
+        tokenizer: None,
+        postprocess: types::Postprocess::None,
+        training: None,
+        phase_flops: Vec::new(),
+        work,
+        unknown_shapes: vec![],
+        refine: &|_| types::Work {
+            flops: types::Flops(1),
+            coverage: types::Ratio(1.0),
+            bytes_read: types::Bytes(0),
+            bytes_written: types::Bytes(0),
+            activation_peak: None,
+        },
+        model_commit: None,
+        remarks: vec![],
+        prepared_in: Duration::ZERO,
+    }
+}

@@ -1,0 +1,293 @@
+//! `modelmeter check`: the gate. `modelmeter noise`: what this machine does to measurements.
+
+use crate::{
+    Exit, Failure,
+    arguments::{Check, Global, Noise},
+    command::{
+        folders, measurement::measurement, open_existing_store, path_of, runs::find, say, session,
+        style,
+    },
+    output,
+    places::places,
+    progress::Progress,
+};
+use modelmeter::{
+    Folders, Gate, HeldAgainst, NoiseTest, PlanFile, Profiler, Run, exchange,
+    report::{self, clean},
+    store::Filter,
+    types::{GateReport, Ruling},
+};
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+/// The most processes of a long gate, and its alert.
+const LONG: (u32, f64) = (80, 0.01);
+
+pub(crate) fn run(arguments: &Check, global: &Global) -> Result<Exit, Failure> {
+    for path in
+        [&arguments.output_ci, &arguments.junit, &arguments.markdown, &arguments.save_baseline]
+            .into_iter()
+            .flatten()
+            .filter(|path| *path != Path::new("-"))
+    {
+        output::check_folder(path)?;
+    }
+    if let (None, Some(given)) =
+        (arguments.against.as_ref().or(arguments.baseline.as_ref()), compares(arguments))
+    {
+        let text = format!("`{given}` needs something to hold the model against");
+        return Err(Failure::new(Exit::Wrong, text).hint("give `--against` or `--baseline`"));
+    }
+    let folders = folders(global)?;
+    let mut gate = Gate::new(cells(arguments, global, &folders)?)
+        .against(against(arguments, global)?)
+        .turns(arguments.turns)
+        .turn(arguments.turn)
+        .sampling(arguments.sampling)
+        .timeout(arguments.timeout);
+    gate = arguments.threshold.iter().fold(gate, |gate, limit| gate.threshold(*limit));
+    if !arguments.metric.is_empty() {
+        gate = gate.gauges(arguments.metric.iter().copied());
+    }
+    if arguments.long {
+        gate = gate.processes(LONG.0).alert(LONG.1);
+    }
+    if let Some(processes) = arguments.processes {
+        gate = gate.processes(processes);
+    }
+    if let Some(share) = arguments.regression_alert {
+        gate = gate.alert(share);
+    }
+    let mut session = session(&folders, arguments.no_store, global)?;
+    let mut progress = Progress::new(global.quiet);
+    let outcome = gate.run(&mut session, &mut |event| progress.hear(&event));
+    progress.clear();
+    say(session.take_notices(), global);
+    let (found, runs) = outcome?;
+    write(&found, &runs, arguments, global)?;
+    Ok(match found.ruling() {
+        Ruling::Held => Exit::Fine,
+        Ruling::CannotTell if !arguments.strict => Exit::Untold,
+        _ => Exit::Failed,
+    })
+}
+
+/// An option that means nothing without a baseline.
+fn compares(arguments: &Check) -> Option<&'static str> {
+    if arguments.regression_alert.is_some() {
+        Some("--regression-alert")
+    } else if !arguments.metric.is_empty() {
+        Some("--metric")
+    } else {
+        None
+    }
+}
+
+/// The cells: one model, or everything in a plan that can be here.
+fn cells(arguments: &Check, global: &Global, folders: &Folders) -> Result<Vec<Profiler>, Failure> {
+    let subject = arguments.subject.as_deref().or(arguments.model_flag.as_deref());
+    let subject = subject.unwrap_or_default();
+    let Check { workload, origin, tuning, .. } = arguments;
+    let labelled =
+        |profiler: Profiler| arguments.tag.iter().fold(profiler, |profiler, tag| profiler.tag(tag));
+    if let Some(file) = plan(Path::new(subject))? {
+        let base = measurement("", workload, origin, tuning, places(global))?;
+        let base = labelled(base.folders(folders.clone()));
+        let expansion = file.spec()?.expand(&places(global))?;
+        for left in &expansion.left_out {
+            if !global.quiet && left.cells > 0 {
+                output::complain(&format!(
+                    "left out: {} ({} cells): {}\n",
+                    clean(&left.what),
+                    left.cells,
+                    clean(&left.why)
+                ));
+            }
+        }
+        if expansion.cells.is_empty() {
+            return Err(Failure::new(Exit::Cannot, "nothing of the plan can be measured here"));
+        }
+        return Ok(expansion.cells.iter().map(|task| task.profiler(&base)).collect());
+    }
+    let mut profiler = measurement(subject, workload, origin, tuning, places(global))?
+        .folders(folders.clone())
+        .device(arguments.device);
+    if let Some(engine) = &arguments.engine {
+        profiler = profiler.engine(engine);
+    }
+    if let Some(precision) = arguments.precision {
+        profiler = profiler.precision(precision);
+    }
+    Ok(vec![labelled(profiler)])
+}
+
+/// A file that lists models is a plan; other TOML describes one network.
+fn plan(path: &Path) -> Result<Option<PlanFile>, Failure> {
+    let is_toml = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"));
+    if !is_toml || !path.is_file() {
+        return Ok(None);
+    }
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let lists = |line: &str| {
+        let key = line.split('=').next().unwrap_or_default().trim();
+        line.contains('=') && ["models", "categories", "all"].contains(&key)
+    };
+    if text.lines().any(lists) { Ok(Some(PlanFile::read(path)?)) } else { Ok(None) }
+}
+
+fn against(arguments: &Check, global: &Global) -> Result<HeldAgainst, Failure> {
+    if let Some(other) = &arguments.against {
+        let path = Path::new(other);
+        return Ok(match is_program(path) {
+            true => HeldAgainst::Program(fs::canonicalize(path).unwrap_or_else(|_| path.into())),
+            false => HeldAgainst::Model(other.clone()),
+        });
+    }
+    match &arguments.baseline {
+        None => Ok(HeldAgainst::Nothing),
+        Some(name) => {
+            let runs = baseline(name, global)?;
+            Ok(HeldAgainst::Stored { name: name.clone(), runs })
+        }
+    }
+}
+
+/// A file that can be executed and is no model.
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let is_model = ["onnx", "toml", "pt", "pt2", "safetensors"].contains(&ending);
+    let executable = |file: fs::Metadata| file.is_file() && file.permissions().mode() & 0o111 != 0;
+    !is_model && fs::metadata(path).is_ok_and(executable)
+}
+
+/// The runs that a name stands for: a file, a run, a label or a branch, in this order.
+fn baseline(name: &str, global: &Global) -> Result<Vec<Run>, Failure> {
+    let path = Path::new(name);
+    if path.is_file() {
+        let bytes = fs::read(path).map_err(|error| {
+            Failure::new(Exit::Wrong, format!("could not read `{name}`")).cause(error.to_string())
+        })?;
+        let imported = exchange::import(name, &bytes, None).map_err(|error| {
+            Failure::new(Exit::Wrong, error.to_string()).hint(
+                "a baseline is a file of `check --save-baseline` or of `db export --format jsonl`",
+            )
+        })?;
+        return Ok(imported.runs);
+    }
+    let store = open_existing_store(global)?;
+    let (kind, rest) = name.split_once(':').unwrap_or(("", name));
+    let wants = |wanted: &str| kind.is_empty() || kind == wanted;
+    let looks_like_a_run =
+        |id: &str| id == "latest" || (id.len() >= 2 && id.chars().all(|c| c.is_ascii_hexdigit()));
+    if wants("run") && rest.split(',').all(looks_like_a_run) {
+        let run = |id| Ok::<Run, Failure>(store.run(&find(&store, id)?.0)?);
+        let runs: Result<Vec<Run>, _> = rest.split(',').map(run).collect();
+        match runs {
+            Ok(runs) => return Ok(runs),
+            Err(error) if kind == "run" => return Err(error),
+            // Branches and tags may look like runs.
+            Err(_) => {}
+        }
+    }
+    let machine = Some(modelmeter::hardware::machine().key);
+    let filter = Filter { machine, ..Filter::default() };
+    if wants("tag") {
+        let rows = store.runs(&Filter { tag: Some(rest.to_owned()), ..filter.clone() })?;
+        if !rows.is_empty() {
+            return rows.iter().map(|row| Ok(store.run(&row.id.0)?)).collect();
+        }
+    }
+    if wants("branch") {
+        let rows = store.runs(&Filter { branch: Some(rest.to_owned()), ..filter })?;
+        if !rows.is_empty() {
+            return rows.iter().map(|row| Ok(store.run(&row.id.0)?)).collect();
+        }
+    }
+    Err(Failure::new(Exit::Wrong, format!("no file, run, tag or branch is called `{name}` here"))
+        .hint("`modelmeter runs list` shows what is stored; only runs of this machine count"))
+}
+
+fn write(
+    found: &GateReport,
+    runs: &[Run],
+    arguments: &Check,
+    global: &Global,
+) -> Result<(), Failure> {
+    let mut talks_data = false;
+    let texts: [(&Option<PathBuf>, &dyn Fn() -> String); 3] = [
+        (&arguments.output_ci, &|| format!("{:#}\n", report::gate_json(found))),
+        (&arguments.markdown, &|| report::gate_markdown(found)),
+        (&arguments.junit, &|| report::gate_junit(found)),
+    ];
+    for (path, text) in texts {
+        let Some(path) = path else { continue };
+        talks_data |= path == Path::new("-");
+        output::to_file(path, &text())?;
+    }
+    if let Some(path) = &arguments.save_baseline {
+        talks_data |= path == Path::new("-");
+        output::to_file_with(path, |out| {
+            let jsonl = exchange::Format::JsonLines;
+            exchange::write(jsonl, runs.iter(), out).map(|_| ()).map_err(std::io::Error::other)
+        })?;
+    }
+    if !talks_data && !global.quiet {
+        output::data(&report::gate(found, &style(global)))?;
+    }
+    if arguments.github {
+        if let Some(summary) = path_of("GITHUB_STEP_SUMMARY") {
+            let add = fs::OpenOptions::new().create(true).append(true).open(&summary);
+            let added =
+                add.and_then(|mut file| file.write_all(report::gate_markdown(found).as_bytes()));
+            added.map_err(|error| {
+                let text = format!("could not add to `{}`", summary.display());
+                Failure::new(Exit::Cannot, text).cause(error.to_string())
+            })?;
+        }
+        output::complain(&report::gate_annotations(found));
+    }
+    Ok(())
+}
+
+/// `modelmeter noise`.
+pub(crate) fn noise(arguments: &Noise, global: &Global) -> Result<Exit, Failure> {
+    let folders = folders(global)?;
+    let own = folders.clone();
+    let test = match &arguments.model {
+        Some(model) => {
+            let origin = crate::arguments::Origin::default();
+            let tuning = crate::arguments::Tuning::default();
+            let mut profiler =
+                measurement(model, &arguments.workload, &origin, &tuning, places(global))?;
+            profiler = profiler.device(arguments.device);
+            if let Some(engine) = &arguments.engine {
+                profiler = profiler.engine(engine);
+            }
+            NoiseTest::new(profiler)
+        }
+        None => NoiseTest::default(),
+    };
+    let test = test
+        .processes(arguments.processes)
+        .map(|profiler| profiler.folders(own).places(places(global)));
+    let mut session = session(&folders, arguments.no_store, global)?;
+    let earlier = session.noise()?;
+    let mut progress = Progress::new(global.quiet);
+    let outcome = test.run(&mut session, &mut |event| progress.hear(&event));
+    progress.clear();
+    say(session.take_notices(), global);
+    let found = outcome?;
+    let mut talks_data = false;
+    if let Some(path) = &arguments.json {
+        talks_data = path == Path::new("-");
+        output::to_file(path, &format!("{:#}\n", report::noise_json(&found)))?;
+    }
+    if !talks_data && !global.quiet {
+        output::data(&report::noise(&found, &earlier, &style(global)))?;
+    }
+    Ok(Exit::Fine)
+}

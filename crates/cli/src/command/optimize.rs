@@ -1,0 +1,54 @@
+//! `modelmeter optimize`: tries what can be measured and keeps the best.
+
+use crate::{
+    Exit, Failure,
+    arguments::{Global, Optimize, TargetArgument},
+    command::{
+        folders,
+        proof::{profiler, prover, write},
+        say, session, style,
+    },
+    output,
+    progress::Progress,
+};
+use modelmeter::{Optimizer, report, types::Target};
+use std::path::Path;
+
+pub(crate) fn run(arguments: &Optimize, global: &Global) -> Result<Exit, Failure> {
+    let target = match arguments.target {
+        TargetArgument::Latency => Target::Latency,
+        TargetArgument::Memory => Target::Memory,
+        TargetArgument::Size => Target::Size,
+    };
+    let json = arguments.proof.json.as_deref();
+    if let Some(file) = json.filter(|file| *file != Path::new("-")) {
+        output::check_folder(file)?;
+    }
+    let model = profiler(&arguments.model, &arguments.proof, global)?;
+    let mut optimizer =
+        Optimizer::new(target, arguments.max_drift).prover(prover(&arguments.proof));
+    match arguments.proof.engines.as_slice() {
+        [] => {}
+        [engine] => optimizer = optimizer.engine(engine),
+        _ => {
+            let text = "a search measures on one engine";
+            return Err(Failure::new(Exit::Wrong, text).hint("`--engine onnxruntime`"));
+        }
+    }
+    let mut session = session(&folders(global)?, arguments.proof.no_store, global)?;
+    let mut progress = Progress::new(global.quiet);
+    let folder = arguments.output.as_deref();
+    let found = optimizer.optimize(&model, folder, arguments.force, &mut session, &mut |event| {
+        progress.hear(&event);
+    });
+    progress.clear();
+    say(session.take_notices(), global);
+    let found = found?;
+    if let Some(file) = json {
+        write(file, &format!("{:#}\n", report::optimize_json(&found)), global)?;
+    }
+    if json != Some(Path::new("-")) && !global.quiet {
+        output::data(&report::optimize(&found, &style(global)))?;
+    }
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,112 @@
+//! What `prune`, `quantize` and `optimize` do alike: the model as it is, and the proof of a change.
+
+use crate::{
+    Exit, Failure,
+    arguments::{Global, ProofArguments},
+    command::{folders, measurement::measurement, say, session, style},
+    output,
+    places::places,
+    progress::Progress,
+};
+use modelmeter::{Changed, Error, Event, Profiler, Prover, report};
+use std::{fs, path::Path};
+
+/// A command that changes a model and proves it.
+pub(crate) struct Proving<'a> {
+    pub(crate) model: &'a str,
+    pub(crate) proof: &'a ProofArguments,
+    pub(crate) markdown: Option<&'a Path>,
+    pub(crate) timed: bool,
+}
+
+impl Proving<'_> {
+    /// The measurement of the model as it is.
+    pub(crate) fn profiler(&self, global: &Global) -> Result<Profiler, Failure> {
+        profiler(self.model, self.proof, global)
+    }
+
+    /// Changes the model, proves it and says what came of it.
+    pub(crate) fn run(
+        &self,
+        global: &Global,
+        change: impl FnOnce(&Profiler, &mut dyn FnMut(Event)) -> Result<Changed, Error>,
+    ) -> Result<Exit, Failure> {
+        let files = [self.proof.json.as_deref(), self.markdown];
+        for file in files.into_iter().flatten().filter(|file| *file != Path::new("-")) {
+            output::check_folder(file)?;
+        }
+        let prover = prover(self.proof).timed(self.timed);
+        // Nothing is written for a proof that could never be made.
+        prover.check()?;
+        let profiler = self.profiler(global)?;
+        let folders = folders(global)?;
+        let mut session = session(&folders, self.proof.no_store || !self.timed, global)?;
+        let mut progress = Progress::new(global.quiet);
+        let proof = change(&profiler, &mut |event| progress.hear(&event)).and_then(|changed| {
+            prover.prove(&profiler, &changed, &mut session, &mut |event| progress.hear(&event))
+        });
+        progress.clear();
+        say(session.take_notices(), global);
+        let proof = proof?;
+        let to_output = files.into_iter().flatten().any(|file| file == Path::new("-"));
+        if let Some(file) = &self.proof.json {
+            write(file, &format!("{:#}\n", report::proof_json(&proof)), global)?;
+        }
+        if let Some(file) = self.markdown {
+            write(file, &report::proof_markdown(&proof), global)?;
+        }
+        if !to_output && !global.quiet {
+            output::data(&report::proof(&proof, &style(global)))?;
+        }
+        Ok(Exit::Fine)
+    }
+}
+
+/// The measurement of the model as it is.
+pub(crate) fn profiler(
+    model: &str,
+    proof: &ProofArguments,
+    global: &Global,
+) -> Result<Profiler, Failure> {
+    let ProofArguments { workload, origin, tuning, .. } = proof;
+    let profiler = measurement(model, workload, origin, tuning, places(global))?;
+    Ok(profiler.folders(folders(global)?).device(proof.device).timeout(proof.timeout))
+}
+
+/// How a change is proved.
+pub(crate) fn prover(proof: &ProofArguments) -> Prover {
+    let engines = match proof.engines.as_slice() {
+        [only] if only == "all" || only == "auto" => Vec::new(),
+        named => named.iter().map(|engine| engine.to_ascii_lowercase()).collect(),
+    };
+    Prover::new().engines(engines).processes(proof.processes).turn(proof.turn)
+}
+
+/// Writes a document and says so.
+pub(crate) fn write(file: &Path, text: &str, global: &Global) -> Result<(), Failure> {
+    output::to_file(file, text)?;
+    if !global.quiet && file != Path::new("-") {
+        output::complain(&format!("wrote {}\n", file.display()));
+    }
+    Ok(())
+}
+
+/// The lines of a file of texts.
+pub(crate) fn texts(path: Option<&Path>) -> Result<Vec<String>, Failure> {
+    let Some(path) = path else { return Ok(Vec::new()) };
+    let unreadable = |cause: String| {
+        Failure::new(Exit::Wrong, format!("could not read the texts in `{}`", path.display()))
+            .cause(cause)
+    };
+    let kind = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
+    if !kind.is_file() {
+        return Err(unreadable("it is not a file".into()));
+    }
+    let text = fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines: Vec<String> = lines.map(str::to_owned).collect();
+    if lines.is_empty() {
+        return Err(Failure::new(Exit::Wrong, format!("`{}` has no text", path.display())));
+    }
+    Ok(lines)
+}

@@ -1,0 +1,200 @@
+//! `modelmeter watch`: measures a plan on a schedule and tells when a level changes for the worse.
+
+mod alert;
+mod channel;
+mod schedule;
+
+use crate::{
+    Exit, Failure,
+    arguments::{Global, Watch},
+    command::{
+        bench::{live::Live, signals},
+        folders, measurement, say, session, style,
+        trend::standings,
+    },
+    output,
+    places::places,
+};
+use alert::{Alert, is_told, remember};
+use modelmeter::{
+    CellStanding, Control, Folders, PlanEvent, PlanFile, PlanReport, PlanRunner, Profiler, Resume,
+    Session, Survey,
+    analysis::TrendQuestion,
+    report::{self, clean},
+    types::TrendStanding,
+};
+use schedule::{Schedule, now, wait};
+use std::time::Duration;
+
+/// A turn is judged over and over: at one false alarm in a thousand looks a watch of months hardly cries wolf (docs/TREND.md).
+const LEVEL: f64 = 0.001;
+
+/// Runs of a turn are one point; of two turns never.
+const LONGEST_SITTING: Duration = Duration::from_secs(30 * 60);
+
+pub(crate) fn run(arguments: &Watch, global: &Global) -> Result<Exit, Failure> {
+    let folders = folders(global)?;
+    if let Some(path) = &arguments.prometheus {
+        output::check_folder(path)?;
+    }
+    let watcher =
+        Watcher { runner: runner(arguments, global, &folders)?, arguments, global, folders };
+    let control = Control::default();
+    signals::watch(&control)?;
+    let mut schedule = Schedule::new(arguments.every);
+    let mut exit = Exit::Fine;
+    for turn in 1.. {
+        exit = match watcher.turn(turn, &control) {
+            Ok(exit) => exit,
+            // What is wrong from the beginning stays wrong; later the database may be back in an hour.
+            Err(failure) if turn == 1 => return Err(failure),
+            Err(failure) => {
+                output::complain(&failure.render(false));
+                failure.exit
+            }
+        };
+        if exit == Exit::Failed || exit == Exit::Stopped {
+            return Ok(exit);
+        }
+        if arguments.turns() == Some(turn) {
+            break;
+        }
+        let next = schedule.next();
+        if next.skipped > 0 {
+            output::complain(&format!(
+                "the turn took {}, longer than the {} between turns: the next starts at the next slot\n",
+                report::duration(next.took),
+                report::duration(arguments.every)
+            ));
+        }
+        watcher.talk(&format!("the next turn starts at {}\n", report::minute(now(next.wait))));
+        if !wait(next.wait, &control) {
+            return Ok(Exit::Stopped);
+        }
+    }
+    Ok(exit)
+}
+
+/// What all turns share.
+struct Watcher<'a> {
+    runner: (PlanRunner, String),
+    arguments: &'a Watch,
+    global: &'a Global,
+    folders: Folders,
+}
+
+fn runner(
+    arguments: &Watch,
+    global: &Global,
+    folders: &Folders,
+) -> Result<(PlanRunner, String), Failure> {
+    let file = PlanFile::read(&arguments.plan)?;
+    let mut spec = file.spec()?;
+    if spec.name.is_empty() {
+        spec.name = spec.name_by_content();
+    }
+    let base = measurement::hub(Profiler::new(""), false).places(places(global));
+    let base = file.apply(base);
+    let name = spec.name.clone();
+    // Cells that failed an hour ago are tried again: the machine may have memory now.
+    let runner =
+        PlanRunner::new(spec, base, folders.clone()).resume(Resume::Again).retry_failed(true);
+    Ok((runner, name))
+}
+
+impl Watcher<'_> {
+    fn turn(&self, turn: u64, control: &Control) -> Result<Exit, Failure> {
+        let (runner, _) = &self.runner;
+        // A new one each time: the checkout may have moved on.
+        let mut session = session(&self.folders, false, self.global)?;
+        let mut live = Live::new(self.global.quiet, &style(self.global), control);
+        let mut hear = |event: PlanEvent<'_>| live.hear(&event);
+        let outcome = runner.run(&mut session, control, &mut hear);
+        live.clear();
+        say(session.take_notices(), self.global);
+        let report = outcome?;
+        // Where nothing could be measured there is nothing to judge, and perhaps no history at all.
+        let alerts = match report.count(CellStanding::Measured) {
+            0 => 0,
+            _ => self.judge(&session)?,
+        };
+        self.talk(&line(turn, &report, alerts));
+        let failed = report.count(CellStanding::Failed);
+        for cell in report.cells.iter().filter(|cell| cell.standing == CellStanding::Failed) {
+            let why = clean(cell.why.as_deref().unwrap_or_default());
+            output::complain(&format!("warning: {} failed: {why}\n", clean(&cell.task.name())));
+        }
+        Ok(if report.stopped {
+            Exit::Stopped
+        } else if alerts > 0 && self.arguments.exit_on_alert {
+            Exit::Failed
+        } else if failed > 0 {
+            Exit::Cannot
+        } else {
+            Exit::Fine
+        })
+    }
+
+    /// Holds the newest runs against the history, and tells what is new; how many alerts there were.
+    fn judge(&self, session: &Session) -> Result<usize, Failure> {
+        let Some(store) = session.store() else {
+            output::complain("warning: the database is away; the turn is judged when it is back\n");
+            return Ok(0);
+        };
+        let (_, plan) = &self.runner;
+        let question = TrendQuestion {
+            metric: self.arguments.metric,
+            sitting: LONGEST_SITTING.min(self.arguments.every / 2),
+            level: LEVEL,
+            ..TrendQuestion::default()
+        };
+        let survey = Survey {
+            tag: Some(plan.clone()),
+            machines: vec![session.machine().key.clone()],
+            ..Survey::default()
+        };
+        let found = survey.trend(store, &question)?;
+        let standings = standings(&found, self.arguments.alert_ratio);
+        if let Some(path) = &self.arguments.prometheus {
+            let analysis = survey.analyse(store)?;
+            output::to_file(path, &report::prometheus(&analysis, Some((&found, &standings))))?;
+        }
+        let mut told = 0;
+        for (series, standing) in found.series.iter().zip(&standings) {
+            let Some(change) = series.changes.last() else { continue };
+            if *standing != TrendStanding::Worse || is_told(store, series, change, found.metric)? {
+                continue;
+            }
+            let alert = Alert { plan, trend: &found, series, change };
+            output::complain(&format!("alert: {}\n", alert.text()));
+            told += 1;
+            if channel::tell(&alert, self.arguments) {
+                remember(store, series, change, found.metric)?;
+            }
+        }
+        Ok(told)
+    }
+
+    fn talk(&self, text: &str) {
+        if !self.global.quiet {
+            output::complain(text);
+        }
+    }
+}
+
+/// What came of a turn.
+fn line(turn: u64, report: &PlanReport, alerts: usize) -> String {
+    let measured = report.count(CellStanding::Measured);
+    let failed = match report.count(CellStanding::Failed) {
+        0 => String::new(),
+        failed => format!(", {failed} failed"),
+    };
+    let changed = match alerts {
+        0 => "nothing new is worse".to_owned(),
+        1 => "1 alert".to_owned(),
+        many => format!("{many} alerts"),
+    };
+    let cells = if measured == 1 { "cell" } else { "cells" };
+    let at = report::minute(now(Duration::ZERO));
+    format!("{at}  turn {turn}: {measured} {cells} measured{failed}; {changed}\n")
+}

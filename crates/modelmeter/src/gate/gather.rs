@@ -1,0 +1,175 @@
+//! What was measured of one cell so far, and measuring more of it.
+
+use super::{Gate, HeldAgainst};
+use crate::{CellFailure, Duel, Error, Profiler, Session, sides::joint_verdict};
+use types::{Event, GateCell, Missing, PERCENTILE_FLOORS, Reason, Run, Side};
+
+/// What was measured of one cell so far.
+pub(super) struct Gathered {
+    profiler: Profiler,
+    /// The sides of the duel, where there was one: baseline, then this.
+    pub(super) sides: Option<(Side, Side)>,
+    /// The baseline's processes.
+    pub(super) base: Vec<Run>,
+    /// This one's processes.
+    pub(super) side: Vec<Run>,
+    pub(super) missing: Vec<Missing>,
+    pub(super) remarks: Vec<String>,
+    open: bool,
+}
+
+impl Gathered {
+    pub(super) fn of(profiler: &Profiler) -> Gathered {
+        Gathered {
+            profiler: profiler.clone(),
+            sides: None,
+            base: Vec::new(),
+            side: Vec::new(),
+            missing: Vec::new(),
+            remarks: Vec::new(),
+            open: true,
+        }
+    }
+
+    /// Whether more shall be measured.
+    pub(super) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    pub(super) fn close_unless(&mut self, open: bool) {
+        self.open &= open;
+    }
+
+    /// What was measured, as it really ran.
+    pub(super) fn cell(&self) -> Option<GateCell> {
+        self.side.first().map(GateCell::of)
+    }
+
+    /// What speaks against the processes, each thing once.
+    pub(super) fn reasons(&self) -> Vec<Reason> {
+        let runs: Vec<&Run> = self.base.iter().chain(&self.side).collect();
+        joint_verdict(&runs).reasons
+    }
+
+    /// Measures until there are so many processes a side.
+    pub(super) fn grow(
+        &mut self,
+        gate: &Gate,
+        processes: u32,
+        session: &mut Session,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<(), Error> {
+        let more = processes.saturating_sub(self.side.len() as u32);
+        let done = match &gate.against {
+            HeldAgainst::Model(_) | HeldAgainst::Program(_) => {
+                self.fight(gate, more, session, sink)
+            }
+            _ => self.measure(gate, more, session, sink),
+        };
+        match done {
+            Ok(()) => Ok(()),
+            // One cell alone is what was asked for: its error is the answer.
+            Err(error) if gate.cells.len() == 1 => Err(error),
+            Err(error) => {
+                let fails = !matches!(error, Error::Baseline { .. });
+                let failure = CellFailure::from_error(error)?;
+                self.give_up(failure.why, fails);
+                Ok(())
+            }
+        }
+    }
+
+    /// Processes one after the other.
+    fn measure(
+        &mut self,
+        gate: &Gate,
+        more: u32,
+        session: &mut Session,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<(), Error> {
+        let mut profiler = self.profiler.clone();
+        let rule = &mut profiler.rule;
+        rule.min_runs = rule.min_runs.max(needed(gate));
+        rule.min_duration = gate.sampling;
+        rule.max_duration = rule.max_duration.max(gate.sampling);
+        // Scatter between processes decides, not how well one of them is known.
+        rule.target_error = 0.05;
+        if let Some(timeout) = gate.timeout {
+            rule.timeout = timeout;
+        }
+        for _ in 0..more {
+            self.side.push(profiler.profile_in(session, sink)?.run);
+        }
+        Ok(())
+    }
+
+    /// Rounds of a duel with the baseline.
+    fn fight(
+        &mut self,
+        gate: &Gate,
+        more: u32,
+        session: &mut Session,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<(), Error> {
+        let mut base = self.profiler.clone();
+        match &gate.against {
+            HeldAgainst::Model(model) => base.model.clone_from(model),
+            HeldAgainst::Program(program) => base = base.program(program),
+            _ => {}
+        }
+        base.tags.clear();
+        let mut duel = Duel::new([base, self.profiler.clone()])
+            .against_first()
+            .outputs_may_differ()
+            .processes(more)
+            .after(self.side.len() as u32)
+            .turns(gate.turns)
+            .turn(gate.turn)
+            .least(needed(gate).div_ceil(u64::from(gate.turns.max(1))));
+        if let Some(timeout) = gate.timeout {
+            duel = duel.timeout(timeout);
+        }
+        let fought = duel.fought(session, sink)?;
+        let mut runs = fought.runs.into_iter();
+        self.base.extend(runs.next().unwrap_or_default());
+        self.side.extend(runs.next().unwrap_or_default());
+        for parity in fought.duel.parity.iter().filter(|parity| !parity.holds) {
+            let by =
+                parity.max_abs().map_or_else(String::new, |by| format!(" (by up to {by:.1e})"));
+            self.remarks.push(format!(
+                "outputs of `{}` differ from the baseline's{by}: another computation is timed",
+                parity.side
+            ));
+        }
+        let mut sides = fought.duel.sides.into_iter();
+        if let (Some(base), Some(side)) = (sides.next(), sides.next()) {
+            if let Some(why) = &side.info.failed {
+                self.give_up(why.clone(), true);
+            }
+            match &mut self.sides {
+                Some((known_base, known_side)) => {
+                    known_base.rounds.extend(base.rounds);
+                    known_side.rounds.extend(side.rounds);
+                }
+                None => self.sides = Some((base, side)),
+            }
+        }
+        Ok(())
+    }
+
+    fn give_up(&mut self, why: String, fails: bool) {
+        let what = self.cell().map_or_else(|| self.profiler.model.clone(), |cell| cell.words());
+        self.missing.push(Missing { what, why, fails });
+        self.open = false;
+    }
+}
+
+/// The samples that the highest percentile asked for needs in each process.
+fn needed(gate: &Gate) -> u64 {
+    let asked = gate.thresholds.iter().map(|threshold| &threshold.gauge);
+    let held = matches!(gate.against, HeldAgainst::Nothing);
+    let gauges = asked.chain(gate.gauges.iter().filter(|_| !held));
+    let names = gauges.filter_map(|gauge| gauge.percentile());
+    let floor = |name: &str| PERCENTILE_FLOORS.iter().find(|floor| floor.name == name);
+    names.filter_map(|name| Some(floor(name)?.samples)).max().unwrap_or(0)
+}

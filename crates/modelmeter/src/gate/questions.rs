@@ -1,0 +1,273 @@
+//! Which questions a cell is asked, and how their answers are told.
+
+use super::{Gate, HeldAgainst, gather::Gathered};
+use analysis::gate::{
+    Finding, HISTORY_SITTINGS, STORED_DRIFT, Trial, over_limit, paired_changes, stored_change,
+    value_of,
+};
+use types::{
+    Check, GateDesign, Gauge, Noise, Question, Reason, ReasonCode, Ruling, Run, Threshold,
+};
+
+/// A question to a cell, with what was measured for it.
+pub(super) struct Asked {
+    /// The cell's place.
+    pub(super) cell: usize,
+    pub(super) trial: Trial,
+    value: Option<f64>,
+    baseline: Option<f64>,
+    processes: u64,
+    rounds: Vec<f64>,
+    /// Why it cannot be answered, whatever is measured.
+    pub(super) refused: Option<String>,
+}
+
+impl Gate {
+    /// Every question to one cell.
+    pub(super) fn questions(&self, place: usize, cell: &Gathered, noise: &[Noise]) -> Vec<Asked> {
+        let mut asked: Vec<Asked> = Vec::new();
+        asked.extend(self.thresholds.iter().map(|limit| ask_limit(place, cell, *limit)));
+        for &gauge in &self.gauges {
+            match &self.against {
+                HeldAgainst::Nothing => {}
+                HeldAgainst::Stored { runs, .. } => {
+                    asked.push(self.ask_stored(place, cell, gauge, runs, noise));
+                }
+                _ => asked.push(self.ask_change(place, cell, gauge, noise)),
+            }
+        }
+        asked
+    }
+
+    fn ask_change(&self, place: usize, cell: &Gathered, gauge: Gauge, noise: &[Noise]) -> Asked {
+        let changes = cell.sides.as_ref().map_or_else(Vec::new, |(base, side)| {
+            paired_changes(gauge, (base, side), (&cell.base, &cell.side))
+        });
+        // What interleaving could not tell apart where nothing had changed is no change; memory does not jitter so.
+        let floor = noise.first().map_or(0.0, |noise| noise.itself.floor);
+        let floor = if gauge == Gauge::MemoryPeak { 0.0 } else { floor };
+        let question = Question::Change {
+            alert: self.alert,
+            effective: self.alert.max(floor),
+            design: GateDesign::Interleaved,
+            drift: 0.0,
+        };
+        let refused = match changes.is_empty() {
+            true => refusal(&cell.side, gauge).or_else(|| refusal(&cell.base, gauge)),
+            false => None,
+        };
+        Asked {
+            cell: place,
+            processes: changes.len() as u64,
+            rounds: changes.iter().map(|change| change.exp()).collect(),
+            trial: Trial { gauge, question, evidence: stats::Evidence::of(&changes) },
+            value: middle(&cell.side, gauge),
+            baseline: middle(&cell.base, gauge),
+            refused,
+        }
+    }
+
+    fn ask_stored(
+        &self,
+        place: usize,
+        cell: &Gathered,
+        gauge: Gauge,
+        runs: &[Run],
+        noise: &[Noise],
+    ) -> Asked {
+        let base: Vec<Run> = match cell.side.first() {
+            Some(now) => runs.iter().filter(|run| is_alike(run, now)).cloned().collect(),
+            None => Vec::new(),
+        };
+        let here: Vec<Run> = match cell.side.first() {
+            Some(now) => {
+                let key = &now.environment.machine.key;
+                base.iter().filter(|run| run.environment.machine.key == *key).cloned().collect()
+            }
+            None => Vec::new(),
+        };
+        let found = stored_change(gauge, &here, &cell.side);
+        let design = found.map_or(GateDesign::Stored, |(_, design)| design);
+        let drift = match (design, gauge) {
+            (GateDesign::History, _) | (_, Gauge::MemoryPeak) => 0.0,
+            _ => seen_drift(noise).unwrap_or(STORED_DRIFT),
+        };
+        let refused = if base.is_empty() {
+            Some("the baseline has no run of it".to_owned())
+        } else if here.is_empty() {
+            Some("the baseline was measured on another machine".to_owned())
+        } else if found.is_none() {
+            refusal(&cell.side, gauge).or_else(|| refusal(&here, gauge))
+        } else {
+            None
+        };
+        let question =
+            Question::Change { alert: self.alert, effective: self.alert.max(drift), design, drift };
+        Asked {
+            cell: place,
+            processes: here.len().min(cell.side.len()) as u64,
+            rounds: Vec::new(),
+            trial: Trial { gauge, question, evidence: found.map(|(evidence, _)| evidence) },
+            value: middle(&cell.side, gauge),
+            baseline: middle(&here, gauge),
+            refused,
+        }
+    }
+}
+
+fn ask_limit(place: usize, cell: &Gathered, Threshold { gauge, limit }: Threshold) -> Asked {
+    let values: Vec<f64> = cell.side.iter().filter_map(|run| value_of(run, gauge).ok()).collect();
+    // A percentile that one process cannot claim is not claimed by the others.
+    let refused = refusal(&cell.side, gauge);
+    let evidence = if refused.is_none() { over_limit(gauge, &values, limit) } else { None };
+    Asked {
+        cell: place,
+        processes: values.len() as u64,
+        rounds: Vec::new(),
+        trial: Trial { gauge, question: Question::Limit { limit }, evidence },
+        value: middle(&cell.side, gauge),
+        baseline: None,
+        refused,
+    }
+}
+
+/// Why some run has no such value.
+fn refusal(runs: &[Run], gauge: Gauge) -> Option<String> {
+    runs.iter().find_map(|run| value_of(run, gauge).err())
+}
+
+/// The geometric mean of the processes' values.
+fn middle(runs: &[Run], gauge: Gauge) -> Option<f64> {
+    let logs: Vec<f64> =
+        runs.iter().filter_map(|run| Some(value_of(run, gauge).ok()?.ln())).collect();
+    (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+}
+
+/// Whether two runs asked the same of the same model; its weights may have changed.
+fn is_alike(left: &Run, right: &Run) -> bool {
+    let (a, b) = (&left.cell, &right.cell);
+    left.imported.is_none()
+        && left.model.name == right.model.name
+        && left.engine.id == right.engine.id
+        && (a.device, a.precision, a.batch_size) == (b.device, b.precision, b.batch_size)
+        && (a.sequence_length, a.mode, a.threads) == (b.sequence_length, b.mode, b.threads)
+        && (&a.training, &a.inputs, &a.text, &a.options)
+            == (&b.training, &b.inputs, &b.text, &b.options)
+}
+
+/// How far this machine was seen to drift between tests on different occasions; `None` where there are too few.
+fn seen_drift(noise: &[Noise]) -> Option<f64> {
+    let first = noise.first()?;
+    let middles: Vec<f64> = noise
+        .iter()
+        .filter(|test| test.cell == first.cell)
+        .filter_map(|test| {
+            let logs: Vec<f64> = test.medians.iter().map(|median| median.ln()).collect();
+            (!logs.is_empty()).then(|| logs.iter().sum::<f64>() / logs.len() as f64)
+        })
+        .collect();
+    if middles.len() < HISTORY_SITTINGS {
+        return None;
+    }
+    let most = middles.iter().copied().reduce(f64::max)?;
+    let least = middles.iter().copied().reduce(f64::min)?;
+    Some((most - least).exp_m1())
+}
+
+/// The answer as it is told.
+pub(super) fn check(
+    asked: Asked,
+    finding: Finding,
+    gathered: &[Gathered],
+    looks: &[u32],
+) -> Option<Check> {
+    let cell = gathered.get(asked.cell)?;
+    let reasons = cell.reasons();
+    let Finding { mut ruling, evidence, settle } = finding;
+    let mut why = asked.refused.clone();
+    if let Some(reason) = reasons.iter().find(|reason| overrules(reason, &asked, ruling)) {
+        ruling = Ruling::CannotTell;
+        why = Some(reason.text.clone());
+    }
+    if why.is_none() && ruling == Ruling::CannotTell && evidence.is_none() {
+        why = Some("fewer than two processes have a value".into());
+    }
+    let settle = match (ruling, &why) {
+        (Ruling::CannotTell, None) => Some(words_to_settle(&asked, settle, looks)),
+        (Ruling::CannotTell, Some(_)) => hint(&asked, &reasons),
+        _ => None,
+    };
+    Some(Check {
+        cell: cell.cell()?,
+        gauge: asked.trial.gauge,
+        question: asked.trial.question,
+        value: asked.value,
+        baseline: asked.baseline,
+        evidence,
+        processes: asked.processes,
+        rounds: asked.rounds,
+        ruling,
+        why,
+        settle,
+        reasons,
+        runs: cell.side.iter().map(|run| run.id.clone()).collect(),
+    })
+}
+
+/// Whether what speaks against the measurements takes a ruling back.
+///
+/// Taking turns, a busy machine strikes both sides alike. Elsewhere it makes times longer: what holds all the same holds,
+/// what fails may be the machine's fault. Memory is not touched by it.
+fn overrules(reason: &Reason, asked: &Asked, ruling: Ruling) -> bool {
+    let of_the_machine = matches!(
+        reason.code,
+        ReasonCode::BusyMachine
+            | ReasonCode::StolenTime
+            | ReasonCode::Throttled
+            | ReasonCode::DeviceShared
+            | ReasonCode::NotWarm
+            | ReasonCode::FrequencyScaling
+    );
+    if !reason.invalidates {
+        return false;
+    }
+    let interleaved =
+        matches!(asked.trial.question, Question::Change { design: GateDesign::Interleaved, .. });
+    match of_the_machine {
+        false => true,
+        true => ruling == Ruling::Failed && !interleaved && asked.trial.gauge != Gauge::MemoryPeak,
+    }
+}
+
+fn words_to_settle(asked: &Asked, settle: Option<u64>, looks: &[u32]) -> String {
+    let most = looks.last().copied().unwrap_or(0);
+    match (&asked.trial.question, settle) {
+        (Question::Change { design: GateDesign::History, .. }, _) => {
+            "more sittings of the baseline, or `--against` to let both take turns".into()
+        }
+        (Question::Change { design: GateDesign::Stored, .. }, _) => {
+            "`--against` lets both take turns; stored runs cannot tell so little from drift".into()
+        }
+        (_, Some(units)) if units > u64::from(most) => {
+            format!("about {units} processes would settle it: `--processes {units}`")
+        }
+        (Question::Limit { .. }, _) => {
+            "the value lies at the limit: more processes hardly move it".into()
+        }
+        _ => "the change lies at the alert: more processes hardly move it".into(),
+    }
+}
+
+/// What helps where no number would.
+fn hint(asked: &Asked, reasons: &[Reason]) -> Option<String> {
+    let of_reason = || reasons.iter().find_map(|reason| reason.hint.clone());
+    match &asked.refused {
+        Some(why) if why.contains("needs") => {
+            Some("a longer `--sampling` takes more samples in each process".into())
+        }
+        Some(why) if why.contains("baseline") => {
+            Some("measure the baseline here, or give `--against`".into())
+        }
+        _ => of_reason(),
+    }
+}

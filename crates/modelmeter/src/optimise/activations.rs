@@ -1,0 +1,93 @@
+//! What flows inside a model on given texts: how strong each channel is, and which range each value has.
+
+use crate::{
+    Error, Profiler,
+    parting::{TappedFile, beside},
+    prepare, worker,
+};
+use graph::{DataType, Scales, ValueInfo};
+use meter::{Depth, outputs_of};
+use std::collections::HashMap;
+use types::{Elements, Event, HostTensor};
+
+/// Texts that go into the model at once; more are looked at one batch after the other.
+const BATCH: usize = 8;
+
+/// Shows every value with one of these names, batch by batch, on the profiler's texts.
+fn observe(
+    profiler: &Profiler,
+    texts: &[String],
+    names: &[String],
+    sink: &mut dyn FnMut(Event),
+    see: &mut dyn FnMut(&HostTensor),
+) -> Result<(), Error> {
+    for lines in texts.chunks(BATCH) {
+        let mut one = profiler.clone().batch_size(lines.len()).text(lines.to_vec());
+        one.sequence_length = None;
+        let ready = prepare::prepare(&one, sink)?;
+        let shapes = ready.shapes();
+        let mut model = ready.graph().clone();
+        let known: Vec<String> = model.graph.outputs.iter().map(|o| o.name.clone()).collect();
+        let wanted = names.iter().filter(|name| !known.contains(name));
+        for name in wanted.filter(|name| shapes.dtype(name) == Some(DataType::Float)) {
+            let info = ValueInfo { name: name.clone(), dtype: DataType::Float, shape: None };
+            model.graph.outputs.push(info);
+        }
+        let refine = |seen: &[(String, Vec<usize>)]| ready.count_again(seen);
+        let mut job = ready.job(&refine);
+        let file = TappedFile(beside(&job.onnx));
+        model.write(&file.0).map_err(|error| Error::Write {
+            path: file.0.clone(),
+            source: std::io::Error::other(error.to_string()),
+        })?;
+        job.onnx.clone_from(&file.0);
+        let launch = worker::launch(one.isolation, ready.engine, &one.places)?;
+        let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir();
+        let folder =
+            folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
+        let timeout = one.rule.timeout;
+        let tensors = outputs_of(&job, &launch, timeout, folder.path(), Depth::Outputs)?;
+        tensors.iter().filter(|tensor| names.contains(&tensor.name)).for_each(&mut *see);
+    }
+    Ok(())
+}
+
+/// How strong each channel of these values is: the root of the sum of its squares.
+pub(super) fn strengths(
+    profiler: &Profiler,
+    texts: &[String],
+    names: &[String],
+    sink: &mut dyn FnMut(Event),
+) -> Result<Scales, Error> {
+    let mut sums: HashMap<String, Vec<f64>> = HashMap::new();
+    observe(profiler, texts, names, sink, &mut |tensor| {
+        let (Elements::F32(values), Some(&width)) = (&tensor.elements, tensor.dims.last()) else {
+            return;
+        };
+        let sums = sums.entry(tensor.name.clone()).or_insert_with(|| vec![0.0; width]);
+        for row in values.chunks(width.max(1)) {
+            sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += f64::from(*x) * f64::from(*x));
+        }
+    })?;
+    let root = |sums: Vec<f64>| sums.into_iter().map(|sum| sum.sqrt() as f32).collect();
+    Ok(sums.into_iter().map(|(name, sums)| (name, root(sums))).collect())
+}
+
+/// The smallest and the largest number of each of these values.
+pub(super) fn ranges(
+    profiler: &Profiler,
+    texts: &[String],
+    names: &[String],
+    sink: &mut dyn FnMut(Event),
+) -> Result<HashMap<String, (f32, f32)>, Error> {
+    let mut ranges: HashMap<String, (f32, f32)> = HashMap::new();
+    observe(profiler, texts, names, sink, &mut |tensor| {
+        let Elements::F32(values) = &tensor.elements else { return };
+        let empty = (f32::INFINITY, f32::NEG_INFINITY);
+        let range = ranges.entry(tensor.name.clone()).or_insert(empty);
+        for value in values {
+            *range = (range.0.min(*value), range.1.max(*value));
+        }
+    })?;
+    Ok(ranges)
+}

@@ -1,0 +1,76 @@
+//! Turns a model into another number format, into a folder.
+
+use super::{Changed, QuantizationConfig, activations, changed::Pieces};
+use crate::{Error, Profiler, prepare};
+use graph::{ConvertOptions, Int8};
+use models::{Export, ModelError};
+use std::{path::Path, time::Instant};
+use types::{Event, Optimisation};
+
+/// Quantises models.
+#[derive(Debug, Clone)]
+pub struct Quantizer {
+    config: QuantizationConfig,
+}
+
+impl Quantizer {
+    /// A quantiser that does this.
+    #[must_use]
+    pub fn new(config: QuantizationConfig) -> Quantizer {
+        Quantizer { config }
+    }
+
+    /// Quantises a profiler's model and writes it into a folder; one that is there is replaced only if `replace`.
+    ///
+    /// # Errors
+    /// Where the model cannot be had or quantised so, or the folder cannot be written. Nothing half-written stays.
+    pub fn quantize(
+        &self,
+        model: &Profiler,
+        folder: &Path,
+        replace: bool,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<Changed, Error> {
+        let config = &self.config;
+        config.check()?;
+        Export::check(folder, replace)?;
+        let resolved = prepare::resolve(model, None, sink)?;
+        if resolved.is_program() {
+            return Err(ModelError::NothingToChange { model: resolved.info.name }.into());
+        }
+        let begin = Instant::now();
+        let int8 = match (config.weights_only, config.calibrate.as_slice()) {
+            (true, _) => Int8::WeightsOnly,
+            (false, []) => Int8::Dynamic,
+            (false, texts) => {
+                let names = graph::product_inputs(&resolved.model);
+                Int8::Static(activations::ranges(model, texts, &names, sink)?)
+            }
+        };
+        let options =
+            ConvertOptions { per_channel: config.per_channel, int8, ..ConvertOptions::default() };
+        let plan =
+            graph::plan_conversion(&resolved.model, config.to, &options).map_err(|source| {
+                let (model, source) = (resolved.info.name.clone(), Box::new(source));
+                ModelError::Convert { model, asked: config.to, source }
+            })?;
+        let export =
+            Export { resolved: &resolved, plan, blocks: &[], uniform: &[], folder, replace };
+        let exported = export.write(&mut |progress| sink(prepare::event(&progress)))?;
+        let took = begin.elapsed();
+        Ok(Changed::of(Pieces {
+            resolved: &resolved,
+            exported,
+            optimisation: Optimisation::Quantised {
+                to: config.to,
+                how: config.how(),
+                per_channel: config.per_channel,
+            },
+            weights: Vec::new(),
+            blocks: Vec::new(),
+            nonzeros: graph::nonzero_weights(&resolved.model),
+            took,
+            remarks: Vec::new(),
+        }))
+    }
+}

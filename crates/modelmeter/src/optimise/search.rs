@@ -1,0 +1,285 @@
+//! Tries several changes and keeps the best that does not drift too far.
+
+use super::{Changed, Prover, Pruner, PruningConfig, QuantizationConfig, Quantizer, prover::now};
+use crate::{Error, Profiler, Session, prepare};
+use graph::PruneMethod;
+use models::Export;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+use types::{Attempt, Event, OptimizeReport, Precision, ProofReport, Stage, Target};
+
+/// Shares of heads and neurons that are tried.
+const SHARES: [f64; 3] = [0.1, 0.2, 0.3];
+
+/// Looks for the change that makes a model faster or smaller without moving its answers too far.
+#[derive(Debug, Clone)]
+pub struct Optimizer {
+    target: Target,
+    max_drift: f64,
+    engine: Option<String>,
+    prover: Prover,
+}
+
+/// One change that may be tried.
+enum Try {
+    Prune(PruningConfig),
+    Quantize(QuantizationConfig),
+}
+
+impl Optimizer {
+    /// A search for this, with answers that move by no more than `max_drift` (one minus the cosine).
+    #[must_use]
+    pub fn new(target: Target, max_drift: f64) -> Optimizer {
+        Optimizer { target, max_drift, engine: None, prover: Prover::new() }
+    }
+
+    /// Measures on this engine; the first that can unless said.
+    #[must_use]
+    pub fn engine(mut self, engine: impl Into<String>) -> Optimizer {
+        self.engine = Some(engine.into());
+        self
+    }
+
+    /// How the proofs are made.
+    #[must_use]
+    pub fn prover(mut self, prover: Prover) -> Optimizer {
+        self.prover = prover;
+        self
+    }
+
+    /// Tries everything that can be measured; the best is left in `folder` where one is given.
+    ///
+    /// # Errors
+    /// Where the model cannot be had or no engine runs it, or the folder cannot be written.
+    pub fn optimize(
+        &self,
+        model: &Profiler,
+        folder: Option<&Path>,
+        replace: bool,
+        session: &mut Session,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<OptimizeReport, Error> {
+        if !(0.0..=2.0).contains(&self.max_drift) {
+            return Err(Error::Rule("the drift is one minus a cosine: from 0 to 2".into()));
+        }
+        if let Some(folder) = folder {
+            Export::check(folder, replace)?;
+        }
+        let (started_at, begin) = (now(), Instant::now());
+        let model = match &self.engine {
+            Some(engine) => model.clone().engine(engine.as_str()),
+            None => model.clone(),
+        };
+        let ready = prepare::prepare(&model, sink)?;
+        let engine = ready.cell.engine.clone();
+        let info = ready.model_info().clone();
+        let failed = |source| Error::Write { path: std::env::temp_dir(), source };
+        // Beside its place, so that the winner only has to be renamed.
+        let parent = folder.and_then(Path::parent).filter(|parent| parent.is_dir());
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".modelmeter-");
+        let space = match parent {
+            Some(parent) => builder.tempdir_in(parent),
+            None => builder.tempdir(),
+        };
+        let space = space.map_err(failed)?;
+        let mut attempts = Vec::new();
+        let mut places: Vec<Option<PathBuf>> = Vec::new();
+        let tries = tries();
+        let prover = self.prover.clone().engines([engine.clone()]);
+        for (place, one) in tries.iter().enumerate() {
+            let note = format!("trying {} ({} of {})", one.words(), place + 1, tries.len());
+            let mut named = |event: Event| sink(name(event, &note));
+            let path = space.path().join(place.to_string());
+            let (attempt, stays) = self.attempt(one, &model, &path, &prover, session, &mut named);
+            if !stays {
+                let _ = fs::remove_dir_all(&path);
+            }
+            places.push(stays.then_some(path));
+            attempts.push(attempt);
+        }
+        let best = best(&attempts);
+        let mut kept = None;
+        if let (Some(best), Some(folder)) = (best, folder)
+            && let Some(from) = &places[best]
+        {
+            if folder.exists() {
+                fs::remove_dir_all(folder).map_err(failed)?;
+            }
+            fs::rename(from, folder)
+                .map_err(|source| Error::Write { path: folder.to_owned(), source })?;
+            kept = Some(folder.to_owned());
+        }
+        for (place, attempt) in attempts.iter_mut().enumerate() {
+            if let Some(proof) = attempt.proof.as_mut() {
+                proof.folder = kept.clone().filter(|_| best == Some(place));
+            }
+            if Some(place) != best && attempt.refused.is_none() {
+                attempt.refused = Some("another is better".into());
+            }
+        }
+        attempts.sort_by(|a, b| {
+            let key = |one: &Attempt| (one.refused.is_some(), -one.sure_gain.unwrap_or(0.0));
+            key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
+        });
+        Ok(OptimizeReport {
+            started_at,
+            elapsed: begin.elapsed(),
+            model: info,
+            target: self.target,
+            max_drift: self.max_drift,
+            engine,
+            attempts,
+            folder: kept,
+            remarks: ready.remarks(),
+        })
+    }
+
+    /// Makes one change and proves it; also whether it may be kept.
+    fn attempt(
+        &self,
+        one: &Try,
+        model: &Profiler,
+        folder: &Path,
+        prover: &Prover,
+        session: &mut Session,
+        sink: &mut dyn FnMut(Event),
+    ) -> (Attempt, bool) {
+        let mut attempt = Attempt {
+            command: one.words(),
+            proof: None,
+            gain: None,
+            sure_gain: None,
+            refused: None,
+        };
+        let proof = one
+            .make(model, folder, sink)
+            .and_then(|changed| prover.prove(model, &changed, session, sink));
+        let proof = match proof {
+            Ok(proof) => proof,
+            Err(error) => {
+                let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+                attempt.refused = Some(format!("{error}{}", cause.unwrap_or_default()));
+                return (attempt, false);
+            }
+        };
+        let drift = proof.drift.as_ref().and_then(|drift| drift.worst());
+        (attempt.gain, attempt.sure_gain) = self.gain(&proof);
+        attempt.refused = match (drift, attempt.sure_gain) {
+            (None, _) => Some("its answers could not be compared".into()),
+            (Some(drift), _) if drift > self.max_drift => {
+                Some(format!("its answers move by {drift:.4}"))
+            }
+            (_, None) => {
+                let why = proof.speed.first().and_then(|speed| speed.why.clone());
+                Some(why.unwrap_or_else(|| "it could not be measured".into()))
+            }
+            (_, Some(sure)) if sure <= 1.0 => {
+                Some(format!("it is not better in {}", self.target.name()))
+            }
+            _ => None,
+        };
+        let stays = attempt.refused.is_none();
+        attempt.proof = Some(Box::new(proof));
+        (attempt, stays)
+    }
+
+    /// By how much the target became better, and by how much at least.
+    fn gain(&self, proof: &ProofReport) -> (Option<f64>, Option<f64>) {
+        let speed = proof.speed.first();
+        match self.target {
+            Target::Latency => {
+                let found = speed.and_then(|speed| speed.speed_up.as_ref());
+                let low = found.and_then(|found| found.interval).map(|interval| interval.low);
+                (found.map(|found| found.ratio), low)
+            }
+            Target::Memory => {
+                let both = speed.and_then(|speed| speed.memory_before.zip(speed.memory_after));
+                let ratio = both.map(|(before, after)| before.0 as f64 / after.0.max(1) as f64);
+                // Peaks of two processes differ by a percent or two.
+                (ratio, ratio.map(|ratio| ratio / 1.02))
+            }
+            Target::Size => {
+                let ratio = proof.before.size.0 as f64 / proof.after.size.0.max(1) as f64;
+                (Some(ratio), Some(ratio))
+            }
+        }
+    }
+}
+
+/// The attempt that is best for sure.
+fn best(attempts: &[Attempt]) -> Option<usize> {
+    let places = (0..attempts.len()).filter(|place| attempts[*place].refused.is_none());
+    places.max_by(|a, b| {
+        let sure = |place: &usize| attempts[*place].sure_gain.unwrap_or(0.0);
+        sure(a).total_cmp(&sure(b))
+    })
+}
+
+/// Everything that is tried, the mildest first.
+fn tries() -> Vec<Try> {
+    let int8 = || QuantizationConfig::new(Precision::Int8).per_channel(true);
+    let mut tries = vec![
+        Try::Quantize(QuantizationConfig::new(Precision::Fp16)),
+        Try::Quantize(QuantizationConfig::new(Precision::Bf16)),
+        Try::Quantize(int8()),
+        Try::Quantize(int8().weights_only(true)),
+    ];
+    let cut = |share| Try::Prune(PruningConfig::new(PruneMethod::Structured, share));
+    tries.extend(SHARES.map(cut));
+    tries
+}
+
+impl Try {
+    /// The arguments that do the same.
+    fn words(&self) -> String {
+        match self {
+            Try::Prune(config) => {
+                format!("prune --method {} --sparsity {}", config.method_name(), config.sparsity)
+            }
+            Try::Quantize(config) => {
+                let mut words = format!("quantize --to {}", config.to);
+                if config.per_channel {
+                    words.push_str(" --per-channel");
+                }
+                if config.weights_only {
+                    words.push_str(" --weights-only");
+                }
+                words
+            }
+        }
+    }
+
+    fn make(
+        &self,
+        model: &Profiler,
+        folder: &Path,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<Changed, Error> {
+        match self {
+            Try::Prune(config) => Pruner::new(config.clone()).prune(model, folder, true, sink),
+            Try::Quantize(config) => {
+                Quantizer::new(config.clone()).quantize(model, folder, true, sink)
+            }
+        }
+    }
+}
+
+/// Says which change an event is about.
+fn name(event: Event, words: &str) -> Event {
+    match event {
+        Event::Progress { stage, done, total, note } => {
+            Event::Progress { stage, done, total, note: format!("{words}: {note}") }
+        }
+        Event::StageStarted { stage } => {
+            Event::Progress { stage, done: 0, total: None, note: words.to_owned() }
+        }
+        Event::CellFinished { .. } | Event::CellFailed { .. } => {
+            Event::Progress { stage: Stage::Sample, done: 0, total: None, note: words.to_owned() }
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,58 @@
+//! Pictures with what stands above and below them, or why there is none.
+
+use crate::{
+    html::{Attributes, Html},
+    tabs::Level,
+};
+use draw::{Absent, Drawn};
+
+/// Where the title of a picture stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Title {
+    /// Above it.
+    Shown,
+    /// In the picture itself; those who cannot see it hear it all the same.
+    InThePicture,
+}
+
+/// A picture in its frame.
+pub(crate) fn figure(
+    html: &mut Html,
+    (title, place): (&str, Title),
+    level: Level,
+    picture: Result<&Drawn, &Absent>,
+) {
+    let heading: Attributes<'_> = match place {
+        Title::Shown => &[],
+        Title::InThePicture => &[("class", "unseen")],
+    };
+    html.open("figure", &[("class", "card")]);
+    html.element(level.name(), heading, title);
+    match picture {
+        Ok(drawn) => {
+            let scroll = [("class", "scroll picture"), ("role", "region"), ("aria-label", title)];
+            html.open("div", &[&scroll[..], &[("tabindex", "0")]].concat());
+            html.picture(drawn);
+            html.close("div");
+            if !drawn.notes.is_empty() {
+                html.inside("figcaption", &[], |html| html.prose(&drawn.notes.join(" ")));
+            }
+        }
+        Err(Absent { why, hint }) => missing(html, why, hint),
+    }
+    html.close("figure");
+}
+
+/// What is not there, why, and what would bring it.
+pub(crate) fn missing(html: &mut Html, why: &str, hint: &str) {
+    html.inside("p", &[("class", "missing")], |html| {
+        html.text("Not here: ");
+        html.prose(why);
+        html.text(".");
+        if !hint.is_empty() {
+            html.text(" It comes with ");
+            html.element("code", &[], hint);
+            html.text(".");
+        }
+    });
+}

@@ -1,0 +1,38 @@
+//! One page about runs: whole in itself, without a network, light and dark, readable without scripts.
+//!
+//! Runs and what is told with them come in as a [`report::Dossier`], words and numbers are the report's, pictures are
+//! drawn by `draw`; what is here is the layout. Everything from outside passes through one type that escapes it.
+//! Equal runs give equal bytes. Nothing here reads a database or writes a file.
+
+mod advice;
+mod document;
+mod figure;
+mod fitting;
+mod hero;
+mod html;
+mod overview;
+mod run;
+mod table;
+mod tabs;
+
+pub use fitting::{LARGEST, page};
+
+/// What a page shows.
+#[derive(Debug, Clone, Copy)]
+pub struct Content<'a> {
+    /// The runs and what is told with them.
+    pub dossier: &'a report::Dossier,
+    /// What pictures of several runs are drawn from, where there are several.
+    pub material: Option<&'a draw::Material>,
+    /// Whether there are pictures.
+    pub pictures: Pictures,
+}
+
+/// Whether a page has pictures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pictures {
+    /// Drawn.
+    Drawn,
+    /// Left out.
+    LeftOut,
+}

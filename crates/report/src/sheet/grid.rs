@@ -1,0 +1,101 @@
+//! A table whose cells are words already; whoever shows it decides how.
+
+use crate::markdown::plain;
+
+/// Which side the cells of a column stand on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// One row of a table.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct GridRow {
+    /// How many rows above it lies in, in a tree.
+    pub depth: usize,
+    /// Its share of the whole, where a bar can show it.
+    pub share: Option<f64>,
+    /// Its cells, one a column; not escaped.
+    pub cells: Vec<String>,
+}
+
+/// A table whose cells are words already.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Grid {
+    /// The names of the columns and the sides their cells stand on.
+    pub columns: Vec<(String, Side)>,
+    /// The rows.
+    pub rows: Vec<GridRow>,
+}
+
+impl Grid {
+    /// A table without rows.
+    #[must_use]
+    pub fn new(columns: &[(&str, Side)]) -> Grid {
+        let columns = columns.iter().map(|(name, side)| ((*name).to_owned(), *side)).collect();
+        Grid { columns, rows: Vec::new() }
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, row: GridRow) {
+        self.rows.push(row);
+    }
+
+    /// Adds a row that is no branch of a tree.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
+        let cells = cells.into_iter().map(Into::into).collect();
+        self.rows.push(GridRow { cells, ..GridRow::default() });
+    }
+
+    /// The numbers of the columns in which any row says anything.
+    #[must_use]
+    pub fn telling(&self) -> Vec<usize> {
+        let says = |cell: &String| !cell.is_empty() && cell != crate::number::MISSING;
+        let tells = |at: &usize| {
+            *at == 0 || self.rows.iter().any(|row| row.cells.get(*at).is_some_and(says))
+        };
+        (0..self.columns.len()).filter(tells).collect()
+    }
+
+    /// The table as Markdown; branches are set in.
+    #[must_use]
+    pub(crate) fn markdown(&self) -> String {
+        let shown = self.telling();
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let mut text = line(shown.iter().map(|at| plain(&self.columns[*at].0)).collect());
+        let rule = |at: &usize| match self.columns[*at].1 {
+            Side::Left => "---".to_owned(),
+            Side::Right => "---:".to_owned(),
+        };
+        text.push_str(&line(shown.iter().map(rule).collect()));
+        for row in &self.rows {
+            let cell = |at: &usize| {
+                let depth = if *at == 0 { row.depth } else { 0 };
+                let words = row.cells.get(*at).map(|cell| plain(cell)).unwrap_or_default();
+                format!("{}{words}", "&emsp;".repeat(depth))
+            };
+            text.push_str(&line(shown.iter().map(cell).collect()));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_leaves_out_what_nobody_says_and_sets_branches_in() {
+        let mut grid =
+            Grid::new(&[("layer", Side::Left), ("time", Side::Right), ("x", Side::Left)]);
+        grid.row(["a|b", "1 ms", "–"]);
+        grid.push(GridRow { depth: 1, share: None, cells: vec!["q_lin".into(), "2 ms".into()] });
+        assert_eq!(
+            grid.markdown(),
+            "| layer | time |\n| --- | ---: |\n| a\\|b | 1 ms |\n| &emsp;q\\_lin | 2 ms |\n"
+        );
+    }
+}
