@@ -21,6 +21,9 @@ use types::{
     WarmupReport,
 };
 
+/// How long the threads of one that had its turn are waited for, where turns are long.
+const LONGEST_REST: Duration = Duration::from_millis(100);
+
 /// One who takes part.
 pub struct Contender<'a> {
     /// What it is called in messages.
@@ -107,6 +110,7 @@ pub fn duel(
             for place in order(contenders.len(), turn) {
                 report(sink, rule, round, turn, &contenders[place].label);
                 ring.one(place, |corner| corner.take_turn(rule));
+                ring.rest(place, rule);
             }
         }
         ring.leave(rule);
@@ -189,6 +193,14 @@ impl<'a> Ring<'_, 'a> {
                 self.corners[place] = None;
                 None
             }
+        }
+    }
+
+    /// The next one's turn begins when this one's threads have gone to sleep.
+    fn rest(&self, place: usize, rule: &DuelRule) {
+        if let Some(corner) = &self.corners[place] {
+            // Whoever never rests is not waited for longer than it had its turn.
+            let _ = probe::rest(corner.link.pid(), rule.turn.min(LONGEST_REST));
         }
     }
 

@@ -246,10 +246,7 @@ fn settle_model(
     profiler: &Profiler,
     sink: &mut dyn FnMut(Event),
 ) -> Result<(Resolved, Choice, Precision), Error> {
-    let mut resolved = resolve(profiler, None, sink)?;
-    if let Some(onnx) = &profiler.changed {
-        swap(&mut resolved, onnx)?;
-    }
+    let resolved = resolve_changed(profiler, sink)?;
     let native = graph::native_precision(&resolved.model);
     let precision = profiler.precision.unwrap_or(native);
     let fits = |takes: Takes| match takes {
@@ -291,6 +288,18 @@ pub(crate) fn resolve(
         }
         resolved => Ok(resolved?),
     }
+}
+
+/// The model as it is, or as a change left it.
+pub(crate) fn resolve_changed(
+    profiler: &Profiler,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Resolved, Error> {
+    let mut resolved = resolve(profiler, None, sink)?;
+    if let Some(onnx) = &profiler.changed {
+        swap(&mut resolved, onnx)?;
+    }
+    Ok(resolved)
 }
 
 /// Puts a changed graph in the place of a model's own; what goes in stays.

@@ -41,7 +41,7 @@ pub use architecture::{
 pub use blueprint::{Blueprint, Init, InputKind, Layout, Origin, Weight};
 pub use commit::checkout_of;
 pub use error::ModelError;
-pub use export::{Export, Exported};
+pub use export::{Export, Exported, replace_folder};
 pub use preset::{PRESETS, Preset};
 pub use request::{Progress, Request};
 pub use resolve::resolve;

@@ -78,7 +78,7 @@ fn read(pid: u32) -> Reading {
 }
 
 /// What all threads have spent on processors; a thread's own accounts count nanoseconds, a process's only ticks.
-fn busy(pid: u32) -> Option<u64> {
+pub(crate) fn busy(pid: u32) -> Option<u64> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let spent = threads.flatten().filter_map(|thread| {
         let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;

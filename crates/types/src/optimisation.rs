@@ -43,6 +43,11 @@ pub enum Optimisation {
         /// Whether each column of a weight has its own scale.
         per_channel: bool,
     },
+    /// One change after the other.
+    Together {
+        /// In the order in which they were made.
+        changes: Vec<Optimisation>,
+    },
 }
 
 /// A model's sizes.

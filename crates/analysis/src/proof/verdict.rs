@@ -77,6 +77,10 @@ fn reason(change: &Optimisation) -> (&'static str, Option<&'static str>) {
             "this processor or engine computes 16-bit floats by widening them",
             Some("`quantize --to int8` multiplies integers"),
         ),
+        Optimisation::Together { .. } => (
+            "what one change saves the others cost, or the engine has no fast kernels for them here",
+            Some("each change alone, or another engine (`--engines`)"),
+        ),
     }
 }
 

@@ -207,7 +207,7 @@ pub(crate) struct Quantize {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Tries fp16, bf16, int8 (dynamic, weights only) and structured pruning of 10, 20 and 30 %, each in a duel with the model\nas it is. What moves the answers too far is dropped; of the rest the one that is best for sure is kept: by the lower end\nof its interval. The drift is one minus the smallest cosine of any output. How: docs/OPTIMISE.md\n\nExit codes: 0 searched (the page says whether anything helped), 2 asked wrongly, 3 this machine cannot\n\nExamples:\n  modelmeter optimize bert-base-uncased --target latency --max-drift 0.01 -o best\n  modelmeter optimize ./all-MiniLM-L6-v2 --target size --text-file sentences.txt -o smallest\n  modelmeter optimize gpt2 --target memory --engine onnxruntime --json - | jq .best.command"
+    after_help = "Tries fp16, bf16, int8 (dynamic, weights only, with --calibrate static) and structured pruning of 10, 20 and 30 %, then\nthe cuts that leave the answers where they are together with the best int8, each in a duel with the model as it is. What moves the answers too far is dropped; of the rest the one that is best for sure is kept: by the lower end\nof its interval. The drift is one minus the smallest cosine of any output. How: docs/OPTIMISE.md\n\nExit codes: 0 searched (the page says whether anything helped), 2 asked wrongly, 3 this machine cannot\n\nExamples:\n  modelmeter optimize bert-base-uncased --target latency --max-drift 0.01 -o best\n  modelmeter optimize ./all-MiniLM-L6-v2 --target size --text-file sentences.txt -o smallest\n  modelmeter optimize ./all-MiniLM-L6-v2 --calibrate sentences.txt --max-drift 0.05 -o best\n  modelmeter optimize gpt2 --target memory --engine onnxruntime --json - | jq .best.command"
 )]
 pub(crate) struct Optimize {
     /// A name (see `modelmeter models`), a hub name, an .onnx file, a Hugging Face folder or a .toml description
@@ -226,6 +226,9 @@ pub(crate) struct Optimize {
     /// How far the answers may move: one minus the smallest cosine of any output
     #[arg(long, default_value_t = 0.01, value_name = "DRIFT", help_heading = "What to do")]
     pub(crate) max_drift: f64,
+    /// Weigh in the activations on the lines of this file, and try int8 with ranges fixed by them
+    #[arg(long, value_name = "FILE", help_heading = "What to do")]
+    pub(crate) calibrate: Option<PathBuf>,
 
     /// The folder to write the best into [default: it is only named]
     #[arg(long, short, value_name = "DIR", help_heading = "Where to")]

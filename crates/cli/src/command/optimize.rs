@@ -5,7 +5,7 @@ use crate::{
     arguments::{Global, Optimize, TargetArgument},
     command::{
         folders,
-        proof::{profiler, prover, write},
+        proof::{profiler, prover, texts, write},
         say, session, style,
     },
     output,
@@ -25,8 +25,9 @@ pub(crate) fn run(arguments: &Optimize, global: &Global) -> Result<Exit, Failure
         output::check_folder(file)?;
     }
     let model = profiler(&arguments.model, &arguments.proof, global)?;
-    let mut optimizer =
-        Optimizer::new(target, arguments.max_drift).prover(prover(&arguments.proof));
+    let mut optimizer = Optimizer::new(target, arguments.max_drift)
+        .calibrate(texts(arguments.calibrate.as_deref())?)
+        .prover(prover(&arguments.proof));
     match arguments.proof.engines.as_slice() {
         [] => {}
         [engine] => optimizer = optimizer.engine(engine),

@@ -126,6 +126,38 @@ fn a_search_keeps_the_smallest_that_does_not_drift() {
 }
 
 #[test]
+fn a_search_that_may_move_the_answers_tries_changes_together() {
+    let home = Home::new();
+    fs::create_dir(home.path("best")).unwrap();
+    fs::write(home.path("best/old"), "what was here before").unwrap();
+    let search = ["optimize", "encoder-small", "--target", "size", "--max-drift", "1"];
+    let there = ["-o", "best", "--force", "--json", "-"];
+    let found = document(&home.fine(&short(&[&search[..], &there].concat())));
+    let attempts = found["attempts"].as_array().unwrap();
+    assert_eq!(attempts.len(), 10, "seven alone, and each of three cuts with the best int8");
+    let best = &found["best"];
+    let command = best["command"].as_str().unwrap();
+    assert!(
+        command.starts_with("prune --method structured --sparsity 0.3, then quantize"),
+        "{command}"
+    );
+    let proof = &best["proof"];
+    keeps_the_schema(proof);
+    let kinds = ["structured", "quantised"];
+    for (place, kind) in kinds.iter().enumerate() {
+        assert_eq!(proof["optimisation"]["changes"][place]["kind"], *kind);
+    }
+    let parameters = |side: &str| proof[side]["parameters"].as_u64().unwrap();
+    assert!(parameters("after") < parameters("before"), "heads and neurons are gone");
+    let size = |side: &str| proof[side]["size"].as_u64().unwrap();
+    let alone = |one: &&Value| one["command"].as_str() == Some("quantize --to int8 --per-channel");
+    let alone = attempts.iter().find(alone).unwrap();
+    assert!(size("after") < alone["proof"]["after"]["size"].as_u64().unwrap());
+    assert!(home.path("best/onnx/model.onnx").is_file());
+    assert!(!home.path("best/old").exists(), "the old folder was replaced");
+}
+
+#[test]
 fn what_cannot_be_meant_is_refused_and_nothing_is_written() {
     let home = Home::new();
     let refused = |more: &[&str], says: &[&str]| {

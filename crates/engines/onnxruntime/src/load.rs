@@ -55,7 +55,7 @@ pub(crate) fn load(request: &LoadRequest) -> Result<Box<dyn LoadedModel>, Engine
         }
     }
     let placements = Arc::new(Mutex::new(Placements::new()));
-    let mut builder = builder(runtime, request)?;
+    let mut builder = builder(runtime, request, &[])?;
     if provider.is_some() {
         builder = listen(builder, &placements)?;
     }
@@ -80,10 +80,11 @@ pub(crate) fn load(request: &LoadRequest) -> Result<Box<dyn LoadedModel>, Engine
     Ok(Box::new(model))
 }
 
-/// A session's options, all but the file.
+/// A session's options, all but the file; what a user sets goes before what is `usual`.
 pub(crate) fn builder(
     runtime: &Runtime,
     request: &LoadRequest,
+    usual: &[(&str, &str)],
 ) -> Result<SessionBuilder, EngineError> {
     let inter = request.options.inter_threads.unwrap_or(1).max(1);
     let level = match request.options.graph_optimisation {
@@ -103,7 +104,9 @@ pub(crate) fn builder(
             .with_inter_threads(inter as usize)?
             .with_parallel_execution(inter > 1)?
             .with_optimization_level(level)?;
-        for (key, value) in &entries {
+        let is_set = |key: &str| entries.iter().any(|(set, _)| *set == key);
+        let usual = usual.iter().filter(|(key, _)| !is_set(key));
+        for (key, value) in usual.chain(&entries) {
             builder = builder.with_config_entry(key, value)?;
         }
         Ok(builder)

@@ -24,7 +24,7 @@ pub(crate) fn profile(
         EngineError::new(EngineErrorKind::Failed, "could not write a profile").with_source(why)
     };
     let folder = tempfile::tempdir().map_err(|error| unwritten(error.to_string()))?;
-    let builder = load::builder(model.runtime, &model.request)?
+    let builder = load::builder(model.runtime, &model.request, &[])?
         .with_profiling(folder.path().join("profile"))
         .map_err(|error| unwritten(error.to_string()))?;
     let mut session = load::commit(builder, &model.request)?;

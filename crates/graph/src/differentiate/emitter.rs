@@ -21,6 +21,8 @@ pub(super) struct Emitter {
     /// New names of values that became outputs.
     renamed: HashMap<String, String>,
     constants: HashMap<(DataType, Vec<usize>, Vec<u8>), String>,
+    /// Matrices that were turned, by their names.
+    turned: HashMap<String, String>,
 }
 
 impl Emitter {
@@ -36,6 +38,7 @@ impl Emitter {
             labels: HashSet::new(),
             renamed: HashMap::new(),
             constants: HashMap::new(),
+            turned: HashMap::new(),
         }
     }
 
@@ -331,18 +334,28 @@ impl Emitter {
     }
 
     /// A product of two matrices.
+    ///
+    /// The left one is turned in a pass of its own, once for all products with it: ONNX Runtime's kernel would turn it
+    /// again for every panel of the right one.
     pub(super) fn gemm(&mut self, a: &str, b: &str, turn: (bool, bool), alpha: f32) -> String {
         let mut attributes = Vec::new();
-        if turn.0 {
-            attributes.push(("transA", Attribute::Int(1)));
-        }
+        let known = turn.0.then(|| self.turned.get(a).cloned());
+        let a = match known {
+            None => a.to_string(),
+            Some(Some(turned)) => turned,
+            Some(None) => {
+                let turned = self.swap_last(a);
+                self.turned.insert(a.to_string(), turned.clone());
+                turned
+            }
+        };
         if turn.1 {
             attributes.push(("transB", Attribute::Int(1)));
         }
         if alpha != 1.0 {
             attributes.push(("alpha", Attribute::Float(alpha)));
         }
-        self.op("Gemm", &[a, b], &attributes)
+        self.op("Gemm", &[&a, b], &attributes)
     }
 
     /// From `start` up to `end` along one axis.

@@ -60,8 +60,11 @@ fn every_side_has_fresh_processes_and_all_its_turns() {
         }
         assert!(record.loaded.is_some());
     }
-    let slower = |record: &Record| record.bouts[0].turns[0][0];
-    assert!(slower(&records[1]) > slower(&records[0]));
+    // No run ends before what its script asks; how much later it ends is the machine's affair.
+    for (record, least) in records.iter().zip([1, 2].map(Duration::from_millis)) {
+        let runs = record.bouts.iter().flat_map(|bout| bout.turns.iter().flatten());
+        assert!(u128::from(*runs.min().unwrap()) >= least.as_nanos());
+    }
     let y = seen[0].as_ref().unwrap();
     assert_eq!(y[0].elements, Elements::F32(vec![2.0; 3]));
 }

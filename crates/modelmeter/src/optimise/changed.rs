@@ -70,4 +70,26 @@ impl Changed {
             remarks,
         }
     }
+
+    /// This change and the one it came after, as one.
+    pub(super) fn following(self, earlier: &Changed) -> Changed {
+        let mut remarks = earlier.remarks.clone();
+        // The earlier folder's weights for `transformers` are not in this one.
+        if !self.has_transformers {
+            remarks.retain(|remark| !remark.contains("model.safetensors"));
+        }
+        remarks.extend(self.remarks);
+        let changes = vec![earlier.optimisation.clone(), self.optimisation];
+        Changed {
+            model: earlier.model.clone(),
+            optimisation: Optimisation::Together { changes },
+            before: earlier.before,
+            sizes: [earlier.sizes[0], self.sizes[1]],
+            weights: earlier.weights.clone(),
+            blocks: earlier.blocks.clone(),
+            took: earlier.took + self.took,
+            remarks,
+            ..self
+        }
+    }
 }

@@ -1,11 +1,11 @@
 //! Turns a model into another number format, into a folder.
 
-use super::{Changed, QuantizationConfig, activations, changed::Pieces};
+use super::{Changed, QuantizationConfig, activations, changed::Pieces, prover::after};
 use crate::{Error, Profiler, prepare};
 use graph::{ConvertOptions, Int8};
 use models::{Export, ModelError};
 use std::{path::Path, time::Instant};
-use types::{Event, Optimisation};
+use types::{Event, Optimisation, Precision};
 
 /// Quantises models.
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ impl Quantizer {
         let config = &self.config;
         config.check()?;
         Export::check(folder, replace)?;
-        let resolved = prepare::resolve(model, None, sink)?;
+        let resolved = prepare::resolve_changed(model, sink)?;
         if resolved.is_program() {
             return Err(ModelError::NothingToChange { model: resolved.info.name }.into());
         }
@@ -72,5 +72,25 @@ impl Quantizer {
             took,
             remarks: Vec::new(),
         }))
+    }
+
+    /// Quantises what another change left of a profiler's model; the two count as one change.
+    ///
+    /// # Errors
+    /// As [`quantize`](Quantizer::quantize), and where it is not int8: 16-bit floats go into a folder for `transformers`
+    /// too, which would have to know of the other change.
+    pub fn quantize_changed(
+        &self,
+        model: &Profiler,
+        earlier: &Changed,
+        folder: &Path,
+        replace: bool,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<Changed, Error> {
+        if self.config.to != Precision::Int8 {
+            return Err(Error::Rule("only int8 can follow another change".into()));
+        }
+        let later = self.quantize(&after(model, earlier), folder, replace, sink)?;
+        Ok(later.following(earlier))
     }
 }

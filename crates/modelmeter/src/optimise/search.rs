@@ -3,7 +3,7 @@
 use super::{Changed, Prover, Pruner, PruningConfig, QuantizationConfig, Quantizer, prover::now};
 use crate::{Error, Profiler, Session, prepare};
 use graph::PruneMethod;
-use models::Export;
+use models::{Export, replace_folder};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -19,21 +19,32 @@ const SHARES: [f64; 3] = [0.1, 0.2, 0.3];
 pub struct Optimizer {
     target: Target,
     max_drift: f64,
+    calibrate: Vec<String>,
     engine: Option<String>,
     prover: Prover,
 }
 
-/// One change that may be tried.
+/// What may be tried: a change, or two one after the other.
+#[derive(Clone)]
 enum Try {
     Prune(PruningConfig),
     Quantize(QuantizationConfig),
+    Both(PruningConfig, QuantizationConfig),
 }
 
 impl Optimizer {
     /// A search for this, with answers that move by no more than `max_drift` (one minus the cosine).
     #[must_use]
     pub fn new(target: Target, max_drift: f64) -> Optimizer {
-        Optimizer { target, max_drift, engine: None, prover: Prover::new() }
+        let (calibrate, engine) = (Vec::new(), None);
+        Optimizer { target, max_drift, calibrate, engine, prover: Prover::new() }
+    }
+
+    /// Weighs in the activations of these texts, and tries int8 with ranges fixed by them too.
+    #[must_use]
+    pub fn calibrate(mut self, texts: impl IntoIterator<Item = String>) -> Optimizer {
+        self.calibrate = texts.into_iter().collect();
+        self
     }
 
     /// Measures on this engine; the first that can unless said.
@@ -86,30 +97,33 @@ impl Optimizer {
             None => builder.tempdir(),
         };
         let space = space.map_err(failed)?;
-        let mut attempts = Vec::new();
-        let mut places: Vec<Option<PathBuf>> = Vec::new();
-        let tries = tries();
         let prover = self.prover.clone().engines([engine.clone()]);
-        for (place, one) in tries.iter().enumerate() {
+        let mut attempts: Vec<Attempt> = Vec::new();
+        let mut tries = self.tries();
+        let (alone, mut place) = (tries.len(), 0);
+        let mut leading: Option<PathBuf> = None;
+        while let Some(one) = tries.get(place).cloned() {
             let note = format!("trying {} ({} of {})", one.words(), place + 1, tries.len());
             let mut named = |event: Event| sink(name(event, &note));
             let path = space.path().join(place.to_string());
-            let (attempt, stays) = self.attempt(one, &model, &path, &prover, session, &mut named);
-            if !stays {
-                let _ = fs::remove_dir_all(&path);
+            attempts.push(self.attempt(&one, &model, &path, &prover, session, &mut named));
+            // One folder is enough to keep.
+            let loser = match best(&attempts) == Some(place) {
+                true => leading.replace(path),
+                false => Some(path),
+            };
+            if let Some(loser) = loser {
+                let _ = fs::remove_dir_all(loser);
             }
-            places.push(stays.then_some(path));
-            attempts.push(attempt);
+            place += 1;
+            if place == alone {
+                tries.extend(self.pairs(&tries, &attempts));
+            }
         }
         let best = best(&attempts);
         let mut kept = None;
-        if let (Some(best), Some(folder)) = (best, folder)
-            && let Some(from) = &places[best]
-        {
-            if folder.exists() {
-                fs::remove_dir_all(folder).map_err(failed)?;
-            }
-            fs::rename(from, folder)
+        if let (Some(from), Some(folder)) = (leading, folder) {
+            replace_folder(&from, folder)
                 .map_err(|source| Error::Write { path: folder.to_owned(), source })?;
             kept = Some(folder.to_owned());
         }
@@ -138,7 +152,49 @@ impl Optimizer {
         })
     }
 
-    /// Makes one change and proves it; also whether it may be kept.
+    /// Everything that is tried alone, the mildest first.
+    fn tries(&self) -> Vec<Try> {
+        let int8 = || QuantizationConfig::new(Precision::Int8).per_channel(true);
+        let mut tries = vec![
+            Try::Quantize(QuantizationConfig::new(Precision::Fp16)),
+            Try::Quantize(QuantizationConfig::new(Precision::Bf16)),
+            Try::Quantize(int8()),
+        ];
+        if !self.calibrate.is_empty() {
+            tries.push(Try::Quantize(int8().calibrate(self.calibrate.clone())));
+        }
+        tries.push(Try::Quantize(int8().weights_only(true)));
+        tries.extend(SHARES.map(|share| {
+            let config = PruningConfig::new(PruneMethod::Structured, share);
+            Try::Prune(config.calibrate(self.calibrate.clone()))
+        }));
+        tries
+    }
+
+    /// What is worth trying together: every cut that alone leaves the answers where they are, with the best int8.
+    fn pairs(&self, tries: &[Try], attempts: &[Attempt]) -> Vec<Try> {
+        let stays = |attempt: &Attempt| {
+            let drift = attempt.proof.as_ref().and_then(|proof| proof.drift.as_ref()?.worst());
+            drift.is_some_and(|drift| drift <= self.max_drift)
+        };
+        let tried = || tries.iter().zip(attempts).filter(|(_, attempt)| stays(attempt));
+        let int8 = tried().filter(|(_, attempt)| attempt.refused.is_none()).filter_map(
+            |(one, attempt)| match one {
+                Try::Quantize(config) if config.to == Precision::Int8 => {
+                    Some((config, attempt.sure_gain?))
+                }
+                _ => None,
+            },
+        );
+        let Some((int8, _)) = int8.max_by(|a, b| a.1.total_cmp(&b.1)) else { return Vec::new() };
+        let both = |one: &Try| match one {
+            Try::Prune(cut) => Some(Try::Both(cut.clone(), int8.clone())),
+            _ => None,
+        };
+        tried().filter_map(|(one, _)| both(one)).collect()
+    }
+
+    /// Makes one change and proves it.
     fn attempt(
         &self,
         one: &Try,
@@ -147,7 +203,7 @@ impl Optimizer {
         prover: &Prover,
         session: &mut Session,
         sink: &mut dyn FnMut(Event),
-    ) -> (Attempt, bool) {
+    ) -> Attempt {
         let mut attempt = Attempt {
             command: one.words(),
             proof: None,
@@ -163,7 +219,7 @@ impl Optimizer {
             Err(error) => {
                 let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
                 attempt.refused = Some(format!("{error}{}", cause.unwrap_or_default()));
-                return (attempt, false);
+                return attempt;
             }
         };
         let drift = proof.drift.as_ref().and_then(|drift| drift.worst());
@@ -182,9 +238,8 @@ impl Optimizer {
             }
             _ => None,
         };
-        let stays = attempt.refused.is_none();
         attempt.proof = Some(Box::new(proof));
-        (attempt, stays)
+        attempt
     }
 
     /// By how much the target became better, and by how much at least.
@@ -219,37 +274,31 @@ fn best(attempts: &[Attempt]) -> Option<usize> {
     })
 }
 
-/// Everything that is tried, the mildest first.
-fn tries() -> Vec<Try> {
-    let int8 = || QuantizationConfig::new(Precision::Int8).per_channel(true);
-    let mut tries = vec![
-        Try::Quantize(QuantizationConfig::new(Precision::Fp16)),
-        Try::Quantize(QuantizationConfig::new(Precision::Bf16)),
-        Try::Quantize(int8()),
-        Try::Quantize(int8().weights_only(true)),
-    ];
-    let cut = |share| Try::Prune(PruningConfig::new(PruneMethod::Structured, share));
-    tries.extend(SHARES.map(cut));
-    tries
-}
-
 impl Try {
     /// The arguments that do the same.
     fn words(&self) -> String {
+        let calibrated = |texts: &[String]| match texts {
+            [] => "",
+            _ => " --calibrate TEXTS",
+        };
+        let pruned = |config: &PruningConfig| {
+            let (method, texts) = (config.method_name(), calibrated(&config.calibrate));
+            format!("prune --method {method} --sparsity {}{texts}", config.sparsity)
+        };
+        let quantised = |config: &QuantizationConfig| {
+            let mut words = format!("quantize --to {}", config.to);
+            if config.per_channel {
+                words.push_str(" --per-channel");
+            }
+            if config.weights_only {
+                words.push_str(" --weights-only");
+            }
+            words + calibrated(&config.calibrate)
+        };
         match self {
-            Try::Prune(config) => {
-                format!("prune --method {} --sparsity {}", config.method_name(), config.sparsity)
-            }
-            Try::Quantize(config) => {
-                let mut words = format!("quantize --to {}", config.to);
-                if config.per_channel {
-                    words.push_str(" --per-channel");
-                }
-                if config.weights_only {
-                    words.push_str(" --weights-only");
-                }
-                words
-            }
+            Try::Prune(config) => pruned(config),
+            Try::Quantize(config) => quantised(config),
+            Try::Both(cut, int8) => format!("{}, then {}", pruned(cut), quantised(int8)),
         }
     }
 
@@ -263,6 +312,14 @@ impl Try {
             Try::Prune(config) => Pruner::new(config.clone()).prune(model, folder, true, sink),
             Try::Quantize(config) => {
                 Quantizer::new(config.clone()).quantize(model, folder, true, sink)
+            }
+            Try::Both(cut, int8) => {
+                let between = folder.with_extension("cut");
+                let pruned = Pruner::new(cut.clone()).prune(model, &between, true, sink)?;
+                let both = Quantizer::new(int8.clone())
+                    .quantize_changed(model, &pruned, folder, true, sink);
+                let _ = fs::remove_dir_all(&between);
+                both
             }
         }
     }

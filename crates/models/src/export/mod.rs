@@ -138,18 +138,29 @@ impl Unfinished {
 
     /// Gives the folder its name; what it replaces goes only when it is there.
     fn finish(self, folder: &Path, replace: bool) -> io::Result<()> {
-        if !replace || !folder.exists() {
-            return fs::rename(&self.path, folder);
+        match replace {
+            true => replace_folder(&self.path, folder),
+            false => fs::rename(&self.path, folder),
         }
-        let mut old = self.path.clone().into_os_string();
-        old.push(".old");
-        fs::rename(folder, &old)?;
-        match fs::rename(&self.path, folder) {
-            Ok(()) => fs::remove_dir_all(&old),
-            Err(error) => {
-                fs::rename(&old, folder)?;
-                Err(error)
-            }
+    }
+}
+
+/// Gives a folder another's name; what had it goes only when the new one is there.
+///
+/// # Errors
+/// Where one of them cannot be renamed: the old folder is then what it was.
+pub fn replace_folder(from: &Path, folder: &Path) -> io::Result<()> {
+    if !folder.exists() {
+        return fs::rename(from, folder);
+    }
+    let mut old = from.to_owned().into_os_string();
+    old.push(".old");
+    fs::rename(folder, &old)?;
+    match fs::rename(from, folder) {
+        Ok(()) => fs::remove_dir_all(&old),
+        Err(error) => {
+            fs::rename(&old, folder)?;
+            Err(error)
         }
     }
 }

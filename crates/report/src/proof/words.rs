@@ -34,6 +34,10 @@ pub(super) fn done(change: &Optimisation) -> String {
             let scale = if *per_channel { ", a scale for each channel" } else { "" };
             format!("turned into {to}{how}{scale}")
         }
+        Optimisation::Together { changes } => {
+            let words: Vec<String> = changes.iter().map(done).collect();
+            words.join(", then ")
+        }
     }
 }
 
@@ -50,6 +54,7 @@ pub(super) fn reached(change: &Optimisation) -> Option<String> {
             Some(said(*asked, *reached, "heads and neurons"))
         }
         Optimisation::Quantised { .. } => None,
+        Optimisation::Together { changes } => changes.iter().find_map(reached),
     }
 }
 

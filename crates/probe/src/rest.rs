@@ -1,0 +1,69 @@
+//! Waiting until a process rests.
+
+use crate::series::busy;
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How far two looks are apart.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Waits until a process uses less than a tenth of a processor, but not longer than `most`; whether it rests.
+///
+/// Pools of threads go on waiting busily when their work is done (ONNX Runtime's for 40 ms), on processors that
+/// somebody else is measured on. Where the system keeps no account of threads nobody waits.
+#[must_use]
+pub fn rest(pid: u32, most: Duration) -> bool {
+    let begin = Instant::now();
+    let Some(mut before) = busy(pid) else { return true };
+    while begin.elapsed() < most {
+        let look = Instant::now();
+        thread::sleep(LOOK);
+        let Some(after) = busy(pid) else { return true };
+        let spent = u128::from(after.saturating_sub(before));
+        if spent * 10 < look.elapsed().as_nanos() {
+            return true;
+        }
+        before = after;
+    }
+    false
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command};
+
+    struct Killed(Child);
+
+    impl Drop for Killed {
+        fn drop(&mut self) {
+            self.0.kill().unwrap();
+            self.0.wait().unwrap();
+        }
+    }
+
+    fn shell(text: &str) -> Killed {
+        Killed(Command::new("sh").args(["-c", text]).spawn().unwrap())
+    }
+
+    #[test]
+    fn one_that_works_does_not_rest_and_one_that_waits_does() {
+        let busy = shell("while :; do :; done");
+        // A machine with a lot to do may not let it work at once.
+        let seen = (0..50).any(|_| !rest(busy.0.id(), Duration::from_millis(20)));
+        assert!(seen, "it was never seen working");
+        let idle = shell("exec sleep 60");
+        assert!(rest(idle.0.id(), Duration::from_secs(10)));
+    }
+
+    #[test]
+    fn one_that_is_gone_rests() {
+        let pid = {
+            let gone = shell("exit 0");
+            gone.0.id()
+        };
+        assert!(rest(pid, Duration::from_secs(10)));
+    }
+}
