@@ -124,6 +124,11 @@ pub trait Engine: Send + Sync {
         false
     }
 
+    /// Whether its products turn their left matrix slowly, so that graphs to train should turn it before.
+    fn turns_slowly(&self) -> bool {
+        false
+    }
+
     /// Whether it keeps within a limit of a device's own memory that its program is told ([`crate::DEVICE_MEMORY`]).
     fn limits_memory_on(&self, _device: Device) -> bool {
         false

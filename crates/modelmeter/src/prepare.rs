@@ -84,7 +84,8 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
             });
         }
         Some(request) => {
-            Some(training::prepare(profiler, request, &resolved.model, &dims_of(&inputs))?)
+            let dims = dims_of(&inputs);
+            Some(training::prepare(profiler, request, &resolved.model, &dims, choice.engine)?)
         }
         None => None,
     };

@@ -1,7 +1,7 @@
 //! From a model to what a worker needs to train it: the graphs of a step in files, labels, and the work of each phase.
 
 use crate::{Error, Profiler};
-use engine::{DropoutMask, TrainedParameter, TrainingFiles, TrainingJob};
+use engine::{DropoutMask, Engine, TrainedParameter, TrainingFiles, TrainingJob};
 use graph::{
     GradientForm, LabelSpec, Loss as GraphLoss, Model, OptimizerKind, Tensor, TensorData,
     TrainingGraphs, TrainingPlan, differentiate,
@@ -79,6 +79,7 @@ pub(crate) fn prepare(
     request: &TrainingRequest,
     model: &Model,
     inputs: &[(String, Vec<usize>)],
+    engine: &dyn Engine,
 ) -> Result<Trained, Error> {
     if profiler.text.is_some() {
         let why = "text has no labels to train with".to_owned();
@@ -97,6 +98,7 @@ pub(crate) fn prepare(
         },
         output: None,
         checkpointing: training.checkpointing,
+        turned_first: engine.turns_slowly(),
     };
     let graphs = differentiate(model, inputs, &plan)
         .map_err(|error| Error::Training { why: error.to_string(), hint: None })?;

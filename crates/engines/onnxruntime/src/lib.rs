@@ -84,6 +84,10 @@ impl Engine for OnnxRuntime {
         true
     }
 
+    fn turns_slowly(&self) -> bool {
+        true
+    }
+
     fn installer(&self) -> Option<&dyn Installer> {
         Some(self)
     }

@@ -172,15 +172,15 @@ fn gelu(r: &mut Reverse<'_>, node: &Node) -> Outcome {
 fn gelu_erf(out: &mut Emitter, x: &str) -> String {
     let scaled = out.scale(x, FRAC_1_SQRT_2);
     let erf = out.map("Erf", &scaled);
-    let half = out.scale(&erf, 0.5);
+    // ½ + ½ · erf in one pass: nothing is cut off, for erf lies between −1 and 1.
+    let share = out.op("HardSigmoid", &[&erf], &[("alpha", 0.5.into()), ("beta", 0.5.into())]);
     let square = out.mul(&scaled, &scaled);
     // The factor of the bell curve stands in the exponent: one pass over the tensor less.
     let level = out.scalar(-0.5 * (2.0 * PI).ln());
     let exponent = out.sub(&level, &square);
     let bell = out.map("Exp", &exponent);
     let bell = out.mul(x, &bell);
-    let sum = out.add(&half, &bell);
-    out.shift(&sum, 0.5)
+    out.add(&share, &bell)
 }
 
 /// ½ · (1 + t) + ½ · x · (1 − t²) · √(2/π) · (1 + 3 · 0.044715 · x²), where t = tanh(√(2/π) · (x + 0.044715 · x³))

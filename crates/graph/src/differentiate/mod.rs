@@ -73,6 +73,9 @@ pub fn differentiate(
     };
     let taken = tape.values.keys().cloned().collect();
     let mut out = Emitter::new("backward", opset, taken);
+    if plan.turned_first {
+        out.turn_first();
+    }
     let seed = out.fresh(&format!("{}_grad", tape.output));
     let boundaries = plan.checkpointing.then(|| Boundaries::new(&tape));
     let walked = Reverse::walk(&tape, out, boundaries, &seed)?;

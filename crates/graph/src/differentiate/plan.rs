@@ -13,6 +13,8 @@ pub struct TrainingPlan {
     pub output: Option<String>,
     /// Whether only the values between repeated modules are kept, and the rest computed again in the backward graph.
     pub checkpointing: bool,
+    /// Whether the left matrix of a product is turned in a node of its own, for engines whose products turn it slowly.
+    pub turned_first: bool,
 }
 
 /// What is made small.

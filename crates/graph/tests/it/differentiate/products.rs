@@ -4,7 +4,7 @@ use super::{
     few,
     trial::{Numbers::Around, Trial},
 };
-use modelmeter_graph::Attribute;
+use modelmeter_graph::{Attribute, Loss, TrainingPlan};
 use proptest::prelude::*;
 
 proptest! {
@@ -46,6 +46,19 @@ proptest! {
                 let y = trial.op("Gemm", &[&a, &b, &c], &attributes);
                 trial.check(&y);
             }
+        }
+    }
+
+    #[test]
+    fn a_left_matrix_that_is_turned_once_for_all_its_products(n in 1usize..4, k in 1usize..5, m in 1usize..4, seed: u64) {
+        for turned_first in [false, true] {
+            let mut trial = Trial::new(seed);
+            let a = trial.weight(&[n, k], Around);
+            let [b, c] = [0, 1].map(|_| trial.weight(&[k, m], Around));
+            let [left, right] = [&b, &c].map(|b| trial.op("MatMul", &[&a, b], &[]));
+            let y = trial.op("Mul", &[&left, &right], &[]);
+            let plan = TrainingPlan { loss: Loss::MeanSquares, turned_first, ..TrainingPlan::default() };
+            trial.check_with(&y, &plan);
         }
     }
 
