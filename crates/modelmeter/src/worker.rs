@@ -20,6 +20,12 @@ use types::{Bytes, Device, LimitedBy};
 /// The one argument that makes a program a worker.
 pub const WORKER_ARGUMENT: &str = "__modelmeter-worker";
 
+/// Where glibc looks for the settings of its allocator; other systems have no use for it.
+const ALLOCATOR: &str = "GLIBC_TUNABLES";
+/// One heap that is never given back and grows in large steps and pages.
+const KEEPING: &str = "glibc.malloc.arena_max=1:glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=9223372036854775807\
+                       :glibc.malloc.top_pad=268435456:glibc.malloc.hugetlb=1";
+
 /// Whether this program's `main` turns into a worker when asked; only then may it start itself as one.
 static CAN_SERVE: AtomicBool = AtomicBool::new(false);
 
@@ -48,7 +54,14 @@ pub fn serve_standard_streams() -> io::Result<()> {
 /// How the workers of a measurement are started: our own, or those of the program it names.
 pub(crate) fn launch_for(profiler: &Profiler, engine: &dyn Engine) -> Result<Launch, Error> {
     let Some(program) = &profiler.program else {
-        return launch(profiler.isolation, engine, &profiler.places);
+        let launch = launch(profiler.isolation, engine, &profiler.places)?;
+        let is_ours = matches!(engine.host(), Host::Worker(_));
+        // Under a limit nothing is kept that might be needed.
+        let has_room = profiler.memory_limit.is_none();
+        return Ok(match profiler.training.is_some() && is_ours && has_room {
+            true => keeping_memory(launch),
+            false => launch,
+        });
     };
     if let Host::Program(_) = engine.host() {
         return Err(Error::Rule(format!(
@@ -62,6 +75,19 @@ pub(crate) fn launch_for(profiler: &Profiler, engine: &dyn Engine) -> Result<Lau
         arguments: vec![WORKER_ARGUMENT.into()],
         environment: Vec::new(),
     })
+}
+
+/// Lets a worker of ours that trains keep the memory it frees, in large pages: what a step frees the next one needs.
+///
+/// Given back and asked for again, activations and gradients cost rten 68,000 page faults a step of DistilBERT. Kept, its
+/// steps take 8 % less time, and those of ONNX Runtime, whose arena keeps memory anyway, 5 % for the large pages.
+fn keeping_memory(launch: Launch) -> Launch {
+    let Launch::Process { program, arguments, mut environment } = launch else { return launch };
+    // A user who tunes the allocator knows why.
+    if std::env::var_os(ALLOCATOR).is_none() {
+        environment.push((ALLOCATOR.into(), KEEPING.into()));
+    }
+    Launch::Process { program, arguments, environment }
 }
 
 /// How workers are started.
