@@ -110,9 +110,9 @@ fn a_search_keeps_the_smallest_that_does_not_drift() {
     let found = document(&home.fine(&short(&search)));
     assert_eq!(found["schema"], "modelmeter.optimize/1");
     let attempts = found["attempts"].as_array().unwrap();
-    assert_eq!(attempts.len(), 7);
+    assert!(attempts.len() >= 7, "all changes alone: {attempts:#?}");
     let best = &found["best"];
-    assert!(best["command"].as_str().unwrap().starts_with("quantize --to"), "{best:#}");
+    assert!(best["command"].as_str().unwrap().contains("quantize --to"), "{best:#}");
     assert!(best["proof"]["drift"]["worst"].as_f64().unwrap() <= 0.01);
     for attempt in attempts.iter().filter(|one| one["refused"].is_null()) {
         assert_eq!(attempt["command"], best["command"], "one is kept");
