@@ -2,8 +2,8 @@
 //!
 //! `cargo bench --workspace --bench gate`: one and the same thing held against itself (every alarm is false), then a
 //! planted slow-down, by the scripted engine, whose truth is known, and by a real network with more work. Every comparison
-//! is a whole gate of its own: fresh processes, looks, ruling. `COUNT=20` is a short look, `PARTS=itself,fake,real,long`
-//! chooses, `JOBS=8` lets so many gates run beside each other on a machine with the processors for it, `RAW=FILE`
+//! is a whole gate of its own: fresh processes, looks, ruling. `COUNT=20` is a short look, `PARTS=itself,waiting,fake,real,long`
+//! chooses (`waiting` is the scripted engine asleep: all it shows is when the system wakes it, however busy the machine is), `JOBS=8` lets so many gates run beside each other on a machine with the processors for it, `RAW=FILE`
 //! keeps what every round said.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints and may panic")]
 
@@ -35,6 +35,8 @@ const LONG: (u32, f64) = (80, 0.01);
 const CHANCE: f64 = 0.01;
 /// What the scripted engine computes in one inference: about half a millisecond.
 const STEPS: f64 = 250_000.0;
+/// What it waits instead.
+const WAITING: &str = "500us";
 
 fn main() {
     modelmeter::serve_if_worker();
@@ -61,6 +63,9 @@ fn main() {
                     scripted(seed, 1.0, DEFAULT)
                 });
             }
+            "waiting" => many("scripted, waiting, against itself", count, |seed| {
+                held(seed, [WAITING.into(), WAITING.into()], DEFAULT)
+            }),
             "fake" => many("scripted, 5 % slower", count / 5, |seed| scripted(seed, 1.05, DEFAULT)),
             "real" => many("a real network with more work", count / 5, |_| {
                 real(kept.path(), &models.0, &models.1, DEFAULT)
@@ -174,7 +179,13 @@ fn real(folder: &Path, base: &str, side: &str, (processes, alert): (u32, f64)) -
 }
 
 /// The same with the scripted engine, whose truth is known.
-fn scripted(seed: u64, slower: f64, (processes, alert): (u32, f64)) -> Said {
+fn scripted(seed: u64, slower: f64, budget: (u32, f64)) -> Said {
+    let work = |slower: f64| format!("work {}", (STEPS * slower).round());
+    held(seed, [work(1.0), work(slower)], budget)
+}
+
+/// A gate over two scripts.
+fn held(seed: u64, scripts: [String; 2], (processes, alert): (u32, f64)) -> Said {
     let begin = Instant::now();
     let looks = Gate::new([]).processes(processes).looks();
     let chance = CHANCE / looks.len() as f64;
@@ -182,7 +193,7 @@ fn scripted(seed: u64, slower: f64, (processes, alert): (u32, f64)) -> Said {
     let mut ruling = Ruling::CannotTell;
     for look in looks {
         let more = look - rounds.len() as u32;
-        rounds.extend(fight(more, rounds.len() as u32 + seed as u32, slower));
+        rounds.extend(fight(more, rounds.len() as u32 + seed as u32, &scripts));
         let question = Question::Change {
             alert,
             effective: alert,
@@ -200,18 +211,15 @@ fn scripted(seed: u64, slower: f64, (processes, alert): (u32, f64)) -> Said {
 }
 
 /// So many rounds of two scripts, as logarithms of how much slower the second was.
-fn fight(rounds: u32, rounds_before: u32, slower: f64) -> Vec<f64> {
+fn fight(rounds: u32, rounds_before: u32, scripts: &[String; 2]) -> Vec<f64> {
     let file = tempfile::NamedTempFile::new().unwrap();
     let job = || job(file.path());
-    let contender = |slower: f64| Contender {
-        label: format!("{slower}"),
+    let contender = |script: &String| Contender {
+        label: script.clone(),
         job: &job,
         launch: Launch::Process {
             program: std::env::current_exe().unwrap(),
-            arguments: vec![
-                FAKE_WORKER.into(),
-                format!("work {}", (STEPS * slower).round()).into(),
-            ],
+            arguments: vec![FAKE_WORKER.into(), script.into()],
             environment: Vec::new(),
         },
         bench: Bench {
@@ -232,7 +240,7 @@ fn fight(rounds: u32, rounds_before: u32, slower: f64) -> Vec<f64> {
         stopping: StoppingRule::default(),
         show: Depth::Outputs,
     };
-    let contenders = [contender(1.0), contender(slower)];
+    let contenders = scripts.each_ref().map(contender);
     let folder = tempfile::tempdir().unwrap();
     let mut all = |outputs: &[Option<Vec<types::HostTensor>>]| vec![true; outputs.len()];
     let records = meter::duel(&contenders, &rule, folder.path(), &mut all, &mut |_| {});
