@@ -4,7 +4,6 @@ use crate::{
     Absent, Theme, axis,
     canvas::{Area, Ink, Stroke},
     page::{MARGIN, Page, WIDTH},
-    picture::MEASURE,
     rows::heading,
     scale::Scale,
 };
@@ -30,7 +29,8 @@ pub fn history(trend: &Trend, theme: Theme) -> Result<String, Absent> {
     let more = shown.len().saturating_sub(MOST);
     shown.truncate(MOST);
     if shown.is_empty() {
-        return Err(Absent::new("no valid run has this number", MEASURE));
+        // There are runs, or nobody would ask: the list says what is wrong with them.
+        return Err(Absent::new("no valid run has this number", "modelmeter runs list"));
     }
     let about = format!("{}, oldest to newest", trend.metric.words());
     let mut page = Page::new(theme, "History", &[about]);

@@ -7,11 +7,11 @@ use types::{Trend, TrendSeries};
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:61rem;padding:0 1rem;\
 background:#fff;color:#1b1f24}table{border-collapse:collapse;width:100%;margin:1rem 0 2rem}\
 th,td{text-align:left;padding:.35rem .8rem .35rem 0;border-bottom:1px solid #dfe3e8;vertical-align:top}\
-svg{max-width:100%;height:auto}.dark{display:none}.muted{color:#57606a}\
+h1{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}svg{max-width:100%;height:auto}.dark{display:none}.muted{color:#57606a}\
 @media(prefers-color-scheme:dark){body{background:#12161c;color:#ecf0f4}th,td{border-color:#2c343e}\
 .dark{display:block}.light{display:none}.muted{color:#a4aeba}}";
 
-/// The page; everything from outside is escaped.
+/// The page; everything from outside is escaped. Its heading is for those who hear it: the picture shows the same.
 ///
 /// # Errors
 /// Where there is no history.

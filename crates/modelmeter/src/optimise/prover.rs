@@ -24,6 +24,9 @@ const TURN: Duration = Duration::from_millis(400);
 /// Runs before the turns that are thrown away.
 const WARMUP: u64 = 3;
 
+/// How a remark begins where nothing is known of the answers.
+pub(super) const UNCOMPARED: &str = "the answers could not be compared";
+
 /// Lets a model compete with the one it was made from.
 #[derive(Debug, Clone)]
 pub struct Prover {
@@ -144,7 +147,7 @@ impl Prover {
                 found.map_err(|error| why.get_or_insert(error.to_string()).clone()).ok()
             });
             if let (None, Some(why)) = (&drifted, why) {
-                remarks.push(format!("the answers could not be compared: {why}"));
+                remarks.push(format!("{UNCOMPARED}: {why}"));
             }
             for engine in &engines {
                 speed.push(self.duel(model, changed, engine, session, sink));

@@ -1,6 +1,9 @@
 //! Tries several changes and keeps the best that does not drift too far.
 
-use super::{Changed, Prover, Pruner, PruningConfig, QuantizationConfig, Quantizer, prover::now};
+use super::{
+    Changed, Prover, Pruner, PruningConfig, QuantizationConfig, Quantizer,
+    prover::{UNCOMPARED, now},
+};
 use crate::{Error, Profiler, Session, prepare};
 use graph::PruneMethod;
 use models::{Export, replace_folder};
@@ -225,7 +228,7 @@ impl Optimizer {
         let drift = proof.drift.as_ref().and_then(|drift| drift.worst());
         (attempt.gain, attempt.sure_gain) = self.gain(&proof);
         attempt.refused = match (drift, attempt.sure_gain) {
-            (None, _) => Some("its answers could not be compared".into()),
+            (None, _) => Some(uncompared(&proof)),
             (Some(drift), _) if drift > self.max_drift => {
                 Some(format!("its answers move by {drift:.4}"))
             }
@@ -263,6 +266,13 @@ impl Optimizer {
             }
         }
     }
+}
+
+/// Why nothing is known of the answers.
+fn uncompared(proof: &ProofReport) -> String {
+    let unmeasured = proof.speed.first().and_then(|speed| speed.why.clone());
+    let remark = proof.remarks.iter().find(|remark| remark.starts_with(UNCOMPARED)).cloned();
+    unmeasured.or(remark).unwrap_or_else(|| UNCOMPARED.into())
 }
 
 /// The attempt that is best for sure.

@@ -79,11 +79,28 @@ pub fn optimize(report: &OptimizeReport, style: &Style) -> String {
     joined(lines)
 }
 
+/// A command as a table has room for it: `structured 0.3 + int8 weights-only`.
+fn short(command: &str) -> String {
+    let mut text = clean(command).replace(", then ", " + ");
+    for (long, brief) in [
+        ("prune --method ", ""),
+        ("quantize --to ", ""),
+        (" --sparsity", ""),
+        // All that are tried have a scale for each column.
+        (" --per-channel", ""),
+        (" --calibrate TEXTS", " calibrated"),
+        (" --", " "),
+    ] {
+        text = text.replace(long, brief);
+    }
+    text
+}
+
 fn row(one: &Attempt) -> [String; 6] {
     let mark = if one.refused.is_none() { "*" } else { "" };
     let Some(proof) = &one.proof else {
         let missing = || MISSING.to_owned();
-        return [mark.into(), one.command.clone(), missing(), missing(), missing(), missing()];
+        return [mark.into(), short(&one.command), missing(), missing(), missing(), missing()];
     };
     let speed = proof.speed.first();
     let time = match speed {
@@ -94,10 +111,22 @@ fn row(one: &Attempt) -> [String; 6] {
     let memory = speed.and_then(|speed| speed.memory_after).map(|size| bytes(size.0));
     [
         mark.into(),
-        one.command.clone(),
+        short(&one.command),
         worst(proof),
         time,
         memory.unwrap_or_else(|| MISSING.to_owned()),
         bytes(proof.after.size.0),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_short_in_a_table() {
+        let both = "prune --method structured --sparsity 0.3 --calibrate TEXTS, then quantize --to int8 --per-channel --weights-only";
+        assert_eq!(short(both), "structured 0.3 calibrated + int8 weights-only");
+        assert_eq!(short("quantize --to bf16"), "bf16");
+    }
 }
