@@ -50,6 +50,23 @@ pub(crate) enum TargetArgument {
     Size,
 }
 
+/// Where a changed model goes, and what is told of it.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PlaceArguments {
+    /// The folder to write the changed model into
+    #[arg(long, short, value_name = "DIR", help_heading = "Where to")]
+    pub(crate) output: PathBuf,
+    /// Replace the folder if it exists
+    #[arg(long, help_heading = "Where to")]
+    pub(crate) force: bool,
+    /// Write the proof as Markdown; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Where to")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Tell sizes only: no times, no answers compared
+    #[arg(long, help_heading = "The proof")]
+    pub(crate) no_proof: bool,
+}
+
 /// How a change is proved.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ProofArguments {
@@ -151,18 +168,8 @@ pub(crate) struct Prune {
     #[arg(long, value_name = "FILE", help_heading = "What to prune")]
     pub(crate) calibrate: Option<PathBuf>,
 
-    /// The folder to write the pruned model into
-    #[arg(long, short, value_name = "DIR", help_heading = "Where to")]
-    pub(crate) output: PathBuf,
-    /// Replace the folder if it exists
-    #[arg(long, help_heading = "Where to")]
-    pub(crate) force: bool,
-    /// Write the proof as Markdown; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Where to")]
-    pub(crate) markdown: Option<PathBuf>,
-    /// Tell sizes only: no times, no answers compared
-    #[arg(long, help_heading = "The proof")]
-    pub(crate) no_proof: bool,
+    #[command(flatten)]
+    pub(crate) place: PlaceArguments,
     #[command(flatten)]
     pub(crate) proof: ProofArguments,
 }
@@ -189,18 +196,8 @@ pub(crate) struct Quantize {
     #[arg(long, value_name = "FILE", help_heading = "What to do")]
     pub(crate) calibrate: Option<PathBuf>,
 
-    /// The folder to write the quantised model into
-    #[arg(long, short, value_name = "DIR", help_heading = "Where to")]
-    pub(crate) output: PathBuf,
-    /// Replace the folder if it exists
-    #[arg(long, help_heading = "Where to")]
-    pub(crate) force: bool,
-    /// Write the proof as Markdown; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Where to")]
-    pub(crate) markdown: Option<PathBuf>,
-    /// Tell sizes only: no times, no answers compared
-    #[arg(long, help_heading = "The proof")]
-    pub(crate) no_proof: bool,
+    #[command(flatten)]
+    pub(crate) place: PlaceArguments,
     #[command(flatten)]
     pub(crate) proof: ProofArguments,
 }

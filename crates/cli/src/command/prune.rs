@@ -17,11 +17,11 @@ pub(crate) fn run(arguments: &Prune, global: &Global) -> Result<Exit, Failure> {
     let proving = Proving {
         model: &arguments.model,
         proof: &arguments.proof,
-        markdown: arguments.markdown.as_deref(),
-        timed: !arguments.no_proof,
+        markdown: arguments.place.markdown.as_deref(),
+        timed: !arguments.place.no_proof,
     };
     proving.run(global, |profiler, sink| {
-        Pruner::new(config).prune(profiler, &arguments.output, arguments.force, sink)
+        Pruner::new(config).prune(profiler, &arguments.place.output, arguments.place.force, sink)
     })
 }
 

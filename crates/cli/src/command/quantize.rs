@@ -17,10 +17,15 @@ pub(crate) fn run(arguments: &Quantize, global: &Global) -> Result<Exit, Failure
     let proving = Proving {
         model: &arguments.model,
         proof: &arguments.proof,
-        markdown: arguments.markdown.as_deref(),
-        timed: !arguments.no_proof,
+        markdown: arguments.place.markdown.as_deref(),
+        timed: !arguments.place.no_proof,
     };
     proving.run(global, |profiler, sink| {
-        Quantizer::new(config).quantize(profiler, &arguments.output, arguments.force, sink)
+        Quantizer::new(config).quantize(
+            profiler,
+            &arguments.place.output,
+            arguments.place.force,
+            sink,
+        )
     })
 }
