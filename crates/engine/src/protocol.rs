@@ -91,6 +91,9 @@ pub struct TrainingFiles {
     pub parameters: Vec<TrainedParameter>,
     /// What the forward graph keeps for the backward graph.
     pub saved: Vec<String>,
+    /// What the backward graph takes in another form than it was given in.
+    #[serde(default)]
+    pub prepared: Vec<PreparedValue>,
     /// The name of the output's gradient.
     pub output_gradient: String,
     /// The name of the loss.
@@ -99,6 +102,19 @@ pub struct TrainingFiles {
     pub loss_scale: String,
     /// Dropout masks that are drawn anew for every step: name, dims and the share that is dropped.
     pub masks: Vec<DropoutMask>,
+}
+
+/// A float value that the backward graph takes in another form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreparedValue {
+    /// The input of the backward graph.
+    pub name: String,
+    /// The value it is made of.
+    pub of: String,
+    /// The dims it is taken with.
+    pub dims: Vec<usize>,
+    /// Whether it is a matrix whose rows are the columns of `of`; else the elements are the same in the same order.
+    pub turned: bool,
 }
 
 /// One trained weight: where its first values are and how its gradient comes.

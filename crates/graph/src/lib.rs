@@ -29,8 +29,8 @@ pub use count::{BUFFERS, Weights, count_nonzeros, count_weights, nonzero_weights
 pub use data_type::UnknownDataType;
 pub use differentiate::{
     DifferentiateError, GradientForm, LabelSpec, Loss, MaskSpec, NoGradient, OptimizerKind,
-    OptimizerScalar, SavedValue, State, TrainedParameter, TrainingGraphs, TrainingPlan,
-    differentiate,
+    OptimizerScalar, PreparedValue, SavedValue, State, TrainedParameter, TrainingGraphs,
+    TrainingPlan, differentiate,
 };
 pub use ir::{DataType, Dim, Graph, Model, Node, Tensor, TensorData, ValueInfo};
 pub use layers::{layer_kind, module_path};

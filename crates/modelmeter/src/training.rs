@@ -1,7 +1,7 @@
 //! From a model to what a worker needs to train it: the graphs of a step in files, labels, and the work of each phase.
 
 use crate::{Error, Profiler};
-use engine::{DropoutMask, Engine, TrainedParameter, TrainingFiles, TrainingJob};
+use engine::{DropoutMask, Engine, PreparedValue, TrainedParameter, TrainingFiles, TrainingJob};
 use graph::{
     GradientForm, LabelSpec, Loss as GraphLoss, Model, OptimizerKind, Tensor, TensorData,
     TrainingGraphs, TrainingPlan, differentiate,
@@ -99,6 +99,7 @@ pub(crate) fn prepare(
         output: None,
         checkpointing: training.checkpointing,
         turned_first: engine.turns_slowly(),
+        prepared: true,
     };
     let graphs = differentiate(model, inputs, &plan)
         .map_err(|error| Error::Training { why: error.to_string(), hint: None })?;
@@ -185,12 +186,19 @@ fn write(graphs: &TrainingGraphs, model: &Model, folder: &Path) -> Result<Traini
         dims: mask.dims.clone(),
         ratio: mask.ratio,
     };
+    let prepared = |value: &graph::PreparedValue| PreparedValue {
+        name: value.name.clone(),
+        of: value.of.clone(),
+        dims: value.dims.clone(),
+        turned: value.turned,
+    };
     Ok(TrainingFiles {
         forward: save("forward.onnx", &graphs.forward)?,
         loss: save("loss.onnx", &graphs.loss)?,
         backward: save("backward.onnx", &graphs.backward)?,
         parameters,
         saved: graphs.saved.iter().map(|saved| saved.name.clone()).collect(),
+        prepared: graphs.prepared.iter().map(prepared).collect(),
         output_gradient: graphs.output_gradient.clone(),
         loss_value: graphs.loss_value.clone(),
         loss_scale: graphs.loss_scale.clone(),

@@ -2,12 +2,15 @@
 //! and one kernel of ours moves the weights.
 //!
 //! Values pass between the graphs where they lie: what the forward graph left behind is read by the backward graph
-//! without a copy, and gradients are read by the optimiser where the engine put them.
+//! without a copy, under the dims it wants, and gradients are read by the optimiser where the engine put them.
 
 mod mask;
+mod prepare;
 mod serve;
 mod state;
+mod threads;
 mod trainer;
+mod turn;
 mod update;
 
 pub(crate) use serve::serve;

@@ -20,6 +20,8 @@ pub(super) struct Weight {
     pub(super) sum: Vec<f32>,
     /// Gradients of rows that were looked up, by row.
     pub(super) rows: HashMap<usize, Vec<f32>>,
+    /// Which rows ever had a gradient, of a table whose gradients come by rows; the others have means of zero.
+    pub(super) moved: Vec<bool>,
 }
 
 impl Weight {
@@ -33,7 +35,10 @@ impl Weight {
             EngineError::new(EngineErrorKind::BadModel, message).with_source(error.to_string())
         })?;
         let states = if optimizer.states() > 0 { count } else { 0 };
+        let by_rows = plan.rows.is_some() && plan.gradient.is_none();
+        let table = if by_rows { plan.dims.first().copied().unwrap_or(0) } else { 0 };
         Ok(Weight {
+            moved: vec![false; table],
             plan: plan.clone(),
             values,
             mean: vec![0.0; states],
@@ -46,6 +51,17 @@ impl Weight {
     /// Elements of a row, where the weight is a table.
     pub(super) fn width(&self) -> usize {
         self.plan.dims.iter().skip(1).product::<usize>().max(1)
+    }
+
+    /// Adds the gradient of a row that was looked up.
+    pub(super) fn add_row(&mut self, row: usize, gradient: &[f32]) {
+        if let Some(moved) = self.moved.get_mut(row) {
+            *moved = true;
+        }
+        match self.rows.get_mut(&row) {
+            Some(sum) => sum.iter_mut().zip(gradient).for_each(|(sum, one)| *sum += one),
+            None => drop(self.rows.insert(row, gradient.to_vec())),
+        }
     }
 
     /// The gradient as one tensor of the weight's dims, in `sum`: rows that were looked up are added to the rest.

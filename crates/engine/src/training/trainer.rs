@@ -2,6 +2,7 @@
 
 use super::{
     mask,
+    prepare::Prepared,
     state::Weight,
     update::{self, Factors, Task},
 };
@@ -26,6 +27,7 @@ pub(crate) struct Trainer {
     loss: Box<dyn GraphRunner>,
     backward: Box<dyn GraphRunner>,
     weights: Vec<Weight>,
+    prepared: Prepared,
     inputs: Vec<HostTensor>,
     labels: HostTensor,
     scale: HostTensor,
@@ -77,6 +79,7 @@ impl Trainer {
                 .iter()
                 .map(|parameter| Weight::read(parameter, optimizer))
                 .collect::<Result<_, _>>()?,
+            prepared: Prepared::default(),
             inputs,
             labels,
             scale: HostTensor {
@@ -145,10 +148,13 @@ impl Trainer {
         }
         let after_loss = Instant::now();
         known.add(found.views()?);
+        let wanted = &self.files.prepared;
+        known.add(self.prepared.make(wanted, |name| known.find(name), self.threads)?);
         let gradients = self.backward.run(&known.take(self.backward.inputs())?)?;
         let spent = [after_forward - begin, after_loss - after_forward, after_loss.elapsed()];
         let is_saved = |view: &&OutputView<'_>| self.files.saved.iter().any(|s| s == view.name);
-        let kept = forward.views()?.iter().filter(is_saved).map(bytes).sum();
+        let kept: u64 = forward.views()?.iter().filter(is_saved).map(bytes).sum();
+        let kept = kept + self.prepared.bytes();
         let taken = gradients.views()?.iter().map(bytes).sum();
         (self.kept, self.gradients) = (kept, taken);
         if let Some(place) = broken {
@@ -313,15 +319,15 @@ impl<'a> Known<'a> {
         self.values.extend(views.into_iter().map(|view| (view.name, view)));
     }
 
+    fn find(&self, name: &str) -> Result<OutputView<'a>, EngineError> {
+        self.values.get(name).cloned().ok_or_else(|| {
+            let message = format!("a graph of the training takes `{name}`, which nothing makes");
+            EngineError::new(EngineErrorKind::BadModel, message)
+        })
+    }
+
     fn take(&self, names: &[String]) -> Result<Vec<OutputView<'a>>, EngineError> {
-        let find = |name: &String| {
-            self.values.get(name.as_str()).cloned().ok_or_else(|| {
-                let message =
-                    format!("a graph of the training takes `{name}`, which nothing makes");
-                EngineError::new(EngineErrorKind::BadModel, message)
-            })
-        };
-        names.iter().map(find).collect()
+        names.iter().map(|name| self.find(name)).collect()
     }
 }
 
@@ -370,10 +376,7 @@ fn collect_rows(weight: &mut Weight, views: &[OutputView<'_>]) -> Result<(), Eng
             let message = format!("row {index} of `{}` does not exist", weight.plan.name);
             EngineError::new(EngineErrorKind::BadInput, message)
         })?;
-        match weight.rows.get_mut(&row) {
-            Some(sum) => sum.iter_mut().zip(gradient).for_each(|(sum, one)| *sum += one),
-            None => drop(weight.rows.insert(row, gradient.to_vec())),
-        }
+        weight.add_row(row, gradient);
     }
     Ok(())
 }

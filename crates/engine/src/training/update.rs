@@ -1,7 +1,6 @@
 //! The optimiser as one pass over the weights: every number is read once and written once. Formulas as in PyTorch.
 
-use super::state::Weight;
-use std::thread;
+use super::{state::Weight, threads::share};
 use types::{Optimizer, Training};
 
 /// PyTorch's defaults.
@@ -43,12 +42,22 @@ impl Factors {
     }
 }
 
-/// A stretch of a weight with its gradient; none stands for zeros.
+/// A stretch of a weight with its gradient.
 struct Piece<'a> {
     values: &'a mut [f32],
     mean: &'a mut [f32],
     square: &'a mut [f32],
-    gradient: Option<&'a [f32]>,
+    gradient: Gradient<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Gradient<'a> {
+    /// One for each element.
+    Given(&'a [f32]),
+    /// All zeros.
+    Zeros,
+    /// All zeros, and so it always was: the means are zeros too, and the weight only decays.
+    NeverAny,
 }
 
 /// A weight and the gradient that the engine holds of it, if it is a whole one.
@@ -63,23 +72,7 @@ pub(super) fn update(tasks: Vec<Task<'_>>, factors: Factors, threads: usize) {
     for task in tasks {
         cut(task, &mut pieces);
     }
-    let threads = threads.max(1);
-    if threads == 1 || pieces.len() == 1 {
-        pieces.into_iter().for_each(|piece| apply(piece, factors));
-        return;
-    }
-    let mut shares: Vec<Vec<Piece<'_>>> = (0..threads).map(|_| Vec::new()).collect();
-    for (at, piece) in pieces.into_iter().enumerate() {
-        shares[at % threads].push(piece);
-    }
-    thread::scope(|scope| {
-        let mut shares = shares.into_iter();
-        let own = shares.next().unwrap_or_default();
-        for share in shares {
-            scope.spawn(move || share.into_iter().for_each(|piece| apply(piece, factors)));
-        }
-        own.into_iter().for_each(|piece| apply(piece, factors));
-    });
+    share(pieces, threads, |piece| apply(piece, factors));
 }
 
 /// Cuts a weight where threads share it, and around rows that have a gradient of their own.
@@ -87,26 +80,47 @@ fn cut<'a>(task: Task<'a>, pieces: &mut Vec<Piece<'a>>) {
     let Task { weight, gradient } = task;
     let width = weight.width();
     let is_summed = !weight.sum.is_empty();
-    let Weight { values, mean, square, sum, rows, .. } = weight;
+    let Weight { values, mean, square, sum, rows, moved, .. } = weight;
     let gradient = if is_summed { Some(sum.as_slice()) } else { gradient };
-    let mut whole = Piece { values, mean, square, gradient };
-    let mut touched: Vec<(&usize, &Vec<f32>)> = rows.iter().collect();
-    // Rows beside a whole gradient were added to the sum already.
-    if is_summed || whole.gradient.is_some() {
-        touched.clear();
+    if let Some(gradient) = gradient {
+        // Rows beside a whole gradient were added to the sum already.
+        push(Piece { values, mean, square, gradient: Gradient::Given(gradient) }, pieces);
+        return;
     }
+    let mut touched: Vec<(&usize, &Vec<f32>)> = rows.iter().collect();
     touched.sort_unstable_by_key(|(row, _)| **row);
+    let mut rest = Piece { values, mean, square, gradient: Gradient::Zeros };
     let mut done = 0;
     for (row, gradient) in touched {
-        let (before, rest) = split(whole, row * width - done);
-        push(before, pieces);
+        rest = push_quiet(rest, &moved[done.min(moved.len())..], row - done, width, pieces);
         let (mut own, after) = split(rest, width);
-        own.gradient = Some(gradient);
+        own.gradient = Gradient::Given(gradient);
         pieces.push(own);
-        done = (row + 1) * width;
-        whole = after;
+        done = row + 1;
+        rest = after;
     }
-    push(whole, pieces);
+    let left = rest.values.len() / width;
+    push_quiet(rest, &moved[done.min(moved.len())..], left, width, pieces);
+}
+
+/// The first `count` rows, none of which has a gradient now; gives what is behind them.
+fn push_quiet<'a>(
+    mut rest: Piece<'a>,
+    moved: &[bool],
+    count: usize,
+    width: usize,
+    pieces: &mut Vec<Piece<'a>>,
+) -> Piece<'a> {
+    let moved = &moved[..count.min(moved.len())];
+    for alike in moved.chunk_by(|one, next| one == next) {
+        let (mut own, after) = split(rest, alike.len() * width);
+        own.gradient = if alike[0] { Gradient::Zeros } else { Gradient::NeverAny };
+        push(own, pieces);
+        rest = after;
+    }
+    let (own, after) = split(rest, (count - moved.len()) * width);
+    push(own, pieces);
+    after
 }
 
 fn push<'a>(mut piece: Piece<'a>, pieces: &mut Vec<Piece<'a>>) {
@@ -127,11 +141,11 @@ fn split(piece: Piece<'_>, at: usize) -> (Piece<'_>, Piece<'_>) {
     let (mean, more_mean) = piece.mean.split_at_mut(states);
     let (square, more_square) = piece.square.split_at_mut(states);
     let (gradient, more_gradient) = match piece.gradient {
-        Some(gradient) => {
+        Gradient::Given(gradient) => {
             let (first, rest) = gradient.split_at(at);
-            (Some(first), Some(rest))
+            (Gradient::Given(first), Gradient::Given(rest))
         }
-        None => (None, None),
+        other => (other, other),
     };
     (
         Piece { values, mean, square, gradient },
@@ -177,20 +191,22 @@ fn with_avx2(piece: Piece<'_>, factors: Factors) {
 fn plain(piece: Piece<'_>, factors: Factors) {
     let Piece { values, mean, square, gradient } = piece;
     match (factors.optimizer, gradient) {
-        (Optimizer::Sgd, Some(gradient)) => {
+        (Optimizer::Sgd, Gradient::Given(gradient)) => {
             for (value, gradient) in values.iter_mut().zip(gradient) {
                 *value -= factors.learning_rate * (gradient * factors.scale);
             }
         }
-        (Optimizer::Sgd, None) => {}
-        (_, Some(gradient)) => {
+        (Optimizer::Sgd, _) => {}
+        (_, Gradient::Given(gradient)) => {
             for (((value, mean), square), gradient) in
                 values.iter_mut().zip(mean).zip(square).zip(gradient)
             {
                 adam(value, mean, square, gradient * factors.scale, factors);
             }
         }
-        (_, None) => {
+        (_, Gradient::NeverAny) if factors.kept == 1.0 => {}
+        (_, Gradient::NeverAny) => values.iter_mut().for_each(|value| *value *= factors.kept),
+        (_, Gradient::Zeros) => {
             for ((value, mean), square) in values.iter_mut().zip(mean).zip(square) {
                 adam(value, mean, square, 0.0, factors);
             }
@@ -229,6 +245,7 @@ mod tests {
             square: vec![0.0; count],
             sum: Vec::new(),
             rows: HashMap::new(),
+            moved: vec![false; dims[0]],
         }
     }
 
@@ -266,19 +283,48 @@ mod tests {
 
     #[test]
     fn rows_that_were_looked_up_move_as_in_a_whole_gradient_and_the_others_decay() {
-        let values: Vec<f32> = (0..300_000).map(|at| (at % 17) as f32 - 8.0).collect();
-        let mut sparse = weight(values.clone(), &[100_000, 3], true);
-        let mut dense = weight(values, &[100_000, 3], true);
-        let mut whole = vec![0.0; 300_000];
-        for row in [0, 7, 99_999] {
-            let gradient: Vec<f32> = (0..3).map(|at| (row + at) as f32 * 1e-3 - 1.0).collect();
-            whole[3 * row..3 * row + 3].copy_from_slice(&gradient);
-            sparse.rows.insert(row, gradient);
+        for optimizer in [Optimizer::Sgd, Optimizer::Adam, Optimizer::AdamW] {
+            let values: Vec<f32> = (0..300_000).map(|at| (at % 17) as f32 - 8.0).collect();
+            let mut sparse = weight(values.clone(), &[100_000, 3], optimizer.states() > 0);
+            let mut dense = weight(values, &[100_000, 3], optimizer.states() > 0);
+            // A row that comes again, one that stays away later, and one that comes late.
+            for (step, rows) in
+                [(1, vec![0, 7, 99_999]), (2, vec![7]), (3, vec![8, 7]), (4, vec![])]
+            {
+                let mut whole = vec![0.0; 300_000];
+                for row in rows {
+                    let gradient: Vec<f32> =
+                        (0..3).map(|at| (row + at + step) as f32 * 1e-3 - 1.0).collect();
+                    whole[3 * row..3 * row + 3].copy_from_slice(&gradient);
+                    sparse.add_row(row, &gradient);
+                }
+                let factors = Factors::of(&training(optimizer), step as u64);
+                update(vec![Task { weight: &mut sparse, gradient: None }], factors, 2);
+                update(vec![Task { weight: &mut dense, gradient: Some(&whole) }], factors, 1);
+                sparse.rows.clear();
+                assert_eq!(sparse.values, dense.values, "{optimizer} {step}");
+                assert_eq!(sparse.mean, dense.mean);
+                assert_eq!(sparse.square, dense.square);
+            }
         }
-        let factors = Factors::of(&training(Optimizer::AdamW), 1);
-        update(vec![Task { weight: &mut sparse, gradient: None }], factors, 2);
-        update(vec![Task { weight: &mut dense, gradient: Some(&whole) }], factors, 1);
+    }
+
+    #[test]
+    fn a_table_moved_by_one_sum_goes_on_by_rows() {
+        let values: Vec<f32> = (0..12).map(|at| at as f32 - 5.0).collect();
+        let [mut sparse, mut dense] = [(); 2].map(|()| weight(values.clone(), &[4, 3], true));
+        let mut whole = vec![0.0; 12];
+        whole[3..6].copy_from_slice(&[0.5, -0.25, 2.0]);
+        sparse.add_row(1, &whole[3..6]);
+        sparse.add_rows();
+        let first = Factors::of(&training(Optimizer::AdamW), 1);
+        update(vec![Task { weight: &mut sparse, gradient: None }], first, 1);
+        update(vec![Task { weight: &mut dense, gradient: Some(&whole) }], first, 1);
+        sparse.sum.clear();
+        let second = Factors::of(&training(Optimizer::AdamW), 2);
+        update(vec![Task { weight: &mut sparse, gradient: None }], second, 1);
+        update(vec![Task { weight: &mut dense, gradient: Some(&[0.0; 12]) }], second, 1);
         assert_eq!(sparse.values, dense.values);
-        assert_eq!(sparse.square, dense.square);
+        assert_eq!(sparse.mean, dense.mean);
     }
 }

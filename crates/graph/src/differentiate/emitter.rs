@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// A graph being written.
 #[derive(Debug)]
 pub(super) struct Emitter {
-    graph: Graph,
+    pub(super) graph: Graph,
     opset: i64,
     /// The module that nodes are written for.
     path: String,
@@ -45,6 +45,11 @@ impl Emitter {
     /// Turns the left matrix of a product in a node of its own, once for all products with it.
     pub(super) fn turn_first(&mut self) {
         self.turned = Some(HashMap::new());
+    }
+
+    /// Whether it does so.
+    pub(super) fn turns_first(&self) -> bool {
+        self.turned.is_some()
     }
 
     /// Writes what follows for this module.

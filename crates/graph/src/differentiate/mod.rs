@@ -23,6 +23,7 @@ mod parameters;
 mod patterns;
 mod plan;
 mod pointwise;
+mod prepare;
 mod products;
 mod reduce;
 mod reverse;
@@ -38,8 +39,8 @@ mod write;
 
 pub use error::{DifferentiateError, NoGradient};
 pub use plan::{
-    GradientForm, LabelSpec, Loss, MaskSpec, OptimizerKind, OptimizerScalar, SavedValue, State,
-    TrainedParameter, TrainingGraphs, TrainingPlan,
+    GradientForm, LabelSpec, Loss, MaskSpec, OptimizerKind, OptimizerScalar, PreparedValue,
+    SavedValue, State, TrainedParameter, TrainingGraphs, TrainingPlan,
 };
 
 use crate::Model;

@@ -15,6 +15,9 @@ pub struct TrainingPlan {
     pub checkpointing: bool,
     /// Whether the left matrix of a product is turned in a node of its own, for engines whose products turn it slowly.
     pub turned_first: bool,
+    /// Whether the backward graph takes a value as it reads it, under other dims or turned, where whoever runs the
+    /// graphs can make it so: [`TrainingGraphs::prepared`].
+    pub prepared: bool,
 }
 
 /// What is made small.
@@ -60,6 +63,8 @@ pub struct TrainingGraphs {
     pub untrained: Vec<String>,
     /// What the forward graph keeps for the backward graph.
     pub saved: Vec<SavedValue>,
+    /// What the backward graph takes in another form than it was given in; empty unless the plan asks for it.
+    pub prepared: Vec<PreparedValue>,
     /// What the loss compares with.
     pub labels: LabelSpec,
     /// The output that the loss reads.
@@ -141,6 +146,20 @@ pub struct SavedValue {
     pub dtype: DataType,
     /// Its dims.
     pub dims: Vec<usize>,
+}
+
+/// A float value that the backward graph takes in another form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreparedValue {
+    /// The input of the backward graph.
+    pub name: String,
+    /// The value it is made of: a saved value, the output's gradient, a parameter, an input or a mask.
+    pub of: String,
+    /// The dims it is taken with.
+    pub dims: Vec<usize>,
+    /// Whether it is a matrix whose rows are the columns of `of`, read under the swapped dims; else the elements are
+    /// the same in the same order.
+    pub turned: bool,
 }
 
 /// What the loss compares with.

@@ -44,7 +44,10 @@ pub(super) fn graphs(
     let trained: HashSet<&str> = parameters.iter().map(|p| p.name.as_str()).collect();
     let saved = saved.iter().map(|name| value(tape, name)).collect::<Result<Vec<_>, _>>()?;
     let output = value(tape, &tape.output)?;
-    let backward = backward(model, tape, out, &saved, &fed, &trained);
+    declare(tape, &mut out, &saved, &fed, &trained);
+    let prepared = if plan.prepared { out.prepare() } else { Vec::new() };
+    let mut backward = out.finish(model.ir_version.max(loss::IR_VERSION), &model.opsets);
+    backward.folder.clone_from(&model.folder);
     let forward = forward(model, tape, &saved, &output, &trained);
     let loss = loss::write(plan.loss, &output.name, &output.dims, seed);
     let optimizer = optimiser::write(plan.optimizer, &parameters);
@@ -56,6 +59,7 @@ pub(super) fn graphs(
         parameters,
         untrained,
         saved,
+        prepared,
         labels: loss.labels,
         output,
         output_gradient: loss.gradient,
@@ -109,14 +113,14 @@ fn value(tape: &Tape, name: &str) -> Result<SavedValue, DifferentiateError> {
     Ok(SavedValue { name: name.to_string(), dtype: known.dtype, dims })
 }
 
-fn backward(
-    model: &Model,
+/// What the backward graph takes.
+fn declare(
     tape: &Tape,
-    mut out: Emitter,
+    out: &mut Emitter,
     saved: &[SavedValue],
     fed: &BTreeSet<String>,
     trained: &HashSet<&str>,
-) -> Model {
+) {
     for value in saved {
         out.input(&value.name, value.dtype, &value.dims);
     }
@@ -133,9 +137,6 @@ fn backward(
             }
         }
     }
-    let mut backward = out.finish(model.ir_version.max(loss::IR_VERSION), &model.opsets);
-    backward.folder.clone_from(&model.folder);
-    backward
 }
 
 fn forward(

@@ -391,3 +391,43 @@ fn shapes_of_shapes_become_constants() {
     assert_eq!(operators, ["MatMul", "Reshape"]);
     assert_eq!(graphs.output.dims, [5, 2, 2]);
 }
+
+#[test]
+fn values_come_as_the_backward_graph_reads_them_if_that_is_asked_for() {
+    let mut builder = GraphBuilder::new("two");
+    let x = builder.input("x", DataType::Float, &fixed(&[2, 3, 4]));
+    let [left, right] = ["a.weight", "b.weight"].map(|name| {
+        let w = weight(&mut builder, name, &[4, 5]);
+        builder.node("MatMul", &[&x, &w], &[])
+    });
+    let y = builder.node("Add", &[&left, &right], &[]);
+    builder.output("y", &y, DataType::Float, &fixed(&[2, 3, 5]));
+    let model = builder.finish_model();
+    let asked = |turned_first, prepared| {
+        let plan = TrainingPlan { turned_first, prepared, ..plan(Loss::MeanSquares) };
+        differentiate(&model, &[], &plan).expect("the model can be trained")
+    };
+    let ops = |graphs: &TrainingGraphs, op: &str| {
+        graphs.backward.graph.nodes.iter().filter(|node| node.op_type == op).count()
+    };
+    let plain = asked(true, false);
+    assert!(plain.prepared.is_empty());
+    assert!(ops(&plain, "Reshape") > 0 && ops(&plain, "Transpose") > 0);
+
+    // Both products read one turned matrix, and the gradient of the output under one other shape.
+    let turned = asked(true, true);
+    assert_eq!((ops(&turned, "Reshape"), ops(&turned, "Transpose")), (0, 0));
+    let forms: Vec<_> =
+        turned.prepared.iter().map(|v| (v.of.as_str(), v.dims.clone(), v.turned)).collect();
+    let gradient = turned.output_gradient.as_str();
+    assert_eq!(forms, [(gradient, vec![6, 5], false), ("x", vec![4, 6], true)]);
+    let taken: Vec<&str> =
+        turned.backward.graph.inputs.iter().map(|input| input.name.as_str()).collect();
+    let names: Vec<&str> = turned.prepared.iter().map(|value| value.name.as_str()).collect();
+    assert_eq!(taken, names, "what is read in another form only is not taken as it was");
+
+    // Where products turn by themselves, only the dims change.
+    let flat = asked(false, true);
+    assert_eq!((ops(&flat, "Reshape"), ops(&flat, "Gemm")), (0, 2));
+    assert!(flat.prepared.iter().all(|value| !value.turned));
+}

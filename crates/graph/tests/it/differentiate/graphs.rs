@@ -208,13 +208,17 @@ fn blocks(trial: &mut Trial) -> String {
 
 #[test]
 fn blocks_have_the_slopes_of_their_loss_with_and_without_checkpointing() {
-    for checkpointing in [false, true] {
+    for (checkpointing, prepared) in [(false, false), (false, true), (true, false), (true, true)] {
         let mut trial = Trial::new(3);
         let y = blocks(&mut trial);
-        trial.check_with(
-            &y,
-            &TrainingPlan { loss: Loss::MeanSquares, checkpointing, ..TrainingPlan::default() },
-        );
+        let plan = TrainingPlan {
+            loss: Loss::MeanSquares,
+            checkpointing,
+            turned_first: prepared,
+            prepared,
+            ..TrainingPlan::default()
+        };
+        trial.check_with(&y, &plan);
     }
 }
 

@@ -51,13 +51,16 @@ proptest! {
 
     #[test]
     fn a_left_matrix_that_is_turned_once_for_all_its_products(n in 1usize..4, k in 1usize..5, m in 1usize..4, seed: u64) {
-        for turned_first in [false, true] {
+        for (turned_first, prepared) in [(false, false), (true, false), (false, true), (true, true)] {
             let mut trial = Trial::new(seed);
-            let a = trial.weight(&[n, k], Around);
+            let a = trial.weight(&[2, n, k], Around);
             let [b, c] = [0, 1].map(|_| trial.weight(&[k, m], Around));
+            let a = trial.op("Tanh", &[&a], &[]);
             let [left, right] = [&b, &c].map(|b| trial.op("MatMul", &[&a, b], &[]));
             let y = trial.op("Mul", &[&left, &right], &[]);
-            let plan = TrainingPlan { loss: Loss::MeanSquares, turned_first, ..TrainingPlan::default() };
+            let plan = TrainingPlan {
+                loss: Loss::MeanSquares, turned_first, prepared, ..TrainingPlan::default()
+            };
             trial.check_with(&y, &plan);
         }
     }

@@ -258,12 +258,25 @@ impl Run {
         let scale = self.graphs.loss_scale.clone();
         self.set(&scale, &[], &[1.0]);
         self.loss.run(&mut self.values);
+        self.prepare();
         self.backward.run(&mut self.values);
         for saved in &self.graphs.saved {
             assert_eq!(shape(&self.values[&saved.name]), saved.dims, "{}", saved.name);
         }
         let parameters = self.graphs.parameters.iter();
         parameters.map(|p| (p.name.clone(), self.dense(&p.gradient, &p.dims))).collect()
+    }
+
+    /// Makes what the backward graph takes in another form.
+    fn prepare(&mut self) {
+        for value in self.graphs.prepared.clone() {
+            let mut numbers = floats(&self.values[&value.of]);
+            if let (true, [rows, columns]) = (value.turned, value.dims.as_slice()) {
+                let turned = (0..rows * columns).map(|at| at / columns + at % columns * rows);
+                numbers = turned.map(|at| numbers[at]).collect();
+            }
+            self.set(&value.name, &value.dims, &numbers);
+        }
     }
 
     fn dense(&self, form: &GradientForm, dims: &[usize]) -> Vec<f32> {
