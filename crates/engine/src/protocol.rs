@@ -122,8 +122,10 @@ pub struct PreparedValue {
 pub struct TrainedParameter {
     /// Its name in all graphs.
     pub name: String,
-    /// Its dims.
+    /// Its dims in the graphs.
     pub dims: Vec<usize>,
+    /// Its own dims, as in the file. Where they are smaller, the graphs have spare columns or rows of zeros.
+    pub own_dims: Vec<usize>,
     /// The file with its first values, 32-bit floats.
     pub file: PathBuf,
     /// Where they begin in it.

@@ -129,6 +129,12 @@ pub trait Engine: Send + Sync {
         false
     }
 
+    /// Whether its products are slow where rows are a multiple of 4096 bytes, so that layers to train should have spare
+    /// columns.
+    fn wants_spare_columns(&self) -> bool {
+        false
+    }
+
     /// Whether it keeps within a limit of a device's own memory that its program is told ([`crate::DEVICE_MEMORY`]).
     fn limits_memory_on(&self, _device: Device) -> bool {
         false

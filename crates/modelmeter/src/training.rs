@@ -100,13 +100,13 @@ pub(crate) fn prepare(
         checkpointing: training.checkpointing,
         turned_first: engine.turns_slowly(),
         prepared: true,
+        spare_columns: engine.wants_spare_columns(),
     };
-    let graphs = differentiate(model, inputs, &plan)
-        .map_err(|error| Error::Training { why: error.to_string(), hint: None })?;
+    let graphs = differentiated(model, inputs, &plan)?;
     let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir();
     let folder = folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
     let files = write(&graphs, model, folder.path())?;
-    let (work, flops) = count(&graphs, training.accumulation);
+    let (work, flops) = count(model, inputs, &plan, &graphs, training.accumulation)?;
     Ok(Trained {
         job: TrainingJob {
             training,
@@ -130,8 +130,27 @@ fn labels(spec: &LabelSpec) -> InputSpec {
     InputSpec { name, dtype, dims, role: InputRole::Other, fill }
 }
 
-/// The work of one step, and of each of its phases.
-fn count(graphs: &TrainingGraphs, accumulation: u32) -> (Work, Vec<(Phase, u64)>) {
+fn differentiated(
+    model: &Model,
+    inputs: &[(String, Vec<usize>)],
+    plan: &TrainingPlan,
+) -> Result<TrainingGraphs, Error> {
+    differentiate(model, inputs, plan)
+        .map_err(|error| Error::Training { why: error.to_string(), hint: None })
+}
+
+/// The work of one step of the model, without spare columns, and of each of its phases.
+fn count(
+    model: &Model,
+    inputs: &[(String, Vec<usize>)],
+    plan: &TrainingPlan,
+    graphs: &TrainingGraphs,
+    accumulation: u32,
+) -> Result<(Work, Vec<(Phase, u64)>), Error> {
+    let has_spare = graphs.parameters.iter().any(|p| p.dims != p.initializer.dims);
+    let plain = TrainingPlan { spare_columns: false, ..plan.clone() };
+    let plain = has_spare.then(|| differentiated(model, inputs, &plain)).transpose()?;
+    let graphs = plain.as_ref().unwrap_or(graphs);
     let phases = [
         (Phase::Forward, &graphs.forward, u64::from(accumulation)),
         (Phase::Loss, &graphs.loss, u64::from(accumulation)),
@@ -148,7 +167,7 @@ fn count(graphs: &TrainingGraphs, accumulation: u32) -> (Work, Vec<(Phase, u64)>
         whole.flops = Flops(whole.flops.0.saturating_add(own));
         whole.coverage = Ratio(whole.coverage.0.min(work.coverage.0));
     }
-    (whole, flops)
+    Ok((whole, flops))
 }
 
 fn write(graphs: &TrainingGraphs, model: &Model, folder: &Path) -> Result<TrainingFiles, Error> {
@@ -174,6 +193,7 @@ fn write(graphs: &TrainingGraphs, model: &Model, folder: &Path) -> Result<Traini
         parameters.push(TrainedParameter {
             name: parameter.name.clone(),
             dims: parameter.dims.clone(),
+            own_dims: parameter.initializer.dims.clone(),
             file,
             offset,
             gradient,

@@ -30,10 +30,12 @@ impl Weight {
         optimizer: Optimizer,
     ) -> Result<Weight, EngineError> {
         let count = plan.dims.iter().product();
-        let values = floats(&plan.file, plan.offset, count).map_err(|error| {
+        let own = plan.own_dims.iter().product();
+        let values = floats(&plan.file, plan.offset, own).map_err(|error| {
             let message = format!("could not read the first values of `{}`", plan.name);
             EngineError::new(EngineErrorKind::BadModel, message).with_source(error.to_string())
         })?;
+        let values = if own == count { values } else { spread(&values, plan) };
         let states = if optimizer.states() > 0 { count } else { 0 };
         let by_rows = plan.rows.is_some() && plan.gradient.is_none();
         let table = if by_rows { plan.dims.first().copied().unwrap_or(0) } else { 0 };
@@ -74,11 +76,37 @@ impl Weight {
         }
     }
 
+    /// What of `values`, which has the dims of the graphs, belongs to the weight itself.
+    pub(super) fn own(&self, values: &[f32]) -> Vec<f32> {
+        if self.plan.dims == self.plan.own_dims {
+            return values.to_vec();
+        }
+        let (width, own) = (last(&self.plan.dims), last(&self.plan.own_dims));
+        let rows = self.plan.own_dims.iter().product::<usize>().checked_div(own).unwrap_or(0);
+        let lines = values.chunks(width).take(rows);
+        lines.flat_map(|line| line[..own].iter().copied()).collect()
+    }
+
     /// Bytes of the weight itself and of what the optimiser remembers.
     pub(super) fn bytes(&self) -> (Bytes, Bytes) {
         let size = |count: usize| Bytes(4 * count as u64);
         (size(self.values.len()), size(self.mean.len() + self.square.len()))
     }
+}
+
+/// Values in the dims of the graphs: zeros in the spare columns and rows.
+fn spread(values: &[f32], plan: &TrainedParameter) -> Vec<f32> {
+    let (width, own) = (last(&plan.dims), last(&plan.own_dims));
+    let mut wide = vec![0.0; plan.dims.iter().product()];
+    for (to, from) in wide.chunks_mut(width).zip(values.chunks(own)) {
+        to[..own].copy_from_slice(from);
+    }
+    wide
+}
+
+/// Elements of a line.
+fn last(dims: &[usize]) -> usize {
+    dims.last().copied().unwrap_or(1).max(1)
 }
 
 /// Little-endian floats out of a file.
@@ -89,4 +117,37 @@ fn floats(path: &Path, offset: u64, count: usize) -> std::io::Result<Vec<f32>> {
     file.read_exact(&mut bytes)?;
     let float = |four: &[u8]| f32::from_le_bytes([four[0], four[1], four[2], four[3]]);
     Ok(bytes.chunks_exact(4).map(float).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn spare_columns_and_rows_are_zeros_and_no_part_of_the_weight() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let own: Vec<f32> = (1..=6u8).map(f32::from).collect();
+        file.write_all(&own.iter().flat_map(|one| one.to_le_bytes()).collect::<Vec<u8>>()).unwrap();
+        for (dims, own_dims, wide) in [
+            (vec![2, 4], vec![2, 3], vec![1.0, 2.0, 3.0, 0.0, 4.0, 5.0, 6.0, 0.0]),
+            (vec![3, 3], vec![2, 3], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 0.0, 0.0, 0.0]),
+            (vec![8], vec![6], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 0.0, 0.0]),
+            (vec![2, 3], vec![2, 3], own.clone()),
+        ] {
+            let plan = TrainedParameter {
+                name: "w".into(),
+                dims,
+                own_dims,
+                file: file.path().into(),
+                offset: 0,
+                gradient: None,
+                rows: None,
+            };
+            let weight = Weight::read(&plan, Optimizer::AdamW).unwrap();
+            assert_eq!(weight.values, wide);
+            assert_eq!(weight.mean.len(), wide.len());
+            assert_eq!(weight.own(&weight.values), own);
+        }
+    }
 }

@@ -241,8 +241,8 @@ impl Trainer {
             weight.add_rows();
             whole.push(HostTensor {
                 name: weight.plan.name.clone(),
-                dims: weight.plan.dims.clone(),
-                elements: Elements::F32(weight.sum.clone()),
+                dims: weight.plan.own_dims.clone(),
+                elements: Elements::F32(weight.own(&weight.sum)),
             });
         }
         self.note(loss);

@@ -235,6 +235,7 @@ mod tests {
             plan: TrainedParameter {
                 name: "w".into(),
                 dims: dims.to_vec(),
+                own_dims: dims.to_vec(),
                 file: "none".into(),
                 offset: 0,
                 gradient: None,

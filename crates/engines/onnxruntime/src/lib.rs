@@ -88,6 +88,10 @@ impl Engine for OnnxRuntime {
         true
     }
 
+    fn wants_spare_columns(&self) -> bool {
+        true
+    }
+
     fn installer(&self) -> Option<&dyn Installer> {
         Some(self)
     }

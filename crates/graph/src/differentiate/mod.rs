@@ -34,6 +34,7 @@ mod sliding;
 mod softmax;
 mod tape;
 mod training_form;
+mod widen;
 mod window;
 mod write;
 
@@ -58,6 +59,36 @@ const OPERATORS: i64 = 16;
 /// Where the loss fits no output, no weight leads to it, a shape is unknown before a run, or an operator on the way
 /// has no gradient.
 pub fn differentiate(
+    model: &Model,
+    inputs: &[(String, Vec<usize>)],
+    plan: &TrainingPlan,
+) -> Result<TrainingGraphs, DifferentiateError> {
+    if plan.spare_columns
+        && let Some(graphs) = with_spare_columns(model, inputs, plan)
+    {
+        return Ok(graphs);
+    }
+    as_it_is(model, inputs, plan)
+}
+
+/// The graphs of the model with spare columns, where it has a place for them and they can be trained.
+fn with_spare_columns(
+    model: &Model,
+    inputs: &[(String, Vec<usize>)],
+    plan: &TrainingPlan,
+) -> Option<TrainingGraphs> {
+    let mut wide = widen::widen(model)?;
+    let mut graphs = as_it_is(&wide.model, inputs, plan).ok()?;
+    for parameter in &mut graphs.parameters {
+        if let Some(own) = wide.own.remove(&parameter.name) {
+            parameter.initializer = own;
+        }
+    }
+    // A weight that is not trained would be a constant of the wrong size.
+    wide.own.is_empty().then_some(graphs)
+}
+
+fn as_it_is(
     model: &Model,
     inputs: &[(String, Vec<usize>)],
     plan: &TrainingPlan,

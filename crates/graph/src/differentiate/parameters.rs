@@ -55,6 +55,11 @@ impl Parameters {
         self.aliases.get(name).map(String::as_str)
     }
 
+    /// Whether a weight has other names.
+    pub(super) fn is_shared(&self, name: &str) -> bool {
+        self.aliases.values().any(|first| first == name)
+    }
+
     /// Gives a weight one more name.
     pub(super) fn rename(&mut self, alias: &str, name: &str) {
         self.aliases.insert(alias.to_string(), name.to_string());

@@ -18,6 +18,8 @@ pub struct TrainingPlan {
     /// Whether the backward graph takes a value as it reads it, under other dims or turned, where whoever runs the
     /// graphs can make it so: [`TrainingGraphs::prepared`].
     pub prepared: bool,
+    /// Whether layers of a width that is slow get spare columns of zeros: [`TrainedParameter::dims`].
+    pub spare_columns: bool,
 }
 
 /// What is made small.
@@ -86,9 +88,10 @@ pub struct TrainingGraphs {
 pub struct TrainedParameter {
     /// Its name, in all graphs.
     pub name: String,
-    /// Its dims.
+    /// Its dims in the graphs. Where the plan asks for spare columns they can be larger than the weight's own: what is
+    /// more is zeros, and stays so.
     pub dims: Vec<usize>,
-    /// The weight in the model: where the first values are.
+    /// The weight in the model: where the first values are, and its own dims.
     pub initializer: Tensor,
     /// How its gradient comes.
     pub gradient: GradientForm,

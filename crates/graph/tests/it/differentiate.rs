@@ -12,6 +12,7 @@ mod products;
 mod reduce;
 mod select;
 mod trial;
+mod widen;
 mod window;
 
 use proptest::prelude::*;
