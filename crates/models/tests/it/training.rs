@@ -32,6 +32,12 @@ fn case_dims(folder: &Path, case: &str) -> Vec<(String, Vec<usize>)> {
     inputs.collect()
 }
 
+/// The forms that engines run: as ONNX Runtime does, and with checkpointing as rten does.
+fn as_it_runs(loss: Loss, checkpointing: bool) -> TrainingPlan {
+    let turned_first = !checkpointing;
+    TrainingPlan { loss, checkpointing, turned_first, prepared: true, ..TrainingPlan::default() }
+}
+
 /// Writes the four graphs of a model of ours beside it.
 fn write_step(folder: &Path, target: &str, checkpointing: bool) -> TrainingGraphs {
     let weights = blueprint(folder).weights;
@@ -39,7 +45,7 @@ fn write_step(folder: &Path, target: &str, checkpointing: bool) -> TrainingGraph
     // Mean squares where all of an output counts, else cross-entropy, which can leave places out.
     let padded = model.graph.inputs.iter().any(|input| input.name == "attention_mask");
     let loss = if padded { Loss::CrossEntropy } else { Loss::MeanSquares };
-    let plan = TrainingPlan { loss, checkpointing, ..TrainingPlan::default() };
+    let plan = as_it_runs(loss, checkpointing);
     let graphs = write_graphs(&model, &weights, &plan, folder, target);
     let names: Vec<&str> = weights.iter().map(|weight| weight.name.as_str()).collect();
     for parameter in &graphs.parameters {
@@ -112,6 +118,9 @@ fn description(graphs: &TrainingGraphs, weights: &[Weight]) -> Value {
         "loss": graphs.loss_value,
         "loss_scale": graphs.loss_scale,
         "saved": graphs.saved.iter().map(|value| &value.name).collect::<Vec<_>>(),
+        "prepared": graphs.prepared.iter().map(|value| json!({
+            "name": value.name, "of": value.of, "dims": value.dims, "turned": value.turned,
+        })).collect::<Vec<_>>(),
     })
 }
 

@@ -106,6 +106,15 @@ def run(path, values):
     values.update(zip(names, graph.run(names, inputs)))
 
 
+def prepare(wanted, values):
+    """What the backward graph takes in another form."""
+    for value in wanted:
+        rows = value["dims"][0] if value["dims"] else 1
+        whole = values[value["of"]]
+        whole = whole.reshape(-1, rows).T if value["turned"] else whole.reshape(value["dims"])
+        values[value["name"]] = np.ascontiguousarray(whole)
+
+
 def whole(parameter, values, like):
     """A gradient as one array, whatever form it comes in."""
     dense = values[parameter["dense"]].astype(np.float64) if parameter["dense"] else np.zeros(like.shape)
@@ -146,6 +155,8 @@ def check(folder, target, answers):
     save_file(flat, folder / target / "step.safetensors")
 
     for graph in ("forward", "loss", "backward"):
+        if graph == "backward":
+            prepare(step["prepared"], values)
         run(folder / target / f"{graph}.onnx", values)
     found = float(values[step["loss"]])
     assert math.isclose(found, loss.item(), rel_tol=1e-5), f"{folder}: the loss is {found} instead of {loss.item()}"

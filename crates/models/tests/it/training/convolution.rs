@@ -1,8 +1,8 @@
 //! A small convolution network with batch normalisation in training form, drawn node by node, against PyTorch's.
 
-use super::{Step, write_graphs};
+use super::{Step, as_it_runs, write_graphs};
 use crate::parity::python;
-use graph::{Attribute, DataType, GraphBuilder, Loss, Model, Tensor, TrainingPlan};
+use graph::{Attribute, DataType, GraphBuilder, Loss, Model, Tensor};
 use modelmeter_models::{Init, Layout, Weight};
 use safetensors::{Dtype, serialize_to_file, tensor::TensorView};
 use std::{collections::BTreeMap, path::Path};
@@ -166,8 +166,7 @@ fn gradients_of_a_convolution_network_equal_pytorchs() {
     let weights: Vec<Weight> = weights.into_iter().map(|(weight, _)| weight).collect();
     let mut written = Vec::new();
     for (target, checkpointing) in [("training", false), ("training-checkpointed", true)] {
-        let plan =
-            TrainingPlan { loss: Loss::CrossEntropy, checkpointing, ..TrainingPlan::default() };
+        let plan = as_it_runs(Loss::CrossEntropy, checkpointing);
         let graphs = write_graphs(&model, &weights, &plan, &folder, target);
         // The running statistics are no weights: everything else is trained.
         assert_eq!((graphs.parameters.len(), graphs.untrained.len()), (weights.len(), 0));

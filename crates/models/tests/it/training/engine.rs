@@ -10,6 +10,20 @@ use std::{
     path::Path,
 };
 
+/// Makes what the backward graph takes in another form.
+fn prepare(graphs: &TrainingGraphs, values: &mut HashMap<String, Value>) {
+    for value in &graphs.prepared {
+        let tensor: Tensor<f32> = values[&value.of].clone().try_into().unwrap();
+        let mut numbers = tensor.to_vec();
+        if let (true, [rows, columns]) = (value.turned, value.dims.as_slice()) {
+            let places = (0..rows * columns).map(|at| at / columns + at % columns * rows);
+            numbers = places.map(|at| numbers[at]).collect();
+        }
+        let tensor = Tensor::from_data(value.dims.as_slice(), numbers);
+        values.insert(value.name.clone(), Value::from(tensor));
+    }
+}
+
 /// What PyTorch took and gave: inputs, weights, labels, the loss and the gradients.
 pub(crate) struct Step {
     tensors: HashMap<String, Value>,
@@ -61,6 +75,9 @@ impl Step {
         }
         values.insert(graphs.loss_scale.clone(), Value::from(Tensor::from(1.0f32)));
         for name in ["forward", "loss", "backward"] {
+            if name == "backward" {
+                prepare(graphs, &mut values);
+            }
             let model = rten::Model::load_file(folder.join(format!("{name}.onnx")))
                 .unwrap_or_else(|error| panic!("{}: {name}: {error}", folder.display()));
             let ids = model.input_ids().iter();
