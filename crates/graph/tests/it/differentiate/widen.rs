@@ -65,7 +65,7 @@ fn results(graphs: TrainingGraphs) -> (Vec<f32>, HashMap<String, Vec<f32>>) {
     run.set("x", &[5, 3], &x);
     for parameter in run.graphs.parameters.clone() {
         let own = &parameter.initializer;
-        let values = spread(&own.f32s().unwrap(), &own.dims, &parameter.dims);
+        let values = spread(&own.f32s().expect("floats"), &own.dims, &parameter.dims);
         run.set(&parameter.name, &parameter.dims, &values);
     }
     let out: usize = run.graphs.output.dims.iter().product();
