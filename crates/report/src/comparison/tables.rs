@@ -1,7 +1,9 @@
 //! The tables of a comparison: what most people ask first, then how the times scatter.
 
 use super::words::{name, range, verdict};
-use crate::number::{MISSING, Spread, TimeUnit, bytes_column, durations_column, fixed};
+use crate::number::{
+    MISSING, Spread, TimeUnit, bytes_column, decimals_for, durations_column, fixed,
+};
 use crate::style::Style;
 use crate::table::{Column, Table};
 use types::{ComparisonReport, SideReport, Summary};
@@ -144,8 +146,12 @@ struct SharedUnit {
 
 impl SharedUnit {
     fn of(latencies: &[Option<&Summary>]) -> SharedUnit {
-        let spread = Spread::of(latencies.iter().flatten().map(|latency| latency.mean), 3);
-        SharedUnit { unit: spread.unit, decimals: spread.decimals.min(1) }
+        let means = latencies.iter().flatten().map(|latency| latency.mean);
+        let spread = Spread::of(means.clone(), 3);
+        // One decimal is enough, unless a side is so fast that two digits of it need more.
+        let fastest = spread.unit.of(means.fold(f64::INFINITY, f64::min));
+        let decimals = decimals_for(fastest, 2).max(1).min(spread.decimals);
+        SharedUnit { unit: spread.unit, decimals }
     }
 
     fn show(

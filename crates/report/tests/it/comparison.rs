@@ -1,6 +1,9 @@
 //! A comparison, seen whole and read by programs.
 
-use crate::bout::{layers, stored, three_engines, troubles};
+use crate::{
+    bout::{layers, stored, three_engines, troubles},
+    sample::summary,
+};
 use jsonschema::Validator;
 use modelmeter_report::{
     Style, comparison, comparison_csv, comparison_csv_columns, comparison_json,
@@ -44,6 +47,17 @@ fn stored_runs_at_80() {
 #[test]
 fn layers_at_80() {
     insta::assert_snapshot!(layers_table(&layers(), "torch", &Style::default()));
+}
+
+#[test]
+fn a_side_that_is_much_faster_keeps_its_digits() {
+    let mut report = three_engines();
+    report.sides[0].latency = Some(summary(0.0118, 270));
+    report.sides[1].latency = Some(summary(0.72, 270));
+    report.sides[2].latency = Some(summary(1.01, 270));
+    let text = plain(&report, 80);
+    assert!(text.contains("0.012 ± 0.000 s"), "{text}");
+    assert!(text.contains("0.952 … 1.193 s"), "{text}");
 }
 
 #[test]
