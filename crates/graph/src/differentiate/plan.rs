@@ -15,8 +15,8 @@ pub struct TrainingPlan {
     pub checkpointing: bool,
     /// Whether the left matrix of a product is turned in a node of its own, for engines whose products turn it slowly.
     pub turned_first: bool,
-    /// Whether the backward graph takes a value as it reads it, under other dims or turned, where whoever runs the
-    /// graphs can make it so: [`TrainingGraphs::prepared`].
+    /// Whether the backward graph takes a value as it reads it, under other dims or (without checkpointing) turned, where
+    /// whoever runs the graphs can make it so: [`TrainingGraphs::prepared`].
     pub prepared: bool,
     /// Whether layers of a width that is slow get spare columns of zeros: [`TrainedParameter::dims`].
     pub spare_columns: bool,

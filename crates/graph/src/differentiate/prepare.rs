@@ -11,12 +11,13 @@ use crate::{DataType, Node};
 use std::collections::{HashMap, HashSet};
 
 impl Emitter {
-    /// Takes nodes away that only read an input in another form, and takes that form as an input instead.
-    pub(super) fn prepare(&mut self) -> Vec<PreparedValue> {
+    /// Takes nodes away that only read an input in another form, and takes that form as an input instead; with `turned`
+    /// also those that turn one.
+    pub(super) fn prepare(&mut self, turned: bool) -> Vec<PreparedValue> {
         drop_dead(&mut self.graph);
         let mut held: HashSet<String> = self.graph.nodes.iter().flat_map(captured).collect();
         held.extend(self.graph.outputs.iter().map(|output| output.name.clone()));
-        let mut forms = Forms::default();
+        let mut forms = Forms { turned: turned && self.turns_first(), ..Forms::default() };
         for input in &self.graph.inputs {
             if input.dtype == DataType::Float && !held.contains(&input.name) {
                 forms.known.insert(input.name.clone(), (input.name.clone(), false));
@@ -52,7 +53,7 @@ impl Emitter {
         let Some((of, false)) = forms.known.get(input).cloned() else { return false };
         let turned = match (node.domain.as_str(), node.op_type.as_str()) {
             ("", "Reshape") => false,
-            ("", "Transpose") if self.turns_first() && node.ints("perm") == Some(&[1, 0]) => true,
+            ("", "Transpose") if forms.turned && node.ints("perm") == Some(&[1, 0]) => true,
             _ => return false,
         };
         let dims = self.dims(output);
@@ -77,6 +78,8 @@ impl Emitter {
 /// What was found on the way through the nodes.
 #[derive(Default)]
 struct Forms {
+    /// Whether turned matrices are among the forms.
+    turned: bool,
     /// What a value is another form of, and whether it is turned.
     known: HashMap<String, (String, bool)>,
     /// Values that another one stands for.

@@ -45,7 +45,8 @@ pub(super) fn graphs(
     let saved = saved.iter().map(|name| value(tape, name)).collect::<Result<Vec<_>, _>>()?;
     let output = value(tape, &tape.output)?;
     declare(tape, &mut out, &saved, &fed, &trained);
-    let prepared = if plan.prepared { out.prepare() } else { Vec::new() };
+    // Who asks for less memory gets no second, turned copy of what is kept.
+    let prepared = if plan.prepared { out.prepare(!plan.checkpointing) } else { Vec::new() };
     let mut backward = out.finish(model.ir_version.max(loss::IR_VERSION), &model.opsets);
     backward.folder.clone_from(&model.folder);
     let forward = forward(model, tape, &saved, &output, &trained);

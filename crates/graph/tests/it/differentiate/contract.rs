@@ -426,6 +426,17 @@ fn values_come_as_the_backward_graph_reads_them_if_that_is_asked_for() {
     let names: Vec<&str> = turned.prepared.iter().map(|value| value.name.as_str()).collect();
     assert_eq!(taken, names, "what is read in another form only is not taken as it was");
 
+    // Who asks for less memory gets no turned copies.
+    let sparing = TrainingPlan {
+        turned_first: true,
+        prepared: true,
+        checkpointing: true,
+        ..plan(Loss::MeanSquares)
+    };
+    let sparing = differentiate(&model, &[], &sparing).expect("the model can be trained");
+    assert!(sparing.prepared.iter().all(|value| !value.turned));
+    assert_eq!(ops(&sparing, "Transpose"), 2);
+
     // Where products turn by themselves, only the dims change.
     let flat = asked(false, true);
     assert_eq!((ops(&flat, "Reshape"), ops(&flat, "Gemm")), (0, 2));
