@@ -92,7 +92,6 @@ pub struct TrainingFiles {
     /// What the forward graph keeps for the backward graph.
     pub saved: Vec<String>,
     /// What the backward graph takes in another form than it was given in.
-    #[serde(default)]
     pub prepared: Vec<PreparedValue>,
     /// The name of the output's gradient.
     pub output_gradient: String,

@@ -96,6 +96,7 @@ struct Search<'a> {
     model: &'a Model,
     parameters: Parameters,
     uses: HashMap<&'a str, usize>,
+    /// What the bodies of nodes read.
     captured: HashSet<String>,
     stored: HashSet<&'a str>,
     /// Single numbers that nobody trains.
@@ -161,11 +162,6 @@ impl<'a> Search<'a> {
                 node.inputs.iter().map(|name| found.wide.get(name).cloned()).collect();
             let sources: BTreeSet<usize> =
                 wide.iter().flatten().flat_map(|wide| wide.sources.iter().copied()).collect();
-            let is_captured =
-                super::emitter::captured(node).iter().any(|name| found.wide.contains_key(name));
-            if is_captured {
-                found.failed.extend(active);
-            }
             if !sources.is_empty() {
                 match self.through(node, &wide, &mut found) {
                     Some(Passed::On(is_zero)) => {
@@ -186,8 +182,9 @@ impl<'a> Search<'a> {
                 found.wide.insert(node.outputs[0].clone(), wide);
             }
         }
-        for output in &self.model.graph.outputs {
-            if let Some(wide) = found.wide.get(&output.name) {
+        let outputs = self.model.graph.outputs.iter().map(|output| &output.name);
+        for seen in outputs.chain(&self.captured) {
+            if let Some(wide) = found.wide.get(seen) {
                 found.failed.extend(&wide.sources);
             }
         }
