@@ -6,6 +6,7 @@ mod calibrate;
 mod check;
 mod compare;
 mod db;
+mod export;
 mod fit;
 mod limit;
 mod optimise;
@@ -24,6 +25,7 @@ pub(crate) use calibrate::Calibrate;
 pub(crate) use check::{Check, Noise};
 pub(crate) use compare::{By, Compare, Engines, EnginesAction, ModeArgument};
 pub(crate) use db::{Db, DbAction, DbExport, DbImport, DbQuery};
+pub(crate) use export::Export;
 pub(crate) use fit::Fit;
 pub(crate) use limit::LimitArguments;
 pub(crate) use optimise::{
@@ -42,7 +44,7 @@ use crate::terminal::Colour;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use modelmeter::{
     Device, EngineOptions, InputShape, Precision,
-    types::{GraphOptimisation, PerformanceHint, parse_duration},
+    types::{GraphOptimisation, PerformanceHint, Threshold, parse_duration},
 };
 use std::{path::PathBuf, time::Duration};
 
@@ -112,6 +114,8 @@ pub(crate) enum Command {
     Prune(Box<Prune>),
     /// Turn a model into int8, fp16 or bf16, and prove whether that helped
     Quantize(Box<Quantize>),
+    /// Write a model as one ONNX file, load it again, and compare its answers with the model's
+    Export(Box<Export>),
     /// Try pruning and quantisation, and keep the best that does not drift too far
     Optimize(Box<Optimize>),
     /// Measure what this machine can do at best: operations a second by precision, bytes a second by cache and memory
@@ -153,11 +157,12 @@ pub(crate) enum IsolationArgument {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  modelmeter profile distilbert-base-uncased\n  modelmeter profile bert-base-uncased --batch-size 8 --sequence-length 256 --threads 1\n  modelmeter profile ./all-MiniLM-L6-v2 --text \"how fast is this?\"\n  modelmeter profile detector.onnx --input images=1x3x640x640 --duration 1m\n  modelmeter profile gpt2 --runs 50 --json - | jq .latency.median\n  modelmeter profile bert-base-uncased --layers\n  modelmeter profile gpt2 --memory\n  modelmeter profile distilbert-base-uncased --train --optimizer adamw"
+    after_help = "Examples:\n  modelmeter profile distilbert-base-uncased\n  modelmeter profile bert-base-uncased --batch-size 8 --sequence-length 256 --threads 1\n  modelmeter profile ./all-MiniLM-L6-v2 --text \"how fast is this?\"\n  modelmeter profile detector.onnx --input images=1x3x640x640 --duration 1m\n  modelmeter profile gpt2 --runs 50 --json - | jq .latency.median\n  modelmeter profile bert-base-uncased --layers\n  modelmeter profile gpt2 --memory\n  modelmeter profile distilbert-base-uncased --train --optimizer adamw\n  modelmeter profile --model-path models/latest --output-dir results --threshold latency:100ms throughput:1000samples/s\n\nExit codes: 0 measured, 2 usage error, 3 not supported on this machine; with `--threshold` 1 a limit failed, 4 cannot tell"
 )]
 pub(crate) struct Profile {
     /// A name (see `modelmeter models`), a hub name, an .onnx file, a Hugging Face folder or a .toml description
-    #[arg(value_name = "MODEL", required_unless_present_any = ["model_flag", "model_path", "torch_module"], conflicts_with_all = ["model_flag", "model_path"])]
+    /// [default: distilbert-base-uncased]
+    #[arg(value_name = "MODEL", conflicts_with_all = ["model_flag", "model_path"])]
     pub(crate) model: Option<String>,
     /// The same as MODEL
     #[arg(
@@ -180,7 +185,7 @@ pub(crate) struct Profile {
         help_heading = "What to run"
     )]
     pub(crate) engine: String,
-    /// The device: auto, cpu, cuda, cuda:1, rocm, mps
+    /// The device: auto, cpu, cuda, cuda:1, rocm, mps, openvino
     #[arg(
         long,
         short,
@@ -229,10 +234,14 @@ pub(crate) struct Profile {
     pub(crate) origin: Origin,
 
     /// Train it: every sample is a step of forward, loss, backward and optimiser, each timed apart
-    #[arg(long, conflicts_with_all = ["text", "text_file"], help_heading = "Training")]
+    #[arg(long, visible_aliases = ["training", "training-mode"], conflicts_with_all = ["text", "text_file"], help_heading = "Training")]
     pub(crate) train: bool,
     #[command(flatten)]
     pub(crate) training: TrainingArguments,
+
+    /// A limit: latency:100ms, throughput:1000samples/s; fresh processes decide, as in `check`; may be repeated
+    #[arg(long, value_name = "METRIC:LIMIT", num_args = 1.., help_heading = "Gate")]
+    pub(crate) threshold: Vec<Threshold>,
 
     /// Show where the time goes, layer by layer; or only these kinds or paths: attention,mlp
     #[arg(
@@ -290,7 +299,7 @@ pub(crate) struct Profile {
 }
 
 /// What goes into the model.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Workload {
     /// Samples in one inference [default: 4, or what the file fixes]
     #[arg(long, short, value_name = "N", help_heading = "What to run")]

@@ -56,6 +56,7 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Command::Fit(fit) => command::fit::run(fit, global),
         Command::Prune(prune) => command::prune::run(prune, global),
         Command::Quantize(quantize) => command::quantize::run(quantize, global),
+        Command::Export(export) => command::export::run(export, global),
         Command::Optimize(optimize) => command::optimize::run(optimize, global),
         Command::Advise(advise) => command::advise::run(advise, global),
         Command::Check(check) => command::check::run(check, global),

@@ -45,6 +45,20 @@ pub(crate) fn check_folder(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A name with nothing in it that a file's name must not have.
+pub(crate) fn plain(name: &str) -> String {
+    let keep = |c: char| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' };
+    name.chars().map(keep).collect()
+}
+
+/// Makes a folder, with those it lies in.
+pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| {
+        Failure::new(Exit::Wrong, format!("could not make the folder `{}`", folder.display()))
+            .cause(error.to_string())
+    })
+}
+
 /// Writes data to a file, or to standard output for `-`. A file appears whole or not at all.
 pub(crate) fn to_file(path: &Path, text: &str) -> Result<(), Failure> {
     to_file_with(path, |out| out.write_all(text.as_bytes()))

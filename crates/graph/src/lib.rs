@@ -16,6 +16,7 @@ mod layers;
 mod lifetimes;
 mod node;
 mod onnx;
+mod opset;
 mod precision;
 mod prune;
 mod shapes;
@@ -36,6 +37,7 @@ pub use ir::{DataType, Dim, Graph, Model, Node, Tensor, TensorData, ValueInfo};
 pub use layers::{layer_kind, module_path};
 pub use lifetimes::{ActivationPeak, Reuse, activation_peak, find_peak, pooled_peak};
 pub use onnx::{ReadError, WriteError, open_regular};
+pub use opset::{OPSETS, OpsetError};
 pub use precision::{
     ConvertError, ConvertOptions, Converted, Int8, Left, Plan, PlannedWeight, Report, Tally,
     convert, native_precision, plan_conversion,

@@ -35,8 +35,12 @@ pub fn choose(
         }
     };
     let wishes = if device == Device::Auto { Device::PREFERENCE.to_vec() } else { vec![device] };
-    for device in wishes {
+    for wish in wishes {
+        // Who asks for OpenVINO means that engine first; another engine may have it inside.
+        let mut candidates = candidates.clone();
+        candidates.sort_by_key(|engine| wish == Device::Openvino && !is_openvino(*engine));
         for &engine in candidates.iter().filter(|engine| fits(engine.takes())) {
+            let device = meant_by(wish, engine, places);
             if refusal(engine, device, precision, places).is_none() {
                 return Ok(Choice { engine, device });
             }
@@ -46,12 +50,27 @@ pub fn choose(
         .iter()
         .map(|engine| {
             let wish = if device == Device::Auto { Device::Cpu } else { device };
+            let wish = meant_by(wish, *engine, places);
             let unfit = (!fits(engine.takes())).then(|| engine.takes().refusal().to_owned());
             let why = unfit.or_else(|| refusal(*engine, wish, precision, places));
             (engine.id().to_owned(), why.unwrap_or_default())
         })
         .collect();
     Err(Error::NoEngine { device, precision, why })
+}
+
+/// The device that a wish means to an engine: to the OpenVINO engine, `openvino` is the first device of its own.
+pub(crate) fn meant_by(wish: Device, engine: &dyn Engine, places: &Places) -> Device {
+    match wish {
+        Device::Openvino if is_openvino(engine) => {
+            engine.devices(places).first().copied().unwrap_or(Device::Cpu)
+        }
+        wish => wish,
+    }
+}
+
+fn is_openvino(engine: &dyn Engine) -> bool {
+    engine.id() == engine_openvino::OpenVino.id()
 }
 
 /// Why an engine cannot run this here; `None` when it can.

@@ -15,8 +15,8 @@ use std::{
 };
 use tempfile::TempDir;
 use types::{
-    Cell, Event, HostTensor, InputRole, InputSpec, Mode, ModelInfo, Precision, Reason, ReasonCode,
-    RunId, Stage, Text, Work,
+    Cell, Device, Event, HostTensor, InputRole, InputSpec, Mode, ModelInfo, Precision, Reason,
+    ReasonCode, RunId, Stage, Text, Work,
 };
 
 /// Samples in one inference where nobody says otherwise.
@@ -36,6 +36,8 @@ pub(crate) struct Prepared {
     work: Work,
     trained: Option<Trained>,
     unknown_shapes: Vec<String>,
+    /// What the device that was asked for stands for, where it is another one.
+    meant: Option<String>,
     took: Duration,
 }
 
@@ -127,6 +129,8 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
         },
         trained,
         resolved,
+        meant: (profiler.device == Device::Openvino && choice.device != Device::Openvino)
+            .then(|| format!("device `openvino` means engine `openvino` on its {}", choice.device)),
         took: begin.elapsed(),
     })
 }
@@ -225,6 +229,7 @@ impl Prepared {
         assumed
             .cloned()
             .chain(cut)
+            .chain(self.meant.clone())
             .map(|text| Reason {
                 code: ReasonCode::Assumption,
                 invalidates: false,

@@ -102,6 +102,20 @@ pub enum ModelError {
     },
     #[error("`{}` exists", path.display())]
     FolderExists { path: PathBuf },
+    #[error("`{}` exists", path.display())]
+    FileExists { path: PathBuf },
+    #[error("`{model}` cannot be written in another opset")]
+    Opset {
+        model: String,
+        #[source]
+        source: graph::OpsetError,
+    },
+    #[error("could not write `{}`", path.display())]
+    Export {
+        path: PathBuf,
+        #[source]
+        source: graph::WriteError,
+    },
     #[error("`{model}` has no graph that could be changed")]
     NothingToChange { model: String },
     #[error("`{model}` has no graph that could be turned into {asked}")]
@@ -237,6 +251,16 @@ impl ModelError {
             },
             E::Prune { source, .. } => return prune_hint(source),
             E::FolderExists { .. } => "give another folder, or `--force` to replace it".into(),
+            E::FileExists { .. } => "give another file, or `--force` to replace it".into(),
+            E::Opset { source, .. } => match source {
+                graph::OpsetError::Found { .. } => "leave `--opset` away to write it as it is".into(),
+                _ => format!(
+                    "`--opset {}` is what our own graphs are written in; {} to {} are possible",
+                    graph::DEFAULT_OPSET,
+                    graph::OPSETS.start(),
+                    graph::OPSETS.end()
+                ),
+            },
             E::NothingToChange { .. } => "give a preset, a Hugging Face folder or an `.onnx` file".into(),
             E::NoGraph { .. } => "use engine `torch`, which converts its own modules".into(),
             E::Rank { .. } | E::FixedDimension { .. } | E::Contradiction { .. } => {

@@ -15,6 +15,7 @@ mod comparison;
 mod csv;
 mod document;
 mod energy;
+mod export;
 mod fit;
 mod flame;
 mod formats;
@@ -54,6 +55,7 @@ pub use comparison::{
 };
 pub use csv::{CsvColumn, csv_columns, runs_csv, write_csv};
 pub use document::{RUN_SCHEMA, RunDocument};
+pub use export::{EXPORT_SCHEMA, export, export_json};
 pub use fit::{FIT_SCHEMA, fit, fit_csv, fit_csv_columns, fit_json, fit_markdown};
 pub use flame::flamegraph;
 pub use formats::{FORMATS, Format, format_by_id};

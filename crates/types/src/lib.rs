@@ -14,6 +14,7 @@ mod comparison;
 mod device;
 mod environment;
 mod event;
+mod export;
 mod fit;
 mod gate;
 mod gauge;
@@ -63,6 +64,7 @@ pub use comparison::{
 pub use device::{Device, ParseDeviceError};
 pub use environment::{CgroupLimits, Environment, GpuState, Revision, Throttle};
 pub use event::{Event, Stage};
+pub use export::{ExportCheck, ExportReport};
 pub use fit::{
     Confirmation, FitCell, FitLeftOut, FitOutcome, FitReport, FitTry, FitWay, Refusal, RefusalKind,
     SmallestNeed,

@@ -41,7 +41,7 @@ pub(crate) struct Advise {
         help_heading = "What to run"
     )]
     pub(crate) engine: String,
-    /// The device: auto, cpu, cuda, cuda:1, rocm, mps
+    /// The device: auto, cpu, cuda, cuda:1, rocm, mps, openvino
     #[arg(
         long,
         short,

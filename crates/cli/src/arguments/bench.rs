@@ -156,7 +156,7 @@ pub(crate) struct Bench {
     #[arg(long, help_heading = "Where to")]
     pub(crate) compare: bool,
     /// Write where the plan stands as JSON; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Where to")]
+    #[arg(long, visible_alias = "output-ci", value_name = "FILE", help_heading = "Where to")]
     pub(crate) json: Option<PathBuf>,
     /// Write the newest numbers for Prometheus, as node_exporter's textfile collector reads them
     #[arg(long, value_name = "FILE", help_heading = "Where to")]

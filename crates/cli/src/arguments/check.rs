@@ -10,7 +10,7 @@ use std::{path::PathBuf, time::Duration};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Limits hold for the processes that are measured now; a baseline is held against them. Best is `--against`, which lets\nboth take turns in one session: stored runs drift with the machine, and less than that is no alarm. It looks after a\nquarter, a half and all of the processes and stops when everything is settled. How: docs/CI.md\n\nExit codes: 0 held, 1 failed, 2 asked wrongly, 3 this machine cannot, 4 cannot tell (1 with `--strict`)\n\nExamples:\n  modelmeter check distilbert-base-uncased --threshold latency.p95:100ms --threshold memory.peak:2GB\n  modelmeter check model.onnx --threshold latency:100ms throughput:1000samples/s\n  modelmeter check new.onnx --against old.onnx --regression-alert 0.05\n  modelmeter check nightly.toml --against ./modelmeter-of-main --output-ci check.json --junit check.xml\n  modelmeter check model.onnx --baseline main --regression-alert 0.1\n  modelmeter check model.onnx --threshold latency:1s --save-baseline baseline.jsonl"
+    after_help = "Limits hold for the processes that are measured now; a baseline is held against them. Best is `--against`, which lets\nboth take turns in one session: stored runs drift with the machine, and less than that is no alarm. It looks after a\nquarter, a half and all of the processes and stops when everything is settled. How: docs/CI.md\n\nExit codes: 0 held, 1 failed, 2 asked wrongly, 3 this machine cannot, 4 cannot tell (1 with `--strict`)\n\nExamples:\n  modelmeter check distilbert-base-uncased --threshold latency.p95:100ms --threshold memory.peak:2GB\n  modelmeter check model.onnx --threshold latency:100ms throughput:1000samples/s\n  modelmeter check new.onnx --against old.onnx --regression-alert 0.05\n  modelmeter check nightly.toml --against ./modelmeter-of-main --output-ci check.json --junit check.xml\n  modelmeter check model.onnx --baseline main --regression-alert 0.1\n  modelmeter check model.onnx --threshold latency:1s --save-baseline baseline.jsonl\n  modelmeter check --model-path models/latest --output-dir results --threshold latency:100ms throughput:1000samples/s"
 )]
 pub(crate) struct Check {
     /// A model as for `profile`, or a plan as for `bench`
@@ -59,7 +59,7 @@ pub(crate) struct Check {
     /// The engine [default: the first that runs the model]
     #[arg(long, short, value_name = "ENGINE", help_heading = "What to run")]
     pub(crate) engine: Option<String>,
-    /// The device: auto, cpu, cuda, cuda:1, rocm, mps
+    /// The device: auto, cpu, cuda, cuda:1, rocm, mps, openvino
     #[arg(
         long,
         short,
@@ -110,6 +110,9 @@ pub(crate) struct Check {
     /// Print annotations, and add the Markdown to the job's summary ($GITHUB_STEP_SUMMARY)
     #[arg(long, help_heading = "Where to")]
     pub(crate) github: bool,
+    /// Write JSON, Markdown, JUnit XML and the runs into this folder
+    #[arg(long, value_name = "DIR", help_heading = "Where to")]
+    pub(crate) output_dir: Option<PathBuf>,
     /// Write the runs to a file that `--baseline` reads
     #[arg(long, value_name = "FILE.jsonl", help_heading = "Where to")]
     pub(crate) save_baseline: Option<PathBuf>,

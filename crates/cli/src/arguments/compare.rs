@@ -7,11 +7,11 @@ use std::{path::PathBuf, time::Duration};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  modelmeter compare distilbert-base-uncased --engines onnxruntime,torch,rten\n  modelmeter compare bert-base-uncased --engines onnxruntime --precisions fp32,int8\n  modelmeter compare bert-base-uncased --engines rten --batch-sizes 1,4,16\n  modelmeter compare before.onnx after.onnx --engines onnxruntime\n  modelmeter compare bert-base-uncased --engines onnxruntime,torch --by layer\n  modelmeter compare distilbert-base-uncased --modes inference,training --batch-sizes 1,4\n  modelmeter compare 7f3a 81c0"
+    after_help = "Examples:\n  modelmeter compare distilbert-base-uncased --engines onnxruntime,torch,rten\n  modelmeter compare bert-base-uncased --engines onnxruntime --precisions fp32,int8\n  modelmeter compare bert-base-uncased --engines rten --batch-sizes 1,4,16\n  modelmeter compare before.onnx after.onnx --engines onnxruntime\n  modelmeter compare bert-base-uncased --engines onnxruntime,torch --by layer\n  modelmeter compare distilbert-base-uncased --modes inference,training --batch-sizes 1,4\n  modelmeter compare --model distilbert-base-uncased --batch-size 4 --num-runs 20 --output auto\n  modelmeter compare 7f3a 81c0"
 )]
 pub(crate) struct Compare {
-    /// Models as for `profile`, or two or more stored runs
-    #[arg(value_name = "MODEL|RUN", required_unless_present_any = ["model_flag", "torch_module"])]
+    /// Models as for `profile`, or two or more stored runs [default: distilbert-base-uncased]
+    #[arg(value_name = "MODEL|RUN")]
     pub(crate) subjects: Vec<String>,
     /// The same as MODEL
     #[arg(long = "model", value_name = "MODEL", hide_short_help = true)]
@@ -113,6 +113,9 @@ pub(crate) struct Compare {
     /// Compare layer by layer instead of end to end
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Where to")]
     pub(crate) by: Option<By>,
+    /// Write to this file, in the format of its ending (.json, .csv); `auto` makes a name
+    #[arg(long, short, value_name = "FILE", help_heading = "Where to")]
+    pub(crate) output: Option<PathBuf>,
     /// Write the comparison as JSON; `-` is standard output
     #[arg(long, value_name = "FILE", help_heading = "Where to")]
     pub(crate) json: Option<PathBuf>,

@@ -50,7 +50,7 @@ pub(crate) struct Fit {
     #[arg(long, default_value_t = 256, value_name = "N", help_heading = "What to try")]
     pub(crate) max_batch: usize,
 
-    /// The device: auto, cpu, cuda, cuda:1, rocm, mps
+    /// The device: auto, cpu, cuda, cuda:1, rocm, mps, openvino
     #[arg(
         long,
         short,

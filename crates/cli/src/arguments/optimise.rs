@@ -80,7 +80,7 @@ pub(crate) struct ProofArguments {
         help_heading = "The proof"
     )]
     pub(crate) engines: Vec<String>,
-    /// The device: auto, cpu, cuda, cuda:1, rocm, mps
+    /// The device: auto, cpu, cuda, cuda:1, rocm, mps, openvino
     #[arg(long, short, default_value = "auto", value_name = "DEVICE", help_heading = "The proof")]
     pub(crate) device: Device,
     /// Fresh processes for each side

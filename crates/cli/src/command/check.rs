@@ -68,10 +68,44 @@ pub(crate) fn run(arguments: &Check, global: &Global) -> Result<Exit, Failure> {
     say(session.take_notices(), global);
     let (found, runs) = outcome?;
     write(&found, &runs, arguments, global)?;
-    Ok(match found.ruling() {
+    Ok(exit_of(&found, arguments.strict))
+}
+
+/// How a gate ends; a strict one takes "cannot tell" for a failure.
+pub(crate) fn exit_of(found: &GateReport, strict: bool) -> Exit {
+    match found.ruling() {
         Ruling::Held => Exit::Fine,
-        Ruling::CannotTell if !arguments.strict => Exit::Untold,
+        Ruling::CannotTell if !strict => Exit::Untold,
         _ => Exit::Failed,
+    }
+}
+
+/// Writes everything about a gate into a folder: JSON, Markdown, JUnit XML, and the runs as a baseline.
+pub(crate) fn write_folder(
+    folder: &Path,
+    found: &GateReport,
+    runs: &[Run],
+    global: &Global,
+) -> Result<(), Failure> {
+    output::make_folder(folder)?;
+    for (name, text) in [
+        ("check.json", format!("{:#}\n", report::gate_json(found))),
+        ("check.md", report::gate_markdown(found)),
+        ("check.xml", report::gate_junit(found)),
+    ] {
+        output::to_file(&folder.join(name), &text)?;
+    }
+    write_runs(&folder.join("check.jsonl"), runs)?;
+    if !global.quiet {
+        output::complain(&format!("wrote 4 files into {}\n", folder.display()));
+    }
+    Ok(())
+}
+
+fn write_runs(path: &Path, runs: &[Run]) -> Result<(), Failure> {
+    output::to_file_with(path, |out| {
+        let jsonl = exchange::Format::JsonLines;
+        exchange::write(jsonl, runs.iter(), out).map(|_| ()).map_err(std::io::Error::other)
     })
 }
 
@@ -230,10 +264,10 @@ fn write(
     }
     if let Some(path) = &arguments.save_baseline {
         talks_data |= path == Path::new("-");
-        output::to_file_with(path, |out| {
-            let jsonl = exchange::Format::JsonLines;
-            exchange::write(jsonl, runs.iter(), out).map(|_| ()).map_err(std::io::Error::other)
-        })?;
+        write_runs(path, runs)?;
+    }
+    if let Some(folder) = &arguments.output_dir {
+        write_folder(folder, found, runs, global)?;
     }
     if !talks_data && !global.quiet {
         output::data(&report::gate(found, &style(global)))?;

@@ -5,7 +5,7 @@ use crate::{
     arguments::{By, Compare, Global, ModeArgument, Workload},
     command::{
         folders,
-        measurement::{measurement, training},
+        measurement::{default_model, measurement, training},
         open_existing_store,
         runs::find,
         say, session, style,
@@ -28,6 +28,7 @@ use std::{
 
 pub(crate) fn run(arguments: &Compare, global: &Global) -> Result<Exit, Failure> {
     check_modes(arguments)?;
+    check_output(arguments)?;
     let (comparisons, both) = match stored(arguments, global)? {
         Some(groups) => (vec![compare_stored(&groups, arguments.baseline.as_deref())?], false),
         None => fight(arguments, global)?,
@@ -69,6 +70,40 @@ fn check_modes(arguments: &Compare) -> Result<(), Failure> {
     Ok(())
 }
 
+/// How a comparison is written to a file.
+#[derive(Clone, Copy)]
+enum Ending {
+    Json,
+    Csv,
+}
+
+impl Ending {
+    /// By the file's name; `auto` is JSON.
+    fn of(path: &Path) -> Option<Ending> {
+        match path.extension().and_then(|ending| ending.to_str()).unwrap_or("json") {
+            "json" => Some(Ending::Json),
+            "csv" => Some(Ending::Csv),
+            _ => None,
+        }
+    }
+}
+
+/// An output that could never be written is said before anything runs.
+fn check_output(arguments: &Compare) -> Result<(), Failure> {
+    let Some(path) = &arguments.output else { return Ok(()) };
+    if Ending::of(path).is_none() {
+        let text = format!("a comparison is not written as `{}`", path.display());
+        return Err(Failure::new(Exit::Wrong, text).hint("end it in .json or .csv"));
+    }
+    if path == Path::new("-") { Ok(()) } else { output::check_folder(path) }
+}
+
+/// A name for a comparison that nobody named: the model and when it began.
+fn auto_name(comparison: &ComparisonReport) -> PathBuf {
+    let name = output::plain(&comparison.model.name);
+    PathBuf::from(format!("comparison_{name}_{}.json", comparison.started_at / 1_000_000))
+}
+
 /// Stored runs, or lists of them, where that is what was named.
 fn stored(arguments: &Compare, global: &Global) -> Result<Option<Vec<Vec<Run>>>, Failure> {
     let subjects = &arguments.subjects;
@@ -103,7 +138,7 @@ fn runs(store: &Store, list: &str) -> Result<Vec<Run>, Failure> {
 fn fight(arguments: &Compare, global: &Global) -> Result<(Vec<ComparisonReport>, bool), Failure> {
     let folders = folders(global)?;
     let places = places(global);
-    let sides = sides(arguments, &places)?;
+    let sides = sides(arguments, &places, global)?;
     let sides: Vec<Profiler> =
         sides.into_iter().map(|side| side.folders(folders.clone())).collect();
     let mut session = session(&folders, arguments.no_store, global)?;
@@ -166,12 +201,11 @@ fn is_all(arguments: &Compare) -> bool {
 }
 
 /// Every combination of models, engines, devices and precisions that was asked for.
-fn sides(arguments: &Compare, places: &Places) -> Result<Vec<Profiler>, Failure> {
+fn sides(arguments: &Compare, places: &Places, global: &Global) -> Result<Vec<Profiler>, Failure> {
     let mut models: Vec<&str> =
         arguments.subjects.iter().chain(&arguments.model_flag).map(String::as_str).collect();
     if models.is_empty() {
-        // A module of the user's own has no other name.
-        models.push("");
+        models.push(default_model(&arguments.origin, global));
     }
     let engines: Vec<&str> = match is_all(arguments) {
         true => available(places, trains(arguments)),
@@ -252,6 +286,23 @@ fn show(
         (&arguments.json, &|| format!("{:#}\n", json())),
         (&arguments.csv, &|| report::comparisons_csv(comparisons)),
     ];
+    if let Some(path) = &arguments.output {
+        let named = match (path == Path::new("auto"), comparisons.first()) {
+            (true, Some(first)) => auto_name(first),
+            _ => path.clone(),
+        };
+        talks_data |= path == Path::new("-");
+        output::to_file(
+            &named,
+            &match Ending::of(path) {
+                Some(Ending::Csv) => report::comparisons_csv(comparisons),
+                _ => format!("{:#}\n", json()),
+            },
+        )?;
+        if path != Path::new("-") && !global.quiet {
+            output::complain(&format!("wrote {}\n", named.display()));
+        }
+    }
     for (path, text) in texts {
         let Some(path) = path else { continue };
         if path == Path::new("-") {

@@ -2,7 +2,10 @@
 
 use crate::{
     Exit, Failure,
-    arguments::{LossArgument, OptimizerArgument, Origin, TrainingArguments, Tuning, Workload},
+    arguments::{
+        Global, LossArgument, OptimizerArgument, Origin, TrainingArguments, Tuning, Workload,
+    },
+    output,
 };
 use modelmeter::{
     Profiler, TrainingRequest,
@@ -10,6 +13,20 @@ use modelmeter::{
     types::{Loss, Optimizer},
 };
 use std::fs;
+
+/// What is measured where nobody names a model.
+const DEFAULT_MODEL: &str = "distilbert-base-uncased";
+
+/// The model where none was named, said aloud; a module of the user's own has no other name.
+pub(crate) fn default_model(origin: &Origin, global: &Global) -> &'static str {
+    if origin.torch_module.is_some() {
+        return "";
+    }
+    if !global.quiet {
+        output::complain(&format!("no model was named: this is `{DEFAULT_MODEL}`\n"));
+    }
+    DEFAULT_MODEL
+}
 
 /// A measurement of one model as the shared arguments describe it.
 pub(crate) fn measurement(

@@ -9,6 +9,7 @@ pub(crate) mod completions;
 pub(crate) mod db;
 pub(crate) mod devices;
 pub(crate) mod engines;
+pub(crate) mod export;
 pub(crate) mod fit;
 pub(crate) mod measurement;
 pub(crate) mod models;

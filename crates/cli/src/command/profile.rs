@@ -4,8 +4,8 @@ use crate::{
     Exit, Failure,
     arguments::{Global, IsolationArgument, MemoryArgument, Profile},
     command::{
-        folders,
-        measurement::{measurement, training},
+        check, folders,
+        measurement::{default_model, measurement, training},
         say, session, style,
     },
     output,
@@ -13,19 +13,15 @@ use crate::{
     progress::Progress,
 };
 use modelmeter::{
-    FORMATS, Inside, Isolation, Profiler, Run,
-    engine::Places,
+    FORMATS, Gate, Inside, Isolation, Profiler, Run, Session,
     report::{self, JsonOptions, LayerView, MemoryPart, MemoryView, TraceInfo, View},
 };
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure> {
     let folders = folders(global)?;
     // Everything that can be found wrong is found before minutes are spent.
-    let profiler = profiler(arguments, places(global))?.folders(folders.clone());
+    let profiler = profiler(arguments, global)?.folders(folders.clone());
     check_outputs(arguments)?;
     let mut session = session(&folders, arguments.no_store, global)?;
     let mut progress = Progress::new(global.quiet);
@@ -47,14 +43,47 @@ pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure>
         }
     }
     say(session.take_notices(), global);
-    Ok(Exit::Fine)
+    if arguments.threshold.is_empty() {
+        return Ok(Exit::Fine);
+    }
+    hold(arguments, &profiler, &mut session, talks_data, global)
 }
 
-fn profiler(arguments: &Profile, places: Places) -> Result<Profiler, Failure> {
+/// Holds the model to the limits, in fresh processes, as `check` does: one process says nothing of how they differ.
+fn hold(
+    arguments: &Profile,
+    profiler: &Profiler,
+    session: &mut Session,
+    talks_data: bool,
+    global: &Global,
+) -> Result<Exit, Failure> {
+    let gate = Gate::new([profiler.clone().inside(Inside::default())]).timeout(arguments.timeout);
+    let gate = arguments.threshold.iter().fold(gate, |gate, limit| gate.threshold(*limit));
+    let mut progress = Progress::new(global.quiet);
+    let outcome = gate.run(session, &mut |event| progress.hear(&event));
+    progress.clear();
+    say(session.take_notices(), global);
+    let (found, runs) = outcome?;
+    if let Some(folder) = &arguments.output_dir {
+        check::write_folder(folder, &found, &runs, global)?;
+    }
+    let page = || report::gate(&found, &style(global));
+    match (global.quiet, talks_data) {
+        (true, _) => {}
+        (false, true) => output::complain(&page()),
+        (false, false) => output::data(&format!("\n{}", page()))?,
+    }
+    Ok(check::exit_of(&found, false))
+}
+
+fn profiler(arguments: &Profile, global: &Global) -> Result<Profiler, Failure> {
     let named = [&arguments.model, &arguments.model_flag, &arguments.model_path];
-    let model = named.into_iter().flatten().next().cloned().unwrap_or_default();
     let Profile { workload, origin, tuning, .. } = arguments;
-    let mut profiler = measurement(&model, workload, origin, tuning, places)?;
+    let model = match named.into_iter().flatten().next() {
+        Some(model) => model,
+        None => default_model(origin, global),
+    };
+    let mut profiler = measurement(model, workload, origin, tuning, places(global))?;
     profiler = arguments
         .limit
         .apply(profiler)
@@ -175,10 +204,7 @@ fn write_files(arguments: &Profile, run: &Run) -> Result<(), Failure> {
         output::complain(&format!("wrote {}\n", path.display()));
     }
     if let Some(folder) = &arguments.output_dir {
-        fs::create_dir_all(folder).map_err(|error| {
-            Failure::new(Exit::Wrong, format!("could not make the folder `{}`", folder.display()))
-                .cause(error.to_string())
-        })?;
+        output::make_folder(folder)?;
         for format in FORMATS {
             let path = folder.join(auto_name(run, format.extension()));
             output::to_file(&path, &written(*format, run)?)?;
@@ -246,11 +272,6 @@ fn written(format: &dyn report::Format, run: &Run) -> Result<String, Failure> {
 }
 
 fn auto_name(run: &Run, ending: &str) -> PathBuf {
-    let name: String = run
-        .model
-        .name
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' })
-        .collect();
+    let name = output::plain(&run.model.name);
     PathBuf::from(format!("profiling_results_{name}_{}.{ending}", &run.id.0))
 }

@@ -59,6 +59,13 @@ fn limits_are_held_or_not_and_every_file_says_so() {
     assert!(fs::read_to_string(&markdown).unwrap().contains("| metric |"));
     assert_eq!(home.stored(), found["checks"][0]["runs"].as_array().unwrap().len());
 
+    let folder = home.path("gate/results").display().to_string();
+    let line = ["--threshold", "latency:10min", "--output-dir", &folder];
+    assert_eq!(check(&home, &model, &line).status, Some(0));
+    keeps_the_schema(&document(&Path::new(&folder).join("check.json")));
+    let runs = fs::read_to_string(Path::new(&folder).join("check.jsonl")).unwrap();
+    assert!(runs.lines().count() >= 3, "{runs}");
+
     let told = check(&home, &model, &["--threshold", "memory.peak:1MB", "--output-ci", &json]);
     assert_eq!(told.status, Some(1), "{}\n{}", told.out, told.err);
     assert!(told.out.contains("FAILED") && told.out.contains("≤ 1.00 MB"), "{}", told.out);

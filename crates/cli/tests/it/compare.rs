@@ -166,3 +166,18 @@ fn too_few_sides_and_wrong_numbers_are_refused() {
     home.refused(&[&["compare", "no-such-model"], &both[..]].concat(), 2, &["no-such-model"]);
     assert_eq!(home.stored(), 0);
 }
+
+#[test]
+fn a_comparison_is_written_where_it_is_wanted() {
+    let home = Home::new();
+    let sides = ["--engines", "rten,rten"];
+    let auto = [&sides[..], &["-o", "auto"]].concat();
+    let told = home.fine(&short(&["feed-forward-baseline"], &auto));
+    let name = told.err.lines().find_map(|line| line.strip_prefix("wrote ")).unwrap();
+    assert!(name.starts_with("comparison_feed-forward-baseline_"), "{name}");
+    let text = fs::read_to_string(home.path(name)).unwrap();
+    let report: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["schema"], "modelmeter.comparison/1");
+    let wrong = [&sides[..], &["-o", "table.xlsx"]].concat();
+    home.refused(&short(&["feed-forward-baseline"], &wrong), 2, &["table.xlsx", ".json or .csv"]);
+}

@@ -212,3 +212,24 @@ fn pickled_weights_are_read_only_when_allowed() {
     let run: Value = serde_json::from_str(&home.fine(&quick(path, &allowed)).out).unwrap();
     assert_eq!((run["weights"].as_str(), run["model"].as_str()), (Some("real"), Some("pickled")));
 }
+
+/// OpenVINO is an engine to us and hardware to others: both names lead to it.
+#[test]
+fn openvino_may_be_named_as_a_device() {
+    let home = Home::new();
+    let python = python();
+    let device = ["--device", "openvino", "--python", &python, "--json", "-"];
+    let run = home.fine(&quick("feed-forward-baseline", &device));
+    let run: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!((&run["engine"], &run["device"]), (&"openvino".into(), &"cpu".into()));
+    let reasons = run["verdict"]["reasons"].to_string();
+    assert!(reasons.contains("device `openvino` means engine `openvino` on its cpu"), "{reasons}");
+    let plan = ["bench", "--model", "feed-forward-baseline", "--hardware", "openvino,cpu"];
+    let plan = home.fine(&[&plan[..], &["--dry-run", "--python", &python]].concat()).out;
+    let of_openvino =
+        plan.lines().filter(|line| line.contains("openvino  ") && line.contains("cpu"));
+    assert_eq!(of_openvino.count(), 1, "{plan}");
+    // Without the engine there is nothing behind the name.
+    let refused = quick("feed-forward-baseline", &["--device", "openvino"]);
+    home.refused(&refused, 3, &["`openvino`"]);
+}

@@ -11,6 +11,7 @@ mod commands;
 mod compare;
 mod db;
 mod engines;
+mod export;
 mod fit;
 mod inside;
 mod machine_limits;

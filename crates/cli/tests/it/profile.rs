@@ -139,3 +139,38 @@ fn a_shape_fixed_by_hand_decides_batch_and_length() {
     let run: Value = serde_json::from_str(&home.fine(&arguments).out).unwrap();
     assert_eq!((&run["batch_size"], &run["sequence_length"]), (&Value::from(2), &Value::from(16)));
 }
+
+#[test]
+fn without_a_model_the_default_is_measured_and_named() {
+    let home = Home::new();
+    let told = home.fine(&["profile", "-b", "1", "-l", "8", "--runs", "11", "--warmup", "1"]);
+    assert!(told.err.contains("no model was named: this is `distilbert-base-uncased`"));
+    assert!(told.out.contains("distilbert-base-uncased"), "{}", told.out);
+}
+
+#[test]
+fn limits_are_held_by_fresh_processes_and_decide_the_exit_code() {
+    let home = Home::new();
+    let folder = home.path("results");
+    let model = home.path("net.toml").display().to_string();
+    std::fs::write(&model, "input_size = 16\nhidden_layers = [32]\noutput_size = 8\n").unwrap();
+    // The line that the first users of such gates write.
+    let line = ["profile", "--model-path", &model, "--output-dir", folder.to_str().unwrap()];
+    let limits = ["--threshold", "latency:10min", "memory.peak:20GB"];
+    let told = home.fine(&[&line[..], &limits, &["--runs", "11"]].concat());
+    assert!(told.out.contains("verdict") && told.out.contains("2 held"), "{}", told.out);
+    let text = std::fs::read_to_string(folder.join("check.json")).unwrap();
+    let found: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (&found["ruling"], &found["schema"]),
+        (&"held".into(), &"modelmeter.check/1".into())
+    );
+    for name in ["check.md", "check.xml", "check.jsonl"] {
+        assert!(folder.join(name).is_file(), "{name}");
+    }
+    let line = ["profile", &model, "--runs", "11", "--json", "-", "--threshold", "memory.peak:1MB"];
+    let told = home.run(&line);
+    assert_eq!(told.status, Some(1), "{}", told.err);
+    assert!(told.err.contains("FAILED"), "the run is on standard output: {}", told.err);
+    assert!(serde_json::from_str::<Value>(&told.out).is_ok());
+}

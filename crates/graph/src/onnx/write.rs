@@ -1,6 +1,6 @@
 //! From a model to a path. Files appear whole or not at all.
 
-use super::{WriteError, encode::Encoded};
+use super::{ReadError, WriteError, encode::Encoded};
 use crate::{Model, Tensor, TensorData};
 use std::{
     fs::{self, File},
@@ -21,9 +21,26 @@ impl Model {
     /// Writes an ONNX file.
     ///
     /// Inline tensors stay inline and references to files in the target's folder stay references. Where the file would
-    /// pass 2 GB, or a reference leads out of the folder, weights go to `<stem>.onnx_data` next to it.
+    /// pass 2 GB, or a reference leads out of the folder, weights go to `<stem>.onnx.data` next to it.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), WriteError> {
         self.write_within(path.as_ref(), LARGEST_FILE)
+    }
+
+    /// Writes an ONNX file with its weights in `<stem>.onnx.data` next to it; shapes and scalars stay inline.
+    pub fn write_beside_weights(&self, path: impl AsRef<Path>) -> Result<(), WriteError> {
+        self.write_within(path.as_ref(), 0)
+    }
+
+    /// The same model with all weights inside, mapped from where they lie: it can be written anywhere.
+    pub fn with_weights_inside(&self) -> Result<Model, ReadError> {
+        let mut model = self.clone();
+        for tensor in &mut model.graph.initializers {
+            if matches!(tensor.data, TensorData::External { .. }) {
+                tensor.data = TensorData::Inline(self.bytes(tensor)?);
+            }
+        }
+        model.folder = None;
+        Ok(model)
     }
 
     /// Writes as [`Model::write`], with weights inline only up to a file of this size.
@@ -107,10 +124,10 @@ fn free_data_name(stem: &str, weights: &[Tensor]) -> String {
             TensorData::Inline(_) | TensorData::Strings(_) => false,
         })
     };
-    let mut name = format!("{stem}.onnx_data");
+    let mut name = format!("{stem}.onnx.data");
     let mut number = 1;
     while used(&name) {
-        name = format!("{stem}-{number}.onnx_data");
+        name = format!("{stem}-{number}.onnx.data");
         number += 1;
     }
     name
@@ -207,7 +224,7 @@ mod tests {
         assert_eq!(back.graph.initializers[1].i64s(), Some(vec![7]));
         let weight = &back.graph.initializers[2];
         let place =
-            TensorData::External { path: "large.onnx_data".into(), offset: 4096, length: 4000 };
+            TensorData::External { path: "large.onnx.data".into(), offset: 4096, length: 4000 };
         assert_eq!(weight.data, place);
         let bytes = back.bytes(weight).unwrap();
         assert_eq!(crate::tensor::numbers(DataType::Float, &bytes, 1000), Some(vec![2.0; 1000]));

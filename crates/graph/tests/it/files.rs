@@ -96,7 +96,7 @@ fn references_in_the_folder_stay_and_others_are_brought_along() {
     let back = Model::read(&path).unwrap();
     let [far, near] = &back.graph.initializers[..] else { panic!("two weights") };
     assert_eq!(near, &external("near", "sub/near.bin", 0, 2));
-    assert_eq!(far, &external("far", "m.onnx_data", 0, 2));
+    assert_eq!(far, &external("far", "m.onnx.data", 0, 2));
     assert_eq!(back.bytes(far).unwrap()[..], floats(&[1.0, 2.0]));
     assert_eq!(back.bytes(near).unwrap()[..], floats(&[3.0, 4.0]));
     // Written again over itself, the file it points at must survive.

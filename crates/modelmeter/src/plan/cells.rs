@@ -1,6 +1,10 @@
 //! From what a plan asks for to the cells that can exist here, and why the others cannot.
 
-use crate::{ENGINES, Error, PlanSpec, Task, choose::refusal, plan::file::SkipEntry};
+use crate::{
+    ENGINES, Error, PlanSpec, Task,
+    choose::{meant_by, refusal},
+    plan::file::SkipEntry,
+};
 use engine::{Availability, Engine, Places};
 use models::Preset;
 use serde::{Deserialize, Serialize};
@@ -94,7 +98,17 @@ impl PlanSpec {
             let devices = match self.devices.as_slice() {
                 [] => engine.devices(places),
                 [Device::Auto] => engine.devices(places).into_iter().take(1).collect(),
-                named => named.to_vec(),
+                named => {
+                    let meant = named.iter().map(|wish| meant_by(*wish, engine, places));
+                    let mut devices: Vec<Device> = Vec::new();
+                    // `openvino,cpu` are one device to the OpenVINO engine.
+                    meant.for_each(|device| {
+                        if !devices.contains(&device) {
+                            devices.push(device);
+                        }
+                    });
+                    devices
+                }
             };
             for device in devices {
                 for precision in open(&self.precisions) {

@@ -142,6 +142,27 @@ fn a_trained_model_gives_pytorchs_sentence_vectors() {
     }
 }
 
+/// Written with older and newer operators, a graph still gives PyTorch's answers.
+#[test]
+fn graphs_keep_their_answers_in_every_opset() {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("opsets");
+    let _ = std::fs::remove_dir_all(&root);
+    for name in ["bert", "llama-grouped", "t5", "vit-classes", "clip-end"] {
+        let folder = checkpoints().join(name);
+        let filled = fill(blueprint(&folder), &folder.join("model.safetensors"));
+        for opset in [13, 15, 18, 21, 23] {
+            let target = root.join(format!("{name}-{opset}"));
+            std::fs::create_dir_all(&target).unwrap();
+            let model = filled.model.with_opset(opset).unwrap();
+            assert_eq!(model.opset(), opset);
+            model.write(target.join("model.onnx")).unwrap();
+            let answers = "cases.safetensors";
+            std::fs::copy(folder.join(answers), target.join(answers)).unwrap();
+        }
+    }
+    python("check_onnx.py", &root);
+}
+
 #[test]
 fn onnxs_checker_and_onnx_runtime_accept_every_graph() {
     let folders = models(&[""]);

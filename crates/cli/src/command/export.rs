@@ -1,0 +1,66 @@
+//! `modelmeter export`: a model as one ONNX file, loaded again and compared.
+
+use crate::{
+    Exit, Failure,
+    arguments::{Export, Global, Tuning, Workload},
+    command::{folders, measurement::measurement, style},
+    output,
+    places::places,
+    progress::Progress,
+};
+use modelmeter::{Exporter, report};
+use std::path::Path;
+
+pub(crate) fn run(arguments: &Export, global: &Global) -> Result<Exit, Failure> {
+    let files = [Some(&arguments.output), arguments.json.as_ref()];
+    for file in files.into_iter().flatten().filter(|file| *file != Path::new("-")) {
+        output::check_folder(file)?;
+    }
+    if arguments.output == Path::new("-") {
+        return Err(Failure::new(Exit::Wrong, "a model is written to a file, which is read again")
+            .hint("`-o model.onnx`"));
+    }
+    let mut progress = Progress::new(global.quiet);
+    let exporter = exporter(arguments, global)?;
+    let outcome = exporter.write(&arguments.output, &mut |event| progress.hear(&event));
+    progress.clear();
+    let found = outcome?;
+    if let Some(file) = &arguments.json {
+        output::to_file(file, &format!("{:#}\n", report::export_json(&found)))?;
+    }
+    if !global.quiet && arguments.json.as_deref() != Some(Path::new("-")) {
+        output::data(&report::export(&found, &style(global)))?;
+    }
+    Ok(match (found.differs(), found.holds()) {
+        (true, _) => Exit::Failed,
+        (false, true) => Exit::Fine,
+        (false, false) => Exit::Untold,
+    })
+}
+
+fn exporter(arguments: &Export, global: &Global) -> Result<Exporter, Failure> {
+    let model = arguments.model.as_deref().or(arguments.model_flag.as_deref());
+    let workload = Workload {
+        sequence_length: arguments.sequence_length,
+        batch_size: arguments.batch_size,
+        input: arguments.input.clone(),
+        seed: arguments.seed,
+        ..Workload::default()
+    };
+    let tuning = Tuning::default();
+    let model = model.unwrap_or_default();
+    let profiler = measurement(model, &workload, &arguments.origin, &tuning, places(global))?
+        .folders(folders(global)?)
+        .timeout(arguments.timeout);
+    let mut exporter = Exporter::new(profiler)
+        .engines(arguments.engines.clone())
+        .weights_beside(arguments.external_data)
+        .replace(arguments.force);
+    if let Some(opset) = arguments.opset {
+        exporter = exporter.opset(opset);
+    }
+    if let Some(precision) = arguments.precision {
+        exporter = exporter.precision(precision);
+    }
+    Ok(exporter)
+}

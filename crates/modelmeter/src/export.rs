@@ -1,0 +1,276 @@
+//! Writes a model as one ONNX file, has engines load the file again, and compares their answers with the model's.
+
+use crate::{
+    ENGINES, Error, Profiler,
+    error::spell,
+    parity::hold_against,
+    prepare::{self, Prepared},
+    worker,
+};
+use engine::{Availability, Engine, Takes};
+use graph::{Model, TensorData};
+use meter::{Depth, outputs_of};
+use models::{ModelError, Resolved};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+use types::{Bytes, Device, Event, ExportCheck, ExportReport, HostTensor, Precision};
+
+/// A model that is to be written as an ONNX file.
+#[derive(Debug, Clone)]
+pub struct Exporter {
+    profiler: Profiler,
+    precision: Option<Precision>,
+    opset: Option<i64>,
+    engines: Vec<String>,
+    weights_beside: bool,
+    replace: bool,
+}
+
+impl Exporter {
+    /// The model of this measurement, which also says on what inputs answers are compared.
+    #[must_use]
+    pub fn new(profiler: Profiler) -> Exporter {
+        Exporter {
+            profiler: profiler.device(Device::Cpu),
+            precision: None,
+            opset: None,
+            engines: Vec::new(),
+            weights_beside: false,
+            replace: false,
+        }
+    }
+
+    /// In this number format; the model's own by default.
+    #[must_use]
+    pub fn precision(mut self, precision: Precision) -> Exporter {
+        self.precision = Some(precision);
+        self
+    }
+
+    /// With the operators of this version; the graph's own by default.
+    #[must_use]
+    pub fn opset(mut self, opset: i64) -> Exporter {
+        self.opset = Some(opset);
+        self
+    }
+
+    /// Loads the file with these engines; all that are here and take graphs by default.
+    #[must_use]
+    pub fn engines(mut self, engines: Vec<String>) -> Exporter {
+        self.engines = engines;
+        self
+    }
+
+    /// Puts the weights into a file of their own, whatever their size.
+    #[must_use]
+    pub fn weights_beside(mut self, wanted: bool) -> Exporter {
+        self.weights_beside = wanted;
+        self
+    }
+
+    /// Replaces a file that is there.
+    #[must_use]
+    pub fn replace(mut self, wanted: bool) -> Exporter {
+        self.replace = wanted;
+        self
+    }
+
+    /// Writes the file and compares what engines make of it.
+    ///
+    /// # Errors
+    /// When the model cannot be had or written so. An engine that does not run the file is no error: it is in the report.
+    pub fn write(&self, path: &Path, sink: &mut dyn FnMut(Event)) -> Result<ExportReport, Error> {
+        let checkers = self.checkers()?;
+        if path.exists() && !self.replace {
+            return Err(ModelError::FileExists { path: path.to_owned() }.into());
+        }
+        let resolved = prepare::resolve(&self.profiler, self.precision, sink)?;
+        if resolved.is_program() {
+            return Err(Error::Rule(format!(
+                "`{}` exists only as a framework's module: there is no graph to write",
+                resolved.info.name
+            )));
+        }
+        let written = self.written(&resolved, path)?;
+        let (reference, checks) = self.compare(&resolved, path, &checkers, sink)?;
+        Ok(ExportReport {
+            model: resolved.info.clone(),
+            path: path.to_owned(),
+            data: written.data,
+            size: written.size,
+            opset: written.opset,
+            native_opset: resolved.model.opset(),
+            precision: graph::native_precision(&resolved.model),
+            nodes: written.nodes,
+            reference,
+            checks,
+            // Random weights are said by the model's own field.
+            remarks: resolved.remarks.into_iter().filter(|text| text != "random weights").collect(),
+        })
+    }
+
+    /// The engines that load the file.
+    fn checkers(&self) -> Result<Vec<&'static dyn Engine>, Error> {
+        let known = || ENGINES.iter().map(|engine| engine.id().to_owned()).collect();
+        let find = |id: &String| {
+            let found = ENGINES.iter().find(|engine| engine.id().eq_ignore_ascii_case(id));
+            found.copied().ok_or_else(|| Error::UnknownEngine { id: id.clone(), known: known() })
+        };
+        if self.engines.is_empty() {
+            let here = |engine: &&'static dyn Engine| {
+                engine.takes() == Takes::Onnx && self.version(*engine).is_some()
+            };
+            return Ok(ENGINES.iter().copied().filter(here).collect());
+        }
+        let engines = self.engines.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+        match engines.iter().find(|engine| engine.takes() != Takes::Onnx) {
+            Some(engine) => Err(Error::Rule(format!(
+                "engine `{}` loads modules, not ONNX files: it is what the file is compared with",
+                engine.id()
+            ))),
+            None => Ok(engines),
+        }
+    }
+
+    fn version(&self, engine: &dyn Engine) -> Option<String> {
+        match engine.availability(&self.profiler.places) {
+            Availability::Available { version } => Some(version),
+            Availability::Unavailable { .. } => None,
+        }
+    }
+
+    fn written(&self, resolved: &Resolved, path: &Path) -> Result<Written, Error> {
+        let name = || resolved.info.name.clone();
+        let model = match self.opset {
+            Some(opset) => resolved
+                .model
+                .with_opset(opset)
+                .map_err(|source| ModelError::Opset { model: name(), source })?,
+            None => resolved.model.clone(),
+        };
+        let whole = model.with_weights_inside().map_err(|source| ModelError::Onnx {
+            path: resolved.onnx.clone(),
+            source: source.into(),
+        })?;
+        let written = match self.weights_beside {
+            true => whole.write_beside_weights(path),
+            false => whole.write(path),
+        };
+        written.map_err(|source| ModelError::Export { path: path.to_owned(), source })?;
+        // Read as anybody else would.
+        let read = Model::read(path)
+            .map_err(|source| ModelError::Onnx { path: path.to_owned(), source: source.into() })?;
+        let data = read.graph.initializers.iter().find_map(|tensor| match &tensor.data {
+            TensorData::External { path, .. } => Some(read.locate(path)),
+            _ => None,
+        });
+        let bytes = |file: &Path| fs::metadata(file).map_or(0, |found| found.len());
+        Ok(Written {
+            size: Bytes(bytes(path) + data.as_deref().map_or(0, bytes)),
+            data,
+            opset: read.opset(),
+            nodes: read.graph.nodes.len(),
+        })
+    }
+
+    /// Runs the model as it is and the file on every engine, on the same inputs.
+    fn compare(
+        &self,
+        resolved: &Resolved,
+        path: &Path,
+        checkers: &[&'static dyn Engine],
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<(String, Vec<ExportCheck>), Error> {
+        let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir();
+        let folder =
+            folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
+        let mut prepared: Vec<Prepared> = Vec::new();
+        let mut outputs: Vec<Option<Vec<HostTensor>>> = Vec::new();
+        let mut labels: Vec<String> = Vec::new();
+        let mut take = |label: String, (ready, tensors): (Prepared, Vec<HostTensor>)| {
+            labels.push(label);
+            prepared.push(ready);
+            outputs.push(Some(tensors));
+        };
+        let mut reference = String::new();
+        for engine in self.references(resolved, checkers) {
+            // An engine that does not run the model as it is cannot say what its answers are.
+            if let Ok(seen) = self.run(engine, None, folder.path(), sink) {
+                reference = match engine.takes() {
+                    Takes::Module => engine.id().to_owned(),
+                    Takes::Onnx => format!("the model before, on {}", engine.id()),
+                };
+                take(reference.clone(), seen);
+                break;
+            }
+        }
+        let mut checks: Vec<ExportCheck> = Vec::new();
+        for &engine in checkers {
+            let seen = self.run(engine, Some(path), folder.path(), sink);
+            let failed = match seen {
+                Ok(seen) => {
+                    take(engine.id().to_owned(), seen);
+                    reference.is_empty().then(|| "nothing runs the model as it is".to_owned())
+                }
+                Err(why) => Some(why),
+            };
+            checks.push(ExportCheck {
+                engine: engine.id().to_owned(),
+                version: self.version(engine).unwrap_or_default(),
+                parity: None,
+                failed,
+            });
+        }
+        if !reference.is_empty() {
+            for parity in hold_against(&prepared, &labels, 0, &[], &outputs) {
+                if let Some(check) = checks.iter_mut().find(|check| check.engine == parity.side) {
+                    check.parity = Some(parity);
+                }
+            }
+        }
+        Ok((reference, checks))
+    }
+
+    /// Who may say what the model's answers are: its framework first, whose code is not ours.
+    fn references(
+        &self,
+        resolved: &Resolved,
+        checkers: &[&'static dyn Engine],
+    ) -> Vec<&'static dyn Engine> {
+        let frameworks = ENGINES.iter().copied().filter(|engine| {
+            engine.takes() == Takes::Module
+                && resolved.module.is_some()
+                && self.version(*engine).is_some()
+        });
+        frameworks.chain(checkers.iter().copied()).collect()
+    }
+
+    /// What an engine answers: to the model as it is, or to the file in its place.
+    fn run(
+        &self,
+        engine: &'static dyn Engine,
+        file: Option<&Path>,
+        folder: &Path,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<(Prepared, Vec<HostTensor>), String> {
+        let mut side = self.profiler.clone().engine(engine.id());
+        side.changed = file.map(Path::to_path_buf);
+        let ready = prepare::prepare(&side, sink).map_err(|error| error.to_string())?;
+        let launch = worker::launch_for(&side, ready.engine).map_err(|error| error.to_string())?;
+        let refine = |seen: &[(String, Vec<usize>)]| ready.count_again(seen);
+        let timeout = side.rule.timeout;
+        let outputs = outputs_of(&ready.job(&refine), &launch, timeout, folder, Depth::Outputs);
+        let outputs = outputs.map_err(|error| spell(&error))?;
+        Ok((ready, outputs))
+    }
+}
+
+/// What was written.
+struct Written {
+    data: Option<PathBuf>,
+    size: Bytes,
+    opset: i64,
+    nodes: usize,
+}
