@@ -3,6 +3,7 @@
 use crate::{
     CompareError,
     baseline::{self, Candidate},
+    disturbed::{disturbed_pairs, undisturbed},
     outcome::{Pending, Unseen, decide, invalid},
 };
 use stats::{log_ratio, paired_ratio, summarise};
@@ -82,12 +83,21 @@ fn pending(
 ) -> Pending {
     let label = side.info.label.clone();
     let mut remarks = Vec::new();
-    let refusal = match missing {
-        Some(why) => Err(why.to_owned()),
-        None => gate(parity, &label, &base.info.label),
+    // Why it was not timed says more than that it has no times.
+    let refusal = match (&side.info.failed, missing) {
+        (Some(why), _) => Err(why.clone()),
+        (None, Some(why)) => gate(parity, &label, &base.info.label).and(Err(why.to_owned())),
+        (None, None) => gate(parity, &label, &base.info.label),
     };
-    let rounds: Vec<Vec<f64>> =
-        base.rounds.iter().zip(&side.rounds).map(|(base, side)| pairs(base, side)).collect();
+    let disturbed = disturbed_pairs(&base.rounds, &side.rounds);
+    let sweeps = base.rounds.iter().zip(&side.rounds);
+    // Where too much was disturbed the verdict says so; what the turns show all the same stands beside it.
+    let rounds: Vec<Vec<f64>> = match &disturbed {
+        Some(found) if found.is_too_much() => {
+            sweeps.map(|(base, side)| ratios(base.iter().zip(side))).collect()
+        }
+        _ => sweeps.map(|(base, side)| ratios(undisturbed(base, side))).collect(),
+    };
     if is_uneven(base, side) {
         remarks.push(format!(
             "`{label}` and `{}` did not take equally many turns; those without a partner are left out",
@@ -103,13 +113,13 @@ fn pending(
         estimate,
         unseen: if processes > 1 { Unseen::Nothing } else { Unseen::OtherProcesses },
         invalid: [&base.info, &side.info].into_iter().filter_map(invalid).collect(),
+        disturbed,
         remarks,
     }
 }
 
 /// The logarithms of the ratios of one round, sweep by sweep.
-fn pairs(base: &[Turn], side: &[Turn]) -> Vec<f64> {
-    let sweeps = base.iter().zip(side);
+fn ratios<'t>(sweeps: impl Iterator<Item = (&'t Turn, &'t Turn)>) -> Vec<f64> {
     sweeps.filter_map(|(base, side)| log_ratio(&base.samples, &side.samples)).collect()
 }
 
@@ -174,8 +184,12 @@ fn processes(side: &Side) -> u64 {
         as u64
 }
 
+/// The samples of the turns that nothing disturbed; of all of them where there are no others.
 fn samples(side: &Side) -> Vec<u64> {
-    side.rounds.iter().flatten().flat_map(|turn| &turn.samples).copied().collect()
+    let turns = || side.rounds.iter().flatten();
+    let all = turns().all(|turn| turn.disturbed.is_some());
+    let counted = turns().filter(|turn| all || turn.disturbed.is_none());
+    counted.flat_map(|turn| &turn.samples).copied().collect()
 }
 
 fn report(side: &Side, seed: u64) -> SideReport {

@@ -5,6 +5,7 @@
 
 pub mod advice;
 mod baseline;
+mod disturbed;
 mod duel;
 mod error;
 mod fit;
@@ -22,6 +23,7 @@ mod stored;
 mod survey;
 mod trend;
 
+pub use disturbed::{disturbed_pairs, too_busy};
 pub use duel::compare_duel;
 pub use error::CompareError;
 pub use fit::{Climb, contenders, is_below, ranked};

@@ -1,7 +1,8 @@
 //! What may be said of a speed-up: better, worse, or that the data do not decide.
 
+use crate::disturbed::too_busy;
 use stats::{RatioEstimate, false_discovery};
-use types::{Comparison, Interval, Outcome, SideInfo, SpeedUp};
+use types::{Comparison, Disturbed, Interval, Outcome, SideInfo, SpeedUp};
 
 /// The chance of a false alarm that is accepted, after correction for the number of comparisons.
 const LEVEL: f64 = 0.05;
@@ -35,6 +36,8 @@ pub(crate) struct Pending {
     pub(crate) unseen: Unseen,
     /// Why the times themselves are not to be believed.
     pub(crate) invalid: Vec<String>,
+    /// Turns that something else disturbed.
+    pub(crate) disturbed: Option<Disturbed>,
     pub(crate) remarks: Vec<String>,
 }
 
@@ -47,7 +50,16 @@ pub(crate) fn decide(pending: Vec<Pending>, baseline: &str) -> Vec<Comparison> {
     pending
         .into_iter()
         .map(|one| {
-            let Pending { side, estimate, unseen, invalid, mut remarks } = one;
+            let Pending { side, estimate, unseen, mut invalid, disturbed, mut remarks } = one;
+            match &disturbed {
+                // The one reason that explains the others.
+                Some(found) if found.is_too_much() => {
+                    let why = too_busy(found);
+                    invalid = vec![format!("{why}; stop other programs and measure again")];
+                }
+                Some(found) => remarks.push(format!("{} and left out", found.words())),
+                None => {}
+            }
             let (speed_up, outcome) = match estimate {
                 Ok(estimate) => {
                     let adjusted_p = estimate.p_value.and_then(|_| adjusted.next());
@@ -63,7 +75,8 @@ pub(crate) fn decide(pending: Vec<Pending>, baseline: &str) -> Vec<Comparison> {
                 Err(why) => (None, Outcome::Refused { why }),
             };
             remarks.extend(invalid);
-            Comparison { side, baseline: baseline.into(), speed_up, outcome, remarks }
+            let baseline = baseline.to_owned();
+            Comparison { side, baseline, speed_up, outcome, disturbed, remarks }
         })
         .collect()
 }
@@ -140,6 +153,7 @@ mod tests {
             estimate: Ok(estimate),
             unseen,
             invalid: Vec::new(),
+            disturbed: None,
             remarks: Vec::new(),
         });
         decide(pending.collect(), "y").into_iter().map(|found| found.outcome).collect()
@@ -190,11 +204,35 @@ mod tests {
             estimate: Ok(estimate(1.5, 1.6, Some(1e-6))),
             unseen: Unseen::Nothing,
             invalid: vec!["`x` is not valid: throttled".into()],
+            disturbed: None,
             remarks: Vec::new(),
         };
         let found = decide(vec![pending], "y").remove(0);
         assert_eq!(found.outcome, Outcome::CannotTell);
         assert_eq!(found.remarks, ["`x` is not valid: throttled"]);
+    }
+
+    #[test]
+    fn a_machine_that_was_too_busy_decides_nothing_and_is_named() {
+        let found = |left_out: u64| {
+            let causes = vec![(types::ReasonCode::BusyMachine, left_out)];
+            let pending = Pending {
+                side: "x".into(),
+                estimate: Ok(estimate(1.32, 1.44, Some(1e-6))),
+                unseen: Unseen::Nothing,
+                invalid: Vec::new(),
+                disturbed: Some(Disturbed { pairs: 20, left_out, causes }),
+                remarks: Vec::new(),
+            };
+            decide(vec![pending], "y").remove(0)
+        };
+        let busy = found(18);
+        assert_eq!(busy.outcome, Outcome::CannotTell);
+        assert!(busy.remarks[0].contains("18 of 20 pairs"), "{:?}", busy.remarks);
+        assert!(busy.remarks[0].contains("stop other programs"), "{:?}", busy.remarks);
+        let mostly_quiet = found(3);
+        assert_eq!(mostly_quiet.outcome, Outcome::Better);
+        assert!(mostly_quiet.remarks[0].contains("left out"), "{:?}", mostly_quiet.remarks);
     }
 
     #[test]
@@ -204,6 +242,7 @@ mod tests {
             estimate: Err("outputs differ".into()),
             unseen: Unseen::Nothing,
             invalid: Vec::new(),
+            disturbed: None,
             remarks: Vec::new(),
         };
         let found = decide(vec![pending], "y").remove(0);

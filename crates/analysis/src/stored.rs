@@ -184,6 +184,7 @@ fn hold_against(
         estimate,
         unseen,
         invalid: both.filter_map(invalid).collect(),
+        disturbed: None,
         remarks,
     }
 }

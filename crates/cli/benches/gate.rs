@@ -237,6 +237,8 @@ fn fight(rounds: u32, rounds_before: u32, scripts: &[String; 2]) -> Vec<f64> {
         turn: Duration::from_millis(20),
         least: 3,
         most: u64::MAX,
+        samples: None,
+        repeats: Some(rounds * 10),
         stopping: StoppingRule::default(),
         show: Depth::Outputs,
     };
@@ -245,10 +247,7 @@ fn fight(rounds: u32, rounds_before: u32, scripts: &[String; 2]) -> Vec<f64> {
     let mut all = |outputs: &[Option<Vec<types::HostTensor>>]| vec![true; outputs.len()];
     let records = meter::duel(&contenders, &rule, folder.path(), &mut all, &mut |_| {});
     let side = |record: &meter::Record| {
-        let turns = |bout: &meter::Bout| {
-            bout.turns.iter().map(|samples| Turn { samples: samples.clone() }).collect()
-        };
-        record.bouts.iter().map(turns).collect::<Vec<Vec<Turn>>>()
+        record.bouts.iter().map(|bout| bout.turns.clone()).collect::<Vec<Vec<Turn>>>()
     };
     let (base, other) = (side(&records[0]), side(&records[1]));
     round_changes(&base, &other)

@@ -112,6 +112,7 @@ fn exit_of(error: &Error) -> Exit {
         | Error::Prices { .. }
         | Error::Read { .. }
         | Error::Precision { .. } => Exit::Wrong,
+        Error::TooBusy { .. } => Exit::Untold,
         Error::Meter(MeterError::Engine(failure)) => match failure.kind {
             EngineErrorKind::BadModel | EngineErrorKind::BadInput => Exit::Wrong,
             _ => Exit::Cannot,

@@ -4,21 +4,25 @@
 //! In a round every contender has one fresh worker; they run one at a time, forward and then backward (A B B A), and
 //! the next round starts new ones, because two processes of one program differ too. Contenders that compute on processors
 //! run on the same ones in a round: on a shared machine processors differ by more than most changes do.
+//!
+//! Other work does not strike all alike: an engine whose threads wait for each other loses more than one that shares out
+//! what is left. So every turn carries the conditions it ran under, and a sweep with a disturbed turn is repeated, as often
+//! as the rule allows; disturbed turns are kept apart from those that count.
 
 use crate::{
-    Bench, Job, Launch, Link, MeterError,
+    Bench, Job, Launch, Link, MeterError, disturbance,
     look::{self, Depth},
     measure::{self, Findings},
     sampling,
 };
-use probe::{Snapshot, Target, Watcher};
+use probe::{Contention, Moment, Snapshot, Target, Watcher};
 use std::{
     path::Path,
     time::{Duration, Instant},
 };
 use types::{
-    Device, Event, HostTensor, ProbeReport, Run, Samples, Stage, StopReason, StoppingRule,
-    WarmupReport,
+    Device, Direction, Event, HostTensor, Machine, Metric, ProbeReport, Reason, ReasonCode, Run,
+    Samples, Stage, StopReason, StoppingRule, Turn, TurnConditions, Unit, WarmupReport,
 };
 
 /// How long the threads of one that had its turn are waited for, where turns are long.
@@ -51,10 +55,33 @@ pub struct DuelRule {
     pub least: u64,
     /// How many samples a turn has at most.
     pub most: u64,
+    /// How many samples each contender takes over all its turns, where that was asked: turns then share them out.
+    pub samples: Option<u64>,
+    /// How many sweeps may be taken again because something else disturbed them; `None` looks at nothing and keeps all.
+    pub repeats: Option<u32>,
     /// How workers warm up and how long they may stay silent.
     pub stopping: StoppingRule,
     /// What contenders show before anything is timed.
     pub show: Depth,
+}
+
+impl DuelRule {
+    /// The same with so many samples in all; fewer turns where there are not enough for each.
+    #[must_use]
+    pub fn with_samples(self, samples: u64) -> DuelRule {
+        let each = samples / u64::from(self.rounds.max(1));
+        let turns = u64::from(self.turns).min(each).max(1) as u32;
+        DuelRule { samples: Some(samples), turns, turn: Duration::ZERO, ..self }
+    }
+
+    /// The rule of one turn, counted over all rounds.
+    fn of_turn(&self, turn: u32) -> DuelRule {
+        let Some(samples) = self.samples else { return *self };
+        let turns = u64::from(self.rounds.max(1)) * u64::from(self.turns.max(1));
+        let until = |turn: u64| samples * turn / turns;
+        let share = (until(u64::from(turn) + 1) - until(u64::from(turn))).max(1);
+        DuelRule { least: share, most: share, ..*self }
+    }
 }
 
 /// What one contender did in one round.
@@ -62,8 +89,9 @@ pub struct DuelRule {
 pub struct Bout {
     /// The round as a run like any other.
     pub run: Run,
-    /// The samples of each turn in nanoseconds, of the phase a user waits for.
-    pub turns: Vec<Vec<u64>>,
+    /// Its turns, with the samples of the phase a user waits for. Where some were disturbed, the run has the others'
+    /// samples alone; where all were, it has everything and is not valid.
+    pub turns: Vec<Turn>,
 }
 
 /// What became of one contender.
@@ -95,6 +123,7 @@ pub fn duel(
 ) -> Vec<Record> {
     let mut records: Vec<Record> = contenders.iter().map(|_| Record::default()).collect();
     let mut allowed = vec![true; contenders.len()];
+    let mut repeats = rule.repeats.unwrap_or(0);
     for round in 0..rule.rounds.max(1) {
         let mut ring = Ring { contenders, records: &mut records, corners: Vec::new() };
         ring.enter(&allowed, rule, (round == 0).then_some(folder), rule.first + round, sink);
@@ -106,11 +135,19 @@ pub fn duel(
             break;
         }
         ring.each(|corner| corner.warm_up(rule, sink));
-        for turn in 0..rule.turns.max(1) {
+        let mut turn = 0;
+        while turn < rule.turns.max(1) {
+            let own = rule.of_turn(round * rule.turns.max(1) + turn);
             for place in order(contenders.len(), turn) {
                 report(sink, rule, round, turn, &contenders[place].label);
-                ring.one(place, |corner| corner.take_turn(rule));
+                ring.one(place, |corner| corner.take_turn(&own, &contenders[place].bench.machine));
                 ring.rest(place, rule);
+            }
+            // A sweep is repeated whole: only turns next to each other in time can be compared.
+            if repeats > 0 && ring.was_disturbed() {
+                repeats -= 1;
+            } else {
+                turn += 1;
             }
         }
         ring.leave(rule);
@@ -196,6 +233,12 @@ impl<'a> Ring<'_, 'a> {
         }
     }
 
+    /// Whether something disturbed the latest turn of anyone.
+    fn was_disturbed(&self) -> bool {
+        let latest = self.corners.iter().flatten().filter_map(|corner| corner.turns.last());
+        latest.into_iter().any(|taken| taken.turn.disturbed.is_some())
+    }
+
     /// The next one's turn begins when this one's threads have gone to sleep.
     fn rest(&self, place: usize, rule: &DuelRule) {
         if let Some(corner) = &self.corners[place] {
@@ -246,8 +289,15 @@ struct Corner<'a> {
     shown: Option<Vec<HostTensor>>,
     first: engine::FirstReport,
     warmup: WarmupReport,
+    turns: Vec<Taken>,
+}
+
+/// A turn as it was taken.
+struct Taken {
+    turn: Turn,
+    /// Every phase.
     samples: Vec<Samples>,
-    turns: Vec<Vec<u64>>,
+    contention: Contention,
 }
 
 impl<'a> Corner<'a> {
@@ -297,7 +347,6 @@ impl<'a> Corner<'a> {
             shown,
             first,
             warmup: WarmupReport { runs: 0, settled: false, nanos: Vec::new() },
-            samples: Vec::new(),
             turns: Vec::new(),
         })
     }
@@ -310,26 +359,34 @@ impl<'a> Corner<'a> {
     }
 
     /// One turn. Its first inference is not counted: the others have just emptied the caches.
-    fn take_turn(&mut self, rule: &DuelRule) -> Result<(), MeterError> {
+    fn take_turn(&mut self, rule: &DuelRule, machine: &Machine) -> Result<(), MeterError> {
         sampling::window(&mut self.link, 1, Duration::ZERO)?;
         let phase = crate::derive::headline_phase(&self.job.cell);
-        let mut taken: Vec<u64> = Vec::new();
+        let (mut headline, mut samples): (Vec<u64>, Vec<Samples>) = (Vec::new(), Vec::new());
+        let before = Moment::take(self.link.pid());
         let begin = Instant::now();
         loop {
             let left = rule.turn.saturating_sub(begin.elapsed());
-            let most = rule.most.saturating_sub(taken.len() as u64).max(1);
+            let most = rule.most.saturating_sub(headline.len() as u64).max(1);
             let window = sampling::window(&mut self.link, most, left)?;
             let of_phase = window.iter().find(|samples| samples.phase == phase);
-            taken.extend(of_phase.map_or(&[][..], |samples| &samples.nanos));
-            sampling::append(&mut self.samples, window);
-            let count = taken.len() as u64;
+            headline.extend(of_phase.map_or(&[][..], |samples| &samples.nanos));
+            sampling::append(&mut samples, window);
+            let count = headline.len() as u64;
             let enough = count >= rule.least && begin.elapsed() >= rule.turn;
             // A worker that never times the phase would be asked for ever.
-            if enough || count >= rule.most || taken.is_empty() {
+            if enough || count >= rule.most || headline.is_empty() {
                 break;
             }
         }
-        self.turns.push(taken);
+        let contention = before.until(&Moment::take(self.link.pid()));
+        let conditions = contention.conditions();
+        let disturbed = match rule.repeats {
+            Some(_) => disturbance::of_turn(&conditions, self.job.cell.threads, machine),
+            None => None,
+        };
+        let turn = Turn { samples: headline, conditions, disturbed };
+        self.turns.push(Taken { turn, samples, contention });
         Ok(())
     }
 
@@ -349,17 +406,22 @@ impl<'a> Corner<'a> {
             first_inference: self.first.inference,
         };
         self.link.close();
-        let environment = measure::environment(&self.job, bench, conditions, &self.loaded);
+        let mut environment = measure::environment(&self.job, bench, conditions, &self.loaded);
+        let (samples, during) = counted(&mut self.turns);
+        environment.steal = during.steal.or(environment.steal);
+        let mut probes = self.memory;
+        probes.push(processors(&during, self.turns.len() as u64));
         let findings = Findings {
             loaded: self.loaded,
             first: self.first,
             warmup: self.warmup,
-            samples: self.samples,
+            samples,
             stop: StopReason::RunsDone,
             loading: Vec::new(),
             training,
-            probes: self.memory,
+            probes,
             work,
+            reasons: left_out(&self.turns).into_iter().collect(),
         };
         let run = measure::assemble(
             &self.job,
@@ -372,13 +434,91 @@ impl<'a> Corner<'a> {
             self.started_at,
             self.begin.elapsed(),
         );
-        Ok(Bout { run, turns: self.turns })
+        let mut turns: Vec<Turn> = self.turns.into_iter().map(|taken| taken.turn).collect();
+        // What is seen only at the ends of a round, such as a GPU that is too hot, is said of all its turns.
+        let of_all = run.verdict.main_reason().filter(|code| code.is_disturbance());
+        if let (Some(code), Some(_)) = (of_all, rule.repeats) {
+            turns.iter_mut().for_each(|turn| turn.disturbed = turn.disturbed.or(Some(code)));
+        }
+        Ok(Bout { run, turns })
     }
+}
+
+/// The samples of the turns that count, every phase joined, and the conditions they were taken under.
+///
+/// Where every turn was disturbed all of them stand: they were measured, and the conditions say what they are worth.
+fn counted(turns: &mut [Taken]) -> (Vec<Samples>, TurnConditions) {
+    let all = turns.iter().all(|taken| taken.turn.disturbed.is_some());
+    let (mut samples, mut contention) = (Vec::new(), Contention::default());
+    for taken in turns.iter_mut().filter(|taken| all || taken.turn.disturbed.is_none()) {
+        sampling::append(&mut samples, std::mem::take(&mut taken.samples));
+        contention = contention.and(taken.contention);
+    }
+    (samples, contention.conditions())
+}
+
+/// What a run's probe of the processors would have said of these turns.
+fn processors(conditions: &TurnConditions, turns: u64) -> ProbeReport {
+    let metric = |key: &str, unit, value: Option<f64>| match value {
+        Some(value) => Metric::measured(key, unit, Direction::Neutral, value),
+        None => {
+            let why = "the system does not tell, or the turns were too short";
+            Metric::missing(key, unit, Direction::Neutral, why)
+        }
+    };
+    ProbeReport {
+        probe: "cpu".into(),
+        unavailable: None,
+        metrics: vec![
+            metric("cpu.process.waited", Unit::Count, conditions.waited),
+            metric("cpu.others.utilisation", Unit::Ratio, conditions.others),
+        ],
+        readings: turns * 2,
+        cost: Duration::ZERO,
+        period: None,
+    }
+}
+
+/// Says how many turns were left out, where some were and others were not.
+fn left_out(turns: &[Taken]) -> Option<Reason> {
+    let causes: Vec<ReasonCode> = turns.iter().filter_map(|taken| taken.turn.disturbed).collect();
+    let (disturbed, all) = (causes.len(), turns.len());
+    if disturbed == 0 || disturbed == all {
+        return None;
+    }
+    let main = types::InvalidRuns::from_iter(causes).by_count()[0].0;
+    let text =
+        format!("{disturbed} of {all} turns were disturbed ({}) and are left out", main.words());
+    Some(Reason { code: main, invalidates: false, text, hint: None })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn exactly_as_many_samples_are_taken_as_were_asked_for() {
+        let rule = |rounds, turns| DuelRule {
+            rounds,
+            first: 0,
+            turns,
+            turn: Duration::from_millis(500),
+            least: 3,
+            most: u64::MAX,
+            samples: None,
+            repeats: None,
+            stopping: StoppingRule::default(),
+            show: Depth::Outputs,
+        };
+        for (rounds, turns, samples) in [(3, 4, 40), (5, 4, 40), (2, 2, 12), (5, 4, 7), (4, 4, 4)] {
+            let rule = rule(rounds, turns).with_samples(samples);
+            let each = (0..rule.rounds * rule.turns).map(|turn| rule.of_turn(turn));
+            let taken: Vec<u64> = each.map(|turn| turn.most).collect();
+            assert_eq!(taken.iter().sum::<u64>(), samples, "{rounds} × {turns}: {taken:?}");
+        }
+        // Every process takes at least one.
+        assert_eq!(rule(5, 4).with_samples(3).of_turn(0).most, 1);
+    }
 
     #[test]
     fn turns_go_forward_and_backward() {

@@ -1,18 +1,11 @@
 //! Says whether a measurement can be believed, and what speaks against it.
 
+use crate::disturbance;
 use types::{
-    Environment, Metric, Phase, Reason, ReasonCode, StopReason, StoppingRule, Summary, Verdict,
-    WarmupReport,
+    Environment, Metric, Phase, Reason, ReasonCode, StopReason, StoppingRule, Summary,
+    TurnConditions, Verdict, WarmupReport,
 };
 
-/// Above this share of stolen time the numbers are the hypervisor's, not the model's.
-const STEAL_INVALID: f64 = 0.10;
-/// Above this share stolen time is worth a remark.
-const STEAL_REMARK: f64 = 0.02;
-/// Other work on more than this share of the machine is worth a remark.
-const BUSY_REMARK: f64 = 0.10;
-/// Other work on more than this share of the machine spoils the numbers.
-const BUSY_INVALID: f64 = 0.40;
 /// An interval this many times wider than asked no longer supports the median.
 const WIDE_INVALID: f64 = 10.0;
 /// A measured rate may pass a measured ceiling by the noise of both.
@@ -139,29 +132,20 @@ fn steady(evidence: &Evidence<'_>) -> Vec<Reason> {
 
 /// Did anything else take the machine away?
 fn quiet_machine(evidence: &Evidence<'_>) -> Vec<Reason> {
-    let mut reasons = Vec::new();
-    if let Some(steal) = evidence.environment.steal.filter(|steal| *steal > STEAL_REMARK) {
-        let text = format!("the hypervisor took {:.1} % of the processor time", steal * 100.0);
-        reasons.push(against(ReasonCode::StolenTime, steal > STEAL_INVALID, text, None));
-    }
-    let others = evidence.metric("cpu.others.utilisation");
-    if let Some(others) = others.filter(|others| *others > BUSY_REMARK) {
-        let text = format!("other work used {:.0} % of the machine", others * 100.0);
-        let hint = Some("stop other programs and measure again".to_owned());
-        reasons.push(against(ReasonCode::BusyMachine, others > BUSY_INVALID, text, hint));
-    }
-    if let Some(events) = evidence.environment.throttle.events.filter(|events| *events > 0) {
+    let environment = evidence.environment;
+    let mut reasons: Vec<Reason> = disturbance::stolen(environment.steal).into_iter().collect();
+    let conditions = TurnConditions {
+        others: evidence.metric("cpu.others.utilisation"),
+        waited: evidence.metric("cpu.process.waited"),
+        steal: environment.steal,
+    };
+    reasons.extend(disturbance::other_work(&conditions, environment.threads, &environment.machine));
+    if let Some(events) = environment.throttle.events.filter(|events| *events > 0) {
         let text = format!("the processor's clock was throttled {events} times");
         reasons.push(against(ReasonCode::Throttled, true, text, Some("let it cool down".into())));
     }
-    for gpu in &evidence.environment.gpus {
-        if !gpu.other_processes.is_empty() {
-            let text =
-                format!("{} other processes held GPU {}", gpu.other_processes.len(), gpu.index);
-            reasons.push(against(ReasonCode::DeviceShared, true, text, None));
-        }
-    }
-    if let Some(governor) = evidence.environment.governor.as_deref()
+    reasons.extend(environment.gpus.iter().flat_map(disturbance::gpu));
+    if let Some(governor) = environment.governor.as_deref()
         && governor != "performance"
     {
         let text = format!("the clock is governed by `{governor}` and may change between runs");

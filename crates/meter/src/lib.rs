@@ -5,6 +5,7 @@
 //! finds leaves as [`types::Event`]s.
 
 mod derive;
+mod disturbance;
 mod duel;
 mod error;
 mod hold;

@@ -85,8 +85,9 @@ pub fn measure(
     let limit = link.limit();
     link.close();
 
+    let reasons = Vec::new();
     let findings =
-        Findings { loaded, first, warmup, samples, stop, loading, probes, work, training };
+        Findings { loaded, first, warmup, samples, stop, loading, probes, work, training, reasons };
     let mut environment = environment(job, bench, conditions, &findings.loaded);
     environment.memory_limit = limit;
     Ok(assemble(job, bench, launch, rule, findings, environment, cold, started_at, begin.elapsed()))
@@ -103,6 +104,8 @@ pub(crate) struct Findings {
     pub(crate) probes: Vec<ProbeReport>,
     pub(crate) work: Work,
     pub(crate) training: Option<TrainingReport>,
+    /// What else is to be said of the run.
+    pub(crate) reasons: Vec<Reason>,
 }
 
 pub(crate) fn memory_probe() -> Vec<&'static dyn Probe> {
@@ -293,6 +296,7 @@ pub(crate) fn assemble(
             &said(&findings.loaded),
             &in_tf32(job, bench, &metrics),
             &broken(findings.training.as_ref()),
+            &findings.reasons,
         ]
         .concat(),
     );

@@ -23,6 +23,8 @@ const TURNS: u32 = 4;
 const TURN: Duration = Duration::from_millis(500);
 /// Samples in a turn at least: a median needs three.
 const LEAST: u64 = 3;
+/// Of so many sweeps one may be taken again because other work disturbed it: a busy machine costs half as much time again.
+const REPEATED: u32 = 2;
 
 /// Measurements that compete side by side.
 ///
@@ -39,6 +41,8 @@ pub struct Duel {
     outputs_may_differ: bool,
     /// Where each side's rows begin in the baseline's.
     rows: Vec<usize>,
+    /// So many samples of each side in all.
+    samples: Option<u64>,
 }
 
 /// A duel as it was fought, before anything is said of it.
@@ -63,6 +67,8 @@ impl Duel {
             turn: TURN,
             least: LEAST,
             most: u64::MAX,
+            samples: None,
+            repeats: None,
             stopping: StoppingRule::default(),
             show: Depth::Outputs,
         };
@@ -76,6 +82,7 @@ impl Duel {
             against_first: false,
             outputs_may_differ: false,
             rows: Vec::new(),
+            samples: None,
         }
     }
 
@@ -107,12 +114,10 @@ impl Duel {
         self
     }
 
-    /// Takes so many samples of each side in all, spread evenly.
+    /// Takes so many samples of each side in all, spread evenly over its turns; at least one in each process.
     #[must_use]
     pub fn runs(mut self, runs: u64) -> Duel {
-        let turns = u64::from(self.rule.rounds.max(1)) * u64::from(self.rule.turns.max(1));
-        let each = runs.div_ceil(turns).max(1);
-        (self.rule.least, self.rule.most, self.rule.turn) = (each, each, Duration::ZERO);
+        self.samples = Some(runs);
         self
     }
 
@@ -137,7 +142,9 @@ impl Duel {
         self
     }
 
-    /// Leaves out sides whose engine cannot run the model at all, instead of failing; they are named in a remark.
+    /// Says that sides were not chosen by anyone: where too few can take part, all that cannot are named.
+    ///
+    /// A side whose engine cannot run the model is left out and named in a remark in any case, as long as two others can.
     #[must_use]
     pub fn leave_out_unfit(mut self, wanted: bool) -> Duel {
         self.leave_out_unfit = wanted;
@@ -208,13 +215,14 @@ impl Duel {
         let started_at = micros_since_epoch();
         let (sides, prepared, left_out) = self.prepare(sink)?;
         let labels = labels(&prepared);
-        let baseline = self.pick_baseline(&labels)?;
+        let mut baseline = self.pick_baseline(&labels)?;
+        // Where nobody chose the baseline, one that drops out gives its place to the next.
+        let may_move = self.baseline.is_none() && !self.against_first;
         let launches = sides
             .iter()
             .zip(&prepared)
             .map(|(side, ready)| worker::launch_for(side, ready.engine))
             .collect::<Result<Vec<_>, Error>>()?;
-        let cell = &prepared[baseline].cell;
         let benches = benches(&prepared, session, sink)?;
         let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir();
         let folder =
@@ -249,12 +257,22 @@ impl Duel {
                 }
                 _ => outputs,
             };
+            if may_move && outputs[baseline].is_none() {
+                baseline = outputs.iter().position(Option::is_some).unwrap_or(baseline);
+            }
             parity = hold_against(&prepared, &labels, baseline, &self.rows, outputs);
             let fails = |label: &String| parity.iter().any(|p| !p.holds && p.side == *label);
             labels.iter().map(|label| self.outputs_may_differ || !fails(label)).collect()
         };
-        let rule = DuelRule { show: what_to_show(&prepared), ..self.rule };
+        let sweeps = self.rule.rounds.saturating_mul(self.rule.turns);
+        let repeats = Some(sweeps.div_ceil(REPEATED));
+        let rule = DuelRule { show: what_to_show(&prepared), repeats, ..self.rule };
+        let rule = self.samples.map_or(rule, |samples| rule.with_samples(samples));
         let records = meter::duel(&contenders, &rule, folder.path(), &mut gate, sink);
+        if may_move && records[baseline].failed.is_some() {
+            let stands = |record: &Record| record.failed.is_none() && !record.bouts.is_empty();
+            baseline = records.iter().position(stands).unwrap_or(baseline);
+        }
         if let Some(error) = records[baseline].failed.as_ref() {
             return Err(Error::Baseline {
                 label: labels[baseline].clone(),
@@ -286,7 +304,8 @@ impl Duel {
             runs.push(own);
         }
         let timed = records[baseline].bouts.first().map(|bout| bout.run.environment.clone());
-        let environment = timed.unwrap_or_else(|| session.environment(cell.threads));
+        let environment =
+            timed.unwrap_or_else(|| session.environment(prepared[baseline].cell.threads));
         let time = (started_at, begin.elapsed());
         let peaks = records.iter().map(peaks).collect();
         let mut duel = assemble(&prepared, &labels, baseline, records, parity, environment, time);
@@ -300,19 +319,25 @@ impl Duel {
     /// The sides that can take part, ready, and a remark for each that cannot.
     fn prepare(&self, sink: &mut dyn FnMut(Event)) -> Result<Ready<'_>, Error> {
         let (mut sides, mut prepared, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        let mut first_error = None;
         for side in &self.sides {
             match prepare::prepare(side, sink) {
                 Ok(ready) => {
                     sides.push(side);
                     prepared.push(ready);
                 }
-                Err(error) if self.leave_out_unfit && is_unfit(&error) => {
+                Err(error) if is_unfit(&error) => {
                     left_out.push(format!("left out: {error}"));
+                    first_error.get_or_insert(error);
                 }
                 Err(error) => return Err(error),
             }
         }
         if sides.len() < 2 {
+            // Who named the sides wants to know what is wrong with one of them.
+            if let Some(error) = first_error.filter(|_| !self.leave_out_unfit) {
+                return Err(error);
+            }
             let why = left_out.join("; ");
             return Err(Error::Rule(format!("fewer than two sides can take part; {why}")));
         }
@@ -324,7 +349,7 @@ impl Duel {
         if self.sides.len() < 2 {
             return wrong("a comparison needs at least two sides");
         }
-        if self.rule.rounds == 0 || self.rule.turns == 0 || self.rule.most == 0 {
+        if self.rule.rounds == 0 || self.rule.turns == 0 || self.samples == Some(0) {
             return wrong("processes, turns and runs must be at least 1");
         }
         if self.rule.stopping.timeout.is_zero() {

@@ -144,6 +144,12 @@ pub enum Error {
         /// What was asked.
         asked: Precision,
     },
+    /// Other work took the machine away, so that nothing can be told.
+    #[error("{why}")]
+    TooBusy {
+        /// How much was disturbed, and by what.
+        why: String,
+    },
     /// Nothing was measured yet.
     #[error("no run is stored yet")]
     NoRuns,
@@ -254,6 +260,7 @@ impl Error {
                 "`--device cpu` is held by the system; of GPU engines `torch` keeps a limit on CUDA and ROCm".into(),
             ),
             Error::NotForEngine { .. } => Some("`modelmeter engines list` shows the others".into()),
+            Error::TooBusy { .. } => Some("stop other programs and measure again".into()),
             Error::NoRuns => Some("`modelmeter profile MODEL` makes one".into()),
             Error::NotStored { near, .. } if !near.is_empty() => {
                 Some(format!("did you mean `{}`?", near.join("`, `")))

@@ -1,10 +1,10 @@
 //! The sides of a duel: what they are called, and what became of each.
 
 use crate::prepare::Prepared;
-use meter::{Bout, Record};
+use meter::Record;
 use std::time::Duration;
 use types::{
-    Bytes, EngineInfo, Environment, Parity, Phase, Run, Seconds, Side, SideInfo, Turn, Verdict,
+    Bytes, EngineInfo, Environment, Parity, Phase, Reason, Run, Seconds, Side, SideInfo, Verdict,
 };
 
 /// What tells the sides apart, in a few words: the engine, and whatever else differs.
@@ -126,7 +126,7 @@ fn side(record: Record, ready: &Prepared, label: &str) -> Side {
         info,
         load: runs.iter().map(|run| Seconds(run.cold.load.as_secs_f64())).collect(),
         first: runs.iter().map(|run| Seconds(run.cold.first_inference.as_secs_f64())).collect(),
-        rounds: record.bouts.into_iter().map(turns).collect(),
+        rounds: record.bouts.into_iter().map(|bout| bout.turns).collect(),
     }
 }
 
@@ -142,21 +142,35 @@ fn phases(runs: &[&Run]) -> Vec<(Phase, Seconds)> {
     steps.into_iter().filter_map(of).collect()
 }
 
-fn turns(bout: Bout) -> Vec<Turn> {
-    bout.turns.into_iter().map(|samples| Turn { samples }).collect()
-}
-
 /// What speaks against any of a side's runs, each thing once; the interval of a single round is not what is claimed.
+///
+/// A round that something else disturbed is left out of the comparison. It speaks against the side only where most rounds
+/// were.
 pub(crate) fn joint_verdict(runs: &[&Run]) -> Verdict {
     use types::ReasonCode as Code;
-    let mut reasons: Vec<types::Reason> = Vec::new();
+    let mut reasons: Vec<Reason> = Vec::new();
     for reason in runs.iter().flat_map(|run| &run.verdict.reasons) {
         let of_one_round = matches!(
             reason.code,
             Code::TooFewSamples | Code::UnsupportedPercentile | Code::WideInterval | Code::Drift
         );
-        if !of_one_round && !reasons.iter().any(|known| known.code == reason.code) {
-            reasons.push(reason.clone());
+        let known = |known: &Reason| {
+            known.code == reason.code && (known.invalidates || !reason.invalidates)
+        };
+        if of_one_round || reasons.iter().any(known) {
+            continue;
+        }
+        reasons.retain(|known| known.code != reason.code);
+        reasons.push(reason.clone());
+    }
+    for reason in reasons.iter_mut().filter(|reason| reason.invalidates) {
+        let is_it = |other: &&Reason| other.code == reason.code && other.invalidates;
+        let struck =
+            runs.iter().filter(|run| run.verdict.reasons.iter().any(|other| is_it(&other)));
+        let (struck, all) = (struck.count(), runs.len());
+        if reason.code.is_disturbance() && struck * 2 <= all {
+            reason.invalidates = false;
+            reason.text = format!("{struck} of {all} processes are left out: {}", reason.text);
         }
     }
     Verdict::from_reasons(reasons)

@@ -2,6 +2,7 @@
 
 use crate::{
     clock::process_time,
+    contention::Moment,
     followed::Followed,
     procfs::{Ticks, descendants, parse_machine_ticks, process_stat, read_text, require_process},
     socket::{PERIOD, Probe, Target, Watch},
@@ -18,7 +19,7 @@ impl Probe for Cpu {
     }
 
     fn describe(&self) -> &'static str {
-        "processor time of the process in seconds, in processors kept busy and as a share of the machine; the machine's and each processor's utilisation"
+        "processor time of the process in seconds, in processors kept busy and as a share of the machine; how many of its threads waited for a processor; the machine's and each processor's utilisation"
     }
 
     fn availability(&self, target: &Target) -> Result<(), String> {
@@ -31,7 +32,8 @@ impl Probe for Cpu {
             .ok_or_else(|| format!("process {} is not running", target.pid))?;
         let process = Followed::begin(target.pid, time);
         let helpers = Helpers::of(target.pid);
-        Ok(Box::new(CpuWatch { pid: target.pid, machine, cores, process, helpers }))
+        let began = Moment::take(target.pid);
+        Ok(Box::new(CpuWatch { pid: target.pid, machine, cores, process, helpers, began }))
     }
 }
 
@@ -41,6 +43,7 @@ struct CpuWatch {
     cores: BTreeMap<u32, Ticks>,
     process: Followed<f64>,
     helpers: Helpers,
+    began: Moment,
 }
 
 /// The processes that a process has started, and theirs: ranks that train together are one piece of work.
@@ -119,6 +122,10 @@ impl Watch for CpuWatch {
             busy.map(|b| b / processors),
             why,
         ));
+
+        let waited = self.began.until(&Moment::take(self.pid)).conditions().waited;
+        let untold = || "the system does not tell how long threads wait".to_owned();
+        metrics.push(share("cpu.process.waited", Unit::Count, waited, untold));
 
         let now = machine_ticks();
         let why = || match &now {

@@ -10,6 +10,7 @@
 //! What does not change while work runs (the processor, the limits of a control group) belongs in `hardware`.
 
 mod clock;
+mod contention;
 mod energy;
 mod environment;
 mod followed;
@@ -39,6 +40,7 @@ mod steal;
 mod switches;
 mod throttling;
 
+pub use contention::{Contention, Moment};
 pub use energy::IdlePower;
 pub use environment::{Conditions, Snapshot};
 pub use heat::{Heat, heat};

@@ -5,16 +5,41 @@
 
 use crate::{
     Bytes, Device, EngineInfo, EngineOptions, Environment, Interval, LayerJoin, Mode, ModelInfo,
-    Phase, Precision, RunId, Seconds, Summary, Training, Verdict,
+    Phase, Precision, ReasonCode, RunId, Seconds, Summary, Training, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
+/// What else wanted the processors while something ran; each is `None` where the system does not tell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct TurnConditions {
+    /// The share of the machine that other work used.
+    pub others: Option<f64>,
+    /// How many of the threads were ready and had no processor, on average.
+    pub waited: Option<f64>,
+    /// The share of processor time that the hypervisor took.
+    pub steal: Option<f64>,
+}
+
 /// One window of one side.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
     /// One entry a sample, in nanoseconds, in the order they were taken.
     pub samples: Vec<u64>,
+    /// What else went on meanwhile.
+    #[serde(default)]
+    pub conditions: TurnConditions,
+    /// What disturbed it so that its times say nothing; it is then left out and counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbed: Option<ReasonCode>,
+}
+
+impl Turn {
+    /// A turn that nothing disturbed.
+    #[must_use]
+    pub fn quiet(samples: Vec<u64>) -> Turn {
+        Turn { samples, conditions: TurnConditions::default(), disturbed: None }
+    }
 }
 
 /// Who a side is and how it fared, apart from its times.
@@ -205,6 +230,34 @@ impl Outcome {
     }
 }
 
+/// Pairs of turns that something else on the machine disturbed; they are left out of the speed-up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disturbed {
+    /// Pairs of turns that were taken.
+    pub pairs: u64,
+    /// Pairs of turns that were disturbed.
+    pub left_out: u64,
+    /// What disturbed them, the most frequent first.
+    pub causes: Vec<(ReasonCode, u64)>,
+}
+
+impl Disturbed {
+    /// Whether so few are left that nothing can be told: fewer than half of the pairs were undisturbed.
+    #[must_use]
+    pub fn is_too_much(&self) -> bool {
+        self.left_out * 2 > self.pairs
+    }
+
+    /// `18 of 20 pairs of turns were disturbed (18 × other work)`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let causes: Vec<String> =
+            self.causes.iter().map(|(code, count)| format!("{count} × {}", code.words())).collect();
+        let Disturbed { pairs, left_out, .. } = self;
+        format!("{left_out} of {pairs} pairs of turns were disturbed ({})", causes.join(", "))
+    }
+}
+
 /// One side held against the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
@@ -216,6 +269,9 @@ pub struct Comparison {
     pub speed_up: Option<SpeedUp>,
     /// What may be said.
     pub outcome: Outcome,
+    /// Turns that were disturbed, where some were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbed: Option<Disturbed>,
     /// What a reader of this verdict must know.
     #[serde(default)]
     pub remarks: Vec<String>,

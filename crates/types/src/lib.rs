@@ -58,8 +58,8 @@ pub use analysis::{
 pub use ceilings::{CacheBandwidth, Ceiling, Ceilings, Unmeasured};
 pub use cell::{Cell, InputShape, Mode, Text};
 pub use comparison::{
-    Comparison, ComparisonReport, Design, Duel, Outcome, OutputParity, Parity, Side, SideInfo,
-    SideReport, SpeedUp, Turn,
+    Comparison, ComparisonReport, Design, Disturbed, Duel, Outcome, OutputParity, Parity, Side,
+    SideInfo, SideReport, SpeedUp, Turn, TurnConditions,
 };
 pub use device::{Device, ParseDeviceError};
 pub use environment::{CgroupLimits, Environment, GpuState, Revision, Throttle};
@@ -118,4 +118,4 @@ pub use trend::{
     TrendStanding, TrendSuspicion,
 };
 pub use units::{Bytes, Flops, Joules, Ratio, Seconds};
-pub use verdict::{Reason, ReasonCode, Verdict};
+pub use verdict::{InvalidRuns, Reason, ReasonCode, Verdict};

@@ -1,9 +1,10 @@
 //! Whether a number can be believed, and why not.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What can be said against a measurement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReasonCode {
     /// The device was not synchronised when a sample was closed.
@@ -42,6 +43,166 @@ pub enum ReasonCode {
     Assumption,
     /// Another tool measured it: who, what was put right, what it says itself.
     Imported,
+    /// No reason was stored.
+    Unstated,
+}
+
+impl ReasonCode {
+    /// Every reason.
+    pub const ALL: [ReasonCode; 19] = [
+        ReasonCode::NotSynchronised,
+        ReasonCode::UnsupportedPercentile,
+        ReasonCode::TooFewSamples,
+        ReasonCode::Throttled,
+        ReasonCode::DeviceShared,
+        ReasonCode::BusyMachine,
+        ReasonCode::StolenTime,
+        ReasonCode::AboveCeiling,
+        ReasonCode::NotWarm,
+        ReasonCode::WideInterval,
+        ReasonCode::Drift,
+        ReasonCode::WrongPlacement,
+        ReasonCode::NonFiniteOutput,
+        ReasonCode::PartialCoverage,
+        ReasonCode::NotIsolated,
+        ReasonCode::FrequencyScaling,
+        ReasonCode::Assumption,
+        ReasonCode::Imported,
+        ReasonCode::Unstated,
+    ];
+
+    /// Its name in documents and in the database.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            ReasonCode::NotSynchronised => "not-synchronised",
+            ReasonCode::UnsupportedPercentile => "unsupported-percentile",
+            ReasonCode::TooFewSamples => "too-few-samples",
+            ReasonCode::Throttled => "throttled",
+            ReasonCode::DeviceShared => "device-shared",
+            ReasonCode::BusyMachine => "busy-machine",
+            ReasonCode::StolenTime => "stolen-time",
+            ReasonCode::AboveCeiling => "above-ceiling",
+            ReasonCode::NotWarm => "not-warm",
+            ReasonCode::WideInterval => "wide-interval",
+            ReasonCode::Drift => "drift",
+            ReasonCode::WrongPlacement => "wrong-placement",
+            ReasonCode::NonFiniteOutput => "non-finite-output",
+            ReasonCode::PartialCoverage => "partial-coverage",
+            ReasonCode::NotIsolated => "not-isolated",
+            ReasonCode::FrequencyScaling => "frequency-scaling",
+            ReasonCode::Assumption => "assumption",
+            ReasonCode::Imported => "imported",
+            ReasonCode::Unstated => "unstated",
+        }
+    }
+
+    /// What it is in the fewest plain words, for counting: `36 × other work`.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            ReasonCode::NotSynchronised => "device not synchronised",
+            ReasonCode::UnsupportedPercentile => "too few samples for a percentile",
+            ReasonCode::TooFewSamples => "too few samples",
+            ReasonCode::Throttled => "throttled clock",
+            ReasonCode::DeviceShared => "device shared",
+            ReasonCode::BusyMachine => "other work",
+            ReasonCode::StolenTime => "time stolen by the hypervisor",
+            ReasonCode::AboveCeiling => "above the machine's ceiling",
+            ReasonCode::NotWarm => "warm-up never settled",
+            ReasonCode::WideInterval => "interval too wide",
+            ReasonCode::Drift => "drift",
+            ReasonCode::WrongPlacement => "ran on another device",
+            ReasonCode::NonFiniteOutput => "outputs not finite",
+            ReasonCode::PartialCoverage => "operators not counted",
+            ReasonCode::NotIsolated => "not in a process of its own",
+            ReasonCode::FrequencyScaling => "clock not fixed",
+            ReasonCode::Assumption => "an assumption",
+            ReasonCode::Imported => "not valid in the tool that measured it",
+            ReasonCode::Unstated => "no reason stored",
+        }
+    }
+
+    /// The reason of this name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<ReasonCode> {
+        ReasonCode::ALL.into_iter().find(|code| code.name() == name)
+    }
+
+    /// Whether something beside the measurement caused it, so that measuring again may go better.
+    #[must_use]
+    pub fn is_disturbance(self) -> bool {
+        matches!(
+            self,
+            ReasonCode::BusyMachine
+                | ReasonCode::StolenTime
+                | ReasonCode::Throttled
+                | ReasonCode::DeviceShared
+        )
+    }
+}
+
+/// How many runs are not valid, each counted once by its main reason.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct InvalidRuns(BTreeMap<ReasonCode, u64>);
+
+impl InvalidRuns {
+    /// So many more for this reason.
+    pub fn add(&mut self, reason: ReasonCode, runs: u64) {
+        if runs > 0 {
+            *self.0.entry(reason).or_default() += runs;
+        }
+    }
+
+    /// All of these too.
+    pub fn merge(&mut self, other: &InvalidRuns) {
+        other.0.iter().for_each(|(reason, runs)| self.add(*reason, *runs));
+    }
+
+    /// Without those.
+    #[must_use]
+    pub fn without(&self, those: &InvalidRuns) -> InvalidRuns {
+        let mut rest = InvalidRuns::default();
+        for (reason, runs) in &self.0 {
+            rest.add(*reason, runs.saturating_sub(those.0.get(reason).copied().unwrap_or(0)));
+        }
+        rest
+    }
+
+    /// How many in all.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many were disturbed, so that measuring again may go better.
+    #[must_use]
+    pub fn disturbed(&self) -> u64 {
+        self.0.iter().filter(|(reason, _)| reason.is_disturbance()).map(|(_, runs)| runs).sum()
+    }
+
+    /// Each reason with its count, the most frequent first.
+    #[must_use]
+    pub fn by_count(&self) -> Vec<(ReasonCode, u64)> {
+        let mut each: Vec<_> = self.0.iter().map(|(reason, runs)| (*reason, *runs)).collect();
+        each.sort_by_key(|(reason, runs)| (std::cmp::Reverse(*runs), *reason));
+        each
+    }
+}
+
+impl FromIterator<ReasonCode> for InvalidRuns {
+    fn from_iter<I: IntoIterator<Item = ReasonCode>>(reasons: I) -> InvalidRuns {
+        let mut runs = InvalidRuns::default();
+        reasons.into_iter().for_each(|reason| runs.add(reason, 1));
+        runs
+    }
 }
 
 /// One thing that can be said against a measurement, in plain words.
@@ -75,6 +236,18 @@ impl Verdict {
         Verdict { valid: reasons.iter().all(|reason| !reason.invalidates), reasons }
     }
 
+    /// The main reason why it is not valid: a disturbance before what may have come of it; `None` where it is valid.
+    #[must_use]
+    pub fn main_reason(&self) -> Option<ReasonCode> {
+        if self.valid {
+            return None;
+        }
+        let against = || self.reasons.iter().filter(|reason| reason.invalidates);
+        let cause = against().find(|reason| reason.code.is_disturbance());
+        let main = cause.or_else(|| against().next());
+        Some(main.map_or(ReasonCode::Unstated, |reason| reason.code))
+    }
+
     /// How many remarks stand beside the invalidating reasons.
     #[must_use]
     pub fn remarks(&self) -> usize {
@@ -88,6 +261,32 @@ mod tests {
 
     fn reason(invalidates: bool) -> Reason {
         Reason { code: ReasonCode::NotWarm, invalidates, text: "x".into(), hint: None }
+    }
+
+    #[test]
+    fn every_reason_is_found_by_the_name_it_has_in_documents() {
+        for code in ReasonCode::ALL {
+            assert_eq!(ReasonCode::of_name(code.name()), Some(code));
+            assert_eq!(serde_json::to_value(code).unwrap(), code.name());
+        }
+    }
+
+    #[test]
+    fn a_run_counts_once_by_what_disturbed_it() {
+        let of = |codes: &[ReasonCode]| {
+            let against = |code: &ReasonCode| Reason { code: *code, ..reason(true) };
+            Verdict::from_reasons(codes.iter().map(against).collect())
+        };
+        let both = of(&[ReasonCode::NotWarm, ReasonCode::BusyMachine]);
+        assert_eq!(both.main_reason(), Some(ReasonCode::BusyMachine));
+        let noisy = of(&[ReasonCode::WideInterval, ReasonCode::NotWarm]);
+        assert_eq!(noisy.main_reason(), Some(ReasonCode::WideInterval));
+        assert_eq!(Verdict::from_reasons(vec![reason(false)]).main_reason(), None);
+        let bare = Verdict { valid: false, reasons: Vec::new() };
+        let runs: InvalidRuns =
+            [&both, &noisy, &bare, &both].iter().filter_map(|one| one.main_reason()).collect();
+        assert_eq!((runs.total(), runs.disturbed()), (4, 2));
+        assert_eq!(runs.by_count()[0], (ReasonCode::BusyMachine, 2));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The number of a run that a gate looks at, and how two turns of a duel differ in it.
 
 use super::worse;
+use crate::disturbed::undisturbed;
 use stats::log_ratio;
-use types::{Gauge, Run, Side, Statistic, Turn};
+use types::{Gauge, ReasonCode, Run, Side, Statistic, Turn};
 
 /// The value of a run in the gauge's own unit, or why there is none.
 ///
@@ -49,7 +50,8 @@ pub fn value_of(run: &Run, gauge: Gauge) -> Result<f64, String> {
 /// How much worse the second side is in each round, as logarithms above 0 where it is worse.
 ///
 /// The median and the throughput are paired turn by turn, because neighbours in time share the machine's mood;
-/// everything else has one value a process. A round in which one side has no value is left out.
+/// everything else has one value a process. A round in which one side has no value is left out, and so is a time of a
+/// process that something else disturbed.
 #[must_use]
 pub fn paired_changes(
     gauge: Gauge,
@@ -62,13 +64,21 @@ pub fn paired_changes(
         }
         _ => {
             let rounds = base_runs.iter().zip(side_runs);
+            let of_time = gauge != Gauge::MemoryPeak;
             let change = |(base, side): (&Run, &Run)| {
+                if of_time && [base, side].into_iter().any(is_disturbed) {
+                    return None;
+                }
                 let (base, side) = (value_of(base, gauge).ok()?, value_of(side, gauge).ok()?);
                 Some(worse(gauge, (side / base).ln()))
             };
             rounds.filter_map(change).collect()
         }
     }
+}
+
+fn is_disturbed(run: &Run) -> bool {
+    run.verdict.main_reason().is_some_and(ReasonCode::is_disturbance)
 }
 
 /// How much slower the second one was in each round, as logarithms; a round without a pair of turns is left out.
@@ -82,7 +92,7 @@ pub fn round_changes(base: &[Vec<Turn>], side: &[Vec<Turn>]) -> Vec<f64> {
 ///
 /// A forward and a backward sweep are taken together, so that drift cancels between them.
 fn round_change(base: &[Turn], side: &[Turn]) -> Option<f64> {
-    let sweeps = base.iter().zip(side);
+    let sweeps = undisturbed(base, side);
     let changes: Vec<f64> =
         sweeps.filter_map(|(base, side)| Some(-log_ratio(&base.samples, &side.samples)?)).collect();
     let mut blocks: Vec<f64> =
@@ -98,7 +108,7 @@ mod tests {
     use super::*;
 
     fn turns(nanos: &[u64]) -> Vec<Turn> {
-        nanos.iter().map(|&nanos| Turn { samples: vec![nanos; 3] }).collect()
+        nanos.iter().map(|&nanos| Turn::quiet(vec![nanos; 3])).collect()
     }
 
     #[test]

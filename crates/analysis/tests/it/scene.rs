@@ -30,7 +30,7 @@ pub(crate) fn side(label: &str, micros: f64, rounds: usize) -> Side {
         let process = 1.0 + 0.004 * ((luck + 3 * round) % 5) as f64;
         let drift = 1.0 + 0.03 * turn as f64;
         let sample = |at: usize| (1e3 * micros * process * drift) as u64 + (at * 37 % 11) as u64;
-        Turn { samples: (0..15).map(sample).collect() }
+        Turn::quiet((0..15).map(sample).collect())
     };
     Side {
         info: info(label, label),

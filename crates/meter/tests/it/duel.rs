@@ -13,6 +13,8 @@ fn rule() -> DuelRule {
         turn: Duration::from_millis(1),
         least: 3,
         most: 5,
+        samples: None,
+        repeats: None,
         show: Depth::Outputs,
         stopping: StoppingRule {
             warmup: Warmup::Runs { count: 2 },
@@ -25,6 +27,14 @@ fn rule() -> DuelRule {
 type Seen = Vec<Option<Vec<HostTensor>>>;
 
 fn fight(scripts: &[&str], gate: impl Fn(usize) -> bool) -> (Vec<Record>, Seen) {
+    fight_by(&rule(), scripts, gate)
+}
+
+fn fight_by(
+    rule: &DuelRule,
+    scripts: &[&str],
+    gate: impl Fn(usize) -> bool,
+) -> (Vec<Record>, Seen) {
     let file = tempfile::NamedTempFile::new().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let make = || job(file.path());
@@ -42,7 +52,7 @@ fn fight(scripts: &[&str], gate: impl Fn(usize) -> bool) -> (Vec<Record>, Seen) 
         seen = outputs.to_vec();
         (0..outputs.len()).map(&gate).collect()
     };
-    let records = duel(&contenders, &rule(), folder.path(), &mut open, &mut |_| {});
+    let records = duel(&contenders, rule, folder.path(), &mut open, &mut |_| {});
     (records, seen)
 }
 
@@ -54,15 +64,16 @@ fn every_side_has_fresh_processes_and_all_its_turns() {
         assert_eq!(record.bouts.len(), 2);
         for bout in &record.bouts {
             assert_eq!(bout.turns.len(), 4);
-            assert!(bout.turns.iter().all(|turn| (3..=5).contains(&turn.len())));
-            let counted: usize = bout.turns.iter().map(Vec::len).sum();
+            assert!(bout.turns.iter().all(|turn| (3..=5).contains(&turn.samples.len())));
+            let counted: usize = bout.turns.iter().map(|turn| turn.samples.len()).sum();
             assert_eq!(bout.run.summaries[&types::Phase::Inference].count, counted as u64);
         }
         assert!(record.loaded.is_some());
     }
     // No run ends before what its script asks; how much later it ends is the machine's affair.
     for (record, least) in records.iter().zip([1, 2].map(Duration::from_millis)) {
-        let runs = record.bouts.iter().flat_map(|bout| bout.turns.iter().flatten());
+        let runs =
+            record.bouts.iter().flat_map(|bout| bout.turns.iter().flat_map(|turn| &turn.samples));
         assert!(u128::from(*runs.min().unwrap()) >= least.as_nanos());
     }
     let y = seen[0].as_ref().unwrap();
@@ -86,4 +97,60 @@ fn nobody_is_timed_while_the_gate_is_shut() {
     assert!(records.iter().all(|record| record.bouts.is_empty() && record.failed.is_none()));
     let Elements::F32(values) = &seen[1].as_ref().unwrap()[0].elements else { panic!("not f32") };
     assert!(values.iter().all(|value| value.is_nan()));
+}
+
+/// As many processes as there are processors, which do nothing but burn them.
+#[cfg(target_os = "linux")]
+struct Burners(Vec<std::process::Child>);
+
+#[cfg(target_os = "linux")]
+impl Burners {
+    fn start() -> Burners {
+        let processors = std::thread::available_parallelism().unwrap().get();
+        let burn = |_| {
+            let mut shell = std::process::Command::new("sh");
+            shell.args(["-c", "while :; do :; done"]).spawn().unwrap()
+        };
+        Burners((0..processors).map(burn).collect())
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Burners {
+    fn drop(&mut self) {
+        for burner in &mut self.0 {
+            let _ = burner.kill();
+            let _ = burner.wait();
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn turns_beside_burning_processes_are_repeated_within_bounds_and_known_as_disturbed() {
+    let burners = Burners::start();
+    let rule = DuelRule {
+        turns: 2,
+        turn: Duration::from_millis(150),
+        most: u64::MAX,
+        repeats: Some(3),
+        ..rule()
+    };
+    // It computes: an engine that sleeps would hardly notice.
+    let (records, _) = fight_by(&rule, &["work 2000000", "work 2000000"], |_| true);
+    drop(burners);
+    for record in &records {
+        assert!(record.failed.is_none(), "{:?}", record.failed);
+        let turns: Vec<_> = record.bouts.iter().flat_map(|bout| &bout.turns).collect();
+        assert_eq!(turns.len(), 2 * 2 + 3, "two rounds of two turns, and three repeated sweeps");
+        for turn in turns {
+            assert_eq!(turn.disturbed, Some(types::ReasonCode::BusyMachine), "{turn:?}");
+        }
+        for bout in &record.bouts {
+            assert!(!bout.run.verdict.valid, "{:?}", bout.run.verdict);
+            assert_eq!(bout.run.verdict.main_reason(), Some(types::ReasonCode::BusyMachine));
+            let kept = bout.run.summaries[&types::Phase::Inference].count;
+            assert!(kept > 0, "what was measured is kept, and is not valid");
+        }
+    }
 }

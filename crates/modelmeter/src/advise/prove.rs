@@ -352,6 +352,8 @@ fn joined(mut duel: types::Duel) -> Option<types::Duel> {
     let rounds = short.rounds.iter().zip(&long.rounds);
     let both = |(a, b): (&Turn, &Turn)| Turn {
         samples: a.samples.iter().zip(&b.samples).map(|(a, b)| a + b).collect(),
+        conditions: a.conditions,
+        disturbed: a.disturbed.or(b.disturbed),
     };
     let rounds = rounds.map(|(a, b)| a.iter().zip(b).map(both).collect()).collect();
     let failed = short.info.failed.clone().or(long.info.failed);

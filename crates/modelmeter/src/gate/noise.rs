@@ -1,11 +1,12 @@
 //! One thing held against itself: what this machine does to measurements.
 
 use crate::{Duel, Error, Profiler, Session, duel::micros_since_epoch};
-use analysis::gate::paired_changes;
+use analysis::{disturbed_pairs, gate::paired_changes, too_busy};
 use stats::Evidence;
 use std::time::{Duration, Instant};
 use types::{
-    Drifted, Event, GateCell, Gauge, Interval, Itself, Noise, Phase, Run, Seconds, Stage, Statistic,
+    Disturbed, Drifted, Event, GateCell, Gauge, Interval, Itself, Noise, Phase, Run, Seconds,
+    Stage, Statistic,
 };
 
 /// What is run where nobody says otherwise: small enough to start quickly, large enough to use every processor.
@@ -84,6 +85,11 @@ impl NoiseTest {
         };
         let (base_runs, side_runs) =
             (fought.runs.first().ok_or_else(silent)?, fought.runs.get(1).ok_or_else(silent)?);
+        if let Some(found) =
+            disturbed_pairs(&base.rounds, &side.rounds).filter(Disturbed::is_too_much)
+        {
+            return Err(Error::TooBusy { why: too_busy(&found) });
+        }
         let gauge = Gauge::Latency(Statistic::P50);
         let changes = paired_changes(gauge, (base, side), (base_runs, side_runs));
         let evidence = Evidence::of(&changes).ok_or_else(silent)?;

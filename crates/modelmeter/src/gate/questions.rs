@@ -5,6 +5,7 @@ use analysis::gate::{
     Finding, HISTORY_SITTINGS, STORED_DRIFT, Trial, over_limit, paired_changes, stored_change,
     value_of,
 };
+use analysis::{disturbed_pairs, too_busy};
 use types::{
     Check, GateDesign, Gauge, Noise, Question, Reason, ReasonCode, Ruling, Run, Threshold,
 };
@@ -20,6 +21,17 @@ pub(super) struct Asked {
     rounds: Vec<f64>,
     /// Why it cannot be answered, whatever is measured.
     pub(super) refused: Option<String>,
+    /// Why it cannot be answered while the machine does what it does.
+    busy: Option<String>,
+}
+
+impl Gathered {
+    /// What is said where other work disturbed most of the turns.
+    fn too_busy(&self) -> Option<String> {
+        let (base, side) = self.sides.as_ref()?;
+        let found = disturbed_pairs(&base.rounds, &side.rounds)?;
+        found.is_too_much().then(|| too_busy(&found))
+    }
 }
 
 impl Gate {
@@ -56,14 +68,17 @@ impl Gate {
             true => refusal(&cell.side, gauge).or_else(|| refusal(&cell.base, gauge)),
             false => None,
         };
+        let busy = cell.too_busy().filter(|_| gauge != Gauge::MemoryPeak);
+        let evidence = if busy.is_none() { stats::Evidence::of(&changes) } else { None };
         Asked {
             cell: place,
             processes: changes.len() as u64,
             rounds: changes.iter().map(|change| change.exp()).collect(),
-            trial: Trial { gauge, question, evidence: stats::Evidence::of(&changes) },
+            trial: Trial { gauge, question, evidence },
             value: middle(&cell.side, gauge),
             baseline: middle(&cell.base, gauge),
             refused,
+            busy,
         }
     }
 
@@ -111,6 +126,7 @@ impl Gate {
             value: middle(&cell.side, gauge),
             baseline: middle(&here, gauge),
             refused,
+            busy: None,
         }
     }
 }
@@ -128,6 +144,7 @@ fn ask_limit(place: usize, cell: &Gathered, Threshold { gauge, limit }: Threshol
         value: middle(&cell.side, gauge),
         baseline: None,
         refused,
+        busy: None,
     }
 }
 
@@ -184,7 +201,7 @@ pub(super) fn check(
     let cell = gathered.get(asked.cell)?;
     let reasons = cell.reasons();
     let Finding { mut ruling, evidence, settle } = finding;
-    let mut why = asked.refused.clone();
+    let mut why = asked.refused.clone().or_else(|| asked.busy.clone());
     if let Some(reason) = reasons.iter().find(|reason| overrules(reason, &asked, ruling)) {
         ruling = Ruling::CannotTell;
         why = Some(reason.text.clone());
@@ -216,8 +233,8 @@ pub(super) fn check(
 
 /// Whether what speaks against the measurements takes a ruling back.
 ///
-/// Taking turns, a busy machine strikes both sides alike. Elsewhere it makes times longer: what holds all the same holds,
-/// what fails may be the machine's fault. Memory is not touched by it.
+/// Where sides take turns, disturbed turns were left out already. Elsewhere a busy machine makes times longer: what holds
+/// all the same holds, what fails may be the machine's fault. Memory is not touched by it.
 fn overrules(reason: &Reason, asked: &Asked, ruling: Ruling) -> bool {
     let of_the_machine = matches!(
         reason.code,

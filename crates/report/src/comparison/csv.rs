@@ -67,6 +67,10 @@ const COLUMNS: &[(&str, Cell)] = &[
         Outcome::Refused { why } => text(why),
         _ => None,
     }),
+    ("pairs_disturbed", |row| {
+        let disturbed = row.comparison?.disturbed.as_ref();
+        Some(disturbed.map_or(0, |disturbed| disturbed.left_out).to_string())
+    }),
     ("valid", |row| Some(row.side.info.verdict.valid.to_string())),
     ("machine", |row| text(&row.report.environment.machine.key)),
 ];

@@ -8,10 +8,11 @@ use crate::number::milliseconds;
 use crate::timestamp::rfc3339;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use types::{
-    Comparison, ComparisonReport, Design, Device, EngineOptions, Environment, Estimate, Interval,
-    LayerJoin, Mode, Outcome, Parity, Phase, Precision, Seconds, SideReport, SpeedUp, Summary,
-    Unsupported, Verdict, Weights,
+    Comparison, ComparisonReport, Design, Device, Disturbed, EngineOptions, Environment, Estimate,
+    Interval, LayerJoin, Mode, Outcome, Parity, Phase, Precision, Seconds, SideReport, SpeedUp,
+    Summary, Unsupported, Verdict, Weights,
 };
 
 /// The name and version of the document.
@@ -229,7 +230,28 @@ struct ComparisonDocument<'a> {
     verdict: &'static str,
     why: Option<&'a str>,
     speed_up: Option<SpeedUpDocument>,
+    disturbed: Option<DisturbedDocument>,
     remarks: &'a [String],
+}
+
+/// Pairs of turns that something else disturbed.
+#[derive(Debug, Serialize)]
+struct DisturbedDocument {
+    pairs: u64,
+    left_out: u64,
+    too_many: bool,
+    causes: BTreeMap<&'static str, u64>,
+}
+
+impl From<&Disturbed> for DisturbedDocument {
+    fn from(disturbed: &Disturbed) -> DisturbedDocument {
+        DisturbedDocument {
+            pairs: disturbed.pairs,
+            left_out: disturbed.left_out,
+            too_many: disturbed.is_too_much(),
+            causes: disturbed.causes.iter().map(|(code, count)| (code.name(), *count)).collect(),
+        }
+    }
 }
 
 impl<'a> From<&'a Comparison> for ComparisonDocument<'a> {
@@ -243,6 +265,7 @@ impl<'a> From<&'a Comparison> for ComparisonDocument<'a> {
                 _ => None,
             },
             speed_up: comparison.speed_up.as_ref().map(SpeedUpDocument::from),
+            disturbed: comparison.disturbed.as_ref().map(DisturbedDocument::from),
             remarks: &comparison.remarks,
         }
     }

@@ -31,6 +31,9 @@ pub(super) fn verdict(comparison: &Comparison, info: &SideInfo) -> String {
     let Some(speed_up) = &comparison.speed_up else {
         return if info.failed.is_some() { "failed".into() } else { "refused".into() };
     };
+    if is_too_busy(comparison) {
+        return "cannot tell (machine too busy)".into();
+    }
     match comparison.outcome {
         Outcome::Better => claim(speed_up.ratio, "faster", speed_up.interval),
         Outcome::Worse => claim(1.0 / speed_up.ratio, "slower", speed_up.interval.map(inverse)),
@@ -41,9 +44,17 @@ pub(super) fn verdict(comparison: &Comparison, info: &SideInfo) -> String {
     }
 }
 
+/// Whether the machine is why nothing can be told.
+pub(crate) fn is_too_busy(comparison: &Comparison) -> bool {
+    comparison.disturbed.as_ref().is_some_and(types::Disturbed::is_too_much)
+}
+
 /// How many times as long it takes: `3.21 × [3.10, 3.32]`.
 pub(super) fn factor(comparison: &Comparison) -> String {
     let Some(speed_up) = &comparison.speed_up else { return "refused".into() };
+    if is_too_busy(comparison) {
+        return "machine too busy".into();
+    }
     let text = format!("{} ×", ratio(1.0 / speed_up.ratio));
     bracketed(&text, speed_up.interval.map(inverse))
 }
@@ -130,6 +141,7 @@ mod tests {
             baseline: "b".into(),
             speed_up: Some(speed_up),
             outcome,
+            disturbed: None,
             remarks: Vec::new(),
         };
         verdict(&comparison, &info("a", "a", ""))
@@ -155,6 +167,31 @@ mod tests {
             remarks: Vec::new(),
             failed: None,
         }
+    }
+
+    #[test]
+    fn a_machine_that_was_too_busy_is_the_verdict() {
+        let causes = vec![(types::ReasonCode::BusyMachine, 18)];
+        let speed_up = SpeedUp {
+            ratio: 1.38,
+            interval: Some(Interval { low: 1.32, high: 1.44 }),
+            best: 1.5,
+            worst: 1.2,
+            rounds: Vec::new(),
+            p_value: Some(0.001),
+            adjusted_p: Some(0.001),
+            detectable: None,
+        };
+        let comparison = Comparison {
+            side: "a".into(),
+            baseline: "b".into(),
+            speed_up: Some(speed_up),
+            outcome: Outcome::CannotTell,
+            disturbed: Some(types::Disturbed { pairs: 20, left_out: 18, causes }),
+            remarks: Vec::new(),
+        };
+        assert_eq!(verdict(&comparison, &info("a", "a", "")), "cannot tell (machine too busy)");
+        assert_eq!(factor(&comparison), "machine too busy");
     }
 
     #[test]

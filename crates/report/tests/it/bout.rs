@@ -170,6 +170,7 @@ fn comparison(side: &str, outcome: Outcome, ratio: f64, low: f64, high: f64) -> 
             detectable: Some(0.031),
         }),
         outcome,
+        disturbed: None,
         remarks: Vec::new(),
     }
 }
@@ -180,6 +181,7 @@ fn refused(side: &str, why: &str) -> Comparison {
         baseline: "torch".into(),
         speed_up: None,
         outcome: Outcome::Refused { why: why.into() },
+        disturbed: None,
         remarks: Vec::new(),
     }
 }

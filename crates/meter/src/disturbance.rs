@@ -1,0 +1,169 @@
+//! Whether something else took the machine away: the rules that a run, and every turn of a duel, is held to.
+
+use types::{GpuState, Machine, Reason, ReasonCode, TurnConditions};
+
+/// Above this share of stolen time the numbers are the hypervisor's, not the model's.
+const STEAL_INVALID: f64 = 0.10;
+/// Above this share stolen time is worth a remark.
+const STEAL_REMARK: f64 = 0.02;
+/// Other work on more than this share of the machine is worth a remark.
+const BUSY_REMARK: f64 = 0.10;
+/// Other work on more than this share of the machine spoils the numbers.
+const BUSY_INVALID: f64 = 0.40;
+/// Threads that waited for a processor more than this share of the time spoil the numbers.
+///
+/// Engines whose threads wait for each other lose more than engines that share out what is left: beside one busy
+/// processor of two PyTorch, 1.28 times faster than rten on a quiet machine, looked 1.38 times slower.
+const WAITED_INVALID: f64 = 0.05;
+
+/// What speaks against times that were taken under these conditions.
+///
+/// Waiting counts only where there are processors enough for the threads: with more threads they wait for each other.
+pub(crate) fn other_work(
+    conditions: &TurnConditions,
+    threads: u32,
+    machine: &Machine,
+) -> Option<Reason> {
+    let threads = threads.max(1);
+    let enough_processors = threads <= machine.cpu.threads;
+    let waited = conditions.waited.filter(|_| enough_processors);
+    let waited = waited.map_or(0.0, |waited| waited / f64::from(threads));
+    let others = conditions.others.unwrap_or(0.0);
+    let used = || format!("other work used {:.0} % of the machine", others * 100.0);
+    let text = if waited > WAITED_INVALID {
+        let share = waited * 100.0;
+        let and = match conditions.others {
+            Some(others) if others >= 0.005 => format!("{} and ", used()),
+            _ => "other work ".to_owned(),
+        };
+        format!("{and}let the threads wait {share:.0} % of the time")
+    } else if others > BUSY_REMARK {
+        used()
+    } else {
+        return None;
+    };
+    let hint = Some("stop other programs and measure again".to_owned());
+    let invalidates = others > BUSY_INVALID || waited > WAITED_INVALID;
+    Some(Reason { code: ReasonCode::BusyMachine, invalidates, text, hint })
+}
+
+/// What speaks against times while the hypervisor took so much.
+pub(crate) fn stolen(steal: Option<f64>) -> Option<Reason> {
+    let steal = steal.filter(|steal| *steal > STEAL_REMARK)?;
+    Some(Reason {
+        code: ReasonCode::StolenTime,
+        invalidates: steal > STEAL_INVALID,
+        text: format!("the hypervisor took {:.1} % of the processor time", steal * 100.0),
+        hint: None,
+    })
+}
+
+/// What speaks against times on a GPU in this state.
+pub(crate) fn gpu(state: &GpuState) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    if !state.other_processes.is_empty() {
+        reasons.push(Reason {
+            code: ReasonCode::DeviceShared,
+            invalidates: true,
+            text: format!(
+                "{} other processes held GPU {}",
+                state.other_processes.len(),
+                state.index
+            ),
+            hint: Some("`nvidia-smi` shows them; stop them and measure again".into()),
+        });
+    }
+    // A power cap belongs to the card; heat and a failing supply do not.
+    let hot = |reason: &&String| reason.contains("thermal") || reason.contains("hw slowdown");
+    let hot: Vec<&str> = state.throttle_reasons.iter().filter(hot).map(String::as_str).collect();
+    if !hot.is_empty() {
+        reasons.push(Reason {
+            code: ReasonCode::Throttled,
+            invalidates: true,
+            text: format!("the clock of GPU {} was held back: {}", state.index, hot.join(", ")),
+            hint: Some("let it cool down".into()),
+        });
+    }
+    reasons
+}
+
+/// What disturbed one turn so that its times say nothing.
+pub(crate) fn of_turn(
+    conditions: &TurnConditions,
+    threads: u32,
+    machine: &Machine,
+) -> Option<ReasonCode> {
+    let found = [other_work(conditions, threads, machine), stolen(conditions.steal)];
+    found.into_iter().flatten().find(|reason| reason.invalidates).map(|reason| reason.code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::{Bytes, Cpu};
+
+    fn machine(threads: u32) -> Machine {
+        Machine {
+            key: "k".into(),
+            hostname: "h".into(),
+            os: "linux".into(),
+            cpu: Cpu {
+                model: "m".into(),
+                architecture: "x86_64".into(),
+                cores: threads,
+                threads,
+                sockets: 1,
+                numa_nodes: 1,
+                features: Vec::new(),
+                cache: None,
+            },
+            memory: Bytes(1),
+            gpus: Vec::new(),
+            hypervisor: None,
+        }
+    }
+
+    fn turn(others: f64, waited: f64, steal: f64) -> TurnConditions {
+        TurnConditions { others: Some(others), waited: Some(waited), steal: Some(steal) }
+    }
+
+    #[test]
+    fn one_busy_processor_of_two_is_seen_by_the_threads_that_wait() {
+        let machine = machine(2);
+        // A third thread on two processors takes a quarter of the machine, and one of ours waits half the time.
+        let found = other_work(&turn(0.25, 0.5, 0.0), 2, &machine).unwrap();
+        assert!(found.invalidates, "{found:?}");
+        assert_eq!(
+            found.text,
+            "other work used 25 % of the machine and let the threads wait 25 % of the time"
+        );
+        // The same amount of other work on processors of its own is a remark.
+        assert!(!other_work(&turn(0.25, 0.001, 0.0), 2, &machine).unwrap().invalidates);
+        assert_eq!(other_work(&turn(0.05, 0.001, 0.0), 2, &machine), None);
+    }
+
+    #[test]
+    fn threads_that_wait_for_each_other_are_no_other_work() {
+        assert_eq!(other_work(&turn(0.02, 3.0, 0.0), 8, &machine(2)), None);
+    }
+
+    #[test]
+    fn a_turn_is_disturbed_by_what_would_make_a_run_invalid() {
+        let machine = machine(2);
+        assert_eq!(of_turn(&turn(0.0, 0.0, 0.0), 2, &machine), None);
+        assert_eq!(of_turn(&turn(0.3, 0.0, 0.05), 2, &machine), None, "remarks do not");
+        assert_eq!(of_turn(&turn(0.5, 0.0, 0.0), 2, &machine), Some(ReasonCode::BusyMachine));
+        assert_eq!(of_turn(&turn(0.0, 0.0, 0.2), 2, &machine), Some(ReasonCode::StolenTime));
+        assert_eq!(of_turn(&TurnConditions::default(), 2, &machine), None);
+    }
+
+    #[test]
+    fn heat_disturbs_a_gpu_and_its_power_limit_does_not() {
+        let state = |reason: &str| GpuState {
+            throttle_reasons: vec![reason.to_owned()],
+            ..GpuState::default()
+        };
+        assert!(gpu(&state("sw power cap")).is_empty());
+        assert_eq!(gpu(&state("sw thermal slowdown"))[0].code, ReasonCode::Throttled);
+    }
+}
