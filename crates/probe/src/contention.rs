@@ -1,6 +1,7 @@
 //! Who else wanted the processors between two moments: other work, waiting, stolen time.
 
 use crate::{
+    accounts::accounts,
     clock::process_time,
     procfs::{Ticks, descendants, parse_machine_ticks},
 };
@@ -43,7 +44,7 @@ impl Moment {
                 .and_then(|text| parse_machine_ticks(&text))
                 .map(|(machine, each)| (machine, each.len().max(1))),
             spent: family.iter().map(|pid| process_time(*pid)).sum(),
-            waited: family.iter().map(|pid| waited(*pid)).sum(),
+            waited: family.iter().map(|pid| Some(accounts(*pid)?.waited)).sum(),
         }
     }
 
@@ -103,19 +104,6 @@ impl Contention {
     }
 }
 
-/// How long the threads of a process were ready to run and had no processor, added up.
-///
-/// The kernel counts it in nanoseconds for each thread. A thread that ended takes its account with it.
-pub(crate) fn waited(pid: u32) -> Option<Duration> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    let waited = threads.flatten().filter_map(|thread| {
-        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        text.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
-    });
-    let waited: Vec<Duration> = waited.collect();
-    (!waited.is_empty()).then(|| waited.into_iter().sum())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,21 +141,25 @@ mod tests {
     fn work_of_another_process_is_seen_and_our_own_is_not() {
         use std::process::{Command, Stdio};
         let processors = std::thread::available_parallelism().unwrap().get();
-        let burn = || {
+        let shell = |text: &str| {
             let mut command = Command::new("sh");
-            command.args(["-c", "while :; do :; done"]).stdin(Stdio::null());
-            command.spawn().unwrap()
+            command.args(["-c", text]).stdin(Stdio::null()).spawn().unwrap()
         };
-        let mut burners: Vec<_> = (0..processors).map(|_| burn()).collect();
-        let before = Moment::take(std::process::id());
+        let mut others: Vec<_> = (0..processors).map(|_| shell("while :; do :; done")).collect();
+        // What a process started counts as its own, so somebody else is asked who started nothing.
+        let idle = shell("exec sleep 60");
+        let before = Moment::take(idle.id());
         std::thread::sleep(Duration::from_millis(500));
-        let found = before.until(&Moment::take(std::process::id())).conditions();
-        for burner in &mut burners {
-            burner.kill().unwrap();
-            burner.wait().unwrap();
+        let found = before.until(&Moment::take(idle.id())).conditions();
+        let own = Moment::take(std::process::id());
+        std::thread::sleep(Duration::from_millis(500));
+        let own = own.until(&Moment::take(std::process::id()));
+        others.push(idle);
+        for child in &mut others {
+            child.kill().unwrap();
+            child.wait().unwrap();
         }
         assert!(found.others.unwrap() > 0.4, "{found:?}");
-        let own = Moment::take(burners[0].id());
-        assert_eq!(own.spent, None, "a process that is gone has no account");
+        assert!(own.spent.unwrap() > Duration::from_millis(50), "{own:?}");
     }
 }

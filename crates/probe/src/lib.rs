@@ -9,6 +9,7 @@
 //!
 //! What does not change while work runs (the processor, the limits of a control group) belongs in `hardware`.
 
+mod accounts;
 mod clock;
 mod contention;
 mod energy;

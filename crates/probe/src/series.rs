@@ -1,8 +1,10 @@
 //! A worker's memory and processor use over time, for a trace. What a run stores comes from the probes.
 
-use crate::procfs::{field_in_bytes, read_text};
+use crate::{
+    accounts::accounts,
+    procfs::{field_in_bytes, read_text},
+};
 use std::{
-    fs,
     sync::mpsc::{self, RecvTimeoutError},
     thread::{self, JoinHandle},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -72,19 +74,9 @@ fn read(pid: u32) -> Reading {
     Reading {
         at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros()),
         resident: status.and_then(|text| field_in_bytes(&text, "VmRSS")),
-        busy: busy(pid),
+        busy: accounts(pid).map(|accounts| accounts.spent.as_nanos() as u64),
         taken: Instant::now(),
     }
-}
-
-/// What all threads have spent on processors; a thread's own accounts count nanoseconds, a process's only ticks.
-pub(crate) fn busy(pid: u32) -> Option<u64> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    let spent = threads.flatten().filter_map(|thread| {
-        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse::<u64>().ok()
-    });
-    Some(spent.sum())
 }
 
 #[cfg(all(test, target_os = "linux"))]
