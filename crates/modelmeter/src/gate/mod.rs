@@ -304,6 +304,8 @@ impl Asked {
             self.trial.question,
             Question::Change { design: types::GateDesign::History, .. }
         );
-        finding.ruling == Ruling::CannotTell && by_more && self.refused.is_none()
+        // While other work goes on, more of the same would tell no more.
+        let quiet = self.refused.is_none() && self.busy.is_none();
+        finding.ruling == Ruling::CannotTell && by_more && quiet
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct Asked {
     /// Why it cannot be answered, whatever is measured.
     pub(super) refused: Option<String>,
     /// Why it cannot be answered while the machine does what it does.
-    busy: Option<String>,
+    pub(super) busy: Option<String>,
 }
 
 impl Gathered {
