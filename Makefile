@@ -4,7 +4,7 @@ PYTHON ?= python3
 CARGO ?= cargo
 VENV := .venv
 
-.PHONY: test built check venv postgresql chromium bench clean
+.PHONY: test built check venv postgresql chromium bench seeds clean
 
 # The release build serves the binary, the tests and the benches. Random cases are the same in every
 # run here, so that a failure can be repeated; `cargo test` alone draws new ones.
@@ -39,6 +39,11 @@ postgresql:
 # Pages are opened in a real browser.
 chromium:
 	@.ci/chromium
+
+# Runs what was asked for, sentence by sentence, and writes docs/SEEDS.md.
+seeds: venv
+	$(CARGO) build --release --package modelmeter-cli
+	docs/seeds/run target/release/modelmeter $(VENV)/bin/python
 
 bench:
 	$(CARGO) bench --workspace

@@ -478,6 +478,32 @@ mod tests {
         assert!((parse_share("2%").unwrap() - 0.02).abs() < 1e-12);
     }
 
+    /// `make seeds` runs them all; here they only have to be understood.
+    #[test]
+    fn every_command_of_the_seeds_is_understood() {
+        let table = include_str!("../../../docs/seeds/commands.tsv");
+        let mut understood = 0;
+        for line in table.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let [_, _, command]: [&str; 3] =
+                line.split('\t').collect::<Vec<_>>().try_into().unwrap();
+            if command.starts_with("not yet: ") {
+                continue;
+            }
+            let words = command.split(' ');
+            match Arguments::try_parse_from(words) {
+                Ok(_) => understood += 1,
+                Err(error) => {
+                    assert_eq!(
+                        error.kind(),
+                        clap::error::ErrorKind::DisplayHelp,
+                        "{command}: {error}"
+                    );
+                }
+            }
+        }
+        assert!(understood >= 60, "{understood}");
+    }
+
     #[test]
     fn the_seeds_own_flags_work() {
         let parsed = Arguments::try_parse_from([
