@@ -298,6 +298,7 @@ fn job(onnx: &Path) -> Job<'static> {
         },
         onnx: onnx.to_owned(),
         module: None,
+        counting: Default::default(),
         places: Default::default(),
         inputs_file: None,
         inputs: vec![types::InputSpec {

@@ -62,7 +62,8 @@ impl From<Error> for Failure {
             other => causes_of(other),
         };
         if let Error::NoEngine { why, .. } | Error::NoCalibration { why, .. } = error {
-            failure.details = why;
+            // One engine has said it in the message.
+            failure.details = if why.len() > 1 { why } else { Vec::new() };
         }
         failure
     }

@@ -38,8 +38,8 @@ pub use places::Places;
 pub use postprocess::{Answer, postprocess};
 pub use protocol::{
     DropoutMask, Failure, FirstReport, Greeting, LoadJob, LoadReport, PROTOCOL, PreparedValue,
-    Reply, Request, TextJob, TrainedParameter, TrainingFiles, TrainingJob, Window, read_message,
-    write_message,
+    ProgramCount, ProgramWork, Reply, Request, TextJob, TrainedParameter, TrainingFiles,
+    TrainingJob, Window, read_message, write_message,
 };
 pub use socket::{
     Availability, Detail, Engine, GraphRunner, Host, InstallProgress, Installer, LoadRequest,

@@ -2,7 +2,7 @@
 //!
 //! The worker greets first. Then the parent asks and the worker answers, one answer an ask:
 //! `load` → `loaded`, `first` → `first`, `run` → `window`, `observe` → `observed`, `outputs` → `written`,
-//! `profile` → `profiled`, `memory` → `remembered`, `trained` → `trained`, `gradients` → `written`, `bye` → the end. A worker without a model may be asked to
+//! `profile` → `profiled`, `memory` → `remembered`, `count` → `counted`, `trained` → `trained`, `gradients` → `written`, `bye` → the end. A worker without a model may be asked to
 //! `calibrate` → `calibrated`.
 //! Anything may be answered with `failed`. Timing happens in the worker; the parent only decides when it is enough.
 
@@ -196,6 +196,8 @@ pub enum Request {
         /// The file to write the columns of allocations to, as [`crate::write_allocations`] does.
         events: PathBuf,
     },
+    /// Run once more and count what that takes, for a program that nobody else can look into.
+    Count,
     /// Tell how the training went so far.
     Trained,
     /// Take one more step and write the gradients that led to it, before they are scaled, as safetensors: one tensor a
@@ -238,6 +240,39 @@ pub struct FirstReport {
     pub outputs: Vec<(String, Vec<usize>)>,
     /// Outputs that hold not-a-number or infinity.
     pub non_finite: Vec<String>,
+}
+
+/// What a framework counts in its own module.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProgramCount {
+    /// Trained numbers.
+    pub parameters: u64,
+    /// Bytes of parameters and buffers, in the formats they are held in.
+    pub weight_bytes: u64,
+    /// What one inference takes; `None` where it could not be counted.
+    #[serde(default)]
+    pub work: Option<ProgramWork>,
+    /// Why it could not.
+    #[serde(default)]
+    pub why: Option<String>,
+}
+
+/// What one inference of a module takes, operator by operator as they ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProgramWork {
+    /// Operations, by the convention of our graphs.
+    pub flops: u64,
+    /// Share of the operators that could cost something whose operations were counted; `None` where there was none.
+    pub coverage: Option<f64>,
+    /// Bytes that the operators read.
+    pub bytes_read: u64,
+    /// Bytes that they wrote.
+    pub bytes_written: u64,
+    /// The most bytes of this inference's own values that were alive at once.
+    pub activation_peak: u64,
+    /// Operators whose operations nobody knows.
+    #[serde(default)]
+    pub uncounted: Vec<String>,
 }
 
 /// A stretch of samples.
@@ -306,6 +341,11 @@ pub enum Reply {
     Remembered {
         /// Where the memory went; the columns are in the file.
         record: Option<Box<MemoryRecord>>,
+    },
+    /// To `count`.
+    Counted {
+        /// What was counted.
+        count: Box<ProgramCount>,
     },
     /// To `trained`.
     Trained {

@@ -206,6 +206,7 @@ impl Prepared {
                     guard(|| bench.remember(count, tracker, &events))
                         .map(|record| Reply::Remembered { record })
                 }
+                Request::Count => Err(failed("a graph is counted by the parent")),
                 Request::Load(_) => Err(failed("a worker loads one model")),
                 Request::Trained | Request::Gradients { .. } => {
                     Err(failed("this model was not loaded to be trained"))

@@ -172,6 +172,7 @@ impl Draft {
             layers: None,
             memory: None,
             training: None,
+            unknown: Default::default(),
             imported: Some(Box::new(Import {
                 tool: self.tool,
                 version: self.version,

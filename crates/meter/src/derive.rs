@@ -1,6 +1,7 @@
 //! Numbers that follow from the samples and the work: throughput, FLOP/s, share of the ceiling.
 
 use crate::is_above_ceiling;
+use std::collections::BTreeMap;
 use types::{
     Ceiling, Ceilings, Cell, Device, Direction, InputRole, InputSpec, Metric, Mode, Phase,
     Precision, ProbeReport, Summary, Unit, Work,
@@ -14,6 +15,8 @@ pub(crate) struct Basis<'a> {
     pub(crate) headline: &'a Summary,
     pub(crate) inference: &'a Summary,
     pub(crate) work: &'a Work,
+    /// What of the work nobody could count, and why.
+    pub(crate) unknown: &'a BTreeMap<String, String>,
     pub(crate) ceilings: Option<&'a Ceilings>,
     /// Real tokens in the batch where there was text.
     pub(crate) real_tokens: Option<u64>,
@@ -86,7 +89,10 @@ fn compute(basis: &Basis<'_>) -> Vec<Metric> {
     let share = "compute.ceiling_share";
     let (unit, up) = (Unit::FlopsPerSecond, Direction::Higher);
     if basis.work.flops.0 == 0 || basis.inference.median <= 0.0 {
-        let why = "no operator of this model could be counted";
+        let why = match basis.unknown.get("work.flops") {
+            Some(why) => why.as_str(),
+            None => "no operator of this model could be counted",
+        };
         return vec![
             Metric::missing(key, unit, up, why),
             Metric::missing(share, Unit::Ratio, up, why),

@@ -1,5 +1,6 @@
 //! What the meter is handed for one cell.
 
+use crate::Counting;
 use engine::{Places, TrainingJob};
 use probe::IdlePower;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
@@ -39,6 +40,8 @@ pub struct Job<'a> {
     pub phase_flops: Vec<(Phase, u64)>,
     /// Its work as counted on the graph.
     pub work: Work,
+    /// Who counts it, where that is not the graph alone.
+    pub counting: Counting,
     /// Values whose shape static inference could not tell.
     pub unknown_shapes: Vec<String>,
     /// Counts again once those shapes were seen.

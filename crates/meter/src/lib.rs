@@ -4,6 +4,7 @@
 //! when it is enough. It names no engine, opens no model and stores nothing: what it needs comes as a [`Job`], what it
 //! finds leaves as [`types::Event`]s.
 
+mod counting;
 mod derive;
 mod disturbance;
 mod duel;
@@ -23,6 +24,7 @@ mod rehearsal;
 mod sampling;
 mod tracker;
 
+pub use counting::Counting;
 pub use duel::{Bout, Contender, DuelRule, Gate, Record, duel};
 pub use error::MeterError;
 pub use hold::Limit;

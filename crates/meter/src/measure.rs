@@ -2,6 +2,7 @@
 
 use crate::{
     Bench, Evidence, Job, Launch, Link, MeterError,
+    counting::{self, Counted},
     derive::{self, Basis},
     judge, sampling,
 };
@@ -12,9 +13,9 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 use types::{
-    BrokenLoss, Cell, Cold, EngineInfo, Environment, Event, Machine, Metric, Phase, Plan,
-    ProbeReport, Reason, ReasonCode, Run, Samples, Stage, StopReason, StoppingRule, Summary,
-    TrainingReport, WarmupReport, Work,
+    BrokenLoss, Cell, Cold, EngineInfo, Environment, Event, Machine, Metric, ModelInfo, Phase,
+    Plan, ProbeReport, Reason, ReasonCode, Run, Samples, Stage, StopReason, StoppingRule, Summary,
+    TrainingReport, WarmupReport,
 };
 
 /// Seed of the bootstrap: fixed, so that the same samples always give the same interval.
@@ -102,7 +103,7 @@ pub(crate) struct Findings {
     pub(crate) stop: StopReason,
     pub(crate) loading: Vec<ProbeReport>,
     pub(crate) probes: Vec<ProbeReport>,
-    pub(crate) work: Work,
+    pub(crate) work: Counted,
     pub(crate) training: Option<TrainingReport>,
     /// What else is to be said of the run.
     pub(crate) reasons: Vec<Reason>,
@@ -159,18 +160,9 @@ pub(crate) fn first_inference(link: &mut Link) -> Result<FirstReport, MeterError
     }
 }
 
-/// The work as counted on the graph; shapes that only a run shows are asked for after the timing.
-pub(crate) fn count_work(link: &mut Link, job: &Job<'_>) -> Result<Work, MeterError> {
-    if job.unknown_shapes.is_empty() {
-        return Ok(job.work);
-    }
-    let request = Request::Observe { values: job.unknown_shapes.clone() };
-    match link.ask(&request, "show its shapes") {
-        Ok(Reply::Observed { shapes }) if !shapes.is_empty() => Ok((job.refine)(&shapes)),
-        // The timing is done and good; without the shapes the count stays a lower bound, and says so.
-        Ok(_) | Err(MeterError::Engine(_)) => Ok(job.work),
-        Err(error) => Err(error),
-    }
+/// The work of one inference, counted on the graph or by the program's own framework.
+pub(crate) fn count_work(link: &mut Link, job: &Job<'_>) -> Result<Counted, MeterError> {
+    counting::count(link, job)
 }
 
 /// How the training went, where it was one.
@@ -263,6 +255,7 @@ pub(crate) fn assemble(
     elapsed: Duration,
 ) -> Run {
     let summaries = summarise(&findings.samples);
+    let Counted { work, parameters, size, unknown } = findings.work;
     let headline = derive::headline_phase(&job.cell);
     let summary = &summaries[&headline];
     let metrics = derive::metrics(&Basis {
@@ -270,7 +263,8 @@ pub(crate) fn assemble(
         inputs: &job.inputs,
         headline: summary,
         inference: &summaries[&derive::model_phase(&job.cell)],
-        work: &findings.work,
+        work: &work,
+        unknown: &unknown,
         ceilings: bench.ceilings.as_ref(),
         real_tokens: findings.loaded.real_tokens,
         loading: &findings.loading,
@@ -287,7 +281,10 @@ pub(crate) fn assemble(
             warmup: &findings.warmup,
             environment: &environment,
             metrics: &metrics,
-            coverage: findings.work.coverage.0,
+            coverage: match unknown.contains_key("work.coverage") {
+                true => 1.0,
+                false => work.coverage.0,
+            },
             non_finite: &findings.first.non_finite,
             isolated: launch.is_isolated(),
         },
@@ -305,8 +302,13 @@ pub(crate) fn assemble(
         started_at,
         elapsed,
         cell: job.cell.clone(),
-        model: job.model.clone(),
-        work: findings.work,
+        model: ModelInfo {
+            parameters: parameters.unwrap_or(job.model.parameters),
+            size: size.unwrap_or(job.model.size),
+            ..job.model.clone()
+        },
+        work,
+        unknown,
         engine: EngineInfo {
             id: job.cell.engine.clone(),
             version: findings.loaded.version,

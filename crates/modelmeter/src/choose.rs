@@ -56,7 +56,41 @@ pub fn choose(
             (engine.id().to_owned(), why.unwrap_or_default())
         })
         .collect();
-    Err(Error::NoEngine { device, precision, why })
+    let hint = what_runs(&candidates, device, precision, places, fits);
+    Err(Error::NoEngine { device, precision, why, hint })
+}
+
+/// What would run instead, nearest to what was asked first: a package to install, the same on the processor, another
+/// engine, another precision. Only what the engines themselves do not refuse is named.
+fn what_runs(
+    asked: &[&'static dyn Engine],
+    device: Device,
+    precision: Precision,
+    places: &Places,
+    fits: &dyn Fn(Takes) -> bool,
+) -> Option<String> {
+    let wish = if device == Device::Auto { Device::Cpu } else { device };
+    let runs = |engine: &dyn Engine, device, precision| {
+        let device = meant_by(device, engine, places);
+        fits(engine.takes()) && refusal(engine, device, precision, places).is_none()
+    };
+    let fitting: Vec<_> = asked.iter().filter(|engine| fits(engine.takes())).collect();
+    if let [engine] = fitting.as_slice()
+        && let Availability::Unavailable { hint, .. } = engine.availability(places)
+    {
+        return Some(hint);
+    }
+    let named = asked.len() == 1;
+    if wish != Device::Cpu && asked.iter().any(|engine| runs(*engine, Device::Cpu, precision)) {
+        return Some("`--device cpu` runs now".into());
+    }
+    if let Some(other) = ENGINES.iter().find(|engine| named && runs(**engine, wish, precision)) {
+        return Some(format!("`--engine {}` runs it", other.id()));
+    }
+    let other = Precision::ALL.into_iter().find(|other| {
+        *other != precision && asked.iter().any(|engine| runs(*engine, wish, *other))
+    });
+    other.map(|other| format!("`--precision {other}` runs there"))
 }
 
 /// The device that a wish means to an engine: to the OpenVINO engine, `openvino` is the first device of its own.
@@ -126,6 +160,30 @@ mod tests {
         let Error::NoEngine { why, .. } = error else { panic!("{error}") };
         assert_eq!(why.len(), ENGINES.len());
         assert!(why.iter().all(|(_, why)| !why.is_empty()));
+    }
+
+    #[test]
+    fn an_engine_that_was_named_speaks_for_itself_only() {
+        let rten = EngineChoice::Named("rten".into());
+        let refused = |device, precision| {
+            choose(&rten, device, precision, &Places::default(), &|_| true).err().unwrap()
+        };
+        // Another engine may run it there: beside a table in which one did, "no engine here" would be false.
+        let error = refused(Device::Cuda(0), Precision::Fp32);
+        let text = "engine `rten` cannot run fp32 on `cuda:0`: runs on cpu only";
+        assert_eq!(error.to_string(), text);
+        assert!(error.hint().unwrap().starts_with("`--device cpu` runs now"));
+        let error = refused(Device::Cpu, Precision::Bf16);
+        assert!(error.to_string().starts_with("engine `rten` cannot run bf16 on `cpu`"), "{error}");
+        assert!(error.hint().unwrap().contains("`--precision fp32`"), "{:?}", error.hint());
+    }
+
+    #[test]
+    fn an_engine_that_is_not_here_is_answered_with_how_to_get_it() {
+        let torch = EngineChoice::Named("torch".into());
+        let error = choose(&torch, Device::Auto, Precision::Fp32, &Places::default(), &|_| true);
+        let hint = error.err().unwrap().hint().unwrap();
+        assert!(hint.contains("--python") && !hint.contains("--precision"), "{hint}");
     }
 
     #[test]

@@ -27,15 +27,17 @@ pub enum Error {
         /// What there is.
         known: Vec<String>,
     },
-    /// No engine here can do it.
-    #[error("no engine here can run {precision} on `{device}`")]
+    /// No engine here can do it, or the one that was asked for cannot.
+    #[error("{}", nobody(*device, *precision, why))]
     NoEngine {
         /// The device asked for.
         device: Device,
         /// The precision asked for.
         precision: Precision,
-        /// Each engine and why it cannot.
+        /// Each engine that was asked, and why it cannot.
         why: Vec<(String, String)>,
+        /// What would run, found by asking the engines.
+        hint: Option<String>,
     },
     /// Nothing here can measure what a device can do at best.
     #[error("nothing here can measure the ceilings of `{device}`")]
@@ -86,6 +88,8 @@ pub enum Error {
         model: String,
         /// Why.
         why: String,
+        /// What would run it, found by asking the engines.
+        hint: Option<String>,
     },
     /// Nobody can hold the engine to a limit of memory.
     #[error("nobody would enforce a memory limit on engine `{engine}` on `{device}`")]
@@ -223,12 +227,10 @@ impl Error {
             Error::UnknownEngine { .. } => {
                 Some("`modelmeter devices` shows what works here".into())
             }
-            Error::NoEngine { device: Device::Cpu | Device::Auto, precision, .. } => Some(format!(
-                "`modelmeter devices` shows what works here; without `--precision {precision}` it runs now"
-            )),
-            Error::NoEngine { .. } => {
-                Some("`modelmeter devices` shows what works here; `--device cpu` runs now".into())
-            }
+            Error::NoEngine { hint, .. } => Some(match hint {
+                Some(hint) => format!("{hint}; `modelmeter devices` shows what works here"),
+                None => "`modelmeter devices` shows what works here".into(),
+            }),
             Error::NoCalibration { .. } => Some(
                 "`modelmeter devices` shows what works here; `--device cpu` is measured without any engine".into(),
             ),
@@ -259,7 +261,7 @@ impl Error {
             Error::Unlimited { .. } => Some(
                 "`--device cpu` is held by the system; of GPU engines `torch` keeps a limit on CUDA and ROCm".into(),
             ),
-            Error::NotForEngine { .. } => Some("`modelmeter engines list` shows the others".into()),
+            Error::NotForEngine { hint, .. } => hint.clone(),
             Error::TooBusy { .. } => Some("stop other programs and measure again".into()),
             Error::NoRuns => Some("`modelmeter profile MODEL` makes one".into()),
             Error::NotStored { near, .. } if !near.is_empty() => {
@@ -275,6 +277,18 @@ impl Error {
             | Error::Read { .. }
             | Error::Write { .. } => None,
         }
+    }
+}
+
+/// One engine that was asked for says for itself why it cannot; of several nobody can.
+fn nobody(device: Device, precision: Precision, why: &[(String, String)]) -> String {
+    let what = match device {
+        Device::Auto => precision.to_string(),
+        device => format!("{precision} on `{device}`"),
+    };
+    match why {
+        [(engine, why)] => format!("engine `{engine}` cannot run {what}: {why}"),
+        _ => format!("no engine here can run {what}"),
     }
 }
 

@@ -135,10 +135,18 @@ fn foretell(prepared: &Prepared) -> StaticMemory {
     let model = prepared.graph();
     let shapes = prepared.shapes();
     let unknown = "the graph does not tell every shape";
-    let weights = match prepared.fits(Takes::Onnx) {
-        true => Reading::of(graph::count_weights(model).bytes),
-        false => Reading::missing("a program is no graph whose constants could be counted"),
-    };
+    if !prepared.fits(Takes::Onnx) {
+        let missing = || Reading::missing("a program has no graph that could tell");
+        return StaticMemory {
+            weights: missing(),
+            apart: missing(),
+            in_place: missing(),
+            pooled: missing(),
+            node: String::new(),
+            live: Vec::new(),
+        };
+    }
+    let weights = Reading::of(prepared.weight_bytes());
     let peak = graph::find_peak(&model.graph, &shapes, Reuse::InPlace);
     StaticMemory {
         weights,

@@ -1,12 +1,14 @@
 //! From what was asked to a job the meter can measure.
 
 use crate::{
-    Choice, ENGINES, EngineChoice, Error, Profiler, choose, pickle,
+    Choice, ENGINES, EngineChoice, Error, Profiler,
+    choose::{choose, refusal},
+    pickle,
     training::{self, Trained},
 };
-use engine::{Engine, Host, Places, Takes};
-use graph::{Model, Shapes};
-use meter::{Job, Refine};
+use engine::{Availability, Engine, Host, Places, Takes};
+use graph::{DataType, Model, Shapes};
+use meter::{Counting, Job, Refine};
 use models::{ModelError, Progress, Resolved, Tokeniser};
 use std::{
     hash::{BuildHasher, Hasher},
@@ -15,8 +17,8 @@ use std::{
 };
 use tempfile::TempDir;
 use types::{
-    Cell, Device, Event, HostTensor, InputRole, InputSpec, Mode, ModelInfo, Precision, Reason,
-    ReasonCode, RunId, Stage, Text, Work,
+    Bytes, Cell, Device, Event, HostTensor, InputRole, InputSpec, Mode, ModelInfo, Precision,
+    Reason, ReasonCode, RunId, Stage, Text, Work,
 };
 
 /// Samples in one inference where nobody says otherwise.
@@ -34,10 +36,14 @@ pub(crate) struct Prepared {
     /// Tokens of the text that did not fit.
     cut: usize,
     work: Work,
+    /// What the engine turns the graph's 32-bit floats into by itself.
+    own: Precision,
     trained: Option<Trained>,
     unknown_shapes: Vec<String>,
     /// What the device that was asked for stands for, where it is another one.
     meant: Option<String>,
+    /// Why it does not run in the precision of its checkpoint, where nobody asked for another.
+    widened: Option<String>,
     took: Duration,
 }
 
@@ -67,23 +73,26 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
     // What cannot run here is said before anything is downloaded or written.
     let wish = profiler.precision.unwrap_or(Precision::Fp32);
     settle_engine(profiler, wish, &|_| true)?;
-    let (resolved, choice, precision) = settle_model(profiler, sink)?;
+    let Settled { mut resolved, choice, precision, widened } = settle_model(profiler, sink)?;
     let batch_size = settle_batch(profiler, &resolved);
     let text = plan_text(profiler, &resolved, batch_size)?;
     let length = text.as_ref().map(|text| text.length).or(profiler.sequence_length);
     let inputs = resolved.inputs(batch_size, length, &profiler.inputs)?;
     let sequence_length = length_of(&inputs);
     check_memory(&inputs)?;
-    let shapes = graph::infer(&resolved.model, &dims_of(&inputs));
+    let own = own_precision(profiler, &resolved, choice.engine, precision);
+    let shapes = graph::infer(&resolved.model, &dims_of(&inputs)).narrowed(own);
+    resolved.info.size = size_in(&resolved, own);
     let analysis = graph::analyse_shapes(&resolved.model, &shapes);
     let trained = match &profiler.training {
         Some(_) if resolved.is_program() => {
-            return Err(Error::Training {
-                why: "a program's outputs are not known before it runs".into(),
-                hint: Some(
-                    "a preset, a Hugging Face folder or an `.onnx` file can be trained".into(),
-                ),
-            });
+            let why = match &resolved.no_graph {
+                Some(why) => format!("there is {why}"),
+                None => "a program's outputs are not known before it runs".into(),
+            };
+            let hint =
+                "a preset, a folder of a family that is built, or an `.onnx` file can be trained";
+            return Err(Error::Training { why, hint: Some(hint.into()) });
         }
         Some(request) => {
             let dims = dims_of(&inputs);
@@ -131,6 +140,8 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
         resolved,
         meant: (profiler.device == Device::Openvino && choice.device != Device::Openvino)
             .then(|| format!("device `openvino` means engine `openvino` on its {}", choice.device)),
+        own,
+        widened,
         took: begin.elapsed(),
     })
 }
@@ -152,11 +163,23 @@ impl Prepared {
             training: self.trained.as_ref().map(|trained| Box::new(trained.job.clone())),
             phase_flops: self.trained.as_ref().map_or_else(Vec::new, |t| t.flops.clone()),
             work: self.work,
+            counting: self.counting(),
             unknown_shapes: self.unknown_shapes.clone(),
             refine,
             model_commit: self.resolved.commit.clone(),
             remarks: self.assumptions(),
             prepared_in: self.took,
+        }
+    }
+
+    /// Who counts the work.
+    fn counting(&self) -> Counting {
+        match self.own {
+            _ if self.resolved.is_program() => Counting::Program,
+            Precision::Int8 if self.engine.takes() == Takes::Module => {
+                Counting::Weights { held: graph::count_weights(&self.resolved.model).bytes }
+            }
+            _ => Counting::Graph,
         }
     }
 
@@ -210,13 +233,25 @@ impl Prepared {
         &self.resolved.model
     }
 
+    /// The shapes of every value, in the number formats that the engine computes in.
     pub(crate) fn shapes(&self) -> Shapes {
-        graph::infer(&self.resolved.model, &dims_of(&self.inputs))
+        graph::infer(&self.resolved.model, &dims_of(&self.inputs)).narrowed(self.own)
+    }
+
+    /// Bytes of the graph's weights in the number format that the engine keeps them in, as far as the graph can tell.
+    pub(crate) fn weight_bytes(&self) -> Bytes {
+        let bytes = graph::count_weights(&self.resolved.model).bytes;
+        Bytes(bytes.0 - saved(&self.resolved.model, self.own).min(bytes.0))
     }
 
     /// What a reader of any result must know of the model and its inputs.
     pub(crate) fn remarks(&self) -> Vec<String> {
         self.assumptions().into_iter().map(|reason| reason.text).collect()
+    }
+
+    /// Why it does not run in the precision of its checkpoint, where nobody asked for another.
+    pub(crate) fn widened(&self) -> Option<&String> {
+        self.widened.as_ref()
     }
 
     /// What was assumed or left out, as remarks; random weights are said by the model's own field.
@@ -228,6 +263,7 @@ impl Prepared {
         });
         assumed
             .cloned()
+            .chain(self.widened.clone())
             .chain(cut)
             .chain(self.meant.clone())
             .map(|text| Reason {
@@ -242,19 +278,24 @@ impl Prepared {
     /// Counts the work again with shapes that a real run showed.
     pub(crate) fn count_again(&self, seen: &[(String, Vec<usize>)]) -> Work {
         let model = &self.resolved.model;
-        let shapes = graph::infer_observed(model, &dims_of(&self.inputs), seen);
+        let shapes = graph::infer_observed(model, &dims_of(&self.inputs), seen).narrowed(self.own);
         graph::analyse_shapes(model, &shapes).work
     }
 }
 
-/// The model in the precision asked for, and the engine that runs it.
-fn settle_model(
-    profiler: &Profiler,
-    sink: &mut dyn FnMut(Event),
-) -> Result<(Resolved, Choice, Precision), Error> {
+/// The model in the precision that it runs in, and the engine that runs it.
+struct Settled {
+    resolved: Resolved,
+    choice: Choice,
+    precision: Precision,
+    /// Why it does not run in the precision of its checkpoint.
+    widened: Option<String>,
+}
+
+fn settle_model(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Result<Settled, Error> {
     let resolved = resolve_changed(profiler, sink)?;
     let native = graph::native_precision(&resolved.model);
-    let precision = profiler.precision.unwrap_or(native);
+    let wish = profiler.precision.unwrap_or(native);
     let fits = |takes: Takes| match takes {
         Takes::Onnx => !resolved.is_program(),
         Takes::Module => resolved.module.is_some(),
@@ -266,16 +307,107 @@ fn settle_model(
         return Err(Error::NotForEngine {
             engine: engine.id().to_owned(),
             model: resolved.info.name.clone(),
-            why: engine.takes().refusal().to_owned(),
+            why: match &resolved.no_graph {
+                Some(why) => format!("it runs ONNX graphs, and there is {why}"),
+                None => engine.takes().refusal().to_owned(),
+            },
+            hint: who_takes(profiler, wish, &fits),
         });
     }
-    let choice = settle_engine(profiler, precision, &fits)?;
+    let stored = resolved.stored.filter(|_| profiler.precision.is_none());
+    let choice = match (settle_engine(profiler, wish, &fits), stored) {
+        // A device that only computes in the checkpoint's own format.
+        (Err(error), Some(stored)) => settle_engine(profiler, stored, &fits).map_err(|_| error),
+        (choice, _) => choice,
+    };
+    let choice = choice.map_err(|error| of_one_precision(error, native))?;
+    let (precision, widened) = match stored.filter(|stored| *stored != native) {
+        Some(stored) => own_or_wider(profiler, choice, stored, native),
+        None => (wish, None),
+    };
     // A framework converts its own module; a graph is converted by us, once, and kept.
     let resolved = match choice.engine.takes() {
         Takes::Onnx if precision != native => resolve(profiler, Some(precision), sink)?,
         _ => resolved,
     };
-    Ok((resolved, choice, precision))
+    Ok(Settled { resolved, choice, precision, widened })
+}
+
+/// Engines that run such a model here, or how to get one that would.
+fn who_takes(
+    profiler: &Profiler,
+    precision: Precision,
+    fits: &dyn Fn(Takes) -> bool,
+) -> Option<String> {
+    match choose(&EngineChoice::Auto, profiler.device, precision, &profiler.places, fits) {
+        Ok(Choice { engine, .. }) if profiler.training.is_none() || engine.trains() => {
+            Some(format!("`--engine {}` runs it", engine.id()))
+        }
+        Ok(_) => None,
+        Err(Error::NoEngine { hint, .. }) => hint,
+        Err(_) => None,
+    }
+}
+
+/// The checkpoint's own precision where the engine computes in it; else the graph's, and why.
+fn own_or_wider(
+    profiler: &Profiler,
+    choice: Choice,
+    stored: Precision,
+    native: Precision,
+) -> (Precision, Option<String>) {
+    let Choice { engine, device } = choice;
+    let ran = format!("the checkpoint is {stored} and ran as {native}");
+    if profiler.training.is_some() {
+        return (native, Some(format!("{ran}: weights that learn are kept in {native}")));
+    }
+    match refusal(engine, device, stored, &profiler.places) {
+        None => (stored, None),
+        Some(_) => {
+            let id = engine.id();
+            let why = format!("engine `{id}` does not compute in {stored} on {device}");
+            (native, Some(format!("{ran}: {why}")))
+        }
+    }
+}
+
+/// A graph that is not in fp32 cannot be had in another precision, so none is recommended.
+fn of_one_precision(error: Error, native: Precision) -> Error {
+    match error {
+        Error::NoEngine { device, precision, why, hint } if native != Precision::Fp32 => {
+            let hint = hint.filter(|hint| !hint.starts_with("`--precision"));
+            Error::NoEngine { device, precision, why, hint }
+        }
+        error => error,
+    }
+}
+
+/// What an engine turns 32-bit floats into by itself: a framework converts its own module, where it only infers; a graph
+/// comes to its engine converted.
+fn own_precision(
+    profiler: &Profiler,
+    resolved: &Resolved,
+    engine: &dyn Engine,
+    precision: Precision,
+) -> Precision {
+    match engine.takes() {
+        Takes::Module if profiler.training.is_none() && !resolved.is_program() => precision,
+        _ => Precision::Fp32,
+    }
+}
+
+/// Bytes of graph and weights once the engine has converted them.
+fn size_in(resolved: &Resolved, own: Precision) -> Bytes {
+    Bytes(resolved.info.size.0 - saved(&resolved.model, own).min(resolved.info.size.0))
+}
+
+/// Bytes that a graph's 32-bit weights lose in another precision; what dynamic int8 makes of them only it knows.
+fn saved(model: &Model, own: Precision) -> u64 {
+    if !matches!(own, Precision::Fp16 | Precision::Bf16) {
+        return 0;
+    }
+    let floats = model.graph.initializers.iter().filter(|tensor| tensor.dtype == DataType::Float);
+    floats.map(|tensor| tensor.elements() as u64 * 2).sum()
 }
 
 /// The model that was asked for, ready in this precision or as it is.
@@ -341,7 +473,7 @@ fn settle_engine(
             true => Ok(choice),
             false => Err(Error::Training {
                 why: format!("engine `{id}` only infers"),
-                hint: Some("`--engine rten`, `onnxruntime` and `torch` train".into()),
+                hint: Some(who_trains(&profiler.places)),
             }),
         };
     }
@@ -355,6 +487,18 @@ fn settle_engine(
     }
     Err(first_failure
         .unwrap_or_else(|| Error::Training { why: "no engine trains".into(), hint: None }))
+}
+
+/// The engines here that train whatever graph there is; one that trains modules only may not have this model as one.
+fn who_trains(places: &Places) -> String {
+    let trains = |engine: &&&dyn Engine| {
+        engine.trains()
+            && engine.takes() == Takes::Onnx
+            && matches!(engine.availability(places), Availability::Available { .. })
+    };
+    let names: Vec<String> =
+        ENGINES.iter().filter(trains).map(|engine| format!("`--engine {}`", engine.id())).collect();
+    format!("{} trains it", names.join(" or "))
 }
 
 fn request(profiler: &Profiler, precision: Option<Precision>) -> Result<models::Request, Error> {

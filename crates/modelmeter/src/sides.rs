@@ -90,7 +90,12 @@ pub(crate) fn assemble(
             .map(|((record, ready), label)| side(record, ready, label))
             .collect(),
         parity,
-        remarks: prepared[baseline].remarks(),
+        // Which side ran wider than its checkpoint is said at that side.
+        remarks: {
+            let widened = prepared[baseline].widened();
+            let remarks = prepared[baseline].remarks().into_iter();
+            remarks.filter(|text| Some(text) != widened).collect()
+        },
     }
 }
 
@@ -119,7 +124,12 @@ fn side(record: Record, ready: &Prepared, label: &str) -> Side {
         phases: phases(&runs),
         peak_memory: peak,
         verdict: joint_verdict(&runs),
-        remarks: loaded.map(|report| report.remarks.clone()).unwrap_or_default(),
+        remarks: loaded
+            .map(|report| report.remarks.clone())
+            .into_iter()
+            .flatten()
+            .chain(ready.widened().cloned())
+            .collect(),
         failed: record.failed.as_ref().map(crate::error::spell),
     };
     Side {

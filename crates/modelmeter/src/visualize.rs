@@ -96,10 +96,13 @@ fn detail(run: &Run) -> Detail {
     let measured = run.imported.is_none();
     let held = run.training.as_ref().map(|training| training.memory);
     let by_graph = run.memory.as_ref().and_then(|memory| memory.graph.weights.value);
-    let weights = held.map(|held| held.weights).or(by_graph).or(Some(run.model.size));
+    let weights = held.map(|held| held.weights).or(by_graph);
+    let weights = weights.or(Some(run.model.size).filter(|_| run.tells("model.size")));
     let phase = |phase: Phase| Some((phase, run.summaries.get(&phase)?.median));
     Detail {
-        work: (measured && run.cell.mode == Mode::Inference).then_some(run.work),
+        work: (measured && run.cell.mode == Mode::Inference)
+            .then_some(run.work)
+            .filter(|_| run.tells("work.flops") && run.tells("work.bytes")),
         weights: weights.filter(|weights| measured && weights.0 > 0),
         gradients: held.map(|held| held.gradients.saturating_add(held.optimizer)),
         activations: held

@@ -7,6 +7,7 @@ use std::{
     collections::HashMap,
     path::{Path, PathBuf},
 };
+use types::Precision;
 
 /// Above this a header is damaged: the format's own limit.
 const LONGEST_HEADER: u64 = 100_000_000;
@@ -30,6 +31,12 @@ struct Place {
     dims: Vec<usize>,
     begin: usize,
     end: usize,
+}
+
+impl Place {
+    fn elements(&self) -> usize {
+        self.dims.iter().product()
+    }
 }
 
 /// One tensor, still in its file.
@@ -106,6 +113,28 @@ impl Checkpoint {
             dims: &place.dims,
             bytes: &shard.map[place.begin..place.end],
         })
+    }
+
+    /// The float format that most of its numbers are kept in; `None` where that is none that engines compute in.
+    pub(crate) fn precision(&self) -> Option<Precision> {
+        let of = |wanted: Dtype| -> usize {
+            let kept = self.places.values().filter(|place| place.dtype == wanted);
+            kept.map(Place::elements).sum()
+        };
+        let formats = [
+            (Precision::Fp32, of(Dtype::F32) + of(Dtype::F64)),
+            (Precision::Bf16, of(Dtype::BF16)),
+            (Precision::Fp16, of(Dtype::F16)),
+        ];
+        let (precision, count) = formats.into_iter().rev().max_by_key(|(_, count)| *count)?;
+        (count > 0).then_some(precision)
+    }
+
+    /// How many floating point numbers it holds.
+    pub(crate) fn numbers(&self) -> u64 {
+        let floats = [Dtype::F16, Dtype::BF16, Dtype::F32, Dtype::F64];
+        let kept = self.places.values().filter(|place| floats.contains(&place.dtype));
+        kept.map(|place| place.elements() as u64).sum()
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -6,6 +6,7 @@
 
 mod architecture;
 mod arrangement;
+mod automodel;
 mod blueprint;
 mod checkpoint;
 mod commit;

@@ -95,12 +95,14 @@ fn resolved(
         max_length: None,
         default_length: None,
         commit: None,
+        stored: None,
+        no_graph: None,
         remarks: Vec::new(),
     })
 }
 
 /// A graph of nothing: it has no nodes to count and no inputs to settle.
-fn nothing() -> Model {
+pub(crate) fn nothing() -> Model {
     Model {
         graph: Graph::default(),
         opsets: BTreeMap::new(),
@@ -155,7 +157,7 @@ pub(crate) fn inputs(
 }
 
 /// What a name tells, as PyTorch's users call their inputs.
-fn spec(shape: &InputShape) -> InputSpec {
+pub(crate) fn spec(shape: &InputShape) -> InputSpec {
     let name = shape.name.to_lowercase();
     let has = |part: &str| name.contains(part);
     let ids = Fill::Integers { low: 0, high: SMALL_VOCABULARY as i64 };

@@ -3,6 +3,7 @@
 use crate::{
     Blueprint, InputKind, ModelError, Preset, Progress, Request, Resolved,
     architecture::{self, ArchitectureError},
+    automodel::{self, Found},
     commit::commit_of,
     description,
     fingerprint::hash_files,
@@ -248,7 +249,19 @@ impl Resolver<'_> {
         {
             config.insert("architectures".into(), class.clone());
         }
-        let mut blueprint = build(&config, name, &mut remarks)?;
+        let built = build(&config, name, &mut remarks);
+        let mut blueprint = match built {
+            Err(ModelError::Architecture {
+                source: why @ ArchitectureError::UnknownArchitecture { .. },
+                ..
+            }) => {
+                let checkpoint = &folder::checkpoint(path, &files)?;
+                let (config, files) = (&config, files.as_slice());
+                let found = Found { path, name, config, files, checkpoint, source, why };
+                return automodel::resolved(found, &self.request.cache, progress);
+            }
+            built => built?,
+        };
         if let Some(preset) = preset {
             blueprint.category = preset.category;
         }
@@ -266,6 +279,7 @@ impl Resolver<'_> {
             prepare(&blueprint, Values::Trained(&checkpoint), &self.request.cache, progress)?;
         let mut resolved = finish(blueprint, prepared, name.to_owned(), source, Weights::Real);
         resolved.tokenizer = folder::tokenizer(path);
+        resolved.stored = checkpoint.precision();
         resolved.remarks.append(&mut remarks);
         Ok(resolved)
     }
@@ -389,6 +403,8 @@ fn assemble(
         max_length,
         default_length: None,
         commit: None,
+        stored: None,
+        no_graph: None,
         remarks: Vec::new(),
     };
     resolved.default_length = resolved.natural_length();

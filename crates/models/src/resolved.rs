@@ -10,7 +10,7 @@ use crate::{
 };
 use graph::{Dim, Model, ValueInfo};
 use std::path::PathBuf;
-use types::{InputRole, InputShape, InputSpec, ModelInfo, Module, Postprocess};
+use types::{InputRole, InputShape, InputSpec, ModelInfo, Module, Postprocess, Precision};
 
 /// Sides of an image whose size is free: what classifiers were trained on, and what detectors were.
 pub(crate) const CLASSIFIER_SIDE: usize = 224;
@@ -44,6 +44,10 @@ pub struct Resolved {
     pub default_length: Option<usize>,
     /// The commit, where it came from a git checkout.
     pub commit: Option<String>,
+    /// The number format that its checkpoint keeps the weights in, which the graph has in fp32; `None` where there is none.
+    pub stored: Option<Precision>,
+    /// Why there is no graph of a folder that only its own framework can make a module of.
+    pub no_graph: Option<String>,
     /// What a reader of the results must know: random weights, assumed sizes.
     pub remarks: Vec<String>,
 }
@@ -59,9 +63,41 @@ impl Resolved {
         length: Option<usize>,
         fixed: &[InputShape],
     ) -> Result<Vec<InputSpec>, ModelError> {
-        if self.is_program() {
+        if self.is_program() && self.kinds.is_empty() {
             return program::inputs(&self.info.name, batch, fixed);
         }
+        if self.is_program() {
+            return self.inputs_with_more(batch, length, fixed);
+        }
+        self.known_inputs(batch, length, fixed)
+    }
+
+    /// Inputs that the configuration tells, and those that the user gives beyond them: its module may take more.
+    fn inputs_with_more(
+        &self,
+        batch: usize,
+        length: Option<usize>,
+        fixed: &[InputShape],
+    ) -> Result<Vec<InputSpec>, ModelError> {
+        let is_known = |shape: &&InputShape| self.kinds.iter().any(|kind| kind.name == shape.name);
+        let (known, more): (Vec<&InputShape>, Vec<&InputShape>) = fixed.iter().partition(is_known);
+        let known: Vec<InputShape> = known.into_iter().cloned().collect();
+        let mut specs = self.known_inputs(batch, length, &known)?;
+        let mut bytes = 0;
+        for shape in more {
+            let spec = program::spec(shape);
+            check_size(&spec.name, &spec.dims, spec.dtype, &mut bytes)?;
+            specs.push(spec);
+        }
+        Ok(specs)
+    }
+
+    fn known_inputs(
+        &self,
+        batch: usize,
+        length: Option<usize>,
+        fixed: &[InputShape],
+    ) -> Result<Vec<InputSpec>, ModelError> {
         self.check(batch, length, fixed)?;
         let settled = self.settle(batch, length, fixed)?;
         let around = self.surroundings(&settled);
@@ -90,7 +126,7 @@ impl Resolved {
     /// The only batch size that is possible: the one the file or a shape the user fixed says; `None` where it is free.
     #[must_use]
     pub fn default_batch(&self, fixed: &[InputShape]) -> Option<usize> {
-        if self.is_program() {
+        if self.is_program() && self.kinds.is_empty() {
             return Some(program::batch(fixed));
         }
         self.fixed(Quantity::Batch, fixed).map(|(_, size)| size)

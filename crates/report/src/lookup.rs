@@ -50,7 +50,7 @@ pub(crate) fn reading_or_why(run: &Run, key: &str) -> Reading {
     reading(run, key).unwrap_or_else(|| Reading::Missing("not measured in this run".into()))
 }
 
-/// What stands in the field at this path, unless the run was imported and its file says nothing about it.
+/// What stands in the field at this path, unless nobody could count it or the file it was imported from does not tell.
 pub(crate) fn told<T>(run: &Run, path: &str, value: T) -> Option<T> {
     run.tells(path).then_some(value)
 }

@@ -13,6 +13,8 @@ use types::{
 pub(crate) struct Document {
     elapsed: Duration,
     work: Work,
+    #[serde(default)]
+    unknown: BTreeMap<String, String>,
     engine: EngineInfo,
     environment: Environment,
     cold: Cold,
@@ -43,6 +45,8 @@ struct Warmup {
 struct Borrowed<'a> {
     elapsed: &'a Duration,
     work: &'a Work,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    unknown: &'a BTreeMap<String, String>,
     engine: &'a EngineInfo,
     environment: &'a Environment,
     cold: &'a Cold,
@@ -78,6 +82,7 @@ pub(crate) fn write(run: &Run) -> Result<String, serde_json::Error> {
     let body = serde_json::to_string(&Borrowed {
         elapsed: &run.elapsed,
         work: &run.work,
+        unknown: &run.unknown,
         engine: &run.engine,
         environment: &run.environment,
         cold: &run.cold,
@@ -105,6 +110,7 @@ impl Document {
             cell: rest.cell,
             model: rest.model,
             work: self.work,
+            unknown: self.unknown,
             engine: self.engine,
             environment: self.environment,
             cold: self.cold,

@@ -50,6 +50,11 @@ pub enum Module {
         /// Its weights.
         weights: ModuleWeights,
     },
+    /// A Hugging Face folder that `transformers` makes a module of.
+    Folder {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A user's own function that returns a module.
     Factory {
         /// The Python file.

@@ -86,6 +86,9 @@ pub struct Run {
     pub model: ModelInfo,
     /// Its work at this batch and length.
     pub work: Work,
+    /// What nobody could count, by the path of its field, and why; the field's own value then means nothing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unknown: BTreeMap<String, String>,
     /// The engine that ran.
     pub engine: EngineInfo,
     /// The machine and its state.
@@ -154,10 +157,11 @@ impl Run {
         self.imported.as_ref()?.stated.get(&phase)
     }
 
-    /// Whether the field at this path (`cold.load`) holds a fact; in what we measured every field does.
+    /// Whether the field at this path (`cold.load`) holds a fact, and not a zero in the place of what nobody knows.
     #[must_use]
     pub fn tells(&self, path: &str) -> bool {
-        self.imported.as_ref().is_none_or(|import| import.untold.iter().all(|name| name != path))
+        let is_told = |import: &Import| import.untold.iter().all(|name| name != path);
+        !self.unknown.contains_key(path) && self.imported.as_deref().is_none_or(is_told)
     }
 
     /// The raw samples of a phase, in nanoseconds.

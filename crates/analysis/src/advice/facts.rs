@@ -124,6 +124,14 @@ impl<'a> Facts<'a> {
         self.run.metric(key).and_then(|metric| metric.value).filter(|value| value.is_finite())
     }
 
+    /// Bytes of the weights in the precision that ran.
+    pub(crate) fn weights(&self) -> Known<f64> {
+        match self.run.unknown.get("model.size") {
+            Some(why) => Err(Missing::because(format!("the weights could not be counted: {why}"))),
+            None => Ok(self.run.model.size.0 as f64),
+        }
+    }
+
     /// An engine here that computes in this precision, the run's own before others.
     pub(crate) fn engine_for(&self, precision: Precision) -> Known<Option<&Alternative>> {
         let all = self.alternatives.as_ref().map_err(Clone::clone)?;

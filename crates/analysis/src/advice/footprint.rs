@@ -25,7 +25,9 @@ impl Footprint {
         let run = facts.run;
         let memory = facts.memory.as_ref().map_err(Clone::clone)?;
         let activations = run.work.activation_peak.ok_or_else(|| {
-            Missing::because("the activations could not be counted: some shapes stay unknown")
+            let why = run.unknown.get("work.activation_peak").map(String::as_str);
+            let why = why.unwrap_or("some shapes stay unknown");
+            Missing::because(format!("the activations could not be counted: {why}"))
         })?;
         let peak = match run.cell.device {
             Device::Cpu | Device::Xnnpack | Device::Openvino => facts.metric("memory.peak"),

@@ -65,6 +65,7 @@ pub(crate) fn run() -> Run {
         memory: None,
         training: None,
         imported: None,
+        unknown: Default::default(),
         tags: Vec::new(),
     }
 }

@@ -125,6 +125,7 @@ pub(crate) fn run(engine: &str, micros: u64, minute: i64) -> Run {
         memory: None,
         training: None,
         imported: None,
+        unknown: Default::default(),
         tags: Vec::new(),
     }
 }

@@ -135,6 +135,15 @@ fn torch_refuses_a_graph_and_the_others_a_module() {
     ]);
     let run: Value = serde_json::from_str(&told.out).unwrap();
     assert_eq!((run["engine"].as_str(), run["model"].as_str()), (Some("torch"), Some("mine:make")));
+    // PyTorch itself counts what no graph tells: 8 × 4 weights and 4 of the bias, two rows.
+    let compute = &run["compute"];
+    assert_eq!(
+        (compute["parameters"].as_u64(), compute["model_size"].as_u64()),
+        (Some(36), Some(144))
+    );
+    assert_eq!(compute["flops"].as_u64(), Some(2 * 8 * 4 * 2 + 8 + 8));
+    assert!(compute["bytes_read"].as_u64().unwrap() > 144, "{compute}");
+    assert!(run["memory"]["activation"].as_u64().unwrap() > 0, "{}", run["memory"]);
     let told = home.refused(
         &[
             "profile",
@@ -151,6 +160,56 @@ fn torch_refuses_a_graph_and_the_others_a_module() {
         &["onnxruntime", "PyTorch"],
     );
     assert!(told.out.is_empty());
+}
+
+const CHECKPOINTS: &str = "
+import sys, torch, transformers as t
+torch.manual_seed(0)
+size = dict(vocab_size=60, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=48)
+t.BertModel(t.BertConfig(**size)).to(torch.bfloat16).save_pretrained(sys.argv[1] + '/bert')
+t.AlbertModel(t.AlbertConfig(embedding_size=16, **size)).save_pretrained(sys.argv[1] + '/albert')
+";
+
+#[test]
+fn a_checkpoint_runs_in_its_own_precision_or_says_why_not_and_one_without_a_graph_on_torch() {
+    let home = Home::new();
+    let python = python();
+    let folder = home.path("");
+    let made = std::process::Command::new(&python).arg("-c").arg(CHECKPOINTS).arg(&folder).output();
+    assert!(made.unwrap().status.success());
+    let (bert, albert) = (home.path("bert"), home.path("albert"));
+    let (bert, albert) = (bert.to_str().unwrap(), albert.to_str().unwrap());
+    let profile = |model: &str, more: &[&str]| -> Value {
+        let options = ["--python", &python, "--runs", "11", "--json", "-"];
+        let told = home.fine(&[&["profile", model][..], &options, more].concat());
+        serde_json::from_str(&told.out).unwrap()
+    };
+    let size = |run: &Value| run["compute"]["model_size"].as_u64().unwrap();
+    let activations = |run: &Value| run["memory"]["activation"].as_u64().unwrap();
+    let own = profile(bert, &["--engine", "torch"]);
+    let wide = profile(bert, &["--engine", "torch", "--precision", "fp32"]);
+    assert_eq!(
+        (own["precision"].as_str(), wide["precision"].as_str()),
+        (Some("bf16"), Some("fp32"))
+    );
+    assert_eq!(own["compute"]["flops"], wide["compute"]["flops"]);
+    let halved = |a: u64, b: u64| a as f64 / b as f64 - 0.5;
+    assert!(halved(size(&own), size(&wide)).abs() < 0.2, "{} of {}", size(&own), size(&wide));
+    assert!(halved(activations(&own), activations(&wide)).abs() < 0.1);
+    let rten = profile(bert, &["--engine", "rten"]);
+    let remark = "the checkpoint is bf16 and ran as fp32: engine `rten` does not compute in bf16";
+    assert_eq!(rten["precision"].as_str(), Some("fp32"));
+    assert!(rten["verdict"].to_string().contains(remark), "{}", rten["verdict"]);
+    assert!(!own["verdict"].to_string().contains("ran as fp32"), "{}", own["verdict"]);
+
+    let run = profile(albert, &[]);
+    assert_eq!(run["engine"].as_str(), Some("torch"));
+    assert!(run["verdict"].to_string().contains("no graph is built for `albert`"));
+    let refused = ["profile", albert, "--python", &python, "--engine", "rten"];
+    let told = home.refused(&refused, 2, &["rten", "no builder for architecture `albert`"]);
+    assert!(told.err.contains("`--engine torch` runs it"), "{}", told.err);
+    let told = home.refused(&[&refused[..4], &["--train"]].concat(), 2, &["cannot train it"]);
+    assert!(!told.err.contains("`--engine torch`"), "{}", told.err);
 }
 
 #[test]

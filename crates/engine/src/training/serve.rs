@@ -48,7 +48,7 @@ pub(crate) fn serve(
             Request::Outputs { path, .. } => {
                 guard(|| trainer.write_outputs(&path)).map(|()| Reply::Written)
             }
-            Request::Calibrate { .. } => Err(not_in_training()),
+            Request::Calibrate { .. } | Request::Count => Err(not_in_training()),
             Request::Bye => return Ok(true),
         };
         write_message(writer, &reply.unwrap_or_else(Reply::Failed))?;

@@ -57,13 +57,26 @@ impl Trainer {
         let Some(files) = training.graphs.clone() else {
             return Err(unsupported(format!("engine `{}` trains graphs only", job.engine)));
         };
+        // PyTorch trains modules: one that is only a file of a graph is none.
+        let has_module = request.module.is_some();
         if request.precision != Precision::Fp32 {
-            return Err(unsupported(format!("engine `{}` trains in fp32 only", job.engine))
-                .with_hint("`--engine torch` trains in bf16"));
+            let hint = if has_module {
+                "`--engine torch` trains in bf16"
+            } else {
+                "use `--precision fp32`"
+            };
+            return Err(
+                unsupported(format!("engine `{}` trains in fp32 only", job.engine)).with_hint(hint)
+            );
         }
         if training.training.world_size > 1 {
+            let hint = if has_module {
+                "`--engine torch` trains in several"
+            } else {
+                "use `--world-size 1`"
+            };
             return Err(unsupported(format!("engine `{}` trains in one process", job.engine))
-                .with_hint("`--engine torch` trains in several"));
+                .with_hint(hint));
         }
         let labels = draw(&training.labels, job.seed);
         check_labels(training, &labels)?;

@@ -23,6 +23,7 @@ const REST: [&str; 2] = [
         "networks.py",
         "build.py",
         "archive.py",
+        "automodel.py",
         "inputs.py",
         "text.py",
         "bench.py",
@@ -31,7 +32,10 @@ const REST: [&str; 2] = [
         "calibrate.py",
         "memory.py",
     ],
-    joined!["loss.py", "learn.py", "held.py", "train.py", "ring.py", "world.py", "serve.py",],
+    joined![
+        "loss.py", "learn.py", "held.py", "count.py", "train.py", "ring.py", "world.py",
+        "serve.py",
+    ],
 ];
 
 /// How an interpreter runs the worker.

@@ -8,12 +8,16 @@ class Plan:
     by_order = False
     # Whether parts of the module can be looked at one by one.
     has_parts = True
+    # Inputs that are left out where the module does not take them.
+    optional = ()
 
     def __init__(self, job):
         self.job = job
         self.options = job["request"].get("options") or {}
         self.module = job["request"]["module"]
         self.versions = {}
+        # What a reader of the results must know.
+        self.remarks = []
 
     def check(self):
         """What can be refused before PyTorch is imported."""

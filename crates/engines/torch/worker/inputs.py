@@ -16,6 +16,9 @@ class Call:
         arguments = [None] * (max(places) + 1 if places else 0)
         keywords = dict(self.constant)
         for slot, value in zip(self.slots, values):
+            if slot is None:
+                # The module does without it.
+                continue
             if isinstance(slot, int):
                 arguments[slot] = value
             else:
@@ -82,7 +85,9 @@ def plan_call(plan, module, specs):
     parameters = Parameters(plan, module)
     names = [spec["name"] for spec in specs]
     slots = [parameters.slot(name) for name in names]
-    unknown = [name for name, slot in zip(names, slots) if slot is None]
+    unknown = [name for name, slot in zip(names, slots) if slot is None and name not in plan.optional]
+    spare = [name for name, slot in zip(names, slots) if slot is None and name in plan.optional]
+    plan.remarks += ["the module takes no `%s`" % name for name in spare]
     row = parameters.positional + parameters.named
     if unknown and plan.by_order and len(unknown) == len(names):
         # None of the names is one of the module's: then they are names of the user's own, in order.

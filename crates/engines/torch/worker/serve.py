@@ -43,7 +43,7 @@ def load_one(job):
         check_training(precision, place, plan)
     plan.prepare()
 
-    remarks = []
+    remarks = plan.remarks
     begin = time.perf_counter_ns()
     module, outputs = plan.make(dtype)
     module = plan.cast(module, dtype)
@@ -156,6 +156,8 @@ def answer(bench, ask):
         return profile(bench, ask["count"], ask.get("detail", "times"))
     if kind == "memory":
         return remember(bench, ask["count"], ask["events"])
+    if kind == "count":
+        return count(bench)
     if kind in ("trained", "gradients"):
         raise Failure("failed", "this model was not loaded to be trained")
     if kind == "load":

@@ -68,6 +68,7 @@ pub(crate) fn run(n: u64) -> Run {
         memory: None,
         training: None,
         imported: None,
+        unknown: Default::default(),
         tags: vec!["baseline".into(), "night ☾".into()],
     }
 }

@@ -61,15 +61,11 @@ pub(super) fn is_flat(node: &Node) -> bool {
 /// What to try where an operator has no rule.
 pub(super) fn hint(node: &Node) -> String {
     match node.op_type.as_str() {
-        "If" | "Loop" | "Scan" => {
-            "export the model without control flow, or train it with engine `torch`".to_string()
-        }
-        "LSTM" | "GRU" | "RNN" => "train recurrent layers with engine `torch`".to_string(),
+        "If" | "Loop" | "Scan" => "export the model without control flow".to_string(),
+        "LSTM" | "GRU" | "RNN" => "no engine here trains recurrent layers".to_string(),
         op if op.contains("Quant") || op.contains("Integer") || op.starts_with("QLinear") => {
             "quantised models cannot be trained; take the float model".to_string()
         }
-        _ => {
-            "train this model with engine `torch`, or export it with standard operators".to_string()
-        }
+        _ => "export it with standard operators".to_string(),
     }
 }

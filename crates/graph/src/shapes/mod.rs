@@ -12,6 +12,7 @@ mod generate;
 mod infer;
 mod layout;
 mod matrix;
+mod narrowed;
 mod quantised;
 mod recurrent;
 mod reduce;

@@ -75,6 +75,7 @@ pub(crate) fn job(onnx: &Path) -> Job<'static> {
         },
         onnx: onnx.to_owned(),
         module: None,
+        counting: Default::default(),
         places: Default::default(),
         inputs_file: None,
         inputs: vec![InputSpec {

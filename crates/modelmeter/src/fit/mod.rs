@@ -291,7 +291,7 @@ impl Fitter {
             && let Some(why) = refusal(*known, device, precision, &self.profiler.places)
         {
             let why = vec![(engine.to_owned(), why)];
-            return Err(Error::NoEngine { device, precision, why });
+            return Err(Error::NoEngine { device, precision, why, hint: None });
         }
         if device.bounded_by() != Some(Device::Cpu) && !limits_on(engine, device) {
             return Err(Error::Unlimited { engine: engine.to_owned(), device });

@@ -56,7 +56,7 @@ impl CellFailure {
         };
         let why = match &error {
             Error::Meter(error) => crate::error::spell(error),
-            Error::NoEngine { why, .. } => {
+            Error::NoEngine { why, .. } if why.len() > 1 => {
                 let why: Vec<String> = why.iter().map(|(id, why)| format!("{id}: {why}")).collect();
                 format!("{error}: {}", why.join("; "))
             }

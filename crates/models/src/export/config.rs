@@ -49,7 +49,7 @@ impl<'a> Form<'a> {
                 config["model_type"] = json!("modelmeter-feed-forward");
                 (config, &weights.tensors)
             }
-            Module::Factory { .. } | Module::Archive { .. } => return None,
+            Module::Folder { .. } | Module::Factory { .. } | Module::Archive { .. } => return None,
         };
         if let Some(name) = torch_name(precision) {
             config["dtype"] = json!(name);

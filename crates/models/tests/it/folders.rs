@@ -4,7 +4,7 @@ use crate::scene::{Scene, TINY_BERT, checkpoint_of, embedding, safetensors};
 use ::safetensors::Dtype;
 use models::{Layout, ModelError, Resolved};
 use std::{collections::BTreeMap, fs};
-use types::{ModelSource, Postprocess, Weights};
+use types::{Category, InputShape, ModelSource, Module, Postprocess, Precision, Weights};
 
 /// The values of a weight in the prepared model.
 fn values(resolved: &Resolved, name: &str) -> Vec<f32> {
@@ -45,6 +45,16 @@ fn weights_arrive_turned_and_converted_from_every_float_type() {
         );
         assert_eq!((resolved.max_length, resolved.default_length), (Some(16), Some(16)));
         assert!(resolved.remarks.is_empty(), "{:?}", resolved.remarks);
+        let stored = match dtype {
+            Dtype::F16 => Precision::Fp16,
+            Dtype::BF16 => Precision::Bf16,
+            _ => Precision::Fp32,
+        };
+        assert_eq!(
+            resolved.stored,
+            Some(stored),
+            "engines must know what the weights were kept in"
+        );
         assert_same_weights(&resolved, &weights);
     }
 }
@@ -229,14 +239,40 @@ fn pickles_and_no_weights_at_all_are_told_apart() {
 }
 
 #[test]
-fn an_unknown_architecture_and_a_broken_configuration_are_refused() {
+fn an_unknown_architecture_is_left_to_its_framework() {
+    let scene = Scene::new();
+    scene.bert("net", Dtype::BF16);
+    scene.write("net/config.json", r#"{"model_type": "albert", "vocab_size": 40}"#);
+    let resolved = scene.resolve(scene.path("net")).unwrap();
+    assert!(resolved.is_program());
+    assert!(matches!(&resolved.module, Some(Module::Folder { path }) if path.is_absolute()));
+    assert!(resolved.no_graph.unwrap().contains("no builder for architecture `albert`"));
+    assert!(resolved.remarks[0].contains("no graph is built for `albert`"));
+    assert_eq!((resolved.stored, resolved.info.category), (Some(Precision::Bf16), Category::Text));
+    let numbers: usize = checkpoint_of(TINY_BERT).values().map(|(_, values)| values.len()).sum();
+    assert_eq!(resolved.info.parameters, numbers as u64);
+}
+
+#[test]
+fn more_inputs_may_be_given_than_a_configuration_tells() {
+    let scene = Scene::new();
+    scene.bert("net", Dtype::F32);
+    scene.write("net/config.json", r#"{"model_type": "albert", "vocab_size": 40}"#);
+    let resolved = scene.resolve(scene.path("net")).unwrap();
+    let given = |name: &str, dims: &[usize]| InputShape { name: name.into(), dims: dims.to_vec() };
+    let shapes = [given("input_ids", &[3, 5]), given("bbox_ids", &[3, 5, 4])];
+    let inputs = resolved.inputs(3, None, &shapes).unwrap();
+    let told: Vec<(&str, &[usize])> =
+        inputs.iter().map(|spec| (spec.name.as_str(), spec.dims.as_slice())).collect();
+    let expected: [(&str, &[usize]); 3] =
+        [("input_ids", &[3, 5]), ("attention_mask", &[3, 5]), ("bbox_ids", &[3, 5, 4])];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_broken_configuration_is_refused() {
     let scene = Scene::new();
     scene.bert("bert", Dtype::F32);
-    scene.write("bert/config.json", r#"{"model_type": "mamba"}"#);
-    let error = scene.resolve(scene.path("bert")).unwrap_err();
-    let cause = std::error::Error::source(&error).unwrap().to_string();
-    assert!(cause.contains("no builder for architecture `mamba`"), "{cause}");
-    assert!(error.hint().unwrap().contains("ONNX"));
     scene.write("bert/config.json", "{\"model_type\": ");
     let error = scene.resolve(scene.path("bert")).unwrap_err();
     assert!(matches!(error, ModelError::Config { .. }), "{error}");

@@ -72,7 +72,9 @@ impl From<&Run> for Memory {
     fn from(run: &Run) -> Memory {
         let mut readings = Readings::of(run);
         let activation = run.work.activation_peak.map(|peak| peak.0);
-        if activation.is_none() && run.imported.is_some() {
+        if let Some(why) = run.unknown.get("work.activation_peak") {
+            readings.why.insert("activation", why.clone());
+        } else if activation.is_none() && run.imported.is_some() {
             readings.why.insert("activation", UNTOLD.into());
         } else if activation.is_none() {
             let why = "some shapes of the graph are not known before it runs";
@@ -106,12 +108,25 @@ impl From<&Run> for Compute {
         let mut readings = Readings::of(run);
         let coverage = told(run, "work.coverage", run.work.coverage.0);
         let coverage = coverage.filter(|share| share.is_finite());
-        if coverage.is_none() && run.imported.is_some() {
-            readings.why.insert("coverage", UNTOLD.into());
-        } else if coverage.is_none() {
-            readings
-                .why
-                .insert("coverage", "the graph has no operator that could be counted".into());
+        let paths = [
+            ("flops", "work.flops"),
+            ("parameters", "model.parameters"),
+            ("model_size", "model.size"),
+            ("coverage", "work.coverage"),
+            ("bytes_read", "work.bytes"),
+            ("bytes_written", "work.bytes"),
+        ];
+        for (name, path) in paths {
+            if let Some(why) = run.unknown.get(path) {
+                readings.why.insert(name, why.clone());
+            }
+        }
+        if coverage.is_none() && !run.unknown.contains_key("work.coverage") {
+            let why = match run.imported {
+                Some(_) => UNTOLD,
+                None => "the graph has no operator that could be counted",
+            };
+            readings.why.insert("coverage", why.into());
         }
         Compute {
             flops: told(run, "work.flops", run.work.flops.0),

@@ -27,7 +27,7 @@ pub fn fit_json(report: &FitReport) -> Value {
         "model": report.model.name,
         "weights": if random { "random" } else { "real" },
         "fingerprint": report.model.fingerprint,
-        "parameters": report.model.parameters,
+        "parameters": Some(report.model.parameters).filter(|count| *count > 0),
         "sequence_length": report.sequence_length,
         "device": report.device,
         "threads": report.threads,

@@ -27,7 +27,9 @@ pub(super) fn work(report: &FitReport) -> Vec<String> {
     if matches!(report.model.weights, Weights::Random { .. }) {
         words.push("random weights".into());
     }
-    words.push(format!("{} parameters", crate::number::count(report.model.parameters)));
+    // A program is counted where it runs, not before.
+    let parameters = Some(report.model.parameters).filter(|count| *count > 0);
+    words.extend(parameters.map(|count| format!("{} parameters", crate::number::count(count))));
     words.extend(report.sequence_length.map(|length| counted(length as u64, "token")));
     words
 }

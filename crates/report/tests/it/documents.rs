@@ -24,6 +24,25 @@ fn document(run: &Run) -> Value {
 }
 
 #[test]
+fn what_nobody_could_count_is_null_with_a_reason_and_never_zero() {
+    let mut run = text_run();
+    let paths = ["work.flops", "work.coverage", "work.bytes", "model.parameters", "model.size"];
+    for path in paths.into_iter().chain(["work.activation_peak"]) {
+        run.unknown.insert(path.into(), "it branches on a value".into());
+    }
+    (run.model.parameters, run.work.activation_peak) = (0, None);
+    let document = document(&run);
+    let names = ["flops", "coverage", "bytes_read", "bytes_written", "parameters", "model_size"];
+    for name in names {
+        assert!(document["compute"][name].is_null(), "{name}: {}", document["compute"]);
+        assert_eq!(document["compute"]["why"][name], "it branches on a value", "{name}");
+    }
+    assert!(document["memory"]["activation"].is_null());
+    assert_eq!(document["memory"]["why"]["activation"], "it branches on a value");
+    assert_eq!(complaints(&document), [""; 0]);
+}
+
+#[test]
 fn documents_of_every_kind_of_run_are_valid() {
     for run in [text_run(), tokenised_run(), vision_run(), invalid_run(), imported_run()] {
         for samples in [false, true] {

@@ -179,6 +179,7 @@ pub(crate) fn bare_run(name: &str, median: f64, count: u64) -> Run {
         memory: None,
         training: None,
         imported: None,
+        unknown: Default::default(),
         tags: Vec::new(),
     };
     set_phase(&mut run, Phase::Inference, median, count);

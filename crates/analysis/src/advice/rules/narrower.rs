@@ -63,7 +63,7 @@ pub(super) fn judge(facts: &Facts<'_>, targets: &[Precision], caveat: &str) -> K
         (None, Some(ratio), _) => Ok(Judgement::Fine(ratio)),
         (None, None, Some(missing)) => Err(missing),
         (None, None, None) => {
-            let share = weights(facts) / facts.metric("memory.peak").unwrap_or(f64::INFINITY);
+            let share = facts.weights()? / facts.metric("memory.peak").unwrap_or(f64::INFINITY);
             let text = "share of the weights in the memory";
             Ok(Judgement::Fine(evidence(text, "memory.weights.share", share, Unit::Ratio)))
         }
@@ -151,7 +151,7 @@ fn compute_bound(facts: &Facts<'_>) -> Option<f64> {
 /// Weights in fewer bits; everything else stays.
 fn memory(facts: &Facts<'_>, target: Precision) -> Option<Candidate> {
     let peak = facts.metric("memory.peak")?;
-    let weights = weights(facts);
+    let weights = facts.weights().ok()?;
     let saved = weights * (1.0 - bits(target) / bits(facts.run.cell.precision));
     let factor = peak / (peak - saved).max(1.0);
     if saved >= peak || factor < MEMORY_WORTH_IT {
@@ -165,8 +165,4 @@ fn memory(facts: &Facts<'_>, target: Precision) -> Option<Candidate> {
     let gain =
         ExpectedGain { saved: Some(Bytes(saved as u64)), ..gain(Goal::Memory, 1.0, factor, basis) };
     Some(Candidate { target, gain, evidence: numbers, ratio: weights })
-}
-
-fn weights(facts: &Facts<'_>) -> f64 {
-    facts.run.model.size.0 as f64
 }

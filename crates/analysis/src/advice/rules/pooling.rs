@@ -30,7 +30,7 @@ impl Rule for Pooling {
         let footprint = Footprint::of(facts)?;
         let now = facts.run.cell.batch_size;
         let peak = footprint.at(now);
-        let weights = facts.run.model.size.0 as f64;
+        let weights = facts.weights()?;
         let activations = footprint.per_sample * now as f64;
         let rest = (peak - weights - activations).max(0.0);
         let share = rest / peak.max(1.0);

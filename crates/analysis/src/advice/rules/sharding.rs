@@ -28,7 +28,7 @@ impl Rule for Sharding {
 
     fn judge(&self, facts: &Facts<'_>) -> Result<Judgement, Missing> {
         let footprint = Footprint::of(facts)?;
-        let weights = facts.run.model.size.0 as f64;
+        let weights = facts.weights()?;
         let share = weights / footprint.available;
         let text = "share of the memory that the weights fill";
         let number = evidence(text, "memory.weights.share", share, Unit::Ratio);

@@ -2,9 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod archives;
+mod automodel;
 mod calibrate;
 mod compile;
 mod conformance;
+mod count;
 mod detection;
 mod factories;
 mod memory;
