@@ -2,8 +2,8 @@
 //!
 //! `cargo bench --workspace --bench gate`: one and the same thing held against itself (every alarm is false), then a
 //! planted slow-down, by the scripted engine, whose truth is known, and by a real network with more work. Every comparison
-//! is a whole gate of its own: fresh processes, looks, ruling. `COUNT=20` is a short look, `PARTS=itself,waiting,fake,real,long`
-//! chooses (`waiting` is the scripted engine asleep: all it shows is when the system wakes it, however busy the machine is), `JOBS=8` lets so many gates run beside each other on a machine with the processors for it, `RAW=FILE`
+//! is a whole gate of its own: fresh processes, looks, ruling. `COUNT=20` is a short look, `PARTS=itself,waiting,fake,real,long,busy`
+//! chooses (`busy` starts one burning process for each processor: a change of a fifth must never be called the other way round; `waiting` is the scripted engine asleep: all it shows is when the system wakes it, however busy the machine is), `JOBS=8` lets so many gates run beside each other on a machine with the processors for it, `RAW=FILE`
 //! keeps what every round said.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints and may panic")]
 
@@ -74,7 +74,46 @@ fn main() {
                 many("scripted, 2 % slower, long", count / 20, |seed| scripted(seed, 1.02, LONG));
                 many("scripted, itself, long", count / 20, |seed| scripted(seed, 1.0, LONG));
             }
+            "busy" => busy(kept.path(), &models, count / 20),
             other => println!("no part is called {other}"),
+        }
+    }
+}
+
+/// A change of a fifth, both ways, beside one process that burns one processor and beside one for each.
+fn busy(folder: &Path, models: &(String, String, String), count: usize) {
+    let (light, _, heavy) = models;
+    let all = std::thread::available_parallelism().unwrap().get();
+    for burning in [1, all] {
+        let _burners = Burners::start(burning);
+        let beside = format!("beside {burning} burning processes");
+        many(&format!("a fifth more work {beside}; held would be wrong"), count, |_| {
+            real(folder, light, heavy, DEFAULT)
+        });
+        many(&format!("a fifth less work {beside}; failed would be wrong"), count, |_| {
+            real(folder, heavy, light, DEFAULT)
+        });
+    }
+}
+
+/// Processes that do nothing but burn processors.
+struct Burners(Vec<std::process::Child>);
+
+impl Burners {
+    fn start(count: usize) -> Burners {
+        let burn = |_| {
+            let mut shell = std::process::Command::new("sh");
+            shell.args(["-c", "while :; do :; done"]).spawn().unwrap()
+        };
+        Burners((0..count).map(burn).collect())
+    }
+}
+
+impl Drop for Burners {
+    fn drop(&mut self) {
+        for burner in &mut self.0 {
+            let _ = burner.kill();
+            let _ = burner.wait();
         }
     }
 }
@@ -137,8 +176,8 @@ fn keep(what: &str, said: &Said) {
     file.unwrap().write_all(line.as_bytes()).unwrap();
 }
 
-/// Two networks: the second has about a twentieth more work.
-fn models(folder: &Path) -> (String, String) {
+/// Three networks: the second has about a twentieth more work than the first, the third a fifth.
+fn models(folder: &Path) -> (String, String, String) {
     let write = |name: &str, hidden: usize| {
         let path = folder.join(name);
         let text =
@@ -146,7 +185,7 @@ fn models(folder: &Path) -> (String, String) {
         fs::write(&path, text).unwrap();
         path.display().to_string()
     };
-    (write("before.toml", 1024), write("after.toml", 1120))
+    (write("before.toml", 1024), write("after.toml", 1120), write("heavy.toml", 1344))
 }
 
 fn folders(folder: &Path) -> Folders {
