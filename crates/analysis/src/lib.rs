@@ -19,6 +19,7 @@ mod outcome;
 mod parity;
 mod part;
 pub mod proof;
+mod scatter;
 mod stored;
 mod survey;
 mod trend;

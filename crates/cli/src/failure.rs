@@ -28,6 +28,11 @@ impl Failure {
         self
     }
 
+    /// Whether the hint names this option.
+    pub(crate) fn hints_at(&self, option: &str) -> bool {
+        self.hint.as_ref().is_some_and(|hint| hint.contains(option))
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
         self.hint = Some(hint.into());
         self

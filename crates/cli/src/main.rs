@@ -7,6 +7,7 @@ mod checkout;
 mod command;
 mod exit;
 mod failure;
+mod interrupt;
 mod output;
 mod places;
 mod progress;

@@ -86,7 +86,7 @@ fn parse_act(text: &str) -> Result<Act, ParseScriptError> {
                 "us" => 1e-6,
                 _ => return Err(unknown()),
             };
-            Ok(Act::Take(Duration::from_secs_f64(number * scale)))
+            Ok(Act::Take(Duration::try_from_secs_f64(number * scale).map_err(|_| unknown())?))
         }
     }
 }

@@ -58,13 +58,20 @@ pub fn judge(evidence: &Evidence<'_>, before: &[Reason]) -> Verdict {
     Verdict::from_reasons(reasons)
 }
 
+/// Fewer runs of warm-up than this nobody asks for: three windows of one run each must agree.
+const FEWEST_WARMUP: u64 = 6;
+
 /// Was it warm, and are there samples enough for what is shown?
 fn enough_samples(evidence: &Evidence<'_>) -> Vec<Reason> {
     let mut reasons = Vec::new();
     let count = evidence.summary.count;
     if !evidence.warmup.settled {
         let text = format!("warm-up never settled in {} runs", evidence.warmup.runs);
-        let hint = "`--warmup 200` or a quieter machine".to_owned();
+        // Twice what was not enough, and what that takes.
+        let runs = evidence.warmup.runs.saturating_mul(2).max(FEWEST_WARMUP);
+        let seconds = (runs as f64 * evidence.summary.median).ceil().max(1.0) as u64;
+        let hint =
+            format!("a quieter machine, or `--warmup {runs}` (about {})", spell_seconds(seconds));
         reasons.push(against(ReasonCode::NotWarm, true, text, Some(hint)));
     }
     let floor = types::PERCENTILE_FLOORS[0].samples;

@@ -60,7 +60,8 @@ pub fn dossier(store: &Store, about: &About) -> Result<Dossier, Error> {
                 ceilings.entry(key).or_insert(found)
             }
         };
-        subjects.push(subject(run, store.short_id(id)?, known));
+        let measured = advise::measured(&run, store)?;
+        subjects.push(subject(run, store.short_id(id)?, known, measured));
     }
     if matches!(about, About::Plan(_)) {
         // A plan measures in random order.
@@ -116,7 +117,12 @@ fn planned(store: &Store, plan: &str) -> Result<Planned, Error> {
     Ok((ids, unmeasured))
 }
 
-fn subject(run: Run, name: String, known: &[Ceilings]) -> Subject {
+fn subject(
+    run: Run,
+    name: String,
+    known: &[Ceilings],
+    measured: Vec<types::PooledCell>,
+) -> Subject {
     let ceilings = run.cell.device.bounded_by().and_then(|device| {
         let threads = if device == types::Device::Cpu { run.cell.threads } else { 0 };
         let is_it = |one: &&Ceilings| one.device == device && one.threads == threads;
@@ -152,6 +158,7 @@ fn subject(run: Run, name: String, known: &[Ceilings]) -> Subject {
             memory: advise::memory(&subject.run),
             fragmentation: advise::fragmentation(&subject.run),
             blocks: None,
+            measured,
             subject: subject.name.clone(),
         };
         let judged = judge_all(&facts);

@@ -11,8 +11,8 @@ use crate::{
 use meter::{Bench, Contender, Depth, DuelRule, Record};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use types::{
-    Cell, ComparisonReport, Device, Event, HostTensor, LayerJoin, Mode, Parity, Precision, Run,
-    StoppingRule, Warmup,
+    Cell, ComparisonReport, Device, Event, HostTensor, LayerJoin, Mode, ModelInfo, Parity,
+    Precision, Run, StoppingRule, Warmup,
 };
 
 /// Processes a side where nobody says otherwise: enough that their differences can be told from those of the sides.
@@ -262,7 +262,12 @@ impl Duel {
             }
             parity = hold_against(&prepared, &labels, baseline, &self.rows, outputs);
             let fails = |label: &String| parity.iter().any(|p| !p.holds && p.side == *label);
-            labels.iter().map(|label| self.outputs_may_differ || !fails(label)).collect()
+            let is_timed = |(label, ready): (&String, &Prepared)| {
+                // Another model has other outputs and a time of its own; no speed-up is claimed of it.
+                let is_other = is_other_model(ready.model_info(), prepared[baseline].model_info());
+                self.outputs_may_differ || is_other || !fails(label)
+            };
+            labels.iter().zip(&prepared).map(is_timed).collect()
         };
         let sweeps = self.rule.rounds.saturating_mul(self.rule.turns);
         let repeats = Some(sweeps.div_ceil(REPEATED));
@@ -409,12 +414,18 @@ fn peaks(record: &Record) -> Vec<f64> {
 /// Makes times of inferences into times of samples.
 fn share_out(duel: &mut types::Duel, prepared: &[Prepared]) {
     for (side, ready) in duel.sides.iter_mut().zip(prepared) {
-        let batch = ready.cell.batch_size.max(1) as u64;
+        let added = ready.cell.training.as_ref().map_or(1, |training| training.accumulation);
+        let batch = ready.cell.batch_size.max(1) as u64 * u64::from(added.max(1));
         for turn in side.rounds.iter_mut().flatten() {
             turn.samples.iter_mut().for_each(|nanos| *nanos = (*nanos / batch).max(1));
         }
     }
     duel.remarks.push("times are those of one sample: inference ÷ batch size".into());
+}
+
+/// Whether two models are different ones, and not two states of one.
+fn is_other_model(one: &ModelInfo, other: &ModelInfo) -> bool {
+    one.architecture != other.architecture || one.parameters != other.parameters
 }
 
 type Ready<'s> = (Vec<&'s Profiler>, Vec<Prepared>, Vec<String>);

@@ -8,7 +8,15 @@ use crate::{
 use hardware::Scope;
 use meter::Bench;
 use probe::IdlePower;
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 use store::Store;
 use types::{
     Allocations, Ceilings, Cell, Device, Environment, Event, Machine, Noise, Reason, ReasonCode,
@@ -26,6 +34,7 @@ pub struct Session {
     database: Option<Database>,
     ceilings: Vec<Ceilings>,
     revision: Option<Revision>,
+    kept: Arc<AtomicU64>,
 }
 
 impl Session {
@@ -33,7 +42,8 @@ impl Session {
     #[must_use]
     pub fn without_store() -> Session {
         let machine = hardware::machine();
-        Session { machine, database: None, ceilings: Vec::new(), revision: None }
+        let kept = Arc::default();
+        Session { machine, database: None, ceilings: Vec::new(), revision: None, kept }
     }
 
     /// A sitting that keeps every run in this database: a file, or a server (`postgres://…`).
@@ -111,10 +121,17 @@ impl Session {
         run: &Run,
         allocations: Option<&Allocations>,
     ) -> Result<(), Error> {
-        match &mut self.database {
-            Some(database) => database.keep(run, allocations),
-            None => Ok(()),
+        if let Some(database) = &mut self.database {
+            database.keep(run, allocations)?;
+            self.kept.fetch_add(1, Ordering::SeqCst);
         }
+        Ok(())
+    }
+
+    /// How many runs of this sitting are kept by now; another thread may look while it measures.
+    #[must_use]
+    pub fn kept(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.kept)
     }
 
     /// What this machine was seen to do to measurements of one and the same thing, the newest test first.

@@ -5,10 +5,14 @@ use analysis::{
     Cells, MOST_RUNS, PricesError, Selection, TrendQuestion, against, analyse, parse_prices,
     recommend,
 };
-use std::path::Path;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 use store::{Scope, Store};
 use types::{
-    Against, Analysis, Device, Measured, Mode, Precision, Prices, Recommendation, RunId, Wish,
+    Against, AnalysedCell, Analysis, CellKey, Device, FileCell, Measured, Mode, Precision, Prices,
+    Recommendation, RunId, Wish,
 };
 
 /// Names that are at least so alike may have been meant.
@@ -56,8 +60,8 @@ impl Survey {
         Ok(analyse(&cells, &selection))
     }
 
-    /// Today's cells against the rows of a CSV that we wrote: of `analyze --output` or of an export. What could not be read of it
-    /// comes back in words.
+    /// Today's cells against the rows of a CSV that we wrote: of `analyze --output` or of an export. Runs of the file, and older
+    /// ones, are no part of today. What could not be read of it comes back in words.
     ///
     /// # Errors
     /// As [`Survey::analyse`], and where the file cannot be read.
@@ -73,8 +77,43 @@ impl Survey {
             std::fs::read(file).map_err(|source| Error::Read { path: file.to_owned(), source })?;
         let (rows, problems) = exchange::file_cells(&file.to_string_lossy(), &bytes)?;
         let noise = noises(&self.trend(store, &TrendQuestion::default())?);
-        let found = against(now, &rows, &noise, allowance, accepted);
+        let since = self.since_file(store, now, &rows)?;
+        let found = against(&since, &rows, &noise, allowance, accepted);
         Ok((found, problems.iter().map(ToString::to_string).collect()))
+    }
+
+    /// The same cells without the runs of the file and what is older; a cell with nothing newer stays as it is.
+    fn since_file(
+        &self,
+        store: &Store,
+        now: &Analysis,
+        rows: &[FileCell],
+    ) -> Result<Analysis, Error> {
+        let ids: BTreeSet<&str> =
+            rows.iter().flat_map(|row| row.run_ids.iter().map(String::as_str)).collect();
+        let selection = self.selection(store)?;
+        let scope = self.scope(selection.models.clone());
+        let mut cells = Cells::default();
+        store.newest(&scope, MOST_RUNS + ids.len(), |mut newest| {
+            let is_old = |run: &Measured| ids.contains(run.id.0.as_str());
+            let last = newest.runs.iter().filter(|run| is_old(run)).map(|run| run.started_at).max();
+            let before = newest.runs.len();
+            newest.runs.retain(|run| !is_old(run) && last.is_none_or(|last| run.started_at > last));
+            newest.valid = newest.valid.saturating_sub((before - newest.runs.len()) as u64);
+            cells.add_newest(newest);
+        })?;
+        let mut fresh: BTreeMap<CellKey, AnalysedCell> = analyse(&cells, &selection)
+            .cells
+            .into_iter()
+            .map(|one| (one.cell.key.clone(), one))
+            .collect();
+        let mut since = now.clone();
+        for one in &mut since.cells {
+            if let Some(newer) = fresh.remove(&one.cell.key) {
+                *one = newer;
+            }
+        }
+        Ok(since)
     }
 
     /// What to run each model on.
@@ -94,12 +133,7 @@ impl Survey {
     /// As [`Survey::analyse`].
     pub fn newest_runs(&self, store: &Store) -> Result<Vec<RunId>, Error> {
         let selection = self.selection(store)?;
-        let scope = Scope {
-            models: selection.models,
-            tag: self.tag.clone(),
-            since: self.since,
-            until: None,
-        };
+        let scope = self.scope(selection.models);
         let mut rows = Vec::new();
         store.newest(&scope, 1, |newest| {
             let last = |row: &Measured| (row.started_at, row.id.clone());
@@ -110,10 +144,13 @@ impl Survey {
     }
 
     fn cells(&self, store: &Store, models: Vec<String>) -> Result<Cells, Error> {
-        let scope = Scope { models, tag: self.tag.clone(), since: self.since, until: None };
         let mut cells = Cells::default();
-        store.newest(&scope, MOST_RUNS, |newest| cells.add_newest(newest))?;
+        store.newest(&self.scope(models), MOST_RUNS, |newest| cells.add_newest(newest))?;
         Ok(cells)
+    }
+
+    fn scope(&self, models: Vec<String>) -> Scope {
+        Scope { models, tag: self.tag.clone(), since: self.since, until: None }
     }
 
     /// With every name looked up among what is stored.

@@ -47,6 +47,19 @@ impl Default for TrainingRequest {
     }
 }
 
+impl From<&Training> for TrainingRequest {
+    fn from(training: &Training) -> TrainingRequest {
+        TrainingRequest {
+            optimizer: training.optimizer,
+            loss: Some(training.loss),
+            learning_rate: Some(training.learning_rate.0),
+            accumulation: training.accumulation,
+            checkpointing: training.checkpointing,
+            world_size: training.world_size,
+        }
+    }
+}
+
 impl TrainingRequest {
     /// Settled for a model.
     fn settled(&self, model: &Model) -> Training {

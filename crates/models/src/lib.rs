@@ -43,6 +43,7 @@ pub use blueprint::{Blueprint, Init, InputKind, Layout, Origin, Weight};
 pub use commit::checkout_of;
 pub use error::ModelError;
 pub use export::{Export, Exported, replace_folder};
+pub use precision::converted_fingerprint;
 pub use preset::{PRESETS, Preset};
 pub use request::{Progress, Request};
 pub use resolve::resolve;

@@ -30,6 +30,15 @@ use types::{Bytes, Precision};
 /// Raised when a conversion gives another graph or other weights than before.
 const FORMAT: u32 = 1;
 
+/// The fingerprint that a model with this one has after its conversion.
+#[must_use]
+pub fn converted_fingerprint(fingerprint: &str, asked: Precision) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"converted").update(&FORMAT.to_le_bytes()).update(asked.name().as_bytes());
+    hasher.update(fingerprint.as_bytes());
+    hasher.finalize().to_hex().to_string()
+}
+
 /// The same model in the format asked for; nothing happens where it has that format already.
 pub(crate) fn convert(
     mut resolved: Resolved,
@@ -48,10 +57,7 @@ pub(crate) fn convert(
     if native != Precision::Fp32 {
         return Err(ModelError::Precision { model: name, native, asked });
     }
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(b"converted").update(&FORMAT.to_le_bytes()).update(asked.name().as_bytes());
-    hasher.update(resolved.info.fingerprint.as_bytes());
-    let fingerprint = hasher.finalize().to_hex().to_string();
+    let fingerprint = converted_fingerprint(&resolved.info.fingerprint, asked);
     let key = &fingerprint[..32];
     let models = cache.join("models");
     let folder = models.join(key);

@@ -31,7 +31,7 @@ pub use drift::{Drift, MATERIAL_DRIFT, drift};
 pub use evidence::Evidence;
 pub use interval::{median, median_error, median_interval};
 pub use outlier::MODIFIED_Z_LIMIT;
-pub use pool::{pool, quotient};
+pub use pool::{pool, quotient, run_deviation};
 pub use power_law::power_law;
 pub use rate::per_second;
 pub use ratio::{RatioEstimate, log_ratio, paired_ratio, unpaired_ratio};

@@ -52,6 +52,15 @@ pub fn quotient(over: &Pooled, under: &Pooled) -> Pooled {
     Pooled { value: centre.exp(), interval }
 }
 
+/// The deviation of one run, in the logarithm, that the interval over so many runs tells of; at most that much.
+///
+/// What [`pool`] made of several runs turned back. `None` for a single run, whose interval knows no other.
+#[must_use]
+pub fn run_deviation(pooled: &Pooled, runs: u64) -> Option<f64> {
+    let half = half_width(pooled.interval.as_ref()?)?;
+    (runs > 1).then(|| half * (runs as f64).sqrt() / student::t(runs as f64 - 1.0))
+}
+
 fn median(sorted: &[f64]) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     Some(f64::midpoint(sorted[last / 2], sorted[sorted.len() / 2]))
@@ -94,6 +103,15 @@ mod tests {
         assert!(close(found.value, 0.2f64.exp()));
         assert!(close(interval.low, (0.3 - half).exp()));
         assert!(close(interval.high, (0.3 + half).exp()));
+    }
+
+    #[test]
+    fn the_deviation_of_a_run_comes_back_out_of_the_interval() {
+        let runs = [0.6, 0.1, 0.2].map(|log: f64| (log.exp(), None));
+        let found = pool(&runs).unwrap();
+        assert!(close(run_deviation(&found, 3).unwrap(), 0.07f64.sqrt()));
+        assert_eq!(run_deviation(&Pooled { value: 1.0, interval: None }, 3), None);
+        assert_eq!(run_deviation(&found, 1), None);
     }
 
     #[test]

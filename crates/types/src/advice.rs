@@ -116,6 +116,12 @@ pub struct Change {
     /// What the engine is told, all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub options: Option<EngineOptions>,
+    /// Batches of a training step whose gradients are added up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accumulation: Option<u32>,
+    /// Whether a training step computes activations again instead of keeping them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpointing: Option<bool>,
 }
 
 /// How an advice is proved.

@@ -32,6 +32,20 @@ pub enum AgainstOutcome {
     Same,
 }
 
+/// Where an allowance for drift comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AllowanceFrom {
+    /// The caller gave it.
+    Given,
+    /// The cell's own history of sittings.
+    History,
+    /// The scatter of the runs on both sides.
+    Runs,
+    /// What an idle machine was seen to drift.
+    Drift,
+}
+
 /// A cell against its row in the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgainstCell {
@@ -49,8 +63,8 @@ pub struct AgainstCell {
     pub ratio: Pooled,
     /// The share by which either end of the interval may be off for what the numbers cannot show.
     pub allowance: f64,
-    /// Whether that comes from the cell's own history, and not from what an idle machine may do.
-    pub allowance_from_history: bool,
+    /// Where that comes from.
+    pub allowance_from: AllowanceFrom,
     /// What may be said.
     pub outcome: AgainstOutcome,
 }

@@ -50,7 +50,7 @@ pub use advice::{
     Advice, AdviceReport, Change, Evidence, ExpectedGain, Fine, Goal, ParseGoalError, Proof,
     SweepPoint, Trial, TrialVerdict, Unjudged,
 };
-pub use against::{Against, AgainstCell, AgainstOutcome, FileCell};
+pub use against::{Against, AgainstCell, AgainstOutcome, AllowanceFrom, FileCell};
 pub use allocation::{AllocationEvent, Allocations, LayerName, Recorded};
 pub use analysis::{
     AnalysedCell, Analysis, BatchSeries, CellKey, LengthSeries, Pooled, PooledCell, Scaling, Tally,

@@ -194,10 +194,18 @@ pub struct SpeedProof {
     pub verdicts: Vec<Verdict>,
     /// What that means here.
     pub verdict: SpeedVerdict,
-    /// Why, where it is not faster.
+    /// Why it is not faster or that cannot be told, where that is known.
     pub why: Option<String>,
-    /// What would be faster.
+    /// What to try next.
     pub instead: Option<String>,
+}
+
+impl SpeedProof {
+    /// Whether the measurements say anything: faster, no faster or slower.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        !matches!(self.verdict, SpeedVerdict::CannotTell | SpeedVerdict::Unmeasured)
+    }
 }
 
 /// A model before and after, everything a report shows.
@@ -233,6 +241,14 @@ pub struct ProofReport {
     pub speed: Vec<SpeedProof>,
     /// What a reader must know.
     pub remarks: Vec<String>,
+}
+
+impl ProofReport {
+    /// Whether the question was answered: something was told on an engine, or nobody asked for times.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        self.speed.is_empty() || self.speed.iter().any(SpeedProof::is_told)
+    }
 }
 
 /// What a search keeps small.
@@ -272,6 +288,9 @@ pub struct Attempt {
     pub sure_gain: Option<f64>,
     /// Why it was not kept; `None` for the best.
     pub refused: Option<String>,
+    /// Whether it may be better: its answers stay where they are, and its times do not decide.
+    #[serde(default)]
+    pub is_open: bool,
 }
 
 /// What a search found.
@@ -302,5 +321,19 @@ impl OptimizeReport {
     #[must_use]
     pub fn best(&self) -> Option<&Attempt> {
         self.attempts.iter().find(|attempt| attempt.refused.is_none())
+    }
+
+    /// How many changes may be better, for all that could be told.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.attempts.iter().filter(|attempt| attempt.is_open).count()
+    }
+
+    /// Whether the question was answered: something was kept, or what was measured is known not to be better.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        let decides = |proof: &ProofReport| self.target != Target::Latency || proof.is_told();
+        let mut proofs = self.attempts.iter().filter_map(|attempt| attempt.proof.as_deref());
+        self.best().is_some() || (self.open() == 0 && proofs.any(decides))
     }
 }

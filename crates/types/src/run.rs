@@ -133,11 +133,10 @@ impl Run {
         self.metrics.iter().find(|metric| metric.key == key)
     }
 
-    /// What a user waits for: everything where text came in, the model alone otherwise.
+    /// What a user waits for: everything where text came in, the whole step in a training, the model alone otherwise.
     #[must_use]
     pub fn headline(&self) -> Option<&Summary> {
-        let total = self.summaries.get(&Phase::Total).filter(|_| self.cell.text.is_some());
-        total.or_else(|| self.summaries.get(&Phase::Inference))
+        self.summaries.get(&self.main_phase())
     }
 
     /// The phase people mean by latency: everything where text was given, the model alone otherwise.

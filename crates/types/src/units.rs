@@ -51,8 +51,42 @@ impl std::iter::Sum for Flops {
     }
 }
 
+/// A year: longer than anything that is measured, and short enough to be added and multiplied.
+const LONGEST: std::time::Duration = std::time::Duration::from_secs(365 * 24 * 3600);
+
+impl Seconds {
+    /// As a duration, whatever the number is: nothing where it is negative or no number, a year where it is longer than that.
+    ///
+    /// `Duration::from_secs_f64` panics on all of these.
+    #[must_use]
+    pub fn duration(self) -> std::time::Duration {
+        match std::time::Duration::try_from_secs_f64(self.0) {
+            Ok(duration) => duration.min(LONGEST),
+            Err(_) if self.0 > 0.0 => LONGEST,
+            Err(_) => std::time::Duration::ZERO,
+        }
+    }
+}
+
 impl From<std::time::Duration> for Seconds {
     fn from(duration: std::time::Duration) -> Seconds {
         Seconds(duration.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn every_number_of_seconds_is_some_duration() {
+        assert_eq!(Seconds(1.5).duration(), Duration::from_millis(1500));
+        for none in [-1.0, f64::NAN, f64::NEG_INFINITY, 0.0] {
+            assert_eq!(Seconds(none).duration(), Duration::ZERO, "{none}");
+        }
+        for endless in [f64::INFINITY, f64::MAX, 1e12] {
+            assert_eq!(Seconds(endless).duration(), LONGEST, "{endless}");
+        }
     }
 }

@@ -21,9 +21,11 @@ fn compare(facts: &Facts<'_>, change: &Change) -> Option<String> {
     let cell = &facts.run.cell;
     let sizes = cell.text.is_some() || change.sequence_length.is_some();
     let told = change.options.is_some() || cell.options != EngineOptions::default();
+    // One set of training options holds for all sides of a comparison.
+    let trained = change.accumulation.is_some() || change.checkpointing.is_some();
     // A comparison of batch sizes is one of times per sample.
     let latency = change.batch_size.is_some() && facts.goal == Some(types::Goal::Latency);
-    if sizes || told || latency {
+    if sizes || told || trained || latency {
         return None;
     }
     let mut words = vec!["modelmeter compare".to_owned(), quoted(&cell.model)];
@@ -51,6 +53,10 @@ fn compare(facts: &Facts<'_>, change: &Change) -> Option<String> {
         None => words.push(format!("--threads {}", cell.threads)),
     }
     words.extend(rest(cell));
+    if let Some(how) = &cell.training {
+        words.push("--modes training".into());
+        words.extend(training(how).into_iter().skip(1));
+    }
     if change.precision.is_none() && change.engine.is_some() {
         words.push(format!("--baseline {}", cell.engine));
     }
@@ -63,7 +69,9 @@ const MOST_LINES: usize = 2;
 /// The cell as `profile` and `advise` take it, model first.
 #[must_use]
 pub fn flags(cell: &Cell) -> String {
-    words(cell, MOST_LINES).join(" ")
+    let mut all = words(cell, MOST_LINES);
+    all.extend(cell.training.iter().flat_map(training));
+    all.join(" ")
 }
 
 /// The command that measures a run again: everything that was asked, and how long it was sampled.

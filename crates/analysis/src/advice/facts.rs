@@ -1,7 +1,8 @@
 //! Everything the rules may look at.
 
 use types::{
-    Bytes, Ceilings, EngineOptions, Goal, LayerKind, LayerReport, Precision, Run, Spent, SweepPoint,
+    Bytes, Ceilings, EngineOptions, Goal, LayerKind, LayerReport, Mode, PooledCell, Precision, Run,
+    Spent, SweepPoint,
 };
 
 /// Why a fact is not known, and what would help.
@@ -96,6 +97,8 @@ pub struct Facts<'a> {
     pub fragmentation: Known<Fragmentation>,
     /// Equal blocks that follow each other in the model.
     pub blocks: Option<u64>,
+    /// Stored runs of this model, in any number format and of the same file, on this machine, cell by cell.
+    pub measured: Vec<PooledCell>,
     /// What `modelmeter advise` is told to look at the same again: a run's id, or the model with its flags.
     pub subject: String,
 }
@@ -117,6 +120,16 @@ impl<'a> Facts<'a> {
     pub(crate) fn kind(&self, kind: LayerKind) -> Known<Option<&'a Spent>> {
         let rollups = &self.layers()?.kinds;
         Ok(rollups.iter().find(|rollup| rollup.name == kind.name()).map(|rollup| &rollup.spent))
+    }
+
+    /// Whether the run trains the model.
+    pub(crate) fn is_training(&self) -> bool {
+        self.run.cell.mode == Mode::Training
+    }
+
+    /// What one sample of the run is: `inference` or `step`.
+    pub(crate) fn unit(&self) -> &'static str {
+        if self.is_training() { "training step" } else { "inference" }
     }
 
     /// A metric of the run.

@@ -24,7 +24,9 @@ impl Footprint {
     pub(crate) fn of(facts: &Facts<'_>) -> Known<Footprint> {
         let run = facts.run;
         let memory = facts.memory.as_ref().map_err(Clone::clone)?;
-        let activations = run.work.activation_peak.ok_or_else(|| {
+        // A training step keeps what its forward pass computed.
+        let kept = run.training.as_ref().map(|training| training.memory.activations);
+        let activations = kept.or(run.work.activation_peak).ok_or_else(|| {
             let why = run.unknown.get("work.activation_peak").map(String::as_str);
             let why = why.unwrap_or("some shapes stay unknown");
             Missing::because(format!("the activations could not be counted: {why}"))

@@ -47,6 +47,16 @@ pub trait Rule: Sync {
         Rests::OnTimes
     }
 
+    /// Why it has nothing to say of a training run, where it has not.
+    fn beside_training(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether its numbers are measurements of the very change it advises, made just now.
+    fn has_measured(&self) -> bool {
+        false
+    }
+
     /// What it says.
     ///
     /// # Errors

@@ -7,10 +7,11 @@ mod command;
 mod facts;
 mod footprint;
 mod judgement;
+mod measured;
 mod rank;
 mod rules;
 #[cfg(test)]
-mod scene;
+pub(crate) mod scene;
 mod trial;
 
 pub use command::{again, flags};

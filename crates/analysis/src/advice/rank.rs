@@ -4,6 +4,7 @@ use super::{
     command,
     facts::{Facts, Missing},
     judgement::{Judgement, Rests, Rule},
+    measured::against_measured,
     rules::RULES,
 };
 use types::{Advice, Fine, Goal, Unjudged};
@@ -47,7 +48,13 @@ pub fn judge_all(facts: &Facts<'_>) -> Judged {
 /// What a rule says; times of an invalid run say nothing.
 fn ask(rule: &dyn Rule, facts: &Facts<'_>) -> Judgement {
     let verdict = &facts.run.verdict;
-    let said = rule.judge(facts).unwrap_or_else(Judgement::CannotTell);
+    if let Some(why) = rule.beside_training().filter(|_| facts.is_training()) {
+        return Judgement::Beside(why.into());
+    }
+    let mut said = rule.judge(facts).unwrap_or_else(Judgement::CannotTell);
+    if !rule.has_measured() {
+        said = against_measured(facts, said);
+    }
     let rests_on_times = match &said {
         Judgement::Beside(_) => false,
         // What shrinks the weights does so on a busy machine too.
@@ -95,6 +102,26 @@ mod tests {
         }
         for one in not_judged {
             assert!(!one.why.is_empty(), "{}", one.rule);
+        }
+    }
+
+    #[test]
+    fn a_training_run_is_judged_by_its_steps() {
+        let run = scene::training_run();
+        let mut facts = scene::facts(&run);
+        facts.sweep = Ok(vec![scene::point(4, 40.0), scene::point(8, 50.0)]);
+        let judged = judge_all(&facts);
+        let Judged { advice, fine, not_judged, beside } = &judged;
+        assert_eq!(advice.len() + fine.len() + not_judged.len() + beside.len(), RULES.len());
+        let said = |id: &str| advice.iter().find(|one| one.rule == id);
+        let batch = said("batch-size").unwrap();
+        assert!(batch.evidence.iter().any(|one| one.text.contains("training step")), "{batch:?}");
+        assert!(said("gradient-accumulation").is_some(), "{judged:#?}");
+        for rule in ["quantisation", "tokenisation", "padding", "cold-start"] {
+            assert!(beside.iter().any(|one| one.rule == rule), "{rule}: {judged:#?}");
+        }
+        for one in advice.iter().filter_map(|one| one.command.as_deref()) {
+            assert!(!one.contains("compare") || one.contains("--modes training"), "{one}");
         }
     }
 

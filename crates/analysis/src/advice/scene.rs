@@ -174,8 +174,65 @@ pub(crate) fn facts(run: &Run) -> Facts<'_> {
             reserved: Bytes(300_000_000),
         }),
         blocks: Some(16),
+        measured: Vec::new(),
         subject: "7f3a".into(),
     }
+}
+
+/// A cell of the database: its latency, in so many runs that follow each other.
+pub(crate) fn pooled(key: CellKey, latency: Pooled, runs: usize) -> PooledCell {
+    let first = (latency.value * 1e9) as i64;
+    PooledCell {
+        engine_version: "1".into(),
+        fingerprint: "f".into(),
+        runs: (0..runs).map(|run| RunId(format!("{first:08x}{run}"))).collect(),
+        older: 0,
+        began: (first, first + 1),
+        samples: 100,
+        fewest_samples: 100,
+        slowest: latency.value,
+        percentiles: Percentiles::default(),
+        throughput: Reading::or_missing(None, "not asked"),
+        memory: Reading::or_missing(None, "not asked"),
+        memory_spread: Reading::or_missing(None, "not asked"),
+        energy: Reading::or_missing(None, "not asked"),
+        efficiency: Reading::or_missing(None, "not asked"),
+        latency,
+        key,
+    }
+}
+
+/// A training step of 40 ms: 12 forward, 1 loss, 20 backward, 6 optimiser; 800 MB at its peak.
+pub(crate) fn training_run() -> Run {
+    let mut run = run();
+    run.cell.mode = Mode::Training;
+    run.cell.training = Some(Training {
+        optimizer: Optimizer::AdamW,
+        loss: Loss::CrossEntropy,
+        learning_rate: Rate(1e-4),
+        accumulation: 1,
+        checkpointing: false,
+        world_size: 1,
+    });
+    run.summaries = BTreeMap::from([
+        (Phase::Forward, summary(0.012)),
+        (Phase::Loss, summary(0.001)),
+        (Phase::Backward, summary(0.020)),
+        (Phase::Optimizer, summary(0.006)),
+        (Phase::Total, summary(0.040)),
+    ]);
+    run.metrics.retain(|metric| metric.key != "memory.peak");
+    run.metrics.push(metric("memory.peak", Unit::Bytes, 1200e6));
+    run.training = Some(Box::new(TrainingReport {
+        memory: TrainingMemory {
+            weights: Bytes(200_000_000),
+            gradients: Bytes(200_000_000),
+            optimizer: Bytes(400_000_000),
+            activations: Bytes(160_000_000),
+        },
+        ..TrainingReport::default()
+    }));
+    run
 }
 
 /// Adds a ceiling for another precision.

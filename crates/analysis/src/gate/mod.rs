@@ -9,7 +9,7 @@ mod history;
 mod settle;
 mod values;
 
-pub use history::{HISTORY_SITTINGS, STORED_DRIFT, stored_change};
+pub use history::{HISTORY_SITTINGS, STORED_DRIFT, stored_change, stored_drift};
 pub use values::{paired_changes, round_changes, value_of};
 
 use settle::settle;
@@ -96,12 +96,16 @@ fn alert(question: &Question) -> f64 {
     }
 }
 
+/// Below what it must surely be to be held: what was measured may be better by drift alone, too.
+fn held_below(question: &Question) -> f64 {
+    alert(question) - must_pass(question)
+}
+
 /// Failed: surely worse, and by as much as was asked about as far as anyone can say. Held: surely not worse by so much.
 fn decide(question: &Question, evidence: &Evidence, adjusted_p: f64, chance: f64) -> Ruling {
-    let alert = alert(question);
-    if adjusted_p < chance && evidence.centre >= alert {
+    if adjusted_p < chance && evidence.centre >= alert(question) {
         Ruling::Failed
-    } else if evidence.chance_if_above(alert) < chance {
+    } else if evidence.chance_if_above(held_below(question)) < chance {
         Ruling::Held
     } else {
         Ruling::CannotTell
@@ -213,9 +217,26 @@ mod tests {
         let mut trial = change(0.1, &[0.12, 0.121, 0.119, 0.12, 0.122]);
         assert_eq!(rulings(std::slice::from_ref(&trial)), [Ruling::Failed]);
         if let Question::Change { drift, effective, .. } = &mut trial.question {
-            (*drift, *effective) = (0.3, 0.3);
+            (*drift, *effective) = (0.3, 0.1);
         }
-        assert_eq!(rulings(&[trial]), [Ruling::Held], "12 % is surely less than 30 %");
+        assert_eq!(
+            rulings(std::slice::from_ref(&trial)),
+            [Ruling::CannotTell],
+            "12 % may be drift, and asked was 10 %"
+        );
+        if let Question::Change { drift, .. } = &mut trial.question {
+            *drift = 0.05;
+        }
+        assert_eq!(rulings(&[trial]), [Ruling::Failed], "asked was 10 %, and drift makes 5 %");
+        let mut equal = change(0.1, &[0.002, -0.001, 0.0, 0.001, -0.002]);
+        if let Question::Change { drift, .. } = &mut equal.question {
+            *drift = 0.05;
+        }
+        assert_eq!(rulings(std::slice::from_ref(&equal)), [Ruling::Held]);
+        if let Question::Change { drift, .. } = &mut equal.question {
+            *drift = 0.3;
+        }
+        assert_eq!(rulings(&[equal]), [Ruling::CannotTell], "drift may hide a tenth");
     }
 
     #[test]

@@ -6,4 +6,4 @@ mod verdict;
 
 pub use drift::{drift, drifts};
 pub use pool::{pool, similarities};
-pub use verdict::{Judgement, judge_speed};
+pub use verdict::{Circumstances, Judgement, judge_speed};

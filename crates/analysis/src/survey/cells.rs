@@ -47,6 +47,11 @@ pub(super) struct Kept {
     pub(super) ceiling_share: Option<f64>,
 }
 
+/// The cell that a run belongs to.
+pub(crate) fn key_of(row: &Measured) -> CellKey {
+    Key::of(row).to_key()
+}
+
 /// The runs of one cell.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Runs {

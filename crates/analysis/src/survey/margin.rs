@@ -34,7 +34,7 @@ pub(super) fn behind(
 }
 
 /// Whether each has a run before the other's last and after the other's first.
-fn alternate(left: &PooledCell, right: &PooledCell) -> bool {
+pub(crate) fn alternate(left: &PooledCell, right: &PooledCell) -> bool {
     left.key.machine == right.key.machine
         && left.began.0 < right.began.1
         && right.began.0 < left.began.1

@@ -18,8 +18,10 @@ mod selection;
 
 pub use against::against;
 pub use analyse::analyse;
+pub(crate) use cells::key_of;
 pub use cells::{Cells, MOST_RUNS};
 pub use limits::{LimitError, parse_memory, parse_slo};
+pub(crate) use margin::alternate;
 pub use prices::{PricesError, parse_prices};
 pub use recommend::recommend;
 pub use scaling::NEARLY;

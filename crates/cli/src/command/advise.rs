@@ -3,7 +3,9 @@
 use crate::{
     Exit, Failure,
     arguments::{Advise, Global},
-    command::{folders, measurement::measurement, open_existing_store, runs, say, session, style},
+    command::{
+        folders, measurement::measurement, open_existing_store, runs, say, style, watched_session,
+    },
     output,
     places::places,
     progress::Progress,
@@ -17,7 +19,7 @@ pub(crate) fn run(arguments: &Advise, global: &Global) -> Result<Exit, Failure> 
         output::check_folder(path)?;
     }
     let advisor = advisor(arguments, global, &folders)?;
-    let mut session = session(&folders, arguments.no_store, global)?;
+    let mut session = watched_session(&folders, arguments.no_store, global, "the advice")?;
     let mut progress = Progress::new(global.quiet);
     let outcome = advisor.advise(&mut session, &mut |event| progress.hear(&event));
     progress.clear();

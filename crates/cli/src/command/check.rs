@@ -4,8 +4,8 @@ use crate::{
     Exit, Failure,
     arguments::{Check, Global, Noise},
     command::{
-        folders, measurement::measurement, open_existing_store, path_of, runs::find, say, session,
-        style,
+        folders, measurement::measurement, open_existing_store, path_of, runs::find, say, style,
+        watched_session,
     },
     output,
     places::places,
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Check, global: &Global) -> Result<Exit, Failure> {
         gate = gate.gauges(arguments.metric.iter().copied());
     }
     if arguments.long {
-        gate = gate.processes(LONG.0).alert(LONG.1);
+        gate = gate.processes(LONG.0).usual_alert(LONG.1);
     }
     if let Some(processes) = arguments.processes {
         gate = gate.processes(processes);
@@ -61,13 +61,20 @@ pub(crate) fn run(arguments: &Check, global: &Global) -> Result<Exit, Failure> {
     if let Some(share) = arguments.regression_alert {
         gate = gate.alert(share);
     }
-    let mut session = session(&folders, arguments.no_store, global)?;
+    if arguments.save_baseline.is_some() {
+        gate = gate.may_ask_nothing();
+    }
+    let mut session = watched_session(&folders, arguments.no_store, global, "the check")?;
     let mut progress = Progress::new(global.quiet);
     let outcome = gate.run(&mut session, &mut |event| progress.hear(&event));
     progress.clear();
     say(session.take_notices(), global);
     let (found, runs) = outcome?;
     write(&found, &runs, arguments, global)?;
+    // A baseline that was measured and written is all that was asked for.
+    if arguments.save_baseline.is_some() && found.checks.is_empty() && found.missing.is_empty() {
+        return Ok(Exit::Fine);
+    }
     Ok(exit_of(&found, arguments.strict))
 }
 
@@ -265,11 +272,18 @@ fn write(
     if let Some(path) = &arguments.save_baseline {
         talks_data |= path == Path::new("-");
         write_runs(path, runs)?;
+        if !global.quiet && path != Path::new("-") {
+            let (count, path) = (runs.len(), path.display());
+            output::complain(&format!(
+                "wrote {count} runs to {path}; `--baseline {path}` holds later ones against them\n"
+            ));
+        }
     }
     if let Some(folder) = &arguments.output_dir {
         write_folder(folder, found, runs, global)?;
     }
-    if !talks_data && !global.quiet {
+    let says_something = !found.checks.is_empty() || !found.missing.is_empty();
+    if !talks_data && !global.quiet && says_something {
         output::data(&report::gate(found, &style(global)))?;
     }
     if arguments.github {
@@ -308,7 +322,7 @@ pub(crate) fn noise(arguments: &Noise, global: &Global) -> Result<Exit, Failure>
     let test = test
         .processes(arguments.processes)
         .map(|profiler| profiler.folders(own).places(places(global)));
-    let mut session = session(&folders, arguments.no_store, global)?;
+    let mut session = watched_session(&folders, arguments.no_store, global, "the test")?;
     let earlier = session.noise()?;
     let mut progress = Progress::new(global.quiet);
     let outcome = test.run(&mut session, &mut |event| progress.hear(&event));

@@ -8,7 +8,7 @@ use crate::{
         measurement::{default_model, measurement, training},
         open_existing_store,
         runs::find,
-        say, session, style,
+        say, style, watched_session,
     },
     output,
     places::places,
@@ -141,7 +141,7 @@ fn fight(arguments: &Compare, global: &Global) -> Result<(Vec<ComparisonReport>,
     let sides = sides(arguments, &places, global)?;
     let sides: Vec<Profiler> =
         sides.into_iter().map(|side| side.folders(folders.clone())).collect();
-    let mut session = session(&folders, arguments.no_store, global)?;
+    let mut session = watched_session(&folders, arguments.no_store, global, "the comparison")?;
     let outcome = fight_in(&mut session, sides, arguments, global);
     say(session.take_notices(), global);
     outcome

@@ -6,8 +6,9 @@ use crate::{
     command::{
         folders,
         measurement::measurement,
-        say, session, style,
+        say, style,
         target::{Format, Target},
+        watched_session,
     },
     places::places,
     progress::Progress,
@@ -19,7 +20,7 @@ pub(crate) fn run(arguments: &Fit, global: &Global) -> Result<Exit, Failure> {
     // Everything that can be found wrong is found before minutes are spent.
     let target = Target::of(&arguments.form)?;
     let fitter = fitter(arguments, global, &folders)?;
-    let mut session = session(&folders, arguments.no_store, global)?;
+    let mut session = watched_session(&folders, arguments.no_store, global, "the search")?;
     let mut progress = Progress::new(global.quiet);
     let outcome = fitter.fit(&mut session, &mut |event| progress.hear(&event));
     progress.clear();

@@ -29,7 +29,7 @@ pub(crate) mod watch;
 use crate::{
     Exit, Failure,
     arguments::Global,
-    checkout, output,
+    checkout, interrupt, output,
     terminal::{self, Stream},
 };
 use modelmeter::{
@@ -100,6 +100,18 @@ pub(crate) fn session(
     }
     let mut session = Session::with_folders(folders)?.at_revision(checkout::revision());
     say(session.take_notices(), global);
+    Ok(session)
+}
+
+/// The same for a command that measures: Ctrl-C says what was kept of it.
+pub(crate) fn watched_session(
+    folders: &Folders,
+    no_store: bool,
+    global: &Global,
+    what: &'static str,
+) -> Result<Session, Failure> {
+    let session = session(folders, no_store, global)?;
+    interrupt::watch(&session, !no_store, what)?;
     Ok(session)
 }
 

@@ -6,7 +6,7 @@ use crate::{
     command::{
         folders,
         proof::{profiler, prover, texts, write},
-        say, session, style,
+        say, style, watched_session,
     },
     output,
     progress::Progress,
@@ -36,7 +36,8 @@ pub(crate) fn run(arguments: &Optimize, global: &Global) -> Result<Exit, Failure
             return Err(Failure::new(Exit::Wrong, text).hint("`--engine onnxruntime`"));
         }
     }
-    let mut session = session(&folders(global)?, arguments.proof.no_store, global)?;
+    let mut session =
+        watched_session(&folders(global)?, arguments.proof.no_store, global, "the search")?;
     let mut progress = Progress::new(global.quiet);
     let folder = arguments.output.as_deref();
     let found = optimizer.optimize(&model, folder, arguments.force, &mut session, &mut |event| {
@@ -51,5 +52,5 @@ pub(crate) fn run(arguments: &Optimize, global: &Global) -> Result<Exit, Failure
     if json != Some(Path::new("-")) && !global.quiet {
         output::data(&report::optimize(&found, &style(global)))?;
     }
-    Ok(Exit::Fine)
+    Ok(if found.is_told() { Exit::Fine } else { Exit::Untold })
 }

@@ -6,7 +6,7 @@ use crate::{
     command::{
         check, folders,
         measurement::{default_model, measurement, training},
-        say, session, style,
+        say, style, watched_session,
     },
     output,
     places::places,
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure>
     // Everything that can be found wrong is found before minutes are spent.
     let profiler = profiler(arguments, global)?.folders(folders.clone());
     check_outputs(arguments)?;
-    let mut session = session(&folders, arguments.no_store, global)?;
+    let mut session = watched_session(&folders, arguments.no_store, global, "the measurement")?;
     let mut progress = Progress::new(global.quiet);
     let outcome = profiler.profile_in(&mut session, &mut |event| progress.hear(&event));
     progress.clear();

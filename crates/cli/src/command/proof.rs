@@ -3,7 +3,7 @@
 use crate::{
     Exit, Failure,
     arguments::{Global, ProofArguments},
-    command::{folders, measurement::measurement, say, session, style},
+    command::{folders, measurement::measurement, say, style, watched_session},
     output,
     places::places,
     progress::Progress,
@@ -40,14 +40,15 @@ impl Proving<'_> {
         prover.check()?;
         let profiler = self.profiler(global)?;
         let folders = folders(global)?;
-        let mut session = session(&folders, self.proof.no_store || !self.timed, global)?;
+        let mut session =
+            watched_session(&folders, self.proof.no_store || !self.timed, global, "the proof")?;
         let mut progress = Progress::new(global.quiet);
         let proof = change(&profiler, &mut |event| progress.hear(&event)).and_then(|changed| {
             prover.prove(&profiler, &changed, &mut session, &mut |event| progress.hear(&event))
         });
         progress.clear();
         say(session.take_notices(), global);
-        let proof = proof?;
+        let proof = proof.map_err(|error| own_flags(error.into()))?;
         let to_output = files.into_iter().flatten().any(|file| file == Path::new("-"));
         if let Some(file) = &self.proof.json {
             write(file, &format!("{:#}\n", report::proof_json(&proof)), global)?;
@@ -58,7 +59,15 @@ impl Proving<'_> {
         if !to_output && !global.quiet {
             output::data(&report::proof(&proof, &style(global)))?;
         }
-        Ok(Exit::Fine)
+        Ok(if proof.is_told() { Exit::Fine } else { Exit::Untold })
+    }
+}
+
+/// The same without a hint at `--precision`, which these commands do not have.
+fn own_flags(failure: Failure) -> Failure {
+    match failure.hints_at("--precision") {
+        true => failure.hint("give the model in fp32, with products in it (MatMul, Gemm, Conv)"),
+        false => failure,
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::fs;
 
 /// The rules, as the help of the library names them.
-const RULES: usize = 15;
+const RULES: usize = 16;
 
 fn document(told: &Told) -> Value {
     serde_json::from_str(&told.out).unwrap()
@@ -66,6 +66,63 @@ fn a_stored_run_is_judged_and_its_numbers_are_shown() {
     }
     assert!(told.out.lines().all(|line| line.chars().count() <= 80), "{}", told.out);
     assert!(!told.out.contains('\u{1b}'));
+}
+
+#[test]
+fn a_training_run_gets_advice_about_its_steps() {
+    let home = Home::new();
+    let train = ["profile", "encoder-small", "--train", "-b", "2", "-l", "8", "--runs", "11"];
+    home.fine(&[&train[..], &["--engine", "rten", "--warmup", "2"]].concat());
+    let told = home.run(&["advise", "latest", "--budget", "3s", "--json", "-"]);
+    assert!(matches!(told.status, Some(0 | 4)), "{}\n{}", told.out, told.err);
+    let report = document(&told);
+    is_valid(&report);
+    let lists = ["advice", "fine", "not_judged", "not_concerned"];
+    assert_eq!(lists.iter().map(|key| list(&report, key).len()).sum::<usize>(), RULES);
+    for rule in ["quantisation", "tokenisation", "padding", "cold-start"] {
+        entry(&report, "not_concerned", rule);
+    }
+    entry(&report, "fine", "dynamic-batching");
+    entry(&report, "fine", "gradient-checkpointing");
+    assert!(list(&report, "sweep").len() > 1, "batch sizes are swept: {report:#}");
+    let runs = document(&home.fine(&["runs", "list", "--json", "--limit", "0"]));
+    let store = modelmeter::Store::open(home.database()).unwrap();
+    for row in list(&runs, "runs") {
+        let run = store.run(row["id"].as_str().unwrap()).unwrap();
+        assert_eq!(run.cell.mode, modelmeter::Mode::Training, "a sweep over a training trains");
+    }
+}
+
+#[test]
+fn what_was_measured_counts_more_than_a_rule() {
+    let home = Home::new();
+    let words = ["profile", "encoder-small", "-b", "2", "-l", "8", "--runs", "11", "--json", "-"];
+    let words = [&words[..], &["--engine", "rten"]].concat();
+    let store = || modelmeter::Store::open(home.database()).unwrap();
+    let measured = |more: &[&str], id: &str, seconds: f64| {
+        let told = home.fine(&[&words[..], more].concat());
+        let old = modelmeter::RunId(document(&told)["id"].as_str().unwrap().into());
+        let mut run = store().run(&old.0).unwrap();
+        store().delete(&[old]).unwrap();
+        run.id = modelmeter::RunId(id.into());
+        run.verdict = modelmeter::types::Verdict::from_reasons(Vec::new());
+        for summary in run.summaries.values_mut() {
+            summary.median = seconds;
+            summary.ci95_median.low = seconds / 1.01;
+            summary.ci95_median.high = seconds * 1.01;
+        }
+        store().insert_runs(&[run]).unwrap();
+    };
+    measured(&[], "aaaaaaaa00000001", 0.010);
+    measured(&["--precision", "int8"], "bbbbbbbb00000002", 0.017);
+    let told = home.run(&["advise", "aaaaaaaa00000001", "--budget", "1s", "--json", "-"]);
+    let report = document(&told);
+    is_valid(&report);
+    let fine = entry(&report, "fine", "quantisation");
+    let value = fine["evidence"]["value"].as_f64().unwrap();
+    assert!((value - 1.0 / 1.7).abs() < 1e-3, "{fine:#}");
+    let text = fine["evidence"]["text"].as_str().unwrap();
+    assert!(text.contains("bbbbbbbb") && text.contains("aaaaaaaa"), "{text}");
 }
 
 #[test]

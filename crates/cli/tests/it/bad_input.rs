@@ -185,3 +185,18 @@ fn a_mistyped_database_is_not_made() {
     home.refused(&["db", "vacuum", "--db", "nowhere.db"], 2, &["nowhere.db"]);
     assert!(!home.path("nowhere").exists() && !home.path("nowhere.db").exists());
 }
+
+#[test]
+fn a_hint_names_only_what_would_not_fail_the_same_way() {
+    let home = Home::new();
+    let file = prepared(&home).display().to_string();
+    let told =
+        home.refused(&quick(&file, &["--engine", "rten", "--device", "cuda"]), 3, &["hint:"]);
+    assert!(told.err.contains("`--device cpu` runs now"), "{}", told.err);
+    // `quantize` has no `--precision`.
+    let there = ["quantize", "encoder-small", "--to", "int8", "-o", "small", "--no-proof"];
+    home.fine(&there);
+    let again = ["quantize", "./small", "--to", "fp16", "-o", "smaller", "--no-proof"];
+    let told = home.refused(&again, 2, &["hint:"]);
+    assert!(!told.err.contains("--precision"), "{}", told.err);
+}

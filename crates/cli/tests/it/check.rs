@@ -162,6 +162,28 @@ fn stored_runs_are_a_baseline_by_file_run_tag_and_branch() {
 }
 
 #[test]
+fn a_baseline_that_was_saved_is_read_back_and_the_alert_means_what_it_says() {
+    let home = Home::new();
+    let model = write_network(&home, "net.toml", 256);
+    for file in ["base.jsonl", "base.json", "base"] {
+        let path = home.path(file).display().to_string();
+        // Nothing has to hold for a baseline to be measured.
+        let told = check(&home, &model, &["--save-baseline", &path]);
+        assert_eq!(told.status, Some(0), "{}\n{}", told.out, told.err);
+        assert!(told.err.contains("wrote 3 runs to"), "{}", told.err);
+        let back = ["--baseline", &path, "--regression-alert", "0.1", "--output-ci", "-"];
+        let told = check(&home, &model, &back);
+        assert!(matches!(told.status, Some(0 | 1 | 4)), "{}\n{}", told.out, told.err);
+        let found: Value = serde_json::from_str(&told.out).unwrap();
+        for one in found["checks"].as_array().unwrap() {
+            assert!(one["baseline"].as_f64().unwrap() > 0.0, "it was read back: {one:#}");
+            assert_eq!(one["question"]["alert"], 0.1, "{one:#}");
+            assert_eq!(one["question"]["effective_alert"], 0.1, "asked was 10 %: {one:#}");
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_meant_is_said_before_anything_runs() {
     let home = Home::new();
     let model = write_network(&home, "net.toml", 64);

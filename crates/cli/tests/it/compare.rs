@@ -112,6 +112,24 @@ fn tampered_weights_are_refused_and_the_layer_is_named() {
 }
 
 #[test]
+fn different_models_are_timed_without_a_speed_up() {
+    let home = Home::new();
+    let models = ["feed-forward-baseline", "small-transformer", "encoder-small"];
+    let told = home.run(&short(&models, &["--engines", "rten", "--json", "-"]));
+    assert_eq!(told.status, Some(1), "no speed-up could be claimed\n{}\n{}", told.out, told.err);
+    let found: Value = serde_json::from_str(&told.out).unwrap();
+    let sides = found["sides"].as_array().unwrap();
+    assert_eq!(sides.len(), 3, "{found:#}");
+    for side in sides {
+        assert!(side["latency"]["median"].as_f64().unwrap() > 0.0, "{side:#}");
+    }
+    for one in found["comparisons"].as_array().unwrap() {
+        assert_eq!(one["verdict"], "refused", "{one:#}");
+        assert!(one["speed_up"].is_null(), "{one:#}");
+    }
+}
+
+#[test]
 fn stored_runs_are_compared_and_unlike_ones_refused() {
     let home = Home::new();
     for _ in 0..2 {

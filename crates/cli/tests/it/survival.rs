@@ -91,3 +91,46 @@ fn several_commands_may_store_at_once() {
     }
     assert_eq!(home.stored(), 5);
 }
+
+/// Ctrl-C.
+fn interrupt(child: &Child) {
+    // SAFETY: kill takes two numbers and touches no memory of ours.
+    unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) };
+}
+
+#[test]
+fn ctrl_c_says_that_nothing_was_kept() {
+    let home = Home::new();
+    // The model is prepared and the machine known, so that a worker starts at once.
+    home.fine(&quick("small-transformer", &[]));
+    let mut command = home.command(&["profile", "small-transformer", "--duration", "100s"]);
+    let parent = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for_worker(&parent);
+    interrupt(&parent);
+    let told = told(parent.wait_with_output().unwrap());
+    assert_eq!(told.status, Some(130), "{}", told.err);
+    let said = "stopped: nothing was stored; the measurement under way is lost";
+    assert!(told.err.contains(said), "{}", told.err);
+    assert!(told.err.contains("hint: the same command"), "{}", told.err);
+    assert_eq!(home.stored(), 1, "the run before is still there");
+}
+
+#[test]
+fn ctrl_c_counts_the_runs_that_were_kept() {
+    let home = Home::new();
+    let words = ["check", "small-transformer", "--threshold", "latency:10min", "--sampling", "1s"];
+    let mut command = home.command(&words);
+    let parent = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begin = Instant::now();
+    while home.stored() == 0 {
+        assert!(begin.elapsed() < Duration::from_secs(120), "no run came");
+        thread::sleep(Duration::from_millis(20));
+    }
+    interrupt(&parent);
+    let told = told(parent.wait_with_output().unwrap());
+    assert_eq!(told.status, Some(130), "{}", told.err);
+    let stored = home.stored();
+    let said = if stored == 1 { "1 run was stored".into() } else { format!("{stored} runs were") };
+    assert!(told.err.contains(&said), "{stored} are there\n{}", told.err);
+    assert!(told.err.contains("the check under way is lost"), "{}", told.err);
+}

@@ -127,6 +127,59 @@ fn a_file_is_a_baseline_that_says_what_it_cannot_tell() {
     assert!(cell["allowance"].as_f64().unwrap() < 0.15, "{cell}");
 }
 
+/// Runs of one sitting, a minute apart, with the scatter of processes on an ordinary machine: 2 % to either side.
+fn batch(first: u64, count: u64, milliseconds: f64) -> Vec<Run> {
+    let one = |number: u64| {
+        let noise = (0.02 * (((number * 7919) % 13) as f64 / 6.0 - 1.0)).exp();
+        let mut run = run(number, Device::Cpu, 1, milliseconds * noise, 300.0);
+        let summary = run.summaries.values_mut().next().unwrap();
+        summary.ci95_median.low = summary.median / 1.01;
+        summary.ci95_median.high = summary.median * 1.01;
+        run
+    };
+    (first..first + count).map(one).collect()
+}
+
+#[test]
+fn the_runs_of_the_file_are_no_part_of_today() {
+    let home = home_with(&batch(0, 5, 40.0));
+    home.fine(&["analyze", "--output", "before.csv"]);
+    modelmeter::Store::open(home.database()).unwrap().insert_runs(&batch(20, 5, 64.0)).unwrap();
+    let words = ["analyze", "--compare-to", "before.csv", "--regression-alert", "0.1"];
+    let told = home.run(&words);
+    assert_eq!(told.status, Some(1), "60 % slower\n{}", told.out);
+    let found = json(&home.run(&[&words[..], &["--json"]].concat()).out);
+    let cell = &found["compared_to"]["cells"][0];
+    assert_eq!((&cell["file"]["runs"], &cell["now"]["runs"]), (&5.into(), &5.into()), "{cell}");
+    let ratio = cell["ratio"].as_f64().unwrap();
+    assert!((ratio - 1.6).abs() < 0.05, "{cell}");
+}
+
+#[test]
+fn fifteen_percent_with_ten_runs_a_side_are_called() {
+    for (ratio, status) in [(1.15, 1), (1.0, 0), (1.02, 0)] {
+        let home = home_with(&batch(0, 10, 40.0));
+        home.fine(&["analyze", "--output", "before.csv"]);
+        home.fine(&["db", "export", "runs.csv"]);
+        let later = batch(40, 10, 40.0 * ratio);
+        modelmeter::Store::open(home.database()).unwrap().insert_runs(&later).unwrap();
+        for file in ["before.csv", "runs.csv"] {
+            let words = ["analyze", "--compare-to", file, "--regression-alert", "0.1"];
+            let told = home.run(&words);
+            assert_eq!(told.status, Some(status), "{file}, {ratio} ×\n{}", told.out);
+            let found = json(&home.run(&[&words[..], &["--json"]].concat()).out);
+            let cell = &found["compared_to"]["cells"][0];
+            assert_eq!(cell["allowance_from"], "runs", "{cell}");
+        }
+    }
+    // Two runs a side show no scatter to speak of: drift may be all there is.
+    let home = home_with(&batch(0, 2, 40.0));
+    home.fine(&["analyze", "--output", "before.csv"]);
+    modelmeter::Store::open(home.database()).unwrap().insert_runs(&batch(40, 2, 46.0)).unwrap();
+    let told = home.run(&["analyze", "--compare-to", "before.csv", "--regression-alert", "0.1"]);
+    assert_eq!(told.status, Some(4), "{}", told.out);
+}
+
 #[test]
 fn rows_without_a_partner_and_other_files_are_said() {
     let home = home_with(&hourly(8, 0, 1.0));

@@ -84,6 +84,93 @@ pub(super) fn choose(model: &Model, options: &PruneOptions) -> Result<Vec<Candid
     Ok(chosen)
 }
 
+/// Weights of two axes or more that are left as they are, in a sentence for each operator that takes them.
+///
+/// `is_pruned` says of a weight's name whether it loses anything, `why` why an operator's do not; nothing where nobody would
+/// expect it.
+pub(super) fn left_whole(
+    model: &Model,
+    is_pruned: &dyn Fn(&str) -> bool,
+    why: &dyn Fn(&Node) -> Option<&'static str>,
+) -> Vec<String> {
+    let is_weight = |tensor: &&Tensor| {
+        tensor.dtype == DataType::Float && tensor.dims.len() >= 2 && tensor.elements() > 1
+    };
+    let weights: HashMap<&str, &Tensor> =
+        model.graph.initializers.iter().filter(is_weight).map(|t| (t.name.as_str(), t)).collect();
+    let mut seen: HashSet<&str> = HashSet::new();
+    // Operator and reason, the first name, how many, and their numbers.
+    let mut groups: Vec<(String, String, String, u64, u64)> = Vec::new();
+    for node in &model.graph.nodes {
+        for name in &node.inputs {
+            let Some(tensor) = weights.get(name.as_str()) else { continue };
+            let Some(why) = why(node).filter(|_| !is_pruned(name) && seen.insert(name)) else {
+                continue;
+            };
+            let (op, why, numbers) = (spelled(node), why.to_owned(), tensor.elements() as u64);
+            match groups.iter_mut().find(|group| group.0 == op && group.1 == why) {
+                Some(group) => (group.3, group.4) = (group.3 + 1, group.4 + numbers),
+                None => groups.push((op, why, label(node, tensor), 1, numbers)),
+            }
+        }
+    }
+    let inside: u64 = (model.graph.nodes.iter())
+        .flat_map(|node| node.attributes.values())
+        .filter_map(|attribute| match attribute {
+            crate::Attribute::Graph(body) => Some(body.tensors()),
+            _ => None,
+        })
+        .flatten()
+        .filter(is_weight)
+        .map(|tensor| tensor.elements() as u64)
+        .sum();
+    let mut said: Vec<String> = groups
+        .into_iter()
+        .map(|(op, why, first, count, numbers)| {
+            let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+            format!("left whole: `{first}`{more} of `{op}` ({numbers} numbers): {why}")
+        })
+        .collect();
+    if inside > 0 {
+        said.push(format!("left whole: {inside} numbers inside bodies of `If`, `Loop` or `Scan`"));
+    }
+    said
+}
+
+/// The operator with its domain, where that is not the standard's.
+fn spelled(node: &Node) -> String {
+    match node.is_standard() {
+        true => node.op_type.clone(),
+        false => format!("{}.{}", node.domain, node.op_type),
+    }
+}
+
+/// Why zeroing leaves an operator's weight alone.
+pub(super) fn not_zeroed(node: &Node) -> Option<&'static str> {
+    Some(match node.op_type.as_str() {
+        _ if !node.is_standard() => "how this operator uses its weights is not known",
+        "Gather" => "tables are pruned with `--also embeddings`",
+        "LayerNormalization"
+        | "BatchNormalization"
+        | "InstanceNormalization"
+        | "GroupNormalization"
+        | "RMSNormalization" => "norms are pruned with `--also norms`",
+        _ => "it is not the weight of a product",
+    })
+}
+
+/// Why cutting heads and neurons leaves an operator's weight alone.
+pub(super) fn not_cut(node: &Node) -> Option<&'static str> {
+    match node.op_type.as_str() {
+        _ if !node.is_standard() => Some("how this operator uses its weights is not known"),
+        "Conv" | "ConvTranspose" | "LSTM" | "GRU" | "RNN" => Some(
+            "only attention heads and feed-forward neurons are cut; `--method magnitude` takes it",
+        ),
+        "MatMul" | "Gemm" => Some("no head or neuron that could be followed begins or ends at it"),
+        _ => None,
+    }
+}
+
 fn candidates(model: &Model) -> Vec<(Candidate, Kind)> {
     let weights: HashMap<&str, &Tensor> = model
         .graph
@@ -155,6 +242,8 @@ fn role(
             Some((Kind::Product, Some(usize::from(last))))
         }
         ("Conv" | "ConvTranspose", 1) if rank >= 3 => Some((Kind::Product, None)),
+        // What comes in, and what it remembers: both are products with the weights of all gates.
+        ("LSTM" | "GRU" | "RNN", 1 | 2) if rank == 3 => Some((Kind::Product, None)),
         ("Gather", 0) if rank == 2 => Some((Kind::Embedding, None)),
         ("LayerNormalization" | "BatchNormalization", 1 | 2) => Some((Kind::Norm, None)),
         ("InstanceNormalization" | "GroupNormalization", 1 | 2) => Some((Kind::Norm, None)),
@@ -170,4 +259,41 @@ fn label(node: &Node, tensor: &Tensor) -> String {
     let path = module_path(&node.name, &node.op_type);
     let is_path = tensor.name.contains('.') && !tensor.name.contains("::");
     if is_path || path.is_empty() { tensor.name.clone() } else { format!("{path}.weight") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dim, GraphBuilder, PruneMethod, plan_pruning};
+
+    fn recurrent() -> Model {
+        let mut builder = GraphBuilder::new("recurrent");
+        let x = builder.input("x", DataType::Float, &[Dim::Fixed(3), Dim::Fixed(1), Dim::Fixed(4)]);
+        for (name, dims) in
+            [("w", &[1usize, 24, 4][..]), ("r", &[1, 24, 8]), ("table", &[5, 8]), ("last", &[8, 2])]
+        {
+            let count: usize = dims.iter().product();
+            let numbers: Vec<f32> = (0..count).map(|n| 0.01 * (n as f32 + 1.0)).collect();
+            builder.initializer(Tensor::from_f32s(name, dims, &numbers));
+        }
+        let y = builder.node("GRU", &[&x, "w", "r"], &[("hidden_size", crate::Attribute::Int(8))]);
+        let shifted = builder.node("Add", &[&y, "table"], &[]);
+        let out = builder.node("MatMul", &[&shifted, "last"], &[]);
+        builder.output("y", &out, DataType::Float, &[Dim::Fixed(3)]);
+        builder.finish_model()
+    }
+
+    #[test]
+    fn recurrent_weights_are_pruned_and_what_is_left_is_told() {
+        let model = recurrent();
+        let options = PruneOptions::new(PruneMethod::Magnitude, 0.5);
+        let found = plan_pruning(&model, &options).unwrap();
+        let names: Vec<&str> = found.targets.iter().map(|target| target.tensor.as_str()).collect();
+        assert_eq!(names, ["w", "r", "last"], "both weights of the GRU lose numbers");
+        let said = found.remarks.join("\n");
+        assert!(said.contains("left whole: `table` of `Add` (40 numbers)"), "{said}");
+        let other = PruneOptions { exclude: vec!["r".into()], ..options };
+        let found = plan_pruning(&model, &other).unwrap();
+        assert!(found.remarks.is_empty(), "whoever chooses knows: {:?}", found.remarks);
+    }
 }

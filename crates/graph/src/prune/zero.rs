@@ -4,7 +4,7 @@ use super::{
     PruneError, PruneMethod, PruneOptions, Pruning, Target,
     mask::{Factors, Mask},
     select::{Scored, Threshold, each_alone, thresholds},
-    targets::{Candidate, choose},
+    targets::{Candidate, choose, left_whole, not_zeroed},
 };
 use crate::{
     Model, Plan, Report, count_nonzeros,
@@ -51,6 +51,11 @@ pub(super) fn plan<'m>(
             None => Made::kept(tensor),
         });
     let made = made.collect();
+    // Whoever names layers knows what is left.
+    if options.layers.is_empty() && options.exclude.is_empty() {
+        let is_pruned = |name: &str| masks.contains_key(name);
+        remarks.extend(left_whole(&model, &is_pruned, &not_zeroed));
+    }
     let plan = Plan::new(source, model, made, Report::new(Precision::Fp32))?;
     Ok(Pruning { plan, targets, blocks: Vec::new(), uniform: Vec::new(), remarks })
 }

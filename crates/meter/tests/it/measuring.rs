@@ -48,7 +48,13 @@ fn a_warm_up_that_never_settles_is_said() {
     let run = run.unwrap();
     assert!(!run.warmup.settled);
     assert!(!run.verdict.valid);
-    assert!(run.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::NotWarm));
+    let is_it = |reason: &&types::Reason| reason.code == ReasonCode::NotWarm;
+    let reason = run.verdict.reasons.iter().find(is_it).unwrap();
+    // Twice the runs that were not enough, and how long they take.
+    let hint = reason.hint.as_ref().unwrap();
+    let runs = (2 * run.warmup.runs).max(6);
+    assert!(hint.contains(&format!("`--warmup {runs}` (about ")), "{hint}");
+    assert!(runs < 100, "a run takes long, so few of them are asked for: {hint}");
 }
 
 #[test]

@@ -7,10 +7,15 @@ use crate::{
     prepare::Prepared,
 };
 use analysis::advice::{Alternative, Fragmentation, Known, MemoryLimit, Missing, Padding};
+use engine::Takes;
 use hardware::Scope;
-use models::{Encoded, Tokeniser};
+use models::{Encoded, Tokeniser, converted_fingerprint};
 use std::collections::{BTreeMap, BTreeSet};
-use types::{Bytes, Ceilings, Device, EngineOptions, Event, GraphOptimisation, Precision, Run};
+use store::Store;
+use types::{
+    Bytes, Ceilings, Device, EngineOptions, Event, GraphOptimisation, Mode, PooledCell, Precision,
+    Run,
+};
 
 /// Whether the run was made here.
 pub(super) fn same_machine(run: &Run, session: &Session) -> Known<()> {
@@ -45,6 +50,42 @@ pub(super) fn ceilings(
     })
 }
 
+/// Stored runs of this model on the run's machine, cell by cell.
+pub(crate) fn measured(run: &Run, store: &Store) -> Result<Vec<PooledCell>, crate::Error> {
+    let scope =
+        store::Scope { models: vec![run.model.name.clone()], tag: None, since: None, until: None };
+    let mut cells = analysis::Cells::default();
+    store.newest(&scope, analysis::MOST_RUNS, |newest| cells.add_newest(newest))?;
+    let selection = analysis::Selection {
+        machines: vec![run.environment.machine.key.clone()],
+        measured_only: true,
+        ..analysis::Selection::default()
+    };
+    let mut found: Vec<PooledCell> =
+        analysis::analyse(&cells, &selection).cells.into_iter().map(|one| one.cell).collect();
+    let seen = found.iter().map(|cell| cell.fingerprint.as_str());
+    let family = family(&run.model.fingerprint, run.cell.precision, seen);
+    found.retain(|cell| family.contains(&cell.fingerprint));
+    Ok(found)
+}
+
+/// Fingerprints of the same model in every number format; of what was `seen`, what the model may have been made from.
+fn family<'a>(
+    own: &str,
+    precision: Precision,
+    seen: impl Iterator<Item = &'a str>,
+) -> BTreeSet<String> {
+    let is_source = |fingerprint: &&str| converted_fingerprint(fingerprint, precision) == own;
+    let mut family: BTreeSet<String> = seen.filter(is_source).map(str::to_owned).collect();
+    family.insert(own.to_owned());
+    let sources: Vec<String> = family.iter().cloned().collect();
+    let converted = |source: &String| {
+        Precision::ALL.map(|precision| converted_fingerprint(source, precision)).into_iter()
+    };
+    family.extend(sources.iter().flat_map(converted));
+    family
+}
+
 /// Physical cores that may be used here.
 pub(super) fn cores(run: &Run, session: &Session) -> Known<u32> {
     same_machine(run, session).map(|()| hardware::default_threads())
@@ -53,12 +94,20 @@ pub(super) fn cores(run: &Run, session: &Session) -> Known<u32> {
 /// Engines that could run the model on the same device, the run's own first.
 pub(super) fn alternatives(base: &Profiler, ready: &Prepared) -> Vec<Alternative> {
     let cell = &ready.cell;
+    let training = cell.mode == Mode::Training;
+    // Graphs of a step are written in fp32; a framework trains in what it computes in, and nothing trains in int8.
+    let trains_in = |engine: &dyn engine::Engine, precision: Precision| match precision {
+        Precision::Fp32 => true,
+        Precision::Int8 => false,
+        _ => engine.takes() != Takes::Onnx,
+    };
     let able = |engine: &dyn engine::Engine, precision: Precision| {
-        refusal(engine, cell.device, precision, &base.places).is_none()
+        (!training || trains_in(engine, precision))
+            && refusal(engine, cell.device, precision, &base.places).is_none()
     };
     let mut all: Vec<Alternative> = ENGINES
         .iter()
-        .filter(|engine| ready.fits(engine.takes()))
+        .filter(|engine| ready.fits(engine.takes()) && (!training || engine.trains()))
         .map(|engine| Alternative {
             engine: engine.id().to_owned(),
             precisions: Precision::ALL.into_iter().filter(|p| able(*engine, *p)).collect(),
@@ -172,4 +221,22 @@ pub(super) fn blocks(model: &graph::Model) -> Option<u64> {
         }
     }
     families.values().map(|numbers| numbers.len() as u64).max().filter(|blocks| *blocks > 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_in_another_format_is_the_same_model_and_another_file_is_not() {
+        let int8 = converted_fingerprint("file", Precision::Int8);
+        let bf16 = converted_fingerprint("file", Precision::Bf16);
+        let seen = || ["file", "other", int8.as_str()].into_iter();
+        let of_fp32 = family("file", Precision::Fp32, seen());
+        assert!(of_fp32.contains("file") && of_fp32.contains(&int8) && of_fp32.contains(&bf16));
+        assert!(!of_fp32.contains("other"));
+        let of_int8 = family(&int8, Precision::Int8, seen());
+        assert!(of_int8.contains("file") && of_int8.contains(&bf16), "by way of its source");
+        assert!(!of_int8.contains("other"));
+    }
 }

@@ -4,9 +4,9 @@ mod gather;
 mod prove;
 mod sweep;
 
-pub(crate) use gather::{fragmentation, memory};
+pub(crate) use gather::{fragmentation, measured, memory};
 
-use crate::{Error, Inside, Profiler, Session, prepare, prepare::Prepared};
+use crate::{Error, Inside, Profiler, Session, TrainingRequest, prepare, prepare::Prepared};
 use analysis::advice::{Facts, Known, Missing, flags, judge_all};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use types::{AdviceReport, Bytes, Event, Goal, Run, Seconds, SweepPoint, Warmup};
@@ -159,6 +159,9 @@ impl Advisor {
             memory: gather::memory(&run),
             fragmentation: gather::fragmentation(&run),
             blocks: ready.as_ref().ok().and_then(|ready| gather::blocks(ready.graph())),
+            measured: session
+                .store()
+                .map_or_else(|| Ok(Vec::new()), |store| gather::measured(&run, store))?,
             subject: subject(&run, session),
             sweep,
         };
@@ -254,6 +257,7 @@ fn like(profiler: Profiler, run: &Run) -> Profiler {
             .seed(cell.seed)
             .options(cell.options.clone());
     profiler.sequence_length = cell.sequence_length;
+    profiler.training = cell.training.as_ref().map(TrainingRequest::from);
     profiler.text.clone_from(&cell.text);
     // Sweeps and proofs are about time and memory from outside.
     profiler.inside = Inside::default();

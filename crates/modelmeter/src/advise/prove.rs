@@ -212,7 +212,8 @@ fn changed(
     sink: &mut dyn FnMut(Event),
 ) -> Result<Finding, Error> {
     let sides = vec![stand.base.clone(), apply(stand.base.clone(), change)];
-    let per_sample = change.batch_size.is_some() && what == Goal::Throughput;
+    let sizes = change.batch_size.is_some() || change.accumulation.is_some();
+    let per_sample = sizes && what == Goal::Throughput;
     let fought = duel(sides, stand, count).per_sample(per_sample).fought(session, sink)?;
     match what {
         Goal::Memory => by_memory(&fought),
@@ -238,6 +239,10 @@ fn apply(mut profiler: Profiler, change: &Change) -> Profiler {
     }
     if let Some(options) = &change.options {
         profiler = profiler.options(options.clone());
+    }
+    if let Some(training) = &mut profiler.training {
+        training.accumulation = change.accumulation.unwrap_or(training.accumulation);
+        training.checkpointing = change.checkpointing.unwrap_or(training.checkpointing);
     }
     profiler
 }

@@ -72,7 +72,7 @@ pub(super) fn sweep(
                 break;
             }
         };
-        let rate = batch as f64 / median(&point);
+        let rate = median(&point).map_or(0.0, |median| batch as f64 / median);
         if batch >= now {
             grows = rate >= best * STILL_GROWS;
             best = rate.max(best);
@@ -119,10 +119,10 @@ fn predicted(run: &Run, seen: &BTreeMap<usize, Vec<Run>>, batch: usize) -> Durat
     let nearest = seen.iter().min_by_key(|(known, _)| known.abs_diff(batch));
     let (known, like) = nearest
         .map_or((run.cell.batch_size, run), |(known, runs)| (*known, runs.first().unwrap_or(run)));
-    let each = median(like) * (batch as f64 / known as f64).max(1.0);
-    let sampling = Duration::from_secs_f64(each * (RUNS + WARMUP) as f64).max(LEAST);
+    let each = median(like).unwrap_or(0.0) * (batch as f64 / known.max(1) as f64).max(1.0);
+    let sampling = Seconds(each * (RUNS + WARMUP) as f64).duration().max(LEAST);
     let cold = like.cold.process_start + like.cold.load + like.cold.first_inference;
-    sampling + cold
+    sampling.saturating_add(cold)
 }
 
 fn point(
@@ -143,7 +143,12 @@ fn point(
 
 /// All passes of one size.
 fn together(batch: usize, runs: &[Run]) -> SweepPoint {
-    let mean = runs.iter().map(median).sum::<f64>() / runs.len().max(1) as f64;
+    let medians: Vec<f64> = runs.iter().filter_map(median).collect();
+    let mean = medians.iter().sum::<f64>() / medians.len().max(1) as f64;
+    // A training step takes in the batches it adds up, in every process.
+    let steps = runs.first().and_then(|run| run.cell.training.as_ref());
+    let samples = steps.map_or(1, |training| training.accumulation * training.world_size);
+    let samples = batch as f64 * f64::from(samples.max(1));
     let intervals = || runs.iter().filter_map(|run| Some(run.headline()?.ci95_median));
     let low = intervals().map(|interval| interval.low).fold(f64::INFINITY, f64::min);
     let high = intervals().map(|interval| interval.high).fold(0.0, f64::max);
@@ -152,22 +157,25 @@ fn together(batch: usize, runs: &[Run]) -> SweepPoint {
         batch_size: batch,
         latency: Seconds(mean),
         interval: Interval { low, high },
-        samples_per_second: batch as f64 / mean,
+        samples_per_second: if mean > 0.0 { samples / mean } else { 0.0 },
         peak_memory: peak.map(|bytes| Bytes(bytes as u64)),
-        valid: runs.iter().all(|run| run.verdict.valid),
+        valid: mean > 0.0 && runs.iter().all(|run| run.verdict.valid),
         passes: runs.len() as u64,
     }
 }
 
-fn median(run: &Run) -> f64 {
-    run.headline().map_or(f64::INFINITY, |summary| summary.median)
+/// How long a sample takes, where the run has times.
+fn median(run: &Run) -> Option<f64> {
+    let median = run.headline()?.median;
+    (median.is_finite() && median > 0.0).then_some(median)
 }
 
 /// Memory at another batch size: the activations grow with it.
 fn memory_at(run: &Run, batch: usize) -> Option<f64> {
     let peak = run.metric("memory.peak")?.value?;
-    let activations = run.work.activation_peak?.0 as f64;
-    Some(peak + activations * (batch as f64 / run.cell.batch_size as f64 - 1.0))
+    let kept = run.training.as_ref().map(|training| training.memory.activations);
+    let activations = kept.or(run.work.activation_peak)?.0 as f64;
+    Some(peak + activations * (batch as f64 / run.cell.batch_size.max(1) as f64 - 1.0))
 }
 
 fn available(run: &Run) -> f64 {

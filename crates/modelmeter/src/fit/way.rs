@@ -12,7 +12,7 @@ use analysis::Climb;
 use std::time::Duration;
 use types::{
     Bytes, Device, Event, FitCell, FitOutcome, FitTry, FitWay, Interval, Pooled, ReasonCode,
-    Refusal, RefusalKind, Run, Warmup,
+    Refusal, RefusalKind, Run, Seconds, Warmup,
 };
 
 /// How exactly the largest batch is found, as a share of it: closer costs more short runs than it is worth.
@@ -127,7 +127,7 @@ fn climb(
         }
         let label = format!("{} {}, batch {batch}:", way.engine, way.precision);
         let mut hear = |event: Event| sink(named(event, &label));
-        let next = each.mul_f64(batch as f64);
+        let next = Seconds(each.as_secs_f64() * batch as f64).duration();
         match timed(profiler, batch, next, session, &mut hear)? {
             Standing::Fits(run) => {
                 cell.peak = cell.peak.max(peak_of(&run));
@@ -136,9 +136,8 @@ fn climb(
                 cell.samples = run.headline().map_or(0, |summary| summary.count);
                 cell.valid = Some(is_quiet(&run));
                 way.engine_version = Some(run.engine.version.clone());
-                each = Duration::from_secs_f64(
-                    run.headline().map_or(0.0, |summary| summary.median / batch as f64),
-                );
+                let median = run.headline().map_or(0.0, |summary| summary.median);
+                each = Seconds(median / batch.max(1) as f64).duration();
                 let heard = cell.throughput.and_then(|found| climb.hear(batch, found));
                 way.stopped = heard.filter(|_| batch < largest);
                 way.cells.push(cell);

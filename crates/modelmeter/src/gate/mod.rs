@@ -63,7 +63,9 @@ pub struct Gate {
     thresholds: Vec<Threshold>,
     gauges: Vec<Gauge>,
     against: HeldAgainst,
-    alert: f64,
+    alert: Option<f64>,
+    usual_alert: f64,
+    may_ask_nothing: bool,
     processes: u32,
     turns: u32,
     turn: Duration,
@@ -80,7 +82,9 @@ impl Gate {
             thresholds: Vec::new(),
             gauges: vec![Gauge::Latency(Statistic::P50), Gauge::MemoryPeak],
             against: HeldAgainst::Nothing,
-            alert: ALERT,
+            alert: None,
+            usual_alert: ALERT,
+            may_ask_nothing: false,
             processes: PROCESSES,
             turns: TURNS,
             turn: TURN,
@@ -110,10 +114,25 @@ impl Gate {
         self
     }
 
-    /// Worse by less than this share is no alarm, 0.03 unless said.
+    /// Worse by less than this share is no alarm; by default 0.03, and on top of it what drift may make where the baseline
+    /// was stored before.
     #[must_use]
     pub fn alert(mut self, share: f64) -> Gate {
-        self.alert = share;
+        self.alert = Some(share);
+        self
+    }
+
+    /// The alert where none is asked for, 0.03 by default; drift between stored runs comes on top of it.
+    #[must_use]
+    pub fn usual_alert(mut self, share: f64) -> Gate {
+        self.usual_alert = share;
+        self
+    }
+
+    /// Measures even where there is no question: the runs are the baseline of later gates.
+    #[must_use]
+    pub fn may_ask_nothing(mut self) -> Gate {
+        self.may_ask_nothing = true;
         self
     }
 
@@ -276,13 +295,14 @@ impl Gate {
         if self.cells.is_empty() {
             return wrong("there is nothing to check");
         }
-        if self.thresholds.is_empty() && !held {
+        if self.thresholds.is_empty() && !held && !self.may_ask_nothing {
             return wrong("a gate needs a limit or something to hold the model against");
         }
         if held && self.gauges.is_empty() {
             return wrong("no metric is held against the baseline");
         }
-        if !(self.alert > 0.0 && self.alert < 100.0) {
+        let is_wrong = |alert: f64| !(alert > 0.0 && alert < 100.0);
+        if is_wrong(self.alert.unwrap_or(self.usual_alert)) {
             return wrong("the alert is a share above 0, such as 0.05 for 5 %");
         }
         if self.processes < FEWEST {

@@ -3,7 +3,7 @@
 use super::{Gate, HeldAgainst, gather::Gathered};
 use analysis::gate::{
     Finding, HISTORY_SITTINGS, STORED_DRIFT, Trial, over_limit, paired_changes, stored_change,
-    value_of,
+    stored_drift, value_of,
 };
 use analysis::{disturbed_pairs, too_busy};
 use types::{
@@ -58,9 +58,10 @@ impl Gate {
         // What interleaving could not tell apart where nothing had changed is no change; memory does not jitter so.
         let floor = noise.first().map_or(0.0, |noise| noise.itself.floor);
         let floor = if gauge == Gauge::MemoryPeak { 0.0 } else { floor };
+        let alert = self.alert.unwrap_or(self.usual_alert);
         let question = Question::Change {
-            alert: self.alert,
-            effective: self.alert.max(floor),
+            alert,
+            effective: alert.max(floor),
             design: GateDesign::Interleaved,
             drift: 0.0,
         };
@@ -105,7 +106,9 @@ impl Gate {
         let design = found.map_or(GateDesign::Stored, |(_, design)| design);
         let drift = match (design, gauge) {
             (GateDesign::History, _) | (_, Gauge::MemoryPeak) => 0.0,
-            _ => seen_drift(noise).unwrap_or(STORED_DRIFT),
+            _ => seen_drift(noise)
+                .or_else(|| stored_drift(gauge, &here, &cell.side))
+                .unwrap_or(STORED_DRIFT),
         };
         let refused = if base.is_empty() {
             Some("the baseline has no run of it".to_owned())
@@ -116,8 +119,12 @@ impl Gate {
         } else {
             None
         };
-        let question =
-            Question::Change { alert: self.alert, effective: self.alert.max(drift), design, drift };
+        // An alert that was asked for is kept, and drift may leave it open; the usual one begins where drift ends.
+        let (alert, effective) = match self.alert {
+            Some(asked) => (asked, asked),
+            None => (self.usual_alert, (1.0 + self.usual_alert) * (1.0 + drift) - 1.0),
+        };
+        let question = Question::Change { alert, effective, design, drift };
         Asked {
             cell: place,
             processes: here.len().min(cell.side.len()) as u64,
@@ -263,7 +270,7 @@ fn words_to_settle(asked: &Asked, settle: Option<u64>, looks: &[u32]) -> String 
             "more sittings of the baseline, or `--against` to let both take turns".into()
         }
         (Question::Change { design: GateDesign::Stored, .. }, _) => {
-            "`--against` lets both take turns; stored runs cannot tell so little from drift".into()
+            "`--against` lets both take turns; stored runs cannot tell so little from drift (docs/CI.md)".into()
         }
         (_, Some(units)) if units > u64::from(most) => {
             format!("about {units} processes would settle it: `--processes {units}`")

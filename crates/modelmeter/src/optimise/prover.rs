@@ -6,7 +6,7 @@ use super::{
     drift,
 };
 use crate::{Duel, ENGINES, Error, Profiler, Session, prepare};
-use analysis::proof::judge_speed;
+use analysis::proof::{Circumstances, judge_speed};
 use engine::{Availability, Takes};
 use graph::Model;
 use models::ModelError;
@@ -138,6 +138,7 @@ impl Prover {
             facts(changed.before, changed.sizes[0], packed_before, ready.graph(), ready.work());
         let done =
             facts(changed.after, changed.sizes[1], packed_after, &graph, ready.work_of(&graph));
+        let work = (before.flops.0 > 0).then(|| done.flops.0 as f64 / before.flops.0 as f64);
         let (mut drifted, mut speed) = (None, Vec::new());
         if self.timed {
             let mut why = None;
@@ -150,7 +151,7 @@ impl Prover {
                 remarks.push(format!("{UNCOMPARED}: {why}"));
             }
             for engine in &engines {
-                speed.push(self.duel(model, changed, engine, session, sink));
+                speed.push(self.duel(model, changed, engine, work, session, sink));
             }
         }
         remarks.extend(ready.remarks());
@@ -193,6 +194,7 @@ impl Prover {
         model: &Profiler,
         changed: &Changed,
         engine: &str,
+        work: Option<f64>,
         session: &mut Session,
         sink: &mut dyn FnMut(Event),
     ) -> SpeedProof {
@@ -214,7 +216,7 @@ impl Prover {
             Ok((report, fought.peaks))
         });
         match found {
-            Ok((report, peaks)) => spoken(changed, engine, &report, &peaks),
+            Ok((report, peaks)) => spoken(changed, engine, work, &report, &peaks),
             Err(error) => {
                 let why = match &error {
                     Error::Baseline { why, .. } => why.clone(),
@@ -238,6 +240,7 @@ pub(super) fn after(before: &Profiler, changed: &Changed) -> Profiler {
 fn spoken(
     changed: &Changed,
     engine: &str,
+    work: Option<f64>,
     report: &ComparisonReport,
     peaks: &[Vec<f64>],
 ) -> SpeedProof {
@@ -253,7 +256,12 @@ fn spoken(
         (None, None) => Outcome::Refused { why: "it was not measured".into() },
     };
     let speed_up = comparison.and_then(|one| one.speed_up.clone());
-    let judgement = judge_speed(&changed.optimisation, &outcome, speed_up.as_ref());
+    let invalid = report.sides.iter().find_map(|side| {
+        let first = side.info.verdict.reasons.iter().find(|reason| reason.invalidates)?;
+        Some(first.text.clone())
+    });
+    let seen = Circumstances { work, invalid };
+    let judgement = judge_speed(&changed.optimisation, &outcome, speed_up.as_ref(), &seen);
     SpeedProof {
         engine: engine.to_owned(),
         version: side(0).map(|side| side.info.engine.version.clone()).unwrap_or_default(),
@@ -272,7 +280,7 @@ fn spoken(
 
 fn unmeasured(changed: &Changed, engine: &str, why: String) -> SpeedProof {
     let outcome = Outcome::Refused { why };
-    let judgement = judge_speed(&changed.optimisation, &outcome, None);
+    let judgement = judge_speed(&changed.optimisation, &outcome, None, &Circumstances::default());
     SpeedProof {
         engine: engine.to_owned(),
         version: String::new(),

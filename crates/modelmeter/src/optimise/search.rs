@@ -12,7 +12,10 @@ use std::{
     path::{Path, PathBuf},
     time::Instant,
 };
-use types::{Attempt, Event, OptimizeReport, Precision, ProofReport, Stage, Target};
+use types::{
+    Attempt, Event, Interval, OptimizeReport, Precision, ProofReport, SpeedProof, SpeedVerdict,
+    Stage, Target,
+};
 
 /// Shares of heads and neurons that are tried.
 const SHARES: [f64; 3] = [0.1, 0.2, 0.3];
@@ -213,6 +216,7 @@ impl Optimizer {
             gain: None,
             sure_gain: None,
             refused: None,
+            is_open: false,
         };
         let proof = one
             .make(model, folder, sink)
@@ -225,24 +229,34 @@ impl Optimizer {
                 return attempt;
             }
         };
-        let drift = proof.drift.as_ref().and_then(|drift| drift.worst());
         (attempt.gain, attempt.sure_gain) = self.gain(&proof);
-        attempt.refused = match (drift, attempt.sure_gain) {
-            (None, _) => Some(uncompared(&proof)),
-            (Some(drift), _) if drift > self.max_drift => {
-                Some(format!("its answers move by {drift:.4}"))
-            }
-            (_, None) => {
-                let why = proof.speed.first().and_then(|speed| speed.why.clone());
-                Some(why.unwrap_or_else(|| "it could not be measured".into()))
-            }
-            (_, Some(sure)) if sure <= 1.0 => {
-                Some(format!("it is not better in {}", self.target.name()))
-            }
-            _ => None,
-        };
+        (attempt.refused, attempt.is_open) = self.refusal(&proof, attempt.sure_gain);
         attempt.proof = Some(Box::new(proof));
         attempt
+    }
+
+    /// Why a change is not kept, and whether it may be better all the same.
+    fn refusal(&self, proof: &ProofReport, sure: Option<f64>) -> (Option<String>, bool) {
+        let drift = proof.drift.as_ref().and_then(|drift| drift.worst());
+        let timed = proof.speed.first().filter(|_| self.target == Target::Latency);
+        let why = match (drift, timed, sure) {
+            (None, ..) => uncompared(proof),
+            (Some(drift), ..) if drift > self.max_drift => {
+                format!("its answers move by {drift:.4}")
+            }
+            (_, Some(speed), _) if speed.verdict == SpeedVerdict::CannotTell => {
+                let why = speed.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+                let text = format!("cannot tell whether it is faster{}{why}", factor(speed));
+                return (Some(text), true);
+            }
+            (.., None) => {
+                let why = proof.speed.first().and_then(|speed| speed.why.clone());
+                why.unwrap_or_else(|| "it could not be measured".into())
+            }
+            (_, _, Some(sure)) if sure <= 1.0 => not_better(self.target, timed),
+            _ => return (None, false),
+        };
+        (Some(why), false)
     }
 
     /// By how much the target became better, and by how much at least.
@@ -265,6 +279,26 @@ impl Optimizer {
                 (Some(ratio), Some(ratio))
             }
         }
+    }
+}
+
+/// What is known not to help.
+fn not_better(target: Target, timed: Option<&SpeedProof>) -> String {
+    match timed {
+        Some(speed) if speed.verdict == SpeedVerdict::Slower => {
+            format!("it is slower{}", factor(speed))
+        }
+        Some(speed) => format!("it is no faster{}", factor(speed)),
+        None => format!("it is not better in {}", target.name()),
+    }
+}
+
+/// ` (1.24 × [0.72, 2.16])`.
+fn factor(speed: &SpeedProof) -> String {
+    let Some(found) = &speed.speed_up else { return String::new() };
+    match found.interval {
+        Some(Interval { low, high }) => format!(" ({:.2} × [{low:.2}, {high:.2}])", found.ratio),
+        None => format!(" ({:.2} ×)", found.ratio),
     }
 }
 
@@ -348,5 +382,110 @@ fn name(event: Event, words: &str) -> Event {
             Event::Progress { stage: Stage::Sample, done: 0, total: None, note: words.to_owned() }
         }
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::{
+        Bytes, Category, Drift, Flops, ModelFacts, ModelInfo, ModelSource, Optimisation, Outcome,
+        OutputDrift, Seconds, SpeedUp, Weights,
+    };
+
+    fn speed(verdict: SpeedVerdict, ratio: f64, low: f64, high: f64) -> SpeedProof {
+        SpeedProof {
+            engine: "rten".into(),
+            version: "1".into(),
+            before: None,
+            after: None,
+            memory_before: None,
+            memory_after: None,
+            speed_up: Some(SpeedUp {
+                ratio,
+                interval: Some(Interval { low, high }),
+                best: high,
+                worst: low,
+                rounds: vec![ratio; 4],
+                p_value: None,
+                adjusted_p: None,
+                detectable: None,
+            }),
+            outcome: Outcome::CannotTell,
+            verdicts: Vec::new(),
+            verdict,
+            why: None,
+            instead: None,
+        }
+    }
+
+    fn proof(speed: SpeedProof, cosine: f64) -> ProofReport {
+        let facts = ModelFacts {
+            parameters: 10,
+            nonzeros: 10,
+            size: Bytes(100),
+            compressed: None,
+            flops: Flops(1000),
+            precision: Precision::Fp32,
+        };
+        ProofReport {
+            started_at: 0,
+            elapsed: std::time::Duration::ZERO,
+            model: ModelInfo {
+                name: "m".into(),
+                category: Category::Text,
+                architecture: "bert".into(),
+                source: ModelSource::Preset,
+                weights: Weights::Random { seed: 0 },
+                parameters: 10,
+                size: Bytes(100),
+                fingerprint: "f".into(),
+            },
+            optimisation: Optimisation::Together { changes: Vec::new() },
+            folder: None,
+            changed_in: Seconds(0.0),
+            batch_size: 1,
+            sequence_length: None,
+            before: facts,
+            after: facts,
+            weights: Vec::new(),
+            blocks: Vec::new(),
+            drift: Some(Drift {
+                engine: "rten".into(),
+                samples: 1,
+                given: false,
+                outputs: vec![OutputDrift {
+                    output: "y".into(),
+                    cosine: Some(cosine),
+                    relative_error: None,
+                    top1: None,
+                    why: None,
+                }],
+                layers: Vec::new(),
+                similarities: Vec::new(),
+            }),
+            speed: vec![speed],
+            remarks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_interval_that_reaches_both_ways_is_open_and_never_called_not_better() {
+        let search = Optimizer::new(Target::Latency, 0.05);
+        let said = |verdict, ratio, low, high, cosine| {
+            let proof = proof(speed(verdict, ratio, low, high), cosine);
+            let (_, sure) = search.gain(&proof);
+            search.refusal(&proof, sure)
+        };
+        let (why, is_open) = said(SpeedVerdict::CannotTell, 1.24, 0.72, 2.16, 0.999);
+        assert_eq!(why.unwrap(), "cannot tell whether it is faster (1.24 × [0.72, 2.16])");
+        assert!(is_open);
+        let (why, is_open) = said(SpeedVerdict::Slower, 0.8, 0.75, 0.85, 0.999);
+        assert_eq!((why.unwrap().as_str(), is_open), ("it is slower (0.80 × [0.75, 0.85])", false));
+        let (why, is_open) = said(SpeedVerdict::NoFaster, 1.01, 0.99, 1.04, 0.999);
+        assert!(why.unwrap().starts_with("it is no faster (1.01 ×") && !is_open);
+        let (why, is_open) = said(SpeedVerdict::CannotTell, 1.24, 0.72, 2.16, 0.5);
+        assert!(why.unwrap().starts_with("its answers move") && !is_open, "it is out anyway");
+        assert_eq!(said(SpeedVerdict::Faster, 1.5, 1.4, 1.6, 0.999), (None, false));
     }
 }

@@ -10,7 +10,7 @@ use crate::trend::trend_name;
 use crate::wrap::wrap;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use types::{Against, AgainstCell, AgainstOutcome};
+use types::{Against, AgainstCell, AgainstOutcome, AllowanceFrom};
 
 /// The terminal's view.
 #[must_use]
@@ -70,10 +70,21 @@ fn remarks(found: &Against) -> Vec<String> {
     let mut remarks = Vec::new();
     let count =
         |holds: fn(&AgainstCell) -> bool| found.cells.iter().filter(|one| holds(one)).count();
-    if count(|one| !one.allowance_from_history && one.outcome != AgainstOutcome::Same) > 0 {
+    let rests = |from: AllowanceFrom| {
+        let differs = |one: &&AgainstCell| one.outcome != AgainstOutcome::Same;
+        found.cells.iter().filter(differs).any(|one| one.allowance_from == from)
+    };
+    if rests(AllowanceFrom::Runs) {
+        remarks.push(
+            "the file was written at another time: as much drift is allowed as the runs of both sides scatter, and 5 % at \
+             least; `modelmeter compare` lets both take turns and needs no allowance"
+                .to_owned(),
+        );
+    }
+    if rests(AllowanceFrom::Drift) {
         remarks.push(
             "the file was written at another time, and an idle machine may drift by 30 %: a history of 10 sittings, or \
-             `--allowance`, says how far this one does"
+             `--allowance`, says how far this one does; so do five runs on either side"
                 .to_owned(),
         );
     }
@@ -107,7 +118,8 @@ pub fn against_json(found: &Against, file: &str) -> Value {
             "ratio": one.ratio.value,
             "ci95": interval(one.ratio.interval),
             "allowance": one.allowance,
-            "allowance_from_history": one.allowance_from_history,
+            "allowance_from": one.allowance_from,
+            "allowance_from_history": one.allowance_from == AllowanceFrom::History,
             "outcome": one.outcome,
         });
         if let (Value::Object(map), Value::Object(rest)) = (&mut document, rest) {

@@ -184,15 +184,23 @@ pub(super) fn sentence(check: &Check) -> String {
 pub(super) fn raised(report: &GateReport) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for check in &report.checks {
-        let Question::Change { alert, effective, design, .. } = check.question else { continue };
-        if effective <= alert {
+        let Question::Change { alert, effective, design, drift } = check.question else { continue };
+        let is_raised = effective > alert;
+        if !is_raised && (design != GateDesign::Stored || drift == 0.0) {
             continue;
         }
         let text = match design {
-            GateDesign::Stored => format!(
-                "stored runs may lie {} apart by drift alone, so that less is no alarm; `--against` sees {}",
+            GateDesign::Stored if is_raised => format!(
+                "stored runs may lie {} apart by drift alone, so that the alert is {} unless `--regression-alert` says \
+                 otherwise; `--against` sees {}",
+                percent(drift),
                 percent(effective),
                 percent(alert)
+            ),
+            GateDesign::Stored => format!(
+                "stored runs may lie {} apart by drift alone, which a change must pass; `--against` lets both take turns \
+                 and needs no allowance",
+                percent(drift)
             ),
             _ => format!(
                 "this machine shows up to {} where nothing changed (`modelmeter noise`), so that less is no alarm",

@@ -121,6 +121,7 @@ pub fn optimize_json(report: &OptimizeReport) -> Value {
             "gain": one.gain.and_then(finite),
             "sure_gain": one.sure_gain.and_then(finite),
             "refused": one.refused,
+            "open": one.is_open,
             "proof": one.proof.as_ref().map(|proof| proof_json(proof)),
         })
     };

@@ -69,8 +69,16 @@ pub fn optimize(report: &OptimizeReport, style: &Style) -> String {
             );
         }
         None => {
-            let text = "nothing that was tried is better and moves the answers so little";
-            lines.push(style.paint(text, Colour::Warning));
+            let text = match report.open() {
+                0 => "nothing that was tried is better and moves the answers so little".to_owned(),
+                open => format!(
+                    "cannot tell: {open} of {} changes may be better, and nothing was written; more `--processes` or a \
+                     quieter machine would tell",
+                    report.attempts.len()
+                ),
+            };
+            let lines_of = wrap(&text, width).into_iter();
+            lines.extend(lines_of.map(|line| style.paint(&line, Colour::Warning)));
         }
     }
     for remark in &report.remarks {

@@ -174,10 +174,9 @@ pub(super) fn sentences(report: &ProofReport) -> Vec<(SpeedVerdict, String)> {
         if let (Outcome::CannotTell, Some(seen)) =
             (&one.outcome, one.speed_up.as_ref().and_then(|found| found.detectable))
         {
-            // Beyond the whole the number says no more than that nothing can be said.
             text = match seen < 1.0 {
                 true => format!(" (a difference of {} would have been seen)", percent(seen)),
-                false => " (the machine was too busy)".into(),
+                false => " (not even twice the time would have been seen)".into(),
             };
         }
         let why = one.why.as_ref().map(|why| format!(": {}", clean(why))).unwrap_or_default();

@@ -21,6 +21,10 @@ impl Rule for BatchSize {
         "throughput against latency over a sweep of batch sizes"
     }
 
+    fn has_measured(&self) -> bool {
+        true
+    }
+
     fn judge(&self, facts: &Facts<'_>) -> Result<Judgement, Missing> {
         let points = facts.sweep.as_ref().map_err(Clone::clone)?;
         let valid: Vec<&SweepPoint> = points.iter().filter(|point| point.valid).collect();
@@ -35,8 +39,8 @@ impl Rule for BatchSize {
             .with_hint("measure on a quieter machine, or with a longer `--budget`"));
         };
         Ok(match facts.goal {
-            Some(Goal::Latency) => sooner(current, &valid),
-            _ => more(current, &valid),
+            Some(Goal::Latency) => sooner(current, &valid, facts),
+            _ => more(current, &valid, facts),
         })
     }
 }
@@ -48,7 +52,7 @@ fn per_sample(point: &SweepPoint) -> (f64, f64) {
 }
 
 /// The smallest batch that is nearly the best.
-fn more(current: &SweepPoint, valid: &[&SweepPoint]) -> Judgement {
+fn more(current: &SweepPoint, valid: &[&SweepPoint], facts: &Facts<'_>) -> Judgement {
     let best = valid.iter().map(|point| point.samples_per_second).fold(0.0, f64::max);
     let target = valid.iter().find(|point| point.samples_per_second >= NEARLY_BEST * best);
     let target = target.copied().unwrap_or(current);
@@ -62,11 +66,11 @@ fn more(current: &SweepPoint, valid: &[&SweepPoint]) -> Judgement {
         return undecided(current, target);
     }
     let basis = "time of one sample at both batch sizes, measured in the sweep";
-    both(current, target, gain(Goal::Throughput, low, high, basis))
+    both(current, target, gain(Goal::Throughput, low, high, basis), facts)
 }
 
 /// The smallest batch.
-fn sooner(current: &SweepPoint, valid: &[&SweepPoint]) -> Judgement {
+fn sooner(current: &SweepPoint, valid: &[&SweepPoint], facts: &Facts<'_>) -> Judgement {
     let target = valid.iter().min_by(|a, b| a.latency.0.total_cmp(&b.latency.0));
     let target = target.copied().unwrap_or(current);
     if target.batch_size == current.batch_size || current.latency.0 / target.latency.0 < WORTH_IT {
@@ -79,11 +83,16 @@ fn sooner(current: &SweepPoint, valid: &[&SweepPoint]) -> Judgement {
     if low <= 1.0 {
         return undecided(current, target);
     }
-    let basis = "time of one inference at both batch sizes, measured in the sweep";
-    both(current, target, gain(Goal::Latency, low, high, basis))
+    let basis = format!("time of one {} at both batch sizes, measured in the sweep", facts.unit());
+    both(current, target, gain(Goal::Latency, low, high, basis), facts)
 }
 
-fn both(current: &SweepPoint, target: &SweepPoint, gain: types::ExpectedGain) -> Judgement {
+fn both(
+    current: &SweepPoint,
+    target: &SweepPoint,
+    gain: types::ExpectedGain,
+    facts: &Facts<'_>,
+) -> Judgement {
     let mut numbers = Vec::new();
     for point in [current, target] {
         let batch = point.batch_size;
@@ -97,13 +106,16 @@ fn both(current: &SweepPoint, target: &SweepPoint, gain: types::ExpectedGain) ->
     for point in [current, target] {
         let batch = point.batch_size;
         numbers.push(evidence(
-            format!("time of an inference at batch {batch}"),
+            format!("time of one {} at batch {batch}", facts.unit()),
             format!("sweep.{batch}.latency"),
             point.latency.0,
             Unit::Seconds,
         ));
     }
     let caveat = match gain.what {
+        _ if facts.is_training() => {
+            "another batch size trains differently: learning rate and loss need another look"
+        }
         Goal::Latency => "fewer samples a second",
         _ => "every sample waits for its whole batch, and for the batch to fill",
     };

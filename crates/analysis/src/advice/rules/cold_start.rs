@@ -30,6 +30,10 @@ impl Rule for ColdStart {
         "the time to the first answer"
     }
 
+    fn beside_training(&self) -> Option<&'static str> {
+        Some("a training starts once")
+    }
+
     fn judge(&self, facts: &Facts<'_>) -> Result<Judgement, Missing> {
         let run = facts.run;
         let missing = || Missing::because("the run has no times");

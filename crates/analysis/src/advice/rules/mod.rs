@@ -7,6 +7,7 @@ mod dynamic_batching;
 mod embedding;
 mod fragmentation;
 mod fusion;
+mod gradient_accumulation;
 mod gradient_checkpointing;
 mod narrower;
 mod padding;
@@ -33,6 +34,7 @@ pub static RULES: &[&dyn Rule] = &[
     &embedding::Embedding,
     &cold_start::ColdStart,
     &fragmentation::Fragmented,
+    &gradient_accumulation::GradientAccumulation,
     &gradient_checkpointing::GradientCheckpointing,
     &sharding::Sharding,
     &dynamic_batching::DynamicBatching,

@@ -4,6 +4,7 @@ use super::advise;
 use crate::advice::{
     Facts, Judgement, Known, Missing,
     judgement::{WORTH_IT, amdahl, change, evidence, gain},
+    measured::Standing,
 };
 use types::{Bound, Bytes, Change, Evidence, ExpectedGain, Goal, Precision, Unit};
 
@@ -36,7 +37,34 @@ pub(super) fn judge(facts: &Facts<'_>, targets: &[Precision], caveat: &str) -> K
     let mut best: Option<(Candidate, String)> = None;
     let (mut missing, mut flat) = (None, None);
     for (target, engine) in able {
-        let speed = speed(facts, target);
+        let own = engine == facts.run.cell.engine;
+        let change = Change {
+            precision: Some(target),
+            engine: (!own).then(|| engine.clone()),
+            ..Change::default()
+        };
+        // What was measured is not predicted.
+        let wanted = if facts.goal == Some(Goal::Memory) { Goal::Memory } else { Goal::Latency };
+        let seen = facts.measured_gain(&change, wanted);
+        if let Some(found) = seen.as_ref().filter(|found| found.standing() == Standing::NoGain) {
+            flat = Some(found.citation());
+            continue;
+        }
+        let seen = seen.filter(|found| found.standing() == Standing::Gain);
+        let speed = match &seen {
+            Some(found) if wanted == Goal::Latency => Ok(Candidate {
+                target,
+                gain: gain(
+                    wanted,
+                    found.interval.low,
+                    found.interval.high,
+                    "measured in stored runs of this machine",
+                ),
+                evidence: vec![found.citation()],
+                ratio: found.citation(),
+            }),
+            _ => speed(facts, target),
+        };
         // What another engine needs for itself is not known, so memory is spoken of for the run's own only.
         let memory = || memory(facts, target).filter(|_| engine == facts.run.cell.engine);
         let candidate = match (facts.goal, speed) {

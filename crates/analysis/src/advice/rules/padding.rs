@@ -25,6 +25,10 @@ impl Rule for PaddingWaste {
         Rests::OnSizes
     }
 
+    fn beside_training(&self) -> Option<&'static str> {
+        Some("a training step takes token ids, not text")
+    }
+
     fn judge(&self, facts: &Facts<'_>) -> Result<Judgement, Missing> {
         let cell = &facts.run.cell;
         let Some(length) = cell.sequence_length else {

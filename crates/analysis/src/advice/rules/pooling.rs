@@ -30,7 +30,11 @@ impl Rule for Pooling {
         let footprint = Footprint::of(facts)?;
         let now = facts.run.cell.batch_size;
         let peak = footprint.at(now);
-        let weights = facts.weights()?;
+        // Gradients and what the optimiser remembers stay as long as the weights do.
+        let weights = match facts.run.training.as_ref().map(|training| training.memory) {
+            Some(held) => (held.weights.0 + held.gradients.0 + held.optimizer.0) as f64,
+            None => facts.weights()?,
+        };
         let activations = footprint.per_sample * now as f64;
         let rest = (peak - weights - activations).max(0.0);
         let share = rest / peak.max(1.0);

@@ -15,6 +15,10 @@ impl Rule for Quantisation {
         "int8 instead of floating point"
     }
 
+    fn beside_training(&self) -> Option<&'static str> {
+        Some("nothing here trains in int8")
+    }
+
     fn judge(&self, facts: &Facts<'_>) -> Result<Judgement, Missing> {
         if facts.run.cell.precision == Precision::Int8 {
             return Ok(Judgement::Beside("the model computes in int8 already".into()));

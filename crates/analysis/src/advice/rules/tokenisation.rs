@@ -19,6 +19,10 @@ impl Rule for Tokenisation {
         "time in the tokenizer while the model waits"
     }
 
+    fn beside_training(&self) -> Option<&'static str> {
+        Some("a training step takes token ids, not text")
+    }
+
     fn judge(&self, facts: &Facts<'_>) -> Result<Judgement, Missing> {
         let run = facts.run;
         if run.cell.sequence_length.is_none() {

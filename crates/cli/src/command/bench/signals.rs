@@ -20,7 +20,9 @@ pub(crate) fn watch(control: &Control) -> Result<(), Failure> {
             // Who sends SIGTERM, a batch system or a container, kills soon after.
             if signal == SIGTERM || control.is_stopping() {
                 control.abandon();
-                output::complain("\nstopped; what was measured is stored\n");
+                output::complain(
+                    "\nstopped: what was measured is stored, the running cell is not\nhint: the same command goes on where this one stopped\n",
+                );
                 #[expect(clippy::exit, reason = "the worker dies with this process")]
                 std::process::exit(Exit::Stopped as i32);
             }

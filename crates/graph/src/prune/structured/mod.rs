@@ -13,9 +13,14 @@ mod importance;
 mod patch;
 mod rules;
 
-use super::{PruneError, PruneOptions, Pruning, STRUCTURED, Unfit, glob::matches};
+use super::{
+    PruneError, PruneOptions, Pruning, STRUCTURED, Unfit,
+    glob::matches,
+    targets::{left_whole, not_cut},
+};
 use crate::{Model, infer, precision::with_constants_as_weights};
 use find::Found;
+use std::collections::HashSet;
 
 /// Kept neurons are a multiple of this where there are many: what the widest vectors hold.
 const LANES: usize = 8;
@@ -138,7 +143,13 @@ pub(super) fn plan<'m>(
     if chosen.is_empty() {
         return Err(PruneError::Nothing { why: "not a single head or neuron would go".into() });
     }
+    let whole = with_constants_as_weights(source);
     let (plan, blocks) = apply::apply(source, model, &shapes, chosen, options)?;
+    if is_whole {
+        let cuts: HashSet<&str> =
+            blocks.iter().flat_map(|block| &block.cuts).map(|cut| cut.tensor.as_str()).collect();
+        remarks.extend(left_whole(&whole, &|name| cuts.contains(name), &not_cut));
+    }
     let is_uniform = |kind: &BlockKind| {
         let whole = is_whole && !(*kind == BlockKind::Heads && unfollowed);
         whole && blocks.iter().any(|block| block.kind == *kind)

@@ -1,0 +1,55 @@
+//! Ctrl-C while something is measured: ends at once, and says what was kept and how to go on.
+
+use crate::{Exit, Failure, output};
+use modelmeter::Session;
+use signal_hook::{
+    consts::{SIGINT, SIGTERM},
+    iterator::Signals,
+};
+use std::{sync::atomic::Ordering, thread};
+
+/// Watches for signals until the process ends; `what` is lost where one comes, as people call it: `the comparison`.
+pub(crate) fn watch(session: &Session, is_kept: bool, what: &'static str) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::new(Exit::Cannot, "could not watch for Ctrl-C").cause(error.to_string())
+    };
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
+    let kept = session.kept();
+    let work = move || {
+        if signals.forever().next().is_some() {
+            output::complain(&said(is_kept, kept.load(Ordering::SeqCst), what));
+            #[expect(clippy::exit, reason = "the worker dies with this process")]
+            std::process::exit(Exit::Stopped as i32);
+        }
+    };
+    thread::Builder::new().name("signals".into()).spawn(work).map_err(failed)?;
+    Ok(())
+}
+
+/// What is left of it, and what to do next.
+fn said(is_kept: bool, runs: u64, what: &str) -> String {
+    let kept = match (is_kept, runs) {
+        (false, _) => "nothing was stored, as asked (`--no-store`)".to_owned(),
+        (true, 0) => "nothing was stored".to_owned(),
+        (true, 1) => "1 run was stored (`modelmeter runs list --limit 1`)".to_owned(),
+        (true, runs) => format!("{runs} runs were stored (`modelmeter runs list --limit {runs}`)"),
+    };
+    format!("\nstopped: {kept}; {what} under way is lost\nhint: the same command begins it again\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_kept_is_counted_and_what_was_not_is_named() {
+        assert!(
+            said(true, 0, "the run").contains("stopped: nothing was stored; the run under way")
+        );
+        assert!(said(true, 1, "the check").contains("1 run was stored"));
+        let several = said(true, 12, "the check");
+        assert!(several.contains("12 runs were stored (`modelmeter runs list --limit 12`)"));
+        assert!(several.contains("hint: the same command begins it again"), "{several}");
+        assert!(said(false, 12, "the run").contains("--no-store"));
+    }
+}
