@@ -7,7 +7,7 @@ use crate::{
     outcome::{Pending, Unseen, decide, invalid},
 };
 use stats::{log_ratio, paired_ratio, summarise};
-use types::{ComparisonReport, Design, Duel, Parity, Seconds, Side, SideReport, Turn};
+use types::{Agreement, ComparisonReport, Design, Duel, Parity, Seconds, Side, SideReport, Turn};
 
 /// What a duel says: each side against the baseline, which is the one asked for, else `torch`, else the first.
 ///
@@ -154,16 +154,29 @@ fn gate(parity: &[Parity], side: &str, base: &str) -> Result<(), String> {
 /// What is wrong, in the words of a table: which output, how far, and from which layer on.
 fn describe(broken: &Parity) -> String {
     let Parity { side, reference, .. } = broken;
-    let mut text = format!("outputs of `{side}` and `{reference}` differ");
-    if let Some(output) = broken.outputs.iter().find(|output| !output.holds) {
+    let verb = match broken.agreement() {
+        Agreement::CannotTell => "cannot be compared",
+        Agreement::Equal | Agreement::Different => "differ",
+    };
+    let mut text = format!("outputs of `{side}` and `{reference}` {verb}");
+    // What differs says more than what cannot be compared.
+    let mut failed: Vec<_> = broken.outputs.iter().filter(|output| !output.holds).collect();
+    failed.sort_by_key(|output| output.undecided);
+    if let Some(output) = failed.first() {
         text.push_str(&format!(": `{}`", output.output));
         match (&output.why, output.max_abs, output.tolerance, output.cosine) {
             (Some(why), ..) => text.push_str(&format!(", {why}")),
             (None, Some(found), Some(allowed), _) if found > allowed => {
                 text.push_str(&format!(" by {found:.1e}, allowed is {allowed:.1e}"));
+                if let Some(explained) = output.rounding {
+                    text.push_str(&format!("; rounding explains {explained:.1e}"));
+                }
             }
             (None, _, _, Some(cosine)) => text.push_str(&format!(", cosine {cosine:.4}")),
             (None, ..) => {}
+        }
+        if let Some(note) = &output.note {
+            text.push_str(&format!("; {note}"));
         }
     }
     if let Some(layer) = &broken.first_difference {

@@ -5,6 +5,7 @@
 
 pub mod advice;
 mod baseline;
+mod distribution;
 mod disturbed;
 mod duel;
 mod error;
@@ -24,6 +25,7 @@ mod stored;
 mod survey;
 mod trend;
 
+pub use distribution::{DIFFERENT_BELOW, Repeated, compare_draws};
 pub use disturbed::{disturbed_pairs, too_busy};
 pub use duel::compare_duel;
 pub use error::CompareError;
@@ -31,7 +33,7 @@ pub use fit::{Climb, contenders, is_below, ranked};
 pub use inside::{layer_profile, layer_report};
 pub use layers::join_layers;
 pub use memory::{Ledger, check_leak, read_ledger};
-pub use parity::{Difference, Tolerance, difference, differences};
+pub use parity::{Difference, Floor, Ruling, Tolerance, difference, differences, rounding_share};
 pub use part::part;
 pub use stored::{StoredSide, compare_runs, labels};
 pub use survey::{

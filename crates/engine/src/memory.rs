@@ -56,6 +56,9 @@ pub struct MemoryRecord {
     pub in_use_peak: Reading<Bytes>,
     /// The most that the pool or arena held, with what it keeps for later.
     pub reserved_peak: Reading<Bytes>,
+    /// Why what is reserved and not in use is no fragmentation: room that the pool takes ahead of need.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_ahead: Option<String>,
     /// Allocations in one inference, where no list tells them.
     #[serde(default)]
     pub asked: Reading<f64>,

@@ -19,9 +19,12 @@ mod onnx;
 mod opset;
 mod precision;
 mod prune;
+mod random;
+mod rounding;
 mod shapes;
 mod taps;
 mod tensor;
+mod trips;
 
 pub use analysis::{Analysis, NodeWork, analyse, analyse_shapes};
 pub use attribute::Attribute;
@@ -46,5 +49,8 @@ pub use prune::{
     Also, Block, BlockKind, Importance, PruneError, PruneMethod, PruneOptions, Pruning, Scales,
     Target, TensorCut, Unfit, plan_pruning, product_inputs,
 };
+pub use random::{RandomOutput, random_outputs};
+pub use rounding::with_rounding_noise;
 pub use shapes::{Shapes, infer, infer_observed};
 pub use taps::{Tap, tap};
+pub use trips::with_round_counts;

@@ -50,7 +50,7 @@ pub(crate) fn count(link: &mut Link, job: &Job<'_>) -> Result<Counted, MeterErro
         return Ok(job.work.into());
     }
     match job.counting {
-        Counting::Graph => observed(link, job),
+        Counting::Graph => Ok(on_graph(job)),
         Counting::Weights { held } => Ok(match asked(link)? {
             Ok(count) => narrowed(job, held, count.weight_bytes),
             Err(_) => job.work.into(),
@@ -62,17 +62,12 @@ pub(crate) fn count(link: &mut Link, job: &Job<'_>) -> Result<Counted, MeterErro
     }
 }
 
-/// The work as counted on the graph; shapes that only a run shows are asked for.
-fn observed(link: &mut Link, job: &Job<'_>) -> Result<Counted, MeterError> {
-    if job.unknown_shapes.is_empty() {
-        return Ok(job.work.into());
-    }
-    let request = Request::Observe { values: job.unknown_shapes.clone() };
-    match link.ask(&request, "show its shapes") {
-        Ok(Reply::Observed { shapes }) if !shapes.is_empty() => Ok((job.refine)(&shapes).into()),
-        // The timing is done and good; without the shapes the count stays a lower bound, and says so.
-        Ok(_) | Err(MeterError::Engine(_)) => Ok(job.work.into()),
-        Err(error) => Err(error),
+/// The work as counted on the graph; shapes that only a run shows are looked for in a worker of their own, so that the
+/// count is the same whoever ran.
+fn on_graph(job: &Job<'_>) -> Counted {
+    match job.unknown_shapes.as_slice() {
+        [] => job.work.into(),
+        _ => (job.refine)(&[]).into(),
     }
 }
 

@@ -9,7 +9,7 @@ use types::{
     RunId, Work,
 };
 
-/// Counts the work again with shapes that a real run showed.
+/// Counts the work again with shapes that a real run showed; given none, it finds them itself.
 pub type Refine<'a> = &'a dyn Fn(&[(String, Vec<usize>)]) -> Work;
 
 /// One cell, ready to be measured.

@@ -38,6 +38,25 @@ pub fn outputs_of(
     Ok(tensors)
 }
 
+/// Runs a job so many times in one fresh worker and gives back what came out each time.
+///
+/// # Errors
+/// When the worker or the engine fails.
+pub fn repeated_outputs_of(
+    job: &Job<'_>,
+    launch: &Launch,
+    timeout: Duration,
+    folder: &Path,
+    times: usize,
+) -> Result<Vec<Vec<HostTensor>>, MeterError> {
+    let mut link = Link::open(launch, timeout)?;
+    measure::load(&mut link, job)?;
+    let runs = (0..times).map(|_| show(&mut link, folder, Depth::Outputs));
+    let runs = runs.collect::<Result<Vec<_>, _>>()?;
+    link.close();
+    Ok(runs)
+}
+
 /// Whether another engine loads a job's model and runs it once, in a worker of its own.
 #[must_use]
 pub fn can_load(job: &Job<'_>, engine: &str, launch: &Launch, timeout: Duration) -> bool {

@@ -165,6 +165,36 @@ pub(crate) fn count_work(link: &mut Link, job: &Job<'_>) -> Result<Counted, Mete
     counting::count(link, job)
 }
 
+/// The dims that these values have in a run of the job on another engine: all of them where it can observe values, else
+/// those that are outputs of the job's graph. Empty where it cannot run the job.
+#[must_use]
+pub fn observe_shapes(
+    job: &Job<'_>,
+    engine: &str,
+    launch: &Launch,
+    timeout: Duration,
+    values: &[String],
+) -> Vec<(String, Vec<usize>)> {
+    let Ok(mut link) = Link::open(launch, timeout) else { return Vec::new() };
+    let request = load_request(job, engine);
+    if link.ask(&request, "load the model").is_err() {
+        return Vec::new();
+    }
+    let request = Request::Observe { values: values.to_vec() };
+    let mut found = match link.ask(&request, "show its shapes") {
+        Ok(Reply::Observed { shapes }) => shapes,
+        _ => Vec::new(),
+    };
+    if found.is_empty()
+        && let Ok(first) = first_inference(&mut link)
+    {
+        found = first.outputs;
+        found.retain(|(name, _)| values.contains(name));
+    }
+    link.close();
+    found
+}
+
 /// How the training went, where it was one.
 pub(crate) fn trained(
     link: &mut Link,

@@ -38,6 +38,8 @@ pub struct MemoryPass {
     pub system: SystemMemory,
     /// What the instruments cost: with ÷ without − 1.
     pub cost: Reading<Estimate>,
+    /// What is resident of the model's own files, mapped into the worker; `None` where the system does not tell.
+    pub mapped: Option<Bytes>,
     /// Whether the worker was a part of this process, which allocates as well.
     pub is_shared: bool,
 }
@@ -69,6 +71,7 @@ pub fn memory_pass(
     let watcher = Watcher::start(&probes(job.cell.device), &target);
     let plain = inference(sampling::window(&mut link, u64::MAX, UNDISTURBED)?);
     let running = watcher.stop();
+    let mapped = job.onnx.parent().and_then(|folder| probe::mapped_from(link.pid(), folder));
     let each = Duration::from_nanos(stats::median(&plain).map_or(0, |s| (s * 1e9) as u64));
     let runs = RUNS.min(times(LONGEST, each)).max(1);
     let record = remember(&mut link, runs, folder)?;
@@ -81,6 +84,7 @@ pub fn memory_pass(
         record,
         system: system(job.cell.device, &loading, &running),
         cost,
+        mapped,
         is_shared: !launch.is_isolated(),
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Profiler, Session, layers,
-    parity::{has_same_rows, hold_against, join_gradients},
+    parity::{self, has_same_rows, hold_against, join_gradients},
     parting, prepare,
     prepare::Prepared,
     sides::{assemble, labels},
@@ -11,7 +11,7 @@ use crate::{
 use meter::{Bench, Contender, Depth, DuelRule, Record};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use types::{
-    Cell, ComparisonReport, Device, Event, HostTensor, LayerJoin, Mode, ModelInfo, Parity,
+    Agreement, Cell, ComparisonReport, Device, Event, HostTensor, LayerJoin, Mode, ModelInfo, Parity,
     Precision, Run, StoppingRule, Warmup,
 };
 
@@ -260,7 +260,17 @@ impl Duel {
             if may_move && outputs[baseline].is_none() {
                 baseline = outputs.iter().position(Option::is_some).unwrap_or(baseline);
             }
-            parity = hold_against(&prepared, &labels, baseline, &self.rows, outputs);
+            let all = parity::Sides {
+                profilers: &sides,
+                prepared: &prepared,
+                labels: &labels,
+                launches: &launches,
+                baseline,
+                rows: &self.rows,
+                timeout: self.rule.stopping.timeout,
+                folder: folder.path(),
+            };
+            parity = hold_against(&all, outputs);
             let fails = |label: &String| parity.iter().any(|p| !p.holds && p.side == *label);
             let is_timed = |(label, ready): (&String, &Prepared)| {
                 // Another model has other outputs and a time of its own; no speed-up is claimed of it.
@@ -285,7 +295,9 @@ impl Duel {
                 hint: error.hint(),
             });
         }
-        let broken = |entry: &&mut Parity| !entry.holds && !self.outputs_may_differ;
+        let broken = |entry: &&mut Parity| {
+            entry.agreement() == Agreement::Different && !self.outputs_may_differ
+        };
         for entry in parity.iter_mut().filter(broken) {
             let place = labels.iter().position(|label| *label == entry.side).unwrap_or(baseline);
             let pair = [baseline, place].map(|p| (&prepared[p], &launches[p]));

@@ -3,13 +3,13 @@
 use crate::{
     ENGINES, Error, Profiler,
     error::spell,
-    parity::hold_against,
+    parity::{Sides, hold_against},
     prepare::{self, Prepared},
     worker,
 };
 use engine::{Availability, Engine, Takes};
 use graph::{Model, TensorData};
-use meter::{Depth, outputs_of};
+use meter::{Depth, Launch, outputs_of};
 use models::{ModelError, Resolved};
 use std::{
     fs,
@@ -189,10 +189,13 @@ impl Exporter {
         let mut prepared: Vec<Prepared> = Vec::new();
         let mut outputs: Vec<Option<Vec<HostTensor>>> = Vec::new();
         let mut labels: Vec<String> = Vec::new();
-        let mut take = |label: String, (ready, tensors): (Prepared, Vec<HostTensor>)| {
+        let (mut launches, mut profilers) = (Vec::new(), Vec::new());
+        let mut take = |label: String, seen: Seen| {
             labels.push(label);
-            prepared.push(ready);
-            outputs.push(Some(tensors));
+            prepared.push(seen.ready);
+            outputs.push(Some(seen.outputs));
+            launches.push(seen.launch);
+            profilers.push(seen.side);
         };
         let mut reference = String::new();
         for engine in self.references(resolved, checkers) {
@@ -224,7 +227,17 @@ impl Exporter {
             });
         }
         if !reference.is_empty() {
-            for parity in hold_against(&prepared, &labels, 0, &[], &outputs) {
+            let sides = Sides {
+                profilers: &profilers.iter().collect::<Vec<_>>(),
+                prepared: &prepared,
+                labels: &labels,
+                launches: &launches,
+                baseline: 0,
+                rows: &[],
+                timeout: self.profiler.rule.timeout,
+                folder: folder.path(),
+            };
+            for parity in hold_against(&sides, &outputs) {
                 if let Some(check) = checks.iter_mut().find(|check| check.engine == parity.side) {
                     check.parity = Some(parity);
                 }
@@ -254,7 +267,7 @@ impl Exporter {
         file: Option<&Path>,
         folder: &Path,
         sink: &mut dyn FnMut(Event),
-    ) -> Result<(Prepared, Vec<HostTensor>), String> {
+    ) -> Result<Seen, String> {
         let mut side = self.profiler.clone().engine(engine.id());
         side.changed = file.map(Path::to_path_buf);
         let ready = prepare::prepare(&side, sink).map_err(|error| error.to_string())?;
@@ -263,8 +276,16 @@ impl Exporter {
         let timeout = side.rule.timeout;
         let outputs = outputs_of(&ready.job(&refine), &launch, timeout, folder, Depth::Outputs);
         let outputs = outputs.map_err(|error| spell(&error))?;
-        Ok((ready, outputs))
+        Ok(Seen { side, ready, launch, outputs })
     }
+}
+
+/// What one side answered, and how to ask it again.
+struct Seen {
+    side: Profiler,
+    ready: Prepared,
+    launch: Launch,
+    outputs: Vec<HostTensor>,
 }
 
 /// What was written.

@@ -53,7 +53,7 @@ pub(crate) fn of(
 
 fn assemble(prepared: &Prepared, pass: MemoryPass) -> Memory {
     let graph = foretell(prepared);
-    let MemoryPass { record, system, cost, is_shared } = pass;
+    let MemoryPass { record, system, cost, mapped, is_shared } = pass;
     let unknown = || MemoryRecord {
         source: "nobody".into(),
         allocations: silent(),
@@ -77,14 +77,7 @@ fn assemble(prepared: &Prepared, pass: MemoryPass) -> Memory {
             "{dropped} allocations and frees found no room and are missing from these numbers"
         ));
     }
-    if let (Some(weights), Some(base)) = (graph.weights.value, record.base.value)
-        && base < weights
-    {
-        remarks.push(
-            "the weights are mapped from their file: the system counts what is read of them, the allocator does not"
-                .into(),
-        );
-    }
+    remarks.extend(uncounted_weights(graph.weights.value, record.base.value, mapped));
     if is_shared {
         remarks.push(
             "the worker is a thread of this process: what the rest of it allocates counts as well"
@@ -124,6 +117,29 @@ fn assemble(prepared: &Prepared, pass: MemoryPass) -> Memory {
         remarks,
     };
     Memory { report, allocations: allocations.value }
+}
+
+/// Where weights are that the allocator does not count: in the mapped file, or in memory that was taken past it.
+fn uncounted_weights(
+    weights: Option<Bytes>,
+    base: Option<Bytes>,
+    mapped: Option<Bytes>,
+) -> Option<String> {
+    let missing = weights?.0.checked_sub(base?.0).filter(|missing| *missing > 0)?;
+    let text = match mapped {
+        // What is not read yet is not resident, so less than the whole may be mapped.
+        Some(mapped) if mapped.0 >= missing / 2 => {
+            "the weights are mapped from their file: the system counts what is read of them, the allocator does not"
+        }
+        Some(_) => {
+            "the weights lie in memory that the engine took past this allocator (copied or packed, not mapped): the \
+             system counts them, the allocator does not"
+        }
+        None => {
+            "the allocator counts less than the weights: they are mapped from their file or were taken past it"
+        }
+    };
+    Some(text.into())
 }
 
 fn silent<T>() -> Reading<T> {
@@ -169,6 +185,9 @@ fn allocator(
         None => record.peak,
     };
     let fragmentation = match (record.in_use_peak.value, record.reserved_peak.value) {
+        (Some(_), Some(_)) if record.room_ahead.is_some() => {
+            Reading { value: None, why: record.room_ahead }
+        }
         (Some(used), Some(reserved)) if reserved.0 > 0 => {
             Reading::of(Ratio(1.0 - used.0 as f64 / reserved.0 as f64))
         }
@@ -196,5 +215,22 @@ fn allocator(
             None => Reading { value: None, why: record.layers.why },
         },
         dropped: allocations.map_or(0, |all| all.dropped),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_said_to_be_mapped_only_where_they_are() {
+        let said = |weights, base, mapped: Option<u64>| {
+            uncounted_weights(Some(Bytes(weights)), Some(Bytes(base)), mapped.map(Bytes))
+        };
+        assert!(said(100, 10, Some(80)).unwrap().contains("mapped from their file"));
+        let copied = said(100, 10, Some(0)).unwrap();
+        assert!(copied.contains("not mapped"), "{copied}");
+        assert_eq!(said(100, 120, Some(0)), None);
+        assert!(said(100, 10, None).unwrap().contains("or were taken past it"));
     }
 }

@@ -1,8 +1,32 @@
 //! Holds the outputs of all sides against the baseline's before anything is timed.
 
-use crate::prepare::Prepared;
-use analysis::{Tolerance, differences, part};
-use types::{Cell, Elements, HostTensor, OutputParity, Parity};
+use crate::{Profiler, prepare::Prepared, rounding};
+use analysis::{
+    DIFFERENT_BELOW, Difference, Floor, Repeated, Ruling, Tolerance, compare_draws, differences,
+    part,
+};
+use graph::RandomOutput;
+use meter::{Launch, repeated_outputs_of};
+use std::{path::Path, time::Duration};
+use types::{Agreement, Cell, Elements, HostTensor, Mode, OutputParity, Parity};
+
+/// How often a computation with random operators runs before its distribution is judged: the fewest runs with which one
+/// deal in 1,000 can be told from chance with room (two groups of 8 are dealt in 12,870 ways).
+const DRAWS: usize = 8;
+
+/// The sides of a duel as far as their outputs are concerned.
+pub(crate) struct Sides<'a> {
+    pub(crate) profilers: &'a [&'a Profiler],
+    pub(crate) prepared: &'a [Prepared],
+    pub(crate) labels: &'a [String],
+    pub(crate) launches: &'a [Launch],
+    pub(crate) baseline: usize,
+    /// Where each side's rows begin in the baseline's.
+    pub(crate) rows: &'a [usize],
+    pub(crate) timeout: Duration,
+    /// For files that pass between processes.
+    pub(crate) folder: &'a Path,
+}
 
 /// Whether two cells have rows of the same number and length, so that their outputs have one shape.
 pub(crate) fn has_same_rows(a: &Cell, b: &Cell) -> bool {
@@ -51,63 +75,208 @@ pub(crate) fn join_gradients(shown: &[Option<Vec<HostTensor>>]) -> Vec<Option<Ve
     shown.iter().map(|tensors| tensors.as_ref().map(join)).collect()
 }
 
-/// Holds every side's outputs against the baseline's; `rows` says where each side's rows begin in the baseline's.
+/// Whether two sides are the same model on the same engine with the same settings.
+pub(crate) fn is_same_computation(a: &Prepared, b: &Prepared) -> bool {
+    let settings = |ready: &Prepared| {
+        let cell = &ready.cell;
+        (cell.engine.clone(), cell.device, cell.precision, cell.threads, cell.options.clone())
+    };
+    a.model_info().fingerprint == b.model_info().fingerprint
+        && a.cell.mode == b.cell.mode
+        && settings(a) == settings(b)
+}
+
+/// Holds every side's outputs against the baseline's.
 ///
 /// Sides with other batch sizes or lengths are held against what both have.
-pub(crate) fn hold_against(
-    prepared: &[Prepared],
-    labels: &[String],
-    baseline: usize,
-    rows: &[usize],
-    outputs: &[Option<Vec<HostTensor>>],
-) -> Vec<Parity> {
-    let Some(reference) = &outputs[baseline] else { return Vec::new() };
+pub(crate) fn hold_against(sides: &Sides<'_>, outputs: &[Option<Vec<HostTensor>>]) -> Vec<Parity> {
+    let Some(reference) = &outputs[sides.baseline] else { return Vec::new() };
     let mut all = Vec::new();
     for (place, tensors) in outputs.iter().enumerate() {
-        let Some(tensors) = tensors.as_ref().filter(|_| place != baseline) else { continue };
-        let precisions = [baseline, place].map(|p| prepared[p].cell.precision);
-        let tolerance = Tolerance::of(precisions[0], precisions[1]);
-        let row = rows.get(place).copied().unwrap_or(0);
-        let found = if has_same_rows(&prepared[baseline].cell, &prepared[place].cell) {
-            differences(reference, tensors)
-        } else {
-            let (reference, tensors) = common(reference, tensors, row);
-            differences(&reference, &tensors)
-        };
-        let mut held: Vec<OutputParity> = found
-            .into_iter()
-            .map(|difference| OutputParity {
-                holds: difference.is_within(&tolerance),
-                max_abs: difference.unlike.is_none().then_some(difference.max_abs),
-                cosine: difference.unlike.is_none().then_some(difference.cosine),
-                tolerance: tolerance
-                    .difference
-                    .is_finite()
-                    .then_some(tolerance.difference * difference.magnitude.max(1.0)),
-                why: difference.unlike.clone().or_else(|| {
-                    let turned = difference.cosine < tolerance.cosine;
-                    turned.then(|| format!("the cosine is {:.6}", difference.cosine))
-                }),
-                output: difference.output,
-            })
-            .collect();
+        let Some(tensors) = tensors.as_ref().filter(|_| place != sides.baseline) else { continue };
+        let pair = Pair { sides, place, outputs };
+        let mut held = pair.hold(reference, tensors);
         if held.is_empty() {
-            held.push(OutputParity {
-                output: reference.first().map(|t| t.name.clone()).unwrap_or_default(),
-                max_abs: None,
-                cosine: None,
-                tolerance: None,
-                holds: false,
-                why: Some("the two have no output in common".into()),
-            });
+            let first = reference.first().map(|tensor| tensor.name.clone()).unwrap_or_default();
+            held.push(refused(first, "the two have no output in common".into(), false));
         }
-        all.push(Parity {
-            side: labels[place].clone(),
-            reference: labels[baseline].clone(),
+        let mut parity = Parity {
+            side: sides.labels[place].clone(),
+            reference: sides.labels[sides.baseline].clone(),
             holds: held.iter().all(|output| output.holds),
             outputs: held,
             first_difference: None,
-        });
+        };
+        let [a, b] = pair.ready();
+        if parity.agreement() == Agreement::Different && is_same_computation(a, b) {
+            let text = "the same model on the same engine: its runs differ by themselves";
+            for output in parity.outputs.iter_mut().filter(|output| !output.holds) {
+                output.note = Some(text.into());
+            }
+        }
+        all.push(parity);
     }
     all
+}
+
+/// The baseline and one other side.
+struct Pair<'s, 'a> {
+    sides: &'s Sides<'a>,
+    place: usize,
+    outputs: &'s [Option<Vec<HostTensor>>],
+}
+
+impl Pair<'_, '_> {
+    fn ready(&self) -> [&Prepared; 2] {
+        [self.sides.baseline, self.place].map(|place| &self.sides.prepared[place])
+    }
+
+    fn hold(&self, reference: &[HostTensor], tensors: &[HostTensor]) -> Vec<OutputParity> {
+        let [a, b] = self.ready();
+        let tolerance = Tolerance::of(a.cell.precision, b.cell.precision);
+        let found = if has_same_rows(&a.cell, &b.cell) {
+            differences(reference, tensors)
+        } else {
+            let row = self.sides.rows.get(self.place).copied().unwrap_or(0);
+            let (reference, tensors) = common(reference, tensors, row);
+            differences(&reference, &tensors)
+        };
+        let random = self.random();
+        let draw_of = |difference: &Difference| {
+            random.iter().find(|random| random.output == difference.output)
+        };
+        let is_open = |difference: &&Difference| {
+            difference.rule(&tolerance, None) == Ruling::Different
+                && difference.unlike.is_none()
+                && draw_of(difference).is_none()
+        };
+        let floors = match found.iter().any(|difference| is_open(&difference)) {
+            true => self.floors(),
+            false => Vec::new(),
+        };
+        let differs = |difference: &&Difference| difference.changed > 0.0;
+        let drawn = match found.iter().filter(differs).any(|d| draw_of(d).is_some()) {
+            true => self.draw(),
+            false => None,
+        };
+        let each = found.iter().map(|difference| match draw_of(difference) {
+            Some(random) if difference.changed > 0.0 => judge_draws(random, drawn.as_ref()),
+            _ => {
+                let floor = floors.iter().find(|(name, _)| *name == difference.output);
+                judge(difference, &tolerance, floor.map(|(_, floor)| floor))
+            }
+        });
+        each.collect()
+    }
+
+    fn trains(&self) -> bool {
+        self.ready().iter().any(|ready| ready.cell.mode == Mode::Training)
+    }
+
+    /// The outputs that random operators of either side reach.
+    fn random(&self) -> Vec<RandomOutput> {
+        self.ready().iter().flat_map(|ready| graph::random_outputs(ready.graph())).collect()
+    }
+
+    /// How far rounding moves each output; a training has no graph of its own that could be run so.
+    fn floors(&self) -> Vec<(String, Floor)> {
+        if self.trains() {
+            return Vec::new();
+        }
+        rounding::floors(self.sides, self.place, self.outputs)
+    }
+
+    /// Several runs of both sides; `None` where their outputs cannot be laid on each other.
+    fn draw(&self) -> Option<[Vec<Vec<HostTensor>>; 2]> {
+        let [a, b] = self.ready();
+        if self.trains() || !has_same_rows(&a.cell, &b.cell) {
+            return None;
+        }
+        let runs = |place: usize| {
+            let ready = &self.sides.prepared[place];
+            let refine = |seen: &[(String, Vec<usize>)]| ready.count_again(seen);
+            let (launch, timeout) = (&self.sides.launches[place], self.sides.timeout);
+            repeated_outputs_of(&ready.job(&refine), launch, timeout, self.sides.folder, DRAWS).ok()
+        };
+        Some([runs(self.sides.baseline)?, runs(self.place)?])
+    }
+}
+
+/// What is said of an output that only constants and inputs reach.
+fn judge(difference: &Difference, tolerance: &Tolerance, floor: Option<&Floor>) -> OutputParity {
+    let ruling = difference.rule(tolerance, floor);
+    let comparable = difference.unlike.is_none() && ruling != Ruling::Undecided;
+    let holds = matches!(ruling, Ruling::Equal | Ruling::Rounding);
+    let mut notes: Vec<String> = difference.note().into_iter().collect();
+    if let (Ruling::Rounding, Some(floor)) = (ruling, floor) {
+        let Difference { max_abs, magnitude, .. } = difference;
+        let explained = floor.explains();
+        notes.push(format!(
+            "differs by {max_abs:.1e} at a scale of {magnitude:.1e}; rounding explains up to {explained:.1e}"
+        ));
+    }
+    OutputParity {
+        output: difference.output.clone(),
+        max_abs: comparable.then_some(difference.max_abs),
+        cosine: comparable.then_some(difference.cosine),
+        error: difference.relative_norm().filter(|_| comparable),
+        tolerance: difference.allowed(tolerance),
+        rounding: floor.map(Floor::explains),
+        holds,
+        undecided: ruling == Ruling::Undecided,
+        why: if holds { None } else { difference.reason(tolerance) },
+        note: (holds && !notes.is_empty()).then(|| notes.join("; ")),
+    }
+}
+
+/// What is said of an output that random numbers reach.
+fn judge_draws(random: &RandomOutput, drawn: Option<&[Vec<Vec<HostTensor>>; 2]>) -> OutputParity {
+    let RandomOutput { output, node, op_type } = random;
+    let source = format!("random numbers of `{op_type}` (`{node}`) are in it");
+    let of = |runs: &Vec<Vec<HostTensor>>| -> Vec<HostTensor> {
+        let named = |run: &Vec<HostTensor>| run.iter().find(|t| t.name == *output).cloned();
+        runs.iter().filter_map(named).collect()
+    };
+    let found = drawn.map(|[reference, other]| compare_draws(&of(reference), &of(other)));
+    match found {
+        Some(Repeated::Chance(chance)) if chance >= DIFFERENT_BELOW => OutputParity {
+            holds: true,
+            undecided: false,
+            note: Some(format!(
+                "{source}: compared in distribution over {DRAWS} runs a side (p = {chance:.2})"
+            )),
+            why: None,
+            ..refused(output.clone(), String::new(), false)
+        },
+        Some(Repeated::Chance(chance)) => {
+            let why = format!(
+                "{source}: another distribution over {DRAWS} runs a side (p = {chance:.1e})"
+            );
+            refused(output.clone(), why, false)
+        }
+        Some(Repeated::Fixed) => {
+            let why = format!("{source}, with a fixed seed that engines read differently");
+            refused(output.clone(), why, true)
+        }
+        Some(Repeated::Unlike) => {
+            let why = format!("{source}, and its runs differ in shape or are not finite");
+            refused(output.clone(), why, true)
+        }
+        None => refused(output.clone(), format!("{source}, and it could not be run again"), true),
+    }
+}
+
+fn refused(output: String, why: String, undecided: bool) -> OutputParity {
+    OutputParity {
+        output,
+        max_abs: None,
+        cosine: None,
+        error: None,
+        tolerance: None,
+        rounding: None,
+        holds: false,
+        undecided,
+        why: Some(why),
+        note: None,
+    }
 }

@@ -1,7 +1,7 @@
 //! Finds the first layer whose output differs between two sides whose answers do.
 
-use crate::prepare::Prepared;
-use analysis::{Tolerance, difference};
+use crate::{parity::is_same_computation, prepare::Prepared, rounding};
+use analysis::{Floor, Ruling, Tolerance, difference};
 use engine::Takes;
 use graph::DataType;
 use meter::{Depth, Launch, MeterError, outputs_of};
@@ -17,21 +17,49 @@ const MODULE: &str = "module:";
 
 /// The path of the first module whose output differs; `None` where that cannot be seen.
 ///
-/// The search must never hide what it explains: whatever goes wrong in it leaves the answer open.
+/// The search must never hide what it explains: whatever goes wrong in it leaves the answer open. A copy is not blamed on
+/// a layer: all its layers are the same. A module whose difference rounding explains is not where they part.
 pub(crate) fn find(
     [reference, other]: [(&Prepared, &Launch); 2],
     timeout: Duration,
     folder: &Path,
 ) -> Option<String> {
+    if is_same_computation(reference.0, other.0) {
+        return None;
+    }
     let tolerance = Tolerance::of(reference.0.cell.precision, other.0.cell.precision);
     let [left, right] =
         [reference, other].map(|(ready, launch)| look_inside(ready, launch, timeout, folder));
     let (left, right) = (left.ok()?.modules, right.ok()?.modules);
-    left.iter()
+    let differing: Vec<_> = left
+        .iter()
         .filter_map(|tensor| Some((tensor, right.iter().find(|t| t.name == tensor.name)?)))
         .filter(|(a, b)| a.dims == b.dims)
-        .find(|(a, b)| !difference(a, b).is_within(&tolerance))
-        .map(|(tensor, _)| tensor.name.clone())
+        .filter(|(a, b)| difference(a, b).rule(&tolerance, None) == Ruling::Different)
+        .collect();
+    if differing.is_empty() {
+        return None;
+    }
+    // Where nobody can run with noise, nothing is explained by it.
+    let share = rounding::share_of([reference.0, other.0]);
+    let modules = [(reference, &left), (other, &right)];
+    let (plain, noisy) = modules
+        .into_iter()
+        .filter(|((ready, _), _)| ready.engine.takes() == Takes::Onnx)
+        .find_map(|((ready, launch), plain)| {
+            let seen = look_with(ready, launch, timeout, folder, Some(share)).ok()?;
+            Some((plain.as_slice(), seen.modules))
+        })
+        .unwrap_or_default();
+    let floor = |name: &str| {
+        let [plain, noisy] =
+            [plain, &noisy].map(|all| all.iter().find(|tensor| tensor.name == name));
+        Floor::seen(plain?, noisy?)
+    };
+    let is_real = |(a, b): &&(&HostTensor, &HostTensor)| {
+        difference(a, b).rule(&tolerance, floor(&a.name).as_ref()) == Ruling::Different
+    };
+    differing.iter().find(is_real).map(|(tensor, _)| tensor.name.clone())
 }
 
 /// What a computation shows of itself.
@@ -49,6 +77,17 @@ pub(crate) fn look_inside(
     timeout: Duration,
     folder: &Path,
 ) -> Result<Seen, MeterError> {
+    look_with(ready, launch, timeout, folder, None)
+}
+
+/// The same, where a graph runs also with noise of this size on every number.
+fn look_with(
+    ready: &Prepared,
+    launch: &Launch,
+    timeout: Duration,
+    folder: &Path,
+    noise: Option<f32>,
+) -> Result<Seen, MeterError> {
     let refine = |seen: &[(String, Vec<usize>)]| ready.count_again(seen);
     let mut job = ready.job(&refine);
     if ready.engine.takes() == Takes::Module {
@@ -63,7 +102,10 @@ pub(crate) fn look_inside(
     }
     let shapes = ready.shapes();
     let is_float = |name: &str| shapes.dtype(name) == Some(DataType::Float);
-    let (model, taps) = graph::tap(ready.graph(), &is_float);
+    let (mut model, taps) = graph::tap(ready.graph(), &is_float);
+    if let Some(noisy) = noise.and_then(|n| graph::with_rounding_noise(&model, &shapes, n, 0)) {
+        model = noisy;
+    }
     let file = TappedFile(beside(&job.onnx));
     if model.write(&file.0).is_err() {
         // A folder that cannot be written to: the difference stands, only its place stays unknown.

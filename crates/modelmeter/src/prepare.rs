@@ -3,7 +3,7 @@
 use crate::{
     Choice, ENGINES, EngineChoice, Error, Profiler,
     choose::{choose, refusal},
-    pickle,
+    observe, pickle,
     training::{self, Trained},
 };
 use engine::{Availability, Engine, Host, Places, Takes};
@@ -13,6 +13,7 @@ use models::{ModelError, Progress, Resolved, Tokeniser};
 use std::{
     hash::{BuildHasher, Hasher},
     path::PathBuf,
+    sync::OnceLock,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 use tempfile::TempDir;
@@ -44,6 +45,8 @@ pub(crate) struct Prepared {
     meant: Option<String>,
     /// Why it does not run in the precision of its checkpoint, where nobody asked for another.
     widened: Option<String>,
+    /// What a run showed of them, once somebody asked.
+    observed: OnceLock<Vec<(String, Vec<usize>)>>,
     took: Duration,
 }
 
@@ -134,8 +137,12 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
         // A training is written for shapes that are all known.
         unknown_shapes: match &trained {
             Some(_) => Vec::new(),
-            None => shapes.unknown().into_iter().map(str::to_owned).collect(),
+            None => {
+                let rounds = graph::with_round_counts(&resolved.model, &shapes).1;
+                shapes.unknown().into_iter().map(str::to_owned).chain(rounds).collect()
+            }
         },
+        observed: OnceLock::new(),
         trained,
         resolved,
         meant: (profiler.device == Device::Openvino && choice.device != Device::Openvino)
@@ -275,9 +282,23 @@ impl Prepared {
             .collect()
     }
 
-    /// Counts the work again with shapes that a real run showed.
+    /// Where engines are looked for.
+    pub(crate) fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// Values whose shape only a run can show.
+    pub(crate) fn unknown_shapes(&self) -> &[String] {
+        &self.unknown_shapes
+    }
+
+    /// Counts the work again with shapes that a real run showed; given none, it looks for them once.
     pub(crate) fn count_again(&self, seen: &[(String, Vec<usize>)]) -> Work {
         let model = &self.resolved.model;
+        let seen = match seen {
+            [] => self.observed.get_or_init(|| observe::shapes(self)),
+            _ => seen,
+        };
         let shapes = graph::infer_observed(model, &dims_of(&self.inputs), seen).narrowed(self.own);
         graph::analyse_shapes(model, &shapes).work
     }

@@ -69,7 +69,7 @@ fn said(check: &ExportCheck) -> String {
         (Some(parity), _) => {
             let wrong = parity.outputs.iter().filter(|output| !output.holds);
             let names: Vec<String> = wrong.map(|output| clean(&output.output)).collect();
-            format!("≠ in {}", names.join(", "))
+            format!("{} in {}", parity.agreement().sign(), names.join(", "))
         }
         (None, Some(why)) => format!("does not run it: {}", clean(why)),
         (None, None) => crate::MISSING.into(),

@@ -102,13 +102,25 @@ pub struct OutputParity {
     pub max_abs: Option<f64>,
     /// The cosine of the angle between them; `None` where the two cannot be compared.
     pub cosine: Option<f64>,
-    /// What `max_abs` was allowed to be; `None` where only the direction is held to a bound.
+    /// The norm of the difference as a share of the reference's norm; `None` where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<f64>,
+    /// What `max_abs` was allowed to be by the output's own scale; `None` where it is not held to a bound.
     pub tolerance: Option<f64>,
+    /// The largest difference that rounding explains, where that was needed and learned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounding: Option<f64>,
     /// Whether they are equal within it.
     pub holds: bool,
+    /// Whether it does not hold because nothing could be compared, not because it differs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undecided: bool,
     /// Why it does not hold, where a number does not say so: `shapes 4×768 and 4×128×768`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// What a reader must know of the comparison: numbers that are not finite, random operators, rounding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// Whether a side computes what the reference computes: same weights, same inputs, outputs within the tolerance.
@@ -127,7 +139,51 @@ pub struct Parity {
     pub first_difference: Option<String>,
 }
 
+/// What a comparison of outputs says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agreement {
+    /// The outputs are equal within the tolerance.
+    Equal,
+    /// They differ.
+    Different,
+    /// Nothing could be compared: no number is finite, or random operators cannot be told apart.
+    CannotTell,
+}
+
+impl Agreement {
+    /// The name used in JSON and CSV.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Agreement::Equal => "equal",
+            Agreement::Different => "different",
+            Agreement::CannotTell => "cannot-tell",
+        }
+    }
+
+    /// The sign between two sides.
+    #[must_use]
+    pub fn sign(self) -> &'static str {
+        match self {
+            Agreement::Equal => "=",
+            Agreement::Different => "≠",
+            Agreement::CannotTell => "?",
+        }
+    }
+}
+
 impl Parity {
+    /// What may be said: one output that differs is enough, and nothing is said where none could be compared.
+    #[must_use]
+    pub fn agreement(&self) -> Agreement {
+        let mut broken = self.outputs.iter().filter(|output| !output.holds).peekable();
+        match (self.holds, broken.peek().is_some() && broken.all(|output| output.undecided)) {
+            (true, _) => Agreement::Equal,
+            (false, true) => Agreement::CannotTell,
+            (false, false) => Agreement::Different,
+        }
+    }
+
     /// The largest absolute difference of any output; `None` where one cannot be compared or there are none.
     #[must_use]
     pub fn max_abs(&self) -> Option<f64> {
@@ -367,9 +423,13 @@ mod tests {
             output: "y".into(),
             max_abs,
             cosine: None,
+            error: None,
             tolerance: Some(1e-4),
+            rounding: None,
             holds: false,
+            undecided: false,
             why: None,
+            note: None,
         };
         let mut parity = Parity {
             side: "rten".into(),
@@ -381,5 +441,10 @@ mod tests {
         assert_eq!(parity.max_abs(), Some(3e-6));
         parity.outputs.push(output(None));
         assert_eq!(parity.max_abs(), None);
+        assert_eq!(parity.agreement(), Agreement::Equal);
+        parity.holds = false;
+        assert_eq!(parity.agreement(), Agreement::Different);
+        parity.outputs.iter_mut().for_each(|output| output.undecided = true);
+        assert_eq!(parity.agreement(), Agreement::CannotTell);
     }
 }

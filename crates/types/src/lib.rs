@@ -58,8 +58,8 @@ pub use analysis::{
 pub use ceilings::{CacheBandwidth, Ceiling, Ceilings, Unmeasured};
 pub use cell::{Cell, InputShape, Mode, Text};
 pub use comparison::{
-    Comparison, ComparisonReport, Design, Disturbed, Duel, Outcome, OutputParity, Parity, Side,
-    SideInfo, SideReport, SpeedUp, Turn, TurnConditions,
+    Agreement, Comparison, ComparisonReport, Design, Disturbed, Duel, Outcome, OutputParity,
+    Parity, Side, SideInfo, SideReport, SpeedUp, Turn, TurnConditions,
 };
 pub use device::{Device, ParseDeviceError};
 pub use environment::{CgroupLimits, Environment, GpuState, Revision, Throttle};

@@ -72,7 +72,7 @@ pub struct AllocatorMemory {
     pub in_use: Reading<Bytes>,
     /// The most that a pool or an arena held.
     pub reserved: Reading<Bytes>,
-    /// 1 − in use ÷ reserved.
+    /// 1 − in use ÷ reserved, where what is not in use was needed once; missing where room is taken ahead of need.
     pub fragmentation: Reading<Ratio>,
     /// Allocations in one inference.
     pub allocations: Reading<f64>,

@@ -19,7 +19,7 @@ use modelmeter::{
     analysis::{self, StoredSide},
     engine::{Availability, Places},
     report,
-    types::{ComparisonReport, Outcome},
+    types::{Agreement, ComparisonReport, Outcome},
 };
 use std::{
     fs,
@@ -34,10 +34,30 @@ pub(crate) fn run(arguments: &Compare, global: &Global) -> Result<Exit, Failure>
         None => fight(arguments, global)?,
     };
     show(&comparisons, both, arguments, global)?;
-    let refused = |outcome: &Outcome| matches!(outcome, Outcome::Refused { .. });
-    let all = comparisons.iter().flat_map(|comparison| &comparison.comparisons);
-    let refused = all.into_iter().any(|c| refused(&c.outcome));
-    Ok(if refused { Exit::Failed } else { Exit::Fine })
+    Ok(comparisons.iter().map(exit_of).max_by_key(|exit| severity(*exit)).unwrap_or(Exit::Fine))
+}
+
+/// What a comparison says to scripts: a side that is refused because its outputs cannot be compared did not fail.
+fn exit_of(report: &ComparisonReport) -> Exit {
+    let undecided = |label: &str| {
+        let entry = report.parity.iter().find(|entry| entry.side == label);
+        entry.is_some_and(|entry| entry.agreement() == Agreement::CannotTell)
+    };
+    let exit = |outcome: &Outcome, label: &str| match outcome {
+        Outcome::Refused { .. } if undecided(label) => Exit::Untold,
+        Outcome::Refused { .. } => Exit::Failed,
+        _ => Exit::Fine,
+    };
+    let each = report.comparisons.iter().map(|one| exit(&one.outcome, &one.side));
+    each.max_by_key(|exit| severity(*exit)).unwrap_or(Exit::Fine)
+}
+
+fn severity(exit: Exit) -> u8 {
+    match exit {
+        Exit::Fine => 0,
+        Exit::Untold => 1,
+        _ => 2,
+    }
 }
 
 fn trains(arguments: &Compare) -> bool {

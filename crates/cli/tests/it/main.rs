@@ -17,6 +17,7 @@ mod inside;
 mod machine_limits;
 mod memory;
 mod optimise;
+mod parity;
 mod plans;
 #[path = "../../../store/tests/it/postgresql.rs"]
 #[expect(dead_code, reason = "the tests of the store ask more of a server")]

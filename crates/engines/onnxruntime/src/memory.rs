@@ -69,6 +69,10 @@ fn fill(
     let above = most.map(|most| Bytes(most.saturating_sub(loaded.in_use)));
     record.peak = Reading::or_missing(above, why);
     record.reserved_peak = Reading::of(Bytes(after.reserved));
+    // The arena doubles its next block, so most of what no tensor uses is room ahead; it does not tell its free blocks.
+    record.room_ahead = Some(
+        "the rest is room that the arena takes ahead of need, scratch space or holes: it does not tell which".into(),
+    );
     let asked = after.allocations.saturating_sub(before.allocations) as f64 / runs.max(1) as f64;
     record.asked = Reading::of(asked);
 }

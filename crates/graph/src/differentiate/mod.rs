@@ -7,6 +7,8 @@
 //! - Only what a rule reads is kept, and with checkpointing only what lies between repeated modules.
 //! - Looking up rows of a weight gives a gradient of those rows, not of the whole table.
 //! - Batch normalisation uses the batch's own statistics; the running ones are not updated.
+//! - An `If` whose branch is known before a run is replaced by that branch. Weights inside other bodies cannot be
+//!   trained, which is said.
 //! - An operator without a rule is named before anything runs, with all others of its kind.
 
 mod activation;
@@ -15,6 +17,7 @@ mod checkpoint;
 mod convolution;
 mod emitter;
 mod error;
+mod inline;
 mod layout;
 mod loss;
 mod normalise;
@@ -93,6 +96,8 @@ fn as_it_is(
     inputs: &[(String, Vec<usize>)],
     plan: &TrainingPlan,
 ) -> Result<TrainingGraphs, DifferentiateError> {
+    let flat = inline::known_branches(model, inputs);
+    let model = flat.as_ref().unwrap_or(model);
     let tape = Tape::new(model, inputs, plan)?;
     // Without nodes of the model in it, the backward graph is free to use later operators.
     let opset = match plan.checkpointing {

@@ -1,7 +1,7 @@
 //! Which weights may be trained, and which names stand for the same one.
 
-use crate::{DataType, Model, Tensor, TensorData, count::parameter_test};
-use std::collections::HashMap;
+use crate::{DataType, Graph, Model, Node, Tensor, TensorData, count::parameter_test};
+use std::collections::{HashMap, HashSet};
 
 /// The weights of a model that may be trained, in the model's order.
 #[derive(Debug)]
@@ -10,6 +10,8 @@ pub(super) struct Parameters {
     by_name: HashMap<String, usize>,
     /// Other names of the same weights.
     aliases: HashMap<String, String>,
+    /// Weights inside the bodies of control flow, by the names they have there.
+    inner: HashSet<String>,
 }
 
 impl Parameters {
@@ -21,8 +23,16 @@ impl Parameters {
             let tensor = node.tensor("value")?;
             Some(Tensor { name: node.outputs.first()?.clone(), ..tensor.clone() })
         });
-        let mut found =
-            Parameters { list: Vec::new(), by_name: HashMap::new(), aliases: HashMap::new() };
+        let mut inner = HashSet::new();
+        for (_, body) in graph.nodes.iter().flat_map(Node::subgraphs) {
+            collect_inner(body, &is_parameter, &mut inner);
+        }
+        let mut found = Parameters {
+            list: Vec::new(),
+            by_name: HashMap::new(),
+            aliases: HashMap::new(),
+            inner,
+        };
         let mut places = HashMap::new();
         for tensor in graph.initializers.iter().cloned().chain(constants) {
             let trained = is_parameter(&tensor.name, &tensor) || is_trained_scalar(&tensor);
@@ -48,6 +58,20 @@ impl Parameters {
     /// Whether this is a weight, by any of its names.
     pub(super) fn is_known(&self, name: &str) -> bool {
         self.by_name.contains_key(name) || self.aliases.contains_key(name)
+    }
+
+    /// The weights inside the bodies of a node, in alphabetical order.
+    pub(super) fn inside(&self, node: &Node) -> Vec<&str> {
+        let mut found = Vec::new();
+        for (_, body) in node.subgraphs() {
+            let constants = body.nodes.iter().filter_map(|node| node.outputs.first());
+            let names = body.initializers.iter().map(|tensor| &tensor.name).chain(constants);
+            found.extend(names.filter_map(|name| self.inner.get(name).map(String::as_str)));
+            body.nodes.iter().for_each(|node| found.extend(self.inside(node)));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// The first name of a weight that is called by another.
@@ -77,6 +101,24 @@ impl Parameters {
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.list.iter().map(|tensor| tensor.name.as_str())
+    }
+}
+
+fn collect_inner(
+    graph: &Graph,
+    is_parameter: &dyn Fn(&str, &Tensor) -> bool,
+    found: &mut HashSet<String>,
+) {
+    for tensor in graph.initializers.iter().filter(|tensor| is_parameter(&tensor.name, tensor)) {
+        found.insert(tensor.name.clone());
+    }
+    for node in &graph.nodes {
+        if let (Some(tensor), Some(name)) = (node.tensor("value"), node.outputs.first())
+            && is_parameter(name, tensor)
+        {
+            found.insert(name.clone());
+        }
+        node.subgraphs().for_each(|(_, body)| collect_inner(body, is_parameter, found));
     }
 }
 

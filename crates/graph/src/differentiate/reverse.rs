@@ -135,7 +135,19 @@ impl<'t> Reverse<'t> {
                 self.wrong.get_or_insert(wrong);
                 return self.go_on(node);
             }
-            (None, _) => Err(Refusal(rules::hint(node))),
+            (None, _) => {
+                let hint = rules::hint(node);
+                Err(Refusal(match self.tape.parameters.inside(node).as_slice() {
+                    [] => hint,
+                    [first, rest @ ..] => {
+                        let more = match rest.len() {
+                            0 => String::new(),
+                            count => format!(" and {count} more"),
+                        };
+                        format!("weights inside it (`{first}`{more}) cannot be trained; {hint}")
+                    }
+                }))
+            }
         };
         if let Err(Refusal(hint)) = outcome {
             refused.push(NoGradient { operator: operator(node), node: label(node), hint });

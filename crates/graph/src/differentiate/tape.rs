@@ -207,7 +207,8 @@ impl Tape {
             let node = &step.node;
             let fed = node.inputs.iter().any(|name| self.active.contains(name))
                 || node.subgraphs().next().is_some()
-                    && captured(node).iter().any(|name| self.active.contains(name));
+                    && (captured(node).iter().any(|name| self.active.contains(name))
+                        || !self.parameters.inside(node).is_empty());
             if !fed || super::rules::is_flat(node) {
                 continue;
             }

@@ -29,7 +29,7 @@ pub(crate) fn infer(
     };
     match call.node.op_type.as_str() {
         "If" => branches(call, &run),
-        "Loop" => repeat(call, &run),
+        "Loop" => repeat(call, &run, inference.observed_rounds(call.node)),
         _ => scan(call, &run),
     }
 }
@@ -85,7 +85,7 @@ fn agreed(a: Value, b: &Value) -> Value {
 }
 
 /// The first round's shapes; a value that the body gives another shape is unknown in every round.
-fn repeat<'a>(call: &Call<'_>, run: &Run<'a>) -> Answer {
+fn repeat<'a>(call: &Call<'_>, run: &Run<'a>, observed: Option<u64>) -> Answer {
     let Some(graph) = call.node.subgraph("body") else { return (None, Vec::new()) };
     let carried = call.inputs.len().saturating_sub(2);
     let mut start: Vec<Value> =
@@ -120,7 +120,7 @@ fn repeat<'a>(call: &Call<'_>, run: &Run<'a>) -> Answer {
         _ => output.numbers.as_deref() == Some(&[1.0]) || passes_on(graph),
     });
     let most = call.ints(0).and_then(|list| list.first().copied());
-    let times = most.filter(|_| forever).and_then(|most| u64::try_from(most).ok());
+    let times = most.filter(|_| forever).and_then(|most| u64::try_from(most).ok()).or(observed);
     let result = outputs
         .into_iter()
         .skip(1)

@@ -12,6 +12,7 @@ use crate::{
     DataType, Graph, Model, Node, Tensor, ValueInfo,
     onnx::{FunctionProto, function_body},
     tensor::numbers,
+    trips::trips_name,
 };
 use prost::Message;
 use std::collections::HashMap;
@@ -99,6 +100,12 @@ pub(crate) struct Inference<'m> {
 impl Inference<'_> {
     fn declared(&self, value: &ValueInfo) -> Option<Vec<usize>> {
         evaluate_shape(&self.symbols, value.shape.as_ref()?)
+    }
+
+    /// How often a loop went round in a run, where one told.
+    pub(crate) fn observed_rounds(&self, node: &Node) -> Option<u64> {
+        let name = trips_name(node)?;
+        self.observed.get(name.as_str())?.first().map(|rounds| *rounds as u64)
     }
 
     /// Infers one graph; `values` holds its inputs and what it captures.

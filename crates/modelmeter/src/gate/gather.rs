@@ -2,7 +2,7 @@
 
 use super::{Gate, HeldAgainst};
 use crate::{CellFailure, Duel, Error, Profiler, Session, sides::joint_verdict};
-use types::{Event, GateCell, Missing, PERCENTILE_FLOORS, Reason, Run, Side};
+use types::{Agreement, Event, GateCell, Missing, PERCENTILE_FLOORS, Reason, Run, Side};
 
 /// What was measured of one cell so far.
 pub(super) struct Gathered {
@@ -136,10 +136,17 @@ impl Gathered {
         for parity in fought.duel.parity.iter().filter(|parity| !parity.holds) {
             let by =
                 parity.max_abs().map_or_else(String::new, |by| format!(" (by up to {by:.1e})"));
-            self.remarks.push(format!(
-                "outputs of `{}` differ from the baseline's{by}: another computation is timed",
-                parity.side
-            ));
+            self.remarks.push(match parity.agreement() {
+                Agreement::CannotTell => format!(
+                    "outputs of `{}` and the baseline's cannot be compared: {}",
+                    parity.side,
+                    parity.outputs.iter().find_map(|o| o.why.as_deref()).unwrap_or("no outputs")
+                ),
+                _ => format!(
+                    "outputs of `{}` differ from the baseline's{by}: another computation is timed",
+                    parity.side
+                ),
+            });
         }
         let mut sides = fought.duel.sides.into_iter();
         if let (Some(base), Some(side)) = (sides.next(), sides.next()) {

@@ -304,6 +304,7 @@ struct ParityDocument<'a> {
     side: &'a str,
     reference: &'a str,
     holds: bool,
+    verdict: &'static str,
     first_difference: Option<&'a str>,
     outputs: Vec<OutputDocument<'a>>,
 }
@@ -313,9 +314,12 @@ struct OutputDocument<'a> {
     output: &'a str,
     max_abs: Option<f64>,
     tolerance: Option<f64>,
+    rounding: Option<f64>,
+    error: Option<f64>,
     cosine: Option<f64>,
     holds: bool,
     why: Option<&'a str>,
+    note: Option<&'a str>,
 }
 
 impl<'a> From<&'a Parity> for ParityDocument<'a> {
@@ -324,14 +328,18 @@ impl<'a> From<&'a Parity> for ParityDocument<'a> {
             output: &output.output,
             max_abs: output.max_abs.and_then(finite),
             tolerance: output.tolerance.and_then(finite),
+            rounding: output.rounding.and_then(finite),
+            error: output.error.and_then(finite),
             cosine: output.cosine.and_then(finite),
             holds: output.holds,
             why: output.why.as_deref(),
+            note: output.note.as_deref(),
         });
         ParityDocument {
             side: &parity.side,
             reference: &parity.reference,
             holds: parity.holds,
+            verdict: parity.agreement().name(),
             first_difference: parity.first_difference.as_deref(),
             outputs: outputs.collect(),
         }

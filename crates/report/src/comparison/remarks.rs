@@ -5,7 +5,7 @@ use crate::clean::clean;
 use crate::number::percent;
 use crate::style::{Colour, Style};
 use crate::wrap::{text_width, wrap};
-use types::{ComparisonReport, Design, Outcome, Parity};
+use types::{Agreement, ComparisonReport, Design, Outcome, Parity};
 
 const PARITY: &str = "parity   ";
 const GAP: &str = "   ";
@@ -32,7 +32,7 @@ pub(super) fn parity(report: &ComparisonReport, style: &Style, width: usize) -> 
 /// `torch = rten (max 3.1e-6)`.
 fn pair(parity: &Parity) -> String {
     let (reference, side) = (clean(&parity.reference), clean(&parity.side));
-    let sign = if parity.holds { "=" } else { "≠" };
+    let sign = parity.agreement().sign();
     match parity.max_abs() {
         Some(found) => format!("{reference} {sign} {side} (max {found:.1e})"),
         None => format!("{reference} {sign} {side}"),
@@ -117,6 +117,14 @@ pub(crate) fn sentences(report: &ComparisonReport) -> Vec<(bool, String)> {
     }
     for comparison in &report.comparisons {
         comparison.remarks.iter().for_each(|remark| say(false, clean(remark)));
+    }
+    for entry in report.parity.iter().filter(|entry| entry.agreement() == Agreement::Equal) {
+        for output in &entry.outputs {
+            if let Some(note) = &output.note {
+                let (side, name) = (clean(&entry.side), clean(&output.output));
+                say(false, format!("{side}: output `{name}`: {}", clean(note)));
+            }
+        }
     }
     report.remarks.iter().for_each(|remark| say(false, clean(remark)));
     for side in &report.sides {

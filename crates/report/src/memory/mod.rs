@@ -211,7 +211,13 @@ fn told(report: &MemoryReport) -> Vec<(&'static str, String)> {
                 let share = percent(share.0);
                 format!("{} of {reserved} reserved: fragmentation {share}", bytes(used.0))
             }
-            (Some(used), None) => format!("{}; {}", bytes(used.0), why(&allocator.fragmentation)),
+            (Some(used), None) => {
+                let of = match allocator.reserved.value {
+                    Some(reserved) => format!(" of {} reserved", bytes(reserved.0)),
+                    None => String::new(),
+                };
+                format!("{}{of}; {}", bytes(used.0), why(&allocator.fragmentation))
+            }
             (None, _) => why(&allocator.in_use),
         },
     ));

@@ -191,9 +191,13 @@ fn parity(side: &str, max_abs: f64) -> Parity {
         output: "last_hidden_state".into(),
         max_abs: Some(max_abs),
         cosine: Some(1.0),
+        error: Some(3e-6),
         tolerance: Some(1e-3),
+        rounding: None,
         holds: true,
+        undecided: false,
         why: None,
+        note: None,
     };
     Parity {
         side: side.into(),
