@@ -40,6 +40,14 @@ pub struct Weight {
     pub init: Init,
 }
 
+impl Weight {
+    /// Whether it is a running statistic of a batch normalisation: kept with the weights, counted by nobody.
+    #[must_use]
+    pub fn is_statistic(&self) -> bool {
+        [".running_mean", ".running_var"].iter().any(|ending| self.name.ends_with(ending))
+    }
+}
+
 /// An input of the graph and what it means; dimensions are symbols until batch and length are known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InputKind {
@@ -92,9 +100,10 @@ pub struct Blueprint {
 }
 
 impl Blueprint {
-    /// How many numbers the weights are; a shared weight counts once.
+    /// How many numbers the trained weights are; a shared weight counts once, statistics of a norm do not count.
     #[must_use]
     pub fn parameters(&self) -> u64 {
-        self.weights.iter().map(|weight| weight.dims.iter().product::<usize>() as u64).sum()
+        let trained = self.weights.iter().filter(|weight| !weight.is_statistic());
+        trained.map(|weight| weight.dims.iter().product::<usize>() as u64).sum()
     }
 }

@@ -127,6 +127,34 @@ pub const PRESETS: &[Preset] = &[
         "vit-base-patch16-224"
     ),
     hub!(
+        "microsoft/resnet-50",
+        &["microsoft/resnet-50"],
+        &["resnet50", "resnet-50", "resnet"],
+        Vision,
+        "resnet-50"
+    ),
+    hub!(
+        "hustvl/yolos-tiny",
+        &["hustvl/yolos-tiny"],
+        &["yolos-tiny", "yolos"],
+        Vision,
+        "yolos-tiny"
+    ),
+    hub!(
+        "facebook/wav2vec2-base",
+        &["facebook/wav2vec2-base"],
+        &["wav2vec2-base", "wav2vec2"],
+        Audio,
+        "wav2vec2-base"
+    ),
+    hub!(
+        "openai/whisper-tiny",
+        &["openai/whisper-tiny"],
+        &["whisper-tiny", "whisper"],
+        Audio,
+        "whisper-tiny"
+    ),
+    hub!(
         "openai/clip-vit-base-patch32",
         &["openai/clip-vit-base-patch32"],
         &["clip", "clip-vit-base-patch32"],
@@ -229,10 +257,12 @@ mod tests {
             ("minilm", "sentence-transformers/all-MiniLM-L6-v2"),
             ("vit-base", "google/vit-base-patch16-224"),
             ("T5-Small", "t5-small"),
+            ("resnet50", "microsoft/resnet-50"),
+            ("whisper", "openai/whisper-tiny"),
         ] {
             assert_eq!(Preset::find(alias).unwrap().name, name);
         }
-        assert!(Preset::find("resnet").is_none());
+        assert!(Preset::find("abacus").is_none());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::{
     resolved::{CLASSIFIER_SIDE, DEFAULT_LENGTH},
     shapes::{Sizes, settle},
 };
-use types::Work;
+use types::{InputRole, Work};
 
 /// A preset with its numbers.
 #[derive(Debug, Clone)]
@@ -19,6 +19,8 @@ pub struct PresetSummary {
     pub work: Work,
     /// That length; `None` for a model without one.
     pub length: Option<usize>,
+    /// What goes in at batch 1: meaning and dims of every input.
+    pub inputs: Vec<(InputRole, Vec<usize>)>,
 }
 
 /// The numbers of every preset, in the order of the list.
@@ -33,9 +35,13 @@ impl Preset {
         let (model, _) = attach(&blueprint)?;
         let length = DEFAULT_LENGTH.min(blueprint.max_length.unwrap_or(DEFAULT_LENGTH));
         let has_length = blueprint.inputs.iter().any(|input| input.vocabulary.is_some());
+        // Sound is as long as it is by default.
+        let tokens = has_length.then_some(length);
         let sizes =
-            Sizes { batch: 1, length: Some(length), image: [CLASSIFIER_SIDE; 2], streaming: false };
+            Sizes { batch: 1, length: tokens, image: [CLASSIFIER_SIDE; 2], streaming: false };
         let settled = settle(&model.graph.inputs, &blueprint.inputs, &[], sizes)?;
+        let roles = blueprint.inputs.iter().map(|input| input.role);
+        let inputs = roles.zip(settled.dims.iter().cloned()).collect();
         let names = model.graph.inputs.iter().map(|input| input.name.clone());
         let shapes: Vec<(String, Vec<usize>)> = names.zip(settled.dims).collect();
         let analysis = graph::analyse(&model, &shapes);
@@ -43,7 +49,8 @@ impl Preset {
             preset: self,
             parameters: blueprint.parameters(),
             work: analysis.work,
-            length: has_length.then_some(length),
+            length: tokens,
+            inputs,
         })
     }
 }

@@ -10,7 +10,7 @@ use modelmeter::{
     PRESETS,
     models::PresetSummary,
     report::{self, Column, Style, Table},
-    types::Category,
+    types::InputRole,
 };
 use serde_json::{Value, json};
 
@@ -65,9 +65,13 @@ fn as_text(summaries: &[PresetSummary], style: &Style, width: Option<usize>) -> 
 /// What one sample is: so many tokens, an image, or plain numbers.
 fn size_of(summary: &PresetSummary) -> String {
     let tokens = summary.length.map(|length| format!("{length} tokens"));
-    let sees = matches!(summary.preset.category, Category::Vision | Category::Multimodal);
-    let image = sees.then(|| "224 × 224".to_owned());
-    [tokens, image].into_iter().flatten().collect::<Vec<_>>().join(" + ")
+    let others = summary.inputs.iter().filter_map(|(role, dims)| match (role, dims.as_slice()) {
+        (InputRole::Image, [.., height, width]) => Some(format!("{height} × {width}")),
+        (InputRole::Audio, [_, samples]) => Some(format!("{samples} samples")),
+        (InputRole::Audio, [_, bands, frames]) => Some(format!("{bands} × {frames} frames")),
+        _ => None,
+    });
+    tokens.into_iter().chain(others).collect::<Vec<_>>().join(" + ")
 }
 
 fn as_json(summaries: &[PresetSummary]) -> String {

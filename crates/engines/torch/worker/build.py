@@ -82,7 +82,7 @@ class TransformersPlan(WeightedPlan):
         transformers.logging.set_verbosity_error()
         name = self.module["class"]
         try:
-            self.kind = getattr(transformers, name)
+            self.kind = class_of(transformers, name, self.config["model_type"])
             configuration = transformers.CONFIG_MAPPING[self.config["model_type"]]
         except (AttributeError, KeyError, ImportError) as error:
             raise Failure(
@@ -106,6 +106,17 @@ class TransformersPlan(WeightedPlan):
             module.tie_weights()
         fill(module, self.file, self.tensors, dtype)
         return module, output_fields(module.forward, self.model_output)
+
+
+def class_of(transformers, name, family):
+    """A class by its name; a part of a model, such as an encoder alone, is only in the file of its family."""
+    found = getattr(transformers, name, None)
+    if found is None:
+        import importlib
+
+        family = family.replace("-", "_")
+        found = getattr(importlib.import_module("transformers.models.%s.modeling_%s" % (family, family)), name)
+    return found
 
 
 class FactoryPlan(Plan):

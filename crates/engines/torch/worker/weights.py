@@ -24,10 +24,14 @@ def without_values():
 def fill(module, file, tensors, dtype):
     """Gives every parameter its values; one without values, or values without a parameter, is refused."""
     parameters = dict(module.named_parameters(remove_duplicate=False))
+    buffers = dict(module.named_buffers())
     values, strangers = {}, []
     for tensor in tensors:
-        name = next((name for name in tensor["names"] if name in parameters), None)
-        if name is None:
+        name = next((name for name in tensor["names"] if name in parameters or name in buffers), None)
+        if name in buffers:
+            # Statistics of a norm are kept with the weights.
+            put(module, name, stored_value(file, tensor, buffers[name].shape, dtype))
+        elif name is None:
             strangers.append(tensor["stored"])
         else:
             values[name] = stored_value(file, tensor, parameters[name].shape, dtype)

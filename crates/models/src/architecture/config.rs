@@ -69,6 +69,7 @@ fn stack(keys: &Keys, sizes: &Sizes, activation: &str, epsilon: f64) -> Result<S
         order: NormOrder::After,
         scaling: Scaling::BY_WIDTH,
         projection_bias: true,
+        key_bias: true,
         output_bias: true,
         mlp_bias: true,
         window: None,
@@ -329,16 +330,150 @@ pub(super) fn clip_vision(keys: &Keys) -> Result<Vision> {
 
 fn vision(keys: &Keys, stack: Stack, default_patch: usize) -> Result<Vision> {
     let vision = Vision {
-        image: keys.count_or("image_size", 224)?,
+        image: image_size(keys, [224, 224])?,
         patch: keys.count_or("patch_size", default_patch)?,
         channels: keys.count_or("num_channels", 3)?,
         stack,
     };
-    if vision.patch > vision.image {
-        let expected = format!("at most `image_size` ({})", vision.image);
+    let smallest = vision.image[0].min(vision.image[1]);
+    if vision.patch > smallest {
+        let expected = format!("at most `image_size` ({smallest})");
         return Err(keys.reject("patch_size", vision.patch, &expected));
     }
     Ok(vision)
+}
+
+/// Height and width of images: one number for both, or a list.
+fn image_size(keys: &Keys, default: [usize; 2]) -> Result<[usize; 2]> {
+    match keys.counts_or("image_size", &default)?.as_slice() {
+        [side] => Ok([*side; 2]),
+        [height, width] => Ok([*height, *width]),
+        other => {
+            Err(keys.reject("image_size", format!("a list of {}", other.len()), "height and width"))
+        }
+    }
+}
+
+/// A YOLOS: image patches with tokens that become objects.
+pub(super) struct Detector {
+    pub(super) vision: Vision,
+    /// How many objects it can find.
+    pub(super) tokens: usize,
+    /// Whether positions are added again after each layer.
+    pub(super) between: bool,
+}
+
+pub(super) fn yolos(keys: &Keys) -> Result<Detector> {
+    let stack = stack(keys, &BERT_SIZES, "hidden_act", keys.number_or("layer_norm_eps", 1e-12)?)?;
+    let stack = divide_evenly(keys, &BERT_SIZES, stack)?;
+    let projection_bias = keys.flag_or("qkv_bias", true)?;
+    let vision = vision(keys, Stack { order: NormOrder::Before, projection_bias, ..stack }, 16)?;
+    Ok(Detector {
+        vision: Vision { image: image_size(keys, [512, 864])?, ..vision },
+        tokens: keys.count_or("num_detection_tokens", 100)?,
+        between: keys.flag_or("use_mid_position_embeddings", true)?,
+    })
+}
+
+/// One convolution of Wav2Vec2's feature encoder.
+pub(super) struct Step {
+    pub(super) width: usize,
+    pub(super) size: usize,
+    pub(super) stride: usize,
+}
+
+/// A Wav2Vec2: convolutions over samples, then a transformer.
+pub(super) struct Waves {
+    pub(super) stack: Stack,
+    pub(super) steps: Vec<Step>,
+    /// Biases of the convolutions.
+    pub(super) bias: bool,
+    /// Whether every convolution is normalised, and not only the first.
+    pub(super) norm_all: bool,
+    pub(super) activation: Activation,
+    /// Moments that tell where one stands.
+    pub(super) position_size: usize,
+    pub(super) position_groups: usize,
+}
+
+pub(super) fn wav2vec2(keys: &Keys) -> Result<Waves> {
+    let sizes = Sizes {
+        hidden: ("hidden_size", Some(768)),
+        layers: ("num_hidden_layers", Some(12)),
+        heads: ("num_attention_heads", Some(12)),
+        intermediate: ("intermediate_size", Some(3072)),
+    };
+    let stack = stack(keys, &sizes, "hidden_act", keys.number_or("layer_norm_eps", 1e-5)?)?;
+    let stack = divide_evenly(keys, &sizes, stack)?;
+    let widths = keys.counts_or("conv_dim", &[512; 7])?;
+    let windows = keys.counts_or("conv_kernel", &[10, 3, 3, 3, 3, 2, 2])?;
+    let strides = keys.counts_or("conv_stride", &[5, 2, 2, 2, 2, 2, 2])?;
+    for (key, list) in [("conv_kernel", &windows), ("conv_stride", &strides)] {
+        if list.len() != widths.len() {
+            let expected = format!("as many as `conv_dim` ({})", widths.len());
+            return Err(keys.reject(key, format!("a list of {}", list.len()), &expected));
+        }
+    }
+    let norm_all = match keys.text("feat_extract_norm")? {
+        None | Some("group") => false,
+        Some("layer") => true,
+        Some(other) => return Err(keys.reject("feat_extract_norm", other, "group or layer")),
+    };
+    for key in ["add_adapter", "adapter_attn_dim"] {
+        let is_off = !keys.has(key) || !keys.flag_or(key, true).unwrap_or(true);
+        if !is_off {
+            return Err(keys.reject(key, "set", "absent: adapters are not built"));
+        }
+    }
+    let position_groups = keys.count_or("num_conv_pos_embedding_groups", 16)?;
+    if !stack.hidden.is_multiple_of(position_groups) {
+        let expected = format!("a divisor of `hidden_size` ({})", stack.hidden);
+        return Err(keys.reject("num_conv_pos_embedding_groups", position_groups, &expected));
+    }
+    let order = match keys.flag_or("do_stable_layer_norm", false)? {
+        true => NormOrder::Before,
+        false => NormOrder::After,
+    };
+    let steps = widths.iter().zip(windows).zip(strides);
+    Ok(Waves {
+        stack: Stack { order, ..stack },
+        steps: steps.map(|((&width, size), stride)| Step { width, size, stride }).collect(),
+        bias: keys.flag_or("conv_bias", false)?,
+        norm_all,
+        activation: keys.activation_or("feat_extract_activation", Activation::Gelu)?,
+        position_size: keys.count_or("num_conv_pos_embeddings", 128)?,
+        position_groups,
+    })
+}
+
+/// A Whisper encoder: mel spectrograms of a fixed length.
+pub(super) struct Spectrogram {
+    pub(super) stack: Stack,
+    /// Bands of the spectrogram.
+    pub(super) bands: usize,
+    /// Vectors that the layers see; each comes from two frames.
+    pub(super) places: usize,
+}
+
+pub(super) fn whisper(keys: &Keys) -> Result<Spectrogram> {
+    let sizes = Sizes {
+        hidden: ("d_model", Some(384)),
+        layers: ("encoder_layers", Some(4)),
+        heads: ("encoder_attention_heads", Some(6)),
+        intermediate: ("encoder_ffn_dim", Some(1536)),
+    };
+    let stack = stack(keys, &sizes, "activation_function", 1e-5)?;
+    let stack = divide_evenly(keys, &sizes, stack)?;
+    Ok(Spectrogram {
+        stack: Stack {
+            order: NormOrder::Before,
+            key_bias: false,
+            init: Init::Normal { std: keys.number_or("init_std", 0.02)? as f32 },
+            ..stack
+        },
+        bands: keys.count_or("num_mel_bins", 80)?,
+        places: keys.count_or("max_source_positions", 1500)?,
+    })
 }
 
 pub(super) fn clip_text(keys: &Keys) -> Result<Text> {

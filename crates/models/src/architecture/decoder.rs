@@ -59,7 +59,7 @@ pub(super) fn draw(
         if (0..stack.layers).any(|layer| !stack.slides(layer)) {
             bias.full = Some(causal_bias(draft, &positions, Some(&mask), None));
         }
-        let context = Context { bias, rotary, encoder: None };
+        let context = Context { bias, rotary, ..Context::default() };
         let hidden = draw_layers(draft, names.layers, stack, &context, hidden);
         stack.norm.draw(draft, names.norm, &hidden, stack.hidden)
     });

@@ -69,6 +69,8 @@ pub(super) struct Stack {
     pub(super) scaling: Scaling,
     /// Biases of query, key and value.
     pub(super) projection_bias: bool,
+    /// Whether the key has one as well, where the others do.
+    pub(super) key_bias: bool,
     pub(super) output_bias: bool,
     pub(super) mlp_bias: bool,
     pub(super) window: Option<Window>,
@@ -132,7 +134,8 @@ pub(super) struct Text {
 /// A transformer over image patches.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Vision {
-    pub(super) image: usize,
+    /// Height and width.
+    pub(super) image: [usize; 2],
     pub(super) patch: usize,
     pub(super) channels: usize,
     pub(super) stack: Stack,
@@ -141,6 +144,12 @@ pub(super) struct Vision {
 impl Vision {
     /// How many vectors the layers see: the patches and the class token.
     pub(super) fn places(&self) -> usize {
-        (self.image / self.patch).pow(2) + 1
+        self.patches() + 1
+    }
+
+    /// How many patches the image has.
+    pub(super) fn patches(&self) -> usize {
+        let [height, width] = self.image;
+        (height / self.patch) * (width / self.patch)
     }
 }

@@ -96,7 +96,7 @@ impl Side<'_> {
             draft.op("Add", &[&bias, mask], &[])
         });
         let bias = LayerBias { full: Some(bias), sliding: None };
-        let context = Context { bias, rotary: None, encoder };
+        let context = Context { bias, encoder, ..Context::default() };
         let hidden = draw_layers(draft, &self.names, stack, &context, hidden);
         let norm = format!("{}.final_layer_norm", self.name);
         stack.norm.draw(draft, &norm, &hidden, stack.hidden)

@@ -7,7 +7,7 @@ use super::{
     heads::Head,
     keys::Keys,
     naming::CheckpointNames,
-    text_encoder, vision,
+    resnet, sound, text_encoder, vision, yolos,
 };
 use crate::{Blueprint, Origin};
 use types::{Category, Postprocess};
@@ -150,6 +150,49 @@ const FAMILIES: &[Family] = &[
         },
         heads: &[("Model", Head::Base), ("ForImageClassification", Head::SequenceClasses)],
         draw: vision::draw,
+    },
+    Family {
+        model_types: &[("resnet", "ResNet")],
+        category: Category::Vision,
+        names: CheckpointNames { base: "resnet", written: &[], kept_as: &[] },
+        heads: &[("Model", Head::Base), ("ForImageClassification", Head::SequenceClasses)],
+        draw: resnet::draw,
+    },
+    Family {
+        model_types: &[("yolos", "Yolos")],
+        category: Category::Vision,
+        names: CheckpointNames {
+            base: "vit",
+            written: &[("encoder.interpolation.", "encoder.")],
+            kept_as: &[],
+        },
+        heads: &[("Model", Head::Base), ("ForObjectDetection", Head::Objects)],
+        draw: yolos::draw,
+    },
+    Family {
+        model_types: &[("whisper", "Whisper")],
+        category: Category::Audio,
+        names: CheckpointNames {
+            base: "model.encoder",
+            written: &[("model.encoder.", "encoder.")],
+            kept_as: &[],
+        },
+        heads: &[("Encoder", Head::Base)],
+        draw: sound::draw_whisper,
+    },
+    Family {
+        model_types: &[("wav2vec2", "Wav2Vec2")],
+        category: Category::Audio,
+        names: CheckpointNames {
+            base: "wav2vec2",
+            written: &[
+                ("parametrizations.weight.original0", "weight_g"),
+                ("parametrizations.weight.original1", "weight_v"),
+            ],
+            kept_as: &[],
+        },
+        heads: &[("Model", Head::Base), ("ForCTC", Head::Moments)],
+        draw: sound::draw_wav2vec2,
     },
     Family {
         model_types: &[("clip", "CLIP")],

@@ -22,6 +22,10 @@ pub(super) enum Head {
     SequenceClasses,
     /// Classes of every token.
     TokenClasses,
+    /// Classes and boxes of objects in an image.
+    Objects,
+    /// Scores for every token of the vocabulary, at every moment of a sound.
+    Moments,
     /// Scores for where an answer begins and ends.
     Span,
 }

@@ -57,6 +57,25 @@ impl<'a> Keys<'a> {
             .transpose()
     }
 
+    /// The whole numbers above zero of a list, `default` where the key is absent; one number is a list of one.
+    pub(super) fn counts_or(
+        &self,
+        key: &str,
+        default: &[usize],
+    ) -> Result<Vec<usize>, ArchitectureError> {
+        let Some(value) = self.find(key) else { return Ok(default.to_vec()) };
+        let wrong = || self.invalid(key, value, "a list of whole numbers above 0");
+        let one = |value: &Value| {
+            let number = value.as_u64().and_then(|number| usize::try_from(number).ok());
+            number.filter(|number| *number > 0 && *number <= MOST_WIDTH)
+        };
+        let list = match value.as_array() {
+            Some(list) => list.iter().map(one).collect::<Option<Vec<_>>>(),
+            None => one(value).map(|number| vec![number]),
+        };
+        list.filter(|list| !list.is_empty() && list.len() <= MOST_LAYERS).ok_or_else(wrong)
+    }
+
     /// The number of layers that was read under `key`, if it is one we build.
     pub(super) fn layers(&self, key: &str, layers: usize) -> Result<usize, ArchitectureError> {
         self.at_most(key, layers, MOST_LAYERS)

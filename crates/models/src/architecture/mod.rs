@@ -16,8 +16,11 @@ mod heads;
 mod keys;
 mod naming;
 mod reference;
+mod resnet;
+mod sound;
 mod text_encoder;
 mod vision;
+mod yolos;
 
 pub use error::ArchitectureError;
 pub use families::build;

@@ -261,6 +261,75 @@ pub(super) const VIT: LayerNames = LayerNames {
     linear: Layout::Transposed,
 };
 
+/// YOLOS, whose layers are those of the older ViT.
+pub(super) const YOLOS: LayerNames = LayerNames {
+    list: "encoder.layer",
+    attention: AttentionNames {
+        module: "attention.attention",
+        projections: Projections::Separate { query: "query", key: "key", value: "value" },
+        output: "attention.output.dense",
+        norm: "layernorm_before",
+        residual: "",
+    },
+    cross: None,
+    mlp: MlpNames {
+        module: "intermediate",
+        up: "intermediate.dense",
+        gate: "",
+        activation: "intermediate.intermediate_act_fn",
+        down: "output.dense",
+        norm: "layernorm_after",
+        residual: "output",
+    },
+    linear: Layout::Transposed,
+};
+
+/// The encoder of Whisper.
+pub(super) const WHISPER: LayerNames = LayerNames {
+    list: "layers",
+    attention: AttentionNames {
+        module: "self_attn",
+        projections: Projections::Separate { query: "q_proj", key: "k_proj", value: "v_proj" },
+        output: "self_attn.out_proj",
+        norm: "self_attn_layer_norm",
+        residual: "",
+    },
+    cross: None,
+    mlp: MlpNames {
+        module: "",
+        up: "fc1",
+        gate: "",
+        activation: "activation_fn",
+        down: "fc2",
+        norm: "final_layer_norm",
+        residual: "",
+    },
+    linear: Layout::Transposed,
+};
+
+/// Wav2Vec2.
+pub(super) const WAV2VEC2: LayerNames = LayerNames {
+    list: "encoder.layers",
+    attention: AttentionNames {
+        module: "attention",
+        projections: Projections::Separate { query: "q_proj", key: "k_proj", value: "v_proj" },
+        output: "attention.out_proj",
+        norm: "layer_norm",
+        residual: "",
+    },
+    cross: None,
+    mlp: MlpNames {
+        module: "feed_forward",
+        up: "feed_forward.intermediate_dense",
+        gate: "",
+        activation: "feed_forward.intermediate_act_fn",
+        down: "feed_forward.output_dense",
+        norm: "final_layer_norm",
+        residual: "",
+    },
+    linear: Layout::Transposed,
+};
+
 /// Both towers of CLIP.
 pub(super) const CLIP: LayerNames = LayerNames {
     list: "encoder.layers",

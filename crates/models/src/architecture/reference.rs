@@ -89,6 +89,7 @@ pub fn build_encoder(config: &EncoderConfig) -> Result<Blueprint, ArchitectureEr
         order: NormOrder::After,
         scaling: Scaling::BY_WIDTH,
         projection_bias: true,
+        key_bias: true,
         output_bias: true,
         mlp_bias: true,
         window: None,

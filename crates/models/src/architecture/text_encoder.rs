@@ -172,7 +172,7 @@ fn draw_head(
             }
             return Ok(Postprocess::Argmax);
         }
-        Head::Base | Head::EncoderOnly | Head::CausalLanguage => {
+        Head::Base | Head::EncoderOnly | Head::CausalLanguage | Head::Objects | Head::Moments => {
             draft.output("last_hidden_state", hidden.to_owned(), hidden_dims("sequence", width));
             if names.has_pooler {
                 let pooled = pooler(draft, hidden, width, init);

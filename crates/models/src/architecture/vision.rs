@@ -48,8 +48,8 @@ pub(super) fn draw(request: &Request, draft: &mut Draft) -> Result<Drawn, Archit
 
 /// Images, `[batch, channels, height, width]`.
 pub(super) fn pixel_values(draft: &mut Draft, vision: &Vision) -> Value {
-    let (image, channels) = (Dim::from(vision.image), Dim::from(vision.channels));
-    let dims = [Dim::from("batch"), channels, image.clone(), image];
+    let [height, width] = vision.image.map(Dim::from);
+    let dims = [Dim::from("batch"), Dim::from(vision.channels), height, width];
     draft.input("pixel_values", InputRole::Image, DataType::Float, &dims, None)
 }
 
@@ -74,7 +74,7 @@ pub(super) fn patches(
         let sizes = Attribute::Ints(vec![patch as i64; 2]);
         draft.op("Conv", &inputs, &[("kernel_shape", sizes.clone()), ("strides", sizes)])
     });
-    let count = (vision.places() - 1) as i64;
+    let count = vision.patches() as i64;
     let flat = draft.reshape(&patches, &[0, width as i64, count]);
     draft.transpose(&flat, &[0, 2, 1])
 }
@@ -87,10 +87,21 @@ pub(super) fn prepend(
     pixels: &str,
     width: usize,
 ) -> Value {
+    let classes = expand(draft, class, pixels, 1, width);
+    draft.concat(&[&classes, patches], 1)
+}
+
+/// The same tokens for every image of the batch.
+pub(super) fn expand(
+    draft: &mut Draft,
+    tokens: &str,
+    pixels: &str,
+    count: usize,
+    width: usize,
+) -> Value {
     let shape = draft.op("Shape", &[pixels], &[]);
     let batch = draft.slice(&shape, 0, 1, 0);
-    let rest = draft.integers(&[1, width as i64]);
+    let rest = draft.integers(&[count as i64, width as i64]);
     let shape = draft.concat(&[&batch, &rest], 0);
-    let classes = draft.op("Expand", &[class, &shape], &[]);
-    draft.concat(&[&classes, patches], 1)
+    draft.op("Expand", &[tokens, &shape], &[])
 }

@@ -18,6 +18,11 @@ fn parameters_are_the_published_ones() {
         ("t5-small", 60_506_624),
         ("google/vit-base-patch16-224", 86_567_656),
         ("openai/clip-vit-base-patch32", 151_277_313),
+        ("microsoft/resnet-50", 25_557_032),
+        ("hustvl/yolos-tiny", 6_488_736),
+        ("openai/whisper-tiny", 8_208_384),
+        // Without the vector that hides moments in pre-training.
+        ("facebook/wav2vec2-base", 94_370_944),
         ("HuggingFaceTB/SmolLM2-135M", 134_515_008),
         (
             "feed-forward-baseline",

@@ -47,7 +47,8 @@ fn write_step(folder: &Path, target: &str, checkpointing: bool) -> TrainingGraph
     let loss = if padded { Loss::CrossEntropy } else { Loss::MeanSquares };
     let plan = as_it_runs(loss, checkpointing);
     let graphs = write_graphs(&model, &weights, &plan, folder, target);
-    let names: Vec<&str> = weights.iter().map(|weight| weight.name.as_str()).collect();
+    let trained = weights.iter().filter(|weight| !weight.is_statistic());
+    let names: Vec<&str> = trained.map(|weight| weight.name.as_str()).collect();
     for parameter in &graphs.parameters {
         assert!(names.contains(&parameter.name.as_str()), "`{}` is no weight", parameter.name);
     }

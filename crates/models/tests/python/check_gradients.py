@@ -51,7 +51,9 @@ def load(folder):
         model.load_state_dict(load_file(folder / "model.safetensors"), strict=False)
         return model.double().train()
     if "architectures" in config:
-        model = getattr(transformers, config["architectures"][0]).from_pretrained(folder)
+        name = config["architectures"][0]
+        model = getattr(transformers, name, None) or getattr(make_checkpoint, name)
+        model = model.from_pretrained(folder)
     else:
         kind = make_checkpoint.Encoder if "d_model" in config else make_checkpoint.FeedForward
         model = kind(config)
@@ -60,7 +62,9 @@ def load(folder):
     for module in model.modules():
         if isinstance(module, torch.nn.Embedding):
             module.padding_idx = None
-    return model.double().eval().requires_grad_(True)
+    # A batch normalisation that learns looks at the batch.
+    model = model.double().train(config.get("model_type") == "resnet")
+    return model.requires_grad_(True)
 
 
 def labels_for(step, output, keep):

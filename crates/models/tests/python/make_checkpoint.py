@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 import transformers as t
 from safetensors.torch import save_file
+from transformers.models.whisper.modeling_whisper import WhisperEncoder
 from torch import nn
 
 SHAPES = [(1, 1), (2, 7), (3, 12), (2, 5)]
@@ -28,6 +29,10 @@ def randomise(model, seed):
             noise = torch.randn(parameter.shape, generator=generator) * 0.2
             is_scale = parameter.dim() == 1 and name.endswith("weight")
             parameter.copy_(noise + 1.0 if is_scale else noise)
+        for module in model.modules():
+            if isinstance(module, nn.BatchNorm2d):
+                module.running_mean.copy_(torch.randn(module.running_mean.shape, generator=generator) * 0.2)
+                module.running_var.copy_(torch.rand(module.running_var.shape, generator=generator) + 3.0)
     return model.eval()
 
 
@@ -199,6 +204,68 @@ def write_vision(root):
     write(root / "vit-classes", None, randomise(t.ViTForImageClassification(config), 201), cases, ["logits"])
 
 
+def write_resnet(root):
+    generator = torch.Generator().manual_seed(11)
+    cases = [({"pixel_values": torch.randn(batch, 3, 33, 40, generator=generator)}, {}) for batch in (1, 3)]
+    sizes = dict(embedding_size=8, hidden_sizes=[16, 24], depths=[2, 1])
+    both = ["last_hidden_state", "pooler_output"]
+    models = [
+        ("resnet", t.ResNetModel, t.ResNetConfig(**sizes), both),
+        ("resnet-basic", t.ResNetModel, t.ResNetConfig(**sizes, layer_type="basic", downsample_in_first_stage=True), both),
+        (
+            "resnet-classes",
+            t.ResNetForImageClassification,
+            t.ResNetConfig(**sizes, num_labels=5, downsample_in_bottleneck=True),
+            ["logits"],
+        ),
+    ]
+    for seed, (name, kind, config, outputs) in enumerate(models):
+        write(root / name, None, randomise(kind(config), 500 + seed), cases, outputs)
+
+
+def write_yolos(root):
+    generator = torch.Generator().manual_seed(12)
+    cases = [({"pixel_values": torch.randn(batch, 3, 24, 40, generator=generator)}, {}) for batch in (1, 3)]
+    sizes = dict(VISION, image_size=[24, 40], num_hidden_layers=3, num_detection_tokens=5)
+    pooled = ["last_hidden_state", "pooler_output"]
+    objects = ["logits", "pred_boxes"]
+    models = [
+        ("yolos", t.YolosModel, dict(use_mid_position_embeddings=False), pooled),
+        ("yolos-objects", t.YolosForObjectDetection, dict(use_mid_position_embeddings=False, num_labels=4), objects),
+        ("yolos-between", t.YolosForObjectDetection, dict(num_labels=4, qkv_bias=False), objects),
+    ]
+    for seed, (name, kind, more, outputs) in enumerate(models):
+        write(root / name, None, randomise(kind(t.YolosConfig(**sizes, **more)), 600 + seed), cases, outputs)
+
+
+def write_sound(root):
+    generator = torch.Generator().manual_seed(13)
+    config = t.WhisperConfig(
+        d_model=32, encoder_layers=2, encoder_attention_heads=4, encoder_ffn_dim=48, num_mel_bins=8,
+        max_source_positions=10, vocab_size=60, pad_token_id=0, bos_token_id=0, eos_token_id=0,
+    )
+    cases = [({"input_features": torch.randn(batch, 8, 20, generator=generator)}, {}) for batch in (1, 3)]
+    write(root / "whisper", None, randomise(WhisperEncoder(config), 700), cases, ["last_hidden_state"])
+
+    sizes = dict(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, conv_dim=[12, 12, 16],
+        conv_kernel=[5, 3, 2], conv_stride=[3, 2, 2], num_conv_pos_embedding_groups=4, mask_time_prob=0.0,
+    )
+    both = ["last_hidden_state", "extract_features"]
+    stable = dict(do_stable_layer_norm=True, feat_extract_norm="layer", conv_bias=True, num_conv_pos_embeddings=5)
+    models = [
+        ("wav2vec2", t.Wav2Vec2Model, dict(num_conv_pos_embeddings=6), both),
+        ("wav2vec2-stable", t.Wav2Vec2Model, stable, both),
+        ("wav2vec2-tokens", t.Wav2Vec2ForCTC, dict(num_conv_pos_embeddings=6, vocab_size=9), ["logits"]),
+    ]
+    for seed, (name, kind, more, outputs) in enumerate(models):
+        cases = [
+            ({"input_values": torch.randn(batch, samples, generator=generator)}, {})
+            for batch, samples in ((1, 100), (3, 161))
+        ]
+        write(root / name, None, randomise(kind(t.Wav2Vec2Config(**sizes, **more)), 710 + seed), cases, outputs)
+
+
 def write_clip(root):
     outputs = ["logits_per_image", "logits_per_text", "text_embeds", "image_embeds"]
     for seed, end in enumerate([2, 59]):
@@ -309,5 +376,5 @@ if __name__ == "__main__":
     t.logging.set_verbosity_error()
     t.logging.disable_progress_bar()
     target = Path(sys.argv[1])
-    for step in (write_text, write_t5, write_vision, write_clip, write_reference, write_minilm):
+    for step in (write_text, write_t5, write_vision, write_resnet, write_yolos, write_sound, write_clip, write_reference, write_minilm):
         step(target)

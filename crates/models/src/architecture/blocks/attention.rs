@@ -58,10 +58,11 @@ impl Attention<'_> {
         let (query_width, key_width) =
             (stack.heads * stack.head_dim, stack.key_heads * stack.head_dim);
         let projection = |width| self.linear(stack.hidden, width, stack.projection_bias);
+        let keys_bias = stack.projection_bias && stack.key_bias;
         match self.names.projections {
             Projections::Separate { query, key, value } => [
                 projection(query_width).draw(draft, query, queries),
-                projection(key_width).draw(draft, key, keys),
+                self.linear(stack.hidden, key_width, keys_bias).draw(draft, key, keys),
                 projection(key_width).draw(draft, value, keys),
             ],
             Projections::Fused { module, weight, bias } => {

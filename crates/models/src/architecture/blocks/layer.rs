@@ -21,6 +21,8 @@ pub(in crate::architecture) struct LayerBias {
 pub(in crate::architecture) struct Context {
     pub(in crate::architecture) bias: LayerBias,
     pub(in crate::architecture) rotary: Option<RotaryTables>,
+    /// What is added after each layer but the last, drawn where the list of layers is.
+    pub(in crate::architecture) between: Vec<Value>,
     /// The encoder's output and the bias of attention over it.
     pub(in crate::architecture) encoder: Option<(Value, Value)>,
 }
@@ -37,6 +39,10 @@ pub(in crate::architecture) fn draw_layers(
         let layer = Layer { names, stack, context, index };
         hidden =
             draft.within(&format!("{}.{index}", names.list), |draft| layer.draw(draft, &hidden));
+        if let Some(more) = context.between.get(index) {
+            let owner = names.list.rsplit_once('.').map_or("", |(owner, _)| owner);
+            hidden = draft.within(owner, |draft| draft.op("Add", &[&hidden, more], &[]));
+        }
     }
     hidden
 }

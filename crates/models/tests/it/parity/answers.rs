@@ -137,6 +137,7 @@ impl Array {
         match rank {
             2 => array::<2>(value),
             3 => array::<3>(value),
+            4 => array::<4>(value),
             other => panic!("no output has {other} dimensions"),
         }
     }
