@@ -4,7 +4,7 @@ use crate::{
     Choice, ENGINES, EngineChoice, Error, Profiler, choose, pickle,
     training::{self, Trained},
 };
-use engine::{Engine, Host, Places, Takes};
+use engine::{Engine, Host, Places, Takes, TrainingFiles};
 use graph::{Model, Shapes};
 use meter::{Job, Refine};
 use models::{ModelError, Progress, Resolved, Tokeniser};
@@ -15,8 +15,8 @@ use std::{
 };
 use tempfile::TempDir;
 use types::{
-    Cell, Device, Event, HostTensor, InputRole, InputSpec, Mode, ModelInfo, Precision, Reason,
-    ReasonCode, RunId, Stage, Text, Work,
+    Cell, Device, Event, HostTensor, InputRole, InputSpec, LayerWork, Mode, ModelInfo, Precision,
+    Reason, ReasonCode, RunId, Stage, Text, Work,
 };
 
 /// Samples in one inference where nobody says otherwise.
@@ -168,6 +168,16 @@ impl Prepared {
     /// Weights that a training leaves alone.
     pub(crate) fn untrained(&self) -> Vec<String> {
         self.trained.as_ref().map_or_else(Vec::new, |trained| trained.untrained.clone())
+    }
+
+    /// The graphs of a training step; `None` where nothing is trained.
+    pub(crate) fn step_files(&self) -> Option<&TrainingFiles> {
+        self.trained.as_ref().and_then(|trained| trained.job.graphs.as_ref())
+    }
+
+    /// The work of every node of a training step; `None` where nothing is trained.
+    pub(crate) fn step_work(&self) -> Option<&[LayerWork]> {
+        self.trained.as_ref().map(|trained| trained.layers.as_slice())
     }
 
     /// The model's name as people use it.

@@ -31,7 +31,17 @@ const REST: [&str; 2] = [
         "calibrate.py",
         "memory.py",
     ],
-    joined!["loss.py", "learn.py", "held.py", "train.py", "ring.py", "world.py", "serve.py",],
+    joined![
+        "loss.py",
+        "learn.py",
+        "held.py",
+        "step.py",
+        "step_memory.py",
+        "train.py",
+        "ring.py",
+        "world.py",
+        "serve.py",
+    ],
 ];
 
 /// How an interpreter runs the worker.
