@@ -7,7 +7,7 @@ use crate::{layer_tree::Tree, layers::place};
 use std::collections::HashMap;
 use types::{
     Bytes, Ceilings, Estimate, Flops, Interval, LayerCost, LayerKind, LayerProfile, LayerReport,
-    LayerTime, LayerTurn, LayerWork, Precision, Ratio, Rollup, Roofline, Seconds, Spent,
+    LayerTime, LayerTurn, LayerWork, Phase, Precision, Ratio, Rollup, Roofline, Seconds, Spent,
 };
 
 /// Seed of the bootstrap: fixed, so that the same turns always give the same interval.
@@ -66,6 +66,8 @@ impl Work {
 pub(crate) struct Part {
     pub(crate) module: String,
     pub(crate) operator: String,
+    /// The part of a training step.
+    pub(crate) phase: Option<Phase>,
     /// Calls in one inference.
     pub(crate) calls: f64,
     pub(crate) seconds: f64,
@@ -83,7 +85,7 @@ pub fn layer_report(
     let plain = cost.plain.0;
     let sum = plain * cost.closure.value;
     let (parts, placed) = parts(turns, sum);
-    let spend = Spend { whole: plain, roof: Roof::of(ceilings, precision) };
+    let spend = Spend { whole: sum, roof: Roof::of(ceilings, precision) };
     Some(LayerReport {
         runs: turns.iter().map(|turn| turn.profiled.len() as u64).sum(),
         plain: cost.plain,
@@ -160,9 +162,9 @@ fn estimate(turns: &[LayerTurn], log: impl Fn(&LayerTurn) -> Option<f64>) -> Opt
 /// The times of all turns together.
 fn merge(turns: &[LayerTurn]) -> Vec<LayerTime> {
     let mut merged: Vec<LayerTime> = Vec::new();
-    let mut places: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut places: HashMap<(Option<Phase>, &str, &str), usize> = HashMap::new();
     for layer in turns.iter().flat_map(|turn| &turn.layers) {
-        let key = (layer.path.as_str(), layer.kind.as_str());
+        let key = (layer.phase, layer.path.as_str(), layer.kind.as_str());
         let place = *places.entry(key).or_insert_with(|| {
             merged.push(LayerTime { calls: 0, nanos: 0, ..layer.clone() });
             merged.len() - 1
@@ -182,6 +184,7 @@ fn parts(turns: &[LayerTurn], sum: f64) -> (Vec<Part>, f64) {
     let part = |(layer, module): (&LayerTime, String)| Part {
         module,
         operator: layer.kind.clone(),
+        phase: layer.phase,
         calls: layer.calls as f64 / runs.max(1) as f64,
         seconds: layer.nanos as f64 / total.max(1.0) * sum,
     };
@@ -191,7 +194,7 @@ fn parts(turns: &[LayerTurn], sum: f64) -> (Vec<Part>, f64) {
 
 /// Turns times and work into what is told of a part.
 pub(crate) struct Spend {
-    /// The inference that shares are of.
+    /// What all layers sum to, which shares are of.
     whole: f64,
     roof: Option<Roof>,
 }
@@ -212,19 +215,28 @@ impl Spend {
 
 /// Time and work by kind of layer, the kinds that have either.
 fn kinds(parts: &[Part], work: &[LayerWork], spend: &Spend) -> Vec<Rollup> {
-    let rollup = |kind: LayerKind| {
-        let of = |part: &&Part| LayerKind::of(&part.module, &part.operator) == kind;
+    // Loss and optimiser of a training step are no layers of the model, and no kind of them.
+    let apart = [Phase::Loss.name(), Phase::Optimizer.name()];
+    let is_step = parts.iter().any(|part| part.phase.is_some());
+    let name = |module: &str, kind: LayerKind| match apart.into_iter().find(|n| *n == module) {
+        Some(phase) if is_step => phase,
+        _ => kind.name(),
+    };
+    let rollup = |wanted: &str| {
+        let of = |part: &&Part| {
+            name(&part.module, LayerKind::of(&part.module, &part.operator)) == wanted
+        };
         let found: Vec<&Part> = parts.iter().filter(of).collect();
         let seconds: f64 = found.iter().map(|part| part.seconds).sum();
         let mut done = Work::default();
-        work.iter().filter(|work| work.kind == kind).for_each(|w| done.add(w.flops, w.bytes));
+        let work = work.iter().filter(|work| name(&work.path, work.kind) == wanted);
+        work.for_each(|w| done.add(w.flops, w.bytes));
         let calls = found.iter().map(|part| part.calls).sum();
-        (seconds > 0.0).then(|| Rollup {
-            name: kind.name().into(),
-            spent: spend.of(calls, seconds, seconds, done),
-        })
+        (seconds > 0.0)
+            .then(|| Rollup { name: wanted.into(), spent: spend.of(calls, seconds, seconds, done) })
     };
-    let mut kinds: Vec<Rollup> = LayerKind::ALL.into_iter().filter_map(rollup).collect();
+    let all = LayerKind::ALL.into_iter().map(LayerKind::name).chain(apart);
+    let mut kinds: Vec<Rollup> = all.filter_map(rollup).collect();
     kinds.sort_by(|a, b| b.spent.total.0.total_cmp(&a.spent.total.0));
     kinds
 }

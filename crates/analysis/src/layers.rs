@@ -7,8 +7,8 @@
 
 use std::collections::{HashMap, HashSet};
 use types::{
-    LayerCell, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime, Names, Seconds, ancestry,
-    common_module, module_of,
+    LayerCell, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime, Names, Phase, Seconds,
+    ancestry, common_module, module_of, step_path,
 };
 
 const NANOS: f64 = 1e9;
@@ -99,12 +99,32 @@ pub(crate) fn place(layers: &[LayerTime]) -> (Vec<String>, Vec<usize>) {
     let names = Names::of(layers);
     let mut modules: Vec<String> =
         layers.iter().map(|layer| module_of(&layer.path, &layer.kind, names)).collect();
-    let found = neighbours(&modules);
-    let placed = found.iter().map(|(at, _)| *at).collect();
-    for (at, module) in found {
-        modules[at] = module;
+    let mut placed = Vec::new();
+    // What runs before the backward pass is no neighbour of what runs in it.
+    for phase in phases(layers) {
+        let of_phase: Vec<usize> =
+            (0..layers.len()).filter(|at| layers[*at].phase == phase).collect();
+        let own: Vec<String> = of_phase.iter().map(|at| modules[*at].clone()).collect();
+        for (place, module) in neighbours(&own) {
+            modules[of_phase[place]] = module;
+            placed.push(of_phase[place]);
+        }
+        if let Some(phase) = phase {
+            of_phase.iter().for_each(|at| modules[*at] = step_path(phase, &modules[*at]));
+        }
     }
     (modules, placed)
+}
+
+/// The parts of a step that were seen, each once; one `None` for inferences.
+fn phases(layers: &[LayerTime]) -> Vec<Option<Phase>> {
+    let mut phases: Vec<Option<Phase>> = Vec::new();
+    for layer in layers {
+        if !phases.contains(&layer.phase) {
+            phases.push(layer.phase);
+        }
+    }
+    phases
 }
 
 /// Modules for nodes whose name says none: the innermost that the nodes before and after, which have one, both lie in.

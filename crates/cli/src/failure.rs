@@ -111,6 +111,7 @@ fn exit_of(error: &Error) -> Exit {
         | Error::Exchange(_)
         | Error::NotForEngine { .. }
         | Error::Training { .. }
+        | Error::StepInside { .. }
         | Error::Plan { .. }
         | Error::Rule(_)
         | Error::NoRuns

@@ -250,6 +250,7 @@ impl NodeProfiler for FakeSession<'_> {
             kind: (*kind).into(),
             calls: count,
             nanos: 0,
+            phase: None,
         };
         let mut nodes: Vec<NodeTime> = NODES.iter().map(node).collect();
         let mut writer = TimelineWriter::laid_out();

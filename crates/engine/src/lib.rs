@@ -42,9 +42,10 @@ pub use protocol::{
     TrainingJob, Window, read_message, write_message,
 };
 pub use socket::{
-    Availability, Detail, Engine, GraphRunner, Host, InstallProgress, Installer, LoadRequest,
-    LoadedModel, Loader, NodeProfile, NodeProfiler, NodeTime, RunOutputs, Session, ShapeObserver,
-    Signature, SignatureValue, Starter, Takes, WorkerCommand,
+    Arena, Availability, Detail, Engine, GraphRunner, Host, InstallProgress, Installer,
+    LoadRequest, LoadedModel, Loader, NodeCall, NodeProfile, NodeProfiler, NodeTime,
+    ProfiledRunner, RunOutputs, RunRecord, Session, ShapeObserver, Signature, SignatureValue,
+    Starter, Takes, WorkerCommand,
 };
 pub use tensors::{read_tensors, view_of, write_tensors};
 pub use timeline::TimelineWriter;

@@ -2,7 +2,7 @@
 
 use crate::EngineError;
 use serde::{Deserialize, Serialize};
-use types::{Allocations, Bytes, Reading, Recorded};
+use types::{Allocations, Bytes, Reading, Recorded, StepMemory};
 
 /// Says how many events were recorded so far.
 pub type EventCount<'a> = &'a dyn Fn() -> u64;
@@ -52,6 +52,9 @@ pub struct MemoryRecord {
     /// The most above the base, where no list of allocations tells it.
     #[serde(default)]
     pub peak: Reading<Bytes>,
+    /// What ran at that peak; empty where nobody knows.
+    #[serde(default)]
+    pub peak_node: String,
     /// The most that tensors held of a pool or an arena.
     pub in_use_peak: Reading<Bytes>,
     /// The most that the pool or arena held, with what it keeps for later.
@@ -65,6 +68,9 @@ pub struct MemoryRecord {
     /// Bytes above the base after each inference, where no list of allocations tells them.
     #[serde(default)]
     pub levels: Vec<i64>,
+    /// What a training step holds, by module.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepMemory>,
     /// What a reader must know.
     #[serde(default)]
     pub remarks: Vec<String>,

@@ -101,6 +101,9 @@ pub struct TrainingFiles {
     pub loss_scale: String,
     /// Dropout masks that are drawn anew for every step: name, dims and the share that is dropped.
     pub masks: Vec<DropoutMask>,
+    /// The module of every parameter and of every value that the forward graph keeps.
+    #[serde(default)]
+    pub modules: BTreeMap<String, String>,
 }
 
 /// A float value that the backward graph takes in another form.

@@ -6,7 +6,9 @@ use std::{
     ffi::OsString,
     path::{Path, PathBuf},
 };
-use types::{Bytes, Device, ElementType, EngineOptions, HostTensor, Module, Precision, Timeline};
+use types::{
+    Bytes, Device, ElementType, EngineOptions, HostTensor, Module, Phase, Precision, Timeline,
+};
 
 /// Whether an engine works here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,6 +126,11 @@ pub trait Engine: Send + Sync {
         false
     }
 
+    /// Whether it shows where the time and the memory of a training step go, and what happens when.
+    fn inspects_training(&self) -> bool {
+        false
+    }
+
     /// Whether its products turn their left matrix slowly, so that graphs to train should turn it before.
     fn turns_slowly(&self) -> bool {
         false
@@ -217,6 +224,59 @@ pub trait Loader {
         Err(EngineError::new(EngineErrorKind::Unsupported, "this engine cannot train")
             .with_hint("rten, onnxruntime and torch can"))
     }
+
+    /// The same graph with instruments.
+    ///
+    /// # Errors
+    /// As [`Loader::runner`], and where the engine has no instruments for it.
+    fn profiled_runner(
+        &self,
+        _request: &LoadRequest,
+    ) -> Result<Box<dyn ProfiledRunner>, EngineError> {
+        let why = "this engine has no instruments for a training step";
+        Err(EngineError::new(EngineErrorKind::Unsupported, why))
+    }
+}
+
+/// A graph whose runs are written down, node by node, in a pass of its own.
+pub trait ProfiledRunner: GraphRunner {
+    /// Ends the record and tells every run, in their order; the newest `count` of them.
+    ///
+    /// # Errors
+    /// When the engine's record cannot be read or lacks a run.
+    fn finish(self: Box<Self>, count: usize) -> Result<Vec<RunRecord>, EngineError>;
+}
+
+/// One run of a graph, node by node.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunRecord {
+    /// The calls, outer ones before those inside them; empty where somebody spoilt the record of this run.
+    pub calls: Vec<NodeCall>,
+    /// Nanoseconds between the begin of the run and that of its first node that belong to the record, not the engine.
+    pub before: u64,
+    /// All nanoseconds of the run that belong to the record, `before` included.
+    pub paused: u64,
+    /// Whether the engine tells only how long each node took, so that starts were laid end to end.
+    pub laid_out: bool,
+    /// What a reader must know.
+    pub remarks: Vec<String>,
+}
+
+/// One call of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeCall {
+    /// The node, as in [`NodeTime::path`].
+    pub path: String,
+    /// Its operator.
+    pub kind: String,
+    /// The thread that ran it, 0 for the one that asked.
+    pub thread: usize,
+    /// When it began, in nanoseconds since the engine's run did.
+    pub start: u64,
+    /// How long it took, in nanoseconds.
+    pub length: u64,
+    /// The same without the calls inside it.
+    pub own: u64,
 }
 
 /// A graph that runs on values which the caller holds.
@@ -232,6 +292,24 @@ pub trait GraphRunner {
     /// # Errors
     /// When an input does not fit or the graph fails.
     fn run(&self, inputs: &[OutputView<'_>]) -> Result<Box<dyn RunOutputs>, EngineError>;
+
+    /// What the engine's own arena holds, or why it does not tell; `None` where it allocates as the worker does.
+    fn arena(&self) -> Option<Result<Arena, String>> {
+        None
+    }
+}
+
+/// The memory of an arena, in bytes where it is no count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Arena {
+    /// In use now.
+    pub in_use: u64,
+    /// The most that ever was.
+    pub most_in_use: u64,
+    /// What it holds, in use or kept for later.
+    pub reserved: u64,
+    /// How often something was asked of it.
+    pub allocations: u64,
 }
 
 /// What a run left behind; gone when dropped.
@@ -370,6 +448,9 @@ pub struct NodeTime {
     pub calls: u64,
     /// Its own time without that of modules inside it, in nanoseconds.
     pub nanos: u64,
+    /// The part of a training step that it ran in; `None` in an inference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
 }
 
 /// Tells the shapes that intermediate values really have; fills what static inference cannot know.

@@ -54,6 +54,26 @@ impl TimelineWriter {
         });
     }
 
+    /// Writes down a training step or one of its parts as the worker saw it; tells its start in nanoseconds.
+    pub fn part(&mut self, name: &str, kind: SpanKind, begin: Instant, length: u64) -> u64 {
+        let start = self.since(begin);
+        let (name, path) = (name.to_owned(), String::new());
+        self.push(Span { name, kind, track: MAIN, start, length, path, flow: None });
+        start
+    }
+
+    /// A moment in nanoseconds since the timeline's begin.
+    #[must_use]
+    pub fn since(&self, moment: Instant) -> u64 {
+        let since = moment.saturating_duration_since(self.began);
+        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Says that starts were laid end to end.
+    pub fn lay_out(&mut self) {
+        self.timeline.laid_out = true;
+    }
+
     /// Writes down an operator that ran for a node.
     pub fn operator(&mut self, track: u32, node: (&str, &str), start: u64, length: u64) {
         let (name, kind) = node;

@@ -74,7 +74,7 @@ pub fn serve_tracked(
     while let Some(request) = read_message::<Request>(&mut reader)? {
         match request {
             Request::Load(job) if job.training.is_some() => {
-                if training::serve(engines, &job, &mut reader, &mut writer)? {
+                if training::serve(engines, &job, tracker, &mut reader, &mut writer)? {
                     return Ok(());
                 }
             }

@@ -1,6 +1,6 @@
 //! The pass with instruments, in turns with runs that have none, so that its cost is measured and not guessed.
 
-use crate::{Job, Launch, Link, MeterError, measure, sampling};
+use crate::{Job, Launch, Link, MeterError, derive, measure, sampling};
 use engine::{Detail, NodeProfile, Reply, Request};
 use probe::Series;
 use std::time::{Duration, Instant};
@@ -52,6 +52,7 @@ pub fn layer_pass(
     }
     let warm = sampling::warm_up(&mut link, rule, &mut |_| {})?;
     let count = runs_in(STRETCH, &warm.nanos);
+    let phase = derive::model_phase(&job.cell);
     let mut pass = LayerPass { plain: Vec::new(), profiled: Vec::new() };
     let begin = Instant::now();
     for turn in 0..TURNS {
@@ -66,11 +67,11 @@ pub fn layer_pass(
         });
         // ABBA: what drifts in one direction falls on both sides alike.
         if turn % 2 == 0 {
-            pass.plain.push(plain(&mut link, count)?);
+            pass.plain.push(plain(&mut link, count, phase)?);
         }
         pass.profiled.extend(profile(&mut link, count, Detail::Times)?);
         if turn % 2 == 1 {
-            pass.plain.push(plain(&mut link, count)?);
+            pass.plain.push(plain(&mut link, count, phase)?);
         }
     }
     link.close();
@@ -116,10 +117,10 @@ fn runs_in(stretch: Duration, warm: &[u64]) -> u64 {
     (fitting as u64).clamp(RUNS.0, RUNS.1)
 }
 
-fn plain(link: &mut Link, count: u64) -> Result<Vec<u64>, MeterError> {
+fn plain(link: &mut Link, count: u64, phase: Phase) -> Result<Vec<u64>, MeterError> {
     let mut all: Vec<Samples> = Vec::new();
     let taken = |all: &[Samples]| {
-        let of = all.iter().find(|samples| samples.phase == Phase::Inference);
+        let of = all.iter().find(|samples| samples.phase == phase);
         of.map_or(&[][..], |samples| samples.nanos.as_slice()).to_vec()
     };
     while (taken(&all).len() as u64) < count {

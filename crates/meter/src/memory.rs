@@ -1,6 +1,6 @@
 //! The memory pass: a fresh worker that runs with every allocation written down, and without, by turns.
 
-use crate::{Job, Launch, Link, MeterError, measure, sampling};
+use crate::{Job, Launch, Link, MeterError, derive, measure, sampling};
 use engine::{MemoryRecord, Reply, Request, read_allocations};
 use probe::{PROBES, Probe, Target, Watcher};
 use std::{fs, path::Path, time::Duration};
@@ -18,9 +18,10 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// How long the worker runs undisturbed, for the system's view: several readings of the memory.
 const UNDISTURBED: Duration = Duration::from_millis(600);
 
-/// Pairs of windows with and without instruments, and how long a window lasts.
+/// Pairs of windows with and without instruments, how long a window lasts, and the steps it has at most.
 const TURNS: usize = 10;
 const WINDOW: Duration = Duration::from_millis(150);
+const STEPS: u64 = 4;
 const LONGEST_TURNS: Duration = Duration::from_secs(20);
 
 /// Below this many pairs there is no interval.
@@ -69,14 +70,15 @@ pub fn memory_pass(
     measure::first_inference(&mut link)?;
     let loading = watcher.stop();
     let watcher = Watcher::start(&probes(job.cell.device), &target);
-    let plain = inference(sampling::window(&mut link, u64::MAX, UNDISTURBED)?);
+    let phase = derive::model_phase(&job.cell);
+    let plain = of_phase(sampling::window(&mut link, u64::MAX, UNDISTURBED)?, phase);
     let running = watcher.stop();
     let mapped = job.onnx.parent().and_then(|folder| probe::mapped_from(link.pid(), folder));
     let each = Duration::from_nanos(stats::median(&plain).map_or(0, |s| (s * 1e9) as u64));
     let runs = RUNS.min(times(LONGEST, each)).max(1);
     let record = remember(&mut link, runs, folder)?;
     let cost = match &record {
-        Some(_) => cost(&mut link, each, folder)?,
+        Some(_) => cost(&mut link, each, phase, folder)?,
         None => Reading::missing("this engine tells nothing of its memory"),
     };
     link.close();
@@ -94,8 +96,8 @@ fn probes(device: Device) -> Vec<&'static dyn Probe> {
     PROBES.iter().copied().filter(|probe| wanted(probe.id())).collect()
 }
 
-fn inference(samples: Vec<Samples>) -> Vec<u64> {
-    let found = samples.into_iter().find(|samples| samples.phase == Phase::Inference);
+fn of_phase(samples: Vec<Samples>, phase: Phase) -> Vec<u64> {
+    let found = samples.into_iter().find(|samples| samples.phase == phase);
     found.map(|samples| samples.nanos).unwrap_or_default()
 }
 
@@ -128,12 +130,21 @@ fn remember(
 }
 
 /// Windows with and without instruments in turns, the order turned round each time.
-fn cost(link: &mut Link, each: Duration, folder: &Path) -> Result<Reading<Estimate>, MeterError> {
-    let count = times(WINDOW, each).clamp(1, 1000);
+fn cost(
+    link: &mut Link,
+    each: Duration,
+    phase: Phase,
+    folder: &Path,
+) -> Result<Reading<Estimate>, MeterError> {
+    // A training step allocates far more often than an inference, and all of it is written down.
+    let most = if phase == Phase::Inference { 1000 } else { STEPS };
+    let count = times(WINDOW, each).clamp(1, most);
     let pair = each.saturating_mul(2 * u32::try_from(count).unwrap_or(1));
     let turns = TURNS.min(times(LONGEST_TURNS, pair) as usize).max(FEWEST_TURNS);
     let mut logs = Vec::with_capacity(turns);
-    let plain = |link: &mut Link| sampling::window(link, count, Duration::MAX).map(inference);
+    let plain = |link: &mut Link| {
+        sampling::window(link, count, Duration::MAX).map(|samples| of_phase(samples, phase))
+    };
     for turn in 0..turns {
         let early = if turn % 2 == 0 { Some(plain(link)?) } else { None };
         let watched = remember(link, count, folder)?.map(|record| record.run_nanos);

@@ -107,6 +107,16 @@ pub enum Error {
         /// What to try next.
         hint: Option<String>,
     },
+    /// The inside of a training step cannot be shown as asked.
+    #[error("cannot show {what} of a training step: {why}")]
+    StepInside {
+        /// What was asked for.
+        what: String,
+        /// Why it cannot be shown.
+        why: String,
+        /// What works.
+        hint: String,
+    },
     /// A plan is not one, or cannot be.
     #[error("{}{}{why}", path.as_ref().map_or_else(String::new, |path| format!("`{}`", path.display())), place(path.is_some(), *line))]
     Plan {
@@ -252,6 +262,7 @@ impl Error {
             Error::Baseline { hint, .. } | Error::Training { hint, .. } | Error::Plan { hint, .. } => {
                 hint.clone()
             }
+            Error::StepInside { hint, .. } => Some(hint.clone()),
             Error::UnknownLayer { near, .. } => {
                 Some(format!("near it are `{}`", near.join("`, `")))
             }

@@ -31,6 +31,36 @@ pub struct Inside {
     pub memory: bool,
 }
 
+/// What is asked of a training step must be possible, before minutes are spent.
+pub(crate) fn check_step(inside: &Inside, prepared: &Prepared) -> Result<(), Error> {
+    let Some(training) = &prepared.cell.training else { return Ok(()) };
+    let asked =
+        [(inside.layers, "layers"), (inside.timeline, "a trace"), (inside.memory, "the memory")];
+    let asked: Vec<&str> = asked.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect();
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let engine = prepared.engine.id();
+    let (why, hint) = if !prepared.engine.inspects_training() {
+        let able = crate::ENGINES.iter().filter(|engine| engine.inspects_training());
+        let able: Vec<&str> = able.map(|engine| engine.id()).collect();
+        let hint = match able.as_slice() {
+            [] => "omit `--train` to look inside an inference".to_owned(),
+            able => format!("`--engine {}` can", able.join("` or `--engine ")),
+        };
+        (format!("engine `{engine}` has no instruments for it"), hint)
+    } else if training.world_size > 1 {
+        let why = "it is looked into in one process, not in several".to_owned();
+        (why, "omit `--world-size`".to_owned())
+    } else if prepared.cell.options.compile.is_some() {
+        let why = "a compiled module runs as one and has no parts left".to_owned();
+        (why, "omit `--compile`".to_owned())
+    } else {
+        return Ok(());
+    };
+    Err(Error::StepInside { what: asked.join(" and "), why, hint })
+}
+
 /// Every name asked for must match a kind or a module, before minutes are spent.
 pub(crate) fn check_names(inside: &Inside, prepared: &Prepared) -> Result<(), Error> {
     let paths: BTreeSet<String> =
@@ -86,8 +116,7 @@ pub(crate) fn look(
             format!("engine `{}` cannot tell where the time of this model goes", job.cell.engine);
         return Err(remark(text, Some("`modelmeter engines list` shows the others".into())));
     };
-    let remarks: BTreeSet<String> =
-        pass.profiled.iter().flat_map(|profile| profile.remarks.iter().cloned()).collect();
+    let remarks = alike_once(pass.profiled.iter().flat_map(|profile| &profile.remarks));
     let work = work_of(prepared);
     let found =
         analysis::layer_report(&turns(pass), &work, job.cell.precision, bench.ceilings.as_ref());
@@ -95,7 +124,7 @@ pub(crate) fn look(
         let text = format!("engine `{}` told of no layer that took time", job.cell.engine);
         return Err(remark(text, None));
     };
-    report.remarks = remarks.into_iter().collect();
+    report.remarks = remarks;
     let closure = report.closure;
     if (closure.value - 1.0).abs() > CLOSURE {
         let how = if closure.value < 1.0 { "less" } else { "more" };
@@ -105,6 +134,18 @@ pub(crate) fn look(
         ));
     }
     Ok(report)
+}
+
+/// Remarks that differ in their numbers only, once: every turn counts anew.
+fn alike_once<'a>(remarks: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let words = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
+    let mut kept: Vec<String> = Vec::new();
+    for remark in remarks {
+        if !kept.iter().any(|known| words(known) == words(remark)) {
+            kept.push(remark.clone());
+        }
+    }
+    kept
 }
 
 /// What happens when, or a remark why nobody can tell.
@@ -126,8 +167,16 @@ pub(crate) fn timeline(
 
 /// The work of every node that runs, by module.
 pub(crate) fn work_of(prepared: &Prepared) -> Vec<LayerWork> {
+    if let Some(layers) = prepared.step_work() {
+        return layers.to_vec();
+    }
     let analysis = graph::analyse_shapes(prepared.graph(), &prepared.shapes());
-    let work = |node: graph::NodeWork| LayerWork {
+    analysis.nodes.into_iter().map(layer_work).collect()
+}
+
+/// The work of a node.
+pub(crate) fn layer_work(node: graph::NodeWork) -> LayerWork {
+    LayerWork {
         bytes: match (node.bytes_read, node.bytes_written) {
             (None, None) => None,
             (read, written) => {
@@ -139,8 +188,7 @@ pub(crate) fn work_of(prepared: &Prepared) -> Vec<LayerWork> {
         operator: node.op_type,
         kind: node.kind,
         flops: node.flops,
-    };
-    analysis.nodes.into_iter().map(work).collect()
+    }
 }
 
 pub(crate) fn turns(pass: LayerPass) -> Vec<LayerTurn> {
@@ -153,7 +201,8 @@ pub(crate) fn turns(pass: LayerPass) -> Vec<LayerTurn> {
 }
 
 fn layer_time(node: NodeTime) -> LayerTime {
-    LayerTime { path: node.path, kind: node.kind, calls: node.calls, nanos: node.nanos }
+    let NodeTime { path, kind, calls, nanos, phase } = node;
+    LayerTime { path, kind, calls, nanos, phase }
 }
 
 /// Why there is no inside to be seen.

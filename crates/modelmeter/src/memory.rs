@@ -1,14 +1,14 @@
 //! Where the memory of a measurement goes: the graph's word, the allocator's and the system's, side by side.
 
-use crate::{Error, Profiler, prepare, prepare::Prepared};
+use crate::{Error, Inside, Profiler, inside, prepare, prepare::Prepared};
 use analysis::Ledger;
-use engine::{MemoryRecord, Takes};
-use graph::Reuse;
+use engine::{MemoryRecord, Takes, TrainingFiles};
+use graph::{Model, Reuse};
 use meter::{Job, Launch, MemoryPass, memory_pass};
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 use types::{
-    Allocations, AllocatorMemory, Bytes, Event, LeakCheck, LeakVerdict, MemoryReport, Ratio,
-    Reading, StaticMemory,
+    Allocations, AllocatorMemory, Bytes, Event, LeakCheck, LeakVerdict, MemoryReport, Phase, Ratio,
+    Reading, StaticMemory, step_path,
 };
 
 /// What a memory pass gives.
@@ -28,6 +28,8 @@ impl Profiler {
     pub fn memory(&self, sink: &mut dyn FnMut(Event)) -> Result<Memory, Error> {
         self.check_rule()?;
         let prepared = prepare::prepare(self, sink)?;
+        let asked = Inside { memory: true, ..Inside::default() };
+        inside::check_step(&asked, &prepared)?;
         let launch = self.launch(&prepared)?;
         let refine = |seen: &[(String, Vec<usize>)]| prepared.count_again(seen);
         of(&prepared, &prepared.job(&refine), &launch, self.rule.timeout, sink)
@@ -68,6 +70,7 @@ fn assemble(prepared: &Prepared, pass: MemoryPass) -> Memory {
     let mut record = record.unwrap_or_else(unknown);
     let mut remarks = std::mem::take(&mut record.remarks);
     let allocations = std::mem::take(&mut record.allocations);
+    let step = record.step.take();
     let ledger = match allocations.value.as_ref().map(analysis::read_ledger) {
         Some(ledger) => Reading::or_missing(ledger, "nothing was allocated"),
         None => Reading { value: None, why: allocations.why },
@@ -99,6 +102,10 @@ fn assemble(prepared: &Prepared, pass: MemoryPass) -> Memory {
             why: ledger.why.clone().unwrap_or_default(),
         },
     };
+    let leak = match &step {
+        Some(_) => LeakCheck { why: leak.why.replace("inference", "step"), ..leak },
+        None => leak,
+    };
     let timeline = ledger.value.as_ref().map(|found| found.timeline.clone()).unwrap_or_default();
     let allocator = allocator(record, ledger, allocations.value.as_ref());
     let batch = prepared.cell.batch_size.max(1) as u64;
@@ -114,6 +121,7 @@ fn assemble(prepared: &Prepared, pass: MemoryPass) -> Memory {
         timeline,
         leak,
         cost,
+        step,
         remarks,
     };
     Memory { report, allocations: allocations.value }
@@ -148,6 +156,9 @@ fn silent<T>() -> Reading<T> {
 
 /// What the graph says.
 fn foretell(prepared: &Prepared) -> StaticMemory {
+    if let Some(files) = prepared.step_files() {
+        return foretell_step(prepared, files);
+    }
     let model = prepared.graph();
     let shapes = prepared.shapes();
     let unknown = "the graph does not tell every shape";
@@ -171,6 +182,47 @@ fn foretell(prepared: &Prepared) -> StaticMemory {
         pooled: Reading::or_missing(graph::pooled_peak(&model.graph, &shapes), unknown),
         node: peak.as_ref().map(|peak| peak.node.clone()).unwrap_or_default(),
         live: peak.map(|peak| peak.live).unwrap_or_default(),
+    }
+}
+
+/// What the graphs of a training step say: the forward graph's peak, or what it keeps and the backward graph's peak.
+fn foretell_step(prepared: &Prepared, files: &TrainingFiles) -> StaticMemory {
+    let unknown = "the graphs do not tell every shape";
+    let peak = |path: &Path| {
+        let model = Model::read(path).ok()?;
+        let shapes = graph::infer(&model, &[]);
+        graph::find_peak(&model.graph, &shapes, Reuse::InPlace)
+    };
+    let saved = || {
+        let model = Model::read(&files.forward).ok()?;
+        let shapes = graph::infer(&model, &[]);
+        let bytes = |name: &String| {
+            let (dtype, dims) = shapes.of(name)?;
+            Some(dtype.size(dims.iter().product()))
+        };
+        files.saved.iter().map(bytes).sum::<Option<u64>>()
+    };
+    let found = match (peak(&files.forward), saved(), peak(&files.backward)) {
+        (Some(forward), Some(saved), Some(backward)) => {
+            let behind = Bytes(saved).saturating_add(backward.bytes);
+            Some(if behind > forward.bytes {
+                (Phase::Backward, behind, backward)
+            } else {
+                (Phase::Forward, forward.bytes, forward)
+            })
+        }
+        _ => None,
+    };
+    let not_told = || Reading::missing("not told for the graphs of a training step");
+    StaticMemory {
+        weights: Reading::of(graph::count_weights(prepared.graph()).bytes),
+        apart: not_told(),
+        pooled: not_told(),
+        in_place: Reading::or_missing(found.as_ref().map(|found| found.1), unknown),
+        node: found
+            .as_ref()
+            .map_or_else(String::new, |(phase, _, peak)| step_path(*phase, &peak.node)),
+        live: found.map(|(_, _, peak)| peak.live).unwrap_or_default(),
     }
 }
 
@@ -208,7 +260,7 @@ fn allocator(
         fragmentation,
         allocations: asked,
         frees: ledger.as_ref().map(|found| found.frees),
-        node: ledger.value.as_ref().map(|found| found.node.clone()).unwrap_or_default(),
+        node: ledger.value.as_ref().map_or(record.peak_node, |found| found.node.clone()),
         live: ledger.value.as_ref().map(|found| found.live.clone()).unwrap_or_default(),
         layers: match record.layers.value {
             Some(_) => ledger.map(|found| found.layers),

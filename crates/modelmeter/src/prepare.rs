@@ -6,7 +6,7 @@ use crate::{
     observe, pickle,
     training::{self, Trained},
 };
-use engine::{Availability, Engine, Host, Places, Takes};
+use engine::{Availability, Engine, Host, Places, Takes, TrainingFiles};
 use graph::{DataType, Model, Shapes};
 use meter::{Counting, Job, Refine};
 use models::{ModelError, Progress, Resolved, Tokeniser};
@@ -18,7 +18,8 @@ use std::{
 };
 use tempfile::TempDir;
 use types::{
-    Bytes, Cell, Device, Event, HostTensor, InputRole, InputSpec, Mode, ModelInfo, Precision,
+    Bytes, Cell, Device, Event, HostTensor, InputRole, InputSpec, LayerWork, Mode, ModelInfo,
+    Precision,
     Reason, ReasonCode, RunId, Stage, Text, Work,
 };
 
@@ -198,6 +199,16 @@ impl Prepared {
     /// Weights that a training leaves alone.
     pub(crate) fn untrained(&self) -> Vec<String> {
         self.trained.as_ref().map_or_else(Vec::new, |trained| trained.untrained.clone())
+    }
+
+    /// The graphs of a training step; `None` where nothing is trained.
+    pub(crate) fn step_files(&self) -> Option<&TrainingFiles> {
+        self.trained.as_ref().and_then(|trained| trained.job.graphs.as_ref())
+    }
+
+    /// The work of every node of a training step; `None` where nothing is trained.
+    pub(crate) fn step_work(&self) -> Option<&[LayerWork]> {
+        self.trained.as_ref().map(|trained| trained.layers.as_slice())
     }
 
     /// The model's name as people use it.

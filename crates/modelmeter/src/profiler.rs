@@ -369,6 +369,7 @@ impl Profiler {
     ) -> Result<Profile, Error> {
         self.check_rule()?;
         let prepared = prepare::prepare(self, sink)?;
+        inside::check_step(&self.inside, &prepared)?;
         inside::check_names(&self.inside, &prepared)?;
         let launch = self.launch(&prepared)?;
         let bench = session.bench(&prepared.cell, sink)?;

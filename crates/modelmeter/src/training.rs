@@ -1,20 +1,21 @@
 //! From a model to what a worker needs to train it: the graphs of a step in files, labels, and the work of each phase.
 
-use crate::{Error, Profiler};
+use crate::{Error, Profiler, inside};
 use engine::{DropoutMask, Engine, PreparedValue, TrainedParameter, TrainingFiles, TrainingJob};
 use graph::{
     GradientForm, LabelSpec, Loss as GraphLoss, Model, OptimizerKind, Tensor, TensorData,
     TrainingGraphs, TrainingPlan, differentiate,
 };
 use std::{
+    collections::BTreeMap,
     fs::File,
     io::{BufWriter, Write},
     path::{Path, PathBuf},
 };
 use tempfile::TempDir;
 use types::{
-    ElementType, Fill, Flops, InputRole, InputSpec, Loss, Optimizer, Phase, Rate, Ratio, Training,
-    Work,
+    Bytes, ElementType, Fill, Flops, InputRole, InputSpec, LayerWork, Loss, Optimizer, Phase, Rate,
+    Ratio, Training, Work, step_path,
 };
 
 /// How a model shall be trained; what is left open is settled by the model.
@@ -82,6 +83,8 @@ pub(crate) struct Trained {
     pub(crate) job: TrainingJob,
     pub(crate) work: Work,
     pub(crate) flops: Vec<(Phase, u64)>,
+    /// The work of every node of a step, by phase and module.
+    pub(crate) layers: Vec<LayerWork>,
     pub(crate) untrained: Vec<String>,
     _folder: TempDir,
 }
@@ -119,7 +122,8 @@ pub(crate) fn prepare(
     let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir();
     let folder = folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
     let files = write(&graphs, model, folder.path())?;
-    let (work, flops) = count(model, inputs, &plan, &graphs, training.accumulation)?;
+    let Counted { work, flops, layers } =
+        count(model, inputs, &plan, &graphs, training.accumulation)?;
     Ok(Trained {
         job: TrainingJob {
             training,
@@ -129,6 +133,7 @@ pub(crate) fn prepare(
         },
         work,
         flops,
+        layers,
         untrained: graphs.untrained,
         _folder: folder,
     })
@@ -152,14 +157,21 @@ fn differentiated(
         .map_err(|error| Error::Training { why: error.to_string(), hint: None })
 }
 
-/// The work of one step of the model, without spare columns, and of each of its phases.
+/// What a step has to do.
+struct Counted {
+    work: Work,
+    flops: Vec<(Phase, u64)>,
+    layers: Vec<LayerWork>,
+}
+
+/// The work of one step of the model, without spare columns, and of each of its phases and nodes.
 fn count(
     model: &Model,
     inputs: &[(String, Vec<usize>)],
     plan: &TrainingPlan,
     graphs: &TrainingGraphs,
     accumulation: u32,
-) -> Result<(Work, Vec<(Phase, u64)>), Error> {
+) -> Result<Counted, Error> {
     let has_spare = graphs.parameters.iter().any(|p| p.dims != p.initializer.dims);
     let plain = TrainingPlan { spare_columns: false, ..plan.clone() };
     let plain = has_spare.then(|| differentiated(model, inputs, &plain)).transpose()?;
@@ -172,15 +184,25 @@ fn count(
     ];
     let mut whole = graph::analyse(&graphs.forward, &[]).work;
     whole.flops = Flops(0);
-    let mut flops = Vec::new();
+    let (mut flops, mut layers) = (Vec::new(), Vec::new());
     for (phase, model, times) in phases {
-        let work = graph::analyse(model, &[]).work;
+        let analysis = graph::analyse(model, &[]);
+        let work = analysis.work;
+        layers.extend(analysis.nodes.into_iter().map(|node| {
+            let done = inside::layer_work(node);
+            LayerWork {
+                path: step_path(phase, &done.path),
+                flops: done.flops.map(|flops| Flops(flops.0.saturating_mul(times))),
+                bytes: done.bytes.map(|bytes| Bytes(bytes.0.saturating_mul(times))),
+                ..done
+            }
+        }));
         let own = work.flops.0.saturating_mul(times);
         flops.push((phase, own));
         whole.flops = Flops(whole.flops.0.saturating_add(own));
         whole.coverage = Ratio(whole.coverage.0.min(work.coverage.0));
     }
-    Ok((whole, flops))
+    Ok(Counted { work: whole, flops, layers })
 }
 
 fn write(graphs: &TrainingGraphs, model: &Model, folder: &Path) -> Result<TrainingFiles, Error> {
@@ -236,7 +258,35 @@ fn write(graphs: &TrainingGraphs, model: &Model, folder: &Path) -> Result<Traini
         loss_value: graphs.loss_value.clone(),
         loss_scale: graphs.loss_scale.clone(),
         masks: graphs.masks.iter().map(mask).collect(),
+        modules: modules(graphs),
     })
+}
+
+/// The module of every parameter and of every value that the forward graph keeps.
+fn modules(graphs: &TrainingGraphs) -> BTreeMap<String, String> {
+    let nodes = &graphs.forward.graph.nodes;
+    let mut makers: BTreeMap<&str, String> = BTreeMap::new();
+    let mut readers: BTreeMap<&str, String> = BTreeMap::new();
+    for work in graph::analyse(&graphs.forward, &[]).nodes.into_iter().filter(|w| w.depth == 0) {
+        let Some(node) = nodes.get(work.index) else { continue };
+        for output in &node.outputs {
+            makers.insert(output, work.path.clone());
+        }
+        for input in &node.inputs {
+            readers.entry(input).or_insert_with(|| work.path.clone());
+        }
+    }
+    let of_parameter = |name: &str| match name.rsplit_once('.') {
+        Some((module, _)) => module.to_owned(),
+        // A file of somebody else's may number its weights: who reads one first has it.
+        None => readers.get(name).cloned().unwrap_or_default(),
+    };
+    let saved = graphs.saved.iter().map(|saved| {
+        let module = makers.get(saved.name.as_str()).cloned();
+        (saved.name.clone(), module.unwrap_or_default())
+    });
+    let parameters = graphs.parameters.iter().map(|p| (p.name.clone(), of_parameter(&p.name)));
+    saved.chain(parameters).collect()
 }
 
 /// First values of weights: where they are, or in a file of ours where they lie inside the model.

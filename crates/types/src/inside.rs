@@ -1,7 +1,7 @@
 //! The inside of a model: its layers as a tree, with time, work and their place on the machine's roofline.
 
 use crate::{Bytes, Flops, Interval, LayerKind, LayerTime, Ratio, Seconds};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The work of one node of the graph, for the module it belongs to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ pub struct Spent {
     pub total: Seconds,
     /// Time, without the modules inside.
     pub own: Seconds,
-    /// Share of `total` in the inference without instruments.
+    /// Share of `total` in what all layers sum to.
     pub share: Ratio,
     /// Operations, with everything inside; `None` where nothing inside was counted.
     pub flops: Option<Flops>,
@@ -149,9 +149,52 @@ pub struct LayerReport {
 }
 
 impl LayerReport {
-    /// Time without instruments that no layer has; negative where instruments cost more than was missed.
+    /// Time without instruments less what all layers sum to; negative where instruments cost more than was missed.
     #[must_use]
     pub fn residue(&self) -> Seconds {
         Seconds(self.plain.0 - self.sum.0)
     }
+
+    /// Whether these are the layers of a training step: its parts stand around all modules.
+    #[must_use]
+    pub fn is_step(&self) -> bool {
+        let is_part = |layer: &Layer| {
+            let part = layer.path.split('.').next().unwrap_or_default();
+            ["forward", "loss", "backward", "optimizer"].contains(&part)
+        };
+        !self.layers.is_empty() && self.layers.iter().all(is_part)
+    }
+
+    /// Time without instruments that no layer has; nothing where the layers sum to more.
+    #[must_use]
+    pub fn outside(&self) -> Seconds {
+        Seconds(self.residue().0.max(0.0))
+    }
+
+    /// What the instruments cost for certain inside the layers: by how much these sum to more than the time without.
+    #[must_use]
+    pub fn instruments_inside(&self) -> Seconds {
+        Seconds((-self.residue().0).max(0.0))
+    }
+
+    /// Shares of what all layers sum to, whatever they were shares of when they were stored.
+    #[must_use]
+    pub fn with_own_shares(mut self) -> LayerReport {
+        let sum = self.sum.0;
+        let share = |spent: &mut Spent| {
+            spent.share = Ratio(if sum > 0.0 { spent.total.0 / sum } else { 0.0 });
+        };
+        self.layers.iter_mut().for_each(|layer| share(&mut layer.spent));
+        self.kinds.iter_mut().for_each(|kind| share(&mut kind.spent));
+        self.operators.iter_mut().for_each(|operator| share(&mut operator.spent));
+        self
+    }
+}
+
+/// Layers out of a stored run: older ones have shares of the time without instruments.
+pub(crate) fn stored<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Box<LayerReport>>, D::Error> {
+    let found = Option::<LayerReport>::deserialize(from)?;
+    Ok(found.map(|report| Box::new(report.with_own_shares())))
 }

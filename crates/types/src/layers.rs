@@ -1,6 +1,6 @@
 //! Where the time of an inference goes, layer by layer, on one side and on several.
 
-use crate::{Estimate, Ratio, Seconds};
+use crate::{Estimate, Phase, Ratio, Seconds};
 use serde::{Deserialize, Serialize};
 
 /// The time of one node or module, all inferences of the pass together.
@@ -14,6 +14,9 @@ pub struct LayerTime {
     pub calls: u64,
     /// Its own time without that of modules inside it, in nanoseconds.
     pub nanos: u64,
+    /// The part of a training step that it ran in; `None` in an inference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
 }
 
 /// Where the time of several inferences of one side went.
@@ -145,6 +148,17 @@ impl LayerJoin {
     }
 }
 
+/// The path of a module in a part of a training step: `backward.encoder.layer.0`. Loss and optimiser have no modules.
+#[must_use]
+pub fn step_path(phase: Phase, module: &str) -> String {
+    match (phase, module) {
+        (Phase::Forward | Phase::Backward, module) if !module.is_empty() => {
+            format!("{}.{module}", phase.name())
+        }
+        _ => phase.name().to_owned(),
+    }
+}
+
 /// The path with `*` for every part that is a number: the same place in every layer.
 #[must_use]
 pub fn pooled_path(path: &str) -> String {
@@ -158,6 +172,14 @@ pub fn pooled_path(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loss_and_optimiser_are_one_place_each() {
+        assert_eq!(step_path(Phase::Backward, "encoder.layer.0"), "backward.encoder.layer.0");
+        assert_eq!(step_path(Phase::Forward, ""), "forward");
+        assert_eq!(step_path(Phase::Loss, "ReduceMean"), "loss");
+        assert_eq!(step_path(Phase::Optimizer, "encoder"), "optimizer");
+    }
 
     #[test]
     fn a_number_stands_for_its_place_in_every_layer() {

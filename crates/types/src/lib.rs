@@ -81,13 +81,14 @@ pub use inside::{
 pub use layer_kind::LayerKind;
 pub use layers::{
     LayerCell, LayerCost, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime, pooled_path,
+    step_path,
 };
 pub use limit::{LimitedBy, MemoryLimit, ParseLimitedByError};
 pub use machine::{Cpu, Gpu, Machine};
 pub use measured::{Measured, Newest, Percentiles};
 pub use memory::{
     AllocatorMemory, LayerMemory, LeakCheck, LeakVerdict, LiveBlocks, LiveTensor, MemoryPoint,
-    MemoryReport, StaticMemory, SystemMemory, TIMELINE_POINTS,
+    MemoryReport, ModuleMemory, StaticMemory, StepMemory, SystemMemory, TIMELINE_POINTS,
 };
 pub use metric::{Direction, Metric, Provenance, Unit};
 pub use model::{Category, ModelInfo, ModelSource, Weights, Work};

@@ -1,6 +1,6 @@
 //! Where memory goes: what the graph says, what the allocator did, and what the system saw, side by side.
 
-use crate::{Bytes, Estimate, Ratio, Reading};
+use crate::{Bytes, Estimate, Ratio, Reading, TrainingMemory};
 use serde::{Deserialize, Serialize};
 
 /// The most points a timeline has.
@@ -24,9 +24,37 @@ pub struct MemoryReport {
     pub leak: LeakCheck,
     /// What the instruments cost: time with them ÷ without − 1, interleaved in the same worker.
     pub cost: Reading<Estimate>,
+    /// What a training step holds, by module; `None` for an inference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepMemory>,
     /// What a reader must know.
     #[serde(default)]
     pub remarks: Vec<String>,
+}
+
+/// What a training step holds in memory, by module.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct StepMemory {
+    /// Every module that holds something, those that ran or were read first in front.
+    pub modules: Vec<ModuleMemory>,
+}
+
+/// What a training step holds in memory of one module, without the modules inside it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ModuleMemory {
+    /// The module; empty for what lies in none.
+    pub path: String,
+    /// Its bytes, by what they are.
+    #[serde(flatten)]
+    pub held: TrainingMemory,
+}
+
+impl StepMemory {
+    /// All modules together.
+    #[must_use]
+    pub fn total(&self) -> TrainingMemory {
+        self.modules.iter().fold(TrainingMemory::default(), |sum, module| sum.plus(module.held))
+    }
 }
 
 /// Memory as the graph foretells it.

@@ -127,6 +127,7 @@ mod tests {
             kind: kind.into(),
             calls: 1,
             nanos: 1,
+            phase: None,
         };
         let modules = [layer("output.LayerNorm", "LayerNorm"), layer("output", "BertOutput")];
         assert_eq!(Names::of(&modules), Names::Modules);

@@ -110,7 +110,11 @@ pub struct Run {
     /// Whether the numbers can be believed.
     pub verdict: Verdict,
     /// Where the time goes inside the model, where that was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::inside::stored"
+    )]
     pub layers: Option<Box<LayerReport>>,
     /// Where the memory goes, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -136,6 +136,26 @@ pub struct TrainingMemory {
     pub activations: Bytes,
 }
 
+impl TrainingMemory {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: TrainingMemory) -> TrainingMemory {
+        TrainingMemory {
+            weights: self.weights.saturating_add(other.weights),
+            gradients: self.gradients.saturating_add(other.gradients),
+            optimizer: self.optimizer.saturating_add(other.optimizer),
+            activations: self.activations.saturating_add(other.activations),
+        }
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn all(self) -> Bytes {
+        let TrainingMemory { weights, gradients, optimizer, activations } = self;
+        weights.saturating_add(gradients).saturating_add(optimizer).saturating_add(activations)
+    }
+}
+
 /// A loss that is not a number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrokenLoss {

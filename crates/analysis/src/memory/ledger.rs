@@ -75,6 +75,7 @@ fn modules(all: &Allocations) -> Vec<String> {
             kind: name.kind.clone(),
             calls: 1,
             nanos: 0,
+            phase: None,
         })
         .collect();
     let names = Names::of(&layers);

@@ -3,13 +3,13 @@
 use modelmeter_analysis::layer_report;
 use types::{
     Bound, Bytes, Ceiling, Ceilings, Flops, Interval, Layer, LayerKind, LayerReport, LayerTime,
-    LayerTurn, LayerWork, Precision,
+    LayerTurn, LayerWork, Phase, Precision,
 };
 
 const MS: u64 = 1_000_000;
 
 fn time(path: &str, kind: &str, calls: u64, nanos: u64) -> LayerTime {
-    LayerTime { path: path.into(), kind: kind.into(), calls, nanos }
+    LayerTime { path: path.into(), kind: kind.into(), calls, nanos, phase: None }
 }
 
 fn work(path: &str, operator: &str, flops: u64, bytes: u64) -> LayerWork {
@@ -155,4 +155,56 @@ fn nothing_is_said_of_no_turns() {
     assert!(layer_report(&[], &[], Precision::Fp32, None).is_none());
     let empty = LayerTurn { plain: vec![MS], profiled: vec![MS], layers: Vec::new() };
     assert!(layer_report(&[empty], &[], Precision::Fp32, None).is_none());
+}
+
+fn in_phase(phase: Phase, path: &str, kind: &str, nanos: u64) -> LayerTime {
+    LayerTime { phase: Some(phase), ..time(path, kind, 1, nanos) }
+}
+
+/// A step of 100 ms: 30 forward, 2 loss, 50 backward, 18 optimiser.
+fn step() -> LayerTurn {
+    LayerTurn {
+        plain: vec![100 * MS; 2],
+        profiled: vec![100 * MS],
+        layers: vec![
+            in_phase(Phase::Forward, "layer.0.mlp.fc1.MatMul", "MatMul", 20 * MS),
+            in_phase(Phase::Forward, "layer.0.mlp.fc2.MatMul", "MatMul", 10 * MS),
+            in_phase(Phase::Loss, "ReduceMean", "ReduceMean", 2 * MS),
+            in_phase(Phase::Backward, "", "step", MS),
+            in_phase(Phase::Backward, "BiasGelu_token_1", "BiasGelu", 4 * MS),
+            in_phase(Phase::Backward, "layer.0.mlp.fc2.MatMul", "MatMul", 15 * MS),
+            in_phase(Phase::Backward, "layer.0.mlp.fc1.MatMul", "MatMul", 30 * MS),
+            in_phase(Phase::Optimizer, "", "step", 18 * MS),
+        ],
+    }
+}
+
+#[test]
+fn a_step_has_its_parts_around_the_modules() {
+    let done = [
+        LayerWork { path: "forward.layer.0.mlp.fc1".into(), ..work("fc1", "MatMul", 10, 1) },
+        LayerWork { path: "backward.layer.0.mlp.fc1".into(), ..work("fc1", "MatMul", 20, 1) },
+        LayerWork { path: "optimizer".into(), ..work("adam", "Mul", 5, 1) },
+    ];
+    let turns = [step(), step(), step(), step()];
+    let report = layer_report(&turns, &done, Precision::Fp32, Some(&ceilings())).unwrap();
+    assert!(report.is_step(), "{report:?}");
+    let seconds = |path: &str| layer(&report, path).spent.total.0;
+    for (path, wanted) in [
+        ("forward", 0.030),
+        ("forward.layer.0.mlp.fc1", 0.020),
+        ("loss", 0.002),
+        ("backward", 0.050),
+        ("backward.layer.0.mlp.fc1", 0.030),
+        ("optimizer", 0.018),
+    ] {
+        assert!(near(seconds(path), wanted), "{path}: {} {wanted}", seconds(path));
+    }
+    // What ran first in the backward pass has no neighbour there: it is not placed by the forward pass.
+    assert!(near(layer(&report, "backward").spent.own.0, 0.005), "{report:?}");
+    assert_eq!(layer(&report, "backward").spent.flops, Some(Flops(20)));
+    let kinds: Vec<&str> = report.kinds.iter().map(|kind| kind.name.as_str()).collect();
+    assert_eq!(kinds, ["mlp", "optimizer", "other", "loss"]);
+    let share: f64 = report.layers.iter().filter(|l| l.depth == 0).map(|l| l.spent.share.0).sum();
+    assert!(near(share, 1.0), "{share}");
 }

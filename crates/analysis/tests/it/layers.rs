@@ -12,6 +12,7 @@ fn profile(label: &str, times: &[(String, &str, u64)]) -> LayerProfile {
         kind: (*kind).into(),
         calls: RUNS,
         nanos: micros * 1000 * RUNS,
+        phase: None,
     };
     let layers: Vec<LayerTime> = times.iter().map(layer).collect();
     let total_nanos = layers.iter().map(|layer| layer.nanos).sum::<u64>() * 11 / 10;

@@ -77,8 +77,13 @@ fn check_modes(arguments: &Compare) -> Result<(), Failure> {
             None => Ok(()),
         };
     }
-    if arguments.by.is_some() {
-        return wrong("`--by layer` looks at inferences; leave `--modes training` away".into());
+    if arguments.by.is_some() && infers(arguments) {
+        return wrong(
+            "`--by layer` joins inferences or steps, not both; give one of `--modes`".into(),
+        );
+    }
+    if arguments.by.is_some() && arguments.training.world_size.is_some_and(|size| size > 1) {
+        return wrong("`--by layer` looks into steps of one process; omit `--world-size`".into());
     }
     let Workload { text, text_file, .. } = &arguments.workload;
     if !text.is_empty() || text_file.is_some() {

@@ -175,3 +175,104 @@ fn what_does_not_go_with_training_is_refused() {
     let text = ["--train", "--text", "a"];
     home.refused(&quick("feed-forward-baseline", &text), 2, &["--text"]);
 }
+
+/// The inside of a step of a small transformer, and its trace.
+fn look_inside(home: &Home, engine: &str, more: &[&str]) -> (Value, Value) {
+    let trace = home.path(&format!("{engine}.json"));
+    let trace = trace.to_str().unwrap();
+    let shape = ["--batch-size", "2", "--sequence-length", "8"];
+    let asked = ["--layers", "--memory", "--trace", trace];
+    let run = train(home, "small-transformer", engine, &[&shape[..], &asked, more].concat());
+    let text = std::fs::read_to_string(trace).unwrap();
+    (run, serde_json::from_str(&text).unwrap())
+}
+
+fn layers_below<'a>(run: &'a Value, part: &str) -> Vec<&'a Value> {
+    let is_below = |layer: &&Value| layer["path"].as_str().unwrap().starts_with(part);
+    run["layers"]["layers"].as_array().unwrap().iter().filter(is_below).collect()
+}
+
+#[test]
+fn a_step_shows_its_layers_its_trace_and_its_memory_on_every_engine() {
+    let home = Home::new();
+    for engine in ENGINES {
+        let (run, trace) = look_inside(&home, engine, &[]);
+        let find = |path: &str| {
+            let layers = run["layers"]["layers"].as_array().unwrap();
+            layers.iter().find(|layer| layer["path"] == path).cloned()
+        };
+        // Every FLOP of the graphs stands in the rows of its part.
+        for part in ["forward", "loss", "backward", "optimizer"] {
+            let row = find(part).unwrap_or_else(|| panic!("{engine} has no {part}"));
+            assert_eq!(row["flops"], run["training"]["flops"][part], "{engine} {part}");
+            assert!(row["total"].as_f64().unwrap() > 0.0, "{engine} {part}: {row}");
+        }
+        let share: f64 = ["forward", "loss", "backward", "optimizer"]
+            .into_iter()
+            .map(|part| find(part).unwrap()["share"].as_f64().unwrap())
+            .sum();
+        assert!((share - 1.0).abs() < 1e-6, "{engine}: {share}");
+        // A module that has weights and time in the forward pass has time in the backward pass.
+        let held = run["memory_profile"]["step"]["modules"].as_array().unwrap();
+        let mut compared = 0;
+        for layer in layers_below(&run, "forward.") {
+            let path = layer["path"].as_str().unwrap().strip_prefix("forward.").unwrap();
+            let has_weights = held
+                .iter()
+                .any(|module| module["path"] == path && module["gradients"].as_u64() > Some(0));
+            if has_weights && layer["own"].as_f64().unwrap() > 0.0 {
+                let behind = find(&format!("backward.{path}"));
+                let own = behind.map_or(0.0, |layer| layer["total"].as_f64().unwrap());
+                assert!(own > 0.0, "{engine}: `{path}` has no backward time");
+                compared += 1;
+            }
+        }
+        assert!(compared >= 6, "{engine}: {compared}");
+        // What is held by module adds up to what the training says of itself.
+        for kind in ["weights", "gradients", "optimizer", "activations"] {
+            let sum: u64 = held.iter().map(|module| module[kind].as_u64().unwrap()).sum();
+            assert_eq!(
+                sum,
+                run["training"]["memory_bytes"][kind].as_u64().unwrap(),
+                "{engine} {kind}"
+            );
+        }
+        let peak = run["memory_profile"]["allocator"]["peak"]["value"].as_u64().unwrap();
+        assert!(peak > 0, "{engine}");
+        let node = run["memory_profile"]["allocator"]["node"].as_str().unwrap();
+        assert!(node.starts_with("backward"), "{engine}: the peak is in `{node}`");
+        let names = trace.to_string();
+        for part in ["forward", "loss", "backward", "optimizer", "step"] {
+            assert!(
+                names.contains(&format!("\"name\":\"{part}\"")),
+                "{engine}: no {part} in the trace"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_shown_of_a_step_is_refused_before_anything_runs() {
+    let home = Home::new();
+    let python = python();
+    let torch = ["--train", "--engine", "torch", "--python", &python];
+    let several = [&torch[..], &["--layers", "--world-size", "2"]].concat();
+    let says = ["cannot show layers of a training step", "omit `--world-size`"];
+    home.refused(&quick("small-transformer", &several), 2, &says);
+    let compiled = [&torch[..], &["--memory", "--compile"]].concat();
+    let says = ["cannot show the memory of a training step", "omit `--compile`"];
+    home.refused(&quick("small-transformer", &compiled), 2, &says);
+}
+
+#[test]
+fn steps_of_two_engines_are_joined_on_their_modules() {
+    let home = Home::new();
+    let begin = ["compare", "small-transformer", "--modes", "training", "--by", "layer"];
+    let sides = ["--engines", "rten,onnxruntime", "--python", &python()];
+    let shape = ["--batch-size", "2", "--sequence-length", "8"];
+    let short = ["--processes", "2", "--turns", "2", "--runs", "6", "--warmup", "1"];
+    let told = home.fine(&[&begin[..], &sides, &shape, &short, &["--json", "-"]].concat());
+    for path in ["forward.layers.0.linear1", "backward.layers.0.linear1", "loss", "optimizer"] {
+        assert!(told.out.contains(&format!("\"{path}\"")), "no `{path}` in\n{}", told.out);
+    }
+}

@@ -94,8 +94,13 @@ mod tests {
             writer.operator(0, ("a/Add", "Add"), start + 1000, 5000);
             writer.operator(0, ("b/Add", "Add"), start + 6000, 4000);
         }
-        let node =
-            |path: &str, nanos| NodeTime { path: path.into(), kind: "Add".into(), calls: 2, nanos };
+        let node = |path: &str, nanos| NodeTime {
+            path: path.into(),
+            kind: "Add".into(),
+            calls: 2,
+            nanos,
+            phase: None,
+        };
         NodeProfile {
             runs: 2,
             total_nanos: 20_000,

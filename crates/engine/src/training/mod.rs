@@ -5,7 +5,9 @@
 //! without a copy, under the dims it wants, and gradients are read by the optimiser where the engine put them.
 
 mod mask;
+mod memory;
 mod prepare;
+mod profile;
 mod serve;
 mod state;
 mod threads;

@@ -2,14 +2,16 @@
 
 use super::trainer::Trainer;
 use crate::{
-    Engine, EngineError, EngineErrorKind, Failure, FirstReport, LoadJob, LoadReport, Reply,
-    Request, Signature, Window, draw,
+    AllocationTracker, Engine, EngineError, EngineErrorKind, Failure, FirstReport, LoadJob,
+    LoadReport, MemoryRecord, Reply, Request, Signature, Window, draw,
     protocol::{read_message, write_message},
     worker::{Recorder, failed, find, guard},
+    write_allocations,
 };
 use std::{
     collections::BTreeMap,
     io::{self, BufRead, Write},
+    path::Path,
     time::{Duration, Instant},
 };
 use types::{HostTensor, Phase};
@@ -18,6 +20,7 @@ use types::{HostTensor, Phase};
 pub(crate) fn serve(
     engines: &[&dyn Engine],
     job: &LoadJob,
+    tracker: &dyn AllocationTracker,
     reader: &mut impl BufRead,
     writer: &mut impl Write,
 ) -> io::Result<bool> {
@@ -42,8 +45,12 @@ pub(crate) fn serve(
                 guard(|| trainer.write_gradients(&path)).map(|()| Reply::Written)
             }
             Request::Observe { .. } => Ok(Reply::Observed { shapes: Vec::new() }),
-            Request::Profile { .. } => Ok(Reply::Profiled { profile: None }),
-            Request::Memory { .. } => Ok(Reply::Remembered { record: None }),
+            Request::Profile { count, detail } => guard(|| trainer.profile(count, detail))
+                .map(|profile| Reply::Profiled { profile: Some(profile) }),
+            Request::Memory { count, events } => {
+                guard(|| remember(&mut trainer, count, tracker, &events))
+                    .map(|record| Reply::Remembered { record: Some(record) })
+            }
             Request::Load(_) => Err(failed("a worker loads one model")),
             Request::Outputs { path, .. } => {
                 guard(|| trainer.write_outputs(&path)).map(|()| Reply::Written)
@@ -61,7 +68,10 @@ fn not_in_training() -> Failure {
     Failure { kind: EngineErrorKind::Unsupported, ..failed(message) }
 }
 
-fn load(engines: &[&dyn Engine], job: &LoadJob) -> Result<(Trainer, LoadReport), EngineError> {
+fn load<'e>(
+    engines: &[&'e dyn Engine],
+    job: &LoadJob,
+) -> Result<(Trainer<'e>, LoadReport), EngineError> {
     let (loader, version) = find(engines, job)?;
     let Some(training) = &job.training else {
         return Err(EngineError::new(EngineErrorKind::BadInput, "nothing is to be trained"));
@@ -81,7 +91,7 @@ fn load(engines: &[&dyn Engine], job: &LoadJob) -> Result<(Trainer, LoadReport),
     Ok((trainer, report))
 }
 
-fn first(trainer: &mut Trainer) -> Result<FirstReport, EngineError> {
+fn first(trainer: &mut Trainer<'_>) -> Result<FirstReport, EngineError> {
     let times = trainer.step()?;
     let whole = times.iter().find(|(phase, _)| *phase == Phase::Total);
     Ok(FirstReport {
@@ -91,7 +101,21 @@ fn first(trainer: &mut Trainer) -> Result<FirstReport, EngineError> {
     })
 }
 
-fn run(trainer: &mut Trainer, count: u64, budget: Duration) -> Result<Window, EngineError> {
+fn remember(
+    trainer: &mut Trainer<'_>,
+    count: u64,
+    tracker: &dyn AllocationTracker,
+    events: &Path,
+) -> Result<Box<MemoryRecord>, EngineError> {
+    let mut record = trainer.remember(count.max(1), tracker)?;
+    if let Some(allocations) = &mut record.allocations.value {
+        write_allocations(events, allocations)?;
+        allocations.clear_columns();
+    }
+    Ok(Box::new(record))
+}
+
+fn run(trainer: &mut Trainer<'_>, count: u64, budget: Duration) -> Result<Window, EngineError> {
     let mut recorder = Recorder::default();
     let started = Instant::now();
     for _ in 0..count.max(1) {

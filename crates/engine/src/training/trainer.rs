@@ -2,6 +2,7 @@
 
 use super::{
     mask,
+    memory::Weighed,
     prepare::Prepared,
     state::Weight,
     update::{self, Factors, Task},
@@ -13,6 +14,7 @@ use crate::{
 use std::{
     collections::HashMap,
     path::Path,
+    rc::Rc,
     time::{Duration, Instant},
 };
 use types::{
@@ -20,12 +22,12 @@ use types::{
 };
 
 /// A model in training.
-pub(crate) struct Trainer {
+pub(crate) struct Trainer<'e> {
     job: TrainingJob,
     files: TrainingFiles,
-    forward: Box<dyn GraphRunner>,
-    loss: Box<dyn GraphRunner>,
-    backward: Box<dyn GraphRunner>,
+    loader: &'e dyn Loader,
+    request: LoadRequest,
+    runners: Rc<[Box<dyn GraphRunner>; 3]>,
     weights: Vec<Weight>,
     prepared: Prepared,
     inputs: Vec<HostTensor>,
@@ -39,19 +41,64 @@ pub(crate) struct Trainer {
     /// Bytes that the last forward pass kept, and that the last gradients took.
     kept: u64,
     gradients: u64,
+    /// The same by value.
+    weighed: Weighed,
 }
 
 /// How long the phases of a step took.
 pub(crate) type Times = Vec<(Phase, Duration)>;
 
-impl Trainer {
+/// The graphs of a step, forward, loss and backward, on runners with or without instruments.
+pub(super) type Trio<'a> = [&'a dyn GraphRunner; 3];
+
+/// When the parts of a step began and ended.
+pub(super) struct Taken {
+    pub(super) begin: Instant,
+    pub(super) passes: Vec<PassMarks>,
+    pub(super) before_optimiser: Instant,
+    pub(super) after_optimiser: Instant,
+    pub(super) end: Instant,
+}
+
+/// When the parts of one batch began and ended.
+#[derive(Clone, Copy)]
+pub(super) struct PassMarks {
+    pub(super) begin: Instant,
+    /// When each graph was asked to run and when it had.
+    pub(super) runs: [(Instant, Instant); 3],
+    /// The ends of forward, loss and backward.
+    pub(super) ends: [Instant; 3],
+    /// When values were brought into the form that the backward graph takes, and for how long.
+    pub(super) preparing: (Instant, Duration),
+    /// Adding the gradients to those of earlier batches, behind the backward pass.
+    pub(super) adding: Duration,
+}
+
+impl Taken {
+    fn times(&self) -> Times {
+        let mut spent = [Duration::ZERO; 3];
+        for pass in &self.passes {
+            let begins = [pass.begin, pass.ends[0], pass.ends[1]];
+            for (at, spent) in spent.iter_mut().enumerate() {
+                *spent += pass.ends[at] - begins[at];
+            }
+        }
+        let times = [Phase::Forward, Phase::Loss, Phase::Backward].into_iter().zip(spent);
+        let mut times: Times = times.collect();
+        times.push((Phase::Optimizer, self.after_optimiser - self.before_optimiser));
+        times.push((Phase::Total, self.end - self.begin));
+        times
+    }
+}
+
+impl<'e> Trainer<'e> {
     /// Reads graphs and weights.
     pub(crate) fn new(
-        loader: &dyn Loader,
+        loader: &'e dyn Loader,
         job: &LoadJob,
         training: &TrainingJob,
         inputs: Vec<HostTensor>,
-    ) -> Result<Trainer, EngineError> {
+    ) -> Result<Trainer<'e>, EngineError> {
         let unsupported = |why: String| EngineError::new(EngineErrorKind::Unsupported, why);
         let request = &job.request;
         let Some(files) = training.graphs.clone() else {
@@ -84,9 +131,9 @@ impl Trainer {
             |path: &Path| loader.runner(&LoadRequest { onnx: path.into(), ..request.clone() });
         let optimizer = training.training.optimizer;
         Ok(Trainer {
-            forward: open(&files.forward)?,
-            loss: open(&files.loss)?,
-            backward: open(&files.backward)?,
+            runners: Rc::new([open(&files.forward)?, open(&files.loss)?, open(&files.backward)?]),
+            loader,
+            request: request.clone(),
             weights: files
                 .parameters
                 .iter()
@@ -107,6 +154,7 @@ impl Trainer {
             broken: None,
             kept: 0,
             gradients: 0,
+            weighed: Weighed::default(),
             job: training.clone(),
             files,
         })
@@ -114,33 +162,54 @@ impl Trainer {
 
     /// One step: every batch forward and backward, then the weights move.
     pub(crate) fn step(&mut self) -> Result<Times, EngineError> {
+        let runners = Rc::clone(&self.runners);
+        let trio = [0, 1, 2].map(|at: usize| &*runners[at]);
+        self.step_on(trio, &mut |_| {}).map(|taken| taken.times())
+    }
+
+    /// A step on these runners; `hear` is told which part begins.
+    pub(super) fn step_on(
+        &mut self,
+        trio: Trio<'_>,
+        hear: &mut dyn FnMut(Phase),
+    ) -> Result<Taken, EngineError> {
         let begin = Instant::now();
-        let mut spent = [Duration::ZERO; 3];
+        let mut passes = Vec::new();
         let batches = self.job.training.accumulation.max(1);
         let (mut sum, mut last) = (0.0, None);
         for batch in 0..batches {
-            let pass = self.pass(u64::from(batch))?;
-            spent.iter_mut().zip(pass.spent).for_each(|(all, one)| *all += one);
+            let mut pass = self.pass(trio, u64::from(batch), hear)?;
             sum += pass.loss;
             // The gradients of a step of one batch are read where the engine left them.
             match batches {
                 1 => last = Some(pass.gradients),
-                _ => self.add_up(&*pass.gradients)?,
+                _ => {
+                    let before = Instant::now();
+                    self.add_up(&*pass.gradients)?;
+                    pass.marks.adding = before.elapsed();
+                }
             }
+            passes.push(pass.marks);
         }
         self.note(sum / f64::from(batches));
-        let before = Instant::now();
+        hear(Phase::Optimizer);
+        let before_optimiser = Instant::now();
         self.optimise(last.as_deref())?;
-        let times = [Phase::Forward, Phase::Loss, Phase::Backward].into_iter().zip(spent);
-        let mut times: Times = times.collect();
-        times.push((Phase::Optimizer, before.elapsed()));
+        let after_optimiser = Instant::now();
         drop(last);
-        times.push((Phase::Total, begin.elapsed()));
-        Ok(times)
+        let end = Instant::now();
+        Ok(Taken { begin, passes, before_optimiser, after_optimiser, end })
     }
 
     /// Forward, loss and backward of one batch.
-    fn pass(&mut self, batch: u64) -> Result<Pass, EngineError> {
+    fn pass(
+        &mut self,
+        trio: Trio<'_>,
+        batch: u64,
+        hear: &mut dyn FnMut(Phase),
+    ) -> Result<Pass, EngineError> {
+        let [first, second, third] = trio;
+        hear(Phase::Forward);
         let begin = Instant::now();
         let mut broken = None;
         let step = self.steps * u64::from(self.job.training.accumulation.max(1)) + batch;
@@ -150,30 +219,47 @@ impl Trainer {
         let mut known = Known::default();
         known.add(self.inputs.iter().chain(&masks).map(view_of));
         known.add(self.weights.iter().map(weight_view));
-        let forward = self.forward.run(&known.take(self.forward.inputs())?)?;
+        let (forward, forward_run) = timed(first, &known)?;
         let after_forward = Instant::now();
+        hear(Phase::Loss);
         known.add(forward.views()?);
         known.add([view_of(&self.labels), view_of(&self.scale)]);
-        let found = self.loss.run(&known.take(self.loss.inputs())?)?;
+        let (found, loss_run) = timed(second, &known)?;
         let loss = scalar(&*found, &self.files.loss_value)?;
         if !loss.is_finite() && self.broken.is_none() {
             broken = Some(self.first_broken(&forward.views()?));
         }
         let after_loss = Instant::now();
+        hear(Phase::Backward);
         known.add(found.views()?);
         let wanted = &self.files.prepared;
+        let before = Instant::now();
         known.add(self.prepared.make(wanted, |name| known.find(name), self.threads)?);
-        let gradients = self.backward.run(&known.take(self.backward.inputs())?)?;
-        let spent = [after_forward - begin, after_loss - after_forward, after_loss.elapsed()];
+        let preparing = (before, before.elapsed());
+        let (gradients, backward_run) = timed(third, &known)?;
+        let marks = PassMarks {
+            begin,
+            runs: [forward_run, loss_run, backward_run],
+            ends: [after_forward, after_loss, Instant::now()],
+            preparing,
+            adding: Duration::ZERO,
+        };
         let is_saved = |view: &&OutputView<'_>| self.files.saved.iter().any(|s| s == view.name);
-        let kept: u64 = forward.views()?.iter().filter(is_saved).map(bytes).sum();
-        let kept = kept + self.prepared.bytes();
-        let taken = gradients.views()?.iter().map(bytes).sum();
-        (self.kept, self.gradients) = (kept, taken);
+        let kept: Vec<OutputView<'_>> =
+            forward.views()?.into_iter().filter(|v| is_saved(&v)).collect();
+        let taken = gradients.views()?;
+        let sum = |views: &[OutputView<'_>]| views.iter().map(bytes).sum::<u64>();
+        let found = (sum(&kept) + self.prepared.bytes(), sum(&taken));
+        // Names are written down once: they are the same in every step.
+        let weighed = self.weighed.kept.is_empty().then(|| Weighed::of(&kept, &taken));
+        (self.kept, self.gradients) = found;
+        if let Some(weighed) = weighed {
+            self.weighed = weighed;
+        }
         if let Some(place) = broken {
             self.broken = Some(BrokenLoss { step: self.steps + 1, place });
         }
-        Ok(Pass { gradients, loss, spent })
+        Ok(Pass { gradients, loss, marks })
     }
 
     /// Adds the gradients of a batch to those of earlier ones.
@@ -230,7 +316,8 @@ impl Trainer {
         let mut known = Known::default();
         known.add(self.inputs.iter().chain(&masks).map(view_of));
         known.add(self.weights.iter().map(weight_view));
-        let found = self.forward.run(&known.take(self.forward.inputs())?)?;
+        let forward = &self.runners[0];
+        let found = forward.run(&known.take(forward.inputs())?)?;
         let mut views = found.views()?;
         views.retain(|view| view.name == self.job.output);
         write_tensors(path, &views)
@@ -240,8 +327,10 @@ impl Trainer {
     pub(crate) fn write_gradients(&mut self, path: &Path) -> Result<(), EngineError> {
         let batches = self.job.training.accumulation.max(1);
         let mut loss = 0.0;
+        let runners = Rc::clone(&self.runners);
+        let trio = [0, 1, 2].map(|at: usize| &*runners[at]);
         for batch in 0..batches {
-            let pass = self.pass(u64::from(batch))?;
+            let pass = self.pass(trio, u64::from(batch), &mut |_| {})?;
             self.add_up(&*pass.gradients)?;
             loss += pass.loss / f64::from(batches);
         }
@@ -262,6 +351,45 @@ impl Trainer {
         self.optimise(None)?;
         let views: Vec<OutputView<'_>> = whole.iter().map(view_of).collect();
         write_tensors(path, &views)
+    }
+
+    /// Opens the graphs of a step in the order they run.
+    pub(super) fn open<T: ?Sized>(
+        &self,
+        open: impl Fn(&dyn Loader, &LoadRequest) -> Result<Box<T>, EngineError>,
+    ) -> Result<[Box<T>; 3], EngineError> {
+        let one = |path: &Path| {
+            let request = LoadRequest { onnx: path.into(), ..self.request.clone() };
+            open(self.loader, &request)
+        };
+        let TrainingFiles { forward, loss, backward, .. } = &self.files;
+        Ok([one(forward)?, one(loss)?, one(backward)?])
+    }
+
+    pub(super) fn runners(&self) -> Rc<[Box<dyn GraphRunner>; 3]> {
+        Rc::clone(&self.runners)
+    }
+
+    pub(super) fn files(&self) -> &TrainingFiles {
+        &self.files
+    }
+
+    pub(super) fn weights(&self) -> &[Weight] {
+        &self.weights
+    }
+
+    pub(super) fn weighed(&self) -> &Weighed {
+        &self.weighed
+    }
+
+    /// The module of a parameter or of a value that the forward graph keeps; empty where it lies in none.
+    pub(super) fn module_of(&self, name: &str) -> &str {
+        self.files.modules.get(name).map_or("", String::as_str)
+    }
+
+    /// Batches in a step.
+    pub(super) fn batches(&self) -> usize {
+        self.job.training.accumulation.max(1) as usize
     }
 
     /// How it went so far.
@@ -285,7 +413,7 @@ impl Trainer {
 
     /// Where it runs.
     pub(crate) fn placement(&self) -> String {
-        self.forward.placement()
+        self.runners[0].placement()
     }
 
     /// The output that the loss reads: its name and shape.
@@ -318,7 +446,18 @@ impl Trainer {
 struct Pass {
     gradients: Box<dyn RunOutputs>,
     loss: f64,
-    spent: [Duration; 3],
+    marks: PassMarks,
+}
+
+/// What a graph gave, when it was asked to run and when it had.
+type TimedRun = (Box<dyn RunOutputs>, (Instant, Instant));
+
+/// Runs a graph on what is known; tells when.
+fn timed(runner: &dyn GraphRunner, known: &Known<'_>) -> Result<TimedRun, EngineError> {
+    let inputs = known.take(runner.inputs())?;
+    let begin = Instant::now();
+    let outputs = runner.run(&inputs)?;
+    Ok((outputs, (begin, Instant::now())))
 }
 
 /// Values by name, where they lie.
@@ -352,7 +491,7 @@ fn weight_view(weight: &Weight) -> OutputView<'_> {
     }
 }
 
-fn bytes(view: &OutputView<'_>) -> u64 {
+pub(super) fn bytes(view: &OutputView<'_>) -> u64 {
     (view.elements.len() * view.elements.element_type().size()) as u64
 }
 

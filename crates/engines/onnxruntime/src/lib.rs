@@ -27,7 +27,7 @@ pub use install::install;
 
 use engine::{
     Availability, Engine, EngineError, GraphRunner, Host, InstallProgress, Installer, LoadRequest,
-    LoadedModel, Loader, Places,
+    LoadedModel, Loader, Places, ProfiledRunner,
 };
 use locate::Absent;
 use std::path::{Path, PathBuf};
@@ -84,6 +84,10 @@ impl Engine for OnnxRuntime {
         true
     }
 
+    fn inspects_training(&self) -> bool {
+        true
+    }
+
     fn turns_slowly(&self) -> bool {
         true
     }
@@ -116,5 +120,12 @@ impl Loader for OnnxRuntime {
 
     fn runner(&self, request: &LoadRequest) -> Result<Box<dyn GraphRunner>, EngineError> {
         Ok(Box::new(runner::OrtRunner::new(request)?))
+    }
+
+    fn profiled_runner(
+        &self,
+        request: &LoadRequest,
+    ) -> Result<Box<dyn ProfiledRunner>, EngineError> {
+        Ok(Box::new(runner::ProfiledOrt::new(request)?))
     }
 }

@@ -1,7 +1,10 @@
 //! Where the time goes, from the library's own profiler, in a session made for that alone.
 
 use crate::{binding::Bound, events, explain, load, model::OrtModel};
-use engine::{Detail, EngineError, EngineErrorKind, NodeProfile, NodeTime, TimelineWriter};
+use engine::{
+    Detail, EngineError, EngineErrorKind, NodeCall, NodeProfile, NodeTime, RunRecord,
+    TimelineWriter,
+};
 use events::Pass;
 use std::{
     collections::{BTreeSet, HashMap},
@@ -78,7 +81,7 @@ fn nodes(pass: &Pass<'_>) -> Vec<NodeTime> {
         let path = event.node().unwrap_or_default();
         let place = *places.entry(path).or_insert_with(|| {
             let kind = event.operator().to_owned();
-            nodes.push(NodeTime { path: path.to_owned(), kind, calls: 0, nanos: 0 });
+            nodes.push(NodeTime { path: path.to_owned(), kind, calls: 0, nanos: 0, phase: None });
             nodes.len() - 1
         });
         nodes[place].calls += 1;
@@ -117,7 +120,28 @@ fn timeline(pass: &Pass<'_>, mut writer: TimelineWriter) -> types::Timeline {
     writer.finish()
 }
 
-fn remarks(pass: &Pass<'_>) -> Vec<String> {
+/// Every run with its kernels, outer ones before those inside them.
+pub(crate) fn records(pass: &Pass<'_>) -> Vec<RunRecord> {
+    let mut records = vec![RunRecord::default(); pass.runs.len()];
+    let threads = threads(pass);
+    for (index, event) in pass.kernels.iter().enumerate() {
+        let at = pass.runs.partition_point(|run| run.start <= event.start).max(1) - 1;
+        let Some(run) = pass.runs.get(at) else { continue };
+        let others = threads.iter().filter(|thread| **thread != run.thread);
+        let place = others.clone().position(|thread| *thread == event.thread);
+        records[at].calls.push(NodeCall {
+            path: event.node().unwrap_or_default().to_owned(),
+            kind: event.operator().to_owned(),
+            thread: place.map_or(0, |place| place + 1),
+            start: (event.start - run.start) * 1000,
+            length: (pass.ends[index] - event.start) * 1000,
+            own: pass.own_nanos(index),
+        });
+    }
+    records
+}
+
+pub(crate) fn remarks(pass: &Pass<'_>) -> Vec<String> {
     let mut remarks = Vec::new();
     let (told, added) = pass.sums();
     // Where it is less, nobody would see it.
@@ -159,6 +183,7 @@ mod tests {
             kind: "Op".into(),
             calls,
             nanos,
+            phase: None,
         };
         // Half a microsecond a call was cut off, from the loop once more for each call inside it.
         assert_eq!(

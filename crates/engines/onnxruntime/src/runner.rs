@@ -3,16 +3,28 @@
 
 use crate::{
     convert::{raw_value, view_of},
-    explain, load,
-    runtime::{self, checked},
+    events::{self, Pass},
+    explain, load, profile,
+    runtime::{self, Runtime, checked},
+    statistics,
 };
-use engine::{EngineError, EngineErrorKind, GraphRunner, LoadRequest, OutputView, RunOutputs};
-use ort::{AsPointer, memory::Allocator, session::Session, value::DynValue};
+use engine::{
+    Arena, EngineError, EngineErrorKind, GraphRunner, LoadRequest, OutputView, ProfiledRunner,
+    RunOutputs, RunRecord,
+};
+use ort::{
+    AsPointer,
+    memory::Allocator,
+    session::{Session, builder::SessionBuilder},
+    value::DynValue,
+};
 use std::{
     ffi::CString,
+    path::Path,
     ptr::{self, NonNull},
     sync::Arc,
 };
+use tempfile::TempDir;
 
 /// Settings of a session that is one of several which take turns; milliseconds a step of DistilBERT on two processors.
 ///
@@ -30,15 +42,25 @@ pub(crate) struct OrtRunner {
     outputs: Arc<[String]>,
     output_names: Vec<CString>,
     threads: u32,
+    runtime: &'static Runtime,
 }
 
 impl OrtRunner {
     pub(crate) fn new(request: &LoadRequest) -> Result<OrtRunner, EngineError> {
+        OrtRunner::with(request, Ok)
+    }
+
+    /// As [`OrtRunner::new`], with a session that was set up further.
+    fn with(
+        request: &LoadRequest,
+        set_up: impl FnOnce(SessionBuilder) -> Result<SessionBuilder, EngineError>,
+    ) -> Result<OrtRunner, EngineError> {
         let library = crate::locate::locate(&request.places).map_err(|absent| {
             EngineError::new(EngineErrorKind::Unavailable, absent.why).with_hint(absent.hint)
         })?;
         let runtime = runtime::load(&library)?;
-        let session = load::commit(load::builder(runtime, request, &USUAL)?, request)?;
+        let builder = set_up(load::builder(runtime, request, &USUAL)?)?;
+        let session = load::commit(builder, request)?;
         let names = |outlets: &[ort::value::Outlet]| -> Vec<String> {
             outlets.iter().map(|outlet| outlet.name().to_owned()).collect()
         };
@@ -50,6 +72,7 @@ impl OrtRunner {
             output_names,
             threads: request.threads.max(1),
             session: Arc::new(session),
+            runtime,
         })
     }
 }
@@ -111,6 +134,68 @@ impl GraphRunner for OrtRunner {
         }
         let (names, session) = (Arc::clone(&self.outputs), Arc::clone(&self.session));
         Ok(Box::new(Outputs { outputs, names, _session: session }))
+    }
+
+    fn arena(&self) -> Option<Result<Arena, String>> {
+        Some(statistics::of(self.runtime, &self.session).map(|found| Arena {
+            in_use: found.in_use,
+            most_in_use: found.most_in_use,
+            reserved: found.reserved,
+            allocations: found.allocations,
+        }))
+    }
+}
+
+/// A graph whose runs the library's own profiler writes down.
+pub(crate) struct ProfiledOrt {
+    runner: OrtRunner,
+    _folder: TempDir,
+}
+
+impl ProfiledOrt {
+    pub(crate) fn new(request: &LoadRequest) -> Result<ProfiledOrt, EngineError> {
+        let unwritten = |why: String| {
+            EngineError::new(EngineErrorKind::Failed, "could not write a profile").with_source(why)
+        };
+        let folder = tempfile::tempdir().map_err(|error| unwritten(error.to_string()))?;
+        let path = folder.path().join("profile");
+        let runner = OrtRunner::with(request, |builder| {
+            builder.with_profiling(path).map_err(|error| unwritten(error.to_string()))
+        })?;
+        Ok(ProfiledOrt { runner, _folder: folder })
+    }
+}
+
+impl GraphRunner for ProfiledOrt {
+    fn inputs(&self) -> &[String] {
+        self.runner.inputs()
+    }
+
+    fn placement(&self) -> String {
+        self.runner.placement()
+    }
+
+    fn run(&self, inputs: &[OutputView<'_>]) -> Result<Box<dyn RunOutputs>, EngineError> {
+        self.runner.run(inputs)
+    }
+}
+
+impl ProfiledRunner for ProfiledOrt {
+    fn finish(mut self: Box<Self>, count: usize) -> Result<Vec<RunRecord>, EngineError> {
+        let session = Arc::get_mut(&mut self.runner.session).ok_or_else(|| {
+            let why = "an output of the last run still lives";
+            EngineError::new(EngineErrorKind::Failed, why)
+        })?;
+        let file = session
+            .end_profiling()
+            .map_err(|error| explain::other("could not end the profile", &error))?;
+        let events = events::read(Path::new(&file))?;
+        let pass = Pass::of(&events, count as u64)?;
+        let mut records = profile::records(&pass);
+        if let Some(first) = records.first_mut() {
+            first.remarks = profile::remarks(&pass);
+        }
+        Ok(records)
     }
 }
 

@@ -103,7 +103,7 @@ impl Sums {
         let node = |key: (String, String)| {
             let (told, lost) = self.nanos.get(&key).copied().unwrap_or_default();
             let nanos = told + (lost as f64 * part) as u64;
-            NodeTime { path: key.0, kind: key.1, calls: count, nanos }
+            NodeTime { path: key.0, kind: key.1, calls: count, nanos, phase: None }
         };
         let nodes: Vec<NodeTime> = self.order.into_iter().map(node).collect();
         let added = (lost as f64 * part) as u64;

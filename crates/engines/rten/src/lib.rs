@@ -15,6 +15,7 @@ mod values;
 
 use engine::{
     Availability, Engine, EngineError, GraphRunner, Host, LoadRequest, LoadedModel, Loader, Places,
+    ProfiledRunner,
 };
 use types::{Bytes, Device, Precision};
 
@@ -54,6 +55,10 @@ impl Engine for Rten {
         true
     }
 
+    fn inspects_training(&self) -> bool {
+        true
+    }
+
     fn own_memory(&self) -> Bytes {
         // Resident on Linux (x86-64) with `feed-forward-baseline` at batch 1, less its weights.
         Bytes(14_000_000)
@@ -71,6 +76,13 @@ impl Loader for Rten {
 
     fn runner(&self, request: &LoadRequest) -> Result<Box<dyn GraphRunner>, EngineError> {
         Ok(Box::new(runner::RtenRunner::new(request)?))
+    }
+
+    fn profiled_runner(
+        &self,
+        request: &LoadRequest,
+    ) -> Result<Box<dyn ProfiledRunner>, EngineError> {
+        Ok(Box::new(runner::LoggedRunner::new(request)?))
     }
 }
 

@@ -6,7 +6,8 @@ use crate::{
     model::{RtenSession, run},
 };
 use engine::{
-    Detail, EngineError, EngineErrorKind, NodeProfile, NodeProfiler, NodeTime, TimelineWriter,
+    Detail, EngineError, EngineErrorKind, NodeCall, NodeProfile, NodeProfiler, NodeTime,
+    TimelineWriter,
 };
 use std::{collections::HashMap, io, time::Instant};
 
@@ -62,9 +63,27 @@ fn untold() -> EngineError {
     EngineError::new(EngineErrorKind::Failed, "engine `rten` printed no whole log of its run")
 }
 
+/// When every call of a run began, the first at `begin`.
+fn starts(log: &Log, lengths: &[u64], begin: u64) -> Vec<u64> {
+    let mut start = begin;
+    let mut starts = vec![start; lengths.len()];
+    for &at in &log.outermost {
+        starts[at] = start;
+        start += lengths[at];
+    }
+    for at in log.in_order() {
+        let mut inside = starts[at];
+        for &inner in &log.calls[at].inner {
+            starts[inner] = inside;
+            inside += lengths[inner];
+        }
+    }
+    starts
+}
+
 /// The nodes of all runs.
 #[derive(Default)]
-struct Nodes {
+pub(crate) struct Nodes {
     times: Vec<NodeTime>,
     places: HashMap<Key, usize>,
     unnamed: usize,
@@ -109,33 +128,37 @@ impl Nodes {
             }
             name => path_of(name, &kind),
         };
-        self.times.push(NodeTime { path, kind, calls: 0, nanos: 0 });
+        self.times.push(NodeTime { path, kind, calls: 0, nanos: 0, phase: None });
         self.places.insert(key, self.times.len() - 1);
         self.times.len() - 1
     }
 
     /// One run in the timeline: the log tells no starts, so every node begins where the one before it ended.
     fn lay_out(&self, log: &Log, places: &[usize], run: (u64, u64), writer: &mut TimelineWriter) {
-        let (mut start, end) = (run.0, run.0 + run.1);
+        let end = run.0 + run.1;
         let lengths = log.lengths();
-        let mut starts = vec![start; lengths.len()];
-        for &at in &log.outermost {
-            starts[at] = start;
-            start += lengths[at];
-        }
+        let starts = starts(log, &lengths, run.0);
         for at in log.in_order() {
-            let mut inside = starts[at];
-            for &inner in &log.calls[at].inner {
-                starts[inner] = inside;
-                inside += lengths[inner];
-            }
             let node = &self.times[places[at]];
             let start = starts[at].min(end);
             writer.operator(0, (&node.path, &node.kind), start, lengths[at].min(end - start));
         }
     }
 
-    fn remarks(&self) -> Vec<String> {
+    /// The calls of a run, outer ones before those inside them.
+    pub(crate) fn calls(&mut self, log: &Log) -> Vec<NodeCall> {
+        let places = self.add(log);
+        let (own, lengths) = (log.own(), log.lengths());
+        let starts = starts(log, &lengths, 0);
+        let call = |at: usize| {
+            let NodeTime { path, kind, .. } = self.times[places[at]].clone();
+            let (start, length, own) = (starts[at], lengths[at], own[at]);
+            NodeCall { path, kind, thread: 0, start, length, own }
+        };
+        log.in_order().into_iter().map(call).collect()
+    }
+
+    pub(crate) fn remarks(&self) -> Vec<String> {
         let short: Vec<&NodeTime> =
             self.times.iter().filter(|node| node.nanos < node.calls * COARSE_NANOS).collect();
         let sum: u64 = self.times.iter().map(|node| node.nanos).sum();

@@ -1,16 +1,24 @@
 //! A graph that runs on values which the caller holds: floats are read where they lie.
 
 use crate::{
+    capture::Capture,
     convert,
     load::{Optimise, open},
+    log::Log,
     model::explain,
+    profile::{Nodes, uncaught},
 };
 use engine::{
-    ElementsView, EngineError, EngineErrorKind, GraphRunner, LoadRequest, OutputView, RunOutputs,
+    ElementsView, EngineError, EngineErrorKind, GraphRunner, LoadRequest, OutputView,
+    ProfiledRunner, RunOutputs, RunRecord,
 };
 use rten::{Model, NodeId, RunOptions, ThreadPool, Value, ValueOrView, ValueView};
 use rten_tensor::TensorView;
-use std::sync::Arc;
+use std::{
+    cell::RefCell,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 pub(crate) struct RtenRunner {
     model: Model,
@@ -64,6 +72,73 @@ impl GraphRunner for RtenRunner {
         let values = self.model.run(bound, ids, Some(self.options.clone())).map_err(explain)?;
         let values = values.into_iter().map(convert::contiguous).collect();
         Ok(Box::new(Outputs { names: Arc::clone(&self.outputs), values }))
+    }
+}
+
+/// A graph whose runs are logged, each in a capture of its own.
+pub(crate) struct LoggedRunner {
+    runner: RtenRunner,
+    logs: RefCell<Vec<LoggedRun>>,
+}
+
+struct LoggedRun {
+    text: String,
+    before: u64,
+    paused: u64,
+}
+
+impl LoggedRunner {
+    pub(crate) fn new(request: &LoadRequest) -> Result<LoggedRunner, EngineError> {
+        let mut runner = RtenRunner::new(request)?;
+        runner.options = runner.options.with_verbose(true);
+        Ok(LoggedRunner { runner, logs: RefCell::default() })
+    }
+}
+
+impl GraphRunner for LoggedRunner {
+    fn inputs(&self) -> &[String] {
+        self.runner.inputs()
+    }
+
+    fn placement(&self) -> String {
+        self.runner.placement()
+    }
+
+    fn run(&self, inputs: &[OutputView<'_>]) -> Result<Box<dyn RunOutputs>, EngineError> {
+        let asked = Instant::now();
+        let mut capture = Capture::begin().map_err(uncaught)?;
+        let begin = Instant::now();
+        let outputs = self.runner.run(inputs)?;
+        let end = Instant::now();
+        let mut text = String::new();
+        capture.take(&mut text).map_err(uncaught)?;
+        drop(capture);
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let before = nanos(begin - asked);
+        let paused = before + nanos(end.elapsed());
+        self.logs.borrow_mut().push(LoggedRun { text, before, paused });
+        Ok(outputs)
+    }
+}
+
+impl ProfiledRunner for LoggedRunner {
+    fn finish(self: Box<Self>, count: usize) -> Result<Vec<RunRecord>, EngineError> {
+        let LoggedRunner { runner, logs } = *self;
+        let mut logs = logs.into_inner();
+        let logs = logs.split_off(logs.len().saturating_sub(count));
+        let mut nodes = Nodes::default();
+        let record = |run: LoggedRun| {
+            let log = Log::read(&run.text, |value| runner.model.find_node(value).is_some());
+            // Somebody else's words in the log may hide a node: such a run tells nothing.
+            let calls = if log.is_whole() { nodes.calls(&log) } else { Vec::new() };
+            let (before, paused) = (run.before, run.paused);
+            RunRecord { calls, before, paused, laid_out: true, remarks: Vec::new() }
+        };
+        let mut records: Vec<RunRecord> = logs.into_iter().map(record).collect();
+        if let Some(first) = records.first_mut() {
+            first.remarks = nodes.remarks();
+        }
+        Ok(records)
     }
 }
 

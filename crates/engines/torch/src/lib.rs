@@ -78,6 +78,10 @@ impl Engine for Torch {
         true
     }
 
+    fn inspects_training(&self) -> bool {
+        true
+    }
+
     fn limits_memory_on(&self, device: Device) -> bool {
         matches!(device, Device::Cuda(_) | Device::Rocm(_))
     }

@@ -33,7 +33,15 @@ const REST: [&str; 2] = [
         "memory.py",
     ],
     joined![
-        "loss.py", "learn.py", "held.py", "count.py", "train.py", "ring.py", "world.py",
+        "loss.py",
+        "learn.py",
+        "held.py",
+        "count.py",
+        "step.py",
+        "step_memory.py",
+        "train.py",
+        "ring.py",
+        "world.py",
         "serve.py",
     ],
 ];

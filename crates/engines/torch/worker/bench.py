@@ -46,6 +46,10 @@ class Bench:
         self.result = self.runner(*self.call.arguments, **self.call.keywords)
         self.place.wait()
 
+    def remembered(self):
+        """Tensors that live beside the module and its inputs, between two runs."""
+        return []
+
     def outputs(self):
         named = flatten(self.result)
         if not named:

@@ -4,7 +4,10 @@
 # `forward` is put into. What libraries behind PyTorch allocate by themselves (oneDNN, cuBLAS) it does not see.
 
 RUN = "modelmeter: run"
+PHASE = "modelmeter: phase "
 MODULE = "modelmeter: module "
+# How autograd's own ranges begin; each has the number of the node that it runs.
+AUTOGRAD = "autograd::engine::evaluate_function"
 
 
 class Ranges:
@@ -45,7 +48,7 @@ def remember(bench, count, path):
     bench.place.wait()
     base = allocated(bench)
     try:
-        each, roots, reserved = watch(bench, max(count, 1))
+        each, roots, reserved = watch(bench, max(count, 1), bench.infer)
     finally:
         if ranges is not None:
             ranges.remove()
@@ -53,6 +56,11 @@ def remember(bench, count, path):
     found = Found(bench.place, len(names))
     for root in roots:
         found.walk(root, 0)
+    return told(found, path, names, has_parts, each, base, reserved)
+
+
+def told(found, path, names, has_parts, each, base, reserved):
+    """Writes the columns and answers with the rest."""
     columns, ends, peak = found.columns()
     write_tensors(path, {name: torch.tensor(values, dtype=torch.int64) for name, values in columns.items()})
     empty = {name: [] for name in columns}
@@ -80,7 +88,7 @@ def allocated(bench):
     """Bytes that live before the first inference: the GPU's own count, or parameters, buffers and inputs."""
     if not bench.place.is_cpu:
         return torch.cuda.memory_allocated(bench.place.device)
-    tensors = list(bench.module.parameters()) + list(bench.module.buffers())
+    tensors = list(bench.module.parameters()) + list(bench.module.buffers()) + bench.remembered()
     tensors += [value for value in bench.call.arguments if isinstance(value, torch.Tensor)]
     tensors += [value for value in bench.call.keywords.values() if isinstance(value, torch.Tensor)]
     storages = {}
@@ -94,7 +102,7 @@ def allocated(bench):
     return sum(storages.values())
 
 
-def watch(bench, count):
+def watch(bench, count, run):
     """Runs under the profiler; returns the times, the profiler's trees and, on a GPU, the pool's peaks."""
     from torch.profiler import ProfilerActivity, profile, record_function
 
@@ -107,7 +115,7 @@ def watch(bench, count):
         for _ in range(count):
             with record_function(RUN):
                 begin = time.perf_counter_ns()
-                bench.infer()
+                run()
                 each.append(time.perf_counter_ns() - begin)
     pool = None
     if on_gpu:
@@ -123,6 +131,14 @@ class Found:
         self.kind, self.index, self.count = place.device.type, place.device.index, count
         self.rows, self.ends = [], []
 
+    def keep(self, event, layer):
+        """An allocation or a free, where it is on our device."""
+        fields = event.typed[1]
+        device = fields.device
+        if device.type == self.kind and (self.index is None or device.index == self.index):
+            row = (event.start_time_ns, fields.ptr, fields.alloc_size, min(layer, self.count - 1), event.start_tid)
+            self.rows.append(row)
+
     def walk(self, event, layer):
         # By hand instead of by recursion: modules nest deeper than Python calls may.
         open_events = [(event, layer)]
@@ -134,11 +150,7 @@ class Found:
             elif name == RUN:
                 self.ends.append(event.end_time_ns)
             elif name == "[memory]":
-                fields = event.typed[1]
-                device = fields.device
-                if device.type == self.kind and (self.index is None or device.index == self.index):
-                    row = (event.start_time_ns, fields.ptr, fields.alloc_size, min(layer, self.count - 1), event.start_tid)
-                    self.rows.append(row)
+                self.keep(event, layer)
                 continue
             open_events.extend((child, layer) for child in reversed(event.children))
 

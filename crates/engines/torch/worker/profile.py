@@ -135,11 +135,15 @@ def profile(bench, count, detail):
         for index, (calls, nanos) in sums.items()
     ]
     found = {"runs": len(each), "total_nanos": sum(each), "run_nanos": each, "nodes": nodes, "remarks": []}
-    over = sum(node["nanos"] for node in nodes) - sum(each)
-    if over > 0:
-        # The GPU's clock ticks in half microseconds: rounding may make the parts more than the whole.
-        most = max(nodes, key=lambda node: node["nanos"])
-        most["nanos"] -= over
+    hold_to(nodes, sum(each))
     if recorder is not None:
         found["timeline"], found["remarks"] = recorder.timeline(watch.paths)
     return {"answer": "profiled", "profile": found}
+
+
+def hold_to(nodes, total):
+    """The GPU's clock ticks in half microseconds: rounding may make the parts more than the whole."""
+    over = sum(node["nanos"] for node in nodes) - total
+    if over > 0:
+        most = max(nodes, key=lambda node: node["nanos"])
+        most["nanos"] = max(most["nanos"] - over, 0)

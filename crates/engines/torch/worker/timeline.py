@@ -3,19 +3,24 @@
 # The profiler's trace file is read, because its format has been the same since PyTorch 1.8; what its objects are called
 # has not. Modules are notes in that trace, so that one clock tells everything.
 
-RUN, MODULE = "modelmeter run", "modelmeter module "
+RUN, PHASE, MODULE = "modelmeter run", "modelmeter phase ", "modelmeter module "
+# How autograd's own events begin; each has the number of the node that it runs.
+AUTOGRAD, NUMBER = "autograd::engine::evaluate_function", "Sequence number"
 ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
 class Recorder:
     """Runs under PyTorch's profiler and makes a timeline of what it saw."""
 
-    def __init__(self, place):
-        self.place, self.began_at, self.events = place, 0, []
+    def __init__(self, place, is_step=False):
+        self.place, self.began_at, self.events, self.is_step = place, 0, [], is_step
         self.note = torch.autograd.profiler.record_function
 
     def module(self, index):
         return self.note(MODULE + str(index))
+
+    def phase(self, name):
+        return self.note(PHASE + name)
 
     def record(self, run, infer, count):
         from torch.profiler import ProfilerActivity
@@ -49,17 +54,18 @@ class Recorder:
         device = [event for event in inside if event["cat"] in ON_DEVICE and hold(event, runs)]
         tracks, spans, launches = Tracks(runs[0]["tid"]), [], {}
         started = {event["args"].get("correlation") for event in device}
+        makers = self.makers(host, paths)
         for thread in sorted({event["tid"] for event in host}, key=str):
             here = [event for event in host if event["tid"] == thread]
-            for event, start, length, path in nested(here, paths):
+            for event, start, length, path in nested(here, paths, makers):
                 launch = event["args"].get("correlation") if event["cat"].endswith(("_runtime", "_driver")) else None
                 is_launch = launch is not None and launch in started
                 if is_launch:
                     launches[launch] = path
                 spans.append(
                     {
-                        "name": name_of(event, path),
-                        "kind": "launch" if is_launch else kind_of(event),
+                        "name": self.name_of(event, path),
+                        "kind": "launch" if is_launch else self.kind_of(event),
                         "track": tracks.of_thread(thread),
                         "start": start - begin,
                         "length": length,
@@ -72,7 +78,7 @@ class Recorder:
             queues.setdefault((event["args"].get("device", 0), event["args"].get("stream", 0)), []).append(event)
         for (index, stream), here in sorted(queues.items()):
             track = tracks.of_queue("%s:%s" % (self.place.name.partition(":")[0], index), stream)
-            for event, start, length, _ in nested(here, paths):
+            for event, start, length, _ in nested(here, paths, {}):
                 flow = event["args"].get("correlation")
                 spans.append(
                     {
@@ -85,10 +91,38 @@ class Recorder:
                         "flow": flow if flow in launches else None,
                     }
                 )
-        remarks = []
+        remarks = [] if makers or not self.is_step else ["the backward pass is told without its modules"]
         if self.place.device.type == "cuda" and not device:
             remarks.append("PyTorch's profiler saw nothing on the device: the timeline shows the host alone")
         return {"began_at": self.began_at, "tracks": tracks.all, "spans": spans}, remarks
+
+    def makers(self, host, paths):
+        """The module that made each node of autograd's graph; the last operator before a number is given made it."""
+        found = {}
+        if not self.is_step:
+            return found
+        for thread in {event["tid"] for event in host}:
+            here = [event for event in host if event["tid"] == thread]
+            for event, _, _, path in nested(here, paths, {}):
+                # What has a forward thread runs in the backward pass and makes nothing.
+                if NUMBER in event["args"] and not event["args"].get("Fwd thread id"):
+                    found[event["args"][NUMBER]] = path
+        return found
+
+    def kind_of(self, event):
+        if event["name"] == RUN:
+            return "step" if self.is_step else "phase"
+        if event["name"].startswith(PHASE):
+            return "phase"
+        return "module" if event["name"].startswith(MODULE) else "operator"
+
+    def name_of(self, event, path):
+        if event["name"] == RUN:
+            return "step" if self.is_step else "inference"
+        if event["name"].startswith(PHASE):
+            return event["name"][len(PHASE) :]
+        # The outermost module has no path, but a name.
+        return (path or "model") if event["name"].startswith(MODULE) else event["name"]
 
 
 class Tracks:
@@ -148,25 +182,12 @@ def hold(event, runs):
 def is_told(event):
     if event["cat"] in ON_DEVICE or event["cat"] == "cpu_op" or event["cat"].endswith(("_runtime", "_driver")):
         return True
-    return event["cat"] == "user_annotation" and event["name"].startswith((RUN, MODULE))
+    return event["cat"] == "user_annotation" and event["name"].startswith((RUN, PHASE, MODULE))
 
 
-def kind_of(event):
-    if event["name"] == RUN:
-        return "phase"
-    return "module" if event["name"].startswith(MODULE) else "operator"
-
-
-def name_of(event, path):
-    if event["name"] == RUN:
-        return "inference"
-    # The outermost module has no path, but a name.
-    return (path or "model") if event["name"].startswith(MODULE) else event["name"]
-
-
-def nested(events, paths):
+def nested(events, paths, makers):
     """Events of one track in order, with start, length and module; the trace rounds, so ends are held to what is around."""
-    stack = []
+    stack, last = [], ""
     for event in sorted(events, key=lambda event: (start_of(event), -end_of(event))):
         start, end = start_of(event), end_of(event)
         while stack and stack[-1][0] <= start:
@@ -176,5 +197,8 @@ def nested(events, paths):
             end = min(end, stack[-1][0])
         if event["name"].startswith(MODULE):
             path = paths[int(event["name"][len(MODULE) :])]
+        elif makers and event["name"].startswith(AUTOGRAD):
+            # What has no number adds the gradient to a weight, right behind the node that made it.
+            path = last = makers.get(event["args"].get(NUMBER), last)
         stack.append((end, path))
         yield event, start, end - start, path

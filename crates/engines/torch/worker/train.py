@@ -19,6 +19,8 @@ class Trainer(Bench):
         self.alone, self.rank = runner, job.get("rank", 0)
         self.ring = self.world = None
         self.is_alone = False
+        # What looks into steps, in a pass of its own: writes down modules, puts names on phases.
+        self.watch = self.note = None
         if self.rank > 0:
             self.shuffle(job["seed"] + self.rank)
         self.nanos = []
@@ -107,12 +109,16 @@ class Trainer(Bench):
         if look is not None:
             self.formats.unscale(self.optimizer)
             look()
-        start = clock()
-        self.formats.step(self.optimizer)
-        self.optimizer.zero_grad(set_to_none=True)
-        wait()
-        end = clock()
+        with self.looking(OPTIMIZER):
+            start = clock()
+            self.formats.step(self.optimizer)
+            self.optimizer.zero_grad(set_to_none=True)
+            wait()
+            end = clock()
         spent["optimizer"], spent["total"] = end - start, end - begin
+        if self.watch is not None:
+            self.watch.end()
+            spent["total"] -= self.watch.paused
         self.steps, self.last_loss = self.steps + 1, value
         if self.broken is None:
             self.losses.append(value)
@@ -124,39 +130,62 @@ class Trainer(Bench):
         # What shares would wait for the others, if only for a buffer.
         runner = self.alone if self.is_alone else self.runner
         self.result = None
-        start = clock()
-        with self.formats.shorten():
-            self.result = runner(*self.call.arguments, **self.call.keywords)
-        wait()
-        spent["forward"] += clock() - start
+        with self.looking(FORWARD):
+            start = clock()
+            with self.formats.shorten():
+                self.result = runner(*self.call.arguments, **self.call.keywords)
+            wait()
+            spent["forward"] += clock() - start
 
-        output = self.goal.pick(self.result)
-        start = clock()
-        with self.formats.shorten():
-            loss = self.goal.measure(output)
-        if self.accumulation > 1:
-            loss = loss / self.accumulation
-        scaled = self.formats.scale(loss)
-        wait()
-        spent["loss"] += clock() - start
-
-        value = float(loss.detach())
+        with self.looking(LOSS):
+            output = self.goal.pick(self.result)
+            start = clock()
+            with self.formats.shorten():
+                loss = self.goal.measure(output)
+            if self.accumulation > 1:
+                loss = loss / self.accumulation
+            scaled = self.formats.scale(loss)
+            wait()
+            spent["loss"] += clock() - start
+            value = float(loss.detach())
         self.notice(value)
+        if self.watch is not None:
+            self.watch.follow(scaled)
         # The loss's own gradient is of the phase `loss`, as in the graphs of the other engines.
         between = []
 
         def passed(_gradient):
             wait()
             between.append(clock())
+            if self.watch is not None:
+                self.watch.enter(BACKWARD)
 
         output.register_hook(passed)
-        start = clock()
-        scaled.backward()
-        wait()
-        end = clock()
+        with self.noting(BACKWARD):
+            start = clock()
+            scaled.backward()
+            wait()
+            end = clock()
         spent["loss"] += between[0] - start
         spent["backward"] += end - between[0]
         return value
+
+    def remembered(self):
+        states = [state for state in self.optimizer.state.values()]
+        return [value for state in states for value in state.values() if isinstance(value, torch.Tensor)] + [self.goal.labels]
+
+    def can_be_looked_into(self):
+        """A compiled module has no parts left, and other ranks would wait for what one rank does alone."""
+        return not self.compiled and self.plan.has_parts and self.world is None
+
+    def looking(self, part):
+        """The context of a part of a step, for who looks into it."""
+        if self.watch is not None:
+            self.watch.enter(part)
+        return self.noting(part)
+
+    def noting(self, part):
+        return contextlib.nullcontext() if self.note is None else self.note(STEP_PARTS[part])
 
     def sharing(self, is_last):
         """The context of a batch; ranks share gradients in the last one only."""
@@ -272,11 +301,10 @@ def answer_training(trainer, ask):
         return trainer.write_outputs(ask["path"], ask.get("inside", False))
     if kind == "observe":
         return {"answer": "observed", "shapes": []}
-    # Both look at an inference, and there is none.
     if kind == "profile":
-        return {"answer": "profiled", "profile": None}
+        return profile_step(trainer, ask["count"], ask.get("detail", "times"))
     if kind == "memory":
-        return {"answer": "remembered", "record": None}
+        return remember_step(trainer, ask["count"], ask["events"])
     if kind == "load":
         raise Failure("failed", "a worker loads one model")
     raise Failure("failed", "nobody knows how to `%s`" % kind)

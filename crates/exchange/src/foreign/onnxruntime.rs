@@ -181,7 +181,7 @@ fn profile(events: &[Event], warm: &[&Event]) -> Option<LayerProfile> {
         let path = event.name.trim_end_matches("_kernel_time");
         let place = *places.entry(path).or_insert_with(|| {
             let kind = event.operator.clone().unwrap_or_default();
-            order.push(LayerTime { path: path.to_owned(), kind, calls: 0, nanos: 0 });
+            order.push(LayerTime { path: path.to_owned(), kind, calls: 0, nanos: 0, phase: None });
             order.len() - 1
         });
         open.retain(|(thread, end, _)| {

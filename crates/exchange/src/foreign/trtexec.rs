@@ -162,5 +162,6 @@ fn layer(record: &Node<'_>, runs: u64) -> Result<LayerTime, Problem> {
         );
         return Err(time.complain(what));
     }
-    Ok(LayerTime { path, kind: String::new(), calls: runs, nanos: (total * 1e6).round() as u64 })
+    let nanos = (total * 1e6).round() as u64;
+    Ok(LayerTime { path, kind: String::new(), calls: runs, nanos, phase: None })
 }

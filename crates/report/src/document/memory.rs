@@ -4,7 +4,7 @@ use super::layers::EstimateDocument;
 use serde::Serialize;
 use types::{
     AllocatorMemory, Bytes, LeakCheck, MemoryPoint, MemoryReport, Reading, StaticMemory,
-    SystemMemory,
+    StepMemory, SystemMemory,
 };
 
 /// Where the memory goes, in bytes.
@@ -19,6 +19,8 @@ pub(super) struct MemoryProfile<'a> {
     timeline: &'a [MemoryPoint],
     leak: &'a LeakCheck,
     cost: Reading<EstimateDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<&'a StepMemory>,
     remarks: &'a [String],
 }
 
@@ -33,6 +35,7 @@ impl<'a> From<&'a MemoryReport> for MemoryProfile<'a> {
             timeline: &report.timeline,
             leak: &report.leak,
             cost: report.cost.as_ref().map(EstimateDocument::from),
+            step: report.step.as_ref(),
             remarks: &report.remarks,
         }
     }

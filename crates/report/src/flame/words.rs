@@ -13,8 +13,9 @@ const LONGEST_CLASS: usize = 80;
 
 /// Lines on the whole model.
 pub(super) fn of_model(node: &Node<'_>, report: &LayerReport) -> Vec<String> {
+    let unit = if report.is_step() { "step" } else { "inference" };
     let runs =
-        if report.runs == 1 { "1 inference".into() } else { format!("{} inferences", report.runs) };
+        if report.runs == 1 { format!("1 {unit}") } else { format!("{} {unit}s", report.runs) };
     vec![
         shorten(&node.label, LONGEST_PATH),
         format!("{} in all layers, the median of {runs} with instruments", seconds(node.total)),

@@ -21,6 +21,9 @@ const NEAR: &str = "cache";
 
 const KEPT_NEAR: &str = "less went through memory than its nodes read and write; the engine fuses them, or a cache held it";
 
+/// The row of the time that no layer has: shares are of what the layers sum to, so it has none.
+const OUTSIDE: &str = "outside every layer";
+
 /// Operators told at most.
 const OPERATORS: usize = 8;
 
@@ -92,7 +95,7 @@ pub(crate) fn grids(report: &LayerReport) -> (Vec<Grid>, Vec<String>) {
         for (line, time) in lines.iter().zip(times) {
             let [name, calls, time, share, rest @ ..] = cells(line, time);
             let row = [name, time, share, calls].into_iter().chain(rest).collect();
-            grid.push(GridRow { depth: line.depth, share: Some(line.spent.share), cells: row });
+            grid.push(GridRow { depth: line.depth, share: line.share(), cells: row });
         }
         grid
     };
@@ -113,6 +116,11 @@ struct Line {
 impl Line {
     fn of(rollup: &Rollup) -> Line {
         Line { name: rollup.name.clone(), depth: 0, spent: Sum::from(&rollup.spent) }
+    }
+
+    /// Its share of what the layers sum to.
+    fn share(&self) -> Option<f64> {
+        (self.name != OUTSIDE).then_some(self.spent.share)
     }
 }
 
@@ -138,10 +146,11 @@ fn layers(report: &LayerReport, view: &LayerView) -> Vec<Line> {
     let mut lines = Vec::new();
     push(tree(report, view), "", 0, &mut lines);
     if view.only.is_empty() {
-        let residue = report.residue().0;
-        let share = residue / report.plain.0;
-        let spent = Sum { total: residue, own: residue, share, ..Sum::default() };
-        lines.push(Line { name: "outside every layer".into(), depth: 0, spent });
+        let outside = report.outside().0;
+        if outside > 0.0 {
+            let spent = Sum { total: outside, own: outside, ..Sum::default() };
+            lines.push(Line { name: OUTSIDE.into(), depth: 0, spent });
+        }
     }
     lines
 }
@@ -229,7 +238,7 @@ fn cells(line: &Line, time: String) -> [String; 10] {
         line.name.clone(),
         if spent.calls > 0.0 { significant(spent.calls, 1) } else { MISSING.into() },
         time,
-        percent(spent.share),
+        line.share().map_or(MISSING.into(), percent),
         giga(flops),
         spent.bytes.map_or(MISSING.into(), bytes),
         spent.intensity().map_or(MISSING.into(), |value| significant(value, 2)),
@@ -245,16 +254,34 @@ fn cells(line: &Line, time: String) -> [String; 10] {
     ]
 }
 
+/// What the instruments cost, and how much of that certainly stands in the layers' times.
+fn instruments(report: &LayerReport) -> String {
+    let cost = share_with_interval(&report.overhead);
+    let said = format!(
+        "instruments cost {cost}: {} with them, {} without",
+        seconds(report.instrumented.0),
+        seconds(report.plain.0)
+    );
+    match report.instruments_inside().0 {
+        inside if inside > 0.0 => {
+            format!("{said}; at least {} of it is in the layers' times", seconds(inside))
+        }
+        _ => said,
+    }
+}
+
 /// How far the layers add up, and what finding out cost.
 fn sentences(report: &LayerReport) -> Vec<String> {
-    let mut sentences = vec![format!(
-        "sum {} = {} of the {} measured without instruments; the pass cost {} ({} runs, in turns)",
-        seconds(report.sum.0),
-        share_with_interval(&report.closure),
-        seconds(report.plain.0),
-        share_with_interval(&report.overhead),
-        report.runs
-    )];
+    let mut sentences = vec![
+        format!(
+            "sum {} = {} of the {} measured without instruments ({} runs, interleaved)",
+            seconds(report.sum.0),
+            share_with_interval(&report.closure),
+            seconds(report.plain.0),
+            report.runs
+        ),
+        instruments(report),
+    ];
     if report.placed.0 >= 0.001 {
         sentences.push(format!(
             "{} of the time has a name without a module and was placed by what ran before and after it",

@@ -56,7 +56,8 @@ pub(super) fn timeline(report: &MemoryReport, style: &Style) -> String {
         text.push_str(format!("{INDENT}{side}{INDENT}{drawn}").trim_end());
         text.push('\n');
     }
-    let caption = format!("one inference, {}, above the base", seconds(length as f64 / 1e9));
+    let unit = super::word(report);
+    let caption = format!("one {unit}, {}, above the base", seconds(length as f64 / 1e9));
     text.push_str(&format!("{INDENT}{}{INDENT}{caption}\n\n", " ".repeat(text_width(&label))));
     text
 }

@@ -3,6 +3,7 @@
 mod chart;
 mod events;
 mod live;
+mod step;
 
 use crate::clean::clean;
 use crate::number::{MISSING, bytes, bytes_column, fixed, percent, significant};
@@ -46,6 +47,7 @@ impl MemoryView {
 pub fn memory(report: &MemoryReport, view: &MemoryView, style: &Style) -> String {
     let mut text = views(report, style);
     text.push('\n');
+    text.push_str(&step::held(report, style));
     if view.has(MemoryPart::Snapshots) {
         text.push_str(&chart::timeline(report, style));
     }
@@ -66,12 +68,21 @@ pub fn memory(report: &MemoryReport, view: &MemoryView, style: &Style) -> String
     text
 }
 
+/// What was run once.
+fn word(report: &MemoryReport) -> &'static str {
+    if report.step.is_some() { "step" } else { "inference" }
+}
+
+fn article(report: &MemoryReport) -> &'static str {
+    if report.step.is_some() { "a step" } else { "an inference" }
+}
+
 /// The triangle.
 fn views(report: &MemoryReport, style: &Style) -> String {
     let columns = [
         Column::left("memory"),
         Column::right("before"),
-        Column::right("in an inference"),
+        Column::right(&format!("in {}", article(report))),
         Column::right("at the peak"),
         Column::left("").shrinks(),
     ];
@@ -85,7 +96,7 @@ pub(crate) fn grids(report: &MemoryReport) -> (Vec<Grid>, Vec<(&'static str, Str
     let mut views = Grid::new(&[
         ("seen by", Side::Left),
         ("before", Side::Right),
-        ("in an inference", Side::Right),
+        (&format!("in {}", article(report)), Side::Right),
         ("at the peak", Side::Right),
         ("", Side::Left),
     ]);
@@ -100,7 +111,8 @@ pub(crate) fn grids(report: &MemoryReport) -> (Vec<Grid>, Vec<(&'static str, Str
     }
     said.extend(live::largest_blocks(report).map(|text| ("largest", text)));
     let said = said.into_iter().map(|(label, text)| (label, clean(&text))).collect();
-    (std::iter::once(views).chain(live::grid(report)).collect(), said)
+    let grids = std::iter::once(views).chain(step::grid(report)).chain(live::grid(report));
+    (grids.collect(), said)
 }
 
 fn view_rows(report: &MemoryReport) -> Vec<[String; 5]> {
@@ -173,8 +185,11 @@ fn notes(report: &MemoryReport) -> Vec<String> {
 fn facts(report: &MemoryReport) -> Vec<(&'static str, String)> {
     let (graph, allocator) = (&report.graph, &report.allocator);
     let mut facts = vec![("per sample", amount(&report.per_sample))];
-    let apart = format!("{} if every value had a buffer of its own", amount(&graph.apart));
-    facts.push(("static", apart));
+    // The three graphs of a step have no lifetimes in common that a pool could be planned with.
+    if report.step.is_none() {
+        let apart = format!("{} if every value had a buffer of its own", amount(&graph.apart));
+        facts.push(("static", apart));
+    }
     if is_silent(report) {
         facts.push(("allocator", why(&allocator.peak)));
     } else {
@@ -202,6 +217,8 @@ fn told(report: &MemoryReport) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     if allocator.peak.value.is_none() {
         facts.push(("peak", why(&allocator.peak)));
+    } else if report.step.is_some() && !allocator.node.is_empty() {
+        facts.push(("peak", format!("while `{}` ran", clean(&allocator.node))));
     }
     facts.push((
         "in use",
@@ -225,19 +242,22 @@ fn told(report: &MemoryReport) -> Vec<(&'static str, String)> {
         "traffic",
         match (allocator.allocations.value, allocator.frees.value) {
             (Some(made), Some(freed)) => {
-                format!("{} allocations, {} frees an inference", fixed(made, 0), fixed(freed, 0))
+                let (made, freed) = (fixed(made, 0), fixed(freed, 0));
+                format!("{made} allocations, {freed} frees {}", article(report))
             }
-            (Some(made), None) => format!("{} allocations an inference", fixed(made, 0)),
+            (Some(made), None) => format!("{} allocations {}", fixed(made, 0), article(report)),
             _ => why(&allocator.allocations),
         },
     ));
-    facts.push(("counted", format!("{}, {} inferences", allocator.source, allocator.runs)));
+    let unit = word(report);
+    facts.push(("counted", format!("{}, {} {unit}s", allocator.source, allocator.runs)));
     facts.push(("leak", leak(report)));
     facts.push((
         "cost",
         match &report.cost.value {
             Some(cost) => format!(
-                "recording makes an inference {} slower [{}, {}]",
+                "recording makes {} {} slower [{}, {}]",
+                article(report),
                 percent(cost.value.max(0.0)),
                 percent(cost.interval.low),
                 percent(cost.interval.high)
@@ -257,7 +277,7 @@ fn leak(report: &MemoryReport) -> String {
                 true => bytes(growth.round() as u64),
                 false => format!("{} bytes", significant(growth, 2)),
             };
-            format!("yes, {size} stay behind in every inference: {}", leak.why)
+            format!("yes, {size} stay behind in every {}: {}", word(report), leak.why)
         }
         LeakVerdict::None => format!("none: {}", leak.why),
         LeakVerdict::CannotTell => format!("cannot tell: {}", leak.why),

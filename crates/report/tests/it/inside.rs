@@ -16,7 +16,7 @@ fn spent(total: f64, own: f64, work: Option<(u64, u64)>, place: Option<(Bound, f
         calls: 1.0,
         total: Seconds(total),
         own: Seconds(own),
-        share: Ratio(total / 0.1200),
+        share: Ratio(total / SUM),
         flops: work.map(|work| Flops(work.0)),
         bytes: work.map(|work| Bytes(work.1)),
         roofline: place.map(|(bound, attained)| Roofline { bound, attained: Ratio(attained) }),
@@ -112,6 +112,37 @@ fn layers_at_80() {
 #[test]
 fn layers_at_140() {
     insta::assert_snapshot!(told(140, &[]));
+}
+
+#[test]
+fn instruments_that_cost_more_than_was_missed_are_a_line_and_no_row() {
+    let mut report = encoder();
+    report.plain = Seconds(0.1112);
+    report.instrumented = Seconds(0.1205);
+    report.closure = Estimate { value: 1.069, interval: Interval { low: 1.06, high: 1.08 } };
+    report.overhead = Estimate { value: 0.084, interval: Interval { low: 0.08, high: 0.09 } };
+    let text = inside(&report, &LayerView::default(), &Style::plain(140));
+    assert!(!text.contains("outside every layer"), "{text}");
+    assert!(!text.contains("-6") && !text.contains('−'), "{text}");
+    assert!(
+        text.contains("instruments cost 8.4 % [8.0, 9.0]: 121 ms with them, 111 ms without; at least 7.70 ms of it is in the layers' times"),
+        "{text}"
+    );
+}
+
+#[test]
+fn shares_of_the_outermost_rows_add_up_to_all_layers() {
+    let (report, mut run) = (encoder(), sample::text_run());
+    let outermost = report.layers.iter().filter(|layer| layer.depth == 0);
+    let share: f64 = outermost.map(|layer| layer.spent.share.0).sum();
+    assert!((share - 1.0).abs() < 1e-9, "{share}");
+    // A run that was stored with shares of the time without instruments is read with these.
+    let mut old = report.clone();
+    old.layers.iter_mut().for_each(|layer| layer.spent.share = Ratio(layer.spent.total.0 / 0.12));
+    run.layers = Some(Box::new(old));
+    let text = serde_json::to_string(&run).unwrap();
+    let read: types::Run = serde_json::from_str(&text).unwrap();
+    assert_eq!(read.layers.unwrap().layers, report.layers);
 }
 
 #[test]

@@ -84,6 +84,7 @@ pub(crate) fn encoder() -> MemoryReport {
             growth: Some(0.0),
             why: "the floor did not rise over 12 inferences".into(),
         },
+        step: None,
         cost: Reading::of(Estimate { value: 0.031, interval: Interval { low: 0.01, high: 0.052 } }),
         remarks: Vec::new(),
     }

@@ -190,12 +190,21 @@ fn twenty_steps_are_timed_by_phase_and_make_the_loss_fall() {
     assert!(memory.activations.0 > 4 * 3 * 24 * (16 + 32), "{memory:?}");
     assert_eq!(worker.trained().losses.len(), 21);
 
-    // What looks at an inference finds none.
+    // What is looked into is a step.
     let profiled = worker.ask(&Request::Profile { count: 1, detail: Detail::Times });
-    assert_eq!(profiled, Reply::Profiled { profile: None });
+    let Reply::Profiled { profile: Some(profile) } = profiled else { panic!("{profiled:?}") };
+    let phases: Vec<Phase> = profile.nodes.iter().filter_map(|node| node.phase).collect();
+    for phase in [Phase::Forward, Phase::Loss, Phase::Backward, Phase::Optimizer] {
+        assert!(phases.contains(&phase), "{phase:?} in {:?}", profile.nodes);
+    }
+    let inside: u64 = profile.nodes.iter().map(|node| node.nanos).sum();
+    assert!(inside > 0 && inside <= profile.total_nanos, "{inside} of {}", profile.total_nanos);
     let events = folder.path().join("events");
     let remembered = worker.ask(&Request::Memory { count: 1, events });
-    assert_eq!(remembered, Reply::Remembered { record: None });
+    let Reply::Remembered { record: Some(record) } = remembered else { panic!("{remembered:?}") };
+    let step = record.step.unwrap();
+    assert_eq!(step.total(), memory, "{step:?}");
+    assert!(step.modules.iter().filter(|module| module.held.weights.0 > 0).count() > 6);
     assert!(matches!(worker.ask(&Request::Observe { values: Vec::new() }), Reply::Observed { .. }));
     assert_eq!(worker.outputs(folder.path()).len(), 1);
 }
