@@ -251,7 +251,8 @@ fn info(side: &StoredSide<'_>) -> Option<SideInfo> {
 
 fn peak_memory(run: &Run) -> Option<Bytes> {
     let probes = run.probes.iter().flat_map(|probe| &probe.metrics);
-    let metric = run.metrics.iter().chain(probes).find(|metric| metric.key == "memory.peak")?;
+    let metric =
+        run.metrics.iter().chain(probes).find(|metric| metric.key == types::key::MEMORY_PEAK)?;
     metric.value.filter(|bytes| bytes.is_finite()).map(|bytes| Bytes(bytes.max(0.0) as u64))
 }
 

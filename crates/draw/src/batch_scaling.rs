@@ -7,7 +7,7 @@ use crate::{
     dodge::spread,
     legend::Palette,
     marker::Marker,
-    page::{MARGIN, Page, WHISKERS, WIDTH, left_out},
+    page::{MARGIN, Page, WHISKERS, WIDTH},
     rows::heading,
     scale::Scale,
     words::{Facet, Words, pooled},
@@ -31,10 +31,11 @@ const LONG: f64 = 40.0;
 type Line<'a> = Vec<&'a PooledCell>;
 
 pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> {
-    let (models, more) = choice(material);
+    let Fields { models, more, pages } = choice(material);
     if models.is_empty() {
         let why = "no model has valid runs with several batch sizes";
-        return Err(Absent::new(why, "modelmeter bench --model MODEL --batch-sizes 1,4,16"));
+        let hint = "modelmeter bench --model MODEL --batch-sizes 1,4,16";
+        return Err(choose::absent(material, why, hint));
     }
     let cells: Vec<&PooledCell> = models.iter().flat_map(|(_, lines)| lines.concat()).collect();
     let words = Words::of(&cells, &material.machines, &[Facet::Batch]);
@@ -61,15 +62,28 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
         "Dotted: the ideal from the best line's smallest batch on, twice the batch in the same time. Both axes are logarithmic."
             .to_owned(),
         format!("{WHISKERS} A whisker without a foot goes on beyond the field."),
-        left_out(more),
+        choose::page_note(material, more, pages),
     ];
     Ok(page.finish(top + outer * rows as f64 - 18.0, &notes))
 }
 
-/// The lines of up to four models, and how many cells find no room.
-fn choice(material: &Material) -> (Vec<(&str, Vec<Line<'_>>)>, usize) {
+/// Pages that all models take.
+pub(crate) fn pages(material: &Material) -> usize {
+    choice(material).pages
+}
+
+/// Up to four models with their lines, how many cells find no room, and the pages that all models take.
+struct Fields<'a> {
+    models: Vec<(&'a str, Vec<Line<'a>>)>,
+    more: usize,
+    pages: usize,
+}
+
+/// The models with most to show, or those of the page.
+fn choice(material: &Material) -> Fields<'_> {
     let mut series: BTreeMap<CellKey, Line<'_>> = BTreeMap::new();
-    for cell in choose::inferences(material) {
+    // A line through points that cannot be believed would bear no mark.
+    for cell in choose::inferences(material).into_iter().filter(|cell| cell.invalid.is_none()) {
         if choose::throughput(cell).is_some() && cell.key.batch_size > 0 {
             series.entry(CellKey { batch_size: 0, ..cell.key.clone() }).or_default().push(cell);
         }
@@ -86,15 +100,23 @@ fn choice(material: &Material) -> (Vec<(&str, Vec<Line<'_>>)>, usize) {
     };
     let mut models: Vec<(&str, Vec<Line<'_>>)> = models.into_iter().collect();
     // Models with more to show first, then by name.
-    models.sort_by_key(|(name, lines)| (std::cmp::Reverse(lines.len()), *name));
-    models.truncate(MOST_FIELDS);
+    let pages = models.len().div_ceil(MOST_FIELDS).max(1);
+    match material.page {
+        Some(page) => {
+            models = models.into_iter().skip(page * MOST_FIELDS).take(MOST_FIELDS).collect()
+        }
+        None => {
+            models.sort_by_key(|(name, lines)| (std::cmp::Reverse(lines.len()), *name));
+            models.truncate(MOST_FIELDS);
+        }
+    }
     models.sort_by_key(|(name, _)| *name);
     for (_, lines) in &mut models {
         lines.sort_by(|one, other| most(other).total_cmp(&most(one)));
         lines.truncate(MOST_LINES);
     }
     let shown: usize = models.iter().flat_map(|(_, lines)| lines).map(Vec::len).sum();
-    (models, all - shown)
+    Fields { models, more: all - shown, pages }
 }
 
 fn field(

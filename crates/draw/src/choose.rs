@@ -1,8 +1,8 @@
 //! Which cells a picture shows where there are more than can be read: the best of every model in turn.
 
-use crate::{latency, material::Material, memory, roofline, training};
-use std::collections::BTreeMap;
-use types::{CellKey, Mode, PooledCell};
+use crate::{Absent, latency, material::Material, memory, page::left_out, roofline, training};
+use std::collections::{BTreeMap, BTreeSet};
+use types::{CellKey, InvalidRuns, Mode, PooledCell};
 
 /// So many rows can be read.
 pub(crate) const MOST_ROWS: usize = 12;
@@ -11,28 +11,66 @@ pub(crate) const MOST_ROWS: usize = 12;
 pub(crate) struct Choice<'a> {
     pub(crate) cells: Vec<&'a PooledCell>,
     pub(crate) more: usize,
+    /// Pages that all cells take; 1 where they all find room.
+    pub(crate) pages: usize,
+}
+
+impl Choice<'_> {
+    /// What is said of cells that are not shown.
+    pub(crate) fn note(&self, material: &Material) -> String {
+        page_note(material, self.more, self.pages)
+    }
+}
+
+/// Which page this is, where cells are that are not on it, or how to see them.
+pub(crate) fn page_note(material: &Material, more: usize, pages: usize) -> String {
+    match material.page {
+        Some(page) => format!("Page {} of {pages}.", page + 1),
+        None if more > 0 && material.has_pages => format!(
+            "The best of every model; all cells are on {pages} pages, in the files with numbers."
+        ),
+        None => left_out(more),
+    }
+}
+
+/// Why there is nothing to draw: that what was measured is not valid, where it was.
+pub(crate) fn absent(material: &Material, why: &str, hint: &str) -> Absent {
+    let mut reasons = InvalidRuns::default();
+    material.not_valid.iter().for_each(|one| reasons.merge(&one.reasons));
+    if reasons.is_empty() {
+        return Absent::new(why, hint);
+    }
+    let hint = material.again.as_deref().unwrap_or(hint);
+    Absent::new(format!("{why}; {}", report::not_valid(&reasons)), hint)
 }
 
 /// The cells whose samples pictures show.
 #[must_use]
 pub fn wanted_samples(material: &Material) -> Vec<CellKey> {
-    latency::choice(material).cells.iter().map(|cell| cell.key.clone()).collect()
+    let keys = on_all_pages(material, |page| Some(latency::choice(material, page)));
+    keys.into_iter().collect()
+}
+
+/// The cells on every page that is drawn.
+fn on_all_pages<'a>(
+    material: &Material,
+    choice: impl Fn(Option<usize>) -> Option<Choice<'a>>,
+) -> BTreeSet<CellKey> {
+    let Some(first) = choice(None) else { return BTreeSet::new() };
+    let pages = if material.has_pages && first.pages > 1 { first.pages } else { 0 };
+    let others = (0..pages).filter_map(|page| choice(Some(page)));
+    let all = std::iter::once(first).chain(others).flat_map(|choice| choice.cells);
+    all.map(|cell| cell.key.clone()).collect()
 }
 
 /// The cells of which pictures show more than what is pooled.
 #[must_use]
 pub fn wanted_details(material: &Material) -> Vec<CellKey> {
-    let mut keys: Vec<CellKey> = Vec::new();
-    let mut add =
-        |choice: Choice<'_>| keys.extend(choice.cells.iter().map(|cell| cell.key.clone()));
-    add(memory::choice(material));
-    add(training::choice(material));
-    if let Some((_, choice)) = roofline::choice(material) {
-        add(choice);
-    }
-    keys.sort();
-    keys.dedup();
-    keys
+    let mut keys = on_all_pages(material, |page| Some(memory::choice(material, page)));
+    keys.extend(on_all_pages(material, |page| Some(training::choice(material, page))));
+    let roofline = |page| Some(roofline::choice(material, page)?.1);
+    keys.extend(on_all_pages(material, roofline));
+    keys.into_iter().collect()
 }
 
 /// Inferences; trainings where there is nothing else.
@@ -61,9 +99,11 @@ pub(crate) fn best_of_series<'a>(
     best.into_values().map(|(_, cell)| cell).collect()
 }
 
-/// So many cells that every model has its best before any has its second; models by name, in each the best first.
+/// So many cells that every model has its best before any has its second; models by name, in each the best first. A page has
+/// those that come at its place where all are written one after the other.
 pub(crate) fn fairly<'a>(
     cells: Vec<&'a PooledCell>,
+    page: Option<usize>,
     most: usize,
     rank: impl Fn(&PooledCell) -> Option<f64>,
 ) -> Choice<'a> {
@@ -75,6 +115,12 @@ pub(crate) fn fairly<'a>(
     let of = |cell: &PooledCell| rank(cell).filter(|rank| !rank.is_nan()).unwrap_or(f64::MIN);
     for cells in models.values_mut() {
         cells.sort_by(|one, other| of(other).total_cmp(&of(one)).then(one.key.cmp(&other.key)));
+    }
+    let pages = count.div_ceil(most).max(1);
+    if let Some(page) = page {
+        let all = models.into_values().flatten();
+        let cells: Vec<&PooledCell> = all.skip(page * most).take(most).collect();
+        return Choice { more: count - cells.len(), cells, pages };
     }
     let mut shares: Vec<usize> = vec![0; models.len()];
     let mut left = most.min(count);
@@ -89,7 +135,7 @@ pub(crate) fn fairly<'a>(
     let chosen = models.into_values().zip(shares);
     let chosen: Vec<&PooledCell> =
         chosen.flat_map(|(cells, share)| cells.into_iter().take(share)).collect();
-    Choice { more: count - chosen.len(), cells: chosen }
+    Choice { more: count - chosen.len(), cells: chosen, pages }
 }
 
 /// Samples a second, where they are known.

@@ -10,7 +10,7 @@ use crate::{
     words::{Facet, Words, pooled},
 };
 use std::collections::{BTreeMap, BTreeSet};
-use types::PooledCell;
+use types::{Mode, PooledCell};
 
 /// So many models and so much hardware can be read.
 const MOST_MODELS: usize = 16;
@@ -21,24 +21,71 @@ const HARDWARE: [Facet; 4] = [Facet::Machine, Facet::Device, Facet::Engine, Face
 
 type Hardware = [String; 4];
 
-pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> {
+/// What is known of each model on each hardware.
+struct Fields<'a> {
+    measured: BTreeMap<(&'a str, Hardware), &'a PooledCell>,
+    /// Measured, but without a valid run.
+    not_valid: BTreeSet<(&'a str, Hardware)>,
+}
+
+fn fields(material: &Material) -> Fields<'_> {
     let best = choose::best_of_series(choose::inferences(material), choose::throughput);
-    if best.is_empty() {
-        return Err(Absent::new("no valid run has a throughput", MEASURE));
-    }
-    let mut fields: BTreeMap<(&str, Hardware), &PooledCell> = BTreeMap::new();
+    let mut measured: BTreeMap<(&str, Hardware), &PooledCell> = BTreeMap::new();
     for cell in best {
         let hardware = HARDWARE.map(|facet| facet.of(&cell.key, &material.machines));
-        // Threads, lengths and the rest are not apart here: the best of them stands for all.
-        let entry = fields.entry((&cell.key.model, hardware)).or_insert(cell);
-        if choose::throughput(cell) > choose::throughput(entry) {
+        // Threads, lengths and the rest are not apart here: the best of them stands for all, what is valid first.
+        let entry = measured.entry((&cell.key.model, hardware)).or_insert(cell);
+        let rank = |cell: &PooledCell| (cell.invalid.is_none(), choose::throughput(cell));
+        if rank(cell) > rank(entry) {
             *entry = cell;
         }
     }
-    let hardware: Vec<&Hardware> = most(fields.keys().map(|(_, hardware)| hardware), MOST_COLUMNS);
-    // Models that have a field there: a row of nothing would tell nothing.
-    let there = fields.keys().filter(|(_, place)| hardware.contains(&place));
-    let models: Vec<&str> = most(there.map(|(model, _)| *model), MOST_MODELS);
+    let inferences = material.not_valid.iter().filter(|one| one.key.mode == Mode::Inference);
+    let not_valid = inferences
+        .map(|one| {
+            let hardware = HARDWARE.map(|facet| facet.of(&one.key, &material.machines));
+            (one.key.model.as_str(), hardware)
+        })
+        .filter(|place| !measured.contains_key(place))
+        .collect();
+    Fields { measured, not_valid }
+}
+
+/// Pages that all fields take.
+pub(crate) fn pages(material: &Material) -> usize {
+    let Fields { measured, not_valid } = fields(material);
+    let known = || measured.keys().chain(&not_valid);
+    let models: BTreeSet<&str> = known().map(|(model, _)| *model).collect();
+    let hardware: BTreeSet<&Hardware> = known().map(|(_, hardware)| hardware).collect();
+    models.len().div_ceil(MOST_MODELS).max(1) * hardware.len().div_ceil(MOST_COLUMNS).max(1)
+}
+
+pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> {
+    let Fields { measured: fields, not_valid } = fields(material);
+    if fields.is_empty() {
+        return Err(choose::absent(material, "no valid run has a throughput", MEASURE));
+    }
+    let pages = pages(material);
+    let known = || fields.keys().chain(&not_valid);
+    let (hardware, models) = match material.page {
+        None => {
+            let hardware = most(known().map(|(_, hardware)| hardware), MOST_COLUMNS);
+            // Models that have a field there: a row of nothing would tell nothing.
+            let there = known().filter(|(_, place)| hardware.contains(&place));
+            let models: Vec<&str> = most(there.map(|(model, _)| *model), MOST_MODELS);
+            (hardware, models)
+        }
+        Some(page) => {
+            let all: BTreeSet<&Hardware> = known().map(|(_, hardware)| hardware).collect();
+            let columns = all.len().div_ceil(MOST_COLUMNS).max(1);
+            let models: BTreeSet<&str> = known().map(|(model, _)| *model).collect();
+            let (row, column) = (page / columns, page % columns);
+            let from = column * MOST_COLUMNS;
+            let hardware = all.into_iter().skip(from).take(MOST_COLUMNS).collect();
+            let models = models.into_iter().skip(row * MOST_MODELS).take(MOST_MODELS).collect();
+            (hardware, models)
+        }
+    };
     let cells: Vec<&PooledCell> = fields
         .iter()
         .filter(|((model, place), _)| models.contains(model) && hardware.contains(&place))
@@ -81,24 +128,33 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
             fields.get(&(*model, place.clone())).and_then(|cell| choose::throughput(cell))
         };
         // Best of all that was measured, shown or not.
-        let all = fields.iter().filter(|((name, _), _)| name == model);
+        let believed = fields.iter().filter(|(_, cell)| cell.invalid.is_none());
+        let all = believed.filter(|((name, _), _)| name == model);
         let top = all.filter_map(|(_, cell)| choose::throughput(cell)).fold(0.0, f64::max);
         for (column, place) in hardware.iter().enumerate() {
             let x = left + width * column as f64;
             let field = Area { x: x + 1.5, y: y + 1.5, width: width - 3.0, height: HEIGHT - 3.0 };
+            let cell = fields.get(&(*model, (*place).clone()));
+            let is_doubtful = cell.is_some_and(|cell| cell.invalid.is_some());
             match rate(place) {
+                Some(rate) if is_doubtful => doubtful(&mut page.canvas, field, rate),
                 Some(rate) => measured(&mut page.canvas, field, rate, rate / top),
-                None => hatch(&mut page.canvas, field),
+                None if not_valid.contains(&(*model, (*place).clone())) => {
+                    hatch(&mut page.canvas, field, "not valid");
+                }
+                None => hatch(&mut page.canvas, field, "not measured"),
             }
         }
         y += HEIGHT;
     }
     let bottom = key(&mut page.canvas, left, y + 20.0);
     let mut notes = vec![
-        "Large: samples a second; small: as a share of the model's best. Hatched: not measured."
+        "Large: samples a second; small: as a share of the model's best. Hatched: not measured, or measured without a valid run."
             .to_owned(),
     ];
-    if more > 0 {
+    if material.page.is_some() || (more > 0 && material.has_pages) {
+        notes.push(choose::page_note(material, more, pages));
+    } else if more > 0 {
         let fields = if more == 1 { "field is" } else { "fields are" };
         notes.push(format!(
             "{} more {fields} not shown: narrow with --model, --machine or --engine.",
@@ -136,8 +192,19 @@ fn measured(canvas: &mut Canvas, field: Area, rate: f64, share: f64) {
     canvas.text(middle, field.y + 35.0, &report::percent(share), Ink { size: 11.5, ..ink });
 }
 
-/// Lines across a field that nobody measured.
-fn hatch(canvas: &mut Canvas, field: Area) {
+/// A number that cannot be believed: without a colour, which would be a share of the best.
+fn doubtful(canvas: &mut Canvas, field: Area, rate: f64) {
+    let look = canvas.look;
+    canvas.rectangle(field, look.panel, 1.0);
+    let middle = field.x + field.width / 2.0;
+    let ink = Ink::new(SIZE, look.muted).middle();
+    let text = format!("! {}", report::rate(rate));
+    canvas.text_within(middle, field.y + 19.0, &text, ink, field.width - 6.0);
+    canvas.text(middle, field.y + 35.0, "not valid", Ink { size: 11.5, ..ink });
+}
+
+/// Lines across a field without a number.
+fn hatch(canvas: &mut Canvas, field: Area, text: &str) {
     let look = canvas.look;
     canvas.rectangle(field, look.panel, 1.0);
     canvas.begin_inside(field);
@@ -148,7 +215,7 @@ fn hatch(canvas: &mut Canvas, field: Area) {
         x += 9.0;
     }
     canvas.end();
-    let (text, ink) = ("not measured", Ink::new(11.5, look.muted).middle());
+    let ink = Ink::new(11.5, look.muted).middle();
     let width = ink.width(text) + 10.0;
     if width > field.width {
         return;

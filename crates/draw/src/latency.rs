@@ -7,7 +7,7 @@ use crate::{
     legend::{self, Palette},
     look::Colour,
     material::quantile,
-    page::{Page, left_out},
+    page::Page,
     picture::MEASURE,
     rows::{self, Column},
     scale::Scale,
@@ -22,14 +22,16 @@ const MOST_DOTS: usize = 300;
 const PLACES: usize = 160;
 
 /// Every series at its smallest batch: what one request waits for.
-pub(crate) fn choice(material: &Material) -> Choice<'_> {
+pub(crate) fn choice(material: &Material, page: Option<usize>) -> Choice<'_> {
     let smallest = |cell: &PooledCell| Some(-(cell.key.batch_size as f64));
     let cells = choose::best_of_series(choose::inferences(material), smallest);
-    choose::fairly(cells, MOST_ROWS, |cell| Some(-cell.latency.value))
+    choose::fairly(cells, page, MOST_ROWS, |cell| Some(-cell.latency.value))
 }
 
 pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> {
-    let Choice { cells, more } = choice(material);
+    let choice = choice(material, material.page);
+    let hidden = choice.note(material);
+    let cells = choice.cells;
     let samples = |cell: &PooledCell| -> &[f64] {
         let found = material.samples.get(&cell.key).map_or(&[][..], Vec::as_slice);
         // In the order of their size, so that all are positive from the first one that is.
@@ -40,7 +42,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     if cells.is_empty() {
         let why = "no valid run has samples: another tool's result is only a summary";
         let none = "no valid run is stored";
-        return Err(Absent::new(if bare.is_empty() { none } else { why }, MEASURE));
+        return Err(choose::absent(material, if bare.is_empty() { none } else { why }, MEASURE));
     }
     let palette = Palette::of(material);
     let words = Words::of(&cells, &material.machines, &[]);
@@ -94,7 +96,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
             1 => "1 sample lies beyond the right edge.".into(),
             many => format!("{} samples lie beyond the right edge.", report::count(many as u64)),
         },
-        left_out(more),
+        hidden,
         match bare {
             0 => String::new(),
             1 => "1 cell has no samples: another tool measured it.".into(),

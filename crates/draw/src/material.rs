@@ -1,7 +1,7 @@
 //! What pictures are drawn from.
 
 use std::collections::BTreeMap;
-use types::{Bytes, Ceilings, CellKey, Phase, PooledCell, Work};
+use types::{Bytes, Ceilings, CellKey, NotValidCell, Phase, PooledCell, Work};
 
 /// So many samples show the shape of a distribution.
 pub const MOST_SAMPLES: usize = 2000;
@@ -19,6 +19,14 @@ pub struct Material {
     pub details: BTreeMap<CellKey, Detail>,
     /// What machines can do at best, by their keys.
     pub ceilings: BTreeMap<String, Vec<Ceilings>>,
+    /// Cells that were measured but have no valid run, so that nobody takes them for not measured.
+    pub not_valid: Vec<NotValidCell>,
+    /// The command that measures the newest of those again.
+    pub again: Option<String>,
+    /// Whether what finds no room in a picture gets numbered pages.
+    pub has_pages: bool,
+    /// Which page is drawn, from 0; `None` is the best of every model, as far as there is room.
+    pub page: Option<usize>,
 }
 
 /// What one run knows and a pooled cell does not.

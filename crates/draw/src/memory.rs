@@ -6,7 +6,7 @@ use crate::{
     choose::{self, Choice, MOST_ROWS},
     legend::{self, Key},
     look::mix,
-    page::{Page, left_out},
+    page::Page,
     picture::MEASURE,
     rows::{self, Column},
     scale::Scale,
@@ -19,17 +19,19 @@ fn peak(cell: &PooledCell) -> Option<f64> {
 }
 
 /// Every series at its best batch, inference and training.
-pub(crate) fn choice(material: &Material) -> Choice<'_> {
+pub(crate) fn choice(material: &Material, page: Option<usize>) -> Choice<'_> {
     let measured = material.cells.iter().filter(|cell| peak(cell).is_some());
     let rate = |cell: &PooledCell| Some(choose::throughput(cell).unwrap_or(0.0));
     let cells = choose::best_of_series(measured, rate);
-    choose::fairly(cells, MOST_ROWS, |cell| peak(cell).map(|peak| -peak))
+    choose::fairly(cells, page, MOST_ROWS, |cell| peak(cell).map(|peak| -peak))
 }
 
 pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> {
-    let Choice { cells, more } = choice(material);
+    let choice = choice(material, material.page);
+    let hidden = choice.note(material);
+    let cells = choice.cells;
     if cells.is_empty() {
-        return Err(Absent::new("no valid run has measured its memory", MEASURE));
+        return Err(choose::absent(material, "no valid run has measured its memory", MEASURE));
     }
     let words = Words::of(&cells, &material.machines, &[]);
     let about = [words.common(), format!("Best batch of each; {}", pooled(&cells))];
@@ -108,7 +110,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
         } else {
             String::new()
         },
-        left_out(more),
+        hidden,
     ];
     Ok(page.finish(field.bottom() + axis::BELOW, &notes))
 }

@@ -30,6 +30,7 @@ pub struct Picture {
     /// What it shows, in a few words.
     pub shows: &'static str,
     draw: fn(&Material, Theme) -> Result<String, Absent>,
+    pages: fn(&Material) -> usize,
 }
 
 impl Picture {
@@ -45,6 +46,15 @@ impl Picture {
     /// Where the material has nothing to show.
     pub fn svg(&self, material: &Material, theme: Theme) -> Result<String, Absent> {
         (self.draw)(material, theme)
+    }
+
+    /// Pages that everything takes, to be asked for by [`Material::page`]; 0 where the picture itself has room for all.
+    #[must_use]
+    pub fn pages(&self, material: &Material) -> usize {
+        match (self.pages)(material) {
+            pages if pages > 1 && material.has_pages => pages,
+            _ => 0,
+        }
     }
 
     /// The picture with the colours of the page around it.
@@ -63,36 +73,43 @@ pub const PICTURES: &[Picture] = &[
         name: "throughput",
         shows: "samples a second at the best batch, with intervals",
         draw: throughput::draw,
+        pages: |material| throughput::choice(material, None).pages,
     },
     Picture {
         name: "latency",
         shows: "how the samples of the time are distributed, median and p95 marked",
         draw: latency::draw,
+        pages: |material| latency::choice(material, None).pages,
     },
     Picture {
         name: "memory",
         shows: "peak memory, and how much of it weights and activations account for",
         draw: memory::draw,
+        pages: |material| memory::choice(material, None).pages,
     },
     Picture {
         name: "batch-scaling",
         shows: "samples a second over the batch size, beside the ideal",
         draw: batch_scaling::draw,
+        pages: batch_scaling::pages,
     },
     Picture {
         name: "training",
         shows: "a training step by phases, in times of its inference",
         draw: training::draw,
+        pages: |material| training::choice(material, None).pages,
     },
     Picture {
         name: "roofline",
         shows: "operations a second under the measured ceilings of the machine",
         draw: roofline::draw,
+        pages: |material| roofline::choice(material, None).map_or(1, |(_, choice)| choice.pages),
     },
     Picture {
         name: "heat-map",
         shows: "every model on all hardware, as a share of its best",
         draw: heat_map::draw,
+        pages: heat_map::pages,
     },
 ];
 

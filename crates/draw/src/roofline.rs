@@ -7,7 +7,7 @@ use crate::{
     dodge::Taken,
     legend::{self, Palette},
     marker::Marker,
-    page::{MARGIN, Page, SIZE, WIDTH, left_out},
+    page::{MARGIN, Page, SIZE, WIDTH},
     roof::{Field, Roof, draw_flat, draw_slope},
     words::{Words, pooled},
 };
@@ -24,9 +24,9 @@ struct Point<'a> {
 }
 
 /// The device with ceilings that has most cells, and its cells at their best batch.
-pub(crate) fn choice(material: &Material) -> Option<(&Ceilings, Choice<'_>)> {
+pub(crate) fn choice(material: &Material, page: Option<usize>) -> Option<(&Ceilings, Choice<'_>)> {
     let mut places: BTreeMap<(&str, Device, u32), Vec<&PooledCell>> = BTreeMap::new();
-    for cell in &material.cells {
+    for cell in material.cells.iter().filter(|cell| cell.invalid.is_none()) {
         let Some(device) = cell.key.device.bounded_by() else { continue };
         if cell.key.mode == Mode::Inference && !cell.key.imported {
             let threads = if device == Device::Cpu { cell.key.threads } else { 0 };
@@ -41,14 +41,16 @@ pub(crate) fn choice(material: &Material) -> Option<(&Ceilings, Choice<'_>)> {
     });
     let (ceilings, cells) = known.max_by_key(|(_, cells)| cells.len())?;
     let best = choose::best_of_series(cells, choose::throughput);
-    Some((ceilings, choose::fairly(best, MOST_ROWS, choose::throughput)))
+    Some((ceilings, choose::fairly(best, page, MOST_ROWS, choose::throughput)))
 }
 
 pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> {
-    let Some((ceilings, Choice { cells, more })) = choice(material) else {
+    let Some((ceilings, choice)) = choice(material, material.page) else {
         let why = "the ceilings of no machine with valid runs are known";
         return Err(Absent::new(why, "modelmeter calibrate"));
     };
+    let hidden = choice.note(material);
+    let cells = choice.cells;
     let points: Vec<Point<'_>> = cells.iter().filter_map(|cell| point(material, cell)).collect();
     if points.is_empty() {
         let why = "no operator of what was measured could be counted";
@@ -81,7 +83,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
         "Of attainable: measured ÷ the lower of its precision's roof and memory's slope. Bytes are counted as if every node \
          read and wrote memory; what stays in a cache can be above the slope of memory. Both axes are logarithmic."
             .to_owned(),
-        left_out(more),
+        hidden,
     ];
     Ok(page.finish(bottom, &notes))
 }

@@ -46,7 +46,8 @@ pub(crate) fn lay<'a>(
             let name = name_ink.width(&report::clean(&cell.key.model));
             let note = note_ink.width(&words.of_model(&cell.key.model));
             let name = if note > 0.0 { name + 9.0 + note } else { name + 1.0 };
-            name.max(label_ink.width(&words.row(&cell.key)) + 14.0)
+            // Rounding must not cost a label its middle.
+            name.max(label_ink.width(&label(cell, words)) + 15.0)
         })
         .fold(60.0, f64::max)
         .min(WIDEST);
@@ -83,7 +84,7 @@ pub(crate) fn lay<'a>(
         heading(&mut page.canvas, (MARGIN, y), model, &words.of_model(model), label_width);
     }
     for row in &rows {
-        let (label, y) = (words.row(&row.cell.key), row.y + 4.5);
+        let (label, y) = (label(row.cell, words), row.y + 4.5);
         page.canvas.text_within(MARGIN + 14.0, y, &label, label_ink, label_width - 14.0);
     }
     let mut x = right;
@@ -95,6 +96,14 @@ pub(crate) fn lay<'a>(
         }
     }
     Rows { field, rows }
+}
+
+/// What a row is, and that its numbers cannot be believed where that is so.
+fn label(cell: &PooledCell, words: &Words<'_>) -> String {
+    match cell.invalid {
+        Some(_) => format!("! {} · not valid", words.row(&cell.key)),
+        None => words.row(&cell.key),
+    }
 }
 
 /// A model's name, and beside it what all of its rows agree on.

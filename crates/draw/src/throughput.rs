@@ -6,7 +6,7 @@ use crate::{
     choose::{self, Choice, MOST_ROWS},
     legend::{self, Palette},
     marker::Marker,
-    page::{Page, WHISKERS, left_out},
+    page::{Page, WHISKERS},
     picture::MEASURE,
     rows::{self, Column},
     scale::Scale,
@@ -15,15 +15,17 @@ use crate::{
 use types::{PooledCell, Unit};
 
 /// Every series at its best batch.
-pub(crate) fn choice(material: &Material) -> Choice<'_> {
+pub(crate) fn choice(material: &Material, page: Option<usize>) -> Choice<'_> {
     let best = choose::best_of_series(choose::inferences(material), choose::throughput);
-    choose::fairly(best, MOST_ROWS, choose::throughput)
+    choose::fairly(best, page, MOST_ROWS, choose::throughput)
 }
 
 pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> {
-    let Choice { cells, more } = choice(material);
+    let choice = choice(material, material.page);
+    let hidden = choice.note(material);
+    let cells = choice.cells;
     if cells.is_empty() {
-        return Err(Absent::new("no valid run has a throughput", MEASURE));
+        return Err(choose::absent(material, "no valid run has a throughput", MEASURE));
     }
     let palette = Palette::of(material);
     let words = Words::of(&cells, &material.machines, &[]);
@@ -49,7 +51,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
         let marker = Marker::of(row.cell.key.precision);
         marker.draw(&mut page.canvas, (scale.at(pooled.value), row.y), 5.5, colour);
     }
-    let notes = [WHISKERS.to_owned(), left_out(more)];
+    let notes = [WHISKERS.to_owned(), hidden];
     Ok(page.finish(field.bottom() + axis::BELOW, &notes))
 }
 

@@ -6,7 +6,7 @@ use crate::{
     choose::{self, Choice, MOST_ROWS},
     legend::{self, Key},
     look::mix,
-    page::{Page, left_out},
+    page::Page,
     rows::{self, Column},
     scale::Scale,
     words::{Facet, Words, pooled},
@@ -17,24 +17,29 @@ use types::{CellKey, Mode, Phase, PooledCell, Unit};
 const PHASES: [Phase; 4] = [Phase::Forward, Phase::Loss, Phase::Backward, Phase::Optimizer];
 
 /// Trainings that have an inference beside them, every series at its best batch.
-pub(crate) fn choice(material: &Material) -> Choice<'_> {
-    let all = material.cells.iter().filter(|cell| cell.key.mode == Mode::Training);
+pub(crate) fn choice(material: &Material, page: Option<usize>) -> Choice<'_> {
+    // A step is shown in times of its inference: a ratio of what cannot be believed would bear no mark.
+    let believed = material.cells.iter().filter(|cell| cell.invalid.is_none());
+    let all = believed.filter(|cell| cell.key.mode == Mode::Training);
     let paired = all.filter(|cell| inference_of(material, cell).is_some());
     let best = choose::best_of_series(paired, choose::throughput);
-    choose::fairly(best, MOST_ROWS, choose::throughput)
+    choose::fairly(best, page, MOST_ROWS, choose::throughput)
 }
 
 /// The inference with the same batch on the same hardware; the usual one where there are several.
 fn inference_of<'a>(material: &'a Material, cell: &PooledCell) -> Option<&'a PooledCell> {
     let wanted = CellKey { mode: Mode::Inference, variant: String::new(), ..cell.key.clone() };
     let plain = |key: &CellKey| CellKey { variant: String::new(), ..key.clone() };
-    let alike = material.cells.iter().filter(|other| plain(&other.key) == wanted);
+    let believed = material.cells.iter().filter(|other| other.invalid.is_none());
+    let alike = believed.filter(|other| plain(&other.key) == wanted);
     let timed = alike.filter(|other| other.latency.value > 0.0 && other.latency.value.is_finite());
     timed.min_by_key(|other| other.key.variant.clone())
 }
 
 pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> {
-    let Choice { cells, more } = choice(material);
+    let choice = choice(material, material.page);
+    let hidden = choice.note(material);
+    let cells = choice.cells;
     let trained = material.cells.iter().filter(|cell| cell.key.mode == Mode::Training);
     if cells.is_empty() {
         return Err(match trained.count() {
@@ -135,7 +140,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
                 report::count(many as u64)
             ),
         },
-        left_out(more),
+        hidden,
     ];
     Ok(page.finish(field.bottom() + axis::BELOW, &notes))
 }

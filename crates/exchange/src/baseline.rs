@@ -71,6 +71,10 @@ fn cell(row: &HashMap<&str, &str>, line: u64) -> Result<FileCell, Problem> {
         (Some(low), Some(high)) if low <= high => Some(Interval { low, high }),
         _ => None,
     };
+    // Written with `--include-invalid`: to be looked at, never to be held against anything.
+    if text("valid") == "false" {
+        return Err(Problem::cell(line, "valid", "is `false`: the cell has no valid run"));
+    }
     let value = seconds("latency_median_ms").ok_or_else(|| wrong("latency_median_ms"))?;
     Ok(FileCell {
         key: CellKey {

@@ -4,7 +4,7 @@ use crate::is_above_ceiling;
 use std::collections::BTreeMap;
 use types::{
     Ceiling, Ceilings, Cell, Device, Direction, InputRole, InputSpec, Metric, Mode, Phase,
-    Precision, ProbeReport, Summary, Unit, Work,
+    Precision, ProbeReport, Summary, Unit, Work, key,
 };
 
 /// What the derived numbers rest on.
@@ -30,12 +30,36 @@ pub(crate) struct Basis<'a> {
 pub(crate) fn metrics(basis: &Basis<'_>) -> Vec<Metric> {
     let mut metrics = throughput(basis);
     metrics.extend(compute(basis));
-    let peaks = [basis.loading, basis.sampling].map(|reports| metric_of(reports, "memory.peak"));
+    let both = |key: &str| [basis.loading, basis.sampling].map(|reports| metric_of(reports, key));
     for report in basis.sampling {
         metrics.extend(report.metrics.iter().cloned());
     }
-    merge_peaks(&mut metrics, peaks);
+    merge_peaks(&mut metrics, both(key::MEMORY_PEAK));
+    merge_larger(&mut metrics, both(key::GPU_MEMORY_PROCESS));
+    for (sampling, loading) in LOADED {
+        let bytes = metric_of(basis.loading, sampling).and_then(|metric| metric.value);
+        let fact = |bytes| Metric::measured(loading, Unit::Bytes, Direction::Neutral, bytes);
+        metrics.extend(bytes.map(fact));
+    }
     metrics
+}
+
+/// What went to and fro while the model was loaded, beside what did while it was sampled.
+const LOADED: [(&str, &str); 4] = [
+    (key::DISK_READ, key::DISK_READ_LOADING),
+    (key::DISK_WRITTEN, key::DISK_WRITTEN_LOADING),
+    (key::NETWORK_RECEIVED, key::NETWORK_RECEIVED_LOADING),
+    (key::NETWORK_SENT, key::NETWORK_SENT_LOADING),
+];
+
+/// A device may hold more while the model is loaded than later; the largest is over both.
+fn merge_larger(metrics: &mut [Metric], [loading, sampling]: [Option<&Metric>; 2]) {
+    let (Some(loading), Some(sampling)) = (loading, sampling) else { return };
+    if let Some(value) = loading.value.filter(|value| sampling.value.is_none_or(|own| *value > own))
+        && let Some(metric) = metrics.iter_mut().find(|metric| metric.key == sampling.key)
+    {
+        *metric = Metric::measured(&*sampling.key, sampling.unit, sampling.direction, value);
+    }
 }
 
 fn metric_of<'a>(reports: &'a [ProbeReport], key: &str) -> Option<&'a Metric> {
@@ -48,12 +72,12 @@ fn merge_peaks(metrics: &mut Vec<Metric>, [loading, sampling]: [Option<&Metric>;
     let (loading, sampling) = (value(loading), value(sampling));
     let peak = [loading, sampling].into_iter().flatten().reduce(f64::max);
     if let Some(peak) = peak {
-        if let Some(metric) = metrics.iter_mut().find(|metric| metric.key == "memory.peak") {
-            *metric = Metric::measured("memory.peak", Unit::Bytes, Direction::Lower, peak);
+        if let Some(metric) = metrics.iter_mut().find(|metric| metric.key == key::MEMORY_PEAK) {
+            *metric = Metric::measured(key::MEMORY_PEAK, Unit::Bytes, Direction::Lower, peak);
         }
         let part = |key: &str, value| Metric::measured(key, Unit::Bytes, Direction::Lower, value);
-        metrics.extend(loading.map(|bytes| part("memory.peak.loading", bytes)));
-        metrics.extend(sampling.map(|bytes| part("memory.peak.sampling", bytes)));
+        metrics.extend(loading.map(|bytes| part(key::MEMORY_PEAK_LOADING, bytes)));
+        metrics.extend(sampling.map(|bytes| part(key::MEMORY_PEAK_SAMPLING, bytes)));
     }
 }
 
@@ -75,9 +99,9 @@ fn throughput(basis: &Basis<'_>) -> Vec<Metric> {
     });
     let tokens = tokens.map(|tokens| tokens * batches);
     [
-        rate("throughput.samples", batch),
-        tokens.and_then(|tokens| rate("throughput.tokens", tokens)),
-        images.then(|| rate("throughput.images", batch)).flatten(),
+        rate(key::THROUGHPUT_SAMPLES, batch),
+        tokens.and_then(|tokens| rate(key::THROUGHPUT_TOKENS, tokens)),
+        images.then(|| rate(key::THROUGHPUT_IMAGES, batch)).flatten(),
     ]
     .into_iter()
     .flatten()
@@ -85,8 +109,8 @@ fn throughput(basis: &Basis<'_>) -> Vec<Metric> {
 }
 
 fn compute(basis: &Basis<'_>) -> Vec<Metric> {
-    let key = "compute.flops_per_second";
-    let share = "compute.ceiling_share";
+    let key = key::FLOPS_PER_SECOND;
+    let share = key::CEILING_SHARE;
     let (unit, up) = (Unit::FlopsPerSecond, Direction::Higher);
     if basis.work.flops.0 == 0 || basis.inference.median <= 0.0 {
         let why = match basis.unknown.get("work.flops") {
@@ -187,6 +211,16 @@ mod tests {
 
     fn peak(value: f64) -> Metric {
         Metric::measured("memory.peak", Unit::Bytes, Direction::Lower, value)
+    }
+
+    #[test]
+    fn a_devices_peak_is_the_larger_of_loading_and_sampling_too() {
+        let of = |value| Metric { key: key::GPU_MEMORY_PROCESS.into(), ..peak(value) };
+        let mut metrics = vec![of(200.0)];
+        merge_larger(&mut metrics, [Some(&of(300.0)), Some(&of(200.0))]);
+        assert_eq!(metrics[0].value, Some(300.0));
+        merge_larger(&mut metrics, [Some(&of(100.0)), Some(&of(300.0))]);
+        assert_eq!(metrics[0].value, Some(300.0));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 use types::{
-    BrokenLoss, Cell, Cold, EngineInfo, Environment, Event, Machine, Metric, ModelInfo, Phase,
+    BrokenLoss, Cell, Cold, Device, EngineInfo, Environment, Event, Machine, Metric, ModelInfo, Phase,
     Plan, ProbeReport, Reason, ReasonCode, Run, Samples, Stage, StopReason, StoppingRule, Summary,
     TrainingReport, WarmupReport,
 };
@@ -64,7 +64,7 @@ pub fn measure(
     let mut link = Link::open(launch, rule.timeout)?;
     let target = Target::new(link.pid(), job.cell.device).with_idle(bench.idle);
 
-    let loading = Watcher::start(&memory_probe(), &target);
+    let loading = Watcher::start(&loading_probes(job.cell.device), &target);
     sink(Event::StageStarted { stage: Stage::Load });
     let loaded = load(&mut link, job)?;
     sink(Event::StageStarted { stage: Stage::First });
@@ -107,6 +107,14 @@ pub(crate) struct Findings {
     pub(crate) training: Option<TrainingReport>,
     /// What else is to be said of the run.
     pub(crate) reasons: Vec<Reason>,
+}
+
+/// What is watched while a model is loaded: its memory, on a device too, and what it reads to get there.
+pub(crate) fn loading_probes(device: Device) -> Vec<&'static dyn Probe> {
+    let wanted = |id: &str| {
+        matches!(id, "memory" | "disk" | "network") || (id == "gpu" && device.has_own_memory())
+    };
+    PROBES.iter().copied().filter(|probe| wanted(probe.id())).collect()
 }
 
 pub(crate) fn memory_probe() -> Vec<&'static dyn Probe> {
@@ -327,7 +335,7 @@ pub(crate) fn assemble(
         ]
         .concat(),
     );
-    Run {
+    let mut run = Run {
         id: job.id.clone(),
         started_at,
         elapsed,
@@ -358,7 +366,9 @@ pub(crate) fn assemble(
         training: findings.training.map(Box::new),
         imported: None,
         tags: Vec::new(),
-    }
+    };
+    run.settle_memory();
+    run
 }
 
 /// What the engine itself said of the run.

@@ -3,7 +3,7 @@
 use crate::{Job, Launch, Link, MeterError, measure, sampling};
 use probe::{Target, Watcher};
 use std::time::Duration;
-use types::{Bytes, Event, MemoryLimit, Stage};
+use types::{Bytes, Event, MemoryLimit, Stage, key};
 
 /// Inferences after the first: allocators settle on the second, and a third costs little.
 const RUNS: u64 = 2;
@@ -11,7 +11,7 @@ const RUNS: u64 = 2;
 /// What a rehearsal showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rehearsal {
-    /// The most that was resident; `None` where the system does not tell.
+    /// The most that it held where it computes: resident, or on a device with its own memory; `None` where nobody tells.
     pub peak: Option<Bytes>,
     /// What the worker was held to.
     pub limit: Option<MemoryLimit>,
@@ -29,8 +29,9 @@ pub fn rehearse(
 ) -> Result<Rehearsal, MeterError> {
     sink(Event::StageStarted { stage: Stage::Start });
     let mut link = Link::open(launch, timeout)?;
+    let device = job.cell.device;
     let watcher =
-        Watcher::start(&measure::memory_probe(), &Target::new(link.pid(), job.cell.device));
+        Watcher::start(&measure::loading_probes(device), &Target::new(link.pid(), device));
     sink(Event::StageStarted { stage: Stage::Load });
     measure::load(&mut link, job)?;
     sink(Event::StageStarted { stage: Stage::First });
@@ -40,6 +41,10 @@ pub fn rehearse(
     let limit = link.limit();
     link.close();
     let mut metrics = reports.iter().flat_map(|report| &report.metrics);
-    let peak = metrics.find(|metric| metric.key == "memory.peak").and_then(|metric| metric.value);
+    let wanted = match device.has_own_memory() {
+        true => key::GPU_MEMORY_PROCESS,
+        false => key::MEMORY_PEAK,
+    };
+    let peak = metrics.find(|metric| metric.key == wanted).and_then(|metric| metric.value);
     Ok(Rehearsal { peak: peak.map(|bytes| Bytes(bytes as u64)), limit })
 }

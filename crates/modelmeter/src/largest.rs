@@ -149,7 +149,9 @@ pub(crate) fn rehearse(
     let each = job.work.activation_peak.map(|peak| peak.0 / batch.max(1) as u64);
     match meter::rehearse(&job, &launch, profiler.rule.timeout, sink) {
         Ok(ran) => {
-            let over = over(ran.peak, ran.limit);
+            // A limit of the process says nothing about a device's own memory.
+            let resident = ran.peak.filter(|_| !job.cell.device.has_own_memory());
+            let over = over(resident, ran.limit);
             let refused = over.map(|why| Refusal { kind: RefusalKind::OverLimit, why });
             Ok(Tried { batch, peak: ran.peak, limit: ran.limit, each, refused })
         }

@@ -32,7 +32,7 @@ impl Profile {
     /// Peak memory of the worker in bytes.
     #[must_use]
     pub fn peak_memory(&self) -> Option<f64> {
-        self.metric("memory.peak")
+        self.metric(types::key::MEMORY_PEAK)
     }
 
     /// Whether the numbers can be believed.

@@ -104,7 +104,7 @@ fn side(record: Record, ready: &Prepared, label: &str) -> Side {
     let runs: Vec<&Run> = record.bouts.iter().map(|bout| &bout.run).collect();
     let peak = runs
         .iter()
-        .filter_map(|run| run.metric("memory.peak")?.value)
+        .filter_map(|run| run.metric(types::key::MEMORY_PEAK)?.value)
         .reduce(f64::max)
         .map(|bytes| Bytes(bytes as u64));
     let loaded = record.loaded.as_ref();

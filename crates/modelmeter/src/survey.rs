@@ -2,16 +2,17 @@
 
 use crate::{Error, trend::noises};
 use analysis::{
-    Cells, MOST_RUNS, PricesError, Selection, TrendQuestion, against, analyse, parse_prices,
-    recommend,
+    Cells, MOST_RUNS, PricesError, Selection, TrendQuestion, advice::again, against, analyse,
+    parse_prices, recommend,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
 };
-use store::{Scope, Store};
+use store::{Scope, Store, StoreError};
 use types::{
-    Against, AnalysedCell, Analysis, CellKey, Device, FileCell, Measured, Mode, Precision, Prices,
+    Against, AnalysedCell, Analysis, CellKey, Device, Exclusion, FileCell, LeftOut, Measured, Mode,
+    Precision, Prices,
     Recommendation, RunId, Wish,
 };
 
@@ -46,6 +47,8 @@ pub struct Survey {
     pub tag: Option<String>,
     /// Only runs that began at or after, in microseconds since the epoch.
     pub since: Option<i64>,
+    /// Whether cells without a valid run are made of those that are not, and marked.
+    pub include_invalid: bool,
 }
 
 impl Survey {
@@ -57,7 +60,10 @@ impl Survey {
         let selection = self.selection(store)?;
         // The models alone: others on the same machine are what a cell is held against.
         let cells = self.cells(store, selection.models.clone())?;
-        Ok(analyse(&cells, &selection))
+        let mut found = analyse(&cells, &selection);
+        let newest = found.not_valid.iter().max_by_key(|cell| cell.began);
+        found.again = newest.map(|cell| again_of(store, &cell.newest)).transpose()?.flatten();
+        Ok(found)
     }
 
     /// Today's cells against the rows of a CSV that we wrote: of `analyze --output` or of an export. Runs of the file, and older
@@ -124,7 +130,18 @@ impl Survey {
         let selection = self.selection(store)?;
         // All of them: what others were measured with is what this one was not measured with.
         let cells = self.cells(store, Vec::new())?;
-        Ok(recommend(&cells, &selection, wish))
+        let mut found = recommend(&cells, &selection, wish);
+        for one in &mut found {
+            let is_invalid = |left: &&LeftOut| matches!(left.why, Exclusion::Invalid { .. });
+            // A cell that has a valid run needs none.
+            let has_valid =
+                |left: &&LeftOut| one.candidates.iter().any(|known| known.cell.key == left.cell);
+            let mut lacking =
+                one.left_out.iter().filter(is_invalid).filter(|left| !has_valid(left));
+            let newest = lacking.next().and_then(|left| left.runs.first());
+            one.again = newest.map(|id| again_of(store, id)).transpose()?.flatten();
+        }
+        Ok(found)
     }
 
     /// The newest run of every cell, whatever its verdict; in the order of what they are.
@@ -144,13 +161,20 @@ impl Survey {
     }
 
     fn cells(&self, store: &Store, models: Vec<String>) -> Result<Cells, Error> {
-        let mut cells = Cells::default();
-        store.newest(&self.scope(models), MOST_RUNS, |newest| cells.add_newest(newest))?;
+        let scope = self.scope(models);
+        let mut cells = if self.include_invalid { Cells::with_invalid() } else { Cells::default() };
+        store.newest(&scope, MOST_RUNS, |newest| cells.add_newest(newest))?;
         Ok(cells)
     }
 
-    fn scope(&self, models: Vec<String>) -> Scope {
-        Scope { models, tag: self.tag.clone(), since: self.since, until: None }
+    pub(crate) fn scope(&self, models: Vec<String>) -> Scope {
+        Scope {
+            models,
+            tag: self.tag.clone(),
+            since: self.since,
+            until: None,
+            include_invalid: self.include_invalid,
+        }
     }
 
     /// With every name looked up among what is stored.
@@ -218,6 +242,16 @@ impl Survey {
             found.cloned().ok_or_else(|| not_stored("engine", typed, &known))
         };
         self.engines.iter().map(id).collect()
+    }
+}
+
+/// The command that measures a stored run again; `None` where somebody has deleted it meanwhile, or where another tool measured
+/// it.
+pub(crate) fn again_of(store: &Store, id: &RunId) -> Result<Option<String>, Error> {
+    match store.run(&id.0) {
+        Ok(run) => Ok(run.imported.is_none().then(|| again(&run))),
+        Err(StoreError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

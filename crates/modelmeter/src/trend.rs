@@ -1,10 +1,10 @@
 //! Stored runs as histories: what changed, when, and by how much.
 
-use crate::{Error, Survey};
+use crate::{Error, Survey, survey::again_of};
 use analysis::{HistoryRun, TrendQuestion, trend};
-use std::collections::BTreeMap;
-use store::{Scope, Store, StoreError};
-use types::{CellKey, Interval, Measured, Provenance, Run, Trend, TrendMetric};
+use std::collections::{BTreeMap, BTreeSet};
+use store::{Store, StoreError};
+use types::{CellKey, Interval, InvalidRuns, Measured, Provenance, Run, RunId, Trend, TrendMetric};
 
 /// The newest runs of a cell that are read where nobody says how many.
 const MOST_RUNS: usize = 2000;
@@ -16,20 +16,28 @@ impl Survey {
     /// As [`Survey::analyse`].
     pub fn trend(&self, store: &Store, question: &TrendQuestion) -> Result<Trend, Error> {
         let selection = self.selection(store)?;
-        let scope = Scope {
-            models: selection.models.clone(),
-            tag: self.tag.clone(),
-            since: self.since,
-            until: None,
-        };
+        let scope = self.scope(selection.models.clone());
         let (mut rows, mut left_out) = (Vec::new(), 0);
+        let mut invalid_reasons = InvalidRuns::default();
+        let mut newest_invalid: Option<(i64, RunId)> = None;
+        let mut cells: BTreeSet<CellKey> = BTreeSet::new();
         store.newest(&scope, MOST_RUNS, |newest| {
-            let shown = newest.runs.first().is_some_and(|row| selection.takes(&key(row)));
-            if shown {
-                left_out += newest.invalid + newest.untimed;
-                rows.extend(newest.runs.into_iter().filter(|row| row.valid));
-            }
+            let Some(key) = newest.runs.first().map(key).filter(|key| selection.takes(key)) else {
+                return;
+            };
+            cells.insert(key);
+            left_out += newest.untimed;
+            invalid_reasons.merge(&newest.invalid);
+            let invalid = newest.runs.iter().filter(|row| !row.valid);
+            newest_invalid = invalid
+                .map(|row| (row.started_at, row.id.clone()))
+                .chain(newest_invalid.take())
+                .max();
+            rows.extend(newest.runs.into_iter().filter(|row| row.valid || self.include_invalid));
         })?;
+        if !self.include_invalid {
+            left_out += invalid_reasons.total();
+        }
         let mut runs = Vec::with_capacity(rows.len());
         for row in rows {
             let run = match store.run_without_samples(&row.id) {
@@ -44,7 +52,17 @@ impl Survey {
             }
         }
         let machines = store.machines()?;
+        let with_number: BTreeSet<&CellKey> =
+            runs.iter().filter(|run| run.valid).map(|run| &run.key).collect();
+        let without_valid = cells.iter().filter(|key| !with_number.contains(key)).count() as u64;
         let mut found = trend(runs, question);
+        found.without_valid = without_valid;
+        found.again = newest_invalid
+            .filter(|_| without_valid > 0)
+            .map(|(_, id)| again_of(store, &id))
+            .transpose()?
+            .flatten();
+        found.invalid_reasons = invalid_reasons;
         found.machines = machines
             .into_iter()
             .filter(|(key, _)| found.series.iter().any(|series| series.key.machine == *key))
@@ -88,6 +106,7 @@ fn history(row: &Measured, run: &Run, metric: TrendMetric) -> Option<HistoryRun>
         started_at: row.started_at,
         value,
         interval: interval.filter(|interval| interval.low > 0.0),
+        valid: row.valid,
         commit: commit.or_else(|| run.environment.model_commit.clone()),
         branch: revision.and_then(|revision| revision.branch.clone()),
         facts: facts(run),

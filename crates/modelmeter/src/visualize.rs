@@ -20,6 +20,9 @@ impl Survey {
         let mut material = Material {
             cells: analysis.cells.into_iter().map(|cell| cell.cell).collect(),
             machines: analysis.machines,
+            not_valid: analysis.not_valid,
+            again: analysis.again,
+            has_pages: true,
             ..Material::default()
         };
         let mut machines: Vec<&String> =
@@ -56,6 +59,7 @@ pub(crate) fn material_of(runs: &[&Run], ceilings: BTreeMap<String, Vec<Ceilings
     let mut material = Material {
         cells: analysis.cells.into_iter().map(|cell| cell.cell).collect(),
         machines: analysis.machines,
+        not_valid: analysis.not_valid,
         ceilings,
         ..Material::default()
     };

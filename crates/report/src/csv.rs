@@ -11,7 +11,7 @@ use crate::number::milliseconds;
 use crate::timestamp::rfc3339;
 use std::io::{self, Write};
 use std::time::Duration;
-use types::{Phase, Run, Stated, Summary, Weights};
+use types::{Phase, Run, Stated, Summary, Weights, key};
 
 /// One column of the CSV.
 pub struct CsvColumn {
@@ -83,18 +83,23 @@ const COLUMNS: &[CsvColumn] = &[
     column("backward_median_ms", |run| median_ms(run, Phase::Backward)),
     column("optimizer_median_ms", |run| median_ms(run, Phase::Optimizer)),
     column("total_median_ms", |run| median_ms(run, Phase::Total)),
-    column("throughput_samples_per_second", |run| metric(run, "throughput.samples")),
-    column("throughput_tokens_per_second", |run| metric(run, "throughput.tokens")),
-    column("throughput_images_per_second", |run| metric(run, "throughput.images")),
-    column("memory_peak_bytes", |run| metric(run, "memory.peak")),
-    column("memory_average_bytes", |run| metric(run, "memory.average")),
+    column("throughput_samples_per_second", |run| metric(run, key::THROUGHPUT_SAMPLES)),
+    column("throughput_tokens_per_second", |run| metric(run, key::THROUGHPUT_TOKENS)),
+    column("throughput_images_per_second", |run| metric(run, key::THROUGHPUT_IMAGES)),
+    column("memory_peak_bytes", |run| metric(run, key::MEMORY_PEAK)),
+    column("memory_average_bytes", |run| metric(run, key::MEMORY_AVERAGE)),
     column("memory_activation_bytes", |run| {
         run.work.activation_peak.map(|peak| peak.0.to_string())
     }),
+    column("memory_host_peak_bytes", |run| metric(run, key::MEMORY_HOST_PEAK)),
+    column("disk_read_bytes", |run| metric(run, key::DISK_READ)),
+    column("disk_written_bytes", |run| metric(run, key::DISK_WRITTEN)),
+    column("network_received_bytes", |run| metric(run, key::NETWORK_RECEIVED)),
+    column("network_sent_bytes", |run| metric(run, key::NETWORK_SENT)),
     column("compute_flops", |run| told(run, "work.flops", run.work.flops.0.to_string())),
     column("compute_coverage", |run| number(told(run, "work.coverage", run.work.coverage.0)?)),
-    column("compute_flops_per_second", |run| metric(run, "compute.flops_per_second")),
-    column("compute_ceiling_share", |run| metric(run, "compute.ceiling_share")),
+    column("compute_flops_per_second", |run| metric(run, key::FLOPS_PER_SECOND)),
+    column("compute_ceiling_share", |run| metric(run, key::CEILING_SHARE)),
     column("parameters", |run| told(run, "model.parameters", run.model.parameters.to_string())),
     column("model_size_bytes", |run| told(run, "model.size", run.model.size.0.to_string())),
     column("energy_joules", |run| number(energy(run).ok()?.first()?.joules)),

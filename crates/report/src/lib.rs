@@ -21,6 +21,7 @@ mod flame;
 mod formats;
 mod gate;
 mod inside;
+mod invalid;
 mod json;
 mod junit;
 mod lookup;
@@ -64,6 +65,7 @@ pub use gate::{
     noise, noise_json,
 };
 pub use inside::{LayerView, inside};
+pub use invalid::not_valid;
 pub use json::{JsonOptions, run_json, write_json, write_json_lines};
 pub use junit::{JunitCase, JunitOutcome, JunitSuite, JunitSuites, junit, runs_junit};
 pub use memory::{MemoryPart, MemoryView, allocations_csv, memory};

@@ -1,6 +1,7 @@
 //! Many runs, a line each: what `runs list` shows and its JSON.
 
 use crate::clean::clean;
+use crate::invalid::not_valid;
 use crate::lookup::{reading, told};
 use crate::number::{MISSING, bytes_column, durations_column, milliseconds, rate};
 use crate::style::Style;
@@ -9,7 +10,10 @@ use crate::timestamp::{minute, rfc3339, short_column};
 use crate::wrap::wrap;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use types::{Bytes, Device, Precision, Run, Weights};
+use types::{
+    Bytes, Device, InvalidRuns, Precision, ReasonCode, Run, Weights,
+    key::{MEMORY_PEAK, THROUGHPUT_SAMPLES},
+};
 
 /// The name and version of the list's JSON.
 pub const RUNS_SCHEMA: &str = "modelmeter.runs/1";
@@ -52,6 +56,8 @@ pub struct RunLine {
     pub memory_peak: Option<Bytes>,
     /// Whether the numbers can be believed.
     pub valid: bool,
+    /// The main reason why they cannot; `None` where they can.
+    pub reason: Option<ReasonCode>,
     /// The tool that measured it, where that was not us.
     pub imported: Option<String>,
     /// Labels given by people.
@@ -80,9 +86,10 @@ impl From<&Run> for RunLine {
             length: run.cell.sequence_length,
             median_seconds: median,
             mean_seconds: stated.mean.filter(|_| median.is_none()),
-            samples_per_second: known("throughput.samples"),
-            memory_peak: known("memory.peak").map(|peak| Bytes(peak.max(0.0) as u64)),
+            samples_per_second: known(THROUGHPUT_SAMPLES),
+            memory_peak: known(MEMORY_PEAK).map(|peak| Bytes(peak.max(0.0) as u64)),
             valid: run.verdict.valid,
+            reason: run.verdict.main_reason(),
             imported: run.imported.as_ref().map(|import| import.tool.clone()),
             tags: run.tags.clone(),
         }
@@ -127,6 +134,14 @@ impl RunLine {
         if self.valid { "valid" } else { "NOT VALID" }
     }
 
+    /// The verdict with its reason, where there is room for it.
+    fn whole_verdict(&self) -> String {
+        match self.reason {
+            Some(reason) if !self.valid => format!("{}: {}", self.verdict(), reason.words()),
+            _ => self.verdict().to_owned(),
+        }
+    }
+
     fn json(&self) -> Value {
         let mut latency = json!({ "median": self.median_seconds.map(milliseconds), "unit": "ms" });
         if let Some(mean) = self.mean_seconds {
@@ -145,7 +160,7 @@ impl RunLine {
             "latency": latency,
             "throughput": { "samples_per_second": self.samples_per_second },
             "memory": { "peak": self.memory_peak, "unit": "bytes" },
-            "verdict": { "valid": self.valid },
+            "verdict": { "valid": self.valid, "reason": self.reason },
             "imported": self.imported,
             "tags": self.tags,
         })
@@ -174,11 +189,19 @@ pub fn runs_table(lines: &[RunLine], style: &Style, width: Option<usize>) -> Str
     if lines.iter().any(|line| line.mean_seconds.is_some()) {
         notes.push("* a mean: the tool states no median".into());
     }
+    let invalid = invalid(lines);
+    notes.extend((!invalid.is_empty()).then(|| not_valid(&invalid)));
     for note in notes {
         let note = wrap(&note, width.unwrap_or(usize::MAX));
         text.push_str(&format!("{}\n", note.join("\n")));
     }
     text
+}
+
+/// Those that are not valid, by their reasons.
+fn invalid(lines: &[RunLine]) -> InvalidRuns {
+    let invalid = lines.iter().filter(|line| !line.valid);
+    invalid.map(|line| line.reason.unwrap_or(ReasonCode::Unstated)).collect()
 }
 
 /// The tools that measured what we did not, each once.
@@ -229,7 +252,7 @@ fn full_table(lines: &[RunLine]) -> Table {
             shared.medians[at].clone(),
             line.samples(),
             shared.peaks[at].clone(),
-            line.verdict().into(),
+            line.whole_verdict(),
         ];
         cells.extend(source.then(|| line.source()));
         cells.push(line.tags.join(" "));
@@ -316,7 +339,11 @@ fn with_tags(lines: &[RunLine], columns: impl IntoIterator<Item = Column>) -> Ve
 /// The runs as JSON: `modelmeter.runs/1`.
 #[must_use]
 pub fn runs_list_json(lines: &[RunLine]) -> Value {
-    json!({ "schema": RUNS_SCHEMA, "runs": lines.iter().map(RunLine::json).collect::<Vec<_>>() })
+    json!({
+        "schema": RUNS_SCHEMA,
+        "runs": lines.iter().map(RunLine::json).collect::<Vec<_>>(),
+        "not_valid": invalid(lines),
+    })
 }
 
 fn each<T>(lines: &[RunLine], of: impl FnMut(&RunLine) -> T) -> Vec<T> {

@@ -9,7 +9,9 @@ use crate::{
     value::{Value, values, whole},
 };
 use serde::Serialize;
-use types::{Cell, EngineInfo, Machine, Measured, Metric, ModelInfo, Phase, Run, Weights};
+use types::{
+    Cell, EngineInfo, Machine, Measured, Metric, ModelInfo, Phase, Run, Weights, key as metric_key,
+};
 
 /// The name under which warm-up samples lie beside those of the phases.
 pub(crate) const WARMUP: &str = "warmup";
@@ -52,6 +54,7 @@ impl Store {
     /// # Errors
     /// Where the disk is full, another process holds the file too long, or the id is taken; nothing is then stored.
     pub fn insert_run(&self, run: &Run) -> Result<(), StoreError> {
+        let run = &*run.with_settled_memory();
         let prepared =
             prepare(run).map_err(|why| StoreError::Unstorable { id: run.id.0.clone(), why })?;
         let transaction = self.add("store a run")?;
@@ -71,6 +74,7 @@ impl Store {
         let fail = self.fail("store runs");
         let transaction = self.add("store runs")?;
         for run in runs {
+            let run = &*run.with_settled_memory();
             let unstorable = |why| StoreError::Unstorable { id: run.id.0.clone(), why };
             if !insert(&transaction, run, &prepare(run).map_err(unstorable)?).map_err(&fail)? {
                 return Err(StoreError::Duplicate { id: run.id.0.clone() });
@@ -254,8 +258,8 @@ fn insert_row(
             run.verdict.remarks() as u64,
             median,
             error,
-            known(run, "throughput.samples"),
-            known(run, "memory.peak"),
+            known(run, metric_key::THROUGHPUT_SAMPLES),
+            known(run, metric_key::MEMORY_PEAK),
             summary.map_or(0, |summary| summary.count),
         ],
     )

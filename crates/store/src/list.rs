@@ -10,7 +10,7 @@ use crate::{
 };
 use serde::Serialize;
 use std::collections::HashMap;
-use types::{Bytes, Device, Mode, Precision, RunId};
+use types::{Bytes, Device, Mode, Precision, ReasonCode, RunId};
 
 /// Up to this many rows their tags are asked for; beyond, all tags are read at once.
 const FEW: usize = 2000;
@@ -46,6 +46,8 @@ pub struct RunRow {
     pub machine: String,
     /// Whether its numbers can be believed.
     pub valid: bool,
+    /// The main reason why they cannot; `None` where they can.
+    pub reason: Option<ReasonCode>,
     /// How many remarks the verdict has.
     pub remarks: u64,
     /// Median latency in seconds: of everything where text was given, of the model alone otherwise.
@@ -54,7 +56,7 @@ pub struct RunRow {
     pub median_error: Option<f64>,
     /// Throughput.
     pub samples_per_second: Option<f64>,
-    /// Peak memory.
+    /// Peak memory where it computes: of the worker, or of a device that has its own.
     pub memory_peak: Option<Bytes>,
     /// How many samples the median rests on.
     pub samples: u64,
@@ -92,6 +94,12 @@ impl Store {
             rows.drain(..rows.len().min(filter.offset as usize));
         }
         attach_tags(&view, &mut rows).map_err(self.fail("read tags"))?;
+        let ids: Vec<&str> =
+            rows.iter().filter(|row| !row.valid).map(|row| row.id.0.as_str()).collect();
+        let reasons = self.reasons_of(&view, &ids).map_err(self.fail("read reasons"))?;
+        for row in rows.iter_mut().filter(|row| !row.valid) {
+            row.reason = reasons.get(&row.id.0).copied().or(row.reason);
+        }
         Ok(rows)
     }
 }
@@ -175,6 +183,7 @@ impl Narrow {
             threads: cell.threads,
             machine: self.machine,
             valid: self.valid != 0,
+            reason: (self.valid == 0).then_some(ReasonCode::Unstated),
             remarks: self.remarks,
             median: self.median,
             median_error: self.median_error,

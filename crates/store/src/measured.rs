@@ -3,7 +3,7 @@
 use crate::{
     Store, StoreError,
     connection::Transaction,
-    facts::parsed,
+    facts::{each_of, parsed},
     failure::DatabaseError,
     insert::key,
     read::Parts,
@@ -14,7 +14,8 @@ use std::{
     sync::Arc,
 };
 use types::{
-    Bytes, Device, Interval, Measured, Mode, Newest, Percentiles, Precision, Provenance, RunId,
+    Bytes, Device, Interval, Measured, Mode, Newest, Percentiles, Precision, Provenance,
+    ReasonCode, RunId,
 };
 
 /// Questions that are answered at once. Fewer mean more ways to a server, more a longer statement to understand.
@@ -39,6 +40,8 @@ pub struct Scope {
     pub since: Option<i64>,
     /// Begun before, in microseconds since the epoch.
     pub until: Option<i64>,
+    /// Whether as many runs that are not valid are handed over as valid ones; otherwise only the newest of each cell.
+    pub include_invalid: bool,
 }
 
 /// Writes a run's row and the question it answers.
@@ -60,8 +63,9 @@ pub(crate) fn insert(
     transaction.execute(
         "INSERT INTO measured (run, question, standing, started_at, model, engine, samples, median,
          low, high, p90, p95, p99, p999, samples_per_second, memory_peak, joules_per_sample,
-         ceiling_share)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
+         ceiling_share, reason)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+         $19)",
         values![
             &run.id.0,
             question,
@@ -81,6 +85,7 @@ pub(crate) fn insert(
             run.memory_peak.map(|peak| peak.0 as f64),
             finite(run.joules_per_sample),
             finite(run.ceiling_share),
+            run.reason.map(ReasonCode::name),
         ],
     )?;
     Ok(())
@@ -147,8 +152,70 @@ impl Store {
         Ok(())
     }
 
-    /// Hands over every cell that has runs in this scope: its newest valid runs, at most `most`, its newest invalid one, and
-    /// how many there are. Labels are not read.
+    /// Writes why runs are not valid that were stored before that was a column.
+    pub(crate) fn fill_reasons(&self, transaction: &Transaction<'_>) -> Result<(), StoreError> {
+        let fail = self.fail("update the schema");
+        let sql = format!("SELECT run FROM measured WHERE standing = {INVALID}");
+        let runs: Vec<String> = transaction.rows(&sql, &[], |row| row.get(0)).map_err(&fail)?;
+        for id in runs {
+            let reason = match self.run_in(transaction, RunId(id.clone()), Parts::WithoutSamples) {
+                Ok(run) => run.verdict.main_reason(),
+                // What is damaged cannot be shown either; it must not cost the rest.
+                Err(StoreError::Corrupt { .. }) => None,
+                Err(error) => return Err(error),
+            };
+            let reason = reason.unwrap_or(ReasonCode::Unstated).name();
+            let update = "UPDATE measured SET reason = $2 WHERE run = $1";
+            transaction.execute(update, values![&id, reason]).map_err(&fail)?;
+        }
+        Ok(())
+    }
+
+    /// The peak in lists is that of the memory where a run computes, as it always was in `measured`.
+    pub(crate) fn fill_peaks(&self, transaction: &Transaction<'_>) -> Result<(), StoreError> {
+        let fail = self.fail("update the schema");
+        let devices = "SELECT DISTINCT device FROM question";
+        let devices: Vec<Device> =
+            transaction.rows(devices, &[], |row| parsed(row, 0)).map_err(&fail)?;
+        for device in devices.into_iter().filter(|device| device.has_own_memory()) {
+            let update = "UPDATE run SET memory_peak =
+                          (SELECT measured.memory_peak FROM measured WHERE measured.run = run.id)
+                          WHERE id IN (SELECT run FROM measured WHERE question IN
+                          (SELECT key FROM question WHERE device = $1))";
+            transaction.execute(update, values![device.to_string()]).map_err(&fail)?;
+        }
+        Ok(())
+    }
+
+    /// Why these runs are not valid, by their ids; valid ones are not in it.
+    ///
+    /// # Errors
+    /// Where the database cannot be read.
+    pub fn reasons(&self, ids: &[RunId]) -> Result<HashMap<RunId, ReasonCode>, StoreError> {
+        let view = self.view("read reasons")?;
+        let ids: Vec<&str> = ids.iter().map(|id| id.0.as_str()).collect();
+        let found = self.reasons_of(&view, &ids).map_err(self.fail("read reasons"))?;
+        Ok(found.into_iter().map(|(id, reason)| (RunId(id), reason)).collect())
+    }
+
+    pub(crate) fn reasons_of(
+        &self,
+        view: &Transaction<'_>,
+        ids: &[&str],
+    ) -> Result<HashMap<String, ReasonCode>, DatabaseError> {
+        let mut reasons = HashMap::new();
+        let sql = "SELECT run, reason FROM measured WHERE reason IS NOT NULL AND run";
+        each_of(view, sql, "run", ids, |row| {
+            let name: String = row.get(1)?;
+            let reason = ReasonCode::of_name(&name).unwrap_or(ReasonCode::Unstated);
+            reasons.insert(row.get(0)?, reason);
+            Ok(())
+        })?;
+        Ok(reasons)
+    }
+
+    /// Hands over every cell that has runs in this scope: its newest valid runs, at most `most`, its newest invalid one or as
+    /// many of those, and how many there are. Labels are not read.
     ///
     /// # Errors
     /// Where the database cannot be read or is damaged.
@@ -308,18 +375,27 @@ impl Block<'_> {
         // In the order of their keys.
         let place = |key: i64| questions.binary_search_by_key(&key, |question| question.key).ok();
         let mut found: Vec<Newest> = questions.iter().map(|_| Newest::default()).collect();
+        let mut any_invalid = false;
         self.count(questions, |key, standing, runs| {
             let Some(newest) = place(key).map(|place| &mut found[place]) else { return };
             match standing {
                 VALID => newest.valid += runs,
                 UNTIMED => newest.untimed += runs,
-                _ => newest.invalid += runs,
+                _ => any_invalid = true,
             }
         })?;
-        for (standing, most) in [(VALID, most), (INVALID, 1)] {
+        if any_invalid {
+            self.count_invalid(questions, |key, reason, runs| {
+                if let Some(place) = place(key) {
+                    found[place].invalid.add(reason, runs);
+                }
+            })?;
+        }
+        let invalid = if self.scope.include_invalid { most } else { 1 };
+        for (standing, most) in [(VALID, most), (INVALID, invalid)] {
             let has = |newest: &Newest| match standing {
                 VALID => newest.valid > 0,
-                _ => newest.invalid > 0,
+                _ => !newest.invalid.is_empty(),
             };
             if !found.iter().any(has) {
                 continue;
@@ -332,7 +408,7 @@ impl Block<'_> {
                 Ok(())
             })?;
         }
-        found.retain(|newest| newest.valid + newest.invalid + newest.untimed > 0);
+        found.retain(|newest| newest.valid + newest.invalid.total() + newest.untimed > 0);
         Ok(found)
     }
 
@@ -349,6 +425,24 @@ impl Block<'_> {
         );
         self.view.each(&sql, &values, |row| {
             take(row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(())
+        })
+    }
+
+    /// Runs that are not valid by their reasons. Apart from the others, which are counted by the index alone.
+    fn count_invalid(
+        &self,
+        questions: &[Question],
+        mut take: impl FnMut(i64, ReasonCode, u64),
+    ) -> Result<(), DatabaseError> {
+        let (keys, mut values) = keys(questions);
+        let only = self.conditions(&mut values);
+        let sql = format!(
+            "SELECT question, reason, COUNT(*) FROM measured
+             WHERE question IN ({keys}) AND standing = {INVALID}{only} GROUP BY question, reason"
+        );
+        self.view.each(&sql, &values, |row| {
+            take(row.get(0)?, reason(row, 1)?, row.get(2)?);
             Ok(())
         })
     }
@@ -374,8 +468,8 @@ impl Block<'_> {
                  ), {EVER}) AS since FROM question WHERE question.key IN ({keys})
              )
              SELECT measured.question, run, started_at, model, engine, samples, median, low, high,
-             p90, p95, p99, p999, samples_per_second, memory_peak, joules_per_sample, ceiling_share
-             FROM newest CROSS JOIN measured
+             p90, p95, p99, p999, samples_per_second, memory_peak, joules_per_sample, ceiling_share,
+             reason FROM newest CROSS JOIN measured
              WHERE measured.question = newest.question AND standing = {standing}
              AND started_at >= newest.since{only}",
             whole(most.saturating_sub(1) as u64)
@@ -433,6 +527,7 @@ impl Block<'_> {
             threads: question.threads,
             variant: Arc::clone(&question.variant),
             valid,
+            reason: if valid { None } else { Some(reason(row, 17)?) },
             provenance: match question.imported {
                 true => Provenance::Imported,
                 false => Provenance::Measured,
@@ -453,6 +548,12 @@ impl Block<'_> {
             tags: Vec::new(),
         })
     }
+}
+
+/// The reason in this column; a newer program may have stored one that this one does not know.
+fn reason(row: &Row<'_>, column: usize) -> Result<ReasonCode, DatabaseError> {
+    let name: Option<String> = row.get(column)?;
+    Ok(name.as_deref().and_then(ReasonCode::of_name).unwrap_or(ReasonCode::Unstated))
 }
 
 /// Placeholders for a block of keys and their values; a short block repeats its last, so that there is one statement to prepare.

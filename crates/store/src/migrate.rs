@@ -16,6 +16,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0004_plan_cells.sql"),
     include_str!("../migrations/0005_measured.sql"),
     include_str!("../migrations/0006_revisions_and_noise.sql"),
+    include_str!("../migrations/0007_invalid_reasons.sql"),
 ];
 
 /// The schema version that this program writes.
@@ -75,10 +76,21 @@ fn is_of_another_kind(error: &DatabaseError) -> bool {
 /// The version that brought `measured`, whose rows come from documents, which SQL cannot read.
 const MEASURED: i64 = 5;
 
+/// The version that brought the reasons of runs that are not valid, which stand in documents too, and with which the peak in
+/// lists became that of the memory where a run computes.
+const REASONS: i64 = 7;
+
 /// Brings the database to today's schema, all steps in one transaction; whether it was empty.
 pub(crate) fn migrate(store: &Store) -> Result<bool, StoreError> {
     migrate_through(&store.connection, &store.path, MIGRATIONS, |transaction, from| match from {
-        1..MEASURED => store.fill_measured(transaction),
+        1..MEASURED => {
+            store.fill_measured(transaction)?;
+            store.fill_peaks(transaction)
+        }
+        MEASURED..REASONS => {
+            store.fill_reasons(transaction)?;
+            store.fill_peaks(transaction)
+        }
         _ => Ok(()),
     })
 }

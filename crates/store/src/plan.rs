@@ -301,6 +301,17 @@ impl Store {
         self.reopen("look for invalid runs of a plan", which, values![plan, true])
     }
 
+    /// Lets a cell be measured once more whose run was disturbed; whether it still is that run's. Another may have measured it
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// Where the database cannot be written.
+    pub fn plan_reopen_run(&self, plan: &str, key: &str, run: &RunId) -> Result<bool, StoreError> {
+        let which = "state = 'done' AND key = $2 AND run = $3";
+        let reopened = self.reopen("repeat a cell", which, values![plan, key, &run.0])?;
+        Ok(reopened > 0)
+    }
+
     /// Lets failed cells of a plan be measured once more that failed for exactly this reason; how many there were.
     ///
     /// # Errors

@@ -74,7 +74,10 @@ impl Store {
             tags: self.tags_of(view, &id)?,
             id: id.clone(),
         };
-        Ok(self.parse::<document::Document>(&id, "document", &body)?.join(rest))
+        let mut run = self.parse::<document::Document>(&id, "document", &body)?.join(rest);
+        // Stored before it was decided whose memory the peak is.
+        run.settle_memory();
+        Ok(run)
     }
 
     /// The whole id of the one run that begins with `prefix`; a whole id always means itself.

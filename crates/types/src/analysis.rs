@@ -1,6 +1,6 @@
 //! What many runs say together: cells with their runs pooled, how they scale, and which of them nobody beats.
 
-use crate::{Bytes, Device, Interval, Mode, Percentiles, Precision, Reading, RunId};
+use crate::{Bytes, Device, Interval, InvalidRuns, Mode, Percentiles, Precision, Reading, RunId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -47,6 +47,15 @@ pub struct CellKey {
 pub struct PooledCell {
     /// Which one.
     pub key: CellKey,
+    /// `None` where its runs are valid. Otherwise it has no valid run, others were asked for, and this is why they are not.
+    #[serde(default)]
+    pub invalid: Option<InvalidRuns>,
+    /// All of its runs that are not valid.
+    #[serde(default)]
+    pub invalid_runs: InvalidRuns,
+    /// Whether the newest of all its runs is valid; otherwise its numbers are older than they could be.
+    #[serde(default)]
+    pub newest_is_valid: bool,
     /// The engine's version: that of the newest valid run, and of all that are pooled.
     pub engine_version: String,
     /// The model's fingerprint, of all that are pooled.
@@ -130,8 +139,21 @@ pub struct LengthSeries {
     pub scaling: Scaling,
 }
 
+/// A cell that was measured but has no valid run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NotValidCell {
+    /// Which one.
+    pub key: CellKey,
+    /// How many of its runs are not valid for which reason.
+    pub reasons: InvalidRuns,
+    /// The newest of them.
+    pub newest: RunId,
+    /// When it began, in microseconds since the epoch.
+    pub began: i64,
+}
+
 /// How many runs went where.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {
     /// Runs that were looked at.
     pub seen: u64,
@@ -139,8 +161,11 @@ pub struct Tally {
     pub pooled: u64,
     /// Valid, but older than those that are pooled, or of another version.
     pub older: u64,
-    /// Not valid, so not counted.
+    /// Not valid, so not counted, or only where that was asked for.
     pub invalid: u64,
+    /// Why those are not valid, each counted once by its main reason.
+    #[serde(default)]
+    pub invalid_reasons: InvalidRuns,
     /// Valid, but without a time.
     pub untimed: u64,
     /// Predicted, so not counted.
@@ -150,8 +175,11 @@ pub struct Tally {
 /// What many runs say together.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Analysis {
-    /// Every cell with a valid run, in the order of their keys.
+    /// Every cell with a valid run, in the order of their keys; where it was asked for, those without one too.
     pub cells: Vec<AnalysedCell>,
+    /// Cells that were measured but have no valid run, in the order of their keys, with why.
+    #[serde(default)]
+    pub not_valid: Vec<NotValidCell>,
     /// The best batch of everything else that was measured.
     pub batches: Vec<BatchSeries>,
     /// How time grows with the length, where several were measured.
@@ -160,6 +188,9 @@ pub struct Analysis {
     pub machines: BTreeMap<String, String>,
     /// How many runs went where.
     pub tally: Tally,
+    /// The command that measures the newest cell without a valid run again.
+    #[serde(default)]
+    pub again: Option<String>,
     /// What a reader must know.
     pub remarks: Vec<String>,
 }

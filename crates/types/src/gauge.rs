@@ -66,7 +66,7 @@ impl Gauge {
             Gauge::Latency(Statistic::P999) => "latency.p99.9",
             Gauge::Throughput => "throughput",
             Gauge::Tokens => "throughput.tokens",
-            Gauge::MemoryPeak => "memory.peak",
+            Gauge::MemoryPeak => crate::key::MEMORY_PEAK,
             Gauge::Load => "load",
             Gauge::First => "first",
         }
@@ -137,7 +137,7 @@ impl FromStr for Gauge {
             "p99.9" | "p999" | "latency.p999" => "latency.p99.9",
             "throughput.samples" => "throughput",
             "tokens" => "throughput.tokens",
-            "memory" => "memory.peak",
+            "memory" => crate::key::MEMORY_PEAK,
             "startup" | "load.time" => "load",
             "first.inference" => "first",
             other => other,

@@ -26,6 +26,7 @@ mod limit;
 mod machine;
 mod measured;
 mod memory;
+mod memory_place;
 mod metric;
 mod model;
 mod module;
@@ -53,7 +54,8 @@ pub use advice::{
 pub use against::{Against, AgainstCell, AgainstOutcome, AllowanceFrom, FileCell};
 pub use allocation::{AllocationEvent, Allocations, LayerName, Recorded};
 pub use analysis::{
-    AnalysedCell, Analysis, BatchSeries, CellKey, LengthSeries, Pooled, PooledCell, Scaling, Tally,
+    AnalysedCell, Analysis, BatchSeries, CellKey, LengthSeries, NotValidCell, Pooled, PooledCell,
+    Scaling, Tally,
 };
 pub use ceilings::{CacheBandwidth, Ceiling, Ceilings, Unmeasured};
 pub use cell::{Cell, InputShape, Mode, Text};
@@ -90,7 +92,7 @@ pub use memory::{
     AllocatorMemory, LayerMemory, LeakCheck, LeakVerdict, LiveBlocks, LiveTensor, MemoryPoint,
     MemoryReport, ModuleMemory, StaticMemory, StepMemory, SystemMemory, TIMELINE_POINTS,
 };
-pub use metric::{Direction, Metric, Provenance, Unit};
+pub use metric::{Direction, Metric, Provenance, Unit, key};
 pub use model::{Category, ModelInfo, ModelSource, Weights, Work};
 pub use module::{Module, ModuleTensor, ModuleWeights};
 pub use module_path::{Names, ancestry, common_module, module_of};

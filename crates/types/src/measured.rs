@@ -1,6 +1,9 @@
 //! A run in the few numbers that comparing many needs; a million of them fit into memory.
 
-use crate::{Bytes, Device, Interval, Metric, Mode, Precision, Provenance, Run, RunId, Weights};
+use crate::{
+    Bytes, Device, Interval, InvalidRuns, Metric, Mode, Precision, Provenance, ReasonCode, Run,
+    RunId, Weights, key,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -57,6 +60,8 @@ pub struct Measured {
     pub variant: Arc<str>,
     /// Whether its numbers can be believed.
     pub valid: bool,
+    /// The main reason why they cannot; `None` where they can.
+    pub reason: Option<ReasonCode>,
     /// Where its numbers come from.
     pub provenance: Provenance,
     /// How many samples its times rest on.
@@ -69,7 +74,7 @@ pub struct Measured {
     pub percentiles: Percentiles,
     /// Throughput.
     pub samples_per_second: Option<f64>,
-    /// Peak memory where it computes: of the worker on a processor, of the device on a GPU.
+    /// Peak memory where it computes: of the worker on a processor, of a device that has its own.
     pub memory_peak: Option<Bytes>,
     /// Energy of one sample.
     pub joules_per_sample: Option<f64>,
@@ -82,18 +87,19 @@ pub struct Measured {
 /// A cell's newest runs, and how many it has in all.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Newest {
-    /// The newest valid runs that have a time, and the newest that is not valid; in any order.
+    /// The newest valid runs that have a time, and the newest that are not valid; in any order.
     pub runs: Vec<Measured>,
     /// Valid runs with a time.
     pub valid: u64,
-    /// Runs that are not valid.
-    pub invalid: u64,
+    /// Runs that are not valid, by their main reasons.
+    pub invalid: InvalidRuns,
     /// Valid runs without a time.
     pub untimed: u64,
 }
 
 impl From<&Run> for Measured {
     fn from(run: &Run) -> Measured {
+        let run = &*run.with_settled_memory();
         let main = run.main_phase();
         let summary = run.summaries.get(&main);
         let stated = run.stated(main).copied().unwrap_or_default();
@@ -128,6 +134,7 @@ impl From<&Run> for Measured {
             threads: cell.threads,
             variant: variant(run).into(),
             valid: run.verdict.valid,
+            reason: run.verdict.main_reason(),
             provenance: match run.imported {
                 Some(_) => Provenance::Imported,
                 None => Provenance::Measured,
@@ -136,28 +143,20 @@ impl From<&Run> for Measured {
             median: summary.map(|found| found.median).or_else(|| stated.typical()),
             interval: summary.map(|found| found.ci95_median),
             percentiles,
-            samples_per_second: number(run, "throughput.samples"),
-            memory_peak: number(run, memory_key(cell.device)).map(|peak| Bytes(peak as u64)),
+            samples_per_second: number(run, key::THROUGHPUT_SAMPLES),
+            memory_peak: number(run, key::MEMORY_PEAK).map(|peak| Bytes(peak as u64)),
             joules_per_sample: joules(run, count),
-            ceiling_share: number(run, "compute.ceiling_share"),
+            ceiling_share: number(run, key::CEILING_SHARE),
             tags: run.tags.clone(),
         }
     }
 }
 
-/// The metric that holds the memory of the place that computes.
-fn memory_key(device: Device) -> &'static str {
-    match device {
-        Device::Cpu | Device::Xnnpack | Device::Openvino | Device::Auto => "memory.peak",
-        _ => "gpu.memory.process",
-    }
-}
-
 /// Energy above idle of the device that computes, for each sample that went through.
 fn joules(run: &Run, count: u64) -> Option<f64> {
-    let key = match memory_key(run.cell.device) {
-        "memory.peak" => "cpu.energy",
-        _ => "gpu.energy",
+    let key = match run.cell.device {
+        Device::Cpu | Device::Xnnpack | Device::Openvino | Device::Auto => key::CPU_ENERGY,
+        _ => key::GPU_ENERGY,
     };
     let samples = count as f64 * run.cell.batch_size as f64;
     number(run, key).filter(|_| samples > 0.0).map(|joules| joules / samples)

@@ -1,5 +1,7 @@
 //! A number derived from a run, with where it came from.
 
+pub mod key;
+
 use serde::{Deserialize, Serialize};
 
 /// The unit of a stored number; SI base units only.

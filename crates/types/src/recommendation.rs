@@ -1,8 +1,8 @@
 //! What to run a model on: what is wished for, what was found, and what that rests on.
 
 use crate::{
-    Bytes, CellKey, Device, Mode, PERCENTILE_FLOORS, Percentiles, Pooled, PooledCell, Precision,
-    RunId, Seconds,
+    Bytes, CellKey, Device, InvalidRuns, Mode, PERCENTILE_FLOORS, Percentiles, Pooled, PooledCell,
+    Precision, RunId, Seconds,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, str::FromStr};
@@ -218,7 +218,7 @@ pub struct Candidate {
 }
 
 /// Why a cell was not considered.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "reason")]
 pub enum Exclusion {
     /// A service level does not hold.
@@ -258,7 +258,10 @@ pub enum Exclusion {
     /// Another tool measured it.
     Imported,
     /// Its runs are not valid.
-    Invalid,
+    Invalid {
+        /// How many for which reason.
+        reasons: InvalidRuns,
+    },
 }
 
 /// Something that was not considered, and why.
@@ -285,7 +288,7 @@ pub struct Gap {
     pub engine: String,
     /// The number format.
     pub precision: Precision,
-    /// The batch sizes that have no valid run.
+    /// The batch sizes that were never measured; what was measured but is not valid is not among them.
     pub batch_sizes: Vec<u64>,
 }
 
@@ -310,6 +313,9 @@ pub struct Recommendation {
     pub gaps: Vec<Gap>,
     /// What machines are called, by their keys.
     pub machines: BTreeMap<String, String>,
+    /// The command that measures the newest of its cells again that has no valid run.
+    #[serde(default)]
+    pub again: Option<String>,
     /// What a reader must know.
     pub remarks: Vec<String>,
 }

@@ -1,6 +1,6 @@
 //! What a cell's numbers did over time: points in order, and where their level changed.
 
-use crate::{CellKey, Direction, Interval, Pooled, RunId, Unit};
+use crate::{CellKey, Direction, Interval, InvalidRuns, Pooled, RunId, Unit};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
@@ -70,7 +70,7 @@ impl TrendMetric {
             TrendMetric::P99 => "latency.p99",
             TrendMetric::Mean => "latency.mean",
             TrendMetric::Throughput => "throughput",
-            TrendMetric::Memory => "memory.peak",
+            TrendMetric::Memory => crate::key::MEMORY_PEAK,
             TrendMetric::Load => "load",
             TrendMetric::First => "first",
             TrendMetric::Energy => "energy",
@@ -192,6 +192,13 @@ pub struct TrendPoint {
     pub runs: Vec<RunId>,
     /// The number, in the metric's unit.
     pub value: Pooled,
+    /// `false` where it has no valid run and others were asked for.
+    #[serde(default = "is_true")]
+    pub valid: bool,
+}
+
+fn is_true() -> bool {
+    true
 }
 
 /// A place where the level of a history changed.
@@ -281,6 +288,15 @@ pub struct Trend {
     pub smallest: f64,
     /// Runs that are not valid or lack the number, so not counted.
     pub left_out: u64,
+    /// Of the runs that were looked at, those that are not valid, counted or not.
+    #[serde(default)]
+    pub invalid_reasons: InvalidRuns,
+    /// Cells without a single valid run that has the number.
+    #[serde(default)]
+    pub without_valid: u64,
+    /// The command that measures the newest run again that is not valid.
+    #[serde(default)]
+    pub again: Option<String>,
     /// What a reader must know.
     pub remarks: Vec<String>,
 }

@@ -1,7 +1,7 @@
 //! How much memory another batch size would need, from what this one needed.
 
 use super::facts::{Facts, Known, Missing};
-use types::{Bytes, Device};
+use types::{Bytes, key};
 
 /// Of the memory that is available, so much may be planned with: the rest is for what grows unseen.
 pub(crate) const PLANNED_SHARE: f64 = 0.9;
@@ -31,10 +31,7 @@ impl Footprint {
             let why = why.unwrap_or("some shapes stay unknown");
             Missing::because(format!("the activations could not be counted: {why}"))
         })?;
-        let peak = match run.cell.device {
-            Device::Cpu | Device::Xnnpack | Device::Openvino => facts.metric("memory.peak"),
-            _ => facts.metric("gpu.memory.process"),
-        };
+        let peak = facts.metric(key::MEMORY_PEAK);
         let peak = peak.ok_or_else(|| Missing::because("the run's memory was not measured"))?;
         let Bytes(activations) = activations;
         let available = memory.available.0 as f64;

@@ -40,7 +40,7 @@ pub fn value_of(run: &Run, gauge: Gauge) -> Result<f64, String> {
         }
         Gauge::Throughput => metric("throughput.samples")?,
         Gauge::Tokens => metric("throughput.tokens")?,
-        Gauge::MemoryPeak => metric("memory.peak")?,
+        Gauge::MemoryPeak => metric(types::key::MEMORY_PEAK)?,
         Gauge::Load => run.cold.load.as_secs_f64(),
         Gauge::First => run.cold.first_inference.as_secs_f64(),
     };

@@ -3,12 +3,15 @@
 use super::{Cells, Selection, front, pooling::pooled, scaling};
 use stats::quotient;
 use std::collections::HashMap;
-use types::{AnalysedCell, Analysis, CellKey, Device, Pooled, PooledCell, Reading, Tally};
+use types::{
+    AnalysedCell, Analysis, CellKey, Device, InvalidRuns, NotValidCell, Pooled, PooledCell,
+    Reading, Tally,
+};
 
 /// What the runs say together. The selection decides what is shown, not what it is held against.
 ///
-/// Cells hold the newest valid runs of one engine version; runs that are not valid and predicted ones never count, and
-/// imported ones have cells of their own.
+/// Cells hold the newest valid runs of one engine version; predicted ones never count, and imported ones have cells of their
+/// own. Where runs that are not valid were asked for, they make the cells that have no valid one; nothing is held against those.
 #[must_use]
 pub fn analyse(cells: &Cells, selection: &Selection) -> Analysis {
     let mut pools: Vec<PooledCell> =
@@ -18,21 +21,42 @@ pub fn analyse(cells: &Cells, selection: &Selection) -> Analysis {
     let speed_ups: Vec<_> = pools.iter().map(|cell| processors.speed_up(cell)).collect();
     let fronts = front::fronts(&pools);
     let shown: Vec<&PooledCell> = pools.iter().filter(|cell| selection.takes(&cell.key)).collect();
-    let invalid = cells.iter().filter(|(key, _)| selection.takes(key));
+    let mut invalid_reasons = InvalidRuns::default();
+    let mut not_valid = Vec::new();
+    for (key, runs) in cells.iter().filter(|(key, _)| selection.takes(key)) {
+        invalid_reasons.merge(&runs.invalid);
+        if let Some((began, newest)) = runs.newest_invalid.clone().filter(|_| runs.kept.is_empty())
+        {
+            not_valid.push(NotValidCell { key, reasons: runs.invalid.clone(), newest, began });
+        }
+    }
+    not_valid.sort_by(|a, b| a.key.cmp(&b.key));
     let tally = Tally {
         pooled: shown.iter().map(|cell| cell.runs.len() as u64).sum(),
         older: shown.iter().map(|cell| cell.older).sum(),
-        invalid: invalid.map(|(_, runs)| runs.invalid).sum(),
+        invalid: invalid_reasons.total(),
+        invalid_reasons,
         ..cells.tally()
     };
-    let (batches, lengths) = (scaling::batches(&shown), scaling::lengths(&shown));
+    let believed: Vec<&PooledCell> =
+        shown.iter().copied().filter(|cell| cell.invalid.is_none()).collect();
+    let (batches, lengths) = (scaling::batches(&believed), scaling::lengths(&believed));
     let remarks = remarks(&shown);
     let each = pools.into_iter().zip(speed_ups).zip(fronts);
     let cells_shown = each
         .filter(|((cell, _), _)| selection.takes(&cell.key))
         .map(|((cell, speed_up), on_front)| AnalysedCell { cell, speed_up, on_front })
         .collect();
-    Analysis { cells: cells_shown, batches, lengths, machines: cells.machines(), tally, remarks }
+    Analysis {
+        cells: cells_shown,
+        not_valid,
+        batches,
+        lengths,
+        machines: cells.machines(),
+        tally,
+        again: None,
+        remarks,
+    }
 }
 
 /// The fastest cell on the processor for each question, whatever its threads.
@@ -41,7 +65,8 @@ struct Processors<'a>(HashMap<CellKey, &'a PooledCell>);
 impl<'a> Processors<'a> {
     fn of(cells: &'a [PooledCell]) -> Processors<'a> {
         let mut fastest: HashMap<CellKey, &PooledCell> = HashMap::new();
-        for cell in cells.iter().filter(|cell| cell.key.device == Device::Cpu) {
+        let believed = cells.iter().filter(|cell| cell.invalid.is_none());
+        for cell in believed.filter(|cell| cell.key.device == Device::Cpu) {
             let best = fastest.entry(question(&cell.key)).or_insert(cell);
             if cell.latency.value < best.latency.value {
                 *best = cell;
@@ -76,6 +101,13 @@ fn remarks(cells: &[&PooledCell]) -> Vec<String> {
     if single > 0 {
         remarks.push(format!(
             "{single} of {} cells rest on one run: their intervals know nothing of other processes",
+            cells.len()
+        ));
+    }
+    let not_valid = count(|cell| cell.invalid.is_some());
+    if not_valid > 0 {
+        remarks.push(format!(
+            "{not_valid} of {} cells have no valid run: their numbers are marked and nothing is concluded from them",
             cells.len()
         ));
     }

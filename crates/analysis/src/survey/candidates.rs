@@ -3,8 +3,8 @@
 use super::{cells::Runs, margin::behind};
 use std::{cmp::Ordering, collections::BTreeMap};
 use types::{
-    Bytes, Candidate, CellKey, Exclusion, Interval, LeftOut, Objective, Pooled, PooledCell, Slo,
-    Wish,
+    Behind, Bytes, Candidate, CellKey, Exclusion, Interval, LeftOut, Objective, Pooled, PooledCell,
+    Slo, Wish,
 };
 
 /// Runs that are named where many are left out.
@@ -52,10 +52,11 @@ pub(super) fn rank(
     ranked.sort_by(|left, right| order(wish.objective, left, right));
     let first = ranked.first().cloned();
     let each = ranked.into_iter().enumerate().map(|(place, (cell, value))| Candidate {
-        behind: first
-            .as_ref()
-            .filter(|_| place > 0)
-            .map(|(best, best_value)| behind(wish.objective, (best, best_value), (&cell, &value))),
+        behind: first.as_ref().filter(|_| place > 0).map(|(best, best_value)| {
+            let behind = behind(wish.objective, (best, best_value), (&cell, &value));
+            let believed = best.invalid.is_none() && cell.invalid.is_none();
+            Behind { told_apart: behind.told_apart && believed, ..behind }
+        }),
         cell,
         value,
     });
@@ -65,10 +66,14 @@ pub(super) fn rank(
 /// What was not valid in a cell, if anything.
 pub(super) fn invalid(key: &CellKey, runs: &Runs) -> Option<LeftOut> {
     let (_, newest) = runs.newest_invalid.as_ref()?;
+    // Where they were asked for and there is nothing else, they are not left out.
+    if runs.kept.is_empty() && !runs.kept_invalid.is_empty() {
+        return None;
+    }
     Some(LeftOut {
         cell: key.clone(),
-        why: Exclusion::Invalid,
-        count: runs.invalid,
+        why: Exclusion::Invalid { reasons: runs.invalid.clone() },
+        count: runs.invalid.total(),
         runs: vec![newest.clone()],
     })
 }
@@ -121,7 +126,7 @@ fn hold(cell: &PooledCell, slo: Slo) -> Result<(), Exclusion> {
 }
 
 /// The better one first. What the objective leaves equal is decided by latency, throughput and memory, so that nothing
-/// which is worse in one of them and better in none is ever chosen.
+/// which is worse in one of them and better in none is ever chosen. What is not valid comes after everything that is.
 fn order(objective: Objective, left: &Passed, right: &Passed) -> Ordering {
     let own = |passed: &Passed| match objective {
         Objective::Throughput => -passed.1.value,
@@ -129,8 +134,10 @@ fn order(objective: Objective, left: &Passed, right: &Passed) -> Ordering {
     };
     let rate = |passed: &Passed| passed.0.throughput.value.map_or(0.0, |rate| -rate.value);
     let memory = |passed: &Passed| passed.0.memory.value.unwrap_or(Bytes(u64::MAX));
-    own(left)
-        .total_cmp(&own(right))
+    let not_valid = |passed: &Passed| passed.0.invalid.is_some();
+    not_valid(left)
+        .cmp(&not_valid(right))
+        .then_with(|| own(left).total_cmp(&own(right)))
         .then_with(|| left.0.latency.value.total_cmp(&right.0.latency.value))
         .then_with(|| rate(left).total_cmp(&rate(right)))
         .then_with(|| memory(left).cmp(&memory(right)))

@@ -5,8 +5,8 @@ use std::{
     sync::Arc,
 };
 use types::{
-    Bytes, CellKey, Device, Interval, Measured, Mode, Newest, Percentiles, Precision, Provenance,
-    RunId, Tally,
+    Bytes, CellKey, Device, Interval, InvalidRuns, Measured, Mode, Newest, Percentiles, Precision,
+    Provenance, ReasonCode, RunId, Tally,
 };
 
 /// The most runs of a cell that are pooled: the newest ones. Student's interval hardly narrows beyond, and a cell that is
@@ -30,7 +30,7 @@ struct Key {
     batch_size: u64,
 }
 
-/// A valid run of a cell.
+/// A run of a cell that has a time.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
     pub(super) started_at: i64,
@@ -59,9 +59,11 @@ pub(super) struct Runs {
     pub(super) kept: Vec<Kept>,
     /// Valid ones that were too old.
     pub(super) dropped: u64,
-    /// Invalid ones.
-    pub(super) invalid: u64,
-    /// The newest invalid one.
+    /// Those that are not valid, newest first, at most [`MOST_RUNS`]; none where they were not asked for.
+    pub(super) kept_invalid: Vec<Kept>,
+    /// Those that are not valid, by their reasons.
+    pub(super) invalid: InvalidRuns,
+    /// The newest that is not valid.
     pub(super) newest_invalid: Option<(i64, RunId)>,
 }
 
@@ -71,9 +73,16 @@ pub struct Cells {
     cells: HashMap<Key, Runs>,
     machines: BTreeMap<Arc<str>, (i64, Arc<str>)>,
     tally: Tally,
+    include_invalid: bool,
 }
 
 impl Cells {
+    /// No runs yet; a cell without a valid one will be made of those that are not, and say so.
+    #[must_use]
+    pub fn with_invalid() -> Cells {
+        Cells { include_invalid: true, ..Cells::default() }
+    }
+
     /// Takes a run in. Predicted numbers and valid runs without a time are counted and go no further.
     pub fn add(&mut self, row: Measured) {
         self.tally.seen += 1;
@@ -84,46 +93,46 @@ impl Cells {
         self.name_machine(&row);
         let key = Key::of(&row);
         if !row.valid {
-            self.tally.invalid += 1;
+            let reason = row.reason.unwrap_or(ReasonCode::Unstated);
+            self.count_invalid(&[reason].into_iter().collect());
             let runs = self.cells.entry(key).or_default();
-            runs.invalid += 1;
-            runs.newest_invalid = runs.newest_invalid.take().max(Some((row.started_at, row.id)));
+            runs.invalid.add(reason, 1);
+            let newest = Some((row.started_at, row.id.clone()));
+            runs.newest_invalid = runs.newest_invalid.take().max(newest);
+            if let Some(kept) = Kept::of(row).filter(|_| self.include_invalid) {
+                keep(&mut runs.kept_invalid, kept);
+            }
             return;
         }
-        let Some(median) = row.median.filter(|median| *median > 0.0 && median.is_finite()) else {
-            self.tally.untimed += 1;
-            return;
-        };
-        self.cells.entry(key).or_default().keep(Kept {
-            started_at: row.started_at,
-            id: row.id,
-            engine_version: row.engine_version,
-            fingerprint: row.fingerprint,
-            samples: row.samples,
-            median,
-            interval: row.interval.filter(|interval| interval.low > 0.0),
-            percentiles: row.percentiles,
-            samples_per_second: row.samples_per_second,
-            memory_peak: row.memory_peak,
-            joules_per_sample: row.joules_per_sample,
-            ceiling_share: row.ceiling_share,
-        });
+        match Kept::of(row) {
+            Some(kept) => {
+                let runs = self.cells.entry(key).or_default();
+                runs.dropped += keep(&mut runs.kept, kept);
+            }
+            None => self.tally.untimed += 1,
+        }
+    }
+
+    fn count_invalid(&mut self, invalid: &InvalidRuns) {
+        self.tally.invalid += invalid.total();
+        self.tally.invalid_reasons.merge(invalid);
     }
 
     /// Takes a cell's newest runs in, and counts those that nobody needs to read.
     pub fn add_newest(&mut self, newest: Newest) {
         let Newest { runs, valid, invalid, untimed } = newest;
         let key = runs.first().map(Key::of);
-        let read = |is_valid: bool| runs.iter().filter(|run| run.valid == is_valid).count() as u64;
-        let older = valid.saturating_sub(read(true));
-        let invalid = invalid.saturating_sub(read(false));
-        self.tally.seen += older + invalid + untimed;
-        self.tally.invalid += invalid;
+        let older = valid.saturating_sub(runs.iter().filter(|run| run.valid).count() as u64);
+        // Those that are handed over whole count themselves.
+        let read: InvalidRuns = runs.iter().filter_map(|run| run.reason).collect();
+        let unread = invalid.without(&read);
+        self.tally.seen += older + unread.total() + untimed;
+        self.count_invalid(&unread);
         self.tally.untimed += untimed;
         self.extend(runs);
         if let Some(cell) = key.and_then(|key| self.cells.get_mut(&key)) {
             cell.dropped += older;
-            cell.invalid += invalid;
+            cell.invalid.merge(&unread);
         }
     }
 
@@ -152,7 +161,7 @@ impl Cells {
 
     /// How many runs were seen, and how many of all are not valid; what is pooled is known only later.
     pub(super) fn tally(&self) -> Tally {
-        self.tally
+        self.tally.clone()
     }
 }
 
@@ -206,18 +215,33 @@ impl Key {
     }
 }
 
-impl Runs {
-    fn keep(&mut self, run: Kept) {
-        let is_newer = |kept: &Kept| (kept.started_at, &kept.id) > (run.started_at, &run.id);
-        let place = self.kept.partition_point(is_newer);
-        if place < MOST_RUNS {
-            self.kept.insert(place, run);
-        } else {
-            self.dropped += 1;
-        }
-        if self.kept.len() > MOST_RUNS {
-            self.kept.pop();
-            self.dropped += 1;
-        }
+impl Kept {
+    /// What is kept of a run; `None` where it has no time.
+    fn of(row: Measured) -> Option<Kept> {
+        let median = row.median.filter(|median| *median > 0.0 && median.is_finite())?;
+        Some(Kept {
+            started_at: row.started_at,
+            id: row.id,
+            engine_version: row.engine_version,
+            fingerprint: row.fingerprint,
+            samples: row.samples,
+            median,
+            interval: row.interval.filter(|interval| interval.low > 0.0),
+            percentiles: row.percentiles,
+            samples_per_second: row.samples_per_second,
+            memory_peak: row.memory_peak,
+            joules_per_sample: row.joules_per_sample,
+            ceiling_share: row.ceiling_share,
+        })
     }
+}
+
+/// Puts a run in its place among the newest; how many had to go for it.
+fn keep(list: &mut Vec<Kept>, run: Kept) -> u64 {
+    let is_newer = |kept: &Kept| (kept.started_at, &kept.id) > (run.started_at, &run.id);
+    let place = list.partition_point(is_newer);
+    list.insert(place, run);
+    let dropped = list.len().saturating_sub(MOST_RUNS);
+    list.truncate(MOST_RUNS);
+    dropped as u64
 }

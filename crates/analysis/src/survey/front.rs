@@ -26,16 +26,20 @@ pub(super) fn work(cell: &PooledCell) -> (&str, bool, Mode, Option<u64>, bool) {
     (&key.model, key.random_weights, key.mode, key.sequence_length, key.imported)
 }
 
-/// For each cell whether it lies on the front of those of its work.
+/// For each cell whether it lies on the front of those of its work; one that is not valid beats nobody and is beaten by nobody.
 pub(super) fn fronts(cells: &[PooledCell]) -> Vec<Reading<bool>> {
+    let believed = cells.iter().enumerate().filter(|(_, cell)| cell.invalid.is_none());
     let mut all: Vec<(usize, Point)> =
-        cells.iter().enumerate().filter_map(|(at, cell)| Some((at, Point::of(cell)?))).collect();
+        believed.filter_map(|(at, cell)| Some((at, Point::of(cell)?))).collect();
     // By work, then by latency: only a cell before it, or one as fast, can beat a cell.
     all.sort_by(|(a, p), (b, q)| {
         work(&cells[*a]).cmp(&work(&cells[*b])).then(p.0[0].total_cmp(&q.0[0]))
     });
     let missing = "it takes latency, throughput and memory, and one of them is not known";
     let mut found = vec![Reading::missing(missing); cells.len()];
+    for (reading, _) in found.iter_mut().zip(cells).filter(|(_, cell)| cell.invalid.is_some()) {
+        *reading = Reading::missing("it has no valid run");
+    }
     for group in all.chunk_by(|(a, _), (b, _)| work(&cells[*a]) == work(&cells[*b])) {
         let mut front: Vec<Point> = Vec::new();
         for (place, (at, point)) in group.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! What was not measured: ways to run that others were measured with.
 
 use std::collections::{BTreeMap, BTreeSet};
-use types::{CellKey, Device, Gap, Mode, PooledCell, Precision};
+use types::{CellKey, Device, Gap, LeftOut, Mode, PooledCell, Precision};
 
 /// A machine, a device on it, an engine and a precision.
 type Way = (String, Device, String, Precision);
@@ -18,12 +18,14 @@ impl Ways {
         Ways(ways)
     }
 
-    /// The ways and batches of others, or of the model itself in another way, that these cells lack.
-    pub(super) fn gaps(&self, mode: Mode, cells: &[PooledCell]) -> Vec<Gap> {
+    /// The ways and batches of others, or of the model itself in another way, that these cells lack. What is `invalid` was
+    /// measured too, and is no gap.
+    pub(super) fn gaps(&self, mode: Mode, cells: &[PooledCell], invalid: &[LeftOut]) -> Vec<Gap> {
         let own: Vec<&CellKey> =
             cells.iter().map(|cell| &cell.key).filter(|key| !key.imported).collect();
         let batches: BTreeSet<u64> = own.iter().map(|key| key.batch_size).collect();
-        let has: BTreeSet<(Way, u64)> = own.iter().map(|key| (way(key), key.batch_size)).collect();
+        let measured = own.into_iter().chain(invalid.iter().map(|one| &one.cell));
+        let has: BTreeSet<(Way, u64)> = measured.map(|key| (way(key), key.batch_size)).collect();
         let ways = self.0.get(&mode).into_iter().flatten();
         let gaps = ways.filter_map(|way| {
             let lacks = |batch: &&u64| !has.contains(&(way.clone(), **batch));

@@ -4,22 +4,31 @@ use super::cells::{Kept, Runs};
 use stats::pool;
 use types::{Bytes, CellKey, Interval, Percentiles, Pooled, PooledCell, Reading};
 
-/// The cell with its newest valid runs pooled; `None` where it has none.
+/// The cell with its newest valid runs pooled, or where it has none with those that are not valid and were asked for; valid
+/// and other runs are never mixed. `None` where there is neither.
 pub(super) fn pooled(key: CellKey, runs: &Runs) -> Option<PooledCell> {
-    let newest = runs.kept.first()?;
+    let (kept, dropped, invalid) = match runs.kept.as_slice() {
+        [] => (&runs.kept_invalid, 0, Some(runs.invalid.clone())),
+        _ => (&runs.kept, runs.dropped, None),
+    };
+    let newest = kept.first()?;
     // An engine of another version or a file of another content would be another measurement under the same name.
     let is_like = |run: &&Kept| {
         run.engine_version == newest.engine_version && run.fingerprint == newest.fingerprint
     };
-    let like: Vec<&Kept> = runs.kept.iter().filter(is_like).collect();
+    let like: Vec<&Kept> = kept.iter().filter(is_like).collect();
     let medians: Vec<_> = like.iter().map(|run| (run.median, run.interval)).collect();
     let began = like.iter().map(|run| run.started_at);
     let worst = |of: fn(&Percentiles) -> Option<f64>| largest(&like, |run| of(&run.percentiles));
     Some(PooledCell {
         engine_version: newest.engine_version.to_string(),
+        invalid_runs: runs.invalid.clone(),
+        newest_is_valid: invalid.is_none()
+            && runs.newest_invalid.as_ref().is_none_or(|(began, _)| *began < newest.started_at),
+        invalid,
         fingerprint: newest.fingerprint.to_string(),
         runs: like.iter().map(|run| run.id.clone()).collect(),
-        older: runs.dropped + (runs.kept.len() - like.len()) as u64,
+        older: dropped + (kept.len() - like.len()) as u64,
         began: (began.clone().min()?, began.max()?),
         samples: like.iter().map(|run| run.samples).sum(),
         fewest_samples: like.iter().map(|run| run.samples).min()?,

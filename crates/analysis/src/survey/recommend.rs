@@ -14,7 +14,8 @@ type Work = (String, bool, Mode, Option<u64>);
 
 /// What to run each model on. The selection decides which cells may be chosen; what was not measured is found among all.
 ///
-/// Runs that are not valid and predicted ones are never recommended, imported ones only where the wish says so.
+/// Predicted runs are never recommended, imported ones only where the wish says so, those that are not valid only where they
+/// were asked for and marked as that.
 #[must_use]
 pub fn recommend(cells: &Cells, selection: &Selection, wish: &Wish) -> Vec<Recommendation> {
     let machines = cells.machines();
@@ -36,7 +37,7 @@ pub fn recommend(cells: &Cells, selection: &Selection, wish: &Wish) -> Vec<Recom
     let each = works.into_iter().map(|((model, random_weights, mode, sequence_length), found)| {
         let (mut pools, mut left_out) = found;
         pools.sort_by(|a, b| a.key.cmp(&b.key));
-        let gaps = ways.gaps(mode, &pools);
+        let gaps = ways.gaps(mode, &pools, &left_out);
         let mut remarks = files(&model, &pools);
         let candidates = rank(pools, wish, &machines, &mut left_out);
         left_out.sort_by(|a, b| a.cell.cmp(&b.cell));
@@ -51,6 +52,7 @@ pub fn recommend(cells: &Cells, selection: &Selection, wish: &Wish) -> Vec<Recom
             left_out,
             gaps,
             machines: machines.clone(),
+            again: None,
             remarks,
         }
     });
@@ -85,6 +87,12 @@ fn remarks_on(candidates: &[Candidate], objective: Objective) -> Vec<String> {
             "whether outputs in {} agree with those in fp32 is not stored; `modelmeter compare` holds them against each other",
             best.cell.key.precision
         ));
+    }
+    if candidates.iter().any(|one| one.cell.invalid.is_some()) {
+        remarks.push(
+            "what is marked `not valid` was asked for with --include-invalid: do not rely on it"
+                .into(),
+        );
     }
     if best.cell.runs.len() == 1 {
         remarks

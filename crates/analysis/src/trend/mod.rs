@@ -22,7 +22,7 @@ const SEED: u64 = 0x74_7265_6e64;
 /// The most points of a history in which changes are looked for, the newest: the search grows with their square.
 const MOST_POINTS: usize = 400;
 
-/// One valid run of a history.
+/// One run of a history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistoryRun {
     /// Its cell.
@@ -35,6 +35,8 @@ pub struct HistoryRun {
     pub value: f64,
     /// Its own interval, where it has one.
     pub interval: Option<Interval>,
+    /// Whether its numbers can be believed; one that cannot is counted only where no other makes the point.
+    pub valid: bool,
     /// The commit it belongs to.
     pub commit: Option<String>,
     /// The branch it belongs to.
@@ -96,10 +98,9 @@ pub fn trend(runs: Vec<HistoryRun>, question: &TrendQuestion) -> Trend {
         by: question.by,
         remarks: remarks(&series, question),
         series,
-        machines: BTreeMap::new(),
         level: question.level,
         smallest: question.smallest,
-        left_out: 0,
+        ..Trend::default()
     }
 }
 
@@ -134,6 +135,14 @@ fn remarks(series: &[TrendSeries], question: &TrendQuestion) -> Vec<String> {
         remarks.push(format!(
             "runs within {} of each other are one point: a machine's state lasts for minutes; `--sitting 0s` makes every run a point",
             minutes(question.sitting)
+        ));
+    }
+    let points = || series.iter().flat_map(|one| &one.points);
+    let not_valid = points().filter(|point| !point.valid).count();
+    if not_valid > 0 {
+        remarks.push(format!(
+            "{not_valid} of {} points have no valid run and are marked: a change among them may be the machine's",
+            points().count()
         ));
     }
     let nameless = series.iter().flat_map(|one| &one.points).filter(|one| one.commit.is_none());

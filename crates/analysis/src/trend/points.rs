@@ -27,6 +27,9 @@ impl Points {
     }
 
     fn add(&mut self, mut group: Vec<HistoryRun>) {
+        // What can be believed is never mixed with what cannot.
+        let valid = group.iter().any(|run| run.valid);
+        group.retain(|run| run.valid == valid);
         let values: Vec<_> = group.iter().map(|run| (run.value, run.interval)).collect();
         let (Some(value), Some(last)) = (pool(&values), group.pop()) else { return };
         let (began, facts) = match group.first_mut() {
@@ -43,6 +46,7 @@ impl Points {
             began: (began, last.started_at),
             runs,
             value,
+            valid,
         });
     }
 }

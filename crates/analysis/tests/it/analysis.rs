@@ -1,8 +1,8 @@
 //! Cells pooled and put beside each other, with numbers worked out by hand.
 
-use crate::rows::{at, cells, cpu, cuda};
-use modelmeter_analysis::{MOST_RUNS, Selection, analyse};
-use types::{Analysis, Bytes, Device, Measured, Provenance, RunId, Tally};
+use crate::rows::{at, cells, cpu, cuda, disturbed};
+use modelmeter_analysis::{Cells, MOST_RUNS, Selection, analyse};
+use types::{Analysis, Bytes, Device, Measured, Provenance, ReasonCode, RunId, Tally};
 
 fn analysed(rows: impl IntoIterator<Item = Measured>) -> Analysis {
     analyse(&cells(rows), &Selection::default())
@@ -65,14 +65,53 @@ fn the_newest_few_are_kept_whatever_the_order() {
 
 #[test]
 fn what_cannot_be_believed_is_counted_and_never_pooled() {
-    let invalid = Measured { valid: false, ..cpu("a", "rten", 4, 1.0) };
+    let invalid = disturbed(cpu("a", "rten", 4, 1.0));
     let predicted = Measured { provenance: Provenance::Predicted, ..cpu("b", "rten", 4, 1.0) };
     let untimed = Measured { median: None, ..cpu("c", "rten", 4, 1.0) };
     let found = analysed([invalid, predicted, untimed, cpu("d", "rten", 4, 100.0)]);
     assert_eq!(found.cells.len(), 1);
     assert_eq!(found.cells[0].cell.runs, [RunId("d".into())]);
-    let tally = Tally { seen: 4, pooled: 1, invalid: 1, predicted: 1, untimed: 1, older: 0 };
+    assert_eq!(found.tally.invalid_reasons.by_count(), [(ReasonCode::BusyMachine, 1)]);
+    let invalid_reasons = found.tally.invalid_reasons.clone();
+    let tally = Tally {
+        seen: 4,
+        pooled: 1,
+        invalid: 1,
+        predicted: 1,
+        untimed: 1,
+        older: 0,
+        invalid_reasons,
+    };
     assert_eq!(found.tally, tally);
+    assert!(found.not_valid.is_empty(), "the cell has a valid run");
+}
+
+#[test]
+fn a_cell_without_a_valid_run_is_named_and_shown_only_where_that_was_asked_for() {
+    let rows = || [disturbed(cpu("a", "ort", 4, 1.0)), cpu("b", "rten", 4, 100.0)];
+    let found = analysed(rows());
+    assert_eq!((found.cells.len(), found.not_valid.len()), (1, 1));
+    assert_eq!(found.not_valid[0].newest, RunId("a".into()));
+    let mut cells = Cells::with_invalid();
+    cells.extend(rows());
+    let found = analyse(&cells, &Selection::default());
+    assert_eq!((found.cells.len(), found.not_valid.len()), (2, 1));
+    let marked = found.cells.iter().find(|one| one.cell.invalid.is_some()).unwrap();
+    assert_eq!(marked.cell.key.engine, "ort");
+    assert!(marked.on_front.value.is_none());
+    let other = found.cells.iter().find(|one| one.cell.invalid.is_none()).unwrap();
+    assert_eq!(other.on_front.value, Some(true), "what cannot be believed beats nobody");
+}
+
+#[test]
+fn valid_and_other_runs_of_a_cell_are_never_mixed() {
+    let mut cells = Cells::with_invalid();
+    cells.extend([at(1, cpu("a", "rten", 4, 100.0)), at(2, disturbed(cpu("b", "rten", 4, 1.0)))]);
+    let found = analyse(&cells, &Selection::default());
+    let [one] = found.cells.as_slice() else { panic!("{found:?}") };
+    assert_eq!(one.cell.runs, [RunId("a".into())]);
+    assert!(one.cell.invalid.is_none() && !one.cell.newest_is_valid);
+    assert_eq!(one.cell.invalid_runs.total(), 1);
 }
 
 #[test]

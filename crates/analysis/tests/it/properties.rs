@@ -111,10 +111,18 @@ proptest! {
         prop_assert_eq!(before.len(), after.len());
         for (before, after) in before.iter().zip(&after) {
             prop_assert_eq!(&before.candidates, &after.candidates);
-            prop_assert_eq!(&before.gaps, &after.gaps);
+            // What was measured without success is not called unmeasured.
+            let batches = |found: &types::Recommendation| -> usize {
+                found.gaps.iter().map(|gap| gap.batch_sizes.len()).sum()
+            };
+            prop_assert!(batches(after) <= batches(before));
             prop_assert_eq!(&before.remarks, &after.remarks);
         }
-        let (before, after) = (analyse(&clean, &all), analyse(&spoilt, &all));
+        let (before, mut after) = (analyse(&clean, &all), analyse(&spoilt, &all));
+        for (one, other) in after.cells.iter_mut().zip(&before.cells) {
+            one.cell.invalid_runs = other.cell.invalid_runs.clone();
+            one.cell.newest_is_valid = other.cell.newest_is_valid;
+        }
         prop_assert_eq!(before.cells, after.cells);
         prop_assert_eq!(before.batches, after.batches);
         prop_assert_eq!(before.tally.pooled, after.tally.pooled);

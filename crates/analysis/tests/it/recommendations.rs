@@ -1,10 +1,10 @@
 //! Choices with their reasons, with numbers worked out by hand.
 
-use crate::rows::{at, cells, cpu, cuda};
-use modelmeter_analysis::{Selection, parse_memory, parse_slo, recommend};
+use crate::rows::{at, cells, cpu, cuda, disturbed};
+use modelmeter_analysis::{Cells, Selection, parse_memory, parse_slo, recommend};
 use types::{
     Bytes, Device, Exclusion, Measured, Objective, Precision, Price, Prices, Provenance,
-    Recommendation, RunId, Wish,
+    ReasonCode, Recommendation, RunId, Wish,
 };
 
 fn wished(rows: impl IntoIterator<Item = Measured>, wish: &Wish) -> Recommendation {
@@ -184,14 +184,48 @@ fn what_has_no_price_or_no_energy_is_left_out() {
 
 #[test]
 fn invalid_runs_are_named_and_never_chosen() {
-    let invalid = |id: &str, time| at(9, Measured { valid: false, ..cuda(id, "ort", 1, time) });
+    let invalid = |id: &str, time| at(9, disturbed(cuda(id, "ort", 1, time)));
     let rows = [invalid("x", 0.1), at(10, invalid("y", 0.1)), cpu("a", "rten", 1, 10.0)];
     // The last `at` moves `y` behind `x`.
     let found = wished(rows, &for_objective(Objective::Latency));
     assert_eq!(best_run(&found), "a");
     let [left_out] = found.left_out.as_slice() else { panic!("{found:?}") };
-    assert_eq!((left_out.why, left_out.count), (Exclusion::Invalid, 2));
+    assert_eq!(left_out.count, 2);
+    let Exclusion::Invalid { reasons } = &left_out.why else { panic!("{left_out:?}") };
+    assert_eq!(reasons.by_count(), [(ReasonCode::BusyMachine, 2)]);
     assert_eq!(left_out.runs, [RunId("y".into())]);
+}
+
+#[test]
+fn what_was_measured_but_is_not_valid_is_no_gap() {
+    let rows = |bad: bool| {
+        let other = cuda("x", "ort", 8, 5.0);
+        let bad = if bad { Some(disturbed(other.clone())) } else { None };
+        let elsewhere = Measured { model: "gpt2".into(), ..cuda("e", "ort", 1, 5.0) };
+        [cpu("a", "rten", 8, 10.0), elsewhere].into_iter().chain(bad)
+    };
+    let of = |rows: Vec<Measured>| {
+        let cells: Cells = rows.into_iter().collect();
+        let all = recommend(&cells, &Selection::default(), &for_objective(Objective::Latency));
+        all.into_iter().find(|one| one.model == "distilbert").unwrap()
+    };
+    assert_eq!(of(rows(false).collect()).gaps.len(), 1);
+    let found = of(rows(true).collect());
+    assert!(found.gaps.is_empty(), "{:?}", found.gaps);
+    assert_eq!(found.left_out.len(), 1);
+}
+
+#[test]
+fn a_run_that_is_not_valid_is_a_candidate_only_where_it_was_asked_for_and_behind_all_others() {
+    let rows = [disturbed(cuda("x", "ort", 1, 0.1)), cpu("a", "rten", 1, 10.0)];
+    let mut cells = Cells::with_invalid();
+    cells.extend(rows);
+    let found = recommend(&cells, &Selection::default(), &for_objective(Objective::Latency));
+    let [valid, marked] = found[0].candidates.as_slice() else { panic!("{found:?}") };
+    assert!(valid.cell.invalid.is_none(), "what can be believed comes first, however slow");
+    assert_eq!(marked.cell.invalid.as_ref().unwrap().total(), 1);
+    assert!(!marked.behind.unwrap().told_apart, "nothing is concluded from it");
+    assert!(found[0].left_out.is_empty());
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Light rows of runs, built by hand.
 
 use modelmeter_analysis::Cells;
-use types::{Bytes, Device, Interval, Measured, Mode, Percentiles, Precision, Provenance, RunId};
+use types::{
+    Bytes, Device, Interval, Measured, Mode, Percentiles, Precision, Provenance, ReasonCode, RunId,
+};
 
 /// A valid run of one machine: a median in milliseconds ± 1 %, a throughput to fit, 200 samples, 300 MB.
 pub(crate) fn row(
@@ -30,6 +32,7 @@ pub(crate) fn row(
         threads: 2,
         variant: "".into(),
         valid: true,
+        reason: None,
         provenance: Provenance::Measured,
         samples: 200,
         median: Some(median),
@@ -54,6 +57,11 @@ pub(crate) fn cpu(id: &str, engine: &str, batch: u64, milliseconds: f64) -> Meas
 
 pub(crate) fn cuda(id: &str, engine: &str, batch: u64, milliseconds: f64) -> Measured {
     row(id, Device::Cuda(0), engine, batch, milliseconds)
+}
+
+/// The run, disturbed by other work.
+pub(crate) fn disturbed(row: Measured) -> Measured {
+    Measured { valid: false, reason: Some(ReasonCode::BusyMachine), ..row }
 }
 
 pub(crate) fn at(minute: i64, row: Measured) -> Measured {

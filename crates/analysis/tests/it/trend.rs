@@ -35,6 +35,7 @@ fn run(number: i64, minute: i64, level: f64) -> HistoryRun {
         started_at: minute * MINUTE,
         value: level * (0.01 * noise).exp(),
         interval: None,
+        valid: true,
         commit: None,
         branch: None,
         facts: [("rten".to_owned(), if level > 1.1 { "0.28" } else { "0.27" }.to_owned())].into(),

@@ -121,6 +121,10 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "How long")]
     pub(crate) timeout: Option<Duration>,
 
+    /// How often a process that was disturbed by other work, stolen time, throttling or a shared device is repeated at the end [default: 2]
+    #[arg(long, value_name = "N", help_heading = "How long")]
+    pub(crate) repeats: Option<u32>,
+
     /// Go on with this plan, and measure cells without a valid run once more
     #[arg(long, conflicts_with = "again", help_heading = "Which part")]
     pub(crate) resume: bool,

@@ -21,7 +21,12 @@ pub(crate) struct Analyze {
     #[command(flatten)]
     pub(crate) survey: SurveyArguments,
     /// Hold the cells against those of a CSV that `analyze --output` or `db export` wrote
-    #[arg(long, value_name = "FILE.csv", help_heading = "Against a file")]
+    #[arg(
+        long,
+        value_name = "FILE.csv",
+        conflicts_with = "include_invalid",
+        help_heading = "Against a file"
+    )]
     pub(crate) compare_to: Option<PathBuf>,
     /// Exit with 1 where a cell is slower than in the file by more than this, for sure: 0.1, 10%
     #[arg(long, value_name = "SHARE", requires = "compare_to", value_parser = parse_small, help_heading = "Against a file")]
@@ -155,6 +160,9 @@ pub(crate) struct SurveyArguments {
     /// Only runs of the last TIME (2h, 7d), or since a day: 2026-11-01
     #[arg(long, value_name = "TIME|DATE", value_parser = parse_since, help_heading = "Which runs")]
     pub(crate) since: Option<Since>,
+    /// Show cells without a valid run too, from runs that are not valid, and mark them
+    #[arg(long, help_heading = "Which runs")]
+    pub(crate) include_invalid: bool,
 }
 
 /// What is written, and where to.

@@ -37,7 +37,7 @@ pub(crate) struct Trend {
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = parse_small, help_heading = "What to look at")]
     pub(crate) smallest: f64,
     /// Exit with 1 where the newest level is worse than the one before by more than this: 10%, 0.1
-    #[arg(long, value_name = "SHARE", value_parser = parse_small, help_heading = "What to look at")]
+    #[arg(long, value_name = "SHARE", value_parser = parse_small, conflicts_with = "include_invalid", help_heading = "What to look at")]
     pub(crate) alert: Option<f64>,
 
     /// Write the histories as JSON; `-` is standard output

@@ -10,7 +10,7 @@ use modelmeter::{
     Mode, RunId, Store,
     report::{self, Footer, JsonOptions, RunLine},
     store::{Filter, RunRow, short_ids},
-    types::{Import, Phase},
+    types::{Import, InvalidRuns, Phase, ReasonCode},
 };
 use std::{
     collections::BTreeMap,
@@ -35,15 +35,36 @@ fn list(arguments: &RunsList, store: &Store, global: &Global) -> Result<(), Fail
     if arguments.json {
         return output::data(&format!("{:#}\n", report::runs_list_json(&lines)));
     }
+    let left_out = left_out(arguments, store)?;
     if lines.is_empty() {
-        output::complain("no run is stored that fits; `modelmeter profile MODEL` makes one\n");
+        match &left_out {
+            Some(left_out) => output::complain(&format!("no valid run fits; {left_out}\n")),
+            None => output::complain(
+                "no run is stored that fits; `modelmeter profile MODEL` makes one\n",
+            ),
+        }
         return Ok(());
     }
     let ids: Vec<RunId> = rows.into_iter().map(|row| row.id).collect();
     for (line, short) in lines.iter_mut().zip(short_ids(&ids)) {
         line.id = short;
     }
-    output::data(&report::runs_table(&lines, &style(global), table_width()))
+    let mut page = report::runs_table(&lines, &style(global), table_width());
+    page.extend(left_out.map(|left_out| format!("{left_out}\n")));
+    output::data(&page)
+}
+
+/// What `--valid` leaves out, and how to see it.
+fn left_out(arguments: &RunsList, store: &Store) -> Result<Option<String>, Failure> {
+    if !arguments.filter.valid {
+        return Ok(None);
+    }
+    let others = Filter { valid: Some(false), ..filter(&arguments.filter, 0) };
+    let rows = store.runs(&others)?;
+    let invalid: InvalidRuns =
+        rows.iter().map(|row| row.reason.unwrap_or(ReasonCode::Unstated)).collect();
+    let text = || format!("left out: {}; omit `--valid` to see them", report::not_valid(&invalid));
+    Ok((!invalid.is_empty()).then(text))
 }
 
 /// Which runs are meant; a limit of 0 means all of them.
@@ -101,6 +122,7 @@ fn line(row: &RunRow, import: Option<&Import>) -> RunLine {
         samples_per_second: row.samples_per_second,
         memory_peak: row.memory_peak,
         valid: row.valid,
+        reason: row.reason,
         imported: import.map(|import| import.tool.clone()),
         tags: row.tags.clone(),
     }

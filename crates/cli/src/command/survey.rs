@@ -14,7 +14,7 @@ use crate::{
 use modelmeter::{
     Mode, Survey, read_prices,
     report::{self, clean},
-    types::{Against, AgainstOutcome, Objective, Wish},
+    types::{Against, AgainstOutcome, Objective, Recommendation, Wish},
 };
 
 pub(crate) fn analyze(arguments: &Analyze, global: &Global) -> Result<Exit, Failure> {
@@ -54,7 +54,7 @@ pub(crate) fn analyze(arguments: &Analyze, global: &Global) -> Result<Exit, Fail
         Format::Markdown => report::analysis_markdown(&found),
     })?;
     Ok(match (&against, arguments.regression_alert) {
-        _ if found.cells.is_empty() => Exit::Untold,
+        _ if found.cells.iter().all(|one| one.cell.invalid.is_some()) => Exit::Untold,
         (Some((against, _)), Some(_)) => exit_against(against),
         _ => Exit::Fine,
     })
@@ -83,7 +83,9 @@ pub(crate) fn recommend(arguments: &Recommend, global: &Global) -> Result<Exit, 
         Format::Csv => report::recommendations_csv(&found),
         Format::Markdown => report::recommendations_markdown(&found),
     })?;
-    let helps = found.iter().any(|one| one.best().is_some());
+    let believed =
+        |one: &Recommendation| one.best().is_some_and(|best| best.cell.invalid.is_none());
+    let helps = found.iter().any(believed);
     Ok(if helps { Exit::Fine } else { Exit::Untold })
 }
 
@@ -100,6 +102,7 @@ pub(crate) fn survey(arguments: &SurveyArguments) -> Survey {
         measured_only: false,
         tag: arguments.tag.clone(),
         since: arguments.since.map(|since| since.micros(now_micros())),
+        include_invalid: arguments.include_invalid,
     }
 }
 

@@ -9,7 +9,8 @@ use crate::{
 use modelmeter::{
     PICTURES,
     draw::{self, Absent, Material, Picture, Theme},
-    report::clean,
+    report::{self, clean},
+    types::InvalidRuns,
 };
 use std::{fs, path::Path};
 
@@ -20,15 +21,22 @@ pub(crate) fn run(arguments: &Visualize, global: &Global) -> Result<Exit, Failur
     let folder = arguments.output.as_path();
     check(folder)?;
     let store = open_existing_store(global)?;
-    let material = survey(&arguments.survey).material(&store)?;
+    let mut material = survey(&arguments.survey).material(&store)?;
     let asked = |picture: &&Picture| {
         arguments.only.is_empty() || arguments.only.iter().any(|name| name == picture.name)
     };
     let (mut lines, mut written) = (String::new(), 0);
     for picture in PICTURES.iter().filter(asked) {
         let name = picture.name;
+        material.page = None;
         match write(picture, &material, folder, arguments)? {
-            Ok(files) => {
+            Ok(mut files) => {
+                for page in 0..picture.pages(&material) {
+                    material.page = Some(page);
+                    // A page may have nothing to show where the picture has: samples are missing of all its cells.
+                    files.extend(write(picture, &material, folder, arguments)?.unwrap_or_default());
+                    material.page = None;
+                }
                 written += files.len();
                 lines.push_str(&format!("{name:14} {}\n", picture.shows));
                 lines.push_str(&format!("{:14} {}\n", "", files.join(", ")));
@@ -38,6 +46,7 @@ pub(crate) fn run(arguments: &Visualize, global: &Global) -> Result<Exit, Failur
             }
         }
     }
+    lines.push_str(&left_out(&material));
     if written > 0 {
         let plural = if written == 1 { "" } else { "s" };
         let place = clean(&folder.display().to_string());
@@ -47,6 +56,28 @@ pub(crate) fn run(arguments: &Visualize, global: &Global) -> Result<Exit, Failur
         output::data(&lines)?;
     }
     Ok(if written == 0 { Exit::Untold } else { Exit::Fine })
+}
+
+/// What was measured and is not in the pictures, or is and cannot be believed.
+fn left_out(material: &Material) -> String {
+    let mut reasons = InvalidRuns::default();
+    material.not_valid.iter().for_each(|one| reasons.merge(&one.reasons));
+    if reasons.is_empty() {
+        return String::new();
+    }
+    let cells = material.not_valid.len();
+    let is_included = material.cells.iter().any(|cell| cell.invalid.is_some());
+    let what =
+        if is_included { "marked" } else { "left out; `--include-invalid` shows them marked" };
+    let plural = if cells == 1 { "" } else { "s" };
+    let mut text = format!(
+        "\n{cells} cell{plural} without a valid run {what} ({})\n",
+        report::not_valid(&reasons)
+    );
+    if let Some(again) = &material.again {
+        text += &format!("measure again: `{}`\n", clean(again));
+    }
+    text
 }
 
 /// A folder that could never be filled is said before anything is read.
@@ -72,7 +103,10 @@ fn write(
             Err(absent) => return Ok(Err(absent)),
         };
         make(folder)?;
-        let stem = format!("{}-{}", picture.name, theme.name());
+        let stem = match material.page {
+            Some(page) => format!("{}-{}-{}", picture.name, page + 1, theme.name()),
+            None => format!("{}-{}", picture.name, theme.name()),
+        };
         if wants(arguments, FormatArgument::Svg) {
             let name = format!("{stem}.svg");
             output::to_file(&folder.join(&name), &svg)?;

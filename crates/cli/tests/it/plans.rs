@@ -13,7 +13,7 @@ use std::{
 };
 
 const PLAN: &str = "models = [\"feed-forward-baseline\", \"small-transformer\"]\nengines = [\"rten\"]\n\
-                    batch-sizes = [1, 2]\nprocesses = 2\nruns = 11\nwarmup = 1\n";
+                    batch-sizes = [1, 2]\nprocesses = 2\nruns = 11\nwarmup = 1\nrepeats = 0\n";
 
 /// A plan of two models and two batch sizes, each measured by two processes.
 fn with_plan(text: &str) -> Home {
@@ -88,6 +88,8 @@ fn an_unknown_model_is_told_and_the_rest_runs() {
         "1",
         "-n",
         "11",
+        "--repeats",
+        "0",
     ]);
     assert_eq!(told.status, Some(2), "{}", told.err);
     assert!(words(&told.out).contains("no model is called `no-such-model`"), "{}", told.out);
@@ -123,6 +125,8 @@ fn out_of_memory_finds_the_largest_batch_that_fits() {
         "2",
         "-n",
         "11",
+        "--repeats",
+        "0",
         "--memory-limit",
         "128",
     ];

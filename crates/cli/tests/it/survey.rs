@@ -74,11 +74,16 @@ fn scaled(summary: &Summary, by: f64) -> Summary {
     scaled
 }
 
-fn invalid(run: Run) -> Run {
+pub(crate) fn invalid(run: Run) -> Run {
+    not_valid(run, ReasonCode::NotWarm)
+}
+
+/// The run with a verdict that this makes invalid.
+pub(crate) fn not_valid(run: Run, code: ReasonCode) -> Run {
     let verdict = Verdict::from_reasons(vec![Reason {
-        code: ReasonCode::NotWarm,
+        code,
         invalidates: true,
-        text: "never settled".into(),
+        text: "as a test says".into(),
         hint: None,
     }]);
     Run { verdict, ..run }
@@ -210,20 +215,126 @@ fn nothing_that_answers_is_said_and_told_by_the_exit_code() {
     let told = home.run(&["analyze"]);
     assert_eq!(told.status, Some(4), "{}", told.err);
     assert!(
-        told.out.contains("no valid run") && told.out.contains("1 run not valid"),
+        told.out.contains("no valid run")
+            && told.out.contains("1 not valid: 1 × warm-up never settled"),
         "{}",
         told.out
     );
     let told = home.run(&["recommend", "bert"]);
     assert_eq!(told.status, Some(4), "{}", told.err);
-    assert!(told.out.contains("nothing that was measured will do"), "{}", told.out);
-    assert!(told.out.contains("not valid (run 7f3a"), "{}", told.out);
+    assert!(told.out.contains("nothing that was measured is valid"), "{}", told.out);
+    assert!(told.out.contains("not valid: warm-up never settled"), "{}", told.out);
     assert_eq!(
         json(&home.run(&["recommend", "--json"]).out)["recommendations"][0]["best"],
         Value::Null
     );
     let told = home.run(&["recommend", "--device", "cuda"]);
     assert_eq!((told.status, told.out.as_str()), (Some(4), "no run answers this question\n"));
+}
+
+/// A cell that was measured on a quiet machine, and two that other work and an uncooled processor disturbed.
+fn disturbed_fleet() -> Home {
+    let gpu = Device::Cuda(0);
+    home_with(&[
+        run(1, Device::Cpu, 1, 40.0, 300.0),
+        not_valid(run(2, Device::Cpu, 8, 320.0, 400.0), ReasonCode::BusyMachine),
+        not_valid(run(3, Device::Cpu, 8, 330.0, 400.0), ReasonCode::BusyMachine),
+        not_valid(run(4, gpu, 1, 4.0, 900.0), ReasonCode::Throttled),
+    ])
+}
+
+#[test]
+fn every_survey_says_how_many_runs_were_left_out_and_why_and_what_to_do() {
+    let home = disturbed_fleet();
+    let why = "3 not valid: 2 × other work, 1 × throttled clock";
+    let again = "measure again (the newest; `modelmeter runs list --invalid` lists all)";
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for command in [&["analyze"][..], &["trend"]] {
+        let page = words(&home.fine(command).out);
+        for part in [why, again, "modelmeter profile", "--include-invalid"] {
+            assert!(page.contains(part), "`{part}` is not in\n{page}");
+        }
+    }
+    let page = words(&home.fine(&["recommend", "bert"]).out);
+    for part in ["not valid: other work", "not valid: throttled clock", "measure again"] {
+        assert!(page.contains(part), "`{part}` is not in\n{page}");
+    }
+    assert!(!page.contains("not measured"), "all of it was measured\n{page}");
+    let list = home.fine(&["runs", "list", "--valid"]).out;
+    assert!(list.contains("left out: 3 not valid: 2 × other work"), "{list}");
+    assert!(home.fine(&["runs", "list"]).out.contains(why));
+    let found = json(&home.fine(&["analyze", "--json"]).out);
+    assert_eq!(found["runs"]["invalid_reasons"]["busy-machine"], 2);
+    assert_eq!(found["not_valid"].as_array().unwrap().len(), 2);
+    assert!(found["measure_again"].as_str().unwrap().starts_with("modelmeter profile"));
+    let list = json(&home.fine(&["runs", "list", "--json"]).out);
+    assert_eq!(list["not_valid"]["busy-machine"], 2);
+    assert_eq!(list["runs"][0]["verdict"]["reason"], "throttled");
+}
+
+#[test]
+fn what_is_not_valid_is_shown_where_it_was_asked_for_and_marked_everywhere() {
+    let home = disturbed_fleet();
+    let page = home.fine(&["analyze", "--include-invalid"]).out;
+    assert_eq!(page.lines().filter(|line| line.starts_with('!')).count(), 3, "{page}");
+    assert!(page.contains("! no valid run: these numbers cannot be believed"), "{page}");
+    let found = json(&home.fine(&["analyze", "--include-invalid", "--json"]).out);
+    let cells = found["cells"].as_array().unwrap();
+    let marked: Vec<&Value> = cells.iter().filter(|cell| cell["valid"] == false).collect();
+    assert_eq!((cells.len(), marked.len()), (3, 2));
+    assert!(marked.iter().all(|cell| cell["pareto"].is_null()), "nothing is concluded");
+    let csv = home.fine(&["analyze", "--include-invalid", "--csv"]).out;
+    assert_eq!(csv.lines().filter(|line| line.contains("false,")).count(), 2, "{csv}");
+    // The fast one is not valid, so it is never first.
+    let best = ["recommend", "bert", "--objective", "latency", "--include-invalid", "--json"];
+    let found = json(&home.fine(&best).out);
+    let candidates = found["recommendations"][0]["candidates"].as_array().unwrap();
+    assert_eq!(candidates[0]["cell"]["valid"], true, "{candidates:?}");
+    assert!(candidates.iter().any(|one| one["cell"]["valid"] == false), "{candidates:?}");
+    let trend = json(&home.fine(&["trend", "--include-invalid", "--json", "-"]).out);
+    let points = trend["series"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|one| one["points"].as_array().unwrap());
+    assert_eq!(points.filter(|point| point["valid"] == false).count(), 2);
+    // Never in a gate.
+    assert_eq!(home.run(&["trend", "--include-invalid", "--alert", "10%"]).status, Some(2));
+    let gate =
+        ["analyze", "--include-invalid", "--compare-to", "x.csv", "--regression-alert", "10%"];
+    assert_eq!(home.run(&gate).status, Some(2));
+    // Where nothing else is there, it is shown, and the exit code still says that it cannot be told.
+    let home = home_with(&[not_valid(run(1, Device::Cpu, 1, 4.0, 30.0), ReasonCode::BusyMachine)]);
+    for command in ["analyze", "recommend"] {
+        let told = home.run(&[command, "--include-invalid"]);
+        assert_eq!(told.status, Some(4), "{}", told.out);
+        assert!(told.out.contains("4.00") && told.out.contains("not valid"), "{}", told.out);
+    }
+}
+
+#[test]
+fn on_a_device_with_its_own_memory_the_peak_is_the_devices_everywhere() {
+    let mut old = run(1, Device::Cuda(0), 1, 4.0, 900.0);
+    old.metrics.push(number_of("memory.peak", Unit::Bytes, 2500e6));
+    let home = home_with(&[old]);
+    let found = json(&home.fine(&["analyze", "--json"]).out);
+    assert_eq!(found["cells"][0]["memory"]["peak"], 900_000_000);
+    let list = json(&home.fine(&["runs", "list", "--json"]).out);
+    assert_eq!(list["runs"][0]["memory"]["peak"], 900_000_000);
+    let id = list["runs"][0]["id"].as_str().unwrap();
+    let shown = json(&home.fine(&["runs", "show", id, "--json"]).out);
+    assert_eq!(shown["memory"]["peak"], 900_000_000);
+    assert_eq!(shown["memory"]["host_peak"], 2_500_000_000_u64);
+    let page = home.fine(&["runs", "show", id]).out;
+    assert!(page.contains("peak on cuda:0 900 MB") && page.contains("host peak 2.50 GB"), "{page}");
+    let csv = home.fine(&["runs", "show", id, "--csv"]).out;
+    let of = |name: &str| {
+        let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let (head, row) = (lines.next().unwrap(), lines.next().unwrap());
+        let place = head.iter().position(|column| *column == name).unwrap();
+        row[place].parse::<f64>().unwrap_or(f64::NAN)
+    };
+    assert_eq!((of("memory_peak_bytes"), of("memory_host_peak_bytes")), (900e6, 2500e6));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::bench::{Home, quick};
 use modelmeter::{
     Device, PICTURES, Run, RunId, Store,
-    types::{Ceiling, Ceilings, Interval, Precision, Verdict},
+    types::{Ceiling, Ceilings, Interval, Precision, Reason, ReasonCode, Verdict},
 };
 use serde_json::Value;
 use std::{fs, path::Path};
@@ -64,6 +64,60 @@ fn every_picture_is_a_file_in_each_format_and_theme() {
     home.fine(&["visualise", "feed-forward", "-o", "shown", "--quiet"]);
     assert_eq!(fs::read(home.path("shown/latency-light.png")).unwrap(), before);
     assert_eq!(files(&home.path("shown")).len(), 24);
+}
+
+/// Thirty cells of three models, and one that other work disturbed.
+fn many() -> Home {
+    let home = measured();
+    let store = Store::open(home.database()).unwrap();
+    let first = store.run("7f3a000000000001").unwrap();
+    let one = |number: u64| {
+        let mut run = first.clone();
+        run.id = RunId(format!("{:016x}", 0x8000_0000_0000_0000 + number));
+        run.model.name = format!("model-{}", number % 3);
+        run.cell.threads = 1 + number as u32;
+        run
+    };
+    let runs: Vec<Run> = (0..30).map(one).collect();
+    store.insert_runs(&runs).unwrap();
+    let mut disturbed = one(31);
+    disturbed.model.name = "model-9".into();
+    disturbed.verdict = Verdict::from_reasons(vec![Reason {
+        code: ReasonCode::BusyMachine,
+        invalidates: true,
+        text: "other work".into(),
+        hint: None,
+    }]);
+    store.insert_run(&disturbed).unwrap();
+    home
+}
+
+#[test]
+fn what_finds_no_room_is_on_pages_with_numbers() {
+    let home = many();
+    let only = ["--only", "throughput,heat-map", "--format", "svg", "--theme", "light"];
+    let told = home.fine(&[&["visualize", "model-"], &only[..]].concat());
+    let names = files(&home.path("modelmeter-pictures"));
+    let pages = ["throughput-1-light.svg", "throughput-2-light.svg", "throughput-3-light.svg"];
+    assert_eq!(names[1..], [&pages[..], &["throughput-light.svg"]].concat(), "{names:?}");
+    let read =
+        |name: &str| fs::read_to_string(home.path("modelmeter-pictures").join(name)).unwrap();
+    assert!(read("throughput-light.svg").contains("all cells are on 3 pages"));
+    // Every cell is on one page: 30 rows, and each says its threads.
+    let rows = |text: &str| text.matches(" thread").count();
+    let all: usize = pages.iter().map(|page| rows(&read(page))).sum();
+    assert_eq!(all, 30, "{}", told.out);
+    assert!(read("throughput-3-light.svg").contains("Page 3 of 3."));
+    // What was measured and is not valid is told from what was not measured.
+    assert!(read("heat-map-light.svg").contains("not valid"));
+    assert!(told.out.contains("1 cell without a valid run left out"), "{}", told.out);
+    assert!(told.out.contains("1 not valid: 1 × other work"), "{}", told.out);
+    let shown = home.fine(&[&["visualize", "model-9", "--include-invalid"], &only[..]].concat());
+    assert!(shown.out.contains("marked"), "{}", shown.out);
+    assert!(read("throughput-light.svg").contains("not valid"));
+    let told = home.run(&["visualize", "model-9", "-o", "none"]);
+    assert_eq!(told.status, Some(4), "{}", told.out);
+    assert!(told.out.contains("no valid run has a throughput; 1 not valid"), "{}", told.out);
 }
 
 #[test]

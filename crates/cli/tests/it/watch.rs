@@ -1,7 +1,7 @@
 //! `watch`: turns on a schedule, and alerts that arrive once.
 
 use crate::{
-    bench::{Home, told},
+    bench::{Home, Told, told},
     survey::json,
 };
 use modelmeter::{Phase, Run, RunId, Store, types::Verdict};
@@ -16,7 +16,7 @@ use std::{
 };
 
 const PLAN: &str = "name = \"hourly\"\nmodels = [\"feed-forward-baseline\"]\nengines = [\"rten\"]\n\
-                    batch-sizes = [1]\nprocesses = 1\nruns = 11\nwarmup = 1\n";
+                    batch-sizes = [1]\nprocesses = 1\nruns = 11\nwarmup = 1\nrepeats = 0\n";
 
 fn home() -> Home {
     let home = Home::new();
@@ -74,37 +74,80 @@ fn with_a_past(home: &Home) {
     store.insert_runs(&past).unwrap();
 }
 
+/// Runs a watch that ends well: 0, or 4 where this machine was too busy for a valid run.
+fn watched(home: &Home, arguments: &[&str]) -> Told {
+    let told = home.run(arguments);
+    assert!(matches!(told.status, Some(0 | 4)), "{:?} {}", told.status, told.err);
+    // Which of the two it is must be what it says.
+    let is_blind = told.err.contains("nothing could be judged");
+    assert_eq!(told.status == Some(4), is_blind, "{:?} {}", told.status, told.err);
+    told
+}
+
+#[test]
+fn a_history_that_is_too_short_is_not_called_unchanged() {
+    let home = home();
+    let told = home.run(&["watch", "hourly.toml", "--once"]);
+    assert_eq!(told.status, Some(4), "{}", told.err);
+    assert!(told.err.contains("turn 1: 1 cell measured; nothing could be judged"), "{}", told.err);
+    assert!(!told.err.contains("nothing new is worse"), "{}", told.err);
+}
+
+#[test]
+fn a_turn_without_a_valid_run_is_an_alert_of_its_own() {
+    let home = Home::new();
+    // Ten samples are fewer than a median needs, so no run is valid on any machine.
+    fs::write(home.path("hourly.toml"), PLAN.replace("runs = 11", "runs = 10")).unwrap();
+    let (listening, heard) = server(&[200]);
+    let watch =
+        ["watch", "hourly.toml", "--once", "--webhook", &listening, "--prometheus", "n.prom"];
+    let told = home.run(&watch);
+    assert_eq!(told.status, Some(4), "{}", told.err);
+    let why = "nothing could be judged: 1 not valid: 1 × too few samples";
+    let busy = "nothing could be judged: 1 not valid: 1 × other work";
+    assert!(told.err.contains(why) || told.err.contains(busy), "{}", told.err);
+    assert!(told.err.contains("alert: plan hourly: nothing could be judged"), "{}", told.err);
+    let alerts: Vec<Value> = heard.iter().collect();
+    assert_eq!((alerts.len(), &alerts[0]["kind"]), (1, &"cannot-tell".into()), "{alerts:?}");
+    let numbers = fs::read_to_string(home.path("n.prom")).unwrap();
+    assert!(numbers.contains("modelmeter_valid{"), "{numbers}");
+    assert!(numbers.contains("reason=\""), "{numbers}");
+    assert!(!numbers.contains("modelmeter_latency_median_seconds{"), "{numbers}");
+}
+
 #[test]
 fn every_turn_measures_anew_and_the_numbers_are_there_for_prometheus() {
     let home = home();
-    let told = home.fine(&["watch", "hourly.toml", "--every", "1s", "--times", "2"]);
+    let told = watched(&home, &["watch", "hourly.toml", "--every", "1s", "--times", "2"]);
     assert_eq!(home.stored(), 2, "{}", told.err);
-    assert!(told.err.contains("turn 2: 1 cell measured; nothing new is worse"), "{}", told.err);
+    assert!(told.err.contains("turn 2: 1 cell measured; nothing could be judged"), "{}", told.err);
     // Of a busy machine no run may be valid; a past is.
     with_a_past(&home);
-    home.fine(&["watch", "hourly.toml", "--once", "--prometheus", "numbers.prom"]);
+    watched(&home, &["watch", "hourly.toml", "--once", "--prometheus", "numbers.prom"]);
     let numbers = fs::read_to_string(home.path("numbers.prom")).unwrap();
     assert!(numbers.contains("modelmeter_latency_median_seconds{"), "{numbers}");
     assert!(numbers.contains("modelmeter_trend_worse{"), "{numbers}");
+    assert!(numbers.contains("modelmeter_newest_run_valid{"), "{numbers}");
 }
 
 #[test]
 fn a_change_is_told_once_to_whoever_listens() {
     let home = home();
-    home.fine(&["watch", "hourly.toml", "--once"]);
+    watched(&home, &["watch", "hourly.toml", "--once"]);
     with_a_past(&home);
     // Nobody takes it: it is reported, and the watch goes on.
     let (refusing, heard) = server(&[404]);
-    let told = home.fine(&["watch", "hourly.toml", "--once", "--webhook", &refusing]);
+    let told = watched(&home, &["watch", "hourly.toml", "--once", "--webhook", &refusing]);
     assert!(told.err.contains("alert: "), "{}", told.err);
     assert!(told.err.contains("it answered 404"), "{}", told.err);
     assert!(!told.err.contains("secret-path"), "{}", told.err);
     assert_eq!(heard.iter().count(), 1);
     // A server that is busy is asked once more.
     let (busy, heard) = server(&[503, 200]);
-    let exec = "cat > alert.json; echo \"$MODELMETER_METRIC $MODELMETER_MODEL\" > variables";
+    // A busy machine adds an alert of its own, which is another test's.
+    let exec = "[ $MODELMETER_KIND = worse ] || exit 0; cat > alert.json; echo \"$MODELMETER_METRIC $MODELMETER_MODEL\" > variables";
     let watch = ["watch", "hourly.toml", "--once", "--webhook", &busy, "--exec", exec];
-    home.fine(&watch);
+    watched(&home, &watch);
     let alerts: Vec<Value> = heard.iter().collect();
     assert_eq!(alerts.len(), 2);
     let text = alerts[1]["text"].as_str().unwrap();
@@ -116,8 +159,8 @@ fn a_change_is_told_once_to_whoever_listens() {
     let variables = fs::read_to_string(home.path("variables")).unwrap();
     assert_eq!(variables.trim(), "latency.p50 feed-forward-baseline");
     // It was told; it is not told again, and there is nothing to exit for.
-    let told = home.fine(&["watch", "hourly.toml", "--once", "--exit-on-alert"]);
-    assert!(!told.err.contains("alert: "), "{}", told.err);
+    let told = watched(&home, &["watch", "hourly.toml", "--once", "--exit-on-alert"]);
+    assert!(!told.err.contains("alert: feed-forward"), "{}", told.err);
     let list = home.fine(&["runs", "list", "--tag", "alerted:latency.p50", "--json"]).out;
     let tagged = json(&list)["runs"].as_array().unwrap().clone();
     assert_eq!(tagged.len(), 1);

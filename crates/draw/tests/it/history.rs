@@ -15,6 +15,7 @@ fn trend(name: &str, count: usize) -> Trend {
             value: if at < count / 2 { 0.010 } else { 0.0125 },
             interval: Some(Interval { low: 0.0095, high: 0.013 }),
         },
+        valid: true,
     };
     let change = TrendChange {
         at: count / 2,

@@ -2,7 +2,7 @@
 //!
 //! A new column goes to the end; none changes its meaning or leaves. Missing is an empty cell.
 
-use types::{Metric, Phase, Run, Stated, Weights};
+use types::{Metric, Phase, Run, Stated, Weights, key};
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,8 +190,11 @@ const COLUMNS: &[Column] = &[
     column("throughput_images_per_second", Real, "images a second", |run| {
         metric(run, "throughput.images")
     }),
-    column("memory_peak_bytes", Real, "peak memory", |run| metric(run, "memory.peak")),
-    column("memory_average_bytes", Real, "average memory", |run| metric(run, "memory.average")),
+    column("memory_peak_bytes", Real, "peak memory", |run| metric(run, key::MEMORY_PEAK)),
+    column("memory_average_bytes", Real, "average memory", |run| metric(run, key::MEMORY_AVERAGE)),
+    column("memory_host_peak_bytes", Real, "peak host memory beside a device's own", |run| {
+        metric(run, key::MEMORY_HOST_PEAK)
+    }),
     column("gpu_memory_used_bytes", Real, "memory in use on the GPU", |run| {
         metric(run, "gpu.memory.used")
     }),
@@ -233,8 +236,9 @@ pub(crate) const METRICS: &[(&str, &str)] = &[
     ("throughput_samples_per_second", "throughput.samples"),
     ("throughput_tokens_per_second", "throughput.tokens"),
     ("throughput_images_per_second", "throughput.images"),
-    ("memory_peak_bytes", "memory.peak"),
-    ("memory_average_bytes", "memory.average"),
+    ("memory_peak_bytes", key::MEMORY_PEAK),
+    ("memory_average_bytes", key::MEMORY_AVERAGE),
+    ("memory_host_peak_bytes", key::MEMORY_HOST_PEAK),
     ("gpu_memory_used_bytes", "gpu.memory.used"),
     ("gpu_memory_process_bytes", "gpu.memory.process"),
     ("gpu_energy_joules", "gpu.energy"),

@@ -177,7 +177,7 @@ impl Advisor {
             elapsed: begin.elapsed(),
             latency: run.headline().map(|summary| Seconds(summary.median)),
             samples_per_second: metric("throughput.samples"),
-            peak_memory: metric("memory.peak").map(|bytes| Bytes(bytes as u64)),
+            peak_memory: metric(types::key::MEMORY_PEAK).map(|bytes| Bytes(bytes as u64)),
             goal: self.goal,
             sweep: facts.sweep.clone().unwrap_or_default(),
             advice: judged.advice,

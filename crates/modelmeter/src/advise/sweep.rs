@@ -152,7 +152,8 @@ fn together(batch: usize, runs: &[Run]) -> SweepPoint {
     let intervals = || runs.iter().filter_map(|run| Some(run.headline()?.ci95_median));
     let low = intervals().map(|interval| interval.low).fold(f64::INFINITY, f64::min);
     let high = intervals().map(|interval| interval.high).fold(0.0, f64::max);
-    let peak = runs.iter().filter_map(|run| run.metric("memory.peak")?.value).reduce(f64::max);
+    let peak =
+        runs.iter().filter_map(|run| run.metric(types::key::MEMORY_PEAK)?.value).reduce(f64::max);
     SweepPoint {
         batch_size: batch,
         latency: Seconds(mean),
@@ -172,7 +173,7 @@ fn median(run: &Run) -> Option<f64> {
 
 /// Memory at another batch size: the activations grow with it.
 fn memory_at(run: &Run, batch: usize) -> Option<f64> {
-    let peak = run.metric("memory.peak")?.value?;
+    let peak = run.metric(types::key::MEMORY_PEAK)?.value?;
     let kept = run.training.as_ref().map(|training| training.memory.activations);
     let activations = kept.or(run.work.activation_peak)?.0 as f64;
     Some(peak + activations * (batch as f64 / run.cell.batch_size.max(1) as f64 - 1.0))

@@ -11,8 +11,8 @@ use crate::{
 use analysis::Climb;
 use std::time::Duration;
 use types::{
-    Bytes, Device, Event, FitCell, FitOutcome, FitTry, FitWay, Interval, Pooled, ReasonCode,
-    Refusal, RefusalKind, Run, Seconds, Warmup,
+    Bytes, Event, FitCell, FitOutcome, FitTry, FitWay, Interval, Pooled, ReasonCode, Refusal,
+    RefusalKind, Run, Seconds, Warmup, key,
 };
 
 /// How exactly the largest batch is found, as a share of it: closer costs more short runs than it is worth.
@@ -217,14 +217,12 @@ fn smallest_refused(way: &FitWay, estimate: &Estimate) -> Option<FitCell> {
 
 /// The memory that the limit is about.
 pub(super) fn peak_of(run: &Run) -> Option<Bytes> {
-    let on_processors = run.cell.device.bounded_by() == Some(Device::Cpu);
-    let key = if on_processors { "memory.peak" } else { "gpu.memory.process" };
-    run.metric(key).and_then(|metric| metric.value).map(|bytes| Bytes(bytes as u64))
+    run.metric(key::MEMORY_PEAK).and_then(|metric| metric.value).map(|bytes| Bytes(bytes as u64))
 }
 
 /// Samples a second, with the interval of the median: both come from the same times.
 pub(super) fn throughput_of(run: &Run) -> Option<Pooled> {
-    let value = run.metric("throughput.samples")?.value?;
+    let value = run.metric(key::THROUGHPUT_SAMPLES)?.value?;
     let summary = run.headline()?;
     let Interval { low, high } = summary.ci95_median;
     let interval = (low > 0.0 && high > 0.0).then(|| Interval {

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 use types::{Device, Mode, Precision, parse_duration};
 
 /// Every setting of a plan, for the one that was meant.
-const SETTINGS: [&str; 21] = [
+const SETTINGS: [&str; 22] = [
     "name",
     "models",
     "categories",
@@ -27,6 +27,7 @@ const SETTINGS: [&str; 21] = [
     "duration",
     "target-error",
     "timeout",
+    "repeats",
     "tags",
     "skip",
 ];
@@ -85,6 +86,8 @@ pub struct PlanFile {
     /// The longest a worker may stay silent.
     #[serde(default, deserialize_with = "duration")]
     pub timeout: Option<Duration>,
+    /// How often a process that was disturbed is repeated at the end.
+    pub repeats: Option<u32>,
     /// Labels of the stored runs.
     #[serde(default)]
     pub tags: Vec<String>,

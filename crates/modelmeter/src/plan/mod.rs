@@ -7,6 +7,7 @@ mod cells;
 mod control;
 mod cooling;
 mod desk;
+mod disturbance;
 mod failure;
 mod file;
 mod ground;

@@ -4,7 +4,7 @@ use crate::{Error, FailureKind, LeftOut, Task, plan::task::Unit};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use store::{CellState, PlannedCell};
-use types::RunId;
+use types::{InvalidRuns, RunId};
 
 /// Where a plan stands.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -17,6 +17,8 @@ pub struct PlanReport {
     pub left_out: Vec<LeftOut>,
     /// Whether somebody stopped it.
     pub stopped: bool,
+    /// Processes that were repeated because something disturbed them.
+    pub repeated: u64,
 }
 
 /// Where one cell stands.
@@ -30,6 +32,16 @@ pub struct CellReport {
     pub runs: Vec<RunId>,
     /// Why it has none, where it failed.
     pub why: Option<String>,
+    /// Of its runs, those that are not valid.
+    pub not_valid: InvalidRuns,
+}
+
+impl CellReport {
+    /// Whether it was measured and has no valid run.
+    #[must_use]
+    pub fn lacks_valid_run(&self) -> bool {
+        !self.runs.is_empty() && self.not_valid.total() >= self.runs.len() as u64
+    }
 }
 
 /// How far a cell is.
@@ -73,16 +85,25 @@ impl PlanReport {
                 },
                 runs: units.iter().filter_map(|unit| unit.run.clone()).collect(),
                 why: failed.and_then(|unit| unit.reason.clone()),
+                not_valid: InvalidRuns::default(),
             }
         };
         let cells = tasks.iter().map(report).collect();
-        Ok(PlanReport { plan: plan.to_owned(), cells, left_out, stopped })
+        Ok(PlanReport { plan: plan.to_owned(), cells, left_out, stopped, repeated: 0 })
     }
 
     /// How many cells stand so.
     #[must_use]
     pub fn count(&self, standing: CellStanding) -> usize {
         self.cells.iter().filter(|cell| cell.standing == standing).count()
+    }
+
+    /// Its runs that are not valid, by their reasons.
+    #[must_use]
+    pub fn not_valid(&self) -> InvalidRuns {
+        let mut all = InvalidRuns::default();
+        self.cells.iter().for_each(|cell| all.merge(&cell.not_valid));
+        all
     }
 
     /// Whether a model could not be had.

@@ -5,6 +5,7 @@ use crate::{
     plan::{
         CellFailure, Control, Expansion, FailureKind, LeftOut, PlanReport, PlanSpec, Shard, Task,
         desk::Desk,
+        disturbance::disturbance,
         ground::{Ground, Here, Measured, Said},
         host::Host,
         keeper::Keeper,
@@ -15,19 +16,23 @@ use crate::{
 };
 use probe::Heat;
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, VecDeque},
     hash::{DefaultHasher, Hash, Hasher},
     thread,
     time::{Duration, Instant},
 };
 use store::{CellState, Lease, Outcome, PlanCell, PlannedCell, StoreError};
-use types::{Device, Event, Machine, Run, RunId};
+use types::{Device, Event, Machine, ReasonCode, Run, RunId};
 
 /// How long a lease lasts after the last sign of life of whoever has it.
 const LEASE: Duration = Duration::from_secs(60);
 
 /// How often a plan whose last cells others measure is looked at again.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// How often a process that was disturbed is repeated where nobody says otherwise: a machine that is busy three times in a row
+/// stays so.
+const REPEATS: u32 = 2;
 
 /// Why a cell is not measured that an earlier form of the plan had.
 const GONE: &str = "it is no longer in the plan";
@@ -117,6 +122,19 @@ pub enum PlanEvent<'a> {
         /// The largest that ran; `None` where not even one sample fits.
         batch: Option<usize>,
     },
+    /// A process that was disturbed is measured once more, at the end.
+    Repeating {
+        /// The cell.
+        task: &'a Task,
+        /// Which process, from 1.
+        process: u32,
+        /// What disturbed it.
+        reason: ReasonCode,
+        /// Which repetition, from 1.
+        repetition: u32,
+        /// How many there are at most.
+        most: u32,
+    },
     /// Another process took the cell meanwhile; the run counts all the same.
     Lost {
         /// The cell.
@@ -134,6 +152,7 @@ pub struct PlanRunner {
     resume: Resume,
     retry_failed: bool,
     lease: Duration,
+    repeats: u32,
 }
 
 impl PlanRunner {
@@ -149,6 +168,7 @@ impl PlanRunner {
             resume: Resume::Join,
             retry_failed: false,
             lease: LEASE,
+            repeats: REPEATS,
         }
     }
 
@@ -177,6 +197,14 @@ impl PlanRunner {
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> PlanRunner {
         self.lease = lease;
+        self
+    }
+
+    /// How often a process is repeated at the end that other work, stolen time, throttling or a shared device disturbed; twice by
+    /// default, 0 is never.
+    #[must_use]
+    pub fn repeats(mut self, repeats: u32) -> PlanRunner {
+        self.repeats = repeats;
         self
     }
 
@@ -226,7 +254,7 @@ impl PlanRunner {
         self.run_on(&mut host.with(session), control, sink)
     }
 
-    fn run_on(
+    pub(crate) fn run_on(
         &self,
         ground: &mut dyn Ground,
         control: &Control,
@@ -248,6 +276,8 @@ impl PlanRunner {
             outlook: Outlook::default(),
             failed: HashMap::new(),
             models: HashMap::new(),
+            disturbed: VecDeque::new(),
+            repetitions: HashMap::new(),
             control,
         };
         sitting.prepare(&here, sink)?;
@@ -268,12 +298,25 @@ impl PlanRunner {
             });
         }
         sitting.remember_failures(&planned);
-        while let Some(lease) = sitting.next(sink)? {
-            sitting.measure(ground, &lease, sink)?;
+        loop {
+            while let Some(lease) = sitting.next(sink)? {
+                sitting.measure(ground, &lease, sink)?;
+            }
+            if !sitting.reopen_disturbed(sink)? {
+                break;
+            }
         }
         let planned = sitting.planned(sink)?.unwrap_or_default();
+        let runs: Vec<RunId> = planned.iter().filter_map(|cell| cell.run.clone()).collect();
+        let reasons = sitting.ask(sink, |store| store.reasons(&runs))?.unwrap_or_default();
         let Expansion { cells, left_out } = expansion;
-        PlanReport::new(&self.spec.name, &cells, left_out, &planned, control.is_stopping())
+        let mut report =
+            PlanReport::new(&self.spec.name, &cells, left_out, &planned, control.is_stopping())?;
+        report.repeated = sitting.repetitions.values().map(|times| u64::from(*times)).sum();
+        for cell in &mut report.cells {
+            cell.not_valid = cell.runs.iter().filter_map(|id| reasons.get(id).copied()).collect();
+        }
+        Ok(report)
     }
 
     /// The processes of all cells by their names.
@@ -306,6 +349,10 @@ struct Sitting<'a> {
     failed: HashMap<String, CellFailure>,
     /// Models that cannot be had.
     models: HashMap<String, CellFailure>,
+    /// Processes that were disturbed and may be repeated, with their runs and what disturbed them.
+    disturbed: VecDeque<(String, RunId, ReasonCode)>,
+    /// How often a process was repeated, by its name.
+    repetitions: HashMap<String, u32>,
     control: &'a Control,
 }
 
@@ -407,6 +454,40 @@ impl Sitting<'_> {
         }
     }
 
+    /// Opens the next process again that was disturbed; whether there was one. One at a time, so that a plan that is stopped here
+    /// has nothing open but what it was about to measure.
+    fn reopen_disturbed(&mut self, sink: &mut dyn FnMut(PlanEvent<'_>)) -> Result<bool, Error> {
+        let (plan, most) = (self.plan.clone(), self.runner.repeats);
+        while let Some((key, run, reason)) = self.disturbed.pop_front() {
+            if self.control.is_stopping() {
+                return Ok(false);
+            }
+            let reopened = self.ask(sink, |store| store.plan_reopen_run(&plan, &key, &run))?;
+            let Some(unit) = self.own.get(&key).filter(|_| reopened == Some(true)) else {
+                continue;
+            };
+            let times = self.repetitions.entry(key).or_default();
+            *times += 1;
+            sink(PlanEvent::Repeating {
+                task: &unit.task,
+                process: unit.process,
+                reason,
+                repetition: *times,
+                most,
+            });
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Remembers a run that was disturbed, unless it was repeated often enough or would not be valid anyway.
+    fn note_disturbed(&mut self, key: &str, run: &Run) {
+        let times = self.repetitions.get(key).copied().unwrap_or(0);
+        if let Some(reason) = disturbance(run).filter(|_| times < self.runner.repeats) {
+            self.disturbed.push_back((key.to_owned(), run.id.clone(), reason));
+        }
+    }
+
     /// Measures one process of one cell and says in the database what came out.
     fn measure(
         &mut self,
@@ -493,6 +574,7 @@ impl Sitting<'_> {
         Ok(Some(match result {
             Ok(run) => {
                 sink(PlanEvent::Measured { task, process: unit.process, run: &run });
+                self.note_disturbed(&lease.cell.key, &run);
                 Ok(run.id.clone())
             }
             Err(failure) => {

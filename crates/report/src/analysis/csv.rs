@@ -1,6 +1,7 @@
 //! An analysis as CSV: one row a cell, flat columns with their unit in the name, quoted as runs are.
 
 use crate::csv::{number, text, write_rows};
+use crate::invalid::not_valid;
 use crate::number::milliseconds;
 use std::collections::HashMap;
 use types::{AnalysedCell, Analysis, BatchSeries, CellKey, LengthSeries};
@@ -30,6 +31,8 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("threads", |row| Some(row.key().threads.to_string())),
     ("variant", |row| text(&row.key().variant)),
     ("runs", |row| Some(row.one.cell.runs.len().to_string())),
+    ("valid", |row| Some(row.one.cell.invalid.is_none().to_string())),
+    ("not_valid_because", |row| Some(not_valid(row.one.cell.invalid.as_ref()?))),
     ("samples", |row| Some(row.one.cell.samples.to_string())),
     ("latency_median_ms", |row| number(milliseconds(row.one.cell.latency.value))),
     ("latency_ci95_low_ms", |row| number(milliseconds(row.one.cell.latency.interval?.low))),

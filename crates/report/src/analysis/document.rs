@@ -4,8 +4,8 @@ use crate::number::milliseconds;
 use crate::timestamp::rfc3339;
 use serde_json::{Value, json};
 use types::{
-    AnalysedCell, Analysis, BatchSeries, CellKey, Interval, LengthSeries, Pooled, PooledCell,
-    Scaling,
+    AnalysedCell, Analysis, BatchSeries, CellKey, Interval, LengthSeries, NotValidCell, Pooled,
+    PooledCell, Scaling,
 };
 
 /// The name and version of the document.
@@ -21,8 +21,20 @@ pub fn analysis_json(found: &Analysis) -> Value {
         "lengths": found.lengths.iter().map(lengths).collect::<Vec<_>>(),
         "machines": found.machines,
         "runs": found.tally,
+        "not_valid": found.not_valid.iter().map(not_valid).collect::<Vec<_>>(),
+        "measure_again": found.again,
         "remarks": found.remarks,
     })
+}
+
+fn not_valid(one: &NotValidCell) -> Value {
+    let mut document = key(&one.key);
+    if let Value::Object(map) = &mut document {
+        map.insert("reasons".into(), json!(one.reasons));
+        map.insert("newest_run".into(), json!(one.newest));
+        map.insert("started_at".into(), json!(rfc3339(one.began)));
+    }
+    document
 }
 
 fn analysed(one: &AnalysedCell) -> Value {
@@ -45,6 +57,8 @@ pub(crate) fn cell(cell: &PooledCell) -> Value {
     let numbers = json!({
         "engine_version": cell.engine_version,
         "runs": cell.runs,
+        "valid": cell.invalid.is_none(),
+        "not_valid": cell.invalid,
         "older_runs": cell.older,
         "started_at": { "first": rfc3339(cell.began.0), "last": rfc3339(cell.began.1) },
         "samples": cell.samples,

@@ -1,6 +1,7 @@
 //! An analysis as Markdown: a table a model, best batches below it, growth with the length at the end.
 
 use super::words::{Machines, Unlike, engine, exponent, factor, work};
+use crate::invalid::not_valid;
 use crate::markdown::{Side, plain, table};
 use crate::number::{bytes, joules, percent, rate, seconds};
 use types::{AnalysedCell, Analysis, BatchSeries, CellKey, LengthSeries};
@@ -79,7 +80,7 @@ pub fn analysis_markdown(found: &Analysis) -> String {
     }
     let tally = super::page::tally(&found.tally, found.cells.len());
     text.push_str(&format!("\n- {}\n", tally.join(" · ")));
-    for remark in &found.remarks {
+    for remark in found.remarks.iter().chain(&super::page::remedies_of(found)) {
         text.push_str(&format!("- {}\n", plain(remark)));
     }
     text
@@ -101,7 +102,11 @@ fn cells(one: &AnalysedCell, unlike: Unlike, machines: &Machines<'_>) -> Vec<Str
         cell.energy.value.map(|found| joules(found.value)).unwrap_or_default(),
         cell.efficiency.value.map(percent).unwrap_or_default(),
         one.speed_up.value.as_ref().map(factor).unwrap_or_default(),
-        if one.on_front.value == Some(true) { "yes".into() } else { String::new() },
+        match (&cell.invalid, one.on_front.value) {
+            (Some(reasons), _) => not_valid(reasons),
+            (None, Some(true)) => "yes".into(),
+            (None, _) => String::new(),
+        },
     ]
 }
 

@@ -3,6 +3,7 @@
 use super::tables::{self, FRONT};
 use super::words::{Machines, counted, work};
 use crate::clean::clean;
+use crate::invalid::{NOT_VALID, not_valid, remedies};
 use crate::style::{Colour, Style};
 use crate::wrap::{flow, wrap};
 use types::{AnalysedCell, Analysis, BatchSeries, CellKey, LengthSeries, Tally};
@@ -42,16 +43,27 @@ pub fn analysis(found: &Analysis, style: &Style) -> String {
     if found.cells.is_empty() {
         lines.extend(wrap("no valid run answers this question", width));
     }
+    if found.cells.iter().any(|one| one.cell.invalid.is_some()) {
+        let text = "no valid run: these numbers cannot be believed";
+        lines.extend(hung(&NOT_VALID.to_string(), text, Colour::Bad, style, width));
+    }
     if has_front {
         let text =
             "no other cell of this model is at least as good in latency, throughput and memory";
         lines.extend(hung(FRONT, text, Colour::Good, style, width));
     }
     lines.extend(flow(&tally(&found.tally, found.cells.len()), width));
-    for remark in &found.remarks {
-        lines.extend(hung("-", &clean(remark), Colour::Warning, style, width));
+    let notes = found.remarks.iter().map(|remark| clean(remark));
+    for note in notes.chain(remedies_of(found)) {
+        lines.extend(hung("-", &note, Colour::Warning, style, width));
     }
     joined(lines)
+}
+
+/// What to do about cells without a valid run.
+pub(super) fn remedies_of(found: &Analysis) -> Vec<String> {
+    let is_included = found.cells.iter().any(|one| one.cell.invalid.is_some());
+    remedies(found.not_valid.len() as u64, found.again.as_deref(), is_included)
 }
 
 /// Whether two cells do the same work and were measured by the same hand, so that one table holds them.
@@ -106,9 +118,9 @@ pub(super) fn tally(tally: &Tally, cells: usize) -> Vec<String> {
         facts.extend((count > 0).then(|| format!("{} {what}", counted(count, "run"))));
     };
     more(tally.older, "older or of another version");
-    more(tally.invalid, "not valid");
     more(tally.untimed, "without a time");
     more(tally.predicted, "predicted");
+    facts.extend((!tally.invalid_reasons.is_empty()).then(|| not_valid(&tally.invalid_reasons)));
     facts
 }
 

@@ -2,6 +2,7 @@
 
 use super::words::{Machines, Unlike, engine, exponent, extras, factor, half_width};
 use crate::clean::clean;
+use crate::invalid::NOT_VALID;
 use crate::number::{MISSING, bytes_column, durations_column, joules, percent, rate};
 use crate::style::Style;
 use crate::table::{Column, Table};
@@ -51,7 +52,12 @@ pub(super) fn cells(
     for (at, one) in cells.iter().enumerate() {
         let (cell, key) = (&one.cell, &one.cell.key);
         let front = one.on_front.value == Some(true);
-        let mut row = vec![if front { FRONT.to_owned() } else { String::new() }];
+        let mark = match (cell.invalid.is_some(), front) {
+            (true, _) => NOT_VALID.to_string(),
+            (false, true) => FRONT.to_owned(),
+            (false, false) => String::new(),
+        };
+        let mut row = vec![mark];
         row.extend(unlike.machines.then(|| machines.name(&key.machine)));
         row.extend([
             key.device.to_string(),

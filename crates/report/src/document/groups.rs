@@ -4,7 +4,7 @@ use crate::energy::{Scope, energy};
 use crate::lookup::{Reading, reading_or_why, told};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use types::Run;
+use types::{Run, key};
 
 /// Why something of an imported run is null that every run of ours has.
 const UNTOLD: &str = "the imported file does not tell";
@@ -64,6 +64,10 @@ pub(super) struct Memory {
     unit: &'static str,
     peak: Option<u64>,
     average: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host_peak: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host_average: Option<u64>,
     activation: Option<u64>,
     why: Why,
 }
@@ -71,6 +75,7 @@ pub(super) struct Memory {
 impl From<&Run> for Memory {
     fn from(run: &Run) -> Memory {
         let mut readings = Readings::of(run);
+        let apart = run.cell.device.has_own_memory();
         let activation = run.work.activation_peak.map(|peak| peak.0);
         if let Some(why) = run.unknown.get("work.activation_peak") {
             readings.why.insert("activation", why.clone());
@@ -82,8 +87,12 @@ impl From<&Run> for Memory {
         }
         Memory {
             unit: "bytes",
-            peak: readings.bytes("peak", "memory.peak"),
-            average: readings.bytes("average", "memory.average"),
+            peak: readings.bytes("peak", key::MEMORY_PEAK),
+            average: readings.bytes("average", key::MEMORY_AVERAGE),
+            host_peak: apart.then(|| readings.bytes("host_peak", key::MEMORY_HOST_PEAK)).flatten(),
+            host_average: apart
+                .then(|| readings.bytes("host_average", key::MEMORY_HOST_AVERAGE))
+                .flatten(),
             activation,
             why: readings.why,
         }

@@ -36,6 +36,7 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("threads", |row| Some(row.one.cell.key.threads.to_string())),
     ("variant", |row| text(&row.one.cell.key.variant)),
     ("provenance", |row| text(if row.one.cell.key.imported { "imported" } else { "measured" })),
+    ("valid", |row| Some(row.one.cell.invalid.is_none().to_string())),
     ("value", |row| number(row.one.value.value)),
     ("value_ci95_low", |row| number(row.one.value.interval?.low)),
     ("value_ci95_high", |row| number(row.one.value.interval?.high)),

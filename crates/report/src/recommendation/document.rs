@@ -4,7 +4,7 @@ use super::words::{reason, why};
 use crate::analysis::{cell, finite, interval, key, pooled};
 use crate::number::milliseconds;
 use serde_json::{Value, json};
-use types::{Behind, Candidate, LeftOut, Objective, Recommendation, Wish};
+use types::{Behind, Candidate, Exclusion, LeftOut, Objective, Recommendation, Wish};
 
 /// The name and version of the document.
 pub const RECOMMENDATIONS_SCHEMA: &str = "modelmeter.recommendations/1";
@@ -38,6 +38,7 @@ fn recommendation(found: &Recommendation) -> Value {
         "not_measured": found.gaps,
         "left_out": found.left_out.iter().map(left_out).collect::<Vec<_>>(),
         "machines": found.machines,
+        "measure_again": found.again,
         "remarks": found.remarks,
     })
 }
@@ -72,6 +73,10 @@ fn left_out(one: &LeftOut) -> Value {
         "cell": key(&one.cell),
         "reason": reason(&one.why),
         "why": why(&one.why),
+        "reasons": match &one.why {
+            Exclusion::Invalid { reasons } => Some(reasons),
+            _ => None,
+        },
         "runs": one.count,
         "run_ids": one.runs,
     })

@@ -1,6 +1,6 @@
 //! Recommendations as Markdown: one row a model, then what each rests on.
 
-use super::page::unlike;
+use super::page::{remedies_of, unlike};
 use super::words::{cell, choice, gap, lead_of, left_out, short_id, wish, worth};
 use crate::analysis::words::{Machines, work};
 use crate::markdown::{Side, plain, table};
@@ -74,5 +74,6 @@ fn details(found: &Recommendation) -> Vec<String> {
         }),
     );
     lines.extend(found.remarks.iter().cloned());
+    lines.extend(remedies_of(found));
     lines
 }

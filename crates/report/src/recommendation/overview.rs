@@ -1,8 +1,10 @@
 //! Recommendations for many models on one screen: a line each.
 
+use super::page::is_only_invalid;
 use super::words::{bare, brief, heading, wish};
 use crate::analysis::joined;
 use crate::analysis::words::{Machines, Unlike, engine, work};
+use crate::invalid::NOT_VALID;
 use crate::number::{MISSING, count};
 use crate::style::Style;
 use crate::table::{Column, Table};
@@ -42,7 +44,10 @@ pub(super) fn overview(found: &[Recommendation], style: &Style, width: usize) ->
                     engine(&best.cell, unlike),
                     key.precision.to_string(),
                     key.batch_size.to_string(),
-                    bare(&one.wish, best.value.value),
+                    match best.cell.invalid {
+                        Some(_) => format!("{} {NOT_VALID}", bare(&one.wish, best.value.value)),
+                        None => bare(&one.wish, best.value.value),
+                    },
                     behind.map_or_else(|| MISSING.into(), |behind| brief(objective, behind)),
                 ]);
             }
@@ -54,10 +59,21 @@ pub(super) fn overview(found: &[Recommendation], style: &Style, width: usize) ->
     lines.push(String::new());
     lines.extend(table.render(Some(width)).lines().map(String::from));
     lines.push(String::new());
+    if found.iter().filter_map(Recommendation::best).any(|best| best.cell.invalid.is_some()) {
+        lines.extend(wrap(&format!("{NOT_VALID} not valid: do not rely on it"), width));
+    }
+    let only_invalid =
+        found.iter().filter(|one| one.best().is_none() && is_only_invalid(one)).count();
     let helpless = found.iter().filter(|one| one.best().is_none()).count();
     if helpless > 0 {
         let text = format!("for {helpless} of {} nothing that was measured will do", found.len());
         lines.extend(wrap(&text, width));
+        if only_invalid > 0 {
+            let text = format!(
+                "for {only_invalid} of these because nothing is valid; `--include-invalid` shows what was measured"
+            );
+            lines.extend(wrap(&text, width));
+        }
     }
     let more =
         "name a model to see its runner-up, the runs this rests on and what was not measured";

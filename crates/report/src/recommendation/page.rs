@@ -7,11 +7,12 @@ use super::words::{
 use crate::analysis::words::{Machines, Unlike, work};
 use crate::analysis::{hung, joined};
 use crate::clean::clean;
+use crate::invalid::remedies;
 use crate::number::MISSING;
 use crate::style::{Colour, Style};
 use crate::table::{Column, Table};
 use crate::wrap::{flow, pad_right, wrap};
-use types::{Candidate, CellKey, Recommendation};
+use types::{Candidate, CellKey, Exclusion, LeftOut, Recommendation};
 
 const LABEL: usize = 11;
 const INDENT: usize = 2;
@@ -53,7 +54,10 @@ fn page(found: &Recommendation, style: &Style, width: usize) -> Vec<String> {
     match found.best() {
         Some(best) => lines.extend(chosen(found, best, &machines, unlike, style, width)),
         None => {
-            let text = "nothing that was measured will do; what was left out is below";
+            let text = match is_only_invalid(found) {
+                true => "nothing that was measured is valid; what was left out is below",
+                false => "nothing that was measured will do; what was left out is below",
+            };
             lines.extend(hung("!", text, Colour::Bad, style, width));
         }
     }
@@ -69,10 +73,31 @@ fn page(found: &Recommendation, style: &Style, width: usize) -> Vec<String> {
     if !found.remarks.is_empty() {
         lines.push(String::new());
     }
-    for remark in &found.remarks {
-        lines.extend(hung("-", &clean(remark), Colour::Warning, style, width));
+    let remedies = remedies_of(found);
+    if found.remarks.is_empty() && !remedies.is_empty() {
+        lines.push(String::new());
+    }
+    for remark in found.remarks.iter().map(|remark| clean(remark)).chain(remedies) {
+        lines.extend(hung("-", &remark, Colour::Warning, style, width));
     }
     lines
+}
+
+/// Whether the only thing against everything that was measured is that it is not valid.
+pub(super) fn is_only_invalid(found: &Recommendation) -> bool {
+    let is_invalid = |one: &LeftOut| matches!(one.why, Exclusion::Invalid { .. });
+    !found.left_out.is_empty() && found.left_out.iter().all(is_invalid)
+}
+
+/// What to do about cells without a valid run.
+pub(super) fn remedies_of(found: &Recommendation) -> Vec<String> {
+    let lacks = |one: &&LeftOut| {
+        matches!(one.why, Exclusion::Invalid { .. })
+            && found.candidates.iter().all(|known| known.cell.key != one.cell)
+    };
+    let cells = found.left_out.iter().filter(lacks).count() as u64;
+    let is_included = found.candidates.iter().any(|one| one.cell.invalid.is_some());
+    remedies(cells, found.again.as_deref(), is_included)
 }
 
 /// In what everything on the page differs.

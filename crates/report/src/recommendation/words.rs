@@ -3,6 +3,7 @@
 use crate::analysis::words::{Machines, Unlike, engine, extras, factor, money};
 use crate::clean::clean;
 use crate::comparison::words::bracketed;
+use crate::invalid::not_valid;
 use crate::number::{bytes, count, joules, rate, seconds};
 use types::{
     Behind, Candidate, CellKey, Exclusion, Gap, Interval, LeftOut, Objective, Pooled, PooledCell,
@@ -29,6 +30,7 @@ pub(super) fn choice(cell: &PooledCell, machines: &Machines<'_>, unlike: Unlike)
     words.push(cell.key.precision.to_string());
     words.push(format!("batch {}", cell.key.batch_size));
     words.extend(cell.key.imported.then(|| "imported".to_owned()));
+    words.extend(cell.invalid.as_ref().map(not_valid));
     words
 }
 
@@ -161,7 +163,10 @@ pub(super) fn why(why: &Exclusion) -> String {
         Exclusion::NoValue => "what the objective is about was not measured".into(),
         Exclusion::NoPrice => "its device has no price".into(),
         Exclusion::Imported => "another tool measured it".into(),
-        Exclusion::Invalid => "not valid".into(),
+        Exclusion::Invalid { reasons } => match reasons.by_count().as_slice() {
+            [(reason, _)] => format!("not valid: {}", reason.words()),
+            _ => not_valid(reasons),
+        },
     }
 }
 
@@ -176,7 +181,7 @@ pub(super) fn reason(why: &Exclusion) -> &'static str {
         Exclusion::NoValue => "no-value",
         Exclusion::NoPrice => "no-price",
         Exclusion::Imported => "imported",
-        Exclusion::Invalid => "invalid",
+        Exclusion::Invalid { .. } => "invalid",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::lookup::{Reading, reading, told};
 use crate::number::{bytes, count, duration, flops_per_second, percent, plus_minus, rate, seconds};
-use types::{Mode, Run};
+use types::{Mode, Run, key};
 
 /// A number that stands large, with words around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,8 +89,15 @@ fn throughput(run: &Run) -> Option<Figure> {
 
 fn memory(run: &Run) -> Option<Figure> {
     let of = |key: &str| reading(run, key)?.known().map(|value| bytes(value.max(0.0) as u64));
-    let average = of("memory.average").map(|value| format!("average {value}"));
-    Some(Figure::new("peak memory", of("memory.peak")?, average.unwrap_or_default()))
+    let note = match run.cell.device.has_own_memory() {
+        true => of(key::MEMORY_HOST_PEAK).map(|value| format!("host peak {value}")),
+        false => of(key::MEMORY_AVERAGE).map(|value| format!("average {value}")),
+    };
+    let name = match run.cell.device.has_own_memory() {
+        true => "peak device memory",
+        false => "peak memory",
+    };
+    Some(Figure::new(name, of(key::MEMORY_PEAK)?, note.unwrap_or_default()))
 }
 
 fn compute(run: &Run) -> Option<Figure> {

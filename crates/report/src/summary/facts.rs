@@ -3,7 +3,7 @@
 use super::{
     imported,
     page::{prose_width, row},
-    training,
+    traffic, training,
 };
 use crate::clean::clean;
 use crate::energy::{Energy, Scope, energy};
@@ -13,7 +13,7 @@ use crate::number::{
 };
 use crate::style::Style;
 use crate::wrap::{flow, text_width, wrap};
-use types::{LimitedBy, MemoryLimit, Mode, Run, StopReason};
+use types::{LimitedBy, MemoryLimit, Mode, Run, StopReason, key};
 
 /// What happened before the first number that counts, and how long it was counted.
 pub(super) fn cold(run: &Run, style: &Style) -> Vec<String> {
@@ -47,6 +47,8 @@ pub(crate) fn labelled(run: &Run) -> Vec<(&'static str, Vec<String>)> {
         ("held", training::held(run)),
         ("world", training::world(run)),
         ("memory", memory(run)),
+        ("disk", traffic::disk(run)),
+        ("network", traffic::network(run)),
         ("energy", energy_facts(run)),
         ("cpu", processor(run)),
         ("probes", probes(run)),
@@ -102,7 +104,7 @@ fn half_width(run: &Run) -> Option<f64> {
 /// Everything that is derived from the warm runs.
 pub(super) fn warm(run: &Run, style: &Style) -> Vec<String> {
     let width = prose_width(style);
-    let rows: [(&str, Vec<String>); 11] = [
+    let rows: [(&str, Vec<String>); 13] = [
         ("throughput", throughput(run, width)),
         ("compute", flow(&compute(run), width)),
         ("phases", flow(&training::phases(run), width)),
@@ -110,6 +112,8 @@ pub(super) fn warm(run: &Run, style: &Style) -> Vec<String> {
         ("held", flow(&training::held(run), width)),
         ("world", flow(&training::world(run), width)),
         ("memory", flow(&memory(run), width)),
+        ("disk", flow(&traffic::disk(run), width)),
+        ("network", flow(&traffic::network(run), width)),
         ("energy", flow(&energy_facts(run), width)),
         ("cpu", flow(&processor(run), width)),
         ("probes", flow(&probes(run), width)),
@@ -189,10 +193,25 @@ fn memory(run: &Run) -> Vec<String> {
         Reading::Missing(why) => Some(format!("{word} {}", unavailable(&why))),
     };
     let activations = run.work.activation_peak.map(|peak| format!("activations {}", bytes(peak.0)));
-    [of("memory.peak", "peak"), of("memory.average", "average"), activations, limit(run)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let facts = match run.cell.device.has_own_memory() {
+        true => {
+            let peak = format!("peak on {}", run.cell.device);
+            vec![
+                of(key::MEMORY_PEAK, &peak),
+                activations,
+                of(key::MEMORY_HOST_PEAK, "host peak"),
+                of(key::MEMORY_HOST_AVERAGE, "host average"),
+                limit(run),
+            ]
+        }
+        false => vec![
+            of(key::MEMORY_PEAK, "peak"),
+            of(key::MEMORY_AVERAGE, "average"),
+            activations,
+            limit(run),
+        ],
+    };
+    facts.into_iter().flatten().collect()
 }
 
 /// What the worker was held to: in MiB, as it was asked for.

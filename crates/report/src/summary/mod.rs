@@ -6,6 +6,7 @@ mod header;
 mod imported;
 mod latency;
 mod page;
+mod traffic;
 mod training;
 mod verdict;
 

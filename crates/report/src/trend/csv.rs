@@ -45,6 +45,7 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("branch", |row| text(row.point.branch.as_ref()?)),
     ("started_at", |row| Some(rfc3339(row.point.began.0))),
     ("runs", |row| Some(row.point.runs.len().to_string())),
+    ("valid", |row| Some(row.point.valid.to_string())),
     ("value", |row| number(row.point.value.value)),
     ("ci95_low", |row| number(row.point.value.interval?.low)),
     ("ci95_high", |row| number(row.point.value.interval?.high)),

@@ -26,6 +26,9 @@ pub fn trend_json(found: &Trend, standings: Option<&[TrendStanding]>) -> Value {
         "series": found.series.iter().enumerate().map(one).collect::<Vec<_>>(),
         "machines": found.machines,
         "runs_left_out": found.left_out,
+        "not_valid": found.invalid_reasons,
+        "cells_without_valid_runs": found.without_valid,
+        "measure_again": found.again,
         "remarks": found.remarks,
     })
 }
@@ -53,6 +56,7 @@ fn point(point: &TrendPoint) -> Value {
         "branch": point.branch,
         "started_at": { "first": rfc3339(point.began.0), "last": rfc3339(point.began.1) },
         "runs": point.runs,
+        "valid": point.valid,
         "value": finite(point.value.value),
         "ci95": interval(point.value.interval),
     })

@@ -12,6 +12,7 @@ use crate::analysis::{
     words::{Machines, counted},
 };
 use crate::clean::clean;
+use crate::invalid::{NOT_VALID, not_valid, remedies};
 use crate::number::percent;
 use crate::style::{Colour, Style};
 use crate::table::{Column, Table};
@@ -37,8 +38,14 @@ pub fn trend(found: &Trend, style: &Style) -> String {
         counted(found.series.len() as u64, "history").replace("historys", "histories"),
         counted(told, "change"),
     ];
-    let left = |count: u64| format!("{} not valid or without the number", counted(count, "run"));
-    sums.extend((found.left_out > 0).then(|| left(found.left_out)));
+    sums.extend((!found.invalid_reasons.is_empty()).then(|| not_valid(&found.invalid_reasons)));
+    let is_included = found.series.iter().flat_map(|one| &one.points).any(|point| !point.valid);
+    let lacking = match is_included {
+        true => found.left_out,
+        false => found.left_out.saturating_sub(found.invalid_reasons.total()),
+    };
+    let left = format!("{} without the number", counted(lacking, "run"));
+    sums.extend((lacking > 0).then_some(left));
     lines.extend(flow(&sums, width));
     let rule = format!(
         "a change is called where at most {} of histories without one would show it, and from {} or the noise on",
@@ -46,8 +53,9 @@ pub fn trend(found: &Trend, style: &Style) -> String {
         percent(found.smallest)
     );
     lines.extend(hung("-", &rule, Colour::Warning, style, width));
-    for remark in &found.remarks {
-        lines.extend(hung("-", &clean(remark), Colour::Warning, style, width));
+    let remedies = remedies(found.without_valid, found.again.as_deref(), is_included);
+    for remark in found.remarks.iter().map(|remark| clean(remark)).chain(remedies) {
+        lines.extend(hung("-", &remark, Colour::Warning, style, width));
     }
     joined(lines)
 }
@@ -88,6 +96,8 @@ fn span(series: &TrendSeries, metric: TrendMetric) -> Vec<String> {
     let points =
         format!("{} of {}", counted(series.points.len() as u64, "point"), counted(runs, "run"));
     let mut words = vec![metric.words().to_owned(), points];
+    let not_valid = series.points.iter().filter(|point| !point.valid).count();
+    words.extend((not_valid > 0).then(|| format!("{not_valid} not valid ({NOT_VALID})")));
     if let (Some(first), Some(last)) = (series.points.first(), series.points.last()) {
         words.push(format!("{} to {}", minute(first.began.0), minute(last.began.1)));
     }
@@ -174,6 +184,15 @@ pub fn standings(
                 lines.extend(hung("?", &text, Colour::Warning, style, width));
             }
         }
+    }
+    if found.series.is_empty() {
+        let text = "cannot tell: no valid run has this number";
+        lines.extend(hung("?", text, Colour::Warning, style, width));
+    }
+    if found.without_valid > 0 && !found.series.is_empty() {
+        let text =
+            format!("{} without a valid run: cannot tell", counted(found.without_valid, "cell"));
+        lines.extend(hung("?", &text, Colour::Warning, style, width));
     }
     if lines.is_empty() {
         lines.extend(hung(

@@ -1,5 +1,6 @@
 //! A small plot of a history in text: time to the right, the level upwards, changes as upright lines.
 
+use crate::invalid::NOT_VALID;
 use crate::wrap::{pad_left, text_width};
 use types::TrendSeries;
 
@@ -40,7 +41,8 @@ pub(super) fn plot(
         grid.iter_mut().for_each(|line| line[at] = '┆');
     }
     for (place, value) in values.iter().enumerate() {
-        grid[row(*value)][column(place)] = '•';
+        let point = if series.points[place].valid { '•' } else { NOT_VALID };
+        grid[row(*value)][column(place)] = point;
     }
     let label = |at: usize| match at {
         0 => labels[0].as_str(),
@@ -67,6 +69,7 @@ mod tests {
             began: (0, 0),
             runs: Vec::new(),
             value: Pooled { value: *value, interval: None },
+            valid: true,
         };
         TrendSeries {
             key: CellKey {

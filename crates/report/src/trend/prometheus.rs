@@ -2,7 +2,7 @@
 
 use crate::clean::clean;
 use std::fmt::Write;
-use types::{AnalysedCell, Analysis, CellKey, Trend, TrendSeries, TrendStanding};
+use types::{AnalysedCell, Analysis, CellKey, PooledCell, Trend, TrendSeries, TrendStanding};
 
 /// One gauge of a cell: its name, what it says, and its number.
 type Gauge<T> = (&'static str, &'static str, fn(&T) -> Option<f64>);
@@ -57,10 +57,13 @@ const HISTORIES: &[Gauge<TrendSeries>] = &[
 #[must_use]
 pub fn prometheus(analysis: &Analysis, trend: Option<(&Trend, &[TrendStanding])>) -> String {
     let mut text = String::new();
+    // Numbers that cannot be believed are not exported; that there are none is.
+    let believed = || analysis.cells.iter().filter(|one| one.cell.invalid.is_none());
     for (name, help, of) in CELLS {
-        let rows = analysis.cells.iter().map(|one| (labels(&one.cell.key, ""), of(one)));
+        let rows = believed().map(|one| (labels(&one.cell.key, ""), of(one)));
         gauge(&mut text, name, help, rows);
     }
+    validity(&mut text, analysis);
     let Some((trend, standings)) = trend else { return text };
     let metric = trend.metric.name();
     for (name, help, of) in HISTORIES {
@@ -78,6 +81,34 @@ pub fn prometheus(analysis: &Analysis, trend: Option<(&Trend, &[TrendStanding])>
         "1 where the newest level is worse than accepted, 0 where not, NaN where nobody can tell.";
     gauge(&mut text, "modelmeter_trend_worse", help, rows);
     text
+}
+
+/// Which cells have numbers that can be believed, and how many runs of each cannot, by reason.
+fn validity(text: &mut String, analysis: &Analysis) {
+    let cells = analysis.cells.iter().map(|one| &one.cell);
+    let believed: Vec<&PooledCell> = cells.filter(|cell| cell.invalid.is_none()).collect();
+    let flag = |holds: bool| Some(f64::from(u8::from(holds)));
+    let lacking = || analysis.not_valid.iter().map(|one| (labels(&one.key, ""), flag(false)));
+    let rows = believed.iter().map(|cell| (labels(&cell.key, ""), flag(true))).chain(lacking());
+    let help = "1 where the cell has a valid run, 0 where it was measured and has none.";
+    gauge(text, "modelmeter_valid", help, rows);
+    let newest = |cell: &&PooledCell| (labels(&cell.key, ""), flag(cell.newest_is_valid));
+    let rows = believed.iter().map(newest).chain(lacking());
+    let help = "1 where the newest run of the cell is valid, 0 where its numbers are older.";
+    gauge(text, "modelmeter_newest_run_valid", help, rows);
+    let each = believed.iter().map(|cell| (&cell.key, &cell.invalid_runs));
+    let each = each.chain(analysis.not_valid.iter().map(|one| (&one.key, &one.reasons)));
+    let rows = each.flat_map(|(key, reasons)| {
+        reasons.by_count().into_iter().map(|(reason, runs)| {
+            (format!("{},reason=\"{}\"", labels(key, ""), reason.name()), Some(runs as f64))
+        })
+    });
+    gauge(
+        text,
+        "modelmeter_runs_not_valid",
+        "Runs that are not valid, by their main reason.",
+        rows,
+    );
 }
 
 /// One gauge with a line a cell that has the number.

@@ -2,8 +2,9 @@
 
 use types::{
     AnalysedCell, Analysis, BatchSeries, Behind, Bytes, Candidate, CellKey, Device, Exclusion, Gap,
-    Interval, LeftOut, LengthSeries, Mode, Objective, Percentile, Percentiles, Pooled, PooledCell,
-    Precision, Prices, Reading, Recommendation, RunId, Scaling, Seconds, Slo, Tally, Wish,
+    Interval, InvalidRuns, LeftOut, LengthSeries, Mode, Objective, Percentile, Percentiles, Pooled,
+    PooledCell, Precision, Prices, Reading, ReasonCode, Recommendation, RunId, Scaling, Seconds,
+    Slo, Tally, Wish,
 };
 
 pub(crate) fn pooled(value: f64, low: f64, high: f64) -> Pooled {
@@ -27,6 +28,13 @@ fn key(device: Device, engine: &str, precision: Precision, batch_size: u64) -> C
     }
 }
 
+/// So many runs that other work disturbed.
+pub(crate) fn not_valid(runs: u64) -> InvalidRuns {
+    let mut all = InvalidRuns::default();
+    all.add(ReasonCode::BusyMachine, runs);
+    all
+}
+
 /// A cell of three runs whose numbers follow from its median.
 pub(crate) fn cell(key: CellKey, median: f64, megabytes: u64) -> PooledCell {
     let rate = key.batch_size as f64 / median;
@@ -37,6 +45,9 @@ pub(crate) fn cell(key: CellKey, median: f64, megabytes: u64) -> PooledCell {
         runs: ["7f3a09c41be2d650", "81c2aa0493be1f70", "0be77a21c9d45533"]
             .map(|id| RunId(id.into()))
             .into(),
+        invalid: None,
+        invalid_runs: InvalidRuns::default(),
+        newest_is_valid: true,
         older: 2,
         began: (1_763_273_520_000_000, 1_763_277_120_000_000),
         samples: 636,
@@ -89,6 +100,8 @@ pub(crate) fn fleet() -> Analysis {
     };
     Analysis {
         cells: cells.into(),
+        not_valid: Vec::new(),
+        again: None,
         batches: vec![
             BatchSeries {
                 best: key(cpu, "onnxruntime", Precision::Fp32, 8),
@@ -118,7 +131,14 @@ pub(crate) fn fleet() -> Analysis {
             },
         }],
         machines: [("c0ffee12a7d3".to_owned(), "bench".to_owned())].into(),
-        tally: Tally { seen: 23, pooled: 18, older: 3, invalid: 2, ..Tally::default() },
+        tally: Tally {
+            seen: 23,
+            pooled: 18,
+            older: 3,
+            invalid: 2,
+            invalid_reasons: not_valid(2),
+            ..Tally::default()
+        },
         remarks: vec!["cells were measured at different times".into()],
     }
 }
@@ -183,7 +203,7 @@ pub(crate) fn advice() -> Recommendation {
             out(2, Exclusion::TooFewSamples { slo, samples: 40, needs: 130 }, 1),
             out(4, Exclusion::NoPercentile { slo }, 1),
             out(8, Exclusion::Memory { found: Bytes(2_100_000_000), limit }, 2),
-            out(16, Exclusion::Invalid, 2),
+            out(16, Exclusion::Invalid { reasons: not_valid(2) }, 2),
         ],
         gaps: vec![Gap {
             machine: "c0ffee12a7d3".into(),
@@ -193,6 +213,7 @@ pub(crate) fn advice() -> Recommendation {
             batch_sizes: vec![1, 8],
         }],
         machines: [("c0ffee12a7d3".to_owned(), "bench".to_owned())].into(),
+        again: None,
         remarks: vec!["the first two took no turns: a difference below 30 % is not called".into()],
     }
 }

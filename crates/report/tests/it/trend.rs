@@ -16,6 +16,7 @@ fn point(number: usize, value: f64) -> TrendPoint {
         began: (began, began + 60_000_000),
         runs: vec![RunId(format!("{number:016x}"))],
         value: Pooled { value, interval: Some(Interval { low: value * 0.99, high: value * 1.01 }) },
+        valid: true,
     }
 }
 

@@ -4,7 +4,7 @@ use crate::{
     place::{Place, on_both},
     sample,
 };
-use modelmeter_store::{Scope, Store};
+use modelmeter_store::{Filter, Scope, Store};
 use types::{
     Device, Direction, Import, Measured, Metric, Newest, Phase, Reason, ReasonCode, Run, Stated,
     Unit, Verdict,
@@ -118,10 +118,16 @@ fn what_is_not_valid_or_has_no_time_is_counted_apart(place: &Place) {
     store.insert_run(&untimed).unwrap();
     let found = cells(&store, 8);
     assert_eq!(found.len(), 1);
-    assert_eq!((found[0].valid, found[0].invalid, found[0].untimed), (1, 3, 1));
+    assert_eq!((found[0].valid, found[0].invalid.total(), found[0].untimed), (1, 3, 1));
+    assert_eq!(found[0].invalid.by_count(), [(ReasonCode::NotWarm, 3)]);
     let mut runs: Vec<_> = found[0].runs.iter().map(|run| (run.valid, run.id.clone())).collect();
     runs.sort();
     assert_eq!(runs, [(false, sample::run(4).id), (true, sample::run(1).id)]);
+    let all = Scope { include_invalid: true, ..Scope::default() };
+    let reasons = compared(&store, &all).into_iter().filter_map(|run| run.reason);
+    assert_eq!(reasons.collect::<Vec<_>>(), [ReasonCode::NotWarm; 3]);
+    let listed = store.runs(&Filter { valid: Some(false), ..Default::default() }).unwrap();
+    assert!(listed.iter().all(|row| row.reason == Some(ReasonCode::NotWarm)) && listed.len() == 3);
 }
 
 fn a_scope_keeps_what_it_names(place: &Place) {
@@ -146,7 +152,7 @@ fn a_scope_keeps_what_it_names(place: &Place) {
     let at = |n: u64| Some(sample::run(n).started_at);
     assert_eq!(numbers(Scope { since: at(2), ..Scope::default() }), [2, 3]);
     assert_eq!(numbers(Scope { until: at(2), ..Scope::default() }), [0, 1]);
-    let some = Scope { models: names(&["bert"]), since: at(1), until: at(3), tag: None };
+    let some = Scope { models: names(&["bert"]), since: at(1), until: at(3), ..Scope::default() };
     assert_eq!(numbers(some), [1, 2]);
     // What is out of scope is not counted either.
     let mut valid = 0;

@@ -91,7 +91,8 @@ pub(super) fn judge(facts: &Facts<'_>, targets: &[Precision], caveat: &str) -> K
         (None, Some(ratio), _) => Ok(Judgement::Fine(ratio)),
         (None, None, Some(missing)) => Err(missing),
         (None, None, None) => {
-            let share = facts.weights()? / facts.metric("memory.peak").unwrap_or(f64::INFINITY);
+            let share =
+                facts.weights()? / facts.metric(types::key::MEMORY_PEAK).unwrap_or(f64::INFINITY);
             let text = "share of the weights in the memory";
             Ok(Judgement::Fine(evidence(text, "memory.weights.share", share, Unit::Ratio)))
         }
@@ -178,7 +179,7 @@ fn compute_bound(facts: &Facts<'_>) -> Option<f64> {
 
 /// Weights in fewer bits; everything else stays.
 fn memory(facts: &Facts<'_>, target: Precision) -> Option<Candidate> {
-    let peak = facts.metric("memory.peak")?;
+    let peak = facts.metric(types::key::MEMORY_PEAK)?;
     let weights = facts.weights().ok()?;
     let saved = weights * (1.0 - bits(target) / bits(facts.run.cell.precision));
     let factor = peak / (peak - saved).max(1.0);
@@ -187,8 +188,10 @@ fn memory(facts: &Facts<'_>, target: Precision) -> Option<Candidate> {
     }
     let text = "bytes of the weights";
     let weights = evidence(text, "model.size", weights, Unit::Bytes);
-    let numbers =
-        vec![evidence("largest memory", "memory.peak", peak, Unit::Bytes), weights.clone()];
+    let numbers = vec![
+        evidence("largest memory", types::key::MEMORY_PEAK, peak, Unit::Bytes),
+        weights.clone(),
+    ];
     let basis = "weights in fewer bits; an engine that keeps wide copies saves nothing";
     let gain =
         ExpectedGain { saved: Some(Bytes(saved as u64)), ..gain(Goal::Memory, 1.0, factor, basis) };

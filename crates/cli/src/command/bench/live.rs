@@ -5,6 +5,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use modelmeter::{
     Control, Event, LeftOut, PlanEvent, Run, Stage, Task,
     report::{self, Column, Style, Table, clean, shorten},
+    types::key,
 };
 use std::{collections::BTreeSet, fmt::Write as _, time::Duration};
 
@@ -135,6 +136,14 @@ impl Live {
                 };
                 self.line(&format!("{} {text}", self.columns.row(task, "")));
             }
+            PlanEvent::Repeating { task, process, reason, repetition, most } => {
+                let name = self.columns.row(task, &process.to_string());
+                self.plan.set_position(self.plan.position().saturating_sub(1));
+                self.line(&format!(
+                    "{name} disturbed by {}: measured once more, {repetition} of at most {most}",
+                    reason.words()
+                ));
+            }
             PlanEvent::Lost { task } => {
                 let name = clean(&task.name());
                 self.line(&format!("{name}: another process took it meanwhile; the run is kept"));
@@ -195,10 +204,14 @@ fn measured(name: &str, run: &Run) -> String {
     let latency = modelmeter::latency_of(run);
     let median = latency.map_or_else(|| report::MISSING.into(), |l| report::seconds(l.median));
     let metric = |key: &str| run.metric(key).and_then(|metric| metric.value);
-    let rate = metric("throughput.samples");
+    let rate = metric(key::THROUGHPUT_SAMPLES);
     let rate = rate.map_or_else(String::new, |rate| format!("{}/s", report::rate(rate)));
-    let memory = metric("memory.peak").map_or_else(String::new, |peak| report::bytes(peak as u64));
-    let verdict = if run.verdict.valid { "valid" } else { "NOT VALID" };
+    let memory =
+        metric(key::MEMORY_PEAK).map_or_else(String::new, |peak| report::bytes(peak as u64));
+    let verdict = match run.verdict.main_reason() {
+        None => "valid".to_owned(),
+        Some(reason) => format!("NOT VALID: {}", reason.words()),
+    };
     format!("{name} {median:>9} {rate:>9} {memory:>8}  {verdict}")
 }
 

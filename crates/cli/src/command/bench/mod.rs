@@ -37,7 +37,7 @@ pub(crate) fn serve(global: &Global) -> Result<Exit, Failure> {
 
 pub(crate) fn run(arguments: &Bench, global: &Global) -> Result<Exit, Failure> {
     let folders = folders(global)?;
-    let (spec, base) = plan::read(arguments, places(global))?;
+    let plan::Read { spec, base, repeats } = plan::read(arguments, places(global))?;
     let files = [&arguments.json, &arguments.prometheus].into_iter().flatten();
     for path in files.filter(|path| *path != Path::new("-")) {
         output::check_folder(path)?;
@@ -52,6 +52,10 @@ pub(crate) fn run(arguments: &Bench, global: &Global) -> Result<Exit, Failure> {
         .resume(resume)
         .retry_failed(arguments.retry_failed)
         .lease(arguments.lease);
+    let runner = match repeats {
+        Some(repeats) => runner.repeats(repeats),
+        None => runner,
+    };
     if arguments.dry_run {
         let expansion = runner.expand()?;
         output::data(&planned(&expansion, &style(global)))?;
@@ -204,6 +208,21 @@ fn ending(report: &PlanReport, style: &Style) -> String {
     }
     let name = clean(&report.plan);
     text += &format!("\nplan `{name}`: {}\n", words.join(", "));
+    if report.repeated > 0 {
+        let plural = if report.repeated == 1 { "process was" } else { "processes were" };
+        text += &format!("{} disturbed {plural} repeated\n", report.repeated);
+    }
+    let not_valid = report.not_valid();
+    if !not_valid.is_empty() {
+        let lacking = report.cells.iter().filter(|cell| cell.lacks_valid_run()).count();
+        text += &format!("{}\n", modelmeter::report::not_valid(&not_valid));
+        if lacking > 0 {
+            text += &format!(
+                "{} without a valid run; the same command with `--resume` measures them again\n",
+                live::cells(lacking)
+            );
+        }
+    }
     if report.stopped || open > 0 {
         text += "the same command goes on where it stopped\n";
     }

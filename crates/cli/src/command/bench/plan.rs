@@ -7,8 +7,18 @@ use crate::{
 };
 use modelmeter::{Mode, PlanFile, PlanSpec, Profiler, engine::Places};
 
+/// What a file and arguments say together.
+pub(crate) struct Read {
+    /// The plan.
+    pub(crate) spec: PlanSpec,
+    /// What all its cells have in common.
+    pub(crate) base: Profiler,
+    /// How often a disturbed process is repeated, where somebody says so.
+    pub(crate) repeats: Option<u32>,
+}
+
 /// The plan and what all its cells have in common; options that are given replace what the file says.
-pub(crate) fn read(arguments: &Bench, places: Places) -> Result<(PlanSpec, Profiler), Failure> {
+pub(crate) fn read(arguments: &Bench, places: Places) -> Result<Read, Failure> {
     let file = match &arguments.plan {
         Some(path) => PlanFile::read(path)?,
         None => PlanFile::default(),
@@ -37,7 +47,8 @@ pub(crate) fn read(arguments: &Bench, places: Places) -> Result<(PlanSpec, Profi
     if let Some(flag) = arguments.training.given().filter(|_| !trains) {
         return Err(Failure::new(Exit::Wrong, format!("`{flag}` needs `--training-mode`")));
     }
-    Ok((spec, base(arguments, &file, places)))
+    let repeats = arguments.repeats.or(file.repeats);
+    Ok(Read { spec, base: base(arguments, &file, places), repeats })
 }
 
 fn base(arguments: &Bench, file: &PlanFile, places: Places) -> Profiler {

@@ -3,7 +3,7 @@
 use crate::Failure;
 use modelmeter::{
     Store, report,
-    types::{Trend, TrendChange, TrendMetric, TrendSeries},
+    types::{InvalidRuns, Trend, TrendChange, TrendMetric, TrendSeries},
 };
 use serde_json::{Value, json};
 
@@ -12,6 +12,54 @@ const SCHEMA: &str = "modelmeter.alert/1";
 
 /// So many points before a change count as its own: with more runs its place may move a little.
 const NEAR: usize = 2;
+
+/// What is told: a sentence, the same for programs, and as variables of a command.
+pub(super) struct Message {
+    pub(super) text: String,
+    pub(super) document: Value,
+    pub(super) variables: Vec<(&'static str, String)>,
+}
+
+impl From<&Alert<'_>> for Message {
+    fn from(alert: &Alert<'_>) -> Message {
+        Message { text: alert.text(), document: alert.document(), variables: alert.variables() }
+    }
+}
+
+/// A turn after which nothing could be judged, because none of its runs is valid.
+pub(super) struct Blind<'a> {
+    pub(super) plan: &'a str,
+    pub(super) metric: TrendMetric,
+    pub(super) cells: usize,
+    pub(super) reasons: &'a InvalidRuns,
+}
+
+impl From<&Blind<'_>> for Message {
+    fn from(blind: &Blind<'_>) -> Message {
+        let Blind { plan, metric, cells, reasons } = blind;
+        let text = format!(
+            "plan {}: nothing could be judged, no run of {cells} cells is valid ({})",
+            report::clean(plan),
+            report::not_valid(reasons)
+        );
+        let document = json!({
+            "text": text,
+            "schema": SCHEMA,
+            "kind": "cannot-tell",
+            "plan": plan,
+            "metric": metric,
+            "cells": cells,
+            "not_valid": reasons,
+        });
+        let variables = vec![
+            ("MODELMETER_ALERT", text.clone()),
+            ("MODELMETER_KIND", "cannot-tell".to_owned()),
+            ("MODELMETER_PLAN", (*plan).to_owned()),
+            ("MODELMETER_METRIC", metric.name().to_owned()),
+        ];
+        Message { text, document, variables }
+    }
+}
 
 /// A change for the worse.
 pub(super) struct Alert<'a> {
@@ -60,6 +108,7 @@ impl Alert<'_> {
         json!({
             "text": self.text(),
             "schema": SCHEMA,
+            "kind": "worse",
             "plan": self.plan,
             "metric": self.trend.metric,
             "unit": self.trend.metric.unit(),
@@ -75,6 +124,7 @@ impl Alert<'_> {
         let point = &series.points[change.at];
         vec![
             ("MODELMETER_ALERT", self.text()),
+            ("MODELMETER_KIND", "worse".to_owned()),
             ("MODELMETER_PLAN", (*plan).to_owned()),
             ("MODELMETER_METRIC", trend.metric.name().to_owned()),
             ("MODELMETER_MODEL", series.key.model.clone()),

@@ -1,6 +1,6 @@
 //! Who hears of an alert: a webhook, a command.
 
-use super::alert::Alert;
+use super::alert::Message;
 use crate::{arguments::Watch, output};
 use std::{
     io::Write,
@@ -19,14 +19,14 @@ const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Tells it; whether somebody heard, or nobody was to. What fails is said and stops nothing.
-pub(super) fn tell(alert: &Alert<'_>, arguments: &Watch) -> bool {
-    let body = alert.document().to_string();
+pub(super) fn tell(message: &Message, arguments: &Watch) -> bool {
+    let body = message.document.to_string();
     let mut heard = Vec::new();
     if let Some(url) = &arguments.webhook {
         heard.push(told("the webhook", post(url, &body)));
     }
     if let Some(command) = &arguments.exec {
-        heard.push(told("the command", execute(command, &body, &alert.variables())));
+        heard.push(told("the command", execute(command, &body, &message.variables)));
     }
     heard.is_empty() || heard.contains(&true)
 }

@@ -15,16 +15,16 @@ use crate::{
     output,
     places::places,
 };
-use alert::{Alert, is_told, remember};
+use alert::{Alert, Blind, Message, is_told, remember};
 use modelmeter::{
     CellStanding, Control, Folders, PlanEvent, PlanFile, PlanReport, PlanRunner, Profiler, Resume,
     Session, Survey,
     analysis::TrendQuestion,
     report::{self, clean},
-    types::TrendStanding,
+    types::{RunId, TrendSeries, TrendStanding},
 };
 use schedule::{Schedule, now, wait};
-use std::time::Duration;
+use std::{cell::Cell, collections::HashSet, time::Duration};
 
 /// A turn is judged over and over: at one false alarm in a thousand looks a watch of months hardly cries wolf (docs/TREND.md).
 const LEVEL: f64 = 0.001;
@@ -37,8 +37,13 @@ pub(crate) fn run(arguments: &Watch, global: &Global) -> Result<Exit, Failure> {
     if let Some(path) = &arguments.prometheus {
         output::check_folder(path)?;
     }
-    let watcher =
-        Watcher { runner: runner(arguments, global, &folders)?, arguments, global, folders };
+    let watcher = Watcher {
+        runner: runner(arguments, global, &folders)?,
+        arguments,
+        global,
+        folders,
+        is_blind: Cell::new(false),
+    };
     let control = Control::default();
     signals::watch(&control)?;
     let mut schedule = Schedule::new(arguments.every);
@@ -81,6 +86,23 @@ struct Watcher<'a> {
     arguments: &'a Watch,
     global: &'a Global,
     folders: Folders,
+    /// Whether the turn before could not be judged, so that this is told once.
+    is_blind: Cell<bool>,
+}
+
+/// What came of holding a turn against the history.
+#[derive(Debug, Default)]
+struct Judged {
+    /// Changes for the worse that are new.
+    alerts: usize,
+    /// Cells whose newest runs were held against a history that can tell.
+    judged: usize,
+    /// Cells that were measured in this turn without a valid run.
+    lacking: usize,
+    /// Cells whose history is too short, or cannot tell for another reason.
+    unsure: usize,
+    /// Whether there is no database to judge by.
+    is_away: bool,
 }
 
 fn runner(
@@ -99,6 +121,10 @@ fn runner(
     // Cells that failed an hour ago are tried again: the machine may have memory now.
     let runner =
         PlanRunner::new(spec, base, folders.clone()).resume(Resume::Again).retry_failed(true);
+    let runner = match file.repeats {
+        Some(repeats) => runner.repeats(repeats),
+        None => runner,
+    };
     Ok((runner, name))
 }
 
@@ -114,11 +140,12 @@ impl Watcher<'_> {
         say(session.take_notices(), self.global);
         let report = outcome?;
         // Where nothing could be measured there is nothing to judge, and perhaps no history at all.
-        let alerts = match report.count(CellStanding::Measured) {
-            0 => 0,
-            _ => self.judge(&session)?,
+        let judged = match report.count(CellStanding::Measured) {
+            0 => Judged::default(),
+            _ => self.judge(&session, &report)?,
         };
-        self.talk(&line(turn, &report, alerts));
+        self.talk(&line(turn, &report, &judged));
+        self.tell_blind(&report, &judged);
         let failed = report.count(CellStanding::Failed);
         for cell in report.cells.iter().filter(|cell| cell.standing == CellStanding::Failed) {
             let why = clean(cell.why.as_deref().unwrap_or_default());
@@ -126,20 +153,40 @@ impl Watcher<'_> {
         }
         Ok(if report.stopped {
             Exit::Stopped
-        } else if alerts > 0 && self.arguments.exit_on_alert {
+        } else if judged.alerts > 0 && self.arguments.exit_on_alert {
             Exit::Failed
         } else if failed > 0 {
             Exit::Cannot
+        } else if judged.judged == 0 && !judged.is_away {
+            Exit::Untold
         } else {
             Exit::Fine
         })
     }
 
-    /// Holds the newest runs against the history, and tells what is new; how many alerts there were.
-    fn judge(&self, session: &Session) -> Result<usize, Failure> {
+    /// Tells once that nothing can be judged because nothing is valid, until something is again.
+    fn tell_blind(&self, report: &PlanReport, judged: &Judged) {
+        let reasons = report.not_valid();
+        let is_blind = judged.judged == 0 && judged.lacking > 0 && judged.unsure == 0;
+        if is_blind && !self.is_blind.get() {
+            let (_, plan) = &self.runner;
+            let metric = self.arguments.metric;
+            let blind = Blind { plan, metric, cells: judged.lacking, reasons: &reasons };
+            let message = Message::from(&blind);
+            output::complain(&format!("alert: {}\n", message.text));
+            // Whoever did not hear it is told after the next turn.
+            self.is_blind.set(channel::tell(&message, self.arguments));
+        } else if !is_blind {
+            self.is_blind.set(false);
+        }
+    }
+
+    /// Holds the newest runs against the history, and tells what is new.
+    fn judge(&self, session: &Session, report: &PlanReport) -> Result<Judged, Failure> {
+        let lacking = report.cells.iter().filter(|cell| cell.lacks_valid_run()).count();
         let Some(store) = session.store() else {
             output::complain("warning: the database is away; the turn is judged when it is back\n");
-            return Ok(0);
+            return Ok(Judged { lacking, is_away: true, ..Judged::default() });
         };
         let (_, plan) = &self.runner;
         let question = TrendQuestion {
@@ -159,20 +206,32 @@ impl Watcher<'_> {
             let analysis = survey.analyse(store)?;
             output::to_file(path, &report::prometheus(&analysis, Some((&found, &standings))))?;
         }
-        let mut told = 0;
+        // What this turn measured and can be believed; a level that stands since last week was judged last week.
+        let fresh: HashSet<&RunId> = report.cells.iter().flat_map(|cell| &cell.runs).collect();
+        let is_fresh = |series: &TrendSeries| {
+            let newest = series.points.last().into_iter().flat_map(|point| &point.runs);
+            newest.into_iter().any(|id| fresh.contains(id))
+        };
+        let mut judged = Judged { lacking, ..Judged::default() };
         for (series, standing) in found.series.iter().zip(&standings) {
+            if is_fresh(series) {
+                match standing {
+                    TrendStanding::CannotTell { .. } => judged.unsure += 1,
+                    TrendStanding::Held | TrendStanding::Worse => judged.judged += 1,
+                }
+            }
             let Some(change) = series.changes.last() else { continue };
             if *standing != TrendStanding::Worse || is_told(store, series, change, found.metric)? {
                 continue;
             }
             let alert = Alert { plan, trend: &found, series, change };
             output::complain(&format!("alert: {}\n", alert.text()));
-            told += 1;
-            if channel::tell(&alert, self.arguments) {
+            judged.alerts += 1;
+            if channel::tell(&Message::from(&alert), self.arguments) {
                 remember(store, series, change, found.metric)?;
             }
         }
-        Ok(told)
+        Ok(judged)
     }
 
     fn talk(&self, text: &str) {
@@ -183,16 +242,26 @@ impl Watcher<'_> {
 }
 
 /// What came of a turn.
-fn line(turn: u64, report: &PlanReport, alerts: usize) -> String {
+fn line(turn: u64, report: &PlanReport, judged: &Judged) -> String {
     let measured = report.count(CellStanding::Measured);
     let failed = match report.count(CellStanding::Failed) {
         0 => String::new(),
         failed => format!(", {failed} failed"),
     };
-    let changed = match alerts {
-        0 => "nothing new is worse".to_owned(),
-        1 => "1 alert".to_owned(),
-        many => format!("{many} alerts"),
+    let reasons = report.not_valid();
+    let why = match (reasons.is_empty(), judged.unsure) {
+        (true, 0) => String::new(),
+        (true, _) => ": the history is too short or cannot tell".to_owned(),
+        (false, 0) => format!(": {}", report::not_valid(&reasons)),
+        (false, _) => format!(": history too short, {}", report::not_valid(&reasons)),
+    };
+    let changed = match (judged.alerts, judged.judged, judged.lacking + judged.unsure) {
+        (0, 0, _) if measured == 0 => "nothing could be judged".to_owned(),
+        (0, 0, _) => format!("nothing could be judged{why}"),
+        (0, _, 0) => "nothing new is worse".to_owned(),
+        (0, some, rest) => format!("nothing new is worse in {some}, {rest} not judged{why}"),
+        (1, ..) => "1 alert".to_owned(),
+        (many, ..) => format!("{many} alerts"),
     };
     let cells = if measured == 1 { "cell" } else { "cells" };
     let at = report::minute(now(Duration::ZERO));
