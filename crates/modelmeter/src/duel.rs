@@ -11,8 +11,8 @@ use crate::{
 use meter::{Bench, Contender, Depth, DuelRule, Record};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use types::{
-    Agreement, Cell, ComparisonReport, Device, Event, HostTensor, LayerJoin, Mode, ModelInfo, Parity,
-    Precision, Run, StoppingRule, Warmup,
+    Agreement, Cell, ComparisonReport, Device, Event, HostTensor, LayerJoin, Mode, ModelInfo,
+    Parity, Precision, Run, StoppingRule, Warmup,
 };
 
 /// Processes a side where nobody says otherwise: enough that their differences can be told from those of the sides.

@@ -19,8 +19,7 @@ use std::{
 use tempfile::TempDir;
 use types::{
     Bytes, Cell, Device, Event, HostTensor, InputRole, InputSpec, LayerWork, Mode, ModelInfo,
-    Precision,
-    Reason, ReasonCode, RunId, Stage, Text, Work,
+    Precision, Reason, ReasonCode, RunId, Stage, Text, Work,
 };
 
 /// Samples in one inference where nobody says otherwise.

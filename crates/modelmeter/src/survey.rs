@@ -12,8 +12,7 @@ use std::{
 use store::{Scope, Store, StoreError};
 use types::{
     Against, AnalysedCell, Analysis, CellKey, Device, Exclusion, FileCell, LeftOut, Measured, Mode,
-    Precision, Prices,
-    Recommendation, RunId, Wish,
+    Precision, Prices, Recommendation, RunId, Wish,
 };
 
 /// Names that are at least so alike may have been meant.

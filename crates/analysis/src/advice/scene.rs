@@ -199,6 +199,9 @@ pub(crate) fn pooled(key: CellKey, latency: Pooled, runs: usize) -> PooledCell {
         efficiency: Reading::or_missing(None, "not asked"),
         latency,
         key,
+        invalid: None,
+        invalid_runs: types::InvalidRuns::default(),
+        newest_is_valid: true,
     }
 }
 

@@ -144,7 +144,7 @@ fn a_service_level_leaves_out_what_breaks_it_and_what_cannot_show_it() {
     assert_eq!(found.candidates.len(), 1);
     let why = |id: &str| {
         let left_out = found.left_out.iter().find(|one| one.runs == [RunId(id.into())]);
-        left_out.unwrap().why
+        left_out.unwrap().why.clone()
     };
     assert_eq!(why("few"), Exclusion::TooFewSamples { slo, samples: 129, needs: 130 });
     assert_eq!(why("silent"), Exclusion::NoPercentile { slo });
@@ -168,7 +168,7 @@ fn a_memory_limit_leaves_out_the_larger_and_the_unknown() {
     let wish = Wish { memory_limit: Some(limit), ..for_objective(Objective::Throughput) };
     let found = wished(rows, &wish);
     assert_eq!(best_run(&found), "fast", "batch 32 does not fit, batch 1 does");
-    let reasons: Vec<Exclusion> = found.left_out.iter().map(|one| one.why).collect();
+    let reasons: Vec<Exclusion> = found.left_out.iter().map(|one| one.why.clone()).collect();
     let large = Exclusion::Memory { found: Bytes(2_000_000_000), limit };
     assert!(reasons.contains(&large) && reasons.contains(&Exclusion::NoMemory), "{reasons:?}");
 }

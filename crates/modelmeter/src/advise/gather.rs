@@ -52,8 +52,7 @@ pub(super) fn ceilings(
 
 /// Stored runs of this model on the run's machine, cell by cell.
 pub(crate) fn measured(run: &Run, store: &Store) -> Result<Vec<PooledCell>, crate::Error> {
-    let scope =
-        store::Scope { models: vec![run.model.name.clone()], tag: None, since: None, until: None };
+    let scope = store::Scope { models: vec![run.model.name.clone()], ..store::Scope::default() };
     let mut cells = analysis::Cells::default();
     store.newest(&scope, analysis::MOST_RUNS, |newest| cells.add_newest(newest))?;
     let selection = analysis::Selection {

@@ -60,6 +60,9 @@ fn history(name: &str) -> Trend {
         level: 0.01,
         smallest: 0.02,
         left_out: 3,
+        invalid_reasons: [types::ReasonCode::BusyMachine; 3].into_iter().collect(),
+        without_valid: 0,
+        again: None,
         remarks: vec!["runs without a commit go by their date".into()],
     }
 }

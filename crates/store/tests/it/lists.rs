@@ -77,6 +77,7 @@ fn a_row_says_what_the_run_says(place: &Place) {
         threads: 2,
         machine: "m-5ca1ab1e".into(),
         valid: true,
+        reason: None,
         remarks: 1,
         median: Some(0.1 + 0.2),
         median_error: rows[0].median_error,
