@@ -197,6 +197,6 @@ fn a_hint_names_only_what_would_not_fail_the_same_way() {
     let there = ["quantize", "encoder-small", "--to", "int8", "-o", "small", "--no-proof"];
     home.fine(&there);
     let again = ["quantize", "./small", "--to", "fp16", "-o", "smaller", "--no-proof"];
-    let told = home.refused(&again, 2, &["hint:"]);
+    let told = home.refused(&again, 2, &["cannot be turned into fp16"]);
     assert!(!told.err.contains("--precision"), "{}", told.err);
 }
