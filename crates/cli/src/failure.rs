@@ -66,10 +66,12 @@ impl From<Error> for Failure {
             Error::Baseline { why, .. } => vec![why.clone()],
             other => causes_of(other),
         };
-        if let Error::NoEngine { why, .. } | Error::NoCalibration { why, .. } = error {
+        failure.details = match error {
             // One engine has said it in the message.
-            failure.details = if why.len() > 1 { why } else { Vec::new() };
-        }
+            Error::NoEngine { why, .. } if why.len() == 1 => Vec::new(),
+            Error::NoEngine { why, .. } | Error::NoCalibration { why, .. } => why,
+            _ => Vec::new(),
+        };
         failure
     }
 }

@@ -194,7 +194,7 @@ impl Takes {
     #[must_use]
     pub fn refusal(self) -> &'static str {
         match self {
-            Takes::Onnx => "it runs ONNX graphs, and this model is a program of PyTorch's",
+            Takes::Onnx => "it runs ONNX graphs, and this model is only a module of PyTorch's here",
             Takes::Module => "it runs modules of PyTorch, and this model is an ONNX file",
         }
     }

@@ -320,7 +320,7 @@ impl<'a> Corner<'a> {
         let mut link =
             Link::open_on(&contender.launch, rule.stopping.timeout, processors.as_deref())?;
         let target = Target::new(link.pid(), job.cell.device).with_idle(contender.bench.idle);
-        let watcher = Watcher::start(&measure::memory_probe(), &target);
+        let watcher = Watcher::start(&measure::memory_probes(job.cell.device), &target);
         sink(Event::StageStarted { stage: Stage::Load });
         let loaded = measure::load(&mut link, &job)?;
         // What trains shows what it has before its weights move; elsewhere the first inference comes first, while all
@@ -355,6 +355,10 @@ impl<'a> Corner<'a> {
         self.warmup = sampling::warm_up(&mut self.link, &rule.stopping, sink)?;
         // Nothing watches while turns are timed; the high-water mark is reached by now.
         self.memory = self.watcher.take().map(Watcher::stop).unwrap_or_default();
+        // What a GPU did while models were loaded says nothing of the turns; what it held does.
+        for report in self.memory.iter_mut().filter(|report| report.probe == "gpu") {
+            report.metrics.retain(|metric| metric.key == types::key::GPU_MEMORY_PROCESS);
+        }
         Ok(())
     }
 

@@ -117,8 +117,10 @@ pub(crate) fn loading_probes(device: Device) -> Vec<&'static dyn Probe> {
     PROBES.iter().copied().filter(|probe| wanted(probe.id())).collect()
 }
 
-pub(crate) fn memory_probe() -> Vec<&'static dyn Probe> {
-    PROBES.iter().copied().filter(|probe| probe.id() == "memory").collect()
+/// What sees a worker's memory, on a device too.
+pub(crate) fn memory_probes(device: Device) -> Vec<&'static dyn Probe> {
+    let wanted = |id: &str| id == "memory" || (id == "gpu" && device.has_own_memory());
+    PROBES.iter().copied().filter(|probe| wanted(probe.id())).collect()
 }
 
 /// What a worker is asked to load, with the cell's engine or another.

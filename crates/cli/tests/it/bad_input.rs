@@ -83,7 +83,9 @@ fn an_architecture_nobody_builds_says_what_would_run_it() {
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("config.json"), r#"{"model_type":"mamba"}"#).unwrap();
     fs::write(folder.join("model.safetensors"), b"\x02\0\0\0\0\0\0\0{}").unwrap();
-    home.refused(&quick("./mamba", &[]), 2, &["mamba", "onnx"]);
+    home.refused(&quick("./mamba", &["--engine", "rten"]), 2, &["mamba", "onnx"]);
+    // Its framework would run it, and is not here.
+    home.refused(&quick("./mamba", &[]), 3, &["only a module of PyTorch's", "torch", "hint:"]);
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn layers_at_140() {
 fn instruments_that_cost_more_than_was_missed_are_a_line_and_no_row() {
     let mut report = encoder();
     report.plain = Seconds(0.1112);
-    report.instrumented = Seconds(0.1205);
+    report.instrumented = Seconds(0.1207);
     report.closure = Estimate { value: 1.069, interval: Interval { low: 1.06, high: 1.08 } };
     report.overhead = Estimate { value: 0.084, interval: Interval { low: 0.08, high: 0.09 } };
     let text = inside(&report, &LayerView::default(), &Style::plain(140));
