@@ -1,7 +1,7 @@
 //! Models in other number formats: against PyTorch's fp32 answers, on ONNX Runtime, OpenVINO and `rten`.
 
 use crate::{
-    parity::{Answers, blueprint, checkpoints, fill, models, python},
+    parity::{Answers, blueprint, checkpoints, fill, is_convolutional, models, python},
     scene::Scene,
 };
 use graph::{
@@ -34,7 +34,8 @@ fn convert(model: &Model, to: Precision) -> Converted {
 }
 
 fn tiny_models() -> Vec<PathBuf> {
-    models(&[""]).into_iter().filter(|folder| !folder.ends_with("minilm")).collect()
+    let is_other = |folder: &PathBuf| folder.ends_with("minilm") || is_convolutional(folder);
+    models(&[""]).into_iter().filter(|folder| !is_other(folder)).collect()
 }
 
 /// All tiny models in every format, checked and run by Python once for all tests.

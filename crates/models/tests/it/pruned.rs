@@ -1,7 +1,7 @@
 //! Pruned folders as other tools read them: ONNX's checker, ONNX Runtime and `transformers`, on every family.
 
 use crate::{
-    parity::{checkpoints, models, python},
+    parity::{checkpoints, is_convolutional, models, python},
     scene::Scene,
 };
 use graph::{Block, BlockKind, PruneError, PruneMethod, PruneOptions, Pruning, plan_pruning};
@@ -54,7 +54,8 @@ fn families(root: &Path) -> Vec<PathBuf> {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         reference.iter().any(|other| name.starts_with(other))
     };
-    models(&[""]).iter().filter(|folder| !is_other(folder)).map(copy).collect()
+    let matrices = models(&[""]).into_iter().filter(|folder| !is_convolutional(folder));
+    matrices.filter(|folder| !is_other(folder)).map(|folder| copy(&folder)).collect()
 }
 
 #[test]

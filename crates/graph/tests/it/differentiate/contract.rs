@@ -216,7 +216,8 @@ fn every_operator_without_a_gradient_is_named_at_once() {
         operators.iter().map(|one| (one.operator.as_str(), one.node.as_str())).collect();
     assert_eq!(named, [("Hardmax", "first.Hardmax"), ("acme.Twist", "second.Twist")]);
     assert!(text.contains("`acme.Twist` (node `second.Twist`)"), "{text}");
-    assert!(operators.iter().all(|one| one.hint.contains("torch")));
+    // PyTorch would differentiate the same graph first, so it is no way out.
+    assert!(operators.iter().all(|one| !one.hint.is_empty() && !one.hint.contains("torch")));
 }
 
 #[test]
