@@ -1,4 +1,6 @@
 //! From what was asked to a job the meter can measure.
+//!
+//! It stays whole because every step settles something that the next one needs: engine, model, precision, batch, inputs, work.
 
 use crate::{
     Choice, ENGINES, EngineChoice, Error, Profiler,

@@ -1,4 +1,6 @@
 //! Measures a plan, cell by cell, whatever becomes of one of them.
+//!
+//! It stays whole because a cell's way (leased, measured, told, perhaps opened once more) is one loop over one state.
 
 use crate::{
     Error, Folders, Profiler, Session,
