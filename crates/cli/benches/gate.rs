@@ -323,6 +323,7 @@ fn job(onnx: &Path) -> Job<'static> {
             inputs: vec![],
             text: None,
             options: Default::default(),
+            feed: Default::default(),
         },
         id: types::RunId("00".into()),
         model: types::ModelInfo {

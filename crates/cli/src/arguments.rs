@@ -43,7 +43,7 @@ pub(crate) use watch::Watch;
 use crate::terminal::Colour;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use modelmeter::{
-    Device, EngineOptions, InputShape, Precision,
+    Device, EngineOptions, GivenValues, InputShape, Precision, Profiler,
     types::{GraphOptimisation, PerformanceHint, Threshold, parse_duration},
 };
 use std::{path::PathBuf, time::Duration};
@@ -304,7 +304,7 @@ pub(crate) struct Workload {
     /// Samples in one inference [default: 4, or what the file fixes]
     #[arg(long, short, value_name = "N", help_heading = "What to run")]
     pub(crate) batch_size: Option<usize>,
-    /// Tokens in each sample [default: 128, or what the text needs]
+    /// Length of each sample: tokens, samples of sound, frames [default: 128 tokens, or what the text needs]
     #[arg(
         long,
         short = 'l',
@@ -313,9 +313,9 @@ pub(crate) struct Workload {
         help_heading = "What to run"
     )]
     pub(crate) sequence_length: Option<usize>,
-    /// Fix the shape of an input: name=4x3x224x224
-    #[arg(long, value_name = "NAME=DIMS", value_parser = parse_input, help_heading = "What to run")]
-    pub(crate) input: Vec<InputShape>,
+    /// Shape or values of an input: x=4x3x224x224, ids=0..255, x=@file.npy
+    #[arg(long, value_name = "NAME=WHAT", value_parser = parse_input, help_heading = "What to run")]
+    pub(crate) input: Vec<Input>,
     /// Tokenise this text in every sample; repeat it for several
     #[arg(long, value_name = "TEXT", conflicts_with = "text_file", help_heading = "What to run")]
     pub(crate) text: Vec<String>,
@@ -413,16 +413,53 @@ pub(crate) struct Completions {
     pub(crate) shell: clap_complete::Shell,
 }
 
-fn parse_input(text: &str) -> Result<InputShape, String> {
-    let (name, dims) = text.rsplit_once('=').ok_or("write it as name=4x3x224x224")?;
-    let dims = dims
-        .split(['x', ','])
-        .map(|dim| dim.trim().parse::<usize>().map_err(|_| format!("`{dim}` is no dimension")))
-        .collect::<Result<Vec<_>, _>>()?;
+/// What `--input` says of one input.
+#[derive(Debug, Clone)]
+pub(crate) enum Input {
+    Shape(InputShape),
+    Values(String, GivenValues),
+}
+
+impl Input {
+    /// Tells a profiler.
+    pub(crate) fn apply(&self, profiler: Profiler) -> Profiler {
+        match self {
+            Input::Shape(shape) => profiler.input(shape.name.clone(), shape.dims.clone()),
+            Input::Values(name, values) => profiler.values(name.clone(), values.clone()),
+        }
+    }
+}
+
+fn parse_input(text: &str) -> Result<Input, String> {
+    const FORMS: &str = "write it as x=4x3x224x224, ids=0..255 or x=@file.npy";
+    let file = text.split_once("=@").map(|(name, file)| (name, GivenValues::File(file.into())));
+    let (name, what) = match file {
+        Some((name, GivenValues::File(file))) if file.as_os_str().is_empty() => {
+            return Err(format!("the file is missing after `{name}=@`"));
+        }
+        Some((name, file)) => (name, Ok(file)),
+        None => {
+            let (name, what) = text.rsplit_once('=').ok_or(FORMS)?;
+            (name, Err(what))
+        }
+    };
     if name.is_empty() {
         return Err("the input's name is missing before `=`".into());
     }
-    Ok(InputShape { name: name.to_owned(), dims })
+    let name = name.to_owned();
+    match what {
+        Ok(file) => Ok(Input::Values(name, file)),
+        Err(what) if what.contains("..") => {
+            Ok(Input::Values(name, GivenValues::Range(what.parse()?)))
+        }
+        Err(what) => {
+            let dim = |dim: &str| {
+                dim.trim().parse::<usize>().map_err(|_| format!("`{dim}` is no dimension; {FORMS}"))
+            };
+            let dims = what.split(['x', ',']).map(dim).collect::<Result<Vec<_>, _>>()?;
+            Ok(Input::Shape(InputShape { name, dims }))
+        }
+    }
 }
 
 fn parse_setting(text: &str) -> Result<(String, String), String> {
@@ -467,8 +504,16 @@ mod tests {
 
     #[test]
     fn shapes_times_and_shares_are_read() {
-        assert_eq!(parse_input("x=1x2x3").unwrap().dims, [1, 2, 3]);
-        assert_eq!(parse_input("a=b=4").unwrap().name, "a=b");
+        let shape = |text| match parse_input(text).unwrap() {
+            Input::Shape(shape) => shape,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(shape("x=1x2x3").dims, [1, 2, 3]);
+        assert_eq!(shape("a=b=4").name, "a=b");
+        let is_file = |input| matches!(input, Input::Values(_, GivenValues::File(_)));
+        assert!(is_file(parse_input("x=@a=b.npy").unwrap()));
+        assert!(matches!(parse_input("x=0..9").unwrap(), Input::Values(_, GivenValues::Range(_))));
+        assert!(parse_input("x=9..0").is_err() && parse_input("x=@").is_err());
         assert!(parse_input("x=1xtwo").unwrap_err().contains("two"));
         assert!(parse_input("1x2").is_err());
         assert_eq!(parse_time("1.5s").unwrap(), Duration::from_millis(1500));

@@ -57,7 +57,9 @@ fn field(page: &mut Page, top: f64, series: &TrendSeries, trend: &Trend) {
     let metric = trend.metric;
     let width = WIDTH - 2.0 * MARGIN;
     let machine = trend.machines.get(&series.key.machine).filter(|name| !name.is_empty());
-    let length = series.key.sequence_length.map(|length| format!(", {length} tokens"));
+    let unit = series.key.length_unit();
+    let length =
+        series.key.sequence_length.map(|length| format!(", {}", unit.words(length as usize)));
     let note = format!(
         "{}{}, on {}",
         report::trend_name(&series.key),

@@ -1,7 +1,7 @@
 //! What cells are called: what all have in common is said once, above; what differs is said in each row.
 
 use std::collections::{BTreeMap, BTreeSet};
-use types::{CellKey, Mode, PooledCell};
+use types::{CellKey, LengthUnit, Mode, PooledCell};
 
 /// A part of what was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,9 +47,12 @@ impl Facet {
             Facet::Mode if key.mode == Mode::Training => "training".into(),
             Facet::Mode => "inference".into(),
             Facet::Batch => format!("batch {}", report::count(key.batch_size)),
-            Facet::Length => key
-                .sequence_length
-                .map_or_else(String::new, |n| format!("{} tokens", report::count(n))),
+            Facet::Length => {
+                key.sequence_length.map_or_else(String::new, |n| match key.length_unit() {
+                    LengthUnit::Tokens => format!("{} tokens", report::count(n)),
+                    unit => unit.words(n as usize),
+                })
+            }
             Facet::Threads if key.threads == 1 => "1 thread".into(),
             Facet::Threads if key.threads == 0 => String::new(),
             Facet::Threads => {

@@ -1,5 +1,6 @@
 //! Fills inputs from their recipes; the same seed gives the same numbers on every machine.
 
+use crate::{EngineError, EngineErrorKind, LoadJob, read_tensors};
 use types::{ElementType, Elements, Fill, HostTensor, InputSpec};
 
 /// A small seeded generator (SplitMix64): inputs need no more, and it never changes under us.
@@ -46,6 +47,8 @@ pub fn draw(spec: &InputSpec, seed: u64) -> HostTensor {
             Fill::Values { values } => {
                 values.get(index % values.len().max(1)).copied().unwrap_or(0.0)
             }
+            // Read from the job's file, never drawn: `inputs_of` sees to it.
+            Fill::Given { .. } => f64::NAN,
         })
         .collect();
     HostTensor {
@@ -53,6 +56,26 @@ pub fn draw(spec: &InputSpec, seed: u64) -> HostTensor {
         dims: spec.dims.clone(),
         elements: cast(&numbers, spec.dtype),
     }
+}
+
+/// The inputs of a job: read where they lie in a file, drawn otherwise.
+///
+/// # Errors
+/// When the file cannot be read or lacks an input.
+pub(crate) fn inputs_of(job: &LoadJob) -> Result<Vec<HostTensor>, EngineError> {
+    let mut read = match &job.inputs_file {
+        Some(path) => read_tensors(path)?,
+        None => Vec::new(),
+    };
+    let find = |spec: &InputSpec| match read.iter().position(|tensor| tensor.name == spec.name) {
+        Some(place) => Ok(read.swap_remove(place)),
+        None if matches!(spec.fill, Fill::Given { .. }) => Err(EngineError::new(
+            EngineErrorKind::BadInput,
+            format!("the values of input `{}` are not in the job's file", spec.name),
+        )),
+        None => Ok(draw(spec, job.seed)),
+    };
+    job.inputs.iter().map(find).collect()
 }
 
 /// FNV-1a; only spreads seeds, needs no strength.

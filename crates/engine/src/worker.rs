@@ -3,7 +3,8 @@
 use crate::{
     AllocationTracker, Detail, Encoder, Engine, EngineError, EngineErrorKind, Failure, FirstReport,
     Greeting, Host, LoadJob, LoadReport, LoadedModel, Loader, MemoryRecord, NodeProfile, PROTOCOL,
-    Reply, Request, Session, TextJob, Untracked, Window, draw,
+    Reply, Request, Session, TextJob, Untracked, Window,
+    draw::inputs_of,
     protocol::{read_message, write_message},
     tensors::write_tensors,
     training, write_allocations,
@@ -164,7 +165,10 @@ impl Prepared {
         let started = Instant::now();
         let session = guard(|| self.model.session());
         let load = self.load + started.elapsed();
-        let drawn: Vec<HostTensor> = job.inputs.iter().map(|spec| draw(spec, job.seed)).collect();
+        let drawn = match guard(|| inputs_of(job)) {
+            Ok(drawn) => drawn,
+            Err(failure) => return write_message(writer, &Reply::Failed(failure)),
+        };
         let encoder = Encoder {
             tokeniser: self.tokeniser.as_ref().map(|(tokeniser, text)| (&**tokeniser, text)),
             postprocess: job.postprocess,

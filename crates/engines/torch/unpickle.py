@@ -23,7 +23,10 @@ NAMES = {
 }
 
 folder, target = Path(sys.argv[1]), Path(sys.argv[2])
+# What a training leaves beside the weights.
+OF_TRAINING = ("scheduler", "optimizer", "optim", "training_args", "rng_state", "scaler", "trainer_state")
 files = sorted(folder.glob("pytorch_model*.bin")) or sorted([*folder.glob("*.pt"), *folder.glob("*.pth")])
+files = [file for file in files if not file.name.startswith(OF_TRAINING)]
 tensors = {}
 for file in files:
     read = torch.load(file, map_location="cpu", weights_only=True)

@@ -182,6 +182,7 @@ impl Draft {
                 untold: untold.0,
                 profile: self.profile,
             })),
+            inputs: Vec::new(),
             tags: self.tags,
         };
         // Before anything that depends on the file's name or on the caller.
@@ -216,6 +217,7 @@ impl Draft {
             inputs: Vec::new(),
             text: None,
             options: std::mem::take(&mut self.options),
+            feed: Default::default(),
         }
     }
 

@@ -33,7 +33,7 @@ pub use judge::{Evidence, is_above_ceiling, judge};
 pub use launch::{Launch, ServeThread};
 pub use layers::{LayerPass, layer_pass, timeline};
 pub use link::Link;
-pub use look::{Depth, can_load, outputs_of, repeated_outputs_of};
+pub use look::{Depth, can_load, outputs_of, repeated_outputs_of, try_once};
 pub use measure::{Prepare, describe, measure, observe_shapes, run_plan};
 pub use memory::{MemoryPass, memory_pass};
 pub use rehearsal::{Rehearsal, rehearse};

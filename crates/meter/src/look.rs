@@ -66,6 +66,18 @@ pub fn can_load(job: &Job<'_>, engine: &str, launch: &Launch, timeout: Duration)
     loaded && measure::first_inference(&mut link).is_ok()
 }
 
+/// Loads a job in a fresh worker and infers once; nothing is timed.
+///
+/// # Errors
+/// When the worker or the engine fails.
+pub fn try_once(job: &Job<'_>, launch: &Launch, timeout: Duration) -> Result<(), MeterError> {
+    let mut link = Link::open(launch, timeout)?;
+    measure::load(&mut link, job)?;
+    measure::first_inference(&mut link)?;
+    link.close();
+    Ok(())
+}
+
 /// Asks a loaded worker to show what it computes.
 pub(crate) fn show(
     link: &mut Link,

@@ -13,9 +13,9 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 use types::{
-    BrokenLoss, Cell, Cold, Device, EngineInfo, Environment, Event, Machine, Metric, ModelInfo,
-    Phase, Plan, ProbeReport, Reason, ReasonCode, Run, Samples, Stage, StopReason, StoppingRule,
-    Summary, TrainingReport, WarmupReport,
+    BrokenLoss, Cell, Cold, Device, EngineInfo, Environment, Event, FedInput, Machine, Metric,
+    ModelInfo, Phase, Plan, ProbeReport, Reason, ReasonCode, Run, Samples, Stage, StopReason,
+    StoppingRule, Summary, TrainingReport, WarmupReport,
 };
 
 /// Seed of the bootstrap: fixed, so that the same samples always give the same interval.
@@ -367,6 +367,7 @@ pub(crate) fn assemble(
         memory: None,
         training: findings.training.map(Box::new),
         imported: None,
+        inputs: job.inputs.iter().map(FedInput::from).collect(),
         tags: Vec::new(),
     };
     run.settle_memory();

@@ -32,6 +32,7 @@ mod export;
 mod fit;
 mod folders;
 mod gate;
+mod given;
 mod inside;
 mod install;
 mod largest;
@@ -56,6 +57,7 @@ mod survey;
 mod tokeniser;
 mod training;
 mod trend;
+mod trial;
 mod visualize;
 mod worker;
 
@@ -71,6 +73,7 @@ pub use export::Exporter;
 pub use fit::Fitter;
 pub use folders::Folders;
 pub use gate::{Gate, HeldAgainst, NoiseTest};
+pub use given::GivenValues;
 pub use inside::Inside;
 pub use install::install_engine;
 pub use largest::{BatchTry, LargestBatch, largest_batch};
@@ -103,7 +106,7 @@ pub use report::FORMATS;
 pub use store::Store;
 pub use types::{
     Bytes, Device, EngineOptions, Event, Goal, InputShape, LimitedBy, MemoryLimit, Mode, Phase,
-    Precision, Run, RunId, Stage, StoppingRule, Summary, Text, Verdict, Warmup,
+    Precision, Run, RunId, Stage, StoppingRule, Summary, Text, ValueRange, Verdict, Warmup,
 };
 
 /// This program's version.

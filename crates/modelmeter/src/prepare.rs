@@ -5,13 +5,15 @@
 use crate::{
     Choice, ENGINES, EngineChoice, Error, Profiler,
     choose::{choose, refusal},
+    given::GivenInputs,
     observe, pickle,
     training::{self, Trained},
+    trial,
 };
 use engine::{Availability, Engine, Host, Places, Takes, TrainingFiles};
 use graph::{DataType, Model, Shapes};
 use meter::{Counting, Job, Refine};
-use models::{ModelError, Progress, Resolved, Tokeniser};
+use models::{Ask, Guess, ModelError, Progress, Resolved, Tokeniser, Trial};
 use std::{
     hash::{BuildHasher, Hasher},
     path::PathBuf,
@@ -20,8 +22,8 @@ use std::{
 };
 use tempfile::TempDir;
 use types::{
-    Bytes, Cell, Device, Event, HostTensor, InputRole, InputSpec, LayerWork, Mode, ModelInfo,
-    Precision, Reason, ReasonCode, RunId, Stage, Text, Work,
+    Bytes, Cell, Device, Event, Feed, HostTensor, InputShape, InputSpec, LayerWork, Mode,
+    ModelInfo, Precision, Reason, ReasonCode, RunId, Stage, Text, Work,
 };
 
 /// Samples in one inference where nobody says otherwise.
@@ -35,6 +37,10 @@ pub(crate) struct Prepared {
     drawn: Option<Drawn>,
     resolved: Resolved,
     inputs: Vec<InputSpec>,
+    /// What was assumed for sizes and values that nobody said.
+    assumed: Vec<String>,
+    is_guessed: bool,
+    is_length_asked: bool,
     tokenizer: Option<PathBuf>,
     /// Tokens of the text that did not fit.
     cut: usize,
@@ -59,11 +65,10 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn write<'a>(inputs: impl Iterator<Item = &'a InputSpec>, seed: u64) -> Result<Drawn, Error> {
+    fn write(tensors: &[HostTensor]) -> Result<Drawn, Error> {
         let failed = |source| Error::Write { path: std::env::temp_dir(), source };
         let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir().map_err(failed)?;
         let path = folder.path().join("inputs.safetensors");
-        let tensors: Vec<HostTensor> = inputs.map(|spec| engine::draw(spec, seed)).collect();
         let views: Vec<_> = tensors.iter().map(engine::view_of).collect();
         engine::write_tensors(&path, &views)
             .map_err(|error| failed(std::io::Error::other(error.to_string())))?;
@@ -71,19 +76,51 @@ impl Drawn {
     }
 }
 
-/// Resolves the model, settles batch, length and inputs, and counts the work.
+/// Resolves the model, settles batch, length and inputs, and counts the work; sizes that were guessed are seen to run.
 pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Result<Prepared, Error> {
+    let prepared = prepare_with(profiler, None, sink)?;
+    match prepared.is_guessed && prepared.is_file() && !prepared.is_trained() {
+        true => trial::settle(profiler, prepared, sink),
+        false => Ok(prepared),
+    }
+}
+
+/// The same with these sizes in the place of guesses, which nobody tries.
+pub(crate) fn prepare_with(
+    profiler: &Profiler,
+    trial: Option<Trial>,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Prepared, Error> {
     let begin = Instant::now();
     sink(Event::StageStarted { stage: Stage::Prepare });
     // What cannot run here is said before anything is downloaded or written.
     let wish = profiler.precision.unwrap_or(Precision::Fp32);
     settle_engine(profiler, wish, &|_| true)?;
     let Settled { mut resolved, choice, precision, widened } = settle_model(profiler, sink)?;
-    let batch_size = settle_batch(profiler, &resolved);
+    let given = GivenInputs::read(profiler)?;
+    let usual = settle_batch(profiler, &resolved, &given.shapes);
+    let batch_size = trial.map_or(usual, |trial| trial.batch);
     let text = plan_text(profiler, &resolved, batch_size)?;
     let length = text.as_ref().map(|text| text.length).or(profiler.sequence_length);
-    let inputs = resolved.inputs(batch_size, length, &profiler.inputs)?;
-    let sequence_length = length_of(&inputs);
+    let ask = Ask {
+        batch: batch_size,
+        length,
+        given: &given.shapes,
+        values: &given.values,
+        guess: trial.map(|trial| trial.guess).unwrap_or_default(),
+    };
+    let settlement = resolved.settlement(&ask)?;
+    let mut assumptions = settlement.assumptions;
+    let is_guessed = !assumptions.is_empty();
+    if settlement.is_length_unused && text.is_none() {
+        assumptions.push(format!(
+            "`--sequence-length {}` changes nothing: no input of `{}` has a length",
+            length.unwrap_or_default(),
+            resolved.info.name
+        ));
+    }
+    let inputs = settlement.inputs;
+    let (sequence_length, length_unit) = settlement.length.unzip();
     check_memory(&inputs)?;
     let own = own_precision(profiler, &resolved, choice.engine, precision);
     let shapes = graph::infer(&resolved.model, &dims_of(&inputs)).narrowed(own);
@@ -116,15 +153,18 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
         training: trained.as_ref().map(|trained| trained.job.training),
         threads: profiler.threads.unwrap_or_else(hardware::default_threads),
         seed: profiler.seed,
-        inputs: profiler.inputs.clone(),
+        inputs: given.shapes.clone(),
         text: profiler.text.as_ref().map(|text| used_text(text, batch_size)),
         options: profiler.options.clone(),
+        feed: Feed { length_unit: length_unit.unwrap_or_default(), values: given.values.clone() },
     };
     let drawn = match choice.engine.host() {
-        Host::Worker(_) => None,
-        Host::Program(_) => {
+        Host::Worker(_) if given.tensors.is_empty() => None,
+        Host::Worker(_) | Host::Program(_) => {
             let labels = trained.as_ref().map(|trained| &trained.job.labels);
-            Some(Drawn::write(inputs.iter().chain(labels), profiler.seed)?)
+            let specs = inputs.iter().chain(labels);
+            let tensors = specs.map(|spec| given.tensor(spec, profiler.seed));
+            Some(Drawn::write(&tensors.collect::<Result<Vec<_>, _>>()?)?)
         }
     };
     Ok(Prepared {
@@ -133,6 +173,9 @@ pub(crate) fn prepare(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Resul
         places: profiler.places.clone(),
         drawn,
         inputs,
+        assumed: assumptions,
+        is_guessed,
+        is_length_asked: length.is_some(),
         cut: text.as_ref().map_or(0, |text| text.cut),
         tokenizer: text.map(|text| text.tokenizer),
         work: trained.as_ref().map_or(analysis.work, |trained| trained.work),
@@ -195,6 +238,53 @@ impl Prepared {
     /// The only batch that is possible; `None` where it is free.
     pub(crate) fn fixed_batch(&self) -> Option<usize> {
         self.resolved.default_batch(&self.cell.inputs)
+    }
+
+    /// Whether it is a graph from a file, whose inputs we only guess at.
+    pub(crate) fn is_file(&self) -> bool {
+        self.resolved.module.is_none() && !self.resolved.is_program()
+    }
+
+    pub(crate) fn is_trained(&self) -> bool {
+        self.trained.is_some()
+    }
+
+    /// Everything that was asked but the engine and what it is told.
+    pub(crate) fn question(&self) -> String {
+        let Cell { batch_size, sequence_length, inputs, .. } = &self.cell;
+        let model = &self.resolved.info.fingerprint;
+        format!("{model} {batch_size} {sequence_length:?} {inputs:?}")
+    }
+
+    /// Other sizes for what nobody said.
+    pub(crate) fn trials(&self, is_batch_asked: bool) -> Result<Vec<Trial>, Error> {
+        let ask = Ask {
+            batch: self.cell.batch_size,
+            length: self.cell.sequence_length.filter(|_| self.is_length_asked),
+            given: &self.cell.inputs,
+            values: &self.cell.feed.values,
+            guess: Guess::default(),
+        };
+        Ok(self.resolved.trials(&ask, is_batch_asked)?)
+    }
+
+    /// An input whose shape may be given, with the shape that failed: `x=1x3x224x224`.
+    pub(crate) fn free_input(&self) -> Option<String> {
+        let is_given = |name: &str| self.cell.inputs.iter().any(|given| given.name == name);
+        let input = self.inputs.iter().find(|input| !is_given(&input.name))?;
+        let dims: Vec<String> = input.dims.iter().map(usize::to_string).collect();
+        Some(format!("{}={}", input.name, dims.join("x")))
+    }
+
+    /// Says that other sizes failed before these.
+    pub(crate) fn after_trials(mut self, taken: &Trial, failed: &[String]) -> Prepared {
+        let engine = self.engine.id();
+        self.assumed.push(format!(
+            "{} ran, after {} failed on {engine}",
+            taken.words(),
+            failed.join("; ")
+        ));
+        self
     }
 
     /// Weights that a training leaves alone.
@@ -275,7 +365,8 @@ impl Prepared {
 
     /// What was assumed or left out, as remarks; random weights are said by the model's own field.
     fn assumptions(&self) -> Vec<Reason> {
-        let assumed = self.resolved.remarks.iter().filter(|text| !text.contains("random weights"));
+        let remarks = self.resolved.remarks.iter().filter(|text| !text.contains("random weights"));
+        let assumed = remarks.chain(&self.assumed);
         let cut = (self.cut > 0).then(|| {
             let length = self.cell.sequence_length.unwrap_or_default();
             format!("{} tokens of the text were cut off to fit {length} in a row", self.cut)
@@ -562,11 +653,12 @@ pub(crate) fn event(progress: &Progress) -> Event {
     Event::Progress { stage: Stage::Prepare, done, total, note }
 }
 
-fn settle_batch(profiler: &Profiler, resolved: &Resolved) -> usize {
+fn settle_batch(profiler: &Profiler, resolved: &Resolved, given: &[InputShape]) -> usize {
     let lines = profiler.text.as_ref().map(|text| text.lines.len());
     profiler
         .batch_size
-        .or_else(|| resolved.default_batch(&profiler.inputs))
+        .or_else(|| resolved.default_batch(given))
+        .or_else(|| resolved.state_batch())
         .unwrap_or_else(|| lines.map_or(DEFAULT_BATCH, |lines| lines.clamp(1, DEFAULT_BATCH)))
 }
 
@@ -595,12 +687,6 @@ fn plan_text(
     }
     resolved.check_tokens(&encoded)?;
     Ok(Some(TextPlan { tokenizer, length: encoded.length, cut: encoded.cut }))
-}
-
-/// Tokens in each row, where there are tokens.
-fn length_of(inputs: &[InputSpec]) -> Option<usize> {
-    let ids = inputs.iter().find(|input| input.role == InputRole::TokenIds)?;
-    ids.dims.last().copied()
 }
 
 /// The lines that fill the batch; more would not be measured.

@@ -1,9 +1,9 @@
 //! Asks for one measurement, the way the library's users write it.
 
 use crate::{
-    Error, Folders, Inside, Profile, Session, TrainingRequest, inside, memory, others,
+    Error, Folders, GivenValues, Inside, Profile, Session, TrainingRequest, inside, memory, others,
     prepare::{self, Prepared},
-    worker,
+    trial, worker,
 };
 use engine::Places;
 use meter::Launch;
@@ -66,6 +66,7 @@ pub struct Profiler {
     pub(crate) batch_size: Option<usize>,
     pub(crate) sequence_length: Option<usize>,
     pub(crate) inputs: Vec<InputShape>,
+    pub(crate) values: Vec<(String, GivenValues)>,
     pub(crate) text: Option<Text>,
     pub(crate) threads: Option<u32>,
     pub(crate) seed: u64,
@@ -101,6 +102,7 @@ impl Profiler {
             batch_size: None,
             sequence_length: None,
             inputs: Vec::new(),
+            values: Vec::new(),
             text: None,
             threads: None,
             seed: 0,
@@ -169,6 +171,13 @@ impl Profiler {
     #[must_use]
     pub fn input(mut self, name: impl Into<String>, dims: impl Into<Vec<usize>>) -> Profiler {
         self.inputs.push(InputShape { name: name.into(), dims: dims.into() });
+        self
+    }
+
+    /// Gives the values of one input: a range to draw from, or a file to read.
+    #[must_use]
+    pub fn values(mut self, name: impl Into<String>, values: GivenValues) -> Profiler {
+        self.values.push((name.into(), values));
         self
     }
 
@@ -369,22 +378,40 @@ impl Profiler {
     ) -> Result<Profile, Error> {
         self.check_rule()?;
         let prepared = prepare::prepare(self, sink)?;
-        inside::check_step(&self.inside, &prepared)?;
-        inside::check_names(&self.inside, &prepared)?;
-        let launch = self.launch(&prepared)?;
+        match self.measure_prepared(&prepared, session, sink) {
+            // A file may not take what seemed plain: a batch, the usual number of tokens.
+            Err(Error::Meter(failed))
+                if trial::is_of_sizes(&failed) && !prepared.is_trained() && prepared.is_file() =>
+            {
+                let other = trial::search(self, &prepared, failed, sink)?;
+                self.measure_prepared(&other, session, sink)
+            }
+            measured => measured,
+        }
+    }
+
+    fn measure_prepared(
+        &self,
+        prepared: &Prepared,
+        session: &mut Session,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<Profile, Error> {
+        inside::check_step(&self.inside, prepared)?;
+        inside::check_names(&self.inside, prepared)?;
+        let launch = self.launch(prepared)?;
         let bench = session.bench(&prepared.cell, sink)?;
         let refine = |seen: &[(String, Vec<usize>)]| prepared.count_again(seen);
         let job = prepared.job(&refine);
         let cell = Box::new(job.cell.clone());
         sink(Event::CellStarted { index: 0, of: 1, cell });
         let measured = meter::measure(&job, &bench, &launch, &self.rule, sink);
-        let mut run = measured.map_err(|error| others::mend(error, self, &prepared, &job))?;
+        let mut run = measured.map_err(|error| others::mend(error, self, prepared, &job))?;
         session.recheck_ceiling(&mut run, sink)?;
         if let Some(report) = &mut run.training {
             report.untrained = prepared.untrained();
         }
         if self.inside.layers {
-            match inside::look(&job, &prepared, &bench, &launch, &self.rule, sink) {
+            match inside::look(&job, prepared, &bench, &launch, &self.rule, sink) {
                 Ok(report) => run.layers = Some(Box::new(report)),
                 Err(remark) => run.verdict.reasons.push(remark),
             }
@@ -398,7 +425,7 @@ impl Profiler {
         }
         let mut allocations = None;
         if self.inside.memory {
-            match memory::of(&prepared, &job, &launch, self.rule.timeout, sink) {
+            match memory::of(prepared, &job, &launch, self.rule.timeout, sink) {
                 Ok(found) => {
                     run.memory = Some(Box::new(found.report));
                     allocations = found.allocations;

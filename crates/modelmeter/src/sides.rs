@@ -20,7 +20,10 @@ pub(crate) fn labels(prepared: &[Prepared]) -> Vec<String> {
         &|ready| ready.cell.precision.to_string(),
         &|ready| ready.cell.options.to_string(),
         &|ready| format!("batch {}", ready.cell.batch_size),
-        &|ready| ready.cell.sequence_length.map_or_else(String::new, |n| format!("{n} tokens")),
+        &|ready| match ready.cell.sequence_length {
+            Some(length) => ready.cell.feed.length_unit.words(length),
+            None => String::new(),
+        },
         &|ready| match ready.cell.threads {
             1 => "1 thread".into(),
             threads => format!("{threads} threads"),

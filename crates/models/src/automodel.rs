@@ -73,7 +73,6 @@ pub(crate) fn resolved(
         )],
     };
     resolved.default_length = resolved.natural_length();
-    resolved.remarks.extend(resolved.assumptions()?);
     Ok(resolved)
 }
 

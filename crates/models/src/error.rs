@@ -149,6 +149,23 @@ pub enum ModelError {
     )]
     FixedBatch { model: String, input: String, fixed: usize, asked: usize },
     #[error(
+        "`{model}` takes one sample at a time (no input counts samples), {asked} were asked for"
+    )]
+    NoBatch { model: String, asked: usize },
+    #[error("`{}` is not an array that can be fed: {why}", path.display())]
+    Array { path: PathBuf, why: String },
+    #[error("input `{input}` cannot hold {value}")]
+    Value { input: String, value: f64 },
+    #[error(
+        "`{}` holds an array of {}, but input `{input}` was given as {}",
+        path.display(),
+        crossed(found),
+        crossed(asked)
+    )]
+    OtherShape { input: String, path: PathBuf, found: Vec<usize>, asked: Vec<usize> },
+    #[error("input `{input}` holds {dtype}; `{range}` does not fit it")]
+    Range { input: String, dtype: &'static str, range: String },
+    #[error(
         "the length of `{model}` is fixed to {fixed} by input `{input}`, {asked} was asked for"
     )]
     FixedLength { model: String, input: String, fixed: usize, asked: usize },
@@ -267,6 +284,13 @@ impl ModelError {
                 "leave `--input` away to let the shapes be chosen".into()
             }
             E::TooLong { maximum, .. } => format!("use `--sequence-length {maximum}` or less"),
+            E::Array { .. } => "write it with `numpy.save(\"x.npy\", array)`".into(),
+            E::Value { .. } => "save values that the input's type can hold".into(),
+            E::OtherShape { input, .. } => {
+                format!("give `{input}` once: the file says its shape")
+            }
+            E::NoBatch { .. } => "use `--batch-size 1`".into(),
+            E::Range { input, .. } => format!("give whole numbers that fit: `--input {input}=0..100`"),
             E::FixedBatch { fixed, .. } => format!("use `--batch-size {fixed}`"),
             E::FixedLength { fixed, .. } => format!("use `--sequence-length {fixed}`"),
             E::InputType { dtype, .. } if dtype.starts_with("numbers") => {

@@ -61,13 +61,30 @@ fn weight_files(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
         .map_err(|source| ModelError::Read { path: folder.to_owned(), source })?
         .flatten()
         .map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let pickle = |name: &String| {
-        name.starts_with("pytorch_model") || name.ends_with(".pt") || name.ends_with(".pth")
-    };
-    match names.into_iter().find(pickle) {
+    let mut pickles: Vec<String> =
+        names.into_iter().filter(|name| is_pickled_model(name)).collect();
+    // The name that `transformers` looks for first.
+    pickles.sort_by_key(|name| (!name.starts_with("pytorch_model"), name.clone()));
+    match pickles.into_iter().next() {
         Some(file) => Err(ModelError::OnlyPickle { path: folder.to_owned(), file }),
         None => Err(ModelError::NoWeights { path: folder.to_owned() }),
     }
+}
+
+/// Whether a file may hold pickled weights; what a training leaves beside them does not.
+fn is_pickled_model(name: &str) -> bool {
+    const OF_TRAINING: [&str; 7] = [
+        "scheduler",
+        "optimizer",
+        "optim",
+        "training_args",
+        "rng_state",
+        "scaler",
+        "trainer_state",
+    ];
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let is_pickle = matches!(ending, "pt" | "pth") || name.starts_with("pytorch_model");
+    is_pickle && !OF_TRAINING.iter().any(|part| name.starts_with(part))
 }
 
 /// The folder's `config.json`, where there is one.

@@ -5,7 +5,7 @@ use crate::{
     signature::{is_past, is_sampling_rate, is_state},
 };
 use graph::{DataType, ValueInfo};
-use types::{ElementType, Fill, InputRole};
+use types::{ElementType, Fill, InputRole, ValueRange};
 
 /// Token ids stay below this where the vocabulary is not to be found.
 pub(crate) const SMALL_VOCABULARY: usize = 100;
@@ -40,6 +40,37 @@ pub(crate) fn element_type(input: &ValueInfo) -> Result<ElementType, ModelError>
             });
         }
     })
+}
+
+/// A recipe for values in a range that the user gave; what the input cannot hold is refused.
+pub(crate) fn ranged(
+    input: &str,
+    (dtype, role): (ElementType, InputRole),
+    range: &ValueRange,
+) -> Result<Fill, ModelError> {
+    let (low, high) = range.bounds();
+    let is_index = matches!(role, InputRole::TokenIds | InputRole::DecoderTokenIds);
+    let (what, least, most) = match dtype {
+        ElementType::F32 | ElementType::F64 | ElementType::F16 | ElementType::Bf16 => {
+            match is_index {
+                // Some models take ids as floats.
+                true => ("ids", 0.0, 9e15),
+                false => return Ok(Fill::Uniform { low, high }),
+            }
+        }
+        // What a double counts exactly.
+        ElementType::I64 => ("64-bit integers", -9e15, 9e15),
+        ElementType::I32 => ("32-bit integers", f64::from(i32::MIN), f64::from(i32::MAX)),
+        ElementType::I16 => ("16-bit integers", f64::from(i16::MIN), f64::from(i16::MAX)),
+        ElementType::I8 => ("8-bit integers", f64::from(i8::MIN), f64::from(i8::MAX)),
+        ElementType::U8 => ("bytes", 0.0, 255.0),
+        ElementType::Bool => ("booleans", 0.0, 1.0),
+    };
+    if !range.is_whole() || low < least || high > most {
+        let (input, range) = (input.to_owned(), range.to_string());
+        return Err(ModelError::Range { input, dtype: what, range });
+    }
+    Ok(Fill::Integers { low: low as i64, high: high as i64 + 1 })
 }
 
 /// What the other inputs of the model tell about one that counts them.
@@ -109,6 +140,9 @@ fn other(
     match (integer, dims.len()) {
         // A single number steers something: 1 is the mildest choice.
         (_, 0 | 1) => constant(1.0),
+        (true, _) if dtype == ElementType::U8 || has(&["byte"]) => {
+            Fill::Integers { low: 0, high: if dtype == ElementType::I8 { 128 } else { 256 } }
+        }
         (true, _) => Fill::Integers { low: 0, high: 2 },
         (false, _) => Fill::Normal { mean: 0.0, std: 1.0 },
     }

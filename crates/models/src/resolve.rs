@@ -333,7 +333,6 @@ impl Resolver<'_> {
         let onnx = absolute(path)?;
         let mut resolved = assemble(info, onnx, model, kinds, postprocess, max_length);
         resolved.tokenizer = beside.iter().find_map(|folder| folder::tokenizer(folder));
-        resolved.remarks = resolved.assumptions()?;
         Ok(resolved)
     }
 }

@@ -1,11 +1,10 @@
 //! A model that is ready to be loaded, and the inputs it takes.
 
 use crate::{
-    Encoded, InputKind, ModelError, Tokeniser,
-    given::{check_given, check_size},
+    Ask, Encoded, InputKind, ModelError, Tokeniser,
+    given::check_given,
     program,
-    recipe::{SMALL_VOCABULARY, Surroundings, element_type, fill},
-    shapes::{LINE_WIDTH, Quantity, Settled, Sizes, plain_symbol, quantity, settle},
+    shapes::{LINE_WIDTH, Quantity, Settled, plain_symbol, quantity},
     signature::{is_past, is_state},
 };
 use graph::{Dim, Model, ValueInfo};
@@ -48,88 +47,60 @@ pub struct Resolved {
     pub stored: Option<Precision>,
     /// Why there is no graph of a folder that only its own framework can make a module of.
     pub no_graph: Option<String>,
-    /// What a reader of the results must know: random weights, assumed sizes.
+    /// What a reader of the results must know of the model itself: random weights, a head that was left away.
     pub remarks: Vec<String>,
 }
 
 impl Resolved {
-    /// The inputs for a batch size and a length, with shapes settled and recipes chosen.
+    /// The inputs for a batch size, a length and shapes the user gave; see [`Resolved::settlement`].
     ///
-    /// `fixed` are shapes the user gave for single inputs; a length of `None` means the one that [`Resolved::length`]
-    /// tells. Shapes whose bytes nobody could address are refused; whether they fit this machine is not looked at.
+    /// # Errors
+    /// As [`Resolved::settlement`].
     pub fn inputs(
         &self,
         batch: usize,
         length: Option<usize>,
-        fixed: &[InputShape],
+        given: &[InputShape],
     ) -> Result<Vec<InputSpec>, ModelError> {
-        if self.is_program() && self.kinds.is_empty() {
-            return program::inputs(&self.info.name, batch, fixed);
-        }
-        if self.is_program() {
-            return self.inputs_with_more(batch, length, fixed);
-        }
-        self.known_inputs(batch, length, fixed)
+        let ask = Ask { batch, length, given, ..Ask::default() };
+        self.settlement(&ask).map(|settlement| settlement.inputs)
     }
 
-    /// Inputs that the configuration tells, and those that the user gives beyond them: its module may take more.
-    fn inputs_with_more(
-        &self,
-        batch: usize,
-        length: Option<usize>,
-        fixed: &[InputShape],
-    ) -> Result<Vec<InputSpec>, ModelError> {
-        let is_known = |shape: &&InputShape| self.kinds.iter().any(|kind| kind.name == shape.name);
-        let (known, more): (Vec<&InputShape>, Vec<&InputShape>) = fixed.iter().partition(is_known);
-        let known: Vec<InputShape> = known.into_iter().cloned().collect();
-        let mut specs = self.known_inputs(batch, length, &known)?;
-        let mut bytes = 0;
-        for shape in more {
-            let spec = program::spec(shape);
-            check_size(&spec.name, &spec.dims, spec.dtype, &mut bytes)?;
-            specs.push(spec);
-        }
-        Ok(specs)
-    }
-
-    fn known_inputs(
-        &self,
-        batch: usize,
-        length: Option<usize>,
-        fixed: &[InputShape],
-    ) -> Result<Vec<InputSpec>, ModelError> {
-        self.check(batch, length, fixed)?;
-        let settled = self.settle(batch, length, fixed)?;
-        let around = self.surroundings(&settled);
-        let inputs = &self.model.graph.inputs;
-        self.check_zeros(&settled)?;
-        if let (Some(maximum), true) = (self.max_length, self.has_tokens())
-            && around.length > maximum
-        {
-            let model = self.info.name.clone();
-            return Err(ModelError::TooLong { model, length: around.length, maximum });
-        }
-        let mut bytes = 0;
-        inputs
-            .iter()
-            .zip(&self.kinds)
-            .zip(settled.dims)
-            .map(|((input, kind), dims)| {
-                let dtype = element_type(input)?;
-                check_size(&input.name, &dims, dtype, &mut bytes)?;
-                let fill = fill(kind, dtype, &dims, around);
-                Ok(InputSpec { name: input.name.clone(), dtype, dims, role: kind.role, fill })
-            })
-            .collect()
-    }
-
-    /// The only batch size that is possible: the one the file or a shape the user fixed says; `None` where it is free.
+    /// The only batch size that is possible: the one the file or a shape the user fixed says, one where no input counts
+    /// samples; `None` where it is free.
     #[must_use]
     pub fn default_batch(&self, fixed: &[InputShape]) -> Option<usize> {
         if self.is_program() && self.kinds.is_empty() {
             return Some(program::batch(fixed));
         }
-        self.fixed(Quantity::Batch, fixed).map(|(_, size)| size)
+        let said = self.fixed(Quantity::Batch, fixed).map(|(_, size)| size);
+        said.or_else(|| (!self.counts_samples()).then_some(1))
+    }
+
+    /// The batch size that a state of the model was made for, where its file fixes one and the batch itself is free.
+    #[must_use]
+    pub fn state_batch(&self) -> Option<usize> {
+        let states = self.model.graph.inputs.iter().zip(&self.kinds);
+        let mut states = states.filter(|(_, kind)| is_state(&kind.name.to_lowercase()));
+        states.find_map(|(input, _)| match input.shape.as_deref()? {
+            // Layers, samples, width: what recurrent operators take.
+            [_, Dim::Fixed(batch), _] => Some(*batch),
+            _ => None,
+        })
+    }
+
+    /// Whether any main input has a dimension that counts samples.
+    fn counts_samples(&self) -> bool {
+        let mut inputs = self.model.graph.inputs.iter().zip(&self.kinds);
+        inputs.any(|(input, kind)| {
+            let shape = input.shape.as_deref().unwrap_or_default();
+            let is_free = |place: &usize| !matches!(shape[*place], Dim::Fixed(_));
+            self.is_main(kind)
+                && (main_axis(kind, shape, Quantity::Batch).is_some()
+                    || (0..shape.len())
+                        .filter(is_free)
+                        .any(|place| quantity(kind, shape, place) == Quantity::Batch))
+        })
     }
 
     /// The length that results where nobody asks for one: the one the file or a shape the user fixed says, else the
@@ -178,29 +149,6 @@ impl Resolved {
         }
     }
 
-    /// What was assumed for sizes that neither the file nor the user says.
-    pub(crate) fn assumptions(&self) -> Result<Vec<String>, ModelError> {
-        let batch = self.default_batch(&[]).unwrap_or(1);
-        let mut assumptions = self.settle(batch, None, &[])?.assumptions;
-        for (kind, input) in self.kinds.iter().zip(&self.model.graph.inputs) {
-            if matches!(kind.role, InputRole::TokenIds | InputRole::DecoderTokenIds)
-                && kind.vocabulary.is_none()
-            {
-                assumptions.push(format!(
-                    "the vocabulary of input `{}` is not known; ids are below {SMALL_VOCABULARY}",
-                    input.name
-                ));
-            }
-            if input.shape.is_none() {
-                assumptions.push(format!(
-                    "input `{}` declares no shape and was taken as one number",
-                    input.name
-                ));
-            }
-        }
-        Ok(assumptions)
-    }
-
     /// The length that the file or the default says; `None` for a model without one.
     pub(crate) fn natural_length(&self) -> Option<usize> {
         if let Some((_, length)) = self.fixed(Quantity::Length, &[]) {
@@ -221,22 +169,7 @@ impl Resolved {
         has_length.then(|| DEFAULT_LENGTH.min(self.max_length.unwrap_or(DEFAULT_LENGTH)))
     }
 
-    fn settle(
-        &self,
-        batch: usize,
-        length: Option<usize>,
-        fixed: &[InputShape],
-    ) -> Result<Settled, ModelError> {
-        let sizes = Sizes {
-            batch,
-            length: length.or_else(|| self.length(fixed)),
-            image: self.image(),
-            streaming: self.kinds.iter().any(|kind| is_state(&kind.name.to_lowercase())),
-        };
-        settle(&self.model.graph.inputs, &self.kinds, fixed, sizes)
-    }
-
-    fn check(
+    pub(crate) fn check(
         &self,
         batch: usize,
         length: Option<usize>,
@@ -263,6 +196,9 @@ impl Resolved {
                 asked: batch,
             });
         }
+        if batch > 1 && !self.counts_samples() {
+            return Err(ModelError::NoBatch { model: model(), asked: batch });
+        }
         if let (Some((input, size)), Some(length)) = (self.fixed(Quantity::Length, fixed), length)
             && size != length
             && size != 0
@@ -278,7 +214,7 @@ impl Resolved {
     }
 
     /// Nothing can be measured on a main input without elements; a past or a state may begin empty.
-    fn check_zeros(&self, settled: &Settled) -> Result<(), ModelError> {
+    pub(crate) fn check_zeros(&self, settled: &Settled) -> Result<(), ModelError> {
         for (place, dims) in settled.dims.iter().enumerate() {
             if let Some(position) = dims.iter().position(|size| *size == 0)
                 && self.is_main(&self.kinds[place])
@@ -339,7 +275,7 @@ impl Resolved {
     }
 
     /// Height and width of an image whose size is free, by what such models were trained on.
-    fn image(&self) -> [usize; 2] {
+    pub(crate) fn image(&self) -> [usize; 2] {
         let name = self.info.name.to_lowercase();
         let named = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
         if named(&["ocr"]) && named(&["rec", "cls"]) {
@@ -348,22 +284,6 @@ impl Resolved {
         let detects = named(&["yolo", "ssd", "rcnn", "detr", "detect", "_det"])
             || self.model.graph.nodes.iter().any(|node| node.op_type == "NonMaxSuppression");
         [if detects { DETECTOR_SIDE } else { CLASSIFIER_SIDE }; 2]
-    }
-
-    fn surroundings(&self, settled: &Settled) -> Surroundings {
-        let last = |role| {
-            let place = self.kinds.iter().position(|kind| kind.role == role)?;
-            settled.dims[place].iter().copied().rfind(|size| *size > 4)
-        };
-        let tokens = self
-            .kinds
-            .iter()
-            .position(|kind| kind.role == InputRole::TokenIds)
-            .and_then(|place| settled.dims[place].last().copied());
-        Surroundings {
-            length: tokens.or_else(|| last(InputRole::Audio)).unwrap_or(1),
-            side: last(InputRole::Image).unwrap_or(CLASSIFIER_SIDE),
-        }
     }
 }
 

@@ -3,16 +3,16 @@
 use crate::{
     InputKind, ModelError,
     formula::Formula,
-    signature::{channel_axis, is_past},
+    signature::{channel_axis, is_past, is_state},
 };
 use graph::{Dim, ValueInfo};
 use std::collections::HashMap;
-use types::{InputRole, InputShape};
+use types::{InputRole, InputShape, LengthUnit};
 
 /// One second at the usual rate.
-const SOUND_SAMPLES: usize = 16_000;
+pub(crate) const SOUND_SAMPLES: usize = 16_000;
 /// The piece that streaming models with a state take at 16 kHz.
-const SOUND_PIECE: usize = 512;
+pub(crate) const SOUND_PIECE: usize = 512;
 /// One second of spectrogram at the usual hop of 10 ms.
 const SOUND_FRAMES: usize = 100;
 
@@ -39,12 +39,24 @@ pub(crate) enum Quantity {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sizes {
     pub(crate) batch: usize,
-    /// Tokens, or samples of sound.
+    /// Tokens, or what else a sequence is made of.
     pub(crate) length: Option<usize>,
+    /// Whether somebody asked for that length.
+    pub(crate) is_asked: bool,
     /// Height and width of images whose size is free.
     pub(crate) image: [usize; 2],
-    /// Whether sound comes in small pieces with a state.
-    pub(crate) streaming: bool,
+    /// Samples of sound, and frames of it, where nobody asks for a length.
+    pub(crate) samples: usize,
+    pub(crate) frames: usize,
+    /// What nobody knows.
+    pub(crate) other: usize,
+}
+
+impl Sizes {
+    /// What sound is taken as where nobody says more; in small pieces where there is a state.
+    pub(crate) fn sound(streaming: bool) -> (usize, usize) {
+        (if streaming { SOUND_PIECE } else { SOUND_SAMPLES }, SOUND_FRAMES)
+    }
 }
 
 /// Shapes, and what was assumed for them.
@@ -52,6 +64,10 @@ pub(crate) struct Sizes {
 pub(crate) struct Settled {
     pub(crate) dims: Vec<Vec<usize>>,
     pub(crate) assumptions: Vec<String>,
+    /// What was chosen by us and might have been chosen otherwise.
+    pub(crate) guessed: Vec<Quantity>,
+    /// What the length that was asked for counts; `None` where no dimension follows it.
+    pub(crate) length_of: Option<LengthUnit>,
 }
 
 /// What a dimension counts; `place` is its index in the shape.
@@ -75,6 +91,10 @@ pub(crate) fn quantity(kind: &InputKind, shape: &[Dim], place: usize) -> Quantit
         }
         if has(&["width"]) || symbol == "w" {
             return Quantity::Width;
+        }
+        let sound = matches!(kind.role, InputRole::Audio | InputRole::Other);
+        if sound && rank <= 3 && has(&["samples", "waveform"]) {
+            return Quantity::Samples;
         }
     }
     match kind.role {
@@ -103,9 +123,11 @@ pub(crate) fn quantity(kind: &InputKind, shape: &[Dim], place: usize) -> Quantit
             }
         }
         InputRole::Other => {
-            // The first free dimension of anything else is how many there are of it.
+            // The first dimension of anything else is how many there are of it; in a state another may stand before.
             let free = shape.iter().position(|dim| !matches!(dim, Dim::Fixed(_)));
-            if free == Some(place) { Quantity::Batch } else { Quantity::Unknown }
+            let name = kind.name.to_lowercase();
+            let counts = place == 0 || is_state(&name) || is_past(&name);
+            if free == Some(place) && counts { Quantity::Batch } else { Quantity::Unknown }
         }
     }
 }
@@ -135,7 +157,7 @@ pub(crate) fn settle(
                 && let Some(symbol) = plain_symbol(symbol)
                 && !bound.contains_key(&symbol)
             {
-                let value = choose(kind, shape, place, sizes, &mut settled.assumptions);
+                let value = choose(kind, shape, place, sizes, &mut settled);
                 bound.insert(symbol, value);
             }
         }
@@ -155,7 +177,7 @@ pub(crate) fn settle(
             };
             dims.push(match known {
                 Some(value) => value,
-                None => choose(kind, shape, place, sizes, &mut settled.assumptions),
+                None => choose(kind, shape, place, sizes, &mut settled),
             });
         }
         settled.dims.push(dims);
@@ -240,8 +262,18 @@ fn choose(
     shape: &[Dim],
     place: usize,
     sizes: Sizes,
-    assumptions: &mut Vec<String>,
+    settled: &mut Settled,
 ) -> usize {
+    let quantity = quantity(kind, shape, place);
+    let asked = sizes.length.filter(|_| sizes.is_asked);
+    let is_asked = match quantity {
+        Quantity::Length | Quantity::Samples | Quantity::Frames => asked.is_some(),
+        _ => false,
+    };
+    if !is_asked && !settled.guessed.contains(&quantity) {
+        settled.guessed.push(quantity);
+    }
+    let Settled { assumptions, length_of, .. } = settled;
     let mut assume = |value: usize, what: &str| {
         let text = format!("{what} of input `{}` was taken as {value}", kind.name);
         if !assumptions.contains(&text) {
@@ -249,9 +281,21 @@ fn choose(
         }
         value
     };
-    match quantity(kind, shape, place) {
+    let mut counted = |unit: LengthUnit| {
+        if asked.is_some() {
+            *length_of = length_of.or(Some(unit));
+        }
+    };
+    match quantity {
         Quantity::Batch => sizes.batch,
-        Quantity::Length => sizes.length.unwrap_or(1),
+        Quantity::Length => {
+            let is_text = !matches!(kind.role, InputRole::Other);
+            counted(if is_text { LengthUnit::Tokens } else { LengthUnit::Steps });
+            match (sizes.length, is_text || sizes.is_asked) {
+                (Some(length), true) => length,
+                (length, _) => assume(length.unwrap_or(1), "the length"),
+            }
+        }
         Quantity::Past => 0,
         Quantity::Channels => 3,
         quantity @ (Quantity::Height | Quantity::Width) => {
@@ -271,15 +315,14 @@ fn choose(
                 (None, _) => assume(width, "the width"),
             }
         }
-        Quantity::Samples => match sizes.length {
-            Some(length) => length,
-            None if sizes.streaming => assume(SOUND_PIECE, "the number of samples"),
-            None => assume(SOUND_SAMPLES, "the number of samples"),
-        },
-        Quantity::Frames => match sizes.length {
-            Some(length) => length,
-            None => assume(SOUND_FRAMES, "the number of frames"),
-        },
-        Quantity::Unknown => assume(1, &format!("dimension {place}")),
+        Quantity::Samples => {
+            counted(LengthUnit::Samples);
+            asked.unwrap_or_else(|| assume(sizes.samples, "the number of samples"))
+        }
+        Quantity::Frames => {
+            counted(LengthUnit::Frames);
+            asked.unwrap_or_else(|| assume(sizes.frames, "the number of frames"))
+        }
+        Quantity::Unknown => assume(sizes.other, &format!("dimension {place}")),
     }
 }

@@ -22,8 +22,8 @@ pub(crate) fn read_inputs(model: &Model, name: &str) -> Vec<InputKind> {
         .inputs
         .iter()
         .map(|input| {
-            let vocabulary =
-                is_index(input.dtype).then(|| tables.indexed_by(&input.name)).flatten();
+            let can_index = is_index(input.dtype) || is_float(input.dtype);
+            let vocabulary = can_index.then(|| tables.indexed_by(&input.name)).flatten();
             let role = role(input, vocabulary.is_some(), samples_sound);
             InputKind { name: input.name.clone(), role, vocabulary }
         })
@@ -55,11 +55,13 @@ fn role(input: &ValueInfo, indexes: bool, samples_sound: bool) -> InputRole {
     if has(&["mask"]) {
         return InputRole::AttentionMask;
     }
-    if is_index(input.dtype) {
+    if is_index(input.dtype) || indexes {
         return match () {
             () if has(&["token_type", "segment"]) => InputRole::TokenTypes,
             () if has(&["position"]) => InputRole::Other,
             () if has(&["decoder"]) && (indexes || has(&["ids"])) => InputRole::DecoderTokenIds,
+            // Bytes of a file are no text, though they pick rows of a table as well.
+            () if has(&["byte"]) => InputRole::Other,
             () if indexes || has(&["input_ids", "token"]) => InputRole::TokenIds,
             () => InputRole::Other,
         };
@@ -97,7 +99,8 @@ pub(crate) fn channel_axis(shape: &[Dim]) -> Option<usize> {
         4 if colours(&shape[1]) => Some(1),
         4 if colours(&shape[3]) => Some(3),
         3 if colours(&shape[2]) => Some(2),
-        3 if colours(&shape[0]) => Some(0),
+        // One of something in front is a batch of one rather than one colour.
+        3 if matches!(shape[0], Dim::Fixed(3 | 4)) => Some(0),
         _ => None,
     }
 }
@@ -132,6 +135,10 @@ pub(crate) fn is_state(name: &str) -> bool {
         || matches!(name, "h" | "c" | "h0" | "c0" | "hidden" | "hn" | "cn")
 }
 
+fn is_float(dtype: DataType) -> bool {
+    matches!(dtype, DataType::Float | DataType::Double)
+}
+
 fn is_index(dtype: DataType) -> bool {
     matches!(dtype, DataType::Int64 | DataType::Int32)
 }
@@ -160,15 +167,19 @@ impl<'a> Tables<'a> {
             else {
                 continue;
             };
+            let mut bound = |found: Option<usize>| {
+                if let Some(found) = found {
+                    rows = Some(rows.map_or(found, |known| known.min(found)));
+                }
+            };
             match node.op_type.as_str() {
                 "Gather"
                     if place == 1
                         && !matches!(node.attributes.get("axis"), Some(Attribute::Int(axis)) if *axis != 0) =>
                 {
-                    if let Some(found) = self.rows(&node.inputs[0]) {
-                        rows = Some(rows.map_or(found, |known| known.min(found)));
-                    }
+                    bound(self.rows(&node.inputs[0]));
                 }
+                "OneHot" if place == 0 => bound(self.number(&node.inputs[1])),
                 "Cast" | "Identity" | "Reshape" | "Squeeze" | "Unsqueeze" | "Flatten"
                 | "Transpose"
                     if place == 0 =>
@@ -179,6 +190,24 @@ impl<'a> Tables<'a> {
             }
         }
         rows
+    }
+
+    /// A constant that is one positive number.
+    fn number(&self, name: &str) -> Option<usize> {
+        let known = self.graph.initializers.iter().find(|tensor| tensor.name == name);
+        let tensor = match known {
+            Some(tensor) => tensor,
+            None => {
+                let node = &self.graph.nodes[*self.producers.get(name)?];
+                match node.attributes.get("value") {
+                    Some(Attribute::Tensor(tensor)) if node.op_type == "Constant" => tensor,
+                    _ if node.op_type == "Cast" => return self.number(node.inputs.first()?),
+                    _ => return None,
+                }
+            }
+        };
+        let value = tensor.i64s()?.first().copied()?;
+        usize::try_from(value).ok().filter(|value| *value > 1)
     }
 
     fn rows(&self, table: &str) -> Option<usize> {

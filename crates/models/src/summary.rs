@@ -37,8 +37,16 @@ impl Preset {
         let has_length = blueprint.inputs.iter().any(|input| input.vocabulary.is_some());
         // Sound is as long as it is by default.
         let tokens = has_length.then_some(length);
-        let sizes =
-            Sizes { batch: 1, length: tokens, image: [CLASSIFIER_SIDE; 2], streaming: false };
+        let (samples, frames) = Sizes::sound(false);
+        let sizes = Sizes {
+            batch: 1,
+            length: tokens,
+            is_asked: false,
+            image: [CLASSIFIER_SIDE; 2],
+            samples,
+            frames,
+            other: 1,
+        };
         let settled = settle(&model.graph.inputs, &blueprint.inputs, &[], sizes)?;
         let roles = blueprint.inputs.iter().map(|input| input.role);
         let inputs = roles.zip(settled.dims.iter().cloned()).collect();

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 use types::{
-    Cell, Cold, EngineInfo, Environment, Import, LayerReport, MemoryReport, Metric, ModelInfo,
-    Phase, ProbeReport, Run, RunId, Samples, StopReason, Summary, TrainingReport, Verdict,
-    WarmupReport, Work,
+    Cell, Cold, EngineInfo, Environment, FedInput, Import, LayerReport, MemoryReport, Metric,
+    ModelInfo, Phase, ProbeReport, Run, RunId, Samples, StopReason, Summary, TrainingReport,
+    Verdict, WarmupReport, Work,
 };
 
 /// What is read back; each field is named as in [`Run`].
@@ -31,6 +31,8 @@ pub(crate) struct Document {
     training: Option<Box<TrainingReport>>,
     #[serde(default)]
     imported: Option<Box<Import>>,
+    #[serde(default)]
+    inputs: Vec<FedInput>,
 }
 
 /// A warm-up report without its samples, which lie with the others.
@@ -63,6 +65,8 @@ struct Borrowed<'a> {
     training: Option<&'a TrainingReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     imported: Option<&'a Import>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    inputs: &'a [FedInput],
 }
 
 /// What the other tables hold of a run.
@@ -95,6 +99,7 @@ pub(crate) fn write(run: &Run) -> Result<String, serde_json::Error> {
         memory: run.memory.as_deref(),
         training: run.training.as_deref(),
         imported: run.imported.as_deref(),
+        inputs: &run.inputs,
     })?;
     serde_json::from_str::<Document>(&body)?;
     Ok(body)
@@ -129,6 +134,7 @@ impl Document {
             memory: self.memory,
             training: self.training,
             imported: self.imported,
+            inputs: self.inputs,
             tags: rest.tags,
         }
     }

@@ -214,6 +214,42 @@ impl Store {
         Ok(reasons)
     }
 
+    /// Writes the rows again of runs whose shapes nobody recorded and whose model may follow a length without tokens.
+    pub(crate) fn refill_unrecorded(
+        &self,
+        transaction: &Transaction<'_>,
+    ) -> Result<(), StoreError> {
+        let fail = self.fail("update the schema");
+        let sql = "SELECT run.id, run.model, run.engine FROM run
+                   JOIN model ON model.key = run.model JOIN cell ON cell.key = run.cell
+                   WHERE model.category IN ('audio', 'multimodal', 'other')
+                   AND cell.sequence_length IS NULL ORDER BY run.started_at, run.id";
+        let runs: Vec<(String, i64, i64)> = transaction
+            .rows(sql, &[], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .map_err(&fail)?;
+        for (id, model, engine) in runs {
+            match self.run_in(transaction, RunId(id.clone()), Parts::WithoutSamples) {
+                Ok(run) => {
+                    transaction
+                        .execute("DELETE FROM measured WHERE run = $1", values![&id])
+                        .map_err(&fail)?;
+                    insert(transaction, &Measured::from(&run), model, engine).map_err(&fail)?;
+                }
+                // What is damaged cannot be shown either; it must not cost the rest.
+                Err(StoreError::Corrupt { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        transaction
+            .execute(
+                "DELETE FROM question WHERE NOT EXISTS
+                 (SELECT 1 FROM measured WHERE measured.question = question.key)",
+                &[],
+            )
+            .map_err(&fail)?;
+        Ok(())
+    }
+
     /// Hands over every cell that has runs in this scope: its newest valid runs, at most `most`, its newest invalid one or as
     /// many of those, and how many there are. Labels are not read.
     ///

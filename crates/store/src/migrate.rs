@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0005_measured.sql"),
     include_str!("../migrations/0006_revisions_and_noise.sql"),
     include_str!("../migrations/0007_invalid_reasons.sql"),
+    include_str!("../migrations/0008_recorded_shapes.sql"),
 ];
 
 /// The schema version that this program writes.
@@ -80,6 +81,9 @@ const MEASURED: i64 = 5;
 /// lists became that of the memory where a run computes.
 const REASONS: i64 = 7;
 
+/// The version since which runs say the shapes that really went in.
+const SHAPES: i64 = 8;
+
 /// Brings the database to today's schema, all steps in one transaction; whether it was empty.
 pub(crate) fn migrate(store: &Store) -> Result<bool, StoreError> {
     migrate_through(&store.connection, &store.path, MIGRATIONS, |transaction, from| match from {
@@ -88,9 +92,11 @@ pub(crate) fn migrate(store: &Store) -> Result<bool, StoreError> {
             store.fill_peaks(transaction)
         }
         MEASURED..REASONS => {
+            store.refill_unrecorded(transaction)?;
             store.fill_reasons(transaction)?;
             store.fill_peaks(transaction)
         }
+        REASONS..SHAPES => store.refill_unrecorded(transaction),
         _ => Ok(()),
     })
 }

@@ -1,6 +1,8 @@
 //! What many runs say together: cells with their runs pooled, how they scale, and which of them nobody beats.
 
-use crate::{Bytes, Device, Interval, InvalidRuns, Mode, Percentiles, Precision, Reading, RunId};
+use crate::{
+    Bytes, Device, Interval, InvalidRuns, LengthUnit, Mode, Percentiles, Precision, Reading, RunId,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -40,6 +42,14 @@ pub struct CellKey {
     pub variant: String,
     /// Samples in one inference.
     pub batch_size: u64,
+}
+
+impl CellKey {
+    /// What its length counts.
+    #[must_use]
+    pub fn length_unit(&self) -> LengthUnit {
+        LengthUnit::of_remark(&self.variant)
+    }
 }
 
 /// A cell with its newest valid runs pooled.

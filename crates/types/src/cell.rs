@@ -1,6 +1,6 @@
 //! One combination out of a plan; measured in one fresh worker.
 
-use crate::{Device, EngineOptions, Precision, Training};
+use crate::{Device, EngineOptions, Feed, Precision, Training};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -63,7 +63,7 @@ pub struct Cell {
     pub precision: Precision,
     /// Samples in one inference.
     pub batch_size: usize,
-    /// Tokens in each sample; `None` for models without a length.
+    /// Length of each sample: tokens, or what `feed.length_unit` says; `None` where the model alone decides it.
     pub sequence_length: Option<usize>,
     /// Inference or training.
     pub mode: Mode,
@@ -83,4 +83,7 @@ pub struct Cell {
     /// What the engine was told beyond the above.
     #[serde(default, skip_serializing_if = "EngineOptions::is_default")]
     pub options: EngineOptions,
+    /// What goes in beyond shapes and text.
+    #[serde(default, skip_serializing_if = "Feed::is_default")]
+    pub feed: Feed,
 }

@@ -1,7 +1,8 @@
 //! What a gate was asked, what it found and how it ruled.
 
 use crate::{
-    Device, Environment, Gauge, Interval, Mode, Precision, Reason, Revision, Run, RunId, Seconds,
+    Device, Environment, Gauge, Interval, LengthUnit, Mode, Precision, Reason, Revision, Run,
+    RunId, Seconds,
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -45,6 +46,9 @@ pub struct GateCell {
     pub batch_size: usize,
     /// Tokens in each sample; `None` for models without a length.
     pub sequence_length: Option<usize>,
+    /// What the length counts.
+    #[serde(default, skip_serializing_if = "LengthUnit::is_tokens")]
+    pub length_unit: LengthUnit,
     /// Threads the engine was told to use.
     pub threads: u32,
     /// Inference or training.
@@ -62,6 +66,7 @@ impl GateCell {
             precision: run.cell.precision,
             batch_size: run.cell.batch_size,
             sequence_length: run.cell.sequence_length,
+            length_unit: run.cell.feed.length_unit,
             threads: run.cell.threads,
             mode: run.cell.mode,
         }

@@ -15,6 +15,7 @@ mod device;
 mod environment;
 mod event;
 mod export;
+mod feed;
 mod fit;
 mod gate;
 mod gauge;
@@ -67,6 +68,7 @@ pub use device::{Device, ParseDeviceError};
 pub use environment::{CgroupLimits, Environment, GpuState, Revision, Throttle};
 pub use event::{Event, Stage};
 pub use export::{ExportCheck, ExportReport};
+pub use feed::{FedInput, Feed, InputValues, LengthUnit, ValueRange, ValueSource};
 pub use fit::{
     Confirmation, FitCell, FitLeftOut, FitOutcome, FitReport, FitTry, FitWay, Refusal, RefusalKind,
     SmallestNeed,

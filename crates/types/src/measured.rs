@@ -1,8 +1,8 @@
 //! A run in the few numbers that comparing many needs; a million of them fit into memory.
 
 use crate::{
-    Bytes, Device, Interval, InvalidRuns, Metric, Mode, Precision, Provenance, ReasonCode, Run,
-    RunId, Weights, key,
+    Bytes, Category, Device, Interval, InvalidRuns, Metric, Mode, Precision, Provenance, ReasonCode,
+    Run, RunId, Weights, key,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -171,12 +171,28 @@ fn variant(run: &Run) -> String {
         let dims: Vec<String> = input.dims.iter().map(ToString::to_string).collect();
         format!("{} {}", input.name, dims.join("×"))
     }));
+    words.extend(cell.feed.values.iter().map(ToString::to_string));
+    words.extend(cell.sequence_length.and_then(|_| cell.feed.length_unit.remark()));
     if let Some(training) = &cell.training {
         words.extend(serde_json::to_string(training));
     }
+    words.extend(unrecorded(run));
     words.extend(placeholders(run));
     words.retain(|word| !word.is_empty());
     words.join(", ")
+}
+
+/// Before the shapes that really ran were recorded, a length changed the inputs of models without tokens but not their
+/// cell: such runs may be of any length and are never put together with newer ones.
+fn unrecorded(run: &Run) -> Option<String> {
+    let cell = &run.cell;
+    let follows_length =
+        matches!(run.model.category, Category::Audio | Category::Multimodal | Category::Other);
+    let is_unknown = run.imported.is_none()
+        && run.inputs.is_empty()
+        && cell.inputs.is_empty()
+        && cell.sequence_length.is_none();
+    (is_unknown && follows_length).then(|| "input shapes not recorded".to_owned())
 }
 
 /// What another tool did not tell of the cell: what stands there is a placeholder, and nobody shall take it for a fact.

@@ -1,6 +1,6 @@
 //! What is known of a model before it runs.
 
-use crate::{Bytes, Flops, Ratio};
+use crate::{Bytes, Flops, LengthUnit, Ratio};
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf};
 
@@ -108,6 +108,17 @@ pub struct ModelInfo {
     pub size: Bytes,
     /// A hash over graph and weights: equal keys mean the same computation.
     pub fingerprint: String,
+}
+
+impl ModelInfo {
+    /// A length of its samples in words: tokens where it takes any.
+    #[must_use]
+    pub fn length_words(&self, length: usize) -> String {
+        match self.category {
+            Category::Audio | Category::Vision | Category::Other => format!("length {length}"),
+            _ => LengthUnit::Tokens.words(length),
+        }
+    }
 }
 
 /// The work of one inference at a given batch and length, counted on the graph.

@@ -1,8 +1,8 @@
 //! One execution of a cell on one machine at one time.
 
 use crate::{
-    Cell, Environment, Import, LayerReport, MemoryReport, Metric, ModelInfo, Phase, Samples,
-    Stated, StopReason, Summary, TrainingReport, Verdict, Work,
+    Cell, Environment, FedInput, Import, LayerReport, MemoryReport, Metric, ModelInfo, Phase,
+    Samples, Stated, StopReason, Summary, TrainingReport, Verdict, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, time::Duration};
@@ -125,6 +125,9 @@ pub struct Run {
     /// Where it was read, where another tool measured it; `None` where we did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Box<Import>>,
+    /// Every input as it really was; empty for runs that were stored before this was recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<FedInput>,
     /// Labels given by people.
     #[serde(default)]
     pub tags: Vec<String>,

@@ -136,6 +136,31 @@ pub enum Fill {
         /// The numbers.
         values: Vec<f64>,
     },
+    /// Values that somebody gave; they lie in the job's file of inputs.
+    Given {
+        /// What they are, in words: `from ids.npy`.
+        what: String,
+    },
+}
+
+impl Fill {
+    /// Where the values come from, in words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Fill::Integers { low, high } => {
+                format!("whole numbers {low} to {}", high.saturating_sub(1).max(*low))
+            }
+            Fill::Uniform { low, high } => format!("evenly distributed {low} to {high}"),
+            Fill::Normal { mean, std } => {
+                format!("normally distributed, mean {mean}, standard deviation {std}")
+            }
+            Fill::Constant { value } => format!("all {value}"),
+            Fill::Positions => "positions 0, 1, 2, …".into(),
+            Fill::Values { values } => format!("{} fixed numbers in turn", values.len()),
+            Fill::Given { what } => what.clone(),
+        }
+    }
 }
 
 /// What an input means; a tokenizer fills the token roles when there is text.

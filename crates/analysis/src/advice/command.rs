@@ -3,7 +3,7 @@
 use super::facts::Facts;
 use types::{
     Cell, Change, Device, EngineOptions, LimitedBy, ModelSource, Proof, ReasonCode, Run,
-    StopReason, Training,
+    StopReason, Training, ValueSource,
 };
 
 /// The command that proves an advice; `None` where nothing here can.
@@ -190,7 +190,19 @@ fn rest(cell: &Cell) -> Vec<String> {
     if cell.seed != 0 {
         words.push(format!("--seed {}", cell.seed));
     }
-    for input in &cell.inputs {
+    for values in &cell.feed.values {
+        let what = match &values.source {
+            ValueSource::Range { range } => range.to_string(),
+            ValueSource::File { path, .. } => format!("@{}", path.display()),
+        };
+        words.push(format!("--input {}", quoted(&format!("{}={what}", values.name))));
+    }
+    let is_file = |name: &str| {
+        let mut values = cell.feed.values.iter();
+        values.any(|v| v.name == name && matches!(v.source, ValueSource::File { .. }))
+    };
+    // A file says its shape itself.
+    for input in cell.inputs.iter().filter(|input| !is_file(&input.name)) {
         let dims: Vec<String> = input.dims.iter().map(usize::to_string).collect();
         words.push(format!("--input {}", quoted(&format!("{}={}", input.name, dims.join("x")))));
     }

@@ -24,6 +24,7 @@ pub(crate) fn run() -> Run {
             inputs: Vec::new(),
             text: None,
             options: EngineOptions::default(),
+            feed: Default::default(),
         },
         model: ModelInfo {
             name: "bert".into(),
@@ -66,6 +67,7 @@ pub(crate) fn run() -> Run {
         training: None,
         imported: None,
         unknown: Default::default(),
+        inputs: Vec::new(),
         tags: Vec::new(),
     }
 }

@@ -102,6 +102,7 @@ pub(crate) fn run(engine: &str, micros: u64, minute: i64) -> Run {
             inputs: Vec::new(),
             text: None,
             options: EngineOptions::default(),
+            feed: Default::default(),
         },
         model: model(),
         work: Work {
@@ -130,6 +131,7 @@ pub(crate) fn run(engine: &str, micros: u64, minute: i64) -> Run {
         training: None,
         imported: None,
         unknown: Default::default(),
+        inputs: Vec::new(),
         tags: Vec::new(),
     }
 }

@@ -1,8 +1,8 @@
 //! The arguments of `export`.
 
-use super::{Origin, parse_input, parse_time};
+use super::{Input, Origin, parse_input, parse_time};
 use clap::Args;
-use modelmeter::{InputShape, Precision};
+use modelmeter::Precision;
 use std::{path::PathBuf, time::Duration};
 
 #[derive(Debug, Args)]
@@ -58,9 +58,9 @@ pub(crate) struct Export {
     /// Tokens in each sample
     #[arg(long, short = 'l', value_name = "N", help_heading = "Comparison")]
     pub(crate) sequence_length: Option<usize>,
-    /// The shape of an input: name=4x3x224x224
-    #[arg(long, value_name = "NAME=DIMS", value_parser = parse_input, help_heading = "Comparison")]
-    pub(crate) input: Vec<InputShape>,
+    /// Shape or values of an input: x=4x3x224x224, ids=0..255, x=@file.npy
+    #[arg(long, value_name = "NAME=WHAT", value_parser = parse_input, help_heading = "Comparison")]
+    pub(crate) input: Vec<Input>,
     /// Seed of random weights and inputs
     #[arg(long, default_value_t = 0, value_name = "N", help_heading = "Comparison")]
     pub(crate) seed: u64,

@@ -1,10 +1,11 @@
 //! The arguments of `fit`.
 
 use super::{
-    Form, Origin, Tuning, Workload, limit::parse_mebibytes, parse_input, parse_share, parse_time,
+    Form, Input, Origin, Tuning, Workload, limit::parse_mebibytes, parse_input, parse_share,
+    parse_time,
 };
 use clap::Args;
-use modelmeter::{Bytes, Device, InputShape, LimitedBy, Precision};
+use modelmeter::{Bytes, Device, LimitedBy, Precision};
 use std::time::Duration;
 
 #[derive(Debug, Args)]
@@ -68,9 +69,9 @@ pub(crate) struct Fit {
         help_heading = "What to run"
     )]
     pub(crate) sequence_length: Option<usize>,
-    /// Fix the shape of an input: name=4x3x224x224
-    #[arg(long, value_name = "NAME=DIMS", value_parser = parse_input, help_heading = "What to run")]
-    pub(crate) input: Vec<InputShape>,
+    /// Shape or values of an input: x=4x3x224x224, ids=0..255, x=@file.npy
+    #[arg(long, value_name = "NAME=WHAT", value_parser = parse_input, help_heading = "What to run")]
+    pub(crate) input: Vec<Input>,
     /// Threads the engine may use [default: the physical cores]
     #[arg(long, short, value_name = "N", help_heading = "What to run")]
     pub(crate) threads: Option<u32>,

@@ -46,8 +46,8 @@ pub(crate) fn measurement(
     if let Some(length) = workload.sequence_length {
         profiler = profiler.sequence_length(length);
     }
-    for shape in &workload.input {
-        profiler = profiler.input(&shape.name, shape.dims.clone());
+    for input in &workload.input {
+        profiler = input.apply(profiler);
     }
     if let Some(threads) = workload.threads {
         profiler = profiler.threads(threads);

@@ -13,6 +13,7 @@ mod db;
 mod engines;
 mod export;
 mod fit;
+mod inputs;
 mod inside;
 mod machine_limits;
 mod memory;

@@ -3,7 +3,8 @@
 use super::trainer::Trainer;
 use crate::{
     AllocationTracker, Engine, EngineError, EngineErrorKind, Failure, FirstReport, LoadJob,
-    LoadReport, MemoryRecord, Reply, Request, Signature, Window, draw,
+    LoadReport, MemoryRecord, Reply, Request, Signature, Window,
+    draw::inputs_of,
     protocol::{read_message, write_message},
     worker::{Recorder, failed, find, guard},
     write_allocations,
@@ -14,7 +15,7 @@ use std::{
     path::Path,
     time::{Duration, Instant},
 };
-use types::{HostTensor, Phase};
+use types::Phase;
 
 /// Loads a model to train and answers everything that follows; `false` where it could not be loaded, which is told.
 pub(crate) fn serve(
@@ -76,7 +77,7 @@ fn load<'e>(
     let Some(training) = &job.training else {
         return Err(EngineError::new(EngineErrorKind::BadInput, "nothing is to be trained"));
     };
-    let inputs: Vec<HostTensor> = job.inputs.iter().map(|spec| draw(spec, job.seed)).collect();
+    let inputs = inputs_of(job)?;
     let started = Instant::now();
     let trainer = Trainer::new(loader, job, training, inputs)?;
     let report = LoadReport {

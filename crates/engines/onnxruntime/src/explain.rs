@@ -87,7 +87,7 @@ pub(crate) fn of_running(error: &ort::Error) -> EngineError {
     let failed = EngineError::new(kind, "the model failed while running").with_source(text);
     match kind {
         EngineErrorKind::Failed => failed.with_hint(
-            "the graph may only run at the batch size it was exported with; try `--batch-size 1`",
+            "the graph may want other inputs: `--input NAME=1x80x100` gives a shape, `NAME=0..9` values",
         ),
         _ => failed,
     }

@@ -180,7 +180,7 @@ pub(crate) fn explain(error: RunError) -> EngineError {
         .with_source(named(&error.to_string()));
     match error.kind() {
         RunErrorKind::OperatorError => failed.with_hint(
-            "the graph may only run at the batch size it was exported with; try `--batch-size 1`",
+            "the graph may want other inputs: `--input NAME=1x80x100` gives a shape, `NAME=0..9` values",
         ),
         _ => failed,
     }

@@ -69,6 +69,7 @@ pub(crate) fn run(n: u64) -> Run {
         training: None,
         imported: None,
         unknown: Default::default(),
+        inputs: Vec::new(),
         tags: vec!["baseline".into(), "night ☾".into()],
     }
 }
@@ -88,6 +89,7 @@ fn cell() -> Cell {
         inputs: vec![InputShape { name: "input_ids".into(), dims: vec![4, 128] }],
         text: Some(Text { lines: vec!["hello".into(), "wörld".into()] }),
         options: Default::default(),
+        feed: Default::default(),
     }
 }
 

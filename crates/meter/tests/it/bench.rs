@@ -61,6 +61,7 @@ pub(crate) fn job(onnx: &Path) -> Job<'static> {
             inputs: vec![],
             text: None,
             options: Default::default(),
+            feed: Default::default(),
         },
         id: RunId("00".into()),
         model: ModelInfo {

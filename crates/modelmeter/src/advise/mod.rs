@@ -6,7 +6,9 @@ mod sweep;
 
 pub(crate) use gather::{fragmentation, measured, memory};
 
-use crate::{Error, Inside, Profiler, Session, TrainingRequest, prepare, prepare::Prepared};
+use crate::{
+    Error, GivenValues, Inside, Profiler, Session, TrainingRequest, prepare, prepare::Prepared,
+};
 use analysis::advice::{Facts, Known, Missing, flags, judge_all};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use types::{AdviceReport, Bytes, Event, Goal, Run, Seconds, SweepPoint, Warmup};
@@ -258,6 +260,7 @@ fn like(profiler: Profiler, run: &Run) -> Profiler {
             .options(cell.options.clone());
     profiler.sequence_length = cell.sequence_length;
     profiler.training = cell.training.as_ref().map(TrainingRequest::from);
+    profiler.values = GivenValues::of(&cell.feed);
     profiler.text.clone_from(&cell.text);
     // Sweeps and proofs are about time and memory from outside.
     profiler.inside = Inside::default();

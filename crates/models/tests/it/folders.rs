@@ -280,3 +280,22 @@ fn a_broken_configuration_is_refused() {
     let error = scene.resolve(scene.path("empty")).unwrap_err();
     assert!(error.to_string().contains("neither `config.json` nor `onnx/model.onnx`"), "{error}");
 }
+
+#[test]
+fn what_a_training_left_is_not_the_weights() {
+    let scene = Scene::new();
+    scene.write("trained/config.json", TINY_BERT);
+    for name in ["scheduler.pt", "optimizer.pt", "rng_state.pth", "training_args.bin"] {
+        scene.write(&format!("trained/{name}"), "x");
+    }
+    let error = scene.resolve(scene.path("trained")).unwrap_err();
+    assert!(matches!(error, ModelError::NoWeights { .. }), "{error}");
+    scene.write("trained/model.pt", "x");
+    let error = scene.resolve(scene.path("trained")).unwrap_err();
+    let ModelError::OnlyPickle { file, .. } = &error else { panic!("{error}") };
+    assert_eq!(file, "model.pt");
+    scene.write("trained/pytorch_model.bin", "x");
+    let error = scene.resolve(scene.path("trained")).unwrap_err();
+    let ModelError::OnlyPickle { file, .. } = &error else { panic!("{error}") };
+    assert_eq!(file, "pytorch_model.bin");
+}

@@ -86,7 +86,9 @@ fn header(report: &AdviceReport, style: &Style, width: usize) -> Vec<String> {
         ),
         cell.precision.to_string(),
         match cell.sequence_length {
-            Some(length) => format!("batch {} × {length} tokens", cell.batch_size),
+            Some(length) => {
+                format!("batch {} × {}", cell.batch_size, cell.feed.length_unit.words(length))
+            }
             None => format!("batch {}", cell.batch_size),
         },
         match cell.threads {

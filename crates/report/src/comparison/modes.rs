@@ -69,7 +69,7 @@ fn device(pair: &ComparisonReport) -> String {
 fn shared(pairs: &[ComparisonReport]) -> Vec<String> {
     let batch = |pair: &ComparisonReport| format!("batch {}", pair.batch_size);
     let length = |pair: &ComparisonReport| match pair.sequence_length {
-        Some(length) => format!("{length} tokens"),
+        Some(length) => pair.model.length_words(length),
         None => String::new(),
     };
     let facts: [Fact<'_>; 4] = [&batch, &length, &precision, &device];

@@ -58,8 +58,9 @@ pub(super) fn title(report: &ComparisonReport, style: &Style, width: usize) -> S
 /// What was compared: the model and what all sides share.
 fn header(report: &ComparisonReport, style: &Style, width: usize) -> Vec<String> {
     let mut facts = vec![match report.sequence_length {
-        Some(1) => format!("batch {} × 1 token", report.batch_size),
-        Some(length) => format!("batch {} × {length} tokens", report.batch_size),
+        Some(length) => {
+            format!("batch {} × {}", report.batch_size, report.model.length_words(length))
+        }
         None => format!("batch {}", report.batch_size),
     }];
     if report.mode == Mode::Training {

@@ -5,6 +5,7 @@
 
 mod groups;
 mod imported;
+mod inputs;
 mod latency;
 mod layers;
 mod memory;

@@ -2,6 +2,7 @@
 
 use super::groups::{Compute, Energy, Memory, Throughput};
 use super::imported::ImportDocument;
+use super::inputs::{InputDocument, inputs};
 use super::latency::{ByPhase, Latency, Milliseconds};
 use super::layers::Layers;
 use super::memory::MemoryProfile;
@@ -13,7 +14,7 @@ use crate::timestamp::rfc3339;
 use serde::Serialize;
 use std::borrow::Cow;
 use types::{
-    Device, EngineOptions, Environment, InputShape, Mode, ModelSource, Phase, Precision, Run,
+    Device, EngineOptions, Environment, LengthUnit, Mode, ModelSource, Phase, Precision, Run,
     StopReason, Verdict, Weights,
 };
 
@@ -38,12 +39,13 @@ pub struct RunDocument<'a> {
     precision: Option<Precision>,
     batch_size: Option<usize>,
     sequence_length: Option<usize>,
+    length_unit: Option<LengthUnit>,
     mode: Mode,
     threads: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     engine_options: Option<&'a EngineOptions>,
     seed: Option<u64>,
-    inputs: &'a [InputShape],
+    inputs: Vec<InputDocument<'a>>,
     text_lines: Option<usize>,
     process_start: Option<Milliseconds>,
     load: Option<Milliseconds>,
@@ -155,11 +157,12 @@ impl<'a> RunDocument<'a> {
             precision: told(run, "cell.precision", run.cell.precision),
             batch_size: told(run, "cell.batch_size", run.cell.batch_size),
             sequence_length: run.cell.sequence_length,
+            length_unit: run.cell.sequence_length.map(|_| run.cell.feed.length_unit),
             mode: run.cell.mode,
             threads: told(run, "cell.threads", run.cell.threads),
             engine_options: (!run.cell.options.is_default()).then_some(&run.cell.options),
             seed: told(run, "cell.seed", run.cell.seed),
-            inputs: &run.cell.inputs,
+            inputs: inputs(run),
             text_lines: run.cell.text.as_ref().map(|text| text.lines.len()),
             process_start: told(run, "cold.process_start", run.cold.process_start.into()),
             load: told(run, "cold.load", run.cold.load.into()),

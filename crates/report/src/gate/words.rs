@@ -13,8 +13,9 @@ pub(super) fn cell(cell: &GateCell) -> Vec<String> {
         format!("{} on {}", cell.engine, cell.device),
         cell.precision.to_string(),
         match cell.sequence_length {
-            Some(1) => format!("batch {} × 1 token", cell.batch_size),
-            Some(length) => format!("batch {} × {length} tokens", cell.batch_size),
+            Some(length) => {
+                format!("batch {} × {}", cell.batch_size, cell.length_unit.words(length))
+            }
             None => format!("batch {}", cell.batch_size),
         },
     ];

@@ -73,8 +73,8 @@ pub(super) fn title(report: &ProofReport) -> Vec<String> {
 
 /// Where it was measured and where it lies.
 pub(super) fn place(report: &ProofReport) -> Vec<String> {
-    let tokens = report.sequence_length.map(|n| format!(" × {n} tokens")).unwrap_or_default();
-    let mut facts = vec![format!("batch {}{tokens}", report.batch_size)];
+    let length = report.sequence_length.map(|n| format!(" × {}", report.model.length_words(n)));
+    let mut facts = vec![format!("batch {}{}", report.batch_size, length.unwrap_or_default())];
     facts.extend(reached(&report.optimisation));
     let took = seconds(report.changed_in.0);
     facts.push(match &report.folder {

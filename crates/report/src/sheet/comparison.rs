@@ -21,7 +21,9 @@ pub struct ComparisonSheet {
 pub fn comparison_sheet(report: &ComparisonReport) -> ComparisonSheet {
     let mut title = vec![clean(&report.model.name), report.mode.to_string()];
     title.push(match report.sequence_length {
-        Some(length) => format!("batch {} × {length} tokens", report.batch_size),
+        Some(length) => {
+            format!("batch {} × {}", report.batch_size, report.model.length_words(length))
+        }
         None => format!("batch {}", report.batch_size),
     });
     let against = format!("against {}", clean(&report.baseline));

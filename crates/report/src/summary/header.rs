@@ -5,12 +5,14 @@ use crate::lookup::told;
 use crate::number::{count, flops};
 use crate::style::{Colour, Style};
 use crate::wrap::{DOT, flow, shorten, text_width};
-use types::{Category, Device, Mode, Run, Weights};
+use types::{Category, Device, FedInput, InputRole, Mode, Run, Weights};
 
 const GAP: &str = "   ";
 const RANDOM: &str = "random weights";
 /// A name from outside gets at most so much of a list of facts.
 const LONGEST_NAME: usize = 32;
+/// So many inputs of no known kind are all shown.
+const FEW: usize = 2;
 
 pub(super) fn lines(run: &Run, style: &Style) -> Vec<String> {
     let width = style.columns();
@@ -132,24 +134,40 @@ fn batch(run: &Run) -> Vec<String> {
     let size = cell.batch_size;
     let is_known = run.tells("cell.batch_size");
     if let Some(length) = cell.sequence_length {
-        let unit = if length == 1 { "token" } else { "tokens" };
+        let length = cell.feed.length_unit.words(length);
         if !is_known {
-            return vec![format!("{length} {unit}")];
+            return vec![length];
         }
-        return vec![format!("batch {size} × {length} {unit}")];
+        return vec![format!("batch {size} × {length}")];
     }
-    if let (Category::Vision, [image]) = (run.model.category, cell.inputs.as_slice())
-        && let [first, rest @ ..] = image.dims.as_slice()
+    let shown = shown(run);
+    if let (Category::Vision, [(_, dims)]) = (run.model.category, shown.as_slice())
+        && let [first, rest @ ..] = *dims
         && *first == size
         && !rest.is_empty()
     {
         return vec![format!("batch {size} × image {}", dimensions(rest))];
     }
-    let inputs = cell.inputs.iter().map(|input| {
-        let name = shorten(&clean(&input.name), LONGEST_NAME);
-        format!("{name} {}", dimensions(&input.dims))
+    let inputs = shown.into_iter().map(|(name, dims)| {
+        let name = shorten(&clean(name), LONGEST_NAME);
+        format!("{name} {}", dimensions(dims))
     });
     is_known.then(|| format!("batch {size}")).into_iter().chain(inputs).collect()
+}
+
+/// The inputs whose shapes tell how large a sample is: those that people gave, images, sound, or all where they are few.
+fn shown(run: &Run) -> Vec<(&str, &[usize])> {
+    let given = run.cell.inputs.iter().map(|input| (input.name.as_str(), input.dims.as_slice()));
+    let given: Vec<_> = given.collect();
+    if !given.is_empty() {
+        return given;
+    }
+    let dims_of = |input: &&FedInput| matches!(input.role, InputRole::Image | InputRole::Audio);
+    let mut main: Vec<&FedInput> = run.inputs.iter().filter(dims_of).collect();
+    if main.is_empty() && run.inputs.len() <= FEW {
+        main = run.inputs.iter().collect();
+    }
+    main.into_iter().map(|input| (input.name.as_str(), input.dims.as_slice())).collect()
 }
 
 fn dimensions(dims: &[usize]) -> String {

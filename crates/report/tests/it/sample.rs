@@ -141,6 +141,7 @@ pub(crate) fn bare_run(name: &str, median: f64, count: u64) -> Run {
             inputs: Vec::new(),
             text: None,
             options: Default::default(),
+            feed: Default::default(),
         },
         model: ModelInfo {
             name: name.into(),
@@ -182,6 +183,7 @@ pub(crate) fn bare_run(name: &str, median: f64, count: u64) -> Run {
         training: None,
         imported: None,
         unknown: Default::default(),
+        inputs: Vec::new(),
         tags: Vec::new(),
     };
     set_phase(&mut run, Phase::Inference, median, count);

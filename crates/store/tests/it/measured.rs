@@ -194,3 +194,43 @@ fn names_of_models_engines_and_machines_are_listed(place: &Place) {
         ]
     );
 }
+
+#[test]
+fn runs_whose_shapes_nobody_recorded_are_set_apart_by_the_update() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.db");
+    let mut run = sample::run(1);
+    run.model.category = types::Category::Audio;
+    (run.cell.sequence_length, run.cell.text) = (None, None);
+    run.cell.inputs.clear();
+    Store::open(&path).unwrap().insert_run(&run).unwrap();
+    let old = rusqlite::Connection::open(&path).unwrap();
+    // As version 7 wrote it: under the question of a model whose inputs have one shape.
+    old.execute_batch(
+        "PRAGMA foreign_keys = OFF;
+         UPDATE question SET variant = '', key = key + 1;
+         UPDATE measured SET question = question + 1;
+         UPDATE schema_version SET version = 7;",
+    )
+    .unwrap();
+    drop(old);
+    let store = Store::open(&path).unwrap();
+    let variants: Vec<String> =
+        compared(&store, &Scope::default()).iter().map(|run| run.variant.to_string()).collect();
+    assert_eq!(variants, ["input shapes not recorded"]);
+    // A run that says its shapes is another question.
+    let mut newer = sample::run(2);
+    (newer.cell, newer.model) = (run.cell.clone(), run.model.clone());
+    newer.inputs = vec![types::FedInput {
+        name: "x".into(),
+        dtype: types::ElementType::F32,
+        dims: vec![4, 16_000],
+        role: types::InputRole::Audio,
+        values: "all 0".into(),
+    }];
+    store.insert_run(&newer).unwrap();
+    assert_eq!(store.run(&newer.id.0).unwrap().inputs, newer.inputs);
+    let mut apart = 0;
+    store.newest(&Scope::default(), 9, |_| apart += 1).unwrap();
+    assert_eq!(apart, 2);
+}

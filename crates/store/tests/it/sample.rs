@@ -70,6 +70,7 @@ pub(crate) fn run(n: u64) -> Run {
         training: None,
         imported: None,
         unknown: BTreeMap::new(),
+        inputs: Vec::new(),
         tags: vec!["baseline".into(), "night ☾".into()],
     }
 }
@@ -94,6 +95,7 @@ fn cell() -> Cell {
         inputs: vec![InputShape { name: "input_ids".into(), dims: vec![4, 128] }],
         text: Some(Text { lines: vec!["hello".into(), "wörld".into()] }),
         options: Default::default(),
+        feed: Default::default(),
     }
 }
 

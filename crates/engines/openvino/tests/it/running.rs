@@ -296,7 +296,7 @@ fn a_node_that_fails_while_running_carries_a_hint() {
     session.bind(&[ones(3)]).unwrap();
     let error = session.infer().unwrap_err();
     assert_eq!(error.kind, EngineErrorKind::Failed);
-    assert!(error.hint.as_deref().unwrap().contains("--batch-size 1"));
+    assert!(error.hint.as_deref().unwrap().contains("--input NAME="));
     assert!(session.outputs().is_err());
 }
 

@@ -1,0 +1,3 @@
+-- Runs say which shapes really went in (`inputs` in their document). Those stored before do not, and a length could change
+-- the inputs of a model without tokens but not its cell: their rows in `measured` are written again under questions of
+-- their own (by the program, which can read documents), so that they are never put together with newer runs.
