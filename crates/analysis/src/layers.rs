@@ -7,8 +7,8 @@
 
 use std::collections::{HashMap, HashSet};
 use types::{
-    LayerCell, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime, Names, Phase, Seconds,
-    ancestry, common_module, module_of, step_path,
+    LayerCell, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime, Names, Phase, Pooling,
+    Seconds, ancestry, common_module, module_of, step_path,
 };
 
 const NANOS: f64 = 1e9;
@@ -59,7 +59,7 @@ pub fn join_layers(profiles: &[LayerProfile]) -> LayerJoin {
     });
     let sides = sides.collect();
     let row = |(path, times): (String, Vec<f64>)| LayerRow::new(path, 1, &times, &totals);
-    LayerJoin { sides, rows: rows.into_iter().map(row).collect() }
+    LayerJoin { sides, rows: rows.into_iter().map(row).collect(), pooling: Pooling::default() }
 }
 
 /// A profile whose times stand beside their modules, in seconds of one inference.

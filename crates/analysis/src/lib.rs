@@ -5,6 +5,7 @@
 
 pub mod advice;
 mod baseline;
+mod critical_path;
 mod distribution;
 mod disturbed;
 mod duel;
@@ -25,6 +26,7 @@ mod stored;
 mod survey;
 mod trend;
 
+pub use critical_path::critical_path;
 pub use distribution::{DIFFERENT_BELOW, Repeated, compare_draws};
 pub use disturbed::{disturbed_pairs, too_busy};
 pub use duel::compare_duel;

@@ -118,7 +118,7 @@ pub fn labels(groups: &[&[Run]]) -> Vec<String> {
 fn phase(sides: &[StoredSide<'_>]) -> Phase {
     let every = |holds: fn(&Run) -> bool| sides.iter().flat_map(|side| side.runs).all(holds);
     let total = every(|run| run.samples_of(Phase::Total).is_some());
-    let text = every(|run| run.cell.text.is_some());
+    let text = every(|run| run.cell.is_end_to_end());
     let inference = every(|run| run.samples_of(Phase::Inference).is_some());
     if total && (text || !inference) { Phase::Total } else { Phase::Inference }
 }

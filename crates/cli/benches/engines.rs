@@ -195,6 +195,7 @@ fn open_worker(
         inputs_file: matches!(engine.host(), Host::Program(_)).then(|| drawn.to_owned()),
         seed: 0,
         text: None,
+        media: None,
         postprocess: modelmeter::types::Postprocess::None,
         training: None,
     };

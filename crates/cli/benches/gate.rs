@@ -349,6 +349,7 @@ fn job(onnx: &Path) -> Job<'static> {
             fill: types::Fill::Constant { value: 1.0 },
         }],
         tokenizer: None,
+        media: None,
         postprocess: types::Postprocess::None,
         training: None,
         phase_flops: Vec::new(),

@@ -261,6 +261,7 @@ fn open_worker(id: &str, scene: &Scene) -> Link {
         inputs_file: matches!(engine.host(), Host::Program(_)).then(|| scene.drawn.clone()),
         seed: 0,
         text: None,
+        media: None,
         postprocess: modelmeter::types::Postprocess::None,
         training: None,
     };

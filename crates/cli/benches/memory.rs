@@ -67,6 +67,7 @@ impl Side {
             inputs_file: None,
             seed: 0,
             text: None,
+            media: None,
             postprocess: Postprocess::None,
             training: None,
         };

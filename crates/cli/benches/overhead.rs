@@ -103,6 +103,7 @@ fn open_worker(request: LoadRequest, inputs: Vec<InputSpec>) -> Link {
         inputs_file: None,
         seed: 0,
         text: None,
+        media: None,
         postprocess: modelmeter::types::Postprocess::None,
         training: None,
     };

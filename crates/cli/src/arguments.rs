@@ -316,6 +316,9 @@ pub(crate) struct Workload {
     /// Shape or values of an input: x=4x3x224x224, ids=0..255, x=@file.npy
     #[arg(long, value_name = "NAME=WHAT", value_parser = parse_input, help_heading = "What to run")]
     pub(crate) input: Vec<Input>,
+    /// Real inputs: inputs.npz, x.npy, x.safetensors, a picture, a folder of pictures, sound.wav
+    #[arg(long, value_name = "PATH", help_heading = "What to run")]
+    pub(crate) data: Option<PathBuf>,
     /// Tokenise this text in every sample; repeat it for several
     #[arg(long, value_name = "TEXT", conflicts_with = "text_file", help_heading = "What to run")]
     pub(crate) text: Vec<String>,

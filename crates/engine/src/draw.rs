@@ -67,12 +67,17 @@ pub(crate) fn inputs_of(job: &LoadJob) -> Result<Vec<HostTensor>, EngineError> {
         Some(path) => read_tensors(path)?,
         None => Vec::new(),
     };
+    // What becomes of files is put in before the first inference.
+    let is_media =
+        |spec: &InputSpec| job.media.as_ref().is_some_and(|media| media.input == spec.name);
     let find = |spec: &InputSpec| match read.iter().position(|tensor| tensor.name == spec.name) {
         Some(place) => Ok(read.swap_remove(place)),
-        None if matches!(spec.fill, Fill::Given { .. }) => Err(EngineError::new(
-            EngineErrorKind::BadInput,
-            format!("the values of input `{}` are not in the job's file", spec.name),
-        )),
+        None if matches!(spec.fill, Fill::Given { .. }) && !is_media(spec) => {
+            Err(EngineError::new(
+                EngineErrorKind::BadInput,
+                format!("the values of input `{}` are not in the job's file", spec.name),
+            ))
+        }
         None => Ok(draw(spec, job.seed)),
     };
     job.inputs.iter().map(find).collect()

@@ -16,7 +16,9 @@ use std::{
     path::PathBuf,
     time::Duration,
 };
-use types::{Ceilings, Device, InputSpec, Postprocess, Samples, Training, TrainingReport};
+use types::{
+    Ceilings, Device, InputSpec, MediaJob, Postprocess, Samples, Training, TrainingReport,
+};
 
 /// The protocol's version; parent and worker must agree.
 pub const PROTOCOL: u32 = 4;
@@ -57,6 +59,9 @@ pub struct LoadJob {
     pub seed: u64,
     /// Text instead of drawn token ids.
     pub text: Option<TextJob>,
+    /// Files that become an input in every sample.
+    #[serde(default)]
+    pub media: Option<MediaJob>,
     /// What turns outputs into the answer.
     pub postprocess: Postprocess,
     /// How the model is trained, where it is; every sample is then a step.

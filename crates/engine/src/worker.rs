@@ -2,8 +2,8 @@
 
 use crate::{
     AllocationTracker, Detail, Encoder, Engine, EngineError, EngineErrorKind, Failure, FirstReport,
-    Greeting, Host, LoadJob, LoadReport, LoadedModel, Loader, MemoryRecord, NodeProfile, PROTOCOL,
-    Reply, Request, Session, TextJob, Untracked, Window,
+    Greeting, Host, LoadJob, LoadReport, LoadedModel, Loader, Media, MemoryRecord, NodeProfile,
+    PROTOCOL, Reply, Request, Session, TextJob, Untracked, Window,
     draw::inputs_of,
     protocol::{read_message, write_message},
     tensors::write_tensors,
@@ -233,6 +233,7 @@ struct Bench<'a> {
     roles: Vec<InputRole>,
     real_tokens: Option<u64>,
     mask: Option<Vec<i64>>,
+    media: Option<Media>,
 }
 
 impl<'a> Bench<'a> {
@@ -243,13 +244,26 @@ impl<'a> Bench<'a> {
         job: &LoadJob,
     ) -> Result<Bench<'a>, EngineError> {
         let roles = job.inputs.iter().map(|spec| spec.role).collect();
-        let mut bench = Bench { session, encoder, inputs, roles, real_tokens: None, mask: None };
+        let media = job.media.as_ref().map(|media| Media::open(media, &job.inputs)).transpose()?;
+        let mut bench =
+            Bench { session, encoder, inputs, roles, real_tokens: None, mask: None, media };
+        bench.prepare_media()?;
         if let Some(encoded) = bench.encoder.encode()? {
             bench.real_tokens = Some(encoded.mask.iter().filter(|&&real| real != 0).count() as u64);
             bench.feed(encoded);
         }
         bench.session.bind(&bench.inputs)?;
         Ok(bench)
+    }
+
+    /// Makes pictures or recordings ready and puts them in; whether there are any.
+    fn prepare_media(&mut self) -> Result<bool, EngineError> {
+        let Some(media) = &self.media else { return Ok(false) };
+        let made = media.make()?;
+        if let Some(input) = self.inputs.iter_mut().find(|input| input.name == made.name) {
+            *input = made;
+        }
+        Ok(true)
     }
 
     /// Puts encoded text into the inputs that take it.
@@ -286,12 +300,20 @@ impl<'a> Bench<'a> {
         Ok(Window { samples: recorder.finish() })
     }
 
-    /// One end-to-end sample. Binding new token ids lies between the phases and inside the total.
+    /// One end-to-end sample. Binding what is new lies between the phases and inside the total.
     fn sample(&mut self, recorder: &mut Recorder) -> Result<(), EngineError> {
         let begin = Instant::now();
+        let mut is_new = self.prepare_media()?;
+        if is_new {
+            recorder.push(Phase::Preprocess, begin.elapsed());
+        }
+        let begin_text = Instant::now();
         if let Some(encoded) = self.encoder.encode()? {
-            recorder.push(Phase::Tokenise, begin.elapsed());
+            recorder.push(Phase::Tokenise, begin_text.elapsed());
             self.feed(encoded);
+            is_new = true;
+        }
+        if is_new {
             self.session.bind(&self.inputs)?;
         }
         let before = Instant::now();
@@ -303,7 +325,7 @@ impl<'a> Bench<'a> {
             std::hint::black_box(answer);
             recorder.push(Phase::Postprocess, after.elapsed());
             recorder.push(Phase::Total, begin.elapsed());
-        } else if self.encoder.tokeniser.is_some() {
+        } else if is_new {
             recorder.push(Phase::Total, begin.elapsed());
         }
         Ok(())

@@ -171,6 +171,7 @@ impl Draft {
             verdict,
             layers: None,
             memory: None,
+            critical_path: None,
             training: None,
             unknown: Default::default(),
             imported: Some(Box::new(Import {

@@ -169,7 +169,7 @@ fn no_ceiling(ceilings: Option<&Ceilings>, device: Device, precision: Precision)
 
 /// The phase a user waits for: everything where text comes in, the model alone where ids are drawn.
 pub(crate) fn headline_phase(cell: &Cell) -> Phase {
-    if cell.text.is_some() { Phase::Total } else { model_phase(cell) }
+    if cell.is_end_to_end() { Phase::Total } else { model_phase(cell) }
 }
 
 /// The phase in which the model computes: a whole step where it is trained.

@@ -5,8 +5,8 @@ use engine::{Places, TrainingJob};
 use probe::IdlePower;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use types::{
-    Ceilings, Cell, InputSpec, Machine, ModelInfo, Module, Phase, Postprocess, Reason, Revision,
-    RunId, Work,
+    Ceilings, Cell, InputSpec, Machine, MediaJob, ModelInfo, Module, Phase, Postprocess, Reason,
+    Revision, RunId, Work,
 };
 
 /// Counts the work again with shapes that a real run showed; given none, it finds them itself.
@@ -32,6 +32,8 @@ pub struct Job<'a> {
     pub inputs_file: Option<PathBuf>,
     /// The tokenizer's file, where the cell has text.
     pub tokenizer: Option<PathBuf>,
+    /// Files that become an input in every sample.
+    pub media: Option<MediaJob>,
     /// What turns outputs into the answer.
     pub postprocess: Postprocess,
     /// How it is trained, where it is.

@@ -149,6 +149,7 @@ pub(crate) fn load_request(job: &Job<'_>, engine: &str) -> Request {
         inputs_file: job.inputs_file.clone(),
         seed: cell.seed,
         text,
+        media: job.media.clone(),
         postprocess: job.postprocess,
         training: job.training.clone(),
     }))
@@ -365,6 +366,7 @@ pub(crate) fn assemble(
         verdict,
         layers: None,
         memory: None,
+        critical_path: None,
         training: findings.training.map(Box::new),
         imported: None,
         inputs: job.inputs.iter().map(FedInput::from).collect(),

@@ -308,7 +308,10 @@ impl Duel {
             entry.first_difference = parting::find(pair, self.rule.stopping.timeout, folder.path());
         }
         let layers = match self.by_layer {
-            true => Some(self.layers(&contenders, &records, sink)?),
+            true => Some(LayerJoin {
+                pooling: crate::inside::pooling(&prepared[baseline]),
+                ..self.layers(&contenders, &records, sink)?
+            }),
             false => None,
         };
         let mut runs: Vec<Vec<Run>> = Vec::new();

@@ -5,8 +5,8 @@ use engine::NodeTime;
 use meter::{Bench, Job, Launch, LayerPass, layer_pass};
 use std::collections::BTreeSet;
 use types::{
-    Bytes, Event, LayerKind, LayerReport, LayerTime, LayerTurn, LayerWork, Reason, ReasonCode,
-    StoppingRule, Timeline,
+    Bytes, Event, LayerKind, LayerReport, LayerTime, LayerTurn, LayerWork, ModuleWork, Pooling,
+    Reason, ReasonCode, StoppingRule, Timeline,
 };
 
 /// How alike two names must be for one to be meant by the other, from 0 to 1.
@@ -172,6 +172,16 @@ pub(crate) fn work_of(prepared: &Prepared) -> Vec<LayerWork> {
     }
     let analysis = graph::analyse_shapes(prepared.graph(), &prepared.shapes());
     analysis.nodes.into_iter().map(layer_work).collect()
+}
+
+/// Which modules do the same work, so that one line may stand for them.
+pub(crate) fn pooling(prepared: &Prepared) -> Pooling {
+    let work = work_of(prepared);
+    let known = work.iter().filter(|part| part.flops.is_some() || part.bytes.is_some());
+    Pooling::of_parts(known.map(|part| {
+        let flops = part.flops.map_or(0, |flops| flops.0);
+        (part.path.as_str(), ModuleWork { flops, bytes: part.bytes.map_or(0, |bytes| bytes.0) })
+    }))
 }
 
 /// The work of a node.

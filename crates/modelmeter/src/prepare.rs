@@ -22,8 +22,8 @@ use std::{
 };
 use tempfile::TempDir;
 use types::{
-    Bytes, Cell, Device, Event, Feed, HostTensor, InputShape, InputSpec, LayerWork, Mode,
-    ModelInfo, Precision, Reason, ReasonCode, RunId, Stage, Text, Work,
+    Bytes, Cell, Device, Event, Feed, Fill, HostTensor, InputShape, InputSpec, LayerWork, MediaJob,
+    Mode, ModelInfo, Precision, Reason, ReasonCode, RunId, Stage, Text, Work,
 };
 
 /// Samples in one inference where nobody says otherwise.
@@ -42,6 +42,8 @@ pub(crate) struct Prepared {
     is_guessed: bool,
     is_length_asked: bool,
     tokenizer: Option<PathBuf>,
+    /// Files that become an input in every sample.
+    media: Option<MediaJob>,
     /// Tokens of the text that did not fit.
     cut: usize,
     work: Work,
@@ -97,7 +99,7 @@ pub(crate) fn prepare_with(
     let wish = profiler.precision.unwrap_or(Precision::Fp32);
     settle_engine(profiler, wish, &|_| true)?;
     let Settled { mut resolved, choice, precision, widened } = settle_model(profiler, sink)?;
-    let given = GivenInputs::read(profiler)?;
+    let given = GivenInputs::read(profiler, &resolved)?;
     let usual = settle_batch(profiler, &resolved, &given.shapes);
     let batch_size = trial.map_or(usual, |trial| trial.batch);
     let text = plan_text(profiler, &resolved, batch_size)?;
@@ -119,7 +121,13 @@ pub(crate) fn prepare_with(
             resolved.info.name
         ));
     }
-    let inputs = settlement.inputs;
+    let mut inputs = settlement.inputs;
+    if let Some(media) = &given.media
+        && let Some(input) = inputs.iter_mut().find(|input| input.name == media.job.input)
+    {
+        let name = media.source.path.file_name().unwrap_or_default().to_string_lossy();
+        input.fill = Fill::Given { what: format!("from `{name}`") };
+    }
     let (sequence_length, length_unit) = settlement.length.unzip();
     check_memory(&inputs)?;
     let own = own_precision(profiler, &resolved, choice.engine, precision);
@@ -142,6 +150,10 @@ pub(crate) fn prepare_with(
         }
         None => None,
     };
+    // Our own worker makes files ready in every sample; a program and a training take what is ready.
+    let is_timed = matches!(choice.engine.host(), Host::Worker(_))
+        && given.tensors.is_empty()
+        && trained.is_none();
     let cell = Cell {
         model: profiler.model.clone(),
         engine: choice.engine.id().to_owned(),
@@ -156,18 +168,22 @@ pub(crate) fn prepare_with(
         inputs: given.shapes.clone(),
         text: profiler.text.as_ref().map(|text| used_text(text, batch_size)),
         options: profiler.options.clone(),
-        feed: Feed { length_unit: length_unit.unwrap_or_default(), values: given.values.clone() },
+        feed: Feed { length_unit: length_unit.unwrap_or_default(), ..given.feed(is_timed) },
     };
+    if given.media.is_some() && !is_timed {
+        assumptions.push("here the files are made ready once, before anything is timed".into());
+    }
     let drawn = match choice.engine.host() {
-        Host::Worker(_) if given.tensors.is_empty() => None,
+        Host::Worker(_) if given.tensors.is_empty() && (is_timed || given.media.is_none()) => None,
         Host::Worker(_) | Host::Program(_) => {
             let labels = trained.as_ref().map(|trained| &trained.job.labels);
             let specs = inputs.iter().chain(labels);
-            let tensors = specs.map(|spec| given.tensor(spec, profiler.seed));
+            let tensors = specs.map(|spec| given.tensor(spec, &inputs, profiler.seed));
             Some(Drawn::write(&tensors.collect::<Result<Vec<_>, _>>()?)?)
         }
     };
     Ok(Prepared {
+        media: given.media.filter(|_| is_timed).map(|media| media.job),
         cell,
         engine: choice.engine,
         places: profiler.places.clone(),
@@ -211,6 +227,7 @@ impl Prepared {
             inputs_file: self.drawn.as_ref().map(|drawn| drawn.path.clone()),
             inputs: self.inputs.clone(),
             tokenizer: self.tokenizer.clone(),
+            media: self.media.clone(),
             postprocess: self.resolved.postprocess,
             training: self.trained.as_ref().map(|trained| Box::new(trained.job.clone())),
             phase_flops: self.trained.as_ref().map_or_else(Vec::new, |t| t.flops.clone()),

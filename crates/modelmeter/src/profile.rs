@@ -67,6 +67,6 @@ impl Profile {
 pub fn latency_of(run: &Run) -> Option<&Summary> {
     let summaries = &run.summaries;
     let inference = summaries.get(&Phase::Inference);
-    let is_whole = run.cell.text.is_some() || inference.is_none();
+    let is_whole = run.cell.is_end_to_end() || inference.is_none();
     summaries.get(&Phase::Total).filter(|_| is_whole).or(inference)
 }

@@ -67,6 +67,7 @@ pub struct Profiler {
     pub(crate) sequence_length: Option<usize>,
     pub(crate) inputs: Vec<InputShape>,
     pub(crate) values: Vec<(String, GivenValues)>,
+    pub(crate) data: Option<PathBuf>,
     pub(crate) text: Option<Text>,
     pub(crate) threads: Option<u32>,
     pub(crate) seed: u64,
@@ -103,6 +104,7 @@ impl Profiler {
             sequence_length: None,
             inputs: Vec::new(),
             values: Vec::new(),
+            data: None,
             text: None,
             threads: None,
             seed: 0,
@@ -178,6 +180,15 @@ impl Profiler {
     #[must_use]
     pub fn values(mut self, name: impl Into<String>, values: GivenValues) -> Profiler {
         self.values.push((name.into(), values));
+        self
+    }
+
+    /// Feeds what lies here: arrays (`.npy`, `.npz`, `.safetensors`), pictures (a file or a folder), a recording (`.wav`).
+    ///
+    /// Pictures and recordings are made ready in every sample, which is timed as a phase of its own.
+    #[must_use]
+    pub fn data(mut self, path: impl Into<PathBuf>) -> Profiler {
+        self.data = Some(path.into());
         self
     }
 
@@ -419,7 +430,13 @@ impl Profiler {
         let mut timeline = None;
         if self.inside.timeline {
             match inside::timeline(&job, &launch, &self.rule, sink) {
-                Ok(found) => timeline = Some(found),
+                Ok(mut found) => {
+                    if let Some((path, stretches)) = analysis::critical_path(&found) {
+                        run.critical_path = Some(Box::new(path));
+                        found.critical_path = stretches;
+                    }
+                    timeline = Some(found);
+                }
                 Err(remark) => run.verdict.reasons.push(remark),
             }
         }

@@ -61,6 +61,7 @@ pub(crate) fn resolved(
         model,
         kinds,
         tokenizer: folder::tokenizer(path),
+        preprocessor: folder::preprocessor(path),
         postprocess: folder::postprocess(path).unwrap_or(Postprocess::None),
         max_length: folder::longest(part(config, "text_config").unwrap_or(config)),
         default_length: None,

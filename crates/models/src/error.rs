@@ -154,6 +154,8 @@ pub enum ModelError {
     NoBatch { model: String, asked: usize },
     #[error("`{}` is not an array that can be fed: {why}", path.display())]
     Array { path: PathBuf, why: String },
+    #[error("`{}` is of no use for `{model}`: {why}", path.display())]
+    Data { model: String, path: PathBuf, why: String },
     #[error("input `{input}` cannot hold {value}")]
     Value { input: String, value: f64 },
     #[error(
@@ -285,6 +287,9 @@ impl ModelError {
             }
             E::TooLong { maximum, .. } => format!("use `--sequence-length {maximum}` or less"),
             E::Array { .. } => "write it with `numpy.save(\"x.npy\", array)`".into(),
+            E::Data { .. } => {
+                "`--data inputs.npz` gives values by the names of the inputs".into()
+            }
             E::Value { .. } => "save values that the input's type can hold".into(),
             E::OtherShape { input, .. } => {
                 format!("give `{input}` once: the file says its shape")

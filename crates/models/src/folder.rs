@@ -124,6 +124,11 @@ pub(crate) fn tokenizer(folder: &Path) -> Option<PathBuf> {
     Some(folder.join("tokenizer.json")).filter(|path| path.is_file())
 }
 
+/// What the folder says of its preprocessing, where it does.
+pub(crate) fn preprocessor(folder: &Path) -> Option<PathBuf> {
+    Some(folder.join("preprocessor_config.json")).filter(|path| path.is_file())
+}
+
 /// A sentence-transformers folder says how token vectors become one.
 pub(crate) fn postprocess(folder: &Path) -> Option<Postprocess> {
     let modules = read_regular(&folder.join("modules.json")).ok()?;

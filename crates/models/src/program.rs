@@ -91,6 +91,7 @@ fn resolved(
         model: nothing(),
         kinds: Vec::new(),
         tokenizer: None,
+        preprocessor: None,
         postprocess: Postprocess::None,
         max_length: None,
         default_length: None,

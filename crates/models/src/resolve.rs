@@ -279,6 +279,7 @@ impl Resolver<'_> {
             prepare(&blueprint, Values::Trained(&checkpoint), &self.request.cache, progress)?;
         let mut resolved = finish(blueprint, prepared, name.to_owned(), source, Weights::Real);
         resolved.tokenizer = folder::tokenizer(path);
+        resolved.preprocessor = folder::preprocessor(path);
         resolved.stored = checkpoint.precision();
         resolved.remarks.append(&mut remarks);
         Ok(resolved)
@@ -333,6 +334,7 @@ impl Resolver<'_> {
         let onnx = absolute(path)?;
         let mut resolved = assemble(info, onnx, model, kinds, postprocess, max_length);
         resolved.tokenizer = beside.iter().find_map(|folder| folder::tokenizer(folder));
+        resolved.preprocessor = beside.iter().find_map(|folder| folder::preprocessor(folder));
         Ok(resolved)
     }
 }
@@ -398,6 +400,7 @@ fn assemble(
         model,
         kinds,
         tokenizer: None,
+        preprocessor: None,
         postprocess,
         max_length,
         default_length: None,

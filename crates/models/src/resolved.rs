@@ -35,6 +35,8 @@ pub struct Resolved {
     pub kinds: Vec<InputKind>,
     /// Its `tokenizer.json`.
     pub tokenizer: Option<PathBuf>,
+    /// Its `preprocessor_config.json`.
+    pub preprocessor: Option<PathBuf>,
     /// What turns outputs into an answer.
     pub postprocess: Postprocess,
     /// The longest sequence it takes, where there is a limit.

@@ -119,13 +119,19 @@ impl Writer<'_> {
     }
 
     fn layers(&self, html: &mut Html) {
-        let Some(inner) = &self.sheet.layers else {
-            let hint = self.with("--layers");
-            return missing(html, "nobody looked inside the model in this run", &hint);
-        };
-        self.pictures(html, &["layer-roofline"]);
-        let names = ["Layers", "By kind", "By operator"];
-        self.inner(html, inner, &names);
+        match &self.sheet.layers {
+            Some(inner) => {
+                self.pictures(html, &["layer-roofline"]);
+                self.inner(html, inner, &["Layers", "By kind", "By operator"]);
+            }
+            None => {
+                let hint = self.with("--layers");
+                missing(html, "nobody looked inside the model in this run", &hint);
+            }
+        }
+        if let Some(inner) = &self.sheet.critical_path {
+            self.inner(html, inner, &["What the time went through"]);
+        }
     }
 
     fn memory(&self, html: &mut Html) {

@@ -75,6 +75,7 @@ const COLUMNS: &[CsvColumn] = &[
         let names = main(run)?.unsupported.iter().map(|entry| entry.percentile.as_str());
         text(&names.collect::<Vec<_>>().join(" "))
     }),
+    column("preprocess_median_ms", |run| median_ms(run, Phase::Preprocess)),
     column("tokenise_median_ms", |run| median_ms(run, Phase::Tokenise)),
     column("inference_median_ms", |run| median_ms(run, Phase::Inference)),
     column("postprocess_median_ms", |run| median_ms(run, Phase::Postprocess)),

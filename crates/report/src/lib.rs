@@ -12,6 +12,7 @@ mod ceilings;
 mod chart;
 mod clean;
 mod comparison;
+mod critical_path;
 mod csv;
 mod document;
 mod energy;
@@ -54,6 +55,7 @@ pub use comparison::{
     COMPARISON_SCHEMA, comparison, comparison_csv, comparison_csv_columns, comparison_json,
     comparisons_csv, comparisons_json, layers, modes,
 };
+pub use critical_path::critical_path;
 pub use csv::{CsvColumn, csv_columns, runs_csv, write_csv};
 pub use document::{RUN_SCHEMA, RunDocument};
 pub use export::{EXPORT_SCHEMA, export, export_json};

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 use types::{
-    Cell, Cold, EngineInfo, Environment, FedInput, Import, LayerReport, MemoryReport, Metric,
-    ModelInfo, Phase, ProbeReport, Run, RunId, Samples, StopReason, Summary, TrainingReport,
-    Verdict, WarmupReport, Work,
+    Cell, Cold, CriticalPath, EngineInfo, Environment, FedInput, Import, LayerReport, MemoryReport,
+    Metric, ModelInfo, Phase, ProbeReport, Run, RunId, Samples, StopReason, Summary,
+    TrainingReport, Verdict, WarmupReport, Work,
 };
 
 /// What is read back; each field is named as in [`Run`].
@@ -27,6 +27,8 @@ pub(crate) struct Document {
     layers: Option<Box<LayerReport>>,
     #[serde(default)]
     memory: Option<Box<MemoryReport>>,
+    #[serde(default)]
+    critical_path: Option<Box<CriticalPath>>,
     #[serde(default)]
     training: Option<Box<TrainingReport>>,
     #[serde(default)]
@@ -61,6 +63,8 @@ struct Borrowed<'a> {
     layers: Option<&'a LayerReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     memory: Option<&'a MemoryReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    critical_path: Option<&'a CriticalPath>,
     #[serde(skip_serializing_if = "Option::is_none")]
     training: Option<&'a TrainingReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,6 +101,7 @@ pub(crate) fn write(run: &Run) -> Result<String, serde_json::Error> {
         verdict: &run.verdict,
         layers: run.layers.as_deref(),
         memory: run.memory.as_deref(),
+        critical_path: run.critical_path.as_deref(),
         training: run.training.as_deref(),
         imported: run.imported.as_deref(),
         inputs: &run.inputs,
@@ -132,6 +137,7 @@ impl Document {
             verdict: self.verdict,
             layers: self.layers,
             memory: self.memory,
+            critical_path: self.critical_path,
             training: self.training,
             imported: self.imported,
             inputs: self.inputs,

@@ -315,7 +315,7 @@ pub(crate) fn placeholders(rows: usize, columns: usize) -> String {
 /// The phase people mean by latency: everything where text was given, the model alone otherwise.
 fn main_phase(run: &Run) -> Phase {
     let has = |phase| run.summaries.contains_key(&phase);
-    if has(Phase::Total) && (run.cell.text.is_some() || !has(Phase::Inference)) {
+    if has(Phase::Total) && (run.cell.is_end_to_end() || !has(Phase::Inference)) {
         Phase::Total
     } else {
         Phase::Inference

@@ -87,3 +87,11 @@ pub struct Cell {
     #[serde(default, skip_serializing_if = "Feed::is_default")]
     pub feed: Feed,
 }
+
+impl Cell {
+    /// Whether people wait for more than the model: what goes in is made ready in every sample.
+    #[must_use]
+    pub fn is_end_to_end(&self) -> bool {
+        self.text.is_some() || self.feed.media.is_some()
+    }
+}

@@ -155,6 +155,15 @@ impl fmt::Display for InputValues {
     }
 }
 
+/// Pictures or recordings that are made ready in every sample.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct MediaSource {
+    /// The file or folder that was given.
+    pub path: PathBuf,
+    /// A hash over the files of the batch: equal hashes mean equal input.
+    pub hash: String,
+}
+
 /// What goes into a model beyond its shapes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -165,6 +174,9 @@ pub struct Feed {
     /// Values the user gave.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<InputValues>,
+    /// Pictures or recordings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub media: Option<MediaSource>,
 }
 
 impl Feed {
@@ -223,7 +235,7 @@ mod tests {
         assert_eq!(serde_json::to_string(&Feed::default()).unwrap(), "{}");
         let range = ValueSource::Range { range: "0..255".parse().unwrap() };
         let values = vec![InputValues { name: "ids".into(), source: range }];
-        let feed = Feed { length_unit: LengthUnit::Frames, values };
+        let feed = Feed { length_unit: LengthUnit::Frames, values, media: None };
         let text = serde_json::to_string(&feed).unwrap();
         assert_eq!(serde_json::from_str::<Feed>(&text).unwrap(), feed);
         assert_eq!(feed.values[0].to_string(), "ids 0..255");

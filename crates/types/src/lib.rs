@@ -11,6 +11,7 @@ mod analysis;
 mod ceilings;
 mod cell;
 mod comparison;
+mod critical_path;
 mod device;
 mod environment;
 mod event;
@@ -26,6 +27,7 @@ mod layers;
 mod limit;
 mod machine;
 mod measured;
+mod media;
 mod memory;
 mod memory_place;
 mod metric;
@@ -35,6 +37,7 @@ mod module_path;
 mod optimisation;
 mod options;
 mod plan;
+mod pooling;
 mod precision;
 mod reading;
 mod recommendation;
@@ -64,11 +67,12 @@ pub use comparison::{
     Agreement, Comparison, ComparisonReport, Design, Disturbed, Duel, Outcome, OutputParity,
     Parity, Side, SideInfo, SideReport, SpeedUp, Turn, TurnConditions,
 };
+pub use critical_path::{CriticalPath, PathLink, PathPlace, Wait};
 pub use device::{Device, ParseDeviceError};
 pub use environment::{CgroupLimits, Environment, GpuState, Revision, Throttle};
 pub use event::{Event, Stage};
 pub use export::{ExportCheck, ExportReport};
-pub use feed::{FedInput, Feed, InputValues, LengthUnit, ValueRange, ValueSource};
+pub use feed::{FedInput, Feed, InputValues, LengthUnit, MediaSource, ValueRange, ValueSource};
 pub use fit::{
     Confirmation, FitCell, FitLeftOut, FitOutcome, FitReport, FitTry, FitWay, Refusal, RefusalKind,
     SmallestNeed,
@@ -84,12 +88,14 @@ pub use inside::{
 };
 pub use layer_kind::LayerKind;
 pub use layers::{
-    LayerCell, LayerCost, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime, pooled_path,
-    step_path,
+    LayerCell, LayerCost, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime, step_path,
 };
 pub use limit::{LimitedBy, MemoryLimit, ParseLimitedByError};
 pub use machine::{Cpu, Gpu, Machine};
 pub use measured::{Measured, Newest, Percentiles};
+pub use media::{
+    Filter, ImageRecipe, MediaJob, MediaRecipe, Resize, SoundRecipe, SpectrogramRecipe,
+};
 pub use memory::{
     AllocatorMemory, LayerMemory, LeakCheck, LeakVerdict, LiveBlocks, LiveTensor, MemoryPoint,
     MemoryReport, ModuleMemory, StaticMemory, StepMemory, SystemMemory, TIMELINE_POINTS,
@@ -104,6 +110,7 @@ pub use optimisation::{
 };
 pub use options::{EngineOptions, GraphOptimisation, ParseOptionError, PerformanceHint};
 pub use plan::{Plan, StopReason, StoppingRule, Warmup, parse_duration};
+pub use pooling::{ModuleWork, Pooling, pooled_list, pooled_path};
 pub use precision::{ParsePrecisionError, Precision};
 pub use reading::Reading;
 pub use recommendation::{

@@ -1,8 +1,8 @@
 //! A run in the few numbers that comparing many needs; a million of them fit into memory.
 
 use crate::{
-    Bytes, Category, Device, Interval, InvalidRuns, Metric, Mode, Precision, Provenance, ReasonCode,
-    Run, RunId, Weights, key,
+    Bytes, Category, Device, Interval, InvalidRuns, Metric, Mode, Precision, Provenance,
+    ReasonCode, Run, RunId, Weights, key,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -172,6 +172,12 @@ fn variant(run: &Run) -> String {
         format!("{} {}", input.name, dims.join("×"))
     }));
     words.extend(cell.feed.values.iter().map(ToString::to_string));
+    words.extend(
+        cell.feed
+            .media
+            .as_ref()
+            .map(|media| format!("files ({})", &media.hash[..media.hash.len().min(8)])),
+    );
     words.extend(cell.sequence_length.and_then(|_| cell.feed.length_unit.remark()));
     if let Some(training) = &cell.training {
         words.extend(serde_json::to_string(training));

@@ -1,8 +1,8 @@
 //! One execution of a cell on one machine at one time.
 
 use crate::{
-    Cell, Environment, FedInput, Import, LayerReport, MemoryReport, Metric, ModelInfo, Phase,
-    Samples, Stated, StopReason, Summary, TrainingReport, Verdict, Work,
+    Cell, CriticalPath, Environment, FedInput, Import, LayerReport, MemoryReport, Metric,
+    ModelInfo, Phase, Samples, Stated, StopReason, Summary, TrainingReport, Verdict, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, time::Duration};
@@ -119,6 +119,9 @@ pub struct Run {
     /// Where the memory goes, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Box<MemoryReport>>,
+    /// What the time went through, where a run was traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub critical_path: Option<Box<CriticalPath>>,
     /// How a training went, where it was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Box<TrainingReport>>,
@@ -150,7 +153,7 @@ impl Run {
     #[must_use]
     pub fn main_phase(&self) -> Phase {
         let has = |phase| self.summaries.contains_key(&phase) || self.stated(phase).is_some();
-        if has(Phase::Total) && (self.cell.text.is_some() || !has(Phase::Inference)) {
+        if has(Phase::Total) && (self.cell.is_end_to_end() || !has(Phase::Inference)) {
             Phase::Total
         } else {
             Phase::Inference

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
+    /// Pictures or recordings to the numbers that the model takes.
+    Preprocess,
     /// Text to token ids.
     Tokenise,
     /// The model itself, on the device, synchronised.
@@ -28,7 +30,8 @@ pub enum Phase {
 
 impl Phase {
     /// Every phase in the order it happens.
-    pub const ALL: [Phase; 9] = [
+    pub const ALL: [Phase; 10] = [
+        Phase::Preprocess,
         Phase::Tokenise,
         Phase::Inference,
         Phase::Device,
@@ -44,6 +47,7 @@ impl Phase {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Phase::Preprocess => "preprocess",
             Phase::Tokenise => "tokenise",
             Phase::Inference => "inference",
             Phase::Device => "device",

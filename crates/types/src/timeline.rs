@@ -73,6 +73,9 @@ pub struct Timeline {
     /// Numbers beside them.
     #[serde(default)]
     pub counters: Vec<Counter>,
+    /// What the time went through, one stretch after the other; empty where that is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub critical_path: Vec<Span>,
     /// Whether the engine tells only how long each part took, so that starts were laid end to end.
     #[serde(default)]
     pub laid_out: bool,

@@ -184,7 +184,8 @@ fn allowance(before: &PooledCell, after: &PooledCell, what: Goal) -> f64 {
 
 /// The run as it would be with the change: only what tells its cell counts.
 fn changed(run: &Run, change: &Change) -> Run {
-    let mut run = Run { samples: Vec::new(), layers: None, memory: None, ..run.clone() };
+    let mut run =
+        Run { samples: Vec::new(), layers: None, memory: None, critical_path: None, ..run.clone() };
     let cell = &mut run.cell;
     cell.batch_size = change.batch_size.unwrap_or(cell.batch_size);
     cell.sequence_length = change.sequence_length.or(cell.sequence_length);

@@ -64,6 +64,7 @@ pub(crate) fn run() -> Run {
         verdict: Verdict::from_reasons(Vec::new()),
         layers: None,
         memory: None,
+        critical_path: None,
         training: None,
         imported: None,
         unknown: Default::default(),

@@ -128,6 +128,7 @@ pub(crate) fn run(engine: &str, micros: u64, minute: i64) -> Run {
         verdict: Verdict::from_reasons(Vec::new()),
         layers: None,
         memory: None,
+        critical_path: None,
         training: None,
         imported: None,
         unknown: Default::default(),

@@ -121,6 +121,7 @@ impl Fit {
             batch_size: None,
             sequence_length: self.sequence_length,
             input: self.input.clone(),
+            data: None,
             text: Vec::new(),
             text_file: None,
             threads: self.threads,

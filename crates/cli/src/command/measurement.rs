@@ -46,6 +46,9 @@ pub(crate) fn measurement(
     if let Some(length) = workload.sequence_length {
         profiler = profiler.sequence_length(length);
     }
+    if let Some(data) = &workload.data {
+        profiler = profiler.data(data);
+    }
     for input in &workload.input {
         profiler = input.apply(profiler);
     }

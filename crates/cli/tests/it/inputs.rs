@@ -1,7 +1,12 @@
 //! What really goes in: shapes that were given or guessed, lengths, values; and what is said of each.
 
 use crate::bench::{Home, quick};
-use modelmeter::graph::{DataType, Dim, GraphBuilder, Tensor};
+use modelmeter::{
+    engine::Media,
+    graph::{DataType, Dim, GraphBuilder, Tensor},
+    models::{self, Preprocessor},
+    types,
+};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -161,4 +166,178 @@ fn values_come_from_a_range_or_a_file() {
     let questions = home.fine(&["db", "query", "SELECT variant FROM question", "--csv"]).out;
     assert!(questions.contains("ids 3..7") && questions.contains("ids from a file"), "{questions}");
     home.refused(&quick("look.onnx", &["--input", "ids=7..3"]), 2, &["`7..3` is not a range"]);
+}
+
+/// Pictures of two shapes and what `transformers` makes of each with two configurations.
+const TRANSFORMERS: &str = r#"
+import numpy
+from PIL import Image
+from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
+from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
+
+rows, columns = numpy.mgrid[0:90, 0:130]
+waves = [127 + 120 * numpy.sin(rows / 7 + phase) * numpy.cos(columns / (9 + phase)) for phase in range(3)]
+picture = Image.fromarray(numpy.stack(waves, -1).astype("uint8"))
+picture.save("wide.png")
+picture.transpose(Image.Transpose.ROTATE_90).save("high.png")
+sides = {"height": 48, "width": 56}
+vit = ViTImageProcessorPil(size=sides)
+clip = CLIPImageProcessorPil(size={"shortest_edge": 40}, crop_size={"height": 32, "width": 36})
+for name, processor in {"vit": vit, "clip": clip}.items():
+    processor.to_json_file(name + ".json")
+    for file in ["wide", "high"]:
+        made = processor(Image.open(file + ".png"), return_tensors="np")["pixel_values"]
+        numpy.save(name + "-" + file + ".npy", made)
+"#;
+
+#[test]
+fn pictures_are_made_ready_as_transformers_does() {
+    let home = Home::new();
+    python(&home, TRANSFORMERS);
+    for (name, step) in [("vit", 1.0 / 255.0 / 0.5), ("clip", 1.0 / 255.0 / 0.26)] {
+        let preprocessor = Preprocessor::read(&home.path(&format!("{name}.json"))).unwrap();
+        for file in ["wide", "high"] {
+            let worst =
+                furthest(&home, &format!("{name}-{file}.npy"), &format!("{file}.png"), |dims| {
+                    types::MediaRecipe::Image(preprocessor.image([dims[2], dims[3]], false))
+                });
+            // The other rounds to whole levels between its two passes.
+            assert!(worst <= 2.01 * step as f32, "{name} {file}: {worst} of {step}");
+        }
+    }
+}
+
+/// A recording and what `transformers` makes of it for Whisper and for Wav2Vec2.
+const TRANSFORMERS_SOUND: &str = r#"
+import numpy, wave
+from transformers import Wav2Vec2FeatureExtractor, WhisperFeatureExtractor
+
+times = numpy.arange(24000) / 16000
+sound = numpy.sin(times * 2 * numpy.pi * (200 + 900 * times)) * 0.4 + numpy.sin(times * 3000) * 0.1 + 0.05
+levels = (sound * 32767).astype("<i2")
+with wave.open("sweep.wav", "wb") as file:
+    file.setnchannels(1)
+    file.setsampwidth(2)
+    file.setframerate(16000)
+    file.writeframes(levels.tobytes())
+sound = levels.astype("float32") / 32768
+whisper = WhisperFeatureExtractor(chunk_length=2)
+wav2vec2 = Wav2Vec2FeatureExtractor(do_normalize=True)
+for name, extractor, key in [("whisper", whisper, "input_features"), ("wav2vec2", wav2vec2, "input_values")]:
+    extractor.to_json_file(name + ".json")
+    made = extractor(sound, sampling_rate=16000, return_tensors="np")[key]
+    numpy.save(name + ".npy", made.astype("float32"))
+"#;
+
+#[test]
+fn recordings_are_made_ready_as_transformers_does() {
+    let home = Home::new();
+    python(&home, TRANSFORMERS_SOUND);
+    let read = |name: &str| Preprocessor::read(&home.path(name)).unwrap();
+    let wav2vec2 = types::MediaRecipe::Sound(read("wav2vec2.json").sound());
+    let worst = furthest(&home, "wav2vec2.npy", "sweep.wav", |_| wav2vec2.clone());
+    assert!(worst <= 1e-4, "{worst}");
+    // One second and a half in a window of two: the end is silence. Values lie between -1 and 2.
+    let whisper = read("whisper.json");
+    let worst = furthest(&home, "whisper.npy", "sweep.wav", |dims| {
+        types::MediaRecipe::Spectrogram(whisper.spectrogram(dims[1], dims[2]).unwrap())
+    });
+    assert!(worst <= 1e-3, "{worst}");
+}
+
+/// Runs a script in the home folder with the Python of the tests.
+fn python(home: &Home, script: &str) {
+    let mut command = std::process::Command::new(crate::bench::python());
+    let done = command.args(["-c", script]).current_dir(home.path("")).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// The largest difference between an array and what we make of a file.
+fn furthest(
+    home: &Home,
+    array: &str,
+    file: &str,
+    recipe: impl Fn(&[usize]) -> types::MediaRecipe,
+) -> f32 {
+    let (expected, _) = models::read_npy(&home.path(array), "x").unwrap();
+    let spec = types::InputSpec {
+        name: "x".into(),
+        dtype: types::ElementType::F32,
+        dims: expected.dims.clone(),
+        role: types::InputRole::Other,
+        fill: types::Fill::Constant { value: 0.0 },
+    };
+    let job = types::MediaJob {
+        input: "x".into(),
+        files: vec![home.path(file)],
+        recipe: recipe(&expected.dims),
+    };
+    let made = Media::open(&job, &[spec]).unwrap().make().unwrap();
+    let (types::Elements::F32(made), types::Elements::F32(expected)) =
+        (made.elements, expected.elements)
+    else {
+        panic!("not floats");
+    };
+    assert_eq!(made.len(), expected.len());
+    made.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+#[test]
+fn pictures_are_made_ready_in_every_sample() {
+    let home = Home::new();
+    squash(&home, "image.onnx", "image", &["batch", "3", "8", "8"]);
+    let write = "from PIL import Image\nimport os\nos.mkdir('pictures')\n\
+                 for n in range(2): Image.new('RGB', (20, 10), (n * 200, 9, 9)).save(f'pictures/{n}.png')";
+    python(&home, write);
+    let run = measured(&home, "image.onnx", &["--data", "pictures"]);
+    assert_eq!((&run["batch_size"], &run["latency_phase"]), (&json!(2), &json!("total")));
+    let mean = |phase: &str| run["phases"][phase]["mean"].as_f64().unwrap();
+    assert!(mean("total") >= mean("preprocess") + mean("inference"));
+    let told = home.fine(&quick("image.onnx", &["--data", "pictures/0.png", "--engine", "rten"]));
+    assert!(told.out.contains("preprocess"), "{}", told.out);
+    let columns = home.fine(&["runs", "show", "latest", "--csv"]).out;
+    assert!(columns.contains("preprocess_median_ms"), "{columns}");
+    home.refused(&quick("image.onnx", &["--data", "sound.wav"]), 2, &["could not read"]);
+}
+
+#[test]
+fn recordings_fill_the_length_that_they_have() {
+    let home = Home::new();
+    squash(&home, "sound.onnx", "input_values", &["batch", "samples"]);
+    let mut wav = b"RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00".to_vec();
+    let samples: Vec<u8> = (0..800_i16).flat_map(|n| (n * 16).to_le_bytes()).collect();
+    wav.extend(16_000_u32.to_le_bytes());
+    wav.extend(32_000_u32.to_le_bytes());
+    wav.extend(b"\x02\x00\x10\x00data");
+    wav.extend((samples.len() as u32).to_le_bytes());
+    wav.extend(&samples);
+    let size = wav.len() as u32 - 8;
+    wav[4..8].copy_from_slice(&size.to_le_bytes());
+    fs::write(home.path("tone.wav"), &wav).unwrap();
+    let run = measured(&home, "sound.onnx", &["--data", "tone.wav"]);
+    assert_eq!(run["inputs"][0]["dims"], json!([1, 800]));
+    assert!(run["phases"]["preprocess"].is_object(), "{}", run["phases"]);
+    wav[24..28].copy_from_slice(&8000_u32.to_le_bytes());
+    wav[28..32].copy_from_slice(&16_000_u32.to_le_bytes());
+    fs::write(home.path("tone.wav"), &wav).unwrap();
+    let slow = quick("sound.onnx", &["--data", "tone.wav", "--engine", "rten"]);
+    home.refused(&slow, 2, &["8000 samples a second, the model takes 16000"]);
+}
+
+#[test]
+fn arrays_come_by_name_from_one_file() {
+    let home = Home::new();
+    squash(&home, "x.onnx", "x", &["batch", "3"]);
+    let write = "import numpy\nx = numpy.ones((5, 3), 'float32')\nnumpy.savez('a.npz', x=x)\n\
+                 numpy.savez_compressed('b.npz', x=x)\nnumpy.save('c.npy', x)\n\
+                 numpy.savez('wrong.npz', y=x)\n\
+                 from safetensors.numpy import save_file\nsave_file({'x': x}, 'd.safetensors')";
+    python(&home, write);
+    for file in ["a.npz", "b.npz", "c.npy", "d.safetensors"] {
+        let run = measured(&home, "x.onnx", &["--data", file]);
+        assert_eq!(run["inputs"][0]["dims"], json!([5, 3]), "{file}");
+        assert_eq!(run["batch_size"], 5, "{file}");
+        assert_eq!(run["inputs"][0]["values"], format!("from `{file}`"));
+    }
+    home.refused(&quick("x.onnx", &["--data", "wrong.npz"]), 2, &["has no input `y`"]);
 }

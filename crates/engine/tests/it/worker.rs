@@ -35,6 +35,7 @@ fn job(onnx: &Path) -> LoadJob {
         inputs_file: None,
         seed: 0,
         text: None,
+        media: None,
         postprocess: Postprocess::None,
         training: None,
     }

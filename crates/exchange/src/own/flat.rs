@@ -268,7 +268,7 @@ fn metric(run: &Run, key: &str) -> Option<Cell> {
 /// The phase people mean by latency: everything where text was given or nothing else is known, the model alone otherwise.
 pub(crate) fn main_phase(run: &Run) -> Phase {
     let has = |phase| run.summaries.contains_key(&phase) || run.stated(phase).is_some();
-    let total = has(Phase::Total) && (run.cell.text.is_some() || !has(Phase::Inference));
+    let total = has(Phase::Total) && (run.cell.is_end_to_end() || !has(Phase::Inference));
     match (total, has(Phase::Inference)) {
         (true, _) => Phase::Total,
         (false, false) if has(Phase::Device) => Phase::Device,

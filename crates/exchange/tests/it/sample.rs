@@ -66,6 +66,7 @@ pub(crate) fn run(n: u64) -> Run {
         }]),
         layers: None,
         memory: None,
+        critical_path: None,
         training: None,
         imported: None,
         unknown: Default::default(),

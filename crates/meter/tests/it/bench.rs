@@ -87,6 +87,7 @@ pub(crate) fn job(onnx: &Path) -> Job<'static> {
             fill: Fill::Constant { value: 1.0 },
         }],
         tokenizer: None,
+        media: None,
         postprocess: Postprocess::None,
         training: None,
         phase_flops: Vec::new(),

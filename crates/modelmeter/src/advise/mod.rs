@@ -260,7 +260,7 @@ fn like(profiler: Profiler, run: &Run) -> Profiler {
             .options(cell.options.clone());
     profiler.sequence_length = cell.sequence_length;
     profiler.training = cell.training.as_ref().map(TrainingRequest::from);
-    profiler.values = GivenValues::of(&cell.feed);
+    (profiler.values, profiler.data) = GivenValues::of(&cell.feed);
     profiler.text.clone_from(&cell.text);
     // Sweeps and proofs are about time and memory from outside.
     profiler.inside = Inside::default();

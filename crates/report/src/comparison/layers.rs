@@ -6,7 +6,7 @@ use crate::number::{MISSING, durations_column, percent, seconds, share_with_inte
 use crate::style::Style;
 use crate::table::{Column, Table};
 use crate::wrap::wrap;
-use types::{LayerCell, LayerJoin, LayerRow};
+use types::{LayerCell, LayerJoin, LayerRow, pooled_list};
 
 const INDENT: &str = "  ";
 
@@ -105,7 +105,7 @@ impl Line {
         let mut lines = Vec::new();
         let mut told: Vec<&str> = Vec::new();
         for row in &join.rows {
-            let Some(group) = group(&row.path) else {
+            let Some(group) = pooled_list(&row.path) else {
                 lines.push(Line { name: row.path.clone(), cells: row.cells.clone() });
                 continue;
             };
@@ -114,7 +114,7 @@ impl Line {
             }
             told.push(group);
             let inside: Vec<&LayerRow> =
-                join.rows.iter().filter(|row| self::group(&row.path) == Some(group)).collect();
+                join.rows.iter().filter(|row| pooled_list(&row.path) == Some(group)).collect();
             let modules = inside.iter().map(|row| row.modules).max().unwrap_or(1);
             lines.push(Line { name: format!("{group} ({modules})"), cells: sums(&inside) });
             for row in inside {
@@ -129,11 +129,6 @@ impl Line {
         }
         lines
     }
-}
-
-/// The repeated layer that a pooled path lies in: up to its last `*`.
-fn group(path: &str) -> Option<&str> {
-    path.rfind('*').map(|at| &path[..=at])
 }
 
 fn sums(rows: &[&LayerRow]) -> Vec<LayerCell> {

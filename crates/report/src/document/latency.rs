@@ -23,6 +23,8 @@ impl From<Duration> for Milliseconds {
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct ByPhase<T> {
     #[serde(skip_serializing_if = "Option::is_none")]
+    preprocess: Option<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tokenise: Option<T>,
     #[serde(skip_serializing_if = "Option::is_none")]
     inference: Option<T>,
@@ -45,6 +47,7 @@ pub(super) struct ByPhase<T> {
 impl<T> ByPhase<T> {
     pub(super) fn from_each(of: impl Fn(Phase) -> Option<T>) -> ByPhase<T> {
         ByPhase {
+            preprocess: of(Phase::Preprocess),
             tokenise: of(Phase::Tokenise),
             inference: of(Phase::Inference),
             device: of(Phase::Device),

@@ -3,6 +3,7 @@
 //! `docs/schema/modelmeter.run-1.schema.json` says the same to programs. Keys may be added within version 1;
 //! none changes its meaning or leaves. Missing is `null`, and a `why` beside it says why.
 
+mod critical_path;
 mod groups;
 mod imported;
 mod inputs;

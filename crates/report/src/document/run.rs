@@ -1,5 +1,6 @@
 //! The document itself, key by key.
 
+use super::critical_path::CriticalPathDocument;
 use super::groups::{Compute, Energy, Memory, Throughput};
 use super::imported::ImportDocument;
 use super::inputs::{InputDocument, inputs};
@@ -67,6 +68,8 @@ pub struct RunDocument<'a> {
     layers: Option<Layers<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     memory_profile: Option<MemoryProfile<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    critical_path: Option<CriticalPathDocument<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     training: Option<TrainingDocument<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -189,6 +192,7 @@ impl<'a> RunDocument<'a> {
             verdict: &run.verdict,
             layers: run.layers.as_deref().map(Layers::from),
             memory_profile: run.memory.as_deref().map(MemoryProfile::from),
+            critical_path: run.critical_path.as_deref().map(CriticalPathDocument::from),
             training: TrainingDocument::of(run),
             imported: run.imported.as_deref().map(ImportDocument::from),
             tags: &run.tags,

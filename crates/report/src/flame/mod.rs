@@ -8,4 +8,5 @@ mod tree;
 mod words;
 
 pub use draw::flamegraph;
+pub(crate) use pool::pooling;
 pub(crate) use tree::Tree;

@@ -2,12 +2,13 @@
 
 use super::tree::{Node, Tree};
 use std::{borrow::Cow, collections::HashMap};
-use types::{Bytes, Flops, Layer, Ratio, Roofline, Seconds, Spent, pooled_path};
+use types::{Bytes, Flops, Layer, ModuleWork, Pooling, Ratio, Roofline, Seconds, Spent};
 
 impl Tree<'_> {
     /// The tree with one node for modules whose paths differ in numbers only; `None` where no two do.
     pub(super) fn pooled(&self) -> Option<Tree<'static>> {
-        let mut pools = Pools::default();
+        let layers = self.nodes.iter().filter_map(|node| node.layer.as_deref());
+        let mut pools = Pools { pooling: pooling(layers), ..Pools::default() };
         for node in &self.nodes {
             pools.add(node);
         }
@@ -35,6 +36,19 @@ struct Pools {
     of_node: Vec<usize>,
     /// Pools by the pool around them and their path.
     known: HashMap<(usize, String), usize>,
+    pooling: Pooling,
+}
+
+/// Which of these layers one line may stand for: those that do the same work.
+pub(crate) fn pooling<'a>(layers: impl Iterator<Item = &'a Layer>) -> Pooling {
+    let work = |layer: &'a Layer| {
+        let Spent { flops, bytes, .. } = layer.spent;
+        (flops.is_some() || bytes.is_some()).then(|| {
+            let (flops, bytes) = (flops.map_or(0, |flops| flops.0), bytes.map_or(0, |b| b.0));
+            (layer.path.as_str(), ModuleWork { flops, bytes })
+        })
+    };
+    Pooling::of(layers.filter_map(work))
 }
 
 impl Pools {
@@ -45,7 +59,7 @@ impl Pools {
             return;
         };
         let around = self.of_node[parent];
-        let path = pooled_path(&node.path);
+        let path = self.pooling.path(&node.path);
         let pool = *self.known.entry((around, path)).or_insert(self.list.len());
         self.of_node.push(pool);
         match self.list.get_mut(pool) {
@@ -67,7 +81,7 @@ impl Pools {
             let Pool { layer: Some(layer), modules, .. } = &self.list[*inside] else { continue };
             let mut layer = layer.clone();
             if *modules > 1 {
-                layer.path = pooled_path(&layer.path);
+                layer.path = self.pooling.path(&layer.path);
             }
             let node = tree.nodes.len();
             tree.push(parent, Cow::Owned(layer), *modules);

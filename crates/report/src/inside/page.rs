@@ -9,7 +9,7 @@ use crate::sheet::{Grid, GridRow, Side};
 use crate::style::Style;
 use crate::table::{Column, Table};
 use crate::wrap::wrap;
-use types::{LayerReport, Rollup};
+use types::{Layer, LayerReport, Rollup, pooled_list};
 
 const INDENT: &str = "  ";
 
@@ -127,13 +127,22 @@ impl Line {
 /// The pools to be told: all, or the outermost that were asked for.
 fn tree(report: &LayerReport, view: &LayerView) -> Vec<Pool> {
     let mut found = Vec::new();
-    let mut open = pools(report);
+    let asked: Vec<&Layer> =
+        report.layers.iter().filter(|layer| view.has(layer.kind, &layer.path)).collect();
+    let is_inside = |layer: &Layer, around: &Layer| {
+        layer.path.strip_prefix(&around.path).is_some_and(|rest| rest.starts_with('.'))
+    };
+    let is_told = |layer: &&Layer| {
+        view.has(layer.kind, &layer.path) || asked.iter().any(|around| is_inside(layer, around))
+    };
+    let mut open = pools(&report.layers.iter().filter(is_told).collect::<Vec<_>>());
     if view.only.is_empty() {
         return open;
     }
     open.reverse();
     while let Some(pool) = open.pop() {
-        if view.has(pool.kind, &pool.path) {
+        // Without modules of its own it only leads to some that were asked for.
+        if pool.modules > 0 {
             found.push(pool);
         } else {
             open.extend(pool.inside.into_iter().rev());
@@ -164,7 +173,7 @@ fn push(pools: Vec<Pool>, around: &str, depth: usize, lines: &mut Vec<Line>) {
             ("", _) => "in no module".to_owned(),
             (rest, 0 | 1) => rest.to_owned(),
             // The number of layers is said once, where the star is.
-            (rest, modules) if rest.contains('*') => format!("{rest} ({modules})"),
+            (rest, modules) if pooled_list(rest).is_some() => format!("{rest} ({modules})"),
             (rest, _) => rest.to_owned(),
         };
         let Pool { path, spent, inside, .. } = pool;

@@ -1,18 +1,18 @@
 //! The same place in every layer put together, as a tree whose lines each say something.
 
-use types::{Bound, LayerKind, LayerReport, Spent, pooled_path};
+use crate::flame::pooling;
+use types::{Bound, Layer, Spent};
 
 /// Above this share of the memory's ceiling data cannot have gone through it; the slack is that of the ceilings.
 const ABOVE: f64 = 1.05;
 
-/// Modules that are the same place in every layer: `encoder.layer.*.attention`.
+/// Modules that are the same place in layers that do the same work: `encoder.layer.*.attention`.
 #[derive(Debug, Clone)]
 pub(super) struct Pool {
     /// The path, with `*` for every number.
     pub(super) path: String,
     /// How many modules.
     pub(super) modules: u64,
-    pub(super) kind: LayerKind,
     pub(super) spent: Sum,
     pub(super) inside: Vec<Pool>,
 }
@@ -104,11 +104,12 @@ impl From<&Spent> for Sum {
     }
 }
 
-/// The pooled tree of a report.
-pub(super) fn pools(report: &LayerReport) -> Vec<Pool> {
+/// The pooled tree of layers.
+pub(super) fn pools(layers: &[&Layer]) -> Vec<Pool> {
+    let pooling = pooling(layers.iter().copied());
     let mut top: Vec<Pool> = Vec::new();
-    for layer in &report.layers {
-        let path = pooled_path(&layer.path);
+    for layer in layers {
+        let path = pooling.path(&layer.path);
         let mut siblings = &mut top;
         let mut prefix = String::new();
         let parts: Vec<&str> = path.split('.').collect();
@@ -121,7 +122,6 @@ pub(super) fn pools(report: &LayerReport) -> Vec<Pool> {
                 siblings.push(Pool {
                     path: prefix.clone(),
                     modules: 0,
-                    kind: layer.kind,
                     spent: Sum::default(),
                     inside: Vec::new(),
                 });

@@ -116,6 +116,7 @@ fn details(out: &mut String, sheet: &Sheet) {
     };
     inner("Where the time goes", &sheet.layers);
     inner("Where the memory goes", &sheet.memory);
+    inner("What the time went through", &sheet.critical_path);
     folded(out, "Environment", |out| {
         let facts = sheet.facts.iter().map(|(label, facts)| (*label, facts.join(" · ")));
         let rows = facts.chain(sheet.environment.iter().cloned());

@@ -9,7 +9,7 @@ use super::{
 use crate::clean::clean;
 use crate::lookup::told;
 use crate::timestamp::minute;
-use crate::{inside, memory, summary};
+use crate::{critical_path, inside, memory, summary};
 use types::{Reason, ReasonCode, Run, Weights};
 
 /// One thing that can be said against a measurement.
@@ -67,6 +67,8 @@ pub struct Sheet {
     pub layers: Option<Inner>,
     /// Where the memory goes; `None` where nobody looked.
     pub memory: Option<Inner>,
+    /// What the time went through; `None` where nothing was traced.
+    pub critical_path: Option<Inner>,
     /// The machine and its state.
     pub environment: Vec<(&'static str, String)>,
     /// What each probe saw and cost.
@@ -86,6 +88,10 @@ impl Sheet {
             let (tables, said) = memory::grids(report);
             Inner { tables, said }
         });
+        let critical_path = run.critical_path.as_ref().map(|path| {
+            let (table, said) = critical_path::grid(path);
+            Inner { tables: vec![table], said: said.into_iter().map(|text| ("", text)).collect() }
+        });
         Sheet {
             model: if name.is_empty() { "unnamed model".into() } else { name },
             is_random: run.tells("model.weights")
@@ -103,6 +109,7 @@ impl Sheet {
             percentiles: latency::percentiles(run),
             layers,
             memory,
+            critical_path,
             environment: environment::facts(run),
             probes: environment::probes(run),
         }

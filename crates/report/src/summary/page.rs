@@ -2,6 +2,7 @@
 
 use super::{facts, header, latency, verdict};
 use crate::clean::clean;
+use crate::critical_path::critical_path;
 use crate::inside::{LayerView, inside};
 use crate::lookup::told;
 use crate::memory::{MemoryView, memory};
@@ -65,6 +66,9 @@ pub fn page(run: &Run, view: &View, style: &Style, footer: Footer<'_>) -> String
     }
     if let Some(report) = &run.memory {
         text.push_str(&format!("\n{}", memory(report, &view.memory, style)));
+    }
+    if let Some(path) = &run.critical_path {
+        text.push_str(&format!("\n{}", critical_path(path, style)));
     }
     for line in last_lines(run, style, footer) {
         text.push_str(&format!("{}\n", line.trim_end()));

@@ -9,11 +9,17 @@ use super::{
 };
 use serde::Serialize;
 use serde_json::{Map, json};
-use std::io::{self, Write};
-use types::{Span, Timeline};
+use std::{
+    borrow::Cow,
+    io::{self, Write},
+};
+use types::{Span, Timeline, Track};
 
 /// What an arrow is called; both of its ends must say the same.
 const ARROW: &str = "launch";
+
+/// The row of what the time went through.
+const CRITICAL_PATH: &str = "critical path";
 
 /// What is shown of a span beside its name.
 #[derive(Debug, Serialize)]
@@ -33,6 +39,7 @@ pub fn write_chrome_trace(
     info: &TraceInfo,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let timeline = &with_critical_path(timeline);
     let rows = Rows::of(timeline);
     let arrows = Arrows::of(&timeline.spans);
     let mut head = Map::new();
@@ -64,6 +71,19 @@ pub fn write_chrome_trace(
     let process = processes.first().copied().unwrap_or(FIRST_PROCESS);
     document.counters(&timeline.counters, process)?;
     document.end()
+}
+
+/// The timeline with a track of its own for what the time went through.
+fn with_critical_path(timeline: &Timeline) -> Cow<'_, Timeline> {
+    if timeline.critical_path.is_empty() {
+        return Cow::Borrowed(timeline);
+    }
+    let mut timeline = timeline.clone();
+    let track = u32::try_from(timeline.tracks.len()).unwrap_or(u32::MAX);
+    timeline.tracks.push(Track { group: CRITICAL_PATH.into(), name: "longest chain".into() });
+    let stretches = std::mem::take(&mut timeline.critical_path);
+    timeline.spans.extend(stretches.into_iter().map(|span| Span { track, ..span }));
+    Cow::Owned(timeline)
 }
 
 fn complete(span: &Span, place: Place) -> Event<'_, Arguments<'_>> {

@@ -123,7 +123,7 @@ pub(crate) fn layers() -> LayerJoin {
     let joined = |at: usize| rows.iter().map(|row: &LayerRow| row.cells[at].time.0).sum::<f64>();
     let sides =
         vec![side("torch", 0.24, joined(0), 0.0), side("onnxruntime", 0.20, joined(1), 0.0421)];
-    LayerJoin { sides, rows }
+    LayerJoin { sides, rows, pooling: types::Pooling::default() }
 }
 
 fn side(engine: &str, version: &str, median: f64, megabytes: u64, load: f64) -> SideReport {

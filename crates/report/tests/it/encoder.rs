@@ -172,6 +172,7 @@ pub(crate) fn timeline(blocks: usize, samples: u64, on: On) -> Timeline {
             Counter { name: "memory".into(), unit: "MB".into(), points: points(271.3).collect() },
             Counter { name: "processors".into(), unit: "%".into(), points: points(61.0).collect() },
         ],
+        critical_path: Vec::new(),
         laid_out: false,
     }
 }

@@ -180,6 +180,7 @@ pub(crate) fn bare_run(name: &str, median: f64, count: u64) -> Run {
         verdict: Verdict::from_reasons(Vec::new()),
         layers: None,
         memory: None,
+        critical_path: None,
         training: None,
         imported: None,
         unknown: Default::default(),

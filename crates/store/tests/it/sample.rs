@@ -67,6 +67,7 @@ pub(crate) fn run(n: u64) -> Run {
         }]),
         layers: None,
         memory: None,
+        critical_path: None,
         training: None,
         imported: None,
         unknown: BTreeMap::new(),

@@ -54,6 +54,7 @@ fn job(onnx: &Path, rows: usize) -> LoadJob {
         inputs_file: None,
         seed: 0,
         text: None,
+        media: None,
         postprocess: Postprocess::None,
         training: None,
     }

@@ -152,6 +152,7 @@ pub(crate) fn job(module: Option<Module>) -> LoadJob {
         inputs_file: None,
         seed: 0,
         text: None,
+        media: None,
         postprocess: Postprocess::None,
         training: None,
     }
