@@ -4,7 +4,7 @@ PYTHON ?= python3
 CARGO ?= cargo
 VENV := .venv
 
-.PHONY: test built check venv postgresql chromium bench seeds clean
+.PHONY: test built check advisories venv postgresql chromium bench seeds clean
 
 # The release build serves the binary, the tests and the benches. Random cases are the same in every
 # run here, so that a failure can be repeated; `cargo test` alone draws new ones.
@@ -19,9 +19,15 @@ built:
 	$(CARGO) test --release --workspace --no-run --quiet
 
 check:
+	@# Licences, sources and versions of the dependencies, as deny.toml has them.
+	CARGO="$(CARGO)" $(PYTHON) .ci/deny
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --workspace --no-deps
+
+# Known vulnerabilities in the dependencies; needs `cargo install --locked cargo-deny` and a network.
+advisories:
+	$(CARGO) deny check advisories
 
 venv: $(VENV)/.complete
 

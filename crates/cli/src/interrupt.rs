@@ -1,7 +1,7 @@
 //! Ctrl-C while something is measured: ends at once, and says what was kept and how to go on.
 
 use crate::{Exit, Failure, output};
-use modelmeter::Session;
+use modelmeter::{Session, models::discard_unfinished};
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
     iterator::Signals,
@@ -10,14 +10,27 @@ use std::{sync::atomic::Ordering, thread};
 
 /// Watches for signals until the process ends; `what` is lost where one comes, as people call it: `the comparison`.
 pub(crate) fn watch(session: &Session, is_kept: bool, what: &'static str) -> Result<(), Failure> {
+    let kept = session.kept();
+    start(move || said(is_kept, kept.load(Ordering::SeqCst), what))
+}
+
+/// The same for a command that stores nothing.
+pub(crate) fn watch_files(what: &'static str) -> Result<(), Failure> {
+    start(move || {
+        format!("\nstopped: {what} is not finished\nhint: the same command begins it again\n")
+    })
+}
+
+fn start(said: impl FnOnce() -> String + Send + 'static) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(Exit::Cannot, "could not watch for Ctrl-C").cause(error.to_string())
     };
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
-    let kept = session.kept();
     let work = move || {
         if signals.forever().next().is_some() {
-            output::complain(&said(is_kept, kept.load(Ordering::SeqCst), what));
+            // Nothing half-written stays.
+            discard_unfinished();
+            output::complain(&said());
             #[expect(clippy::exit, reason = "the worker dies with this process")]
             std::process::exit(Exit::Stopped as i32);
         }

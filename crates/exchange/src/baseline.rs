@@ -1,11 +1,13 @@
 //! The cells of a CSV that we wrote: of `analyze --output`, or pooled from the runs of an export.
 
-use crate::{Error, Format, Problem, import::file_name, own};
+use crate::{Error, Format, Problem, bounds, import::file_name, own, table::Table};
 use std::collections::{BTreeMap, HashMap};
 use types::{CellKey, FileCell, Interval, Measured, Mode, Pooled, Provenance};
 
 /// A column that only an analysis has.
 const ANALYSIS: &str = "run_ids";
+/// Rows of a file that are compared; each is about 500 bytes in memory.
+const MOST: usize = 1_000_000;
 
 /// The cells in a CSV of ours, to hold others against, and what could not be taken.
 ///
@@ -25,8 +27,7 @@ pub fn file_cells(name: &str, bytes: &[u8]) -> Result<(Vec<FileCell>, Vec<Proble
     let (cells, problems) = if names.contains(&ANALYSIS) && names.contains(&"latency_median_ms") {
         analysis(bytes).map_err(broken)?
     } else if names.contains(&"run_id") && names.contains(&"model") {
-        let (runs, problems) = own::read(Format::Csv, file, bytes).map_err(broken)?;
-        (pooled(runs.iter().map(Measured::from)), problems)
+        export(file, bytes).map_err(broken)?
     } else {
         let why = "it has neither the columns of `analyze --output` nor those of `db export`";
         return Err(Error::Unknown { file: file.to_owned(), why: why.into() });
@@ -39,19 +40,44 @@ pub fn file_cells(name: &str, bytes: &[u8]) -> Result<(Vec<FileCell>, Vec<Proble
 }
 
 fn analysis(bytes: &[u8]) -> Result<(Vec<FileCell>, Vec<Problem>), Problem> {
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
-    let header = reader.headers().map_err(|error| complain(&error))?.clone();
+    let table = Table::new(bytes)?;
+    let header = table.names.clone();
     let (mut cells, mut problems) = (Vec::new(), Vec::new());
-    for record in reader.records() {
-        let record = record.map_err(|error| complain(&error))?;
-        let line = record.position().map_or(0, csv::Position::line);
-        let row: HashMap<&str, &str> = header.iter().zip(record.iter()).collect();
-        match cell(&row, line) {
+    for record in table {
+        let taken = record.and_then(|(line, record)| {
+            let row = header.iter().map(String::as_str).zip(record.iter()).collect();
+            cell(&row, line)
+        });
+        match taken {
             Ok(cell) => cells.push(cell),
             Err(problem) => problems.push(problem),
         }
+        check(cells.len(), &mut problems)?;
     }
     Ok((cells, problems))
+}
+
+/// Of each run only what its cell needs is kept.
+fn export(file: &str, bytes: &[u8]) -> Result<(Vec<FileCell>, Vec<Problem>), Problem> {
+    let (mut runs, mut problems) = (Vec::new(), Vec::new());
+    for run in own::all(Format::Csv, file, bytes)? {
+        match run {
+            Ok(run) => runs.push(Measured::from(&run)),
+            Err(problem) => problems.push(problem),
+        }
+        check(runs.len(), &mut problems)?;
+    }
+    Ok((pooled(runs.into_iter()), problems))
+}
+
+/// Refuses what would not fit into memory; problems after the first are not kept.
+fn check(rows: usize, problems: &mut Vec<Problem>) -> Result<(), Problem> {
+    problems.truncate(bounds::PROBLEMS);
+    if rows > MOST {
+        let what = format!("has more than {MOST} rows, the most that is compared: split it");
+        return Err(Problem::file(what));
+    }
+    Ok(())
 }
 
 fn cell(row: &HashMap<&str, &str>, line: u64) -> Result<FileCell, Problem> {
@@ -129,9 +155,4 @@ fn pooled(runs: impl Iterator<Item = Measured>) -> Vec<FileCell> {
         })
     };
     cells.into_iter().filter_map(cell).collect()
-}
-
-fn complain(error: &csv::Error) -> Problem {
-    let line = error.position().map_or(1, csv::Position::line);
-    Problem::line(line, error.to_string())
 }

@@ -1,6 +1,6 @@
 //! The way in: bytes of a file become runs.
 
-use crate::{Error, Format, Given, Problem, draft::Draft, foreign, own};
+use crate::{Error, Format, Given, Problem, bounds, draft::Draft, foreign, own};
 use std::collections::BTreeSet;
 use types::{Correction, Run, RunId};
 
@@ -30,6 +30,7 @@ impl Imported {
 pub(crate) struct Found {
     pub(crate) drafts: Vec<Draft>,
     pub(crate) problems: Vec<Problem>,
+    is_hopeless: bool,
 }
 
 impl Found {
@@ -37,8 +38,23 @@ impl Found {
     pub(crate) fn add(&mut self, record: Result<Draft, Problem>) {
         match record {
             Ok(draft) => self.drafts.push(draft),
-            Err(problem) => self.problems.push(problem),
+            Err(problem) => self.problem(problem),
         }
+    }
+
+    /// One more thing that could not be taken.
+    pub(crate) fn problem(&mut self, problem: Problem) {
+        if self.problems.len() < bounds::PROBLEMS {
+            self.problems.push(problem);
+        } else if !self.is_hopeless {
+            self.is_hopeless = true;
+            self.problems.push(Problem::file("has more problems, and the rest was not read"));
+        }
+    }
+
+    /// Whether reading on is of no use: too much of the file is no result, or it has too many of them.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_hopeless || self.drafts.len() > bounds::HELD
     }
 }
 
@@ -66,11 +82,20 @@ pub fn import_with(
         None => Format::detect(file, bytes)?,
     };
     let broken = |problem| Error::Broken { file: file.to_owned(), format, problem };
+    if bytes.len() as u64 > bounds::RESULTS.bytes {
+        let most = bounds::size(bounds::RESULTS.bytes);
+        let what = format!("is larger than {most}, the most that is read at once: split it");
+        return Err(broken(Problem::file(what)));
+    }
     let (mut runs, mut problems) = if format.is_ours() {
         own::read(format, file, bytes).map_err(broken)?
     } else {
         let text = text_of(bytes).map_err(broken)?;
         let found = read_foreign(format, text, name).map_err(broken)?;
+        if found.drafts.len() > bounds::HELD {
+            let what = format!("has more than {} results: split it", bounds::HELD);
+            return Err(broken(Problem::file(what)));
+        }
         let finish = |draft: Draft| draft.finish(file, given);
         (found.drafts.into_iter().map(finish).collect::<Vec<Run>>(), found.problems)
     };

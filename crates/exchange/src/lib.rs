@@ -6,6 +6,7 @@
 //! (`types::Stated`). docs/IMPORTS.md lists the formats.
 
 mod baseline;
+pub mod bounds;
 mod detect;
 mod draft;
 mod error;
@@ -16,7 +17,9 @@ mod import;
 mod key;
 mod node;
 mod own;
+mod table;
 mod time;
+mod weighed;
 
 pub use baseline::file_cells;
 pub use error::{Error, Place, Problem, WriteError};
@@ -24,4 +27,4 @@ pub use format::{Format, ParseFormatError};
 pub use given::Given;
 pub use import::{Imported, import, import_with};
 pub use key::key;
-pub use own::{Column, Kind, Runs, Writer, columns, stream, write};
+pub use own::{Column, Kind, Runs, Writer, columns, stream, stream_from, write};

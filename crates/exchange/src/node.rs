@@ -1,7 +1,9 @@
 //! A look into a JSON value that knows where it is, so that every complaint names its field.
 
-use crate::Problem;
+use crate::{Problem, weighed::Weighed};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
+use std::fmt;
 
 /// A value and its path in the file.
 #[derive(Debug, Clone)]
@@ -124,12 +126,68 @@ impl<'a> Node<'a> {
 
 /// JSON as Python writes it: `NaN` and `Infinity` become null, so that the field can be named that holds them.
 pub(crate) fn parse(text: &str) -> Result<Value, Problem> {
-    serde_json::from_str(text).or_else(|error| {
+    tolerant(text, |text| {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let value = Weighed::new().deserialize(&mut reader)?;
+        reader.end().map(|()| value)
+    })
+}
+
+/// The records of a list, each of which is gone before the next one comes; `false` ends it.
+pub(crate) fn each(
+    text: &str,
+    mut record: impl FnMut(usize, Value) -> bool,
+) -> Result<(), Problem> {
+    let mut next = 0;
+    tolerant(text, |text| {
+        let mut at = 0;
+        let mut one = |value: Value| {
+            at += 1;
+            // The second time, without Python's numbers, goes on where the first ended.
+            if at <= next {
+                return true;
+            }
+            next = at;
+            record(at - 1, value)
+        };
+        let mut reader = serde_json::Deserializer::from_str(text);
+        reader.deserialize_seq(Each(&mut one))?;
+        reader.end()
+    })
+}
+
+/// Reads text; where that fails because of Python's numbers, reads it again without them.
+fn tolerant<T>(
+    text: &str,
+    mut read: impl FnMut(&str) -> Result<T, serde_json::Error>,
+) -> Result<T, Problem> {
+    read(text).or_else(|error| {
         if !text.contains("NaN") && !text.contains("Infinity") {
             return Err(Problem::json(&error));
         }
-        serde_json::from_str(&without_python_numbers(text)).map_err(|error| Problem::json(&error))
+        read(&without_python_numbers(text)).map_err(|error| Problem::json(&error))
     })
+}
+
+/// Hands over the elements of a list one by one.
+struct Each<'f>(&'f mut dyn FnMut(Value) -> bool);
+
+impl<'de> Visitor<'de> for Each<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some(value) = list.next_element_seed(Weighed::new())? {
+            if !(self.0)(value) {
+                while list.next_element::<IgnoredAny>()?.is_some() {}
+                break;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Replaces what Python writes for numbers that are none; places stay where they were.
@@ -171,6 +229,22 @@ mod tests {
         assert!(list[3].number().is_err());
         assert_eq!(top.text_of("c").unwrap(), "NaN, \"NaN");
         assert_eq!(top.need("d").unwrap_err().to_string(), "`d`: is missing");
+    }
+
+    #[test]
+    fn records_come_one_by_one_and_each_once() {
+        let mut seen = Vec::new();
+        let text = r#"[1, {"a": NaN}, "x"]"#;
+        each(text, |at, value| {
+            seen.push((at, value.to_string()));
+            true
+        })
+        .unwrap();
+        let wanted = [(0, "1"), (1, r#"{"a":null}"#), (2, "\"x\"")];
+        assert_eq!(seen, wanted.map(|(at, text)| (at, text.to_owned())));
+        assert!(each("[1, 2] 3", |_, _| true).unwrap_err().to_string().contains("trailing"));
+        assert!(each("[1, 2", |_, _| true).unwrap_err().to_string().contains("ends too early"));
+        assert!(each("{}", |_, _| true).unwrap_err().to_string().contains("expected a list"));
     }
 
     #[test]

@@ -10,12 +10,39 @@ use crate::{
 use engine::{Availability, Engine, Takes};
 use graph::{Model, TensorData};
 use meter::{Depth, Launch, outputs_of};
-use models::{ModelError, Resolved};
+use models::{ModelError, Resolved, Unfinished};
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 use types::{Bytes, Device, Event, ExportCheck, ExportReport, HostTensor, Precision};
+
+/// The key under which an exported file says which version wrote it.
+const WRITTEN_BY: &str = "modelmeter.export";
+/// What our own graphs name as their producer; exports of earlier versions have nothing else.
+const PRODUCER: &str = "modelmeter";
+
+/// The file beside an ONNX file that its weights lie in where they do not fit into it.
+fn data_of(path: &Path) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{stem}.onnx.data"))
+}
+
+fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+/// The model in a file that an export of ours wrote.
+fn ours(path: &Path) -> Result<Model, ModelError> {
+    let refused = |why: &str| ModelError::NotOurs { path: path.to_owned(), why: why.into() };
+    let data = fs::symlink_metadata(path);
+    if !data.is_ok_and(|data| data.is_file()) {
+        return Err(refused("it is not a file"));
+    }
+    let model = Model::read(path).map_err(|_| refused("it is not an ONNX file"))?;
+    let is_ours = model.metadata.contains_key(WRITTEN_BY) || model.producer.trim() == PRODUCER;
+    if is_ours { Ok(model) } else { Err(refused("Modelmeter did not write it")) }
+}
 
 /// A model that is to be written as an ONNX file.
 #[derive(Debug, Clone)]
@@ -83,9 +110,7 @@ impl Exporter {
     /// When the model cannot be had or written so. An engine that does not run the file is no error: it is in the report.
     pub fn write(&self, path: &Path, sink: &mut dyn FnMut(Event)) -> Result<ExportReport, Error> {
         let checkers = self.checkers()?;
-        if path.exists() && !self.replace {
-            return Err(ModelError::FileExists { path: path.to_owned() }.into());
-        }
+        self.check(path)?;
         let resolved = prepare::resolve(&self.profiler, self.precision, sink)?;
         if resolved.is_program() {
             return Err(Error::Rule(format!(
@@ -109,6 +134,38 @@ impl Exporter {
             // Random weights are said by the model's own field.
             remarks: resolved.remarks.into_iter().filter(|text| text != "random weights").collect(),
         })
+    }
+
+    /// Whether the place is free or holds what an export of ours wrote there; nothing else is ever replaced.
+    fn check(&self, path: &Path) -> Result<(), ModelError> {
+        match (is_there(path), self.replace) {
+            (true, false) => return Err(ModelError::FileExists { path: path.to_owned() }),
+            (true, true) => ours(path).map(|_| ())?,
+            (false, _) => {}
+        }
+        if self.weights_beside { self.check_data(path) } else { Ok(()) }
+    }
+
+    /// The same for the file that the weights go to.
+    fn check_data(&self, path: &Path) -> Result<(), ModelError> {
+        let data = data_of(path);
+        if !is_there(&data) {
+            return Ok(());
+        }
+        if !self.replace {
+            return Err(ModelError::FileExists { path: data });
+        }
+        let reads_it = |model: &Model| {
+            model.graph.initializers.iter().any(|tensor| match &tensor.data {
+                TensorData::External { path, .. } => path.file_name() == data.file_name(),
+                _ => false,
+            })
+        };
+        if ours(path).is_ok_and(|model| reads_it(&model)) {
+            return Ok(());
+        }
+        let why = "it holds the weights of no export of Modelmeter that is there".into();
+        Err(ModelError::NotOurs { path: data, why })
     }
 
     /// The engines that load the file.
@@ -154,11 +211,9 @@ impl Exporter {
             path: resolved.onnx.clone(),
             source: source.into(),
         })?;
-        let written = match self.weights_beside {
-            true => whole.write_beside_weights(path),
-            false => whole.write(path),
-        };
-        written.map_err(|source| ModelError::Export { path: path.to_owned(), source })?;
+        let mut whole = whole;
+        whole.metadata.insert(WRITTEN_BY.into(), env!("CARGO_PKG_VERSION").into());
+        self.put(&whole, path)?;
         // Read as anybody else would.
         let read = Model::read(path)
             .map_err(|source| ModelError::Onnx { path: path.to_owned(), source: source.into() })?;
@@ -173,6 +228,29 @@ impl Exporter {
             opset: read.opset(),
             nodes: read.graph.nodes.len(),
         })
+    }
+
+    /// Writes the file, and the one with its weights where there is one, under another name and then to its place.
+    fn put(&self, model: &Model, path: &Path) -> Result<(), Error> {
+        let failed = |source| Error::Write { path: path.to_owned(), source };
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let name = path.file_name().unwrap_or_default();
+        let unfinished =
+            Unfinished::create(parent.unwrap_or(Path::new(".")), &name.to_string_lossy())
+                .map_err(failed)?;
+        let inside = unfinished.path().join(name);
+        let written = match self.weights_beside {
+            true => model.write_beside_weights(&inside),
+            false => model.write(&inside),
+        };
+        written.map_err(|source| ModelError::Export { path: path.to_owned(), source })?;
+        // The data first: a model must never point at a file that is not there.
+        let data = data_of(&inside);
+        if data.is_file() {
+            self.check_data(path)?;
+            fs::rename(&data, data_of(path)).map_err(failed)?;
+        }
+        fs::rename(&inside, path).map_err(failed)
     }
 
     /// Runs the model as it is and the file on every engine, on the same inputs.

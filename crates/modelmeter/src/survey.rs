@@ -5,6 +5,7 @@ use analysis::{
     Cells, MOST_RUNS, PricesError, Selection, TrendQuestion, advice::again, against, analyse,
     parse_prices, recommend,
 };
+use exchange::bounds::{BY_HAND, RESULTS, read_file, read_text};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
@@ -78,8 +79,8 @@ impl Survey {
         allowance: Option<f64>,
         accepted: f64,
     ) -> Result<(Against, Vec<String>), Error> {
-        let bytes =
-            std::fs::read(file).map_err(|source| Error::Read { path: file.to_owned(), source })?;
+        let bytes = read_file(file, RESULTS)
+            .map_err(|source| Error::Read { path: file.to_owned(), source })?;
         let (rows, problems) = exchange::file_cells(&file.to_string_lossy(), &bytes)?;
         let noise = noises(&self.trend(store, &TrendQuestion::default())?);
         let since = self.since_file(store, now, &rows)?;
@@ -266,8 +267,8 @@ pub(crate) fn order(row: &Measured) -> impl Ord + use<> {
 /// # Errors
 /// Where the file cannot be read, or what stands in it makes no sense: on which line, and what was meant.
 pub fn read_prices(path: &Path) -> Result<Prices, Error> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| Error::Read { path: path.to_owned(), source })?;
+    let text =
+        read_text(path, BY_HAND).map_err(|source| Error::Read { path: path.to_owned(), source })?;
     let wrong = |error: PricesError| Error::Prices { path: path.to_owned(), error };
     parse_prices(&text).map_err(wrong)
 }

@@ -104,6 +104,8 @@ pub enum ModelError {
     FolderExists { path: PathBuf },
     #[error("`{}` exists", path.display())]
     FileExists { path: PathBuf },
+    #[error("`{}` is not replaced, even with `--force`: {why}", path.display())]
+    NotOurs { path: PathBuf, why: String },
     #[error("`{model}` cannot be written in another opset")]
     Opset {
         model: String,
@@ -271,6 +273,11 @@ impl ModelError {
             E::Prune { source, .. } => return prune_hint(source),
             E::FolderExists { .. } => "give another folder, or `--force` to replace it".into(),
             E::FileExists { .. } => "give another file, or `--force` to replace it".into(),
+            E::NotOurs { path, .. } => format!(
+                "choose another place with `-o`, or move this one away: `mv {} {}`",
+                shell_word(&path.to_string_lossy()),
+                shell_word(&format!("{}.old", path.to_string_lossy().trim_end_matches('/')))
+            ),
             E::Opset { source, .. } => match source {
                 graph::OpsetError::Found { .. } => "leave `--opset` away to write it as it is".into(),
                 _ => format!(
@@ -367,6 +374,15 @@ fn hub_name(address: &str) -> Option<String> {
 
 fn crossed(dims: &[usize]) -> String {
     dims.iter().map(usize::to_string).collect::<Vec<_>>().join("x")
+}
+
+/// A word that a shell leaves as it is.
+fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+=:@%,".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
 }
 
 fn quoted(names: &[String]) -> String {

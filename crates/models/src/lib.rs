@@ -38,6 +38,7 @@ mod shapes;
 mod signature;
 mod summary;
 mod tokens;
+mod unfinished;
 mod weights;
 
 pub use architecture::{
@@ -60,3 +61,4 @@ pub use resolved::Resolved;
 pub use settlement::{Ask, Guess, Settlement};
 pub use summary::{PresetSummary, preset_summaries};
 pub use tokens::{Encoded, Tokeniser};
+pub use unfinished::{Unfinished, discard_unfinished};

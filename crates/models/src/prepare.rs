@@ -7,6 +7,7 @@ use crate::{
     Blueprint, ModelError, Progress,
     data_file::{DATA_FILE, DataFile},
     fingerprint::{FileStamp, hash_debug},
+    unfinished::Unfinished,
     weights::Values,
 };
 use graph::{DataType, Model};
@@ -14,8 +15,6 @@ use serde::{Deserialize, Serialize};
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU32, Ordering},
-    time::Duration,
 };
 use types::Precision;
 
@@ -24,9 +23,6 @@ const FORMAT: u32 = 1;
 
 pub(crate) const GRAPH_FILE: &str = "model.onnx";
 const MANIFEST_FILE: &str = "prepared.json";
-
-/// An unfinished folder older than this belongs to a process that died: writing takes minutes, never a day.
-const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
 /// A model whose graph and weights are on disk.
 #[derive(Debug)]
@@ -115,11 +111,10 @@ pub(crate) fn write_folder(
 ) -> Result<Manifest, ModelError> {
     let failed = |source| failed(models.to_owned(), size, source);
     fs::create_dir_all(models).map_err(failed)?;
-    remove_abandoned(models);
     let unfinished = Unfinished::create(models, key).map_err(failed)?;
-    let manifest = write(&unfinished.path)?;
-    write_manifest(&unfinished.path, &manifest).map_err(failed)?;
-    unfinished.finish(&models.join(key)).map_err(failed)?;
+    let manifest = write(unfinished.path())?;
+    write_manifest(unfinished.path(), &manifest).map_err(failed)?;
+    finish(unfinished, &models.join(key)).map_err(failed)?;
     Ok(manifest)
 }
 
@@ -180,53 +175,22 @@ pub(crate) fn failed(path: PathBuf, needed: u64, source: io::Error) -> ModelErro
     }
 }
 
-/// A folder that goes away unless it is finished.
-struct Unfinished {
-    path: PathBuf,
-}
-
-impl Unfinished {
-    fn create(models: &Path, key: &str) -> io::Result<Unfinished> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = models.join(format!(".unfinished-{}-{count}-{key}", std::process::id()));
-        fs::create_dir_all(&path)?;
-        Ok(Unfinished { path })
+/// Gives the folder its name; where another process was faster, its folder stays.
+fn finish(unfinished: Unfinished, folder: &Path) -> io::Result<()> {
+    if fs::rename(unfinished.path(), folder).is_ok() {
+        unfinished.release();
+        return Ok(());
     }
-
-    /// Gives the folder its name; where another process was faster, its folder stays.
-    fn finish(self, folder: &Path) -> io::Result<()> {
-        if fs::rename(&self.path, folder).is_ok() || read_manifest(folder).is_some() {
-            return Ok(());
-        }
-        // What stands there is damaged, or it would have been used.
-        match fs::remove_dir_all(folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        match fs::rename(&self.path, folder) {
-            Err(_) if read_manifest(folder).is_some() => Ok(()),
-            result => result,
-        }
+    if read_manifest(folder).is_some() {
+        return Ok(());
     }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        // Gone already when it was renamed.
-        let _ = fs::remove_dir_all(&self.path);
+    // What stands there is damaged, or it would have been used.
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
     }
-}
-
-fn remove_abandoned(models: &Path) {
-    let Ok(entries) = fs::read_dir(models) else { return };
-    for entry in entries.flatten() {
-        let unfinished = entry.file_name().to_string_lossy().starts_with(".unfinished-");
-        let age =
-            entry.metadata().and_then(|data| data.modified()).ok().and_then(|t| t.elapsed().ok());
-        if unfinished && age.is_some_and(|age| age > ABANDONED) {
-            // Another process may be removing it too.
-            let _ = fs::remove_dir_all(entry.path());
-        }
+    match fs::rename(unfinished.path(), folder) {
+        Err(_) if read_manifest(folder).is_some() => Ok(()),
+        result => result.map(|()| unfinished.release()),
     }
 }

@@ -12,14 +12,18 @@ use crate::{
     progress::Progress,
 };
 use modelmeter::{
-    Folders, Gate, HeldAgainst, NoiseTest, PlanFile, Profiler, Run, exchange,
+    Folders, Gate, HeldAgainst, NoiseTest, PlanFile, Profiler, Run,
+    exchange::{
+        self,
+        bounds::{BY_HAND, RESULTS, read_file, read_text},
+    },
     report::{self, clean},
     store::Filter,
     types::{GateReport, Ruling},
 };
 use std::{
     fs,
-    io::Write,
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -171,7 +175,13 @@ fn plan(path: &Path) -> Result<Option<PlanFile>, Failure> {
     if !is_toml || !path.is_file() {
         return Ok(None);
     }
-    let text = fs::read_to_string(path).unwrap_or_default();
+    let text = match read_text(path, BY_HAND) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+            return Ok(Some(PlanFile::read(path)?));
+        }
+        Err(_) => String::new(),
+    };
     let lists = |line: &str| {
         let key = line.split('=').next().unwrap_or_default().trim();
         line.contains('=') && ["models", "categories", "all"].contains(&key)
@@ -209,7 +219,7 @@ fn is_program(path: &Path) -> bool {
 fn baseline(name: &str, global: &Global) -> Result<Vec<Run>, Failure> {
     let path = Path::new(name);
     if path.is_file() {
-        let bytes = fs::read(path).map_err(|error| {
+        let bytes = read_file(path, RESULTS).map_err(|error| {
             Failure::new(Exit::Wrong, format!("could not read `{name}`")).cause(error.to_string())
         })?;
         let imported = exchange::import(name, &bytes, None).map_err(|error| {

@@ -4,7 +4,7 @@ use crate::{
     Exit, Failure,
     arguments::{Export, Global, Tuning, Workload},
     command::{folders, measurement::measurement, style},
-    output,
+    interrupt, output,
     places::places,
     progress::Progress,
 };
@@ -20,8 +20,9 @@ pub(crate) fn run(arguments: &Export, global: &Global) -> Result<Exit, Failure> 
         return Err(Failure::new(Exit::Wrong, "a model is written to a file, which is read again")
             .hint("`-o model.onnx`"));
     }
-    let mut progress = Progress::new(global.quiet);
     let exporter = exporter(arguments, global)?;
+    interrupt::watch_files("the export")?;
+    let mut progress = Progress::new(global.quiet);
     let outcome = exporter.write(&arguments.output, &mut |event| progress.hear(&event));
     progress.clear();
     let found = outcome?;

@@ -10,6 +10,7 @@ use crate::{
 use modelmeter::{
     Profiler, TrainingRequest,
     engine::Places,
+    exchange::bounds::{BY_HAND, read_text},
     types::{Loss, Optimizer},
 };
 use std::fs;
@@ -103,7 +104,7 @@ fn text(workload: &Workload) -> Result<Vec<String>, Failure> {
         // A pipe would wait for ever and a device never ends.
         return Err(unreadable("it is not a file".into()));
     }
-    let text = fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+    let text = read_text(path, BY_HAND).map_err(|error| unreadable(error.to_string()))?;
     let lines: Vec<String> =
         text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
     if lines.is_empty() {

@@ -8,7 +8,11 @@ use crate::{
     places::places,
     progress::Progress,
 };
-use modelmeter::{Changed, Error, Event, Profiler, Prover, report};
+use modelmeter::{
+    Changed, Error, Event, Profiler, Prover,
+    exchange::bounds::{BY_HAND, read_text},
+    report,
+};
 use std::{fs, path::Path};
 
 /// A command that changes a model and proves it.
@@ -111,7 +115,7 @@ pub(crate) fn texts(path: Option<&Path>) -> Result<Vec<String>, Failure> {
     if !kind.is_file() {
         return Err(unreadable("it is not a file".into()));
     }
-    let text = fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+    let text = read_text(path, BY_HAND).map_err(|error| unreadable(error.to_string()))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let lines: Vec<String> = lines.map(str::to_owned).collect();
     if lines.is_empty() {

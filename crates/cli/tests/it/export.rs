@@ -33,6 +33,19 @@ fn weights_go_beside_the_file_and_nothing_is_replaced_unasked() {
     assert!(size("net.onnx") < 10_000 && size("net.onnx.data") > 9_000_000);
     home.refused(&arguments, 2, &["net.onnx", "exists", "--force"]);
     home.fine(&[&arguments[..], &["--force"]].concat());
+    // Nothing that we did not write is replaced: neither a text, nor somebody's model, nor data that no export reads.
+    std::fs::write(home.path("letter.onnx"), "dear reader").unwrap();
+    std::fs::write(home.path("other.onnx.data"), "dear reader").unwrap();
+    let other = |name: &str| home.path(name).display().to_string();
+    let export = ["export", "feed-forward-baseline", "--external-data", "--force", "-o"];
+    let letter = [&export[..], &[&other("letter.onnx")]].concat();
+    home.refused(&letter, 2, &["is not replaced, even with `--force`", "not an ONNX file", "mv "]);
+    let data = [&export[..], &[&other("other.onnx")]].concat();
+    home.refused(&data, 2, &["other.onnx.data` is not replaced", "of no export"]);
+    for name in ["letter.onnx", "other.onnx.data"] {
+        assert_eq!(std::fs::read_to_string(home.path(name)).unwrap(), "dear reader");
+    }
+    assert!(!home.path("other.onnx").exists());
     let old = home.path("old.onnx").display().to_string();
     let refused = ["export", "feed-forward-baseline", "-o", &old, "--opset", "11"];
     home.refused(&refused, 2, &["opset 13 to 23", "--opset 17"]);

@@ -174,8 +174,11 @@ fn a_search_that_could_tell_nothing_ends_with_4_and_writes_nothing() {
 #[test]
 fn a_search_that_may_move_the_answers_tries_changes_together() {
     let home = Home::new();
-    fs::create_dir(home.path("best")).unwrap();
-    fs::write(home.path("best/old"), "what was here before").unwrap();
+    // What an earlier version wrote there, without a list of its files.
+    fs::create_dir_all(home.path("best/onnx")).unwrap();
+    for file in ["onnx/model.onnx", "onnx/model.safetensors.data", "vocab.txt"] {
+        fs::write(home.path("best").join(file), "what was here before").unwrap();
+    }
     let search = ["optimize", "encoder-small", "--target", "size", "--max-drift", "1"];
     let there = ["-o", "best", "--force", "--json", "-"];
     let found = document(&home.fine(&short(&[&search[..], &there].concat())));
@@ -200,7 +203,10 @@ fn a_search_that_may_move_the_answers_tries_changes_together() {
     let alone = attempts.iter().find(alone).unwrap();
     assert!(size("after") < alone["proof"]["after"]["size"].as_u64().unwrap());
     assert!(home.path("best/onnx/model.onnx").is_file());
-    assert!(!home.path("best/old").exists(), "the old folder was replaced");
+    assert!(!home.path("best/vocab.txt").exists(), "the old folder was replaced");
+    let beside = fs::read_dir(home.path("best").parent().unwrap()).unwrap().flatten();
+    let left = beside.filter(|entry| entry.file_name().to_string_lossy().contains("unfinished"));
+    assert_eq!(left.count(), 0);
 }
 
 #[test]
@@ -228,6 +234,16 @@ fn what_cannot_be_meant_is_refused_and_nothing_is_written() {
     home.refused(&taken, 2, &["`taken` exists", "--force"]);
     home.fine(&[&taken[..], &["--force"]].concat());
     assert!(home.path("taken/onnx/model.onnx").is_file());
+    // What somebody put into it is not ours to delete.
+    fs::write(home.path("taken/letter"), "dear reader").unwrap();
+    let forced = [&taken[..], &["--force"]].concat();
+    home.refused(
+        &forced,
+        2,
+        &["`taken` is not replaced, even with `--force`", "`letter`", "mv taken taken.old"],
+    );
+    assert_eq!(fs::read_to_string(home.path("taken/letter")).unwrap(), "dear reader");
+    fs::remove_file(home.path("taken/letter")).unwrap();
     home.refused(&["prune", "./taken", "-s", "0.5", "-o", "out"], 2, &["pruned already"]);
     home.refused(&["quantize", "encoder-small", "--to", "fp32", "-o", "out"], 2, &["fp32"]);
     home.refused(

@@ -6,6 +6,7 @@ use crate::{
     draft::{Draft, MachineFacts},
     import::Found,
     node::{self, Node},
+    table::Table,
     time,
 };
 use serde_json::{Map, Value};
@@ -19,10 +20,10 @@ pub(crate) fn llama_bench(text: &str) -> Result<Found, Problem> {
     let mut found = Found::default();
     match text.trim_start().chars().next() {
         Some('[') => {
-            let all = node::parse(text)?;
-            for record in Node::new(&all, "").list()? {
-                found.add(draft(&record));
-            }
+            node::each(text, |at, record| {
+                found.add(draft(&Node::new(&record, format!("[{at}]"))));
+                !found.is_full()
+            })?;
         }
         Some('{') => {
             for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -31,6 +32,9 @@ pub(crate) fn llama_bench(text: &str) -> Result<Found, Problem> {
                 found.add(value.and_then(|value| {
                     draft(&Node::new(&value, "")).map_err(|problem| in_line(number, &problem))
                 }));
+                if found.is_full() {
+                    break;
+                }
             }
         }
         _ => return table(text),
@@ -39,17 +43,19 @@ pub(crate) fn llama_bench(text: &str) -> Result<Found, Problem> {
 }
 
 fn table(text: &str) -> Result<Found, Problem> {
-    let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
-    let names = reader.headers().map_err(|error| Problem::line(1, error.to_string()))?.clone();
+    let table = Table::new(text.as_bytes())?;
+    let names = table.names.clone();
     let mut found = Found::default();
-    for (at, row) in reader.records().enumerate() {
-        let line = at as u64 + 2;
-        found.add(row.map_err(|error| Problem::line(line, error.to_string())).and_then(|row| {
+    for row in table {
+        found.add(row.and_then(|(line, row)| {
             let fields = names.iter().zip(row.iter());
             let record: Map<String, Value> =
-                fields.map(|(name, cell)| (name.into(), cell.into())).collect();
+                fields.map(|(name, cell)| (name.clone(), cell.into())).collect();
             draft(&Node::new(&Value::Object(record), "")).map_err(|problem| in_line(line, &problem))
         }));
+        if found.is_full() {
+            break;
+        }
     }
     Ok(found)
 }
@@ -61,6 +67,9 @@ pub(crate) fn llama_bench_sql(text: &str) -> Result<Found, Problem> {
         found.add(record.map_err(|what| Problem::line(line, what)).and_then(|record| {
             draft(&Node::new(&Value::Object(record), "")).map_err(|problem| in_line(line, &problem))
         }));
+        if found.is_full() {
+            break;
+        }
     }
     if found.drafts.is_empty() && found.problems.is_empty() {
         return Err(Problem::file("has no `INSERT INTO llama_bench` in it"));

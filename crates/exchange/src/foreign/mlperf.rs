@@ -6,6 +6,8 @@ use types::{Phase, ReasonCode, Stated};
 
 /// Nanoseconds as a share of a second.
 const NANO: f64 = 1e-9;
+/// Lines of a summary that are looked at; a real one has about a hundred.
+const MOST_LINES: usize = 100_000;
 
 /// The lines `name : value` with their numbers; the first of a name counts.
 struct Lines<'a> {
@@ -145,7 +147,7 @@ fn judge(draft: &mut Draft, lines: &Lines<'_>, result: &str) {
 impl<'a> Lines<'a> {
     fn of(text: &'a str) -> Lines<'a> {
         let mut found = BTreeMap::new();
-        for (at, line) in text.lines().enumerate() {
+        for (at, line) in text.lines().take(MOST_LINES).enumerate() {
             if let Some((name, value)) = line.split_once(':') {
                 found.entry(name.trim()).or_insert((at as u64 + 1, value.trim()));
             }

@@ -2,7 +2,7 @@
 
 use super::stem;
 use crate::{
-    Problem,
+    Place, Problem,
     draft::Draft,
     import::Found,
     node::{self, Node},
@@ -30,11 +30,34 @@ struct Event {
 pub(crate) fn onnxruntime(text: &str, name: &str) -> Result<Found, Problem> {
     let mut found = Found::default();
     let mut events = Vec::new();
-    for record in records(text, &mut found.problems) {
-        let node = Node::new(&record.1, format!("[{}]", record.0));
-        match event(&node) {
+    let mut take = |at: usize, record: &Value, found: &mut Found| {
+        match event(&Node::new(record, format!("[{at}]"))) {
             Ok(event) => events.extend(event),
-            Err(problem) => found.problems.push(problem),
+            Err(problem) => found.problem(problem),
+        }
+        !found.is_full()
+    };
+    if !text.trim_start().starts_with('[') {
+        return Err(Problem::file("is no list of events"));
+    }
+    let mut count = 0;
+    let whole = node::each(text, |at, record| {
+        count = at + 1;
+        take(at, &record, &mut found)
+    });
+    // Where the file is cut off or damaged, every line after it that is whole.
+    if let Err(problem) = whole {
+        let line = match problem.place {
+            Place::Line { line, .. } => usize::try_from(line).unwrap_or(usize::MAX),
+            _ => usize::MAX,
+        };
+        found.problem(problem);
+        let lines = text.lines().skip(line).map(|line| line.trim().trim_end_matches(','));
+        let records = lines.filter_map(|line| node::parse(line).ok()).filter(Value::is_object);
+        for (at, record) in records.enumerate() {
+            if !take(count + at, &record, &mut found) {
+                break;
+            }
         }
     }
     match session(&events, name) {
@@ -44,23 +67,6 @@ pub(crate) fn onnxruntime(text: &str, name: &str) -> Result<Found, Problem> {
         Err(_) => {}
     }
     Ok(found)
-}
-
-/// The records; where the file was cut off, every line that is whole.
-fn records(text: &str, problems: &mut Vec<Problem>) -> Vec<(usize, Value)> {
-    match node::parse(text) {
-        Ok(Value::Array(records)) => records.into_iter().enumerate().collect(),
-        Ok(_) => {
-            problems.push(Problem::file("is no list of events"));
-            Vec::new()
-        }
-        Err(problem) => {
-            problems.push(problem);
-            let lines = text.lines().map(|line| line.trim().trim_end_matches(','));
-            let whole = lines.filter_map(|line| node::parse(line).ok());
-            whole.filter(Value::is_object).enumerate().collect()
-        }
-    }
 }
 
 /// A span; `None` for records that only name things.

@@ -5,6 +5,7 @@ use crate::{
     Problem,
     draft::{Draft, MachineFacts},
     import::Found,
+    table::Table,
 };
 use types::{
     Category, Device, Loss, Mode, Optimizer, Phase, Precision, Rate, ReasonCode, Stated, Training,
@@ -20,9 +21,9 @@ const GIGA: f64 = 1e9;
 
 /// One row is an inference, a training, or both.
 pub(crate) fn timm(text: &str, name: &str) -> Result<Found, Problem> {
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
-    let header = reader.headers().map_err(|error| Problem::line(1, error.to_string()))?.clone();
-    let names: Vec<&str> = header.iter().map(str::trim).collect();
+    let table = Table::new(text.as_bytes())?;
+    let header = table.names.clone();
+    let names: Vec<&str> = header.iter().map(String::as_str).collect();
     if !names.contains(&"model") {
         return Err(Problem::line(
             1,
@@ -42,23 +43,20 @@ pub(crate) fn timm(text: &str, name: &str) -> Result<Found, Problem> {
     }
     let setting = Setting::of(name);
     let mut found = Found::default();
-    for (at, record) in reader.records().enumerate() {
-        let line = at as u64 + 2;
-        let record = match record {
+    for record in table {
+        let (line, record) = match record {
             Ok(record) => record,
-            Err(error) => {
-                found.problems.push(Problem::line(line, error.to_string()));
+            Err(problem) => {
+                found.problem(problem);
                 continue;
             }
         };
-        if record.len() != names.len() {
-            let what = format!("has {} cells, the header has {}", record.len(), names.len());
-            found.problems.push(Problem::line(line, what));
-            continue;
-        }
         let row = Row { line, names: &names, cells: &record };
         for (prefix, mode) in &modes {
             found.add(draft(&row, prefix, *mode, &setting));
+        }
+        if found.is_full() {
+            break;
         }
     }
     Ok(found)

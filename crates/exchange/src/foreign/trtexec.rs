@@ -37,17 +37,18 @@ fn new_draft(name: &str) -> Draft {
 
 /// Every query with its times.
 pub(crate) fn trtexec_times(text: &str, name: &str) -> Result<Found, Problem> {
-    let value = node::parse(text)?;
     let mut found = Found::default();
     let mut queries = Vec::new();
     let mut has_end_to_end = false;
-    for record in Node::new(&value, "").list()? {
+    node::each(text, |at, record| {
+        let record = Node::new(&record, format!("[{at}]"));
         has_end_to_end |= record.maybe("endToEndMs").is_some();
         match query(&record) {
             Ok(query) => queries.push(query),
-            Err(problem) => found.problems.push(problem),
+            Err(problem) => found.problem(problem),
         }
-    }
+        !found.is_full()
+    })?;
     if queries.is_empty() {
         return Ok(found);
     }
@@ -112,23 +113,23 @@ fn drop_warmup(draft: &mut Draft, queries: &mut Vec<Query>) {
 
 /// The time of every layer, without the time of a whole query.
 pub(crate) fn trtexec_profile(text: &str, name: &str) -> Result<Found, Problem> {
-    let value = node::parse(text)?;
-    let records = Node::new(&value, "").list()?;
     let mut found = Found::default();
-    let mut runs = None;
+    let mut runs = Ok(None);
     let mut layers = Vec::new();
-    for record in &records {
+    node::each(text, |at, record| {
+        let record = Node::new(&record, format!("[{at}]"));
         if let Some(count) = record.maybe("count") {
-            runs = Some(count.whole()?);
-            continue;
+            runs = count.whole().map(Some);
+            return runs.is_ok();
         }
-        match layer(record, runs.unwrap_or(0)) {
+        match layer(&record, runs.as_ref().ok().copied().flatten().unwrap_or(0)) {
             Ok(layer) => layers.push(layer),
-            Err(problem) => found.problems.push(problem),
+            Err(problem) => found.problem(problem),
         }
-    }
+        !found.is_full()
+    })?;
     let runs =
-        runs.filter(|runs| *runs > 0).ok_or_else(|| Problem::field("[0].count", "is missing"))?;
+        runs?.filter(|runs| *runs > 0).ok_or_else(|| Problem::field("[0].count", "is missing"))?;
     if layers.is_empty() {
         return Ok(found);
     }

@@ -1,8 +1,14 @@
 //! Whole runs, one a line: nothing is lost, not a sample and not a digit.
 
-use crate::{Problem, WriteError};
+use crate::{
+    Problem, WriteError,
+    bounds::{self, LINE, OBJECTS},
+};
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, Write};
+use std::{
+    io::{BufRead, Read, Write},
+    iter,
+};
 use types::Run;
 
 /// The name and version of a line.
@@ -44,28 +50,45 @@ pub(crate) fn write(run: &Run, out: &mut dyn Write) -> Result<(), WriteError> {
 }
 
 /// The runs of all lines; empty lines are passed over.
-pub(crate) fn read(input: impl BufRead) -> impl Iterator<Item = Result<Run, Problem>> {
-    let lines = input.split(b'\n').enumerate();
-    let mut ended = false;
-    lines.filter_map(move |(at, line)| {
-        let number = at as u64 + 1;
-        if ended {
-            return None;
-        }
-        match line {
-            Ok(line) if line.trim_ascii().is_empty() => None,
-            Ok(line) => Some(one(&line, number)),
-            Err(error) => {
-                // A disk that fails goes on failing.
-                ended = true;
-                Some(Err(Problem::line(number, format!("could not be read: {error}"))))
+pub(crate) fn read(mut input: impl BufRead) -> impl Iterator<Item = Result<Run, Problem>> {
+    let (mut line, mut number, mut ended) = (Vec::new(), 0, false);
+    iter::from_fn(move || {
+        while !ended {
+            number += 1;
+            line.clear();
+            match input.by_ref().take(LINE + 1).read_until(b'\n', &mut line) {
+                Ok(0) => ended = true,
+                Ok(read) if read as u64 > LINE => {
+                    // It may never end.
+                    ended = true;
+                    let what = format!(
+                        "is longer than {}, the most that is read of one run; the rest was not read",
+                        bounds::size(LINE)
+                    );
+                    return Some(Err(Problem::line(number, what)));
+                }
+                Ok(_) if line.trim_ascii().is_empty() => {}
+                Ok(_) => {
+                    let whole = line.strip_suffix(b"\n").unwrap_or(&line);
+                    return Some(one(whole, number));
+                }
+                Err(error) => {
+                    // A disk that fails goes on failing.
+                    ended = true;
+                    return Some(Err(Problem::line(number, format!("could not be read: {error}"))));
+                }
             }
         }
+        None
     })
 }
 
 fn one(line: &[u8], number: u64) -> Result<Run, Problem> {
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
+    if line.iter().filter(|byte| **byte == b'{').count() > OBJECTS {
+        let what = format!("has more than {OBJECTS} objects, the most that is read of one run");
+        return Err(Problem::line(number, what));
+    }
     let parsed: LineIn = serde_json::from_slice(line).map_err(|error| {
         let schema =
             serde_json::from_slice::<Head>(line).map(|head| head.schema).unwrap_or_default();

@@ -1,17 +1,21 @@
 //! Rows of Parquet become runs, group by group; columns may stand in any order, and others beside them are passed over.
 
-use super::{flat::Cell, parquet_out::SAMPLES, row::Row};
-use crate::Problem;
+use super::{flat::Cell, pages, parquet_out::SAMPLES, row::Row};
+use crate::{Problem, bounds};
+use bytes::Bytes;
 use parquet::{
     errors::ParquetError,
     file::{
         metadata::ParquetMetaData,
-        reader::{ChunkReader, FileReader},
+        reader::{ChunkReader, FileReader, Length},
         serialized_reader::SerializedFileReader,
     },
     record::{Field, Row as Record, reader::RowIter},
 };
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 use types::Run;
 
 /// The columns without which a row is no run.
@@ -23,9 +27,10 @@ pub(crate) fn read<R: ChunkReader + 'static>(
     input: R,
 ) -> Result<impl Iterator<Item = Result<Run, Problem>> + use<R>, Problem> {
     let file = file.to_owned();
-    let length = input.len();
-    let reader = guarded(|| SerializedFileReader::new(input)).map_err(Problem::file)?;
-    check(reader.metadata(), length)?;
+    let input = Shared(Arc::new(input));
+    let reader = guarded(|| SerializedFileReader::new(input.clone())).map_err(Problem::file)?;
+    check(reader.metadata(), input.len())?;
+    pages::check(reader.metadata(), &input)?;
     let mut rows =
         guarded(|| Ok(RowIter::from_file_into(Box::new(reader)))).map_err(Problem::file)?;
     let mut line = 0;
@@ -46,6 +51,33 @@ pub(crate) fn read<R: ChunkReader + 'static>(
     }))
 }
 
+/// What the pages are read from, after it was looked through.
+struct Shared<R>(Arc<R>);
+
+impl<R> Clone for Shared<R> {
+    fn clone(&self) -> Shared<R> {
+        Shared(Arc::clone(&self.0))
+    }
+}
+
+impl<R: ChunkReader> Length for Shared<R> {
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+}
+
+impl<R: ChunkReader> ChunkReader for Shared<R> {
+    type T = R::T;
+
+    fn get_read(&self, start: u64) -> Result<R::T, ParquetError> {
+        self.0.get_read(start)
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        self.0.get_bytes(start, length)
+    }
+}
+
 /// What the library says, or that it gave up: it panics on some files that are damaged.
 fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(work)) {
@@ -58,6 +90,9 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Strin
 fn check(facts: &ParquetMetaData, length: u64) -> Result<(), Problem> {
     let schema = facts.file_metadata().schema_descr().root_schema();
     let names: Vec<&str> = schema.get_fields().iter().map(|field| field.name()).collect();
+    if facts.file_metadata().schema_descr().num_columns() > bounds::COLUMNS {
+        return Err(Problem::file(format!("has more than {} columns", bounds::COLUMNS)));
+    }
     if let Some(missing) = NEEDED.iter().find(|needed| !names.contains(needed)) {
         let what = format!("has no column `{missing}`: is it an export of Modelmeter?");
         return Err(Problem::file(what));

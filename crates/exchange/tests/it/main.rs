@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failure here fails the test, which is what it is for")]
 
+mod bounds;
 mod broken;
 mod foreign;
 mod optimum;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{Error, Profiler, Session, prepare};
 use graph::PruneMethod;
-use models::{Export, replace_folder};
+use models::{Export, Unfinished, replace_folder};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -93,16 +93,15 @@ impl Optimizer {
         let ready = prepare::prepare(&model, sink)?;
         let engine = ready.cell.engine.clone();
         let info = ready.model_info().clone();
-        let failed = |source| Error::Write { path: std::env::temp_dir(), source };
         // Beside its place, so that the winner only has to be renamed.
-        let parent = folder.and_then(Path::parent).filter(|parent| parent.is_dir());
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".modelmeter-");
-        let space = match parent {
-            Some(parent) => builder.tempdir_in(parent),
-            None => builder.tempdir(),
+        let parent = match folder.and_then(Path::parent) {
+            Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
+            Some(parent) => parent.to_owned(),
+            None => std::env::temp_dir(),
         };
-        let space = space.map_err(failed)?;
+        let failed = |source| Error::Write { path: parent.clone(), source };
+        fs::create_dir_all(&parent).map_err(failed)?;
+        let space = Unfinished::create(&parent, "search").map_err(failed)?;
         let prover = self.prover.clone().engines([engine.clone()]);
         let mut attempts: Vec<Attempt> = Vec::new();
         let mut tries = self.tries();
@@ -129,8 +128,7 @@ impl Optimizer {
         let best = best(&attempts);
         let mut kept = None;
         if let (Some(from), Some(folder)) = (leading, folder) {
-            replace_folder(&from, folder)
-                .map_err(|source| Error::Write { path: folder.to_owned(), source })?;
+            replace_folder(&from, folder)?;
             kept = Some(folder.to_owned());
         }
         for (place, attempt) in attempts.iter_mut().enumerate() {

@@ -1,9 +1,10 @@
 //! A plan as a file of TOML, and what is said of one that is not right.
 
 use crate::{Error, PRESETS, PlanSpec, Profiler};
+use exchange::bounds::{BY_HAND, read_text};
 use models::Preset;
 use serde::{Deserialize, Deserializer, Serialize, de};
-use std::{collections::BTreeSet, fs, path::Path, time::Duration};
+use std::{collections::BTreeSet, path::Path, time::Duration};
 use types::{Device, Mode, Precision, parse_duration};
 
 /// Every setting of a plan, for the one that was meant.
@@ -144,7 +145,7 @@ impl PlanFile {
     /// # Errors
     /// Where it cannot be read or is not a plan: which line, and what may have been meant.
     pub fn read(path: &Path) -> Result<PlanFile, Error> {
-        let text = fs::read_to_string(path).map_err(|error| Error::Plan {
+        let text = read_text(path, BY_HAND).map_err(|error| Error::Plan {
             path: Some(path.to_owned()),
             line: None,
             why: format!("it cannot be read: {error}"),

@@ -4,6 +4,7 @@
 //! DIR/config.json  DIR/model.safetensors     for transformers
 //! DIR/onnx/model.onnx  …/model.safetensors.data   for every ONNX engine
 //! DIR/tokenizer.json, …                      as they were
+//! DIR/.modelmeter.json                       what of this is ours, and may be replaced
 //! ```
 //!
 //! The folder is filled under another name beside its place and renamed when it is whole: whatever happens half-way,
@@ -11,6 +12,7 @@
 
 mod config;
 mod expand;
+mod marker;
 mod side_files;
 mod transformers;
 
@@ -18,9 +20,11 @@ use crate::{
     ModelError, Progress, Resolved,
     precision::{WrittenGraph, write_plan},
     prepare::failed,
+    unfinished::{OLD, Unfinished},
 };
 use graph::{Block, BlockKind, Converted, Plan};
 use std::{
+    collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -61,7 +65,7 @@ pub struct Exported {
 }
 
 impl Export<'_> {
-    /// Whether the place is free, before anything is computed.
+    /// Whether the place is free or may be replaced, before anything is computed.
     ///
     /// # Errors
     /// Where something is there that must not be replaced.
@@ -69,10 +73,7 @@ impl Export<'_> {
         let path = folder.to_owned();
         match fs::symlink_metadata(folder) {
             Ok(_) if !replace => Err(ModelError::FolderExists { path }),
-            Ok(data) if !data.is_dir() => {
-                let source = io::Error::other("it is not a folder");
-                Err(ModelError::Write { path, source })
-            }
+            Ok(_) => replaceable(folder).map(|_| ()),
             _ => Ok(()),
         }
     }
@@ -83,8 +84,8 @@ impl Export<'_> {
     /// Where the place is taken, the disk is full or weights cannot be read.
     pub fn write(self, progress: &mut dyn FnMut(Progress)) -> Result<Exported, ModelError> {
         Export::check(self.folder, self.replace)?;
-        let unfinished = Unfinished::beside(self.folder)?;
-        let onnx = unfinished.path.join(ONNX_FOLDER);
+        let unfinished = beside(self.folder)?;
+        let onnx = unfinished.path().join(ONNX_FOLDER);
         let disk = |source| failed(self.folder.to_owned(), 0, source);
         fs::create_dir(&onnx).map_err(disk)?;
         let name = self.resolved.info.name.clone();
@@ -98,14 +99,17 @@ impl Export<'_> {
         let form = config::Form::of(self.resolved, self.blocks, self.uniform, &converted);
         let has_transformers = match &form {
             Some(form) => {
-                transformers::write(form, &converted.model, &onnx, &unfinished.path)?;
+                transformers::write(form, &converted.model, &onnx, unfinished.path())?;
                 remarks.extend(form.remark());
                 true
             }
             None => false,
         };
-        side_files::copy(self.resolved, &unfinished.path, has_transformers).map_err(disk)?;
-        unfinished.finish(self.folder, self.replace).map_err(disk)?;
+        side_files::copy(self.resolved, unfinished.path(), has_transformers).map_err(disk)?;
+        marker::write(unfinished.path()).map_err(disk)?;
+        let old = swap(unfinished.path(), self.folder, self.replace)?;
+        unfinished.release();
+        old.map_or(Ok(()), Old::remove)?;
         converted.model.folder = Some(self.folder.join(ONNX_FOLDER));
         Ok(Exported {
             folder: self.folder.to_owned(),
@@ -117,57 +121,95 @@ impl Export<'_> {
     }
 }
 
-/// A folder that goes away unless it is finished.
-struct Unfinished {
-    path: PathBuf,
+/// Filled under another name in the folder that it will lie in.
+fn beside(folder: &Path) -> Result<Unfinished, ModelError> {
+    let failed = |source| failed(folder.to_owned(), 0, source);
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    fs::create_dir_all(parent).map_err(failed)?;
+    let name = folder.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    Unfinished::create(parent, &name).map_err(failed)
 }
 
-impl Unfinished {
-    fn beside(folder: &Path) -> Result<Unfinished, ModelError> {
-        let failed = |source| failed(folder.to_owned(), 0, source);
-        let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new("."));
-        fs::create_dir_all(parent).map_err(failed)?;
-        let name = folder.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        let path = parent.join(format!(".{name}.{}.unfinished", std::process::id()));
-        // What a process of the same number left behind long ago.
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path).map_err(failed)?;
-        Ok(Unfinished { path })
-    }
-
-    /// Gives the folder its name; what it replaces goes only when it is there.
-    fn finish(self, folder: &Path, replace: bool) -> io::Result<()> {
-        match replace {
-            true => replace_folder(&self.path, folder),
-            false => fs::rename(&self.path, folder),
+/// The files of a folder that we wrote and that nobody added to.
+fn replaceable(folder: &Path) -> Result<BTreeSet<PathBuf>, ModelError> {
+    let path = || folder.to_owned();
+    match fs::symlink_metadata(folder) {
+        Err(source) => Err(ModelError::Write { path: path(), source }),
+        Ok(data) if !data.is_dir() => {
+            Err(ModelError::NotOurs { path: path(), why: "it is not a folder".into() })
         }
+        Ok(_) => marker::ours(folder).map_err(|why| ModelError::NotOurs { path: path(), why }),
     }
 }
 
-/// Gives a folder another's name; what had it goes only when the new one is there.
+/// Gives a folder another's name. What had it goes only when the new one is there, and only if it is a folder of ours.
 ///
 /// # Errors
-/// Where one of them cannot be renamed: the old folder is then what it was.
-pub fn replace_folder(from: &Path, folder: &Path) -> io::Result<()> {
-    if !folder.exists() {
-        return fs::rename(from, folder);
+/// Where the old folder holds what we did not write, or one of them cannot be renamed: the old one is then what it was.
+pub fn replace_folder(from: &Path, folder: &Path) -> Result<(), ModelError> {
+    swap(from, folder, true)?.map_or(Ok(()), Old::remove)
+}
+
+/// A folder of ours that was replaced.
+struct Old {
+    path: PathBuf,
+    files: BTreeSet<PathBuf>,
+}
+
+impl Old {
+    fn remove(self) -> Result<(), ModelError> {
+        let Old { path, files } = self;
+        marker::remove(&path, &files).map_err(|source| ModelError::Write { path, source })
     }
-    let mut old = from.to_owned().into_os_string();
-    old.push(".old");
-    fs::rename(folder, &old)?;
+}
+
+/// Puts a folder to its place; what was there comes back under another name, to be removed.
+fn swap(from: &Path, folder: &Path, replace: bool) -> Result<Option<Old>, ModelError> {
+    let failed = |source| failed(folder.to_owned(), 0, source);
+    if !replace || fs::symlink_metadata(folder).is_err() {
+        return fs::rename(from, folder).map(|()| None).map_err(failed);
+    }
+    let files = replaceable(folder)?;
+    if exchange(from, folder).is_ok() {
+        return Ok(Some(Old { path: from.to_owned(), files }));
+    }
+    let mut path = from.to_owned().into_os_string();
+    path.push(OLD);
+    let path = PathBuf::from(path);
+    fs::rename(folder, &path).map_err(failed)?;
     match fs::rename(from, folder) {
-        Ok(()) => fs::remove_dir_all(&old),
+        Ok(()) => Ok(Some(Old { path, files })),
         Err(error) => {
-            fs::rename(&old, folder)?;
-            Err(error)
+            fs::rename(&path, folder).map_err(failed)?;
+            Err(failed(error))
         }
     }
 }
 
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        // Gone already when it was renamed.
-        let _ = fs::remove_dir_all(&self.path);
+/// Lets two folders change places at once, so that a kill in between cannot cost either.
+fn exchange(from: &Path, folder: &Path) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::{ffi::CString, os::unix::ffi::OsStrExt};
+        let [from, folder] = [from, folder].map(|path| CString::new(path.as_os_str().as_bytes()));
+        let (from, folder) = (from?, folder?);
+        // SAFETY: both are strings that end in zero and outlive the call.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_renameat2,
+                libc::AT_FDCWD,
+                from.as_ptr(),
+                libc::AT_FDCWD,
+                folder.as_ptr(),
+                libc::RENAME_EXCHANGE,
+            )
+        };
+        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (from, folder);
+        Err(io::ErrorKind::Unsupported.into())
     }
 }

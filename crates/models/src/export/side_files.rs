@@ -8,7 +8,7 @@ use std::{
 use types::ModelSource;
 
 /// Files and folders of one level that are copied where they are there.
-const FILES: [&str; 19] = [
+pub(super) const FILES: [&str; 19] = [
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",

@@ -14,6 +14,7 @@ mod precision;
 mod presets;
 mod programs;
 mod pruned;
+mod replaced;
 mod scene;
 mod text;
 mod training;

@@ -1,7 +1,7 @@
 //! Ctrl-C: once ends after the running cell, twice at once.
 
 use crate::{Exit, Failure, output};
-use modelmeter::Control;
+use modelmeter::{Control, models::discard_unfinished};
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
     iterator::Signals,
@@ -20,6 +20,7 @@ pub(crate) fn watch(control: &Control) -> Result<(), Failure> {
             // Who sends SIGTERM, a batch system or a container, kills soon after.
             if signal == SIGTERM || control.is_stopping() {
                 control.abandon();
+                discard_unfinished();
                 output::complain(
                     "\nstopped: what was measured is stored, the running cell is not\nhint: the same command goes on where this one stopped\n",
                 );

@@ -8,7 +8,10 @@ use crate::{
 };
 use modelmeter::{
     Run, RunId, Store,
-    exchange::{self, Format, Given, Problem},
+    exchange::{
+        self, Format, Given, Problem,
+        bounds::{RESULTS, read_bytes},
+    },
     report::{self, Column, Style, Table, clean},
     store::{StoreError, check_tag},
     types::Correction,
@@ -16,7 +19,7 @@ use modelmeter::{
 use serde_json::json;
 use std::{
     fs::{self, File},
-    io::{self, Read},
+    io::{self, Cursor, Read},
     path::Path,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -121,22 +124,32 @@ fn read(
     store: &Store,
     outcome: &mut Outcome,
 ) -> Result<(), StoreError> {
-    let bytes = if path == Path::new("-") {
+    let opened = if path == Path::new("-") {
         outcome.file = "standard input".into();
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+        from_start(io::stdin())
     } else {
-        match format_of(path, arguments.format) {
-            Ok(Ok(format)) if format.is_ours() => {
-                return read_ours(path, format, store, outcome);
+        fs::metadata(path).and_then(|found| match found.is_file() {
+            true => from_start(File::open(path)?),
+            // A pipe without a writer would be waited for without end.
+            false => Err(io::Error::other("it is not a file")),
+        })
+    };
+    let given_format = arguments.format.map(Ok);
+    let name = name_of(&outcome.file).to_owned();
+    let detect = |beginning: &[u8]| Format::detect(&name, beginning);
+    let bytes = match opened {
+        Err(error) => Err(error),
+        Ok((beginning, rest)) => match given_format.unwrap_or_else(|| detect(&beginning)) {
+            Ok(format) if format.is_ours() => {
+                let input = Cursor::new(beginning).chain(rest);
+                return read_ours(path, format, input, store, outcome);
             }
-            Ok(Ok(_)) => fs::read(path),
-            Ok(Err(error)) => {
+            Ok(_) => read_bytes(Cursor::new(beginning).chain(rest), RESULTS),
+            Err(error) => {
                 outcome.failed = Some(error.to_string());
                 return Ok(());
             }
-            Err(error) => Err(error),
-        }
+        },
     };
     let bytes = match bytes {
         Ok(bytes) => bytes,
@@ -168,41 +181,36 @@ fn read(
     Ok(())
 }
 
+/// The beginning of an input, which shows its format, and what follows.
+fn from_start(mut input: impl Read + 'static) -> io::Result<(Vec<u8>, Box<dyn Read>)> {
+    let mut beginning = Vec::new();
+    input.by_ref().take(BEGINNING).read_to_end(&mut beginning)?;
+    Ok((beginning, Box::new(input)))
+}
+
 /// A file of ours may be large: its runs are read and stored one after the other.
 fn read_ours(
     path: &Path,
     format: Format,
+    input: impl Read + 'static,
     store: &Store,
     outcome: &mut Outcome,
 ) -> Result<(), StoreError> {
     outcome.format = Some(format);
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) => {
-            outcome.failed = Some(error.to_string());
-            return Ok(());
+    // Columns lie all over a file; standard input is read whole for them.
+    let records = match File::open(path) {
+        Ok(file) if format == Format::Parquet && path != Path::new("-") => {
+            exchange::stream(format, &outcome.file, file)
         }
+        _ => exchange::stream_from(format, &outcome.file, input),
     };
-    match exchange::stream(format, &outcome.file, file) {
+    match records {
         Ok(mut records) => records.try_for_each(|record| outcome.take(record, store)),
         Err(problem) => {
             outcome.failed = Some(format!("could not read it as {format}: {problem}"));
             Ok(())
         }
     }
-}
-
-fn format_of(path: &Path, given: Option<Format>) -> io::Result<Result<Format, exchange::Error>> {
-    let file = File::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a file"));
-    }
-    if let Some(format) = given {
-        return Ok(Ok(format));
-    }
-    let mut beginning = Vec::new();
-    file.take(BEGINNING).read_to_end(&mut beginning)?;
-    Ok(Format::detect(name_of(&path.to_string_lossy()), &beginning))
 }
 
 fn name_of(path: &str) -> &str {
