@@ -66,10 +66,17 @@ impl From<Error> for Failure {
             Error::Baseline { why, .. } => vec![why.clone()],
             other => causes_of(other),
         };
+        if failure.hint.is_none() && failure.causes.iter().any(|cause| speaks_of_a_full_disk(cause))
+        {
+            failure.hint = Some(
+                "free some space there; `TMPDIR` names another folder for temporary files".into(),
+            );
+        }
         failure.details = match error {
             // One engine has said it in the message.
             Error::NoEngine { why, .. } if why.len() == 1 => Vec::new(),
             Error::NoEngine { why, .. } | Error::NoCalibration { why, .. } => why,
+            Error::Baseline { others, .. } => others,
             _ => Vec::new(),
         };
         failure
@@ -86,6 +93,11 @@ impl From<ModelError> for Failure {
     fn from(error: ModelError) -> Failure {
         Failure::from(Error::Model(error))
     }
+}
+
+/// Whether the system said that a disk is full; workers and libraries hand on only its words.
+fn speaks_of_a_full_disk(cause: &str) -> bool {
+    cause.contains("No space left on device") || cause.contains("Disk quota exceeded")
 }
 
 fn causes_of(error: &dyn std::error::Error) -> Vec<String> {
@@ -129,5 +141,41 @@ fn exit_of(error: &Error) -> Exit {
         Error::Meter(MeterError::Protocol { .. }) => Exit::Bug,
         Error::Store(error) if error.is_asked_wrongly() => Exit::Wrong,
         _ => Exit::Cannot,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{io, path::PathBuf};
+
+    #[test]
+    fn a_full_temporary_folder_is_named_with_what_is_needed_and_what_to_do() {
+        let full = || io::Error::from_raw_os_error(libc::ENOSPC);
+        let path = || PathBuf::from("/small/tmp");
+        let inputs = Error::Temporary { path: path(), needed: 4096, source: full() };
+        let other = Error::Write { path: path(), source: full() };
+        for (error, needed) in [(inputs, "4096 bytes"), (other, "")] {
+            let failure = Failure::from(error);
+            assert_eq!(failure.exit, Exit::Cannot);
+            let text = failure.render(false);
+            for part in ["/small/tmp", needed, "No space left", "hint:", "TMPDIR"] {
+                assert!(text.contains(part), "`{part}` is not in {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_side_that_dropped_out_is_named() {
+        let error = Error::Baseline {
+            label: "torch".into(),
+            why: "it was killed".into(),
+            others: vec![("rten".into(), "it did not answer".into())],
+            hint: None,
+        };
+        let text = Failure::from(error).render(false);
+        for part in ["torch", "it was killed", "rten", "it did not answer"] {
+            assert!(text.contains(part), "`{part}` is not in {text}");
+        }
     }
 }

@@ -11,12 +11,14 @@ mod interrupt;
 mod output;
 mod places;
 mod progress;
+mod sinks;
 mod terminal;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
 use exit::Exit;
 use failure::Failure;
+use sinks::Sinks;
 use std::process::ExitCode;
 
 /// The system's allocator; a worker that is asked where its memory goes writes down what it does.

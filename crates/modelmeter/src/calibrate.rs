@@ -117,7 +117,7 @@ impl Calibrator {
             Device::Cpu => processors(threads, Scope::All, "this machine's ceilings", sink),
             _ => self.through_an_engine(device, sink)?,
         };
-        let standing = session.keep_ceilings(&measured, self.keep)?;
+        let standing = session.keep_ceilings(&measured, self.keep);
         Ok(Calibration { measured, standing })
     }
 

@@ -284,14 +284,29 @@ impl Duel {
         let rule = DuelRule { show: what_to_show(&prepared), repeats, ..self.rule };
         let rule = self.samples.map_or(rule, |samples| rule.with_samples(samples));
         let records = meter::duel(&contenders, &rule, folder.path(), &mut gate, sink);
+        // Kept before anything else can fail: what is finished of one side is not lost with another.
+        let mut runs: Vec<Vec<Run>> = Vec::new();
+        for (side, record) in sides.iter().zip(&records) {
+            let mut own: Vec<Run> = record.bouts.iter().map(|bout| bout.run.clone()).collect();
+            for run in &mut own {
+                run.tags.clone_from(&side.tags);
+                session.remember(run);
+            }
+            runs.push(own);
+        }
         if may_move && records[baseline].failed.is_some() {
             let stands = |record: &Record| record.failed.is_none() && !record.bouts.is_empty();
             baseline = records.iter().position(stands).unwrap_or(baseline);
         }
         if let Some(error) = records[baseline].failed.as_ref() {
+            let others = labels.iter().zip(&records).enumerate().filter(|(at, _)| *at != baseline);
+            let failed = others.filter_map(|(_, (label, record))| {
+                Some((label.clone(), crate::error::spell(record.failed.as_ref()?)))
+            });
             return Err(Error::Baseline {
                 label: labels[baseline].clone(),
                 why: crate::error::spell(error),
+                others: failed.collect(),
                 hint: error.hint(),
             });
         }
@@ -307,29 +322,25 @@ impl Duel {
             }
             entry.first_difference = parting::find(pair, self.rule.stopping.timeout, folder.path());
         }
-        let layers = match self.by_layer {
-            true => Some(LayerJoin {
-                pooling: crate::inside::pooling(&prepared[baseline]),
-                ..self.layers(&contenders, &records, sink)?
-            }),
-            false => None,
-        };
-        let mut runs: Vec<Vec<Run>> = Vec::new();
-        for (side, record) in sides.iter().zip(&records) {
-            let mut own: Vec<Run> = record.bouts.iter().map(|bout| bout.run.clone()).collect();
-            for run in &mut own {
-                run.tags.clone_from(&side.tags);
-                session.remember(run)?;
+        let mut remarks = left_out;
+        let layers = match self.by_layer.then(|| self.layers(&contenders, &records, sink)) {
+            Some(Ok(join)) => {
+                Some(LayerJoin { pooling: crate::inside::pooling(&prepared[baseline]), ..join })
             }
-            runs.push(own);
-        }
+            // The comparison stands: only where its time goes is not known.
+            Some(Err(error)) => {
+                remarks.push(format!("where the time goes, layer by layer, is not known: {error}"));
+                None
+            }
+            None => None,
+        };
         let timed = records[baseline].bouts.first().map(|bout| bout.run.environment.clone());
         let environment =
             timed.unwrap_or_else(|| session.environment(prepared[baseline].cell.threads));
         let time = (started_at, begin.elapsed());
         let peaks = records.iter().map(peaks).collect();
         let mut duel = assemble(&prepared, &labels, baseline, records, parity, environment, time);
-        duel.remarks.extend(left_out);
+        duel.remarks.extend(remarks);
         if self.per_sample {
             share_out(&mut duel, &prepared);
         }

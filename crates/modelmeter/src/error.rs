@@ -60,6 +60,8 @@ pub enum Error {
         label: String,
         /// Why, causes and all.
         why: String,
+        /// Other sides that dropped out, and why.
+        others: Vec<(String, String)>,
         /// What to try.
         hint: Option<String>,
     },
@@ -205,6 +207,17 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// The temporary folder did not take the inputs.
+    #[error("could not write the inputs, {needed} bytes, into the temporary folder `{}`", path.display())]
+    Temporary {
+        /// The folder.
+        path: PathBuf,
+        /// Bytes that are needed there.
+        needed: u64,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
     /// A file could not be written.
     #[error("could not write `{}`", path.display())]
     Write {
@@ -283,6 +296,9 @@ impl Error {
             }
             Error::NotStored { .. } => Some("`modelmeter db status` shows what is stored".into()),
             Error::Prices { error, .. } => Some(error.hint()),
+            Error::Temporary { .. } => {
+                Some("free some space there, or set `TMPDIR` to a folder on another disk".into())
+            }
             Error::UnknownBaseline { .. }
             | Error::Rule(_)
             | Error::Read { .. }

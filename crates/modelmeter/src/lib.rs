@@ -39,6 +39,7 @@ mod largest;
 mod layers;
 mod memory;
 mod named;
+mod notice;
 mod observe;
 mod optimise;
 mod others;
@@ -64,7 +65,7 @@ mod worker;
 pub use advise::{Advisor, Proofs};
 pub use calibrate::{Calibration, Calibrator, Keep};
 pub use choose::{Choice, choose};
-pub use database::{Notice, open_database};
+pub use database::{look_into_database, open_database};
 pub use dossier::{About, dossier, dossier_page};
 pub use duel::Duel;
 pub use engines::ENGINES;
@@ -78,13 +79,14 @@ pub use inside::Inside;
 pub use install::install_engine;
 pub use largest::{BatchTry, LargestBatch, largest_batch};
 pub use memory::Memory;
+pub use notice::Notice;
 pub use optimise::{
     Changed, Optimizer, Prover, Pruner, PruningConfig, QuantizationConfig, Quantizer, Schedule,
 };
 pub use plan::{
     CellFailure, CellReport, CellStanding, Control, Expansion, FailureKind, Host, HostOptions,
-    LeftOut, PlanEvent, PlanFile, PlanReport, PlanRunner, PlanSpec, Resume, Shard, SkipEntry, Task,
-    serve_host, shard_of_environment,
+    Interruption, LeftOut, PlanEvent, PlanFile, PlanReport, PlanRunner, PlanSpec, Resume, Shard,
+    SkipEntry, Task, serve_host, shard_of_environment,
 };
 pub use profile::{Profile, latency_of};
 pub use profiler::{EngineChoice, Isolation, Profiler};

@@ -68,14 +68,24 @@ struct Drawn {
 
 impl Drawn {
     fn write(tensors: &[HostTensor]) -> Result<Drawn, Error> {
-        let failed = |source| Error::Write { path: std::env::temp_dir(), source };
+        let views: Vec<_> = tensors.iter().map(engine::view_of).collect();
+        let needed = tensors.iter().map(|tensor| byte_size(&tensor.elements)).sum();
+        let failed = |source| Error::Temporary { path: std::env::temp_dir(), needed, source };
         let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir().map_err(failed)?;
         let path = folder.path().join("inputs.safetensors");
-        let views: Vec<_> = tensors.iter().map(engine::view_of).collect();
         engine::write_tensors(&path, &views)
-            .map_err(|error| failed(std::io::Error::other(error.to_string())))?;
+            .map_err(|error| failed(std::io::Error::other(cause_of(&error))))?;
         Ok(Drawn { path, _folder: folder })
     }
+}
+
+fn byte_size(elements: &types::Elements) -> u64 {
+    (elements.len() * elements.element_type().size()) as u64
+}
+
+/// The innermost reason, which names what the system refused.
+fn cause_of(error: &engine::EngineError) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// Resolves the model, settles batch, length and inputs, and counts the work; sizes that were guessed are seen to run.
@@ -644,6 +654,8 @@ fn who_trains(places: &Places) -> String {
 
 fn request(profiler: &Profiler, precision: Option<Precision>) -> Result<models::Request, Error> {
     let folders = profiler.folders_or_default()?;
+    // For this user alone; where it cannot be made, whoever writes into it says so.
+    let _ = store::make_private_folder(&folders.cache);
     Ok(models::Request {
         name: profiler.model.clone(),
         seed: profiler.seed,

@@ -369,14 +369,15 @@ impl Profiler {
     /// Measures in a sitting of your own, which may remember; `sink` hears what goes on.
     ///
     /// # Errors
-    /// When the model, the engine, the worker or the database fails; see [`Error`].
+    /// When the model, the engine or the worker fails, or the database cannot be read; see [`Error`]. A run that the database
+    /// does not take is no error: see [`Session::take_notices`].
     pub fn profile_in(
         &self,
         session: &mut Session,
         sink: &mut dyn FnMut(Event),
     ) -> Result<Profile, Error> {
         let profile = self.measure_in(session, sink)?;
-        session.remember_with(&profile.run, profile.allocations.as_ref())?;
+        session.remember_with(&profile.run, profile.allocations.as_ref());
         sink(Event::CellFinished { run: Box::new(profile.run.clone()) });
         Ok(profile)
     }
@@ -417,7 +418,7 @@ impl Profiler {
         sink(Event::CellStarted { index: 0, of: 1, cell });
         let measured = meter::measure(&job, &bench, &launch, &self.rule, sink);
         let mut run = measured.map_err(|error| others::mend(error, self, prepared, &job))?;
-        session.recheck_ceiling(&mut run, sink)?;
+        session.recheck_ceiling(&mut run, sink);
         if let Some(report) = &mut run.training {
             report.untrained = prepared.untrained();
         }

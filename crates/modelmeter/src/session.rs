@@ -46,23 +46,30 @@ impl Session {
         Session { machine, database: None, ceilings: Vec::new(), revision: None, kept }
     }
 
-    /// A sitting that keeps every run in this database: a file, or a server (`postgres://…`).
+    /// A sitting that keeps every run in this database: a file, or a server (`postgres://…`). A run that the database
+    /// refuses is put aside, beside it or in the temporary folder; [`Session::take_notices`] tells.
     ///
     /// # Errors
-    /// When the database cannot be opened.
+    /// When the database cannot be opened or written.
     pub fn with_store(location: &Path) -> Result<Session, Error> {
-        let database = Some(Database::present(location)?);
+        let database = Some(Database::open(location, None)?);
         Ok(Session { database, ..Session::without_store() })
     }
 
-    /// A sitting that keeps every run in the database of these folders. While that is a server and away, runs are put
-    /// aside and delivered when it is back; [`Session::take_notices`] tells.
+    /// A sitting that keeps every run in the database of these folders. Runs that it refuses, or that are measured while it
+    /// is a server and away, are put aside and delivered when it takes them; [`Session::take_notices`] tells.
     ///
     /// # Errors
-    /// When the database cannot be opened for another reason than that it is away.
+    /// When the database cannot be opened or written for another reason than that it is away.
     pub fn with_folders(folders: &Folders) -> Result<Session, Error> {
-        let database = Some(Database::open(&folders.database, &folders.waiting())?);
+        let database = Some(Database::open(&folders.database, Some(&folders.waiting()))?);
         Ok(Session { database, ..Session::without_store() })
+    }
+
+    /// A sitting that looks into an open database and keeps nothing there.
+    #[must_use]
+    pub fn looking_into(store: Store) -> Session {
+        Session { database: Some(Database::of(store)), ..Session::without_store() }
     }
 
     /// Every run of this sitting says that it was asked for in this checkout.
@@ -84,48 +91,37 @@ impl Session {
     }
 
     /// The shortest name under which a run of this sitting is found in the database; `None` where it is not there.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
-    pub fn stored_as(&self, run: &RunId) -> Result<Option<String>, Error> {
-        match &self.database {
-            Some(database) if !database.is_aside(run) => {
-                // A server that went away just now has the run all the same.
-                let short = database.ask(|store| store.short_id(run))?;
-                Ok(Some(short.unwrap_or_else(|| run.0.clone())))
-            }
-            _ => Ok(None),
-        }
+    #[must_use]
+    pub fn stored_as(&self, run: &RunId) -> Option<String> {
+        let database = self.database.as_ref().filter(|database| !database.is_aside(run))?;
+        // A database that cannot be read just now has the run all the same.
+        let short = database.ask(|store| store.short_id(run)).ok().flatten();
+        Some(short.unwrap_or_else(|| run.0.clone()))
     }
 
-    /// What a person should hear of runs that a server could not take at once; each is told once.
+    /// Runs of this sitting that neither the database nor any other place took; whoever takes them has the only copy.
+    #[must_use]
+    pub fn take_unkept(&mut self) -> Vec<Run> {
+        self.database.as_mut().map(Database::take_unkept).unwrap_or_default()
+    }
+
+    /// What a person should hear of what the database did not take at once; each is told once.
     #[must_use]
     pub fn take_notices(&mut self) -> Vec<Notice> {
         self.database.as_mut().map(Database::take_notices).unwrap_or_default()
     }
 
-    /// Keeps a run, where there is a database.
-    ///
-    /// # Errors
-    /// When it cannot be written; then nothing of it is.
-    pub fn remember(&mut self, run: &Run) -> Result<(), Error> {
-        self.remember_with(run, None)
+    /// Keeps a run, where there is a database; what the database does not take is put aside, and
+    /// [`Session::take_notices`] tells. A finished measurement is never lost to an error here.
+    pub fn remember(&mut self, run: &Run) {
+        self.remember_with(run, None);
     }
 
-    /// Keeps a run and every allocation of it, where there is a database.
-    ///
-    /// # Errors
-    /// When they cannot be written.
-    pub(crate) fn remember_with(
-        &mut self,
-        run: &Run,
-        allocations: Option<&Allocations>,
-    ) -> Result<(), Error> {
-        if let Some(database) = &mut self.database {
-            database.keep(run, allocations)?;
+    /// Keeps a run and every allocation of it, as [`Session::remember`] does.
+    pub(crate) fn remember_with(&mut self, run: &Run, allocations: Option<&Allocations>) {
+        if self.database.as_mut().is_some_and(|database| database.keep(run, allocations)) {
             self.kept.fetch_add(1, Ordering::SeqCst);
         }
-        Ok(())
     }
 
     /// How many runs of this sitting are kept by now; another thread may look while it measures.
@@ -145,11 +141,10 @@ impl Session {
     }
 
     /// Keeps a test of this machine's noise, where there is a database.
-    pub(crate) fn keep_noise(&self, noise: &Noise) -> Result<(), Error> {
+    pub(crate) fn keep_noise(&self, noise: &Noise) {
         if let Some(database) = &self.database {
-            database.ask(|store| store.save_noise(&self.machine, noise))?;
+            database.tell(|store| store.save_noise(&self.machine, noise));
         }
-        Ok(())
     }
 
     /// The machine.
@@ -203,7 +198,7 @@ impl Session {
         }
         let scope = Scope::Only(cell.precision);
         let measured = calibrate::processors(threads, scope, "this machine's ceilings, once", sink);
-        Ok(Some(self.keep_ceilings(&measured, Keep::Higher)?))
+        Ok(Some(self.keep_ceilings(&measured, Keep::Higher)))
     }
 
     /// The ceilings that were measured earlier, in this sitting or another.
@@ -228,20 +223,16 @@ impl Session {
     }
 
     /// Keeps what was measured for this sitting and, where there is a database, for the next; returns what stands now.
-    pub(crate) fn keep_ceilings(
-        &mut self,
-        measured: &Ceilings,
-        keep: Keep,
-    ) -> Result<Ceilings, Error> {
+    pub(crate) fn keep_ceilings(&mut self, measured: &Ceilings, keep: Keep) -> Ceilings {
         let same =
             |known: &Ceilings| known.device == measured.device && known.threads == measured.threads;
         let kept = match (&self.database, keep) {
             (None, _) => None,
             (Some(database), Keep::Higher) => {
-                database.ask(|store| store.raise_ceilings(&self.machine, measured))?
+                database.tell(|store| store.raise_ceilings(&self.machine, measured))
             }
             (Some(database), Keep::Newer) => {
-                let saved = database.ask(|store| store.save_ceilings(&self.machine, measured))?;
+                let saved = database.tell(|store| store.save_ceilings(&self.machine, measured));
                 saved.map(|()| measured.clone())
             }
         };
@@ -256,7 +247,7 @@ impl Session {
         };
         self.ceilings.retain(|known| !same(known));
         self.ceilings.push(standing.clone());
-        Ok(standing)
+        standing
     }
 
     /// Threads as ceilings are kept by: more than processors cannot do more than all processors, and other devices have none.
@@ -266,21 +257,17 @@ impl Session {
 
     /// A rate above the ceiling means that one of the two is wrong: the processors' is measured once more, and only if the
     /// rate is above that too, the run stays invalid. A ceiling measured on a busy machine is too low for ever otherwise.
-    pub(crate) fn recheck_ceiling(
-        &mut self,
-        run: &mut Run,
-        sink: &mut dyn FnMut(Event),
-    ) -> Result<(), Error> {
+    pub(crate) fn recheck_ceiling(&mut self, run: &mut Run, sink: &mut dyn FnMut(Event)) {
         let above = |reason: &Reason| reason.code == ReasonCode::AboveCeiling;
         let on_processors = run.cell.device.bounded_by() == Some(Device::Cpu);
         if !on_processors || !run.verdict.reasons.iter().any(above) {
-            return Ok(());
+            return;
         }
         let threads = self.counted_threads(Device::Cpu, run.cell.threads);
         let scope = Scope::Only(run.cell.precision);
         let note = "this machine's ceilings, once more";
         let measured = calibrate::processors(threads, scope, note, sink);
-        let ceilings = self.keep_ceilings(&measured, Keep::Higher)?;
+        let ceilings = self.keep_ceilings(&measured, Keep::Higher);
         let rate = run.metric("compute.flops_per_second").and_then(|metric| metric.value);
         let ceiling = ceilings.flops_at(run.cell.precision);
         if let (Some(rate), Some(ceiling)) = (rate, ceiling) {
@@ -293,6 +280,5 @@ impl Session {
                 run.verdict = Verdict::from_reasons(kept);
             }
         }
-        Ok(())
     }
 }

@@ -1,16 +1,25 @@
 //! Where a database is: a file, or a server with what it takes to talk to it.
 
 use crate::StoreError;
-use postgres::config::{Config, Host, SslMode};
 use std::{
+    fs,
     path::{Path, PathBuf},
     time::Duration,
 };
+use tokio_postgres::config::{Config, Host, SslMode};
 
 /// The beginnings of a server's address.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
-/// How long the first contact may take; a server further away than that is not there.
+/// What settings in the other form of an address (`host=… password=…`) begin with.
+const SETTINGS: [&str; 8] =
+    ["host", "hostaddr", "port", "dbname", "user", "password", "service", "sslmode"];
+
+/// What is wrong with an address that was copied with its surroundings.
+const SPACE: &str = "there is a space or a line break before or behind it";
+
+/// How long the first contact may take where the address does not say `connect_timeout`; a server further away than that is
+/// not there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a silent connection is believed in: a measurement may lie between two runs, a dead server must be noticed.
@@ -42,22 +51,84 @@ pub fn is_server(location: &Path) -> bool {
     location.to_str().is_some_and(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)))
 }
 
-/// The database as it may be shown: a server's address without its password, a file as it is.
+/// The database as it may be shown: a server's address without its password, a file as it is, and of what is neither nothing.
 #[must_use]
 pub fn shown(location: &Path) -> PathBuf {
-    if !is_server(location) {
-        return location.to_owned();
+    match is_server(location) {
+        true => Address::parse(location)
+            .map_or_else(|_| PathBuf::from("postgres://"), |found| found.place),
+        false if check_location(location).is_err() => PathBuf::from("not understood"),
+        false => location.to_owned(),
     }
-    Address::parse(location).map_or_else(|_| PathBuf::from("postgres://"), |found| found.place)
+}
+
+/// Refuses what is meant as a server's address and is not understood: as the name of a file it would make folders that are
+/// called like a password. What is there already is a path, whatever it is called.
+///
+/// # Errors
+/// [`StoreError::BadAddress`], which repeats nothing of it but a scheme.
+pub fn check_location(location: &Path) -> Result<(), StoreError> {
+    if is_server(location) {
+        return Address::parse(location).map(|_| ());
+    }
+    if fs::symlink_metadata(location).is_ok() {
+        return Ok(());
+    }
+    let text = location.to_string_lossy();
+    match misread(&text, location) {
+        Some(why) => Err(StoreError::BadAddress { why }),
+        None => Ok(()),
+    }
+}
+
+/// Why a location that is no server is no new file either.
+fn misread(text: &str, location: &Path) -> Option<String> {
+    let trimmed = text.trim();
+    if trimmed.len() < text.len() && is_server(Path::new(trimmed)) {
+        return Some(SPACE.into());
+    }
+    if let Some((scheme, _)) = trimmed.split_once("://") {
+        let is_word =
+            |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '-' || c == '.' || c == '_';
+        // Only a scheme: what else stands before it may be a secret.
+        let named = !scheme.is_empty() && scheme.len() <= 32 && scheme.chars().all(is_word);
+        let with = if named { format!(", not with `{scheme}://`") } else { String::new() };
+        return Some(format!("a server's begins with `postgres://`{with}"));
+    }
+    if trimmed.get(..5).is_some_and(|begin| begin.eq_ignore_ascii_case("jdbc:")) {
+        return Some("a server's begins with `postgres://`, not with `jdbc:`".into());
+    }
+    let lower = trimmed.to_ascii_lowercase();
+    let first = lower.split('=').next().filter(|first| first.len() < lower.len());
+    if first.is_some_and(|first| SETTINGS.contains(&first.trim())) || lower.contains("password=") {
+        return Some("settings in the form `host=… password=…` are not taken".into());
+    }
+    // A folder may be called so; a file that we would make, or folders for it, may not.
+    let with_sign = location
+        .ancestors()
+        .find(|part| part.file_name().is_some_and(|name| name.to_string_lossy().contains('@')))?;
+    let is_folder = with_sign != location && with_sign.is_dir();
+    (!is_folder).then(|| "it has an `@`, but does not begin with `postgres://`".into())
 }
 
 impl Address {
     pub(crate) fn parse(location: &Path) -> Result<Address, StoreError> {
         let bad = |why: &str| StoreError::BadAddress { why: why.to_owned() };
         let text = location.to_str().ok_or_else(|| bad("it is not written in Unicode"))?;
+        if text.trim() != text {
+            return Err(bad(SPACE));
+        }
         // A second one would make the end of a password a part of the host, and so be shown.
         if text.matches('@').count() > 1 {
             return Err(bad("it has more than one `@`; inside of a name or password it is `%40`"));
+        }
+        // Otherwise the beginning of a password would be taken for the user, and be shown.
+        let credentials = text.split_once("://").and_then(|(_, rest)| rest.split_once('@'));
+        if credentials.is_some_and(|(credentials, _)| credentials.contains(['/', '?', '#'])) {
+            return Err(bad(
+                "there is a `/`, `?` or `#` before the `@`; inside of a name or password \
+                            they are `%2F`, `%3F` and `%23`",
+            ));
         }
         let (base, parameters) = text.split_once('?').unwrap_or((text, ""));
         let mut kept = Vec::new();
@@ -70,7 +141,7 @@ impl Address {
             }
         }
         let address = format!("{base}?{}", kept.join("&"));
-        let mut config: Config = address.parse().map_err(|error: postgres::Error| {
+        let mut config: Config = address.parse().map_err(|error: tokio_postgres::Error| {
             // The reason names the option at fault, never what was given for it.
             let reason = std::error::Error::source(&error).map(ToString::to_string);
             bad(&reason.unwrap_or_else(|| error.to_string()))
@@ -102,11 +173,22 @@ impl Address {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_TIMEOUT);
         }
-        config.keepalives_idle(KEEPALIVE).tcp_user_timeout(KEEPALIVE);
-        // What the server grumbles about would go to the log of whoever has one; nobody here does.
-        config.notice_callback(|_| {});
+        config
+            .keepalives_idle(KEEPALIVE)
+            .keepalives_interval(KEEPALIVE / 3)
+            .keepalives_retries(3)
+            .tcp_user_timeout(KEEPALIVE);
         let place = place_of(&config);
         Ok(Address { config, trust, place })
+    }
+}
+
+impl Address {
+    /// How long logging in may take, and any other answer before it is asked whether the server lives.
+    pub(crate) fn connect_limit(&self) -> Duration {
+        let one = self.config.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT);
+        let hosts = self.config.get_hosts().len().max(self.config.get_hostaddrs().len()).max(1);
+        one * u32::try_from(hosts).unwrap_or(1)
     }
 }
 
@@ -179,11 +261,13 @@ mod tests {
             ("postgres://ann:s3cret@db/runs?colour=red", "colour"),
             ("postgres://ann:s3cret@/runs", "server"),
             ("postgres://db/runs", "user"),
+            ("postgres://ann/s3cret@db/runs", "%2F"),
+            ("postgres://ann:s3/cret@db/runs", "%2F"),
         ] {
             let error = parse(given).unwrap_err();
             let text = format!("{error} {error:?} {:?}", error.hint());
             assert!(text.contains(word), "{given}: {text}");
-            assert!(!text.contains("s3cret"), "{text}");
+            assert!(!text.contains("s3cret") && !text.contains("s3/cret"), "{text}");
             assert!(error.is_asked_wrongly());
         }
     }
@@ -207,9 +291,49 @@ mod tests {
     #[test]
     fn a_path_is_no_server() {
         assert!(is_server(Path::new("postgresql://ann@db/runs")));
-        for path in ["store.db", "/var/postgres://x", "postgres:/x", "file:x"] {
+        for path in ["store.db", "postgres:/x", "file:x", "C:/x", "my=runs.db", "runs of May.db"] {
             assert!(!is_server(Path::new(path)), "{path}");
             assert_eq!(shown(Path::new(path)), Path::new(path));
+            check_location(Path::new(path)).unwrap();
         }
+    }
+
+    #[test]
+    fn what_resembles_an_address_is_neither_a_file_nor_repeated() {
+        for given in [
+            "postgresql+psycopg2://ann:s3cret@db/runs",
+            "mysql://ann:s3cret@db/runs",
+            "POSTGRES://ann:s3cret@db/runs",
+            "jdbc:postgresql://db/runs?user=ann&password=s3cret",
+            "jdbc:sqlite:s3cret",
+            " postgres://ann:s3cret@db/runs",
+            "postgres://ann:s3cret@db/runs\n",
+            "host=db user=ann password=s3cret dbname=runs",
+            "dbname=runs host=s3cret",
+            "file.db?PASSWORD=s3cret",
+            "ann:s3cret@db/runs",
+            "ann:s3cret@db",
+            "postgres:/ann:s3cret@db/runs",
+            "/var/ann:s3cret://x",
+        ] {
+            let error = check_location(Path::new(given)).unwrap_err();
+            let text = format!("{error} {error:?} {:?}", error.hint());
+            assert!(!text.contains("s3cret"), "{text}");
+            assert!(error.is_asked_wrongly() && error.hint().is_some(), "{text}");
+            assert!(!shown(Path::new(given)).to_string_lossy().contains("s3cret"), "{given}");
+            assert!(crate::Store::open(given).is_err(), "{given}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_is_there_may_be_called_anything() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("ann@work");
+        fs::create_dir(&home).unwrap();
+        check_location(&home.join("runs.db")).unwrap();
+        check_location(&home.join("new/runs.db")).unwrap();
+        check_location(&home.join("ann@db")).unwrap_err();
+        fs::write(home.join("ann@db"), "").unwrap();
+        check_location(&home.join("ann@db")).unwrap();
     }
 }

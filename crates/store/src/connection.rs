@@ -4,7 +4,6 @@
 //! share.
 
 use crate::{failure::DatabaseError, server::Server, value::Row, value::Value};
-use postgres::fallible_iterator::FallibleIterator;
 use std::{cell::RefCell, ops::Deref};
 
 /// The lock that writers of one database share, and that whoever changes what others rely on has alone. Any number that
@@ -55,6 +54,19 @@ impl Connection {
     /// Whether a server is behind it.
     pub(crate) fn is_server(&self) -> bool {
         matches!(self, Connection::Server(_))
+    }
+
+    /// Does something that may take a server hours, such as giving back space or reading everything.
+    pub(crate) fn unhurried<T>(&self, work: impl FnOnce() -> T) -> T {
+        let set = |is_unhurried| {
+            if let Connection::Server(server) = self {
+                server.borrow_mut().unhurried(is_unhurried);
+            }
+        };
+        set(true);
+        let done = work();
+        set(false);
+        done
     }
 
     /// Runs statements without values.

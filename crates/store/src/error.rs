@@ -31,7 +31,7 @@ pub enum StoreError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// What should be a server's address is none.
-    #[error("this is no address of a database server: {why}")]
+    #[error("the address of the database is not understood: {why}")]
     BadAddress {
         /// What is wrong with it, without its secrets.
         why: String,
@@ -103,6 +103,19 @@ pub enum StoreError {
         /// The newest version known here.
         known: i64,
     },
+    /// The database was written by an older version of this program and cannot be brought up to date.
+    #[error(
+        "the database `{}` has schema version {found} and is read-only; it must be brought to {known} before it can be read",
+        path.display()
+    )]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The version that is read here.
+        known: i64,
+    },
     /// The file is damaged.
     #[error("the database `{}` is damaged: {detail}", path.display())]
     Corrupt {
@@ -110,6 +123,12 @@ pub enum StoreError {
         path: PathBuf,
         /// What was found.
         detail: String,
+    },
+    /// The file was removed or replaced while it was open.
+    #[error("the database `{}` was removed or replaced while it was open", path.display())]
+    Moved {
+        /// The file.
+        path: PathBuf,
     },
     /// There is no space left.
     #[error("could not write to the database `{}`: the disk is full", path.display())]
@@ -232,6 +251,7 @@ impl StoreError {
                 | StoreError::NotADatabase { .. }
                 | StoreError::Foreign { .. }
                 | StoreError::Newer { .. }
+                | StoreError::Older { .. }
                 | StoreError::BadAddress { .. }
                 | StoreError::Login { .. }
                 | StoreError::NoDatabase { .. }
@@ -262,6 +282,13 @@ impl StoreError {
         )
     }
 
+    /// Whether a run that the database refused for this is to be kept elsewhere; not one that nobody could read back, nor one
+    /// that is there already.
+    #[must_use]
+    pub fn keeps_run(&self) -> bool {
+        !matches!(self, StoreError::Unstorable { .. } | StoreError::Duplicate { .. })
+    }
+
     /// What to try next, where there is something.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -273,7 +300,7 @@ impl StoreError {
                 "look at the permissions of the file and of its folder, or name another file".into()
             }
             StoreError::BadAddress { .. } => {
-                "an address is `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=require`".into()
+                "an address is `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=require`; a file is named by its path, as in `--db runs.db`".into()
             }
             StoreError::Unreachable { .. } => {
                 "see that the server runs and that host and port are right".into()
@@ -296,12 +323,19 @@ impl StoreError {
             StoreError::Newer { .. } => {
                 "update modelmeter, or name another database; this one was left as it is".into()
             }
+            StoreError::Older { path, .. } => format!(
+                "`cp '{}' copy.db` and use `--db copy.db`, or let its owner run `modelmeter db init`",
+                path.display()
+            ),
             StoreError::Corrupt { .. } => {
                 "restore the database from a copy, or move it away to begin a new one".into()
             }
             StoreError::Full { .. } => {
                 "free some space or name a database on another disk; the runs stored before are safe"
                     .into()
+            }
+            StoreError::Moved { path } => {
+                format!("put it back, or let `modelmeter db init --db '{}'` make a new one", path.display())
             }
             StoreError::Writes => "only `SELECT` and its like are let through".into(),
             StoreError::BadColumn { column, .. } => {

@@ -1,9 +1,9 @@
 //! Refusals of the databases, before they become errors of ours.
 
 use crate::StoreError;
-use postgres::error::SqlState;
 use rusqlite::ErrorCode;
 use std::{error::Error, io, path::Path};
+use tokio_postgres::error::SqlState;
 
 /// A refusal of either database.
 #[derive(Debug, thiserror::Error)]
@@ -27,12 +27,31 @@ pub(crate) struct ServerError {
     pub(crate) code: Option<SqlState>,
     /// Whether there is no connection any more.
     pub(crate) lost: bool,
+    /// Whether it is there and answers nobody.
+    pub(crate) silent: bool,
     /// Whether encryption was what failed.
     pub(crate) tls: bool,
 }
 
-impl From<postgres::Error> for ServerError {
-    fn from(error: postgres::Error) -> ServerError {
+impl ServerError {
+    /// A failure of our own end.
+    pub(crate) fn plain(text: String) -> ServerError {
+        ServerError { text, code: None, lost: false, silent: false, tls: false }
+    }
+
+    /// There is no connection any more.
+    pub(crate) fn lost(text: String) -> ServerError {
+        ServerError { lost: true, ..ServerError::plain(text) }
+    }
+
+    /// The server keeps its connections and answers nobody.
+    pub(crate) fn silent(text: String) -> ServerError {
+        ServerError { silent: true, ..ServerError::lost(text) }
+    }
+}
+
+impl From<tokio_postgres::Error> for ServerError {
+    fn from(error: tokio_postgres::Error) -> ServerError {
         if let Some(refusal) = error.as_db_error() {
             let mut text = refusal.message().to_owned();
             if let Some(detail) = refusal.detail() {
@@ -41,7 +60,7 @@ impl From<postgres::Error> for ServerError {
             let code = refusal.code().clone();
             // The classes of lost connections and of a server that stops or starts.
             let lost = code.code().starts_with("08") || code.code().starts_with("57P0");
-            return ServerError { text, code: Some(code), lost, tls: false };
+            return ServerError { code: Some(code), lost, ..ServerError::plain(text) };
         }
         let mut text = error.to_string();
         let mut cause = error.source();
@@ -53,12 +72,13 @@ impl From<postgres::Error> for ServerError {
         let tls = text.contains("TLS");
         let by_socket = error.source().is_some_and(|cause| cause.is::<io::Error>());
         let timed_out = error.to_string().starts_with("timeout");
-        ServerError { text, code: None, lost: error.is_closed() || by_socket || timed_out, tls }
+        let lost = error.is_closed() || by_socket || timed_out;
+        ServerError { lost, tls, ..ServerError::plain(text) }
     }
 }
 
-impl From<postgres::Error> for DatabaseError {
-    fn from(error: postgres::Error) -> DatabaseError {
+impl From<tokio_postgres::Error> for DatabaseError {
+    fn from(error: tokio_postgres::Error) -> DatabaseError {
         DatabaseError::Server(error.into())
     }
 }
@@ -67,6 +87,11 @@ impl DatabaseError {
     /// Whether the server went away.
     pub(crate) fn is_lost(&self) -> bool {
         matches!(self, DatabaseError::Server(ServerError { lost: true, .. }))
+    }
+
+    /// Whether the server is there and answers nobody.
+    pub(crate) fn is_silent(&self) -> bool {
+        matches!(self, DatabaseError::Server(ServerError { silent: true, .. }))
     }
 
     /// Ours, for what was being done in the database at this place.
@@ -104,7 +129,7 @@ fn of_sqlite(path: &Path, doing: &'static str, source: rusqlite::Error) -> Store
 
 fn of_server(path: &Path, doing: &'static str, error: ServerError) -> StoreError {
     let path = path.to_owned();
-    let ServerError { text, code, lost, tls } = error;
+    let ServerError { text, code, lost, tls, .. } = error;
     let is = |state: &SqlState| code.as_ref() == Some(state);
     let class = code.as_ref().map_or("", |code| &code.code()[..2]);
     if tls {
@@ -127,7 +152,7 @@ fn of_server(path: &Path, doing: &'static str, error: ServerError) -> StoreError
     } else if is(&SqlState::DATA_CORRUPTED) || is(&SqlState::INDEX_CORRUPTED) {
         StoreError::Corrupt { path, detail: text }
     } else {
-        let error = ServerError { text, code, lost, tls };
+        let error = ServerError { code, lost, ..ServerError::plain(text) };
         StoreError::Query { path, doing, source: error.into() }
     }
 }

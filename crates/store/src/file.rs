@@ -1,10 +1,12 @@
 //! What only a file needs: its place, its log of writes, its size.
 
-use crate::{StoreError, failure::DatabaseError};
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use crate::{StoreError, failure::DatabaseError, private};
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 use std::{
-    fs,
-    path::Path,
+    fmt::Write,
+    fs, io,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
@@ -15,9 +17,67 @@ pub(crate) fn open(path: &Path, patience: Duration) -> Result<Connection, StoreE
     connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE, patience)
 }
 
+/// How a file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// Beside those who write it.
+    Shared,
+    /// As it lies there: its folder has no room for the files by which readers and writers agree, so nobody writes it now.
+    Alone,
+}
+
 /// Opens a file that is there for reading alone.
-pub(crate) fn open_to_read(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
-    connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, patience)
+pub(crate) fn open_to_read(
+    path: &Path,
+    reading: Reading,
+    patience: Duration,
+) -> Result<Connection, StoreError> {
+    match reading {
+        Reading::Shared => connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, patience),
+        Reading::Alone => {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+            connect(&as_address(path), flags, patience)
+        }
+    }
+}
+
+/// Whether commits lie beside the file that are not in it yet; read alone, it would lack them.
+pub(crate) fn has_log(path: &Path) -> bool {
+    fs::metadata(log_of(path)).is_ok_and(|log| log.len() > 0)
+}
+
+/// Which file lies at a path: its device and its number there.
+pub(crate) type Identity = (u64, u64);
+
+/// Which file lies at a path; `None` where there is none.
+pub(crate) fn identity(path: &Path) -> Option<Identity> {
+    fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
+/// Whether the connection can only read.
+pub(crate) fn is_read_only(connection: &Connection) -> bool {
+    connection.is_readonly(MAIN_DB).unwrap_or(false)
+}
+
+/// The path in the form that takes settings; every byte that could mean something there is written as its number.
+fn as_address(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut text = String::from("file:");
+    for byte in absolute.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => text.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => text.push(char::from(*byte)),
+            // Writing to a text cannot fail.
+            byte => drop(write!(text, "%{byte:02x}")),
+        }
+    }
+    PathBuf::from(text + "?immutable=1")
+}
+
+fn log_of(path: &Path) -> PathBuf {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    PathBuf::from(log)
 }
 
 fn connect(path: &Path, flags: OpenFlags, patience: Duration) -> Result<Connection, StoreError> {
@@ -47,12 +107,11 @@ pub(crate) fn set_up(
 /// Bytes on disk, the log of recent writes included.
 pub(crate) fn size(path: &Path) -> u64 {
     let length = |path: &Path| fs::metadata(path).map_or(0, |meta| meta.len());
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    length(path) + length(Path::new(&log))
+    length(path) + length(&log_of(path))
 }
 
-/// Makes the folders and refuses what is no file.
+/// Makes the folders and the file, for this user alone, and refuses what is no file. What SQLite makes beside it later gets
+/// the file's own permissions.
 fn prepare_place(path: &Path) -> Result<(), StoreError> {
     if let Ok(meta) = fs::metadata(path) {
         return if meta.is_file() {
@@ -61,10 +120,17 @@ fn prepare_place(path: &Path) -> Result<(), StoreError> {
             Err(StoreError::NotAFile { path: path.to_owned() })
         };
     }
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => fs::create_dir_all(folder)
-            .map_err(|source| StoreError::Folder { path: folder.to_owned(), source }),
-        _ => Ok(()),
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        private::make_folder(folder)
+            .map_err(|source| StoreError::Folder { path: folder.to_owned(), source })?;
+    }
+    match private::new_file(path) {
+        // Another process was faster, or it is a link to a file that is not there yet.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(source) => {
+            Err(StoreError::Unreadable { path: path.to_owned(), source: Box::new(source) })
+        }
+        Ok(_) => Ok(()),
     }
 }
 

@@ -67,7 +67,7 @@ fn is_of_another_kind(error: &DatabaseError) -> bool {
         ),
         // No code at all: the client could not read the answer as a number.
         DatabaseError::Server(error) => match &error.code {
-            Some(code) => *code == postgres::error::SqlState::UNDEFINED_COLUMN,
+            Some(code) => *code == tokio_postgres::error::SqlState::UNDEFINED_COLUMN,
             None => !error.lost,
         },
         DatabaseError::Shape(_) => true,

@@ -1,13 +1,10 @@
 //! A question in SQL from outside; it can only read.
 
 use crate::{Store, StoreError, connection::Connection, failure::DatabaseError, file};
-use postgres::{
-    fallible_iterator::FallibleIterator,
-    types::{FromSql, Type},
-};
 use rusqlite::types::ValueRef;
 use serde::Serialize;
 use std::error::Error;
+use tokio_postgres::types::{FromSql, Type};
 
 /// A value of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -45,14 +42,15 @@ impl Store {
         let limit = limit.unwrap_or(usize::MAX);
         match &self.connection {
             Connection::File(_) => self.query_file(sql, limit),
-            Connection::Server(_) => self.query_server(sql, limit),
+            // Nobody knows how long a question of somebody else takes.
+            Connection::Server(_) => self.connection.unhurried(|| self.query_server(sql, limit)),
         }
     }
 
     fn query_file(&self, sql: &str, limit: usize) -> Result<Answer, StoreError> {
         let refused = |error| self.refused(DatabaseError::Sqlite(error));
         // A connection of its own that cannot write, whatever the statement says.
-        let connection = file::open_to_read(&self.path, crate::BUSY_TIMEOUT)?;
+        let connection = file::open_to_read(&self.path, self.reading, crate::BUSY_TIMEOUT)?;
         let mut statement = connection.prepare(sql).map_err(refused)?;
         if statement.column_count() == 0 || !statement.readonly() {
             return Err(StoreError::Writes);
@@ -92,7 +90,7 @@ impl Store {
             statement.columns().iter().map(|column| column.name().to_owned()).collect();
         let mut answer = Answer { columns, rows: Vec::new(), is_cut: false };
         let mut rows = server.query(sql, &[]).map_err(refused)?;
-        while let Some(row) = rows.next().map_err(|error| refused(error.into()))? {
+        while let Some(row) = rows.next().map_err(refused)? {
             if answer.rows.len() == limit {
                 answer.is_cut = true;
                 break;

@@ -4,7 +4,7 @@
 //! and to the disk before anybody is told, and brought to the database when it is back; its id keeps it from being there
 //! twice.
 
-use crate::{Store, StoreError, address};
+use crate::{Store, StoreError, address, private, spools::spool_path};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, File},
@@ -35,8 +35,20 @@ pub struct Delivery {
     pub delivered: u64,
     /// How many still wait because the database went away again.
     pub waiting: u64,
+    /// Why those wait on.
+    pub why: Option<String>,
     /// Those that the database will not have, or that cannot be read; their files stay.
     pub left: Vec<Undelivered>,
+}
+
+impl Delivery {
+    /// Adds what became of others.
+    pub(crate) fn add(&mut self, other: Delivery) {
+        self.delivered += other.delivered;
+        self.waiting += other.waiting;
+        self.why = self.why.take().or(other.why);
+        self.left.extend(other.left);
+    }
 }
 
 /// A run that waits and cannot be delivered.
@@ -82,11 +94,7 @@ impl Spool {
     /// The spool of one database among others in `root`: runs never go to another database than they were meant for.
     #[must_use]
     pub fn of_database(root: &Path, location: &Path) -> Spool {
-        let place = address::shown(location);
-        let hash = blake3::hash(place.as_os_str().as_encoded_bytes()).to_hex();
-        let last = place.file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
-        let word = last.chars().filter(|c| c.is_ascii_alphanumeric()).take(32).collect::<String>();
-        Spool::new(root.join(format!("{word}-{}", &hash[..16])))
+        Spool::new(root.join(name_of(location)))
     }
 
     /// Where the files are.
@@ -119,7 +127,7 @@ impl Spool {
                 let _ = self.deliver(store);
                 Ok(Kept::Stored)
             }
-            Err(error) if error.is_passing() => {
+            Err(error) if error.keeps_run() => {
                 self.keep_with(run, allocations)?;
                 Ok(Kept::Spooled(error))
             }
@@ -175,6 +183,7 @@ impl Spool {
                 Ok(false) => {}
                 Err(error) if error.is_passing() && !matches!(error, StoreError::Query { .. }) => {
                     delivery.waiting = (files.len() - index) as u64;
+                    delivery.why = Some(spell(&error));
                     break;
                 }
                 Err(error) => {
@@ -182,6 +191,10 @@ impl Spool {
                     delivery.left.push(Undelivered { path: path.clone(), why });
                 }
             }
+        }
+        if delivery.delivered > 0 {
+            // Only an empty one goes; whoever keeps something next makes it again.
+            let _ = fs::remove_dir(&self.folder);
         }
         Ok(delivery)
     }
@@ -197,6 +210,8 @@ impl Spool {
     /// The files of runs, by name; none where there is no folder.
     fn files(&self) -> Result<Vec<PathBuf>, StoreError> {
         let read = || -> io::Result<Vec<PathBuf>> {
+            // What somebody else laid there was not measured here.
+            private::check_own(&self.folder)?;
             let mut files = Vec::new();
             for entry in fs::read_dir(&self.folder)? {
                 let path = entry?.path();
@@ -219,8 +234,11 @@ impl Spool {
     }
 }
 
-/// Stores a run that may be stored already: the answer to a commit can be lost on its way.
-fn put(store: &Store, run: &Run, allocations: Option<&Allocations>) -> Result<(), StoreError> {
+/// Stores a run with its allocations; one that is stored already stays, because the answer to a commit can be lost on its way.
+///
+/// # Errors
+/// Where the database refuses, or another run has its id.
+pub fn put(store: &Store, run: &Run, allocations: Option<&Allocations>) -> Result<(), StoreError> {
     match store.insert_run(run) {
         Err(StoreError::Duplicate { id }) => {
             let stored = store.run(&id)?;
@@ -258,10 +276,13 @@ fn deliver_file(store: &Store, path: &Path) -> Result<bool, StoreError> {
 
 /// Writes a file that is there whole or not at all, even if the power fails.
 fn write_whole(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
+    private::make_folder(folder)?;
+    private::check_own(folder)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = folder.join(format!(".{name}.{}", std::process::id()));
-    let mut file = File::create(&temporary)?;
+    // Left over from a process of the same number that was killed.
+    let _ = fs::remove_file(&temporary);
+    let mut file = private::new_file(&temporary)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     if let Err(error) = written.and_then(|()| fs::rename(&temporary, path)) {
         // What is left over is never taken for a run; the reason for it is what matters.
@@ -271,6 +292,18 @@ fn write_whole(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
+/// A name for what belongs to one database, without its secrets.
+pub(crate) fn name_of(location: &Path) -> String {
+    let place = match address::is_server(location) {
+        true => address::shown(location),
+        false => spool_path(location),
+    };
+    let hash = blake3::hash(place.as_os_str().as_encoded_bytes()).to_hex();
+    let last = place.file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
+    let word = last.chars().filter(|c| c.is_ascii_alphanumeric()).take(32).collect::<String>();
+    format!("{word}-{}", &hash[..16])
+}
+
 /// A run's id as the name of a file; ids that are no name are hashed.
 fn file_name(id: &RunId) -> String {
     let is_plain = id.0.len() <= 64 && id.0.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -278,7 +311,7 @@ fn file_name(id: &RunId) -> String {
 }
 
 /// An error with its causes in one line.
-fn spell(error: &StoreError) -> String {
+pub(crate) fn spell(error: &StoreError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {

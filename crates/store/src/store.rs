@@ -5,7 +5,8 @@ use crate::{
     address::{self, Address},
     connection::{Connection, Purpose, Transaction},
     failure::DatabaseError,
-    file, migrate,
+    file::{self, Reading},
+    migrate,
     server::Server,
 };
 use std::{
@@ -23,6 +24,10 @@ pub struct Store {
     pub(crate) connection: Connection,
     pub(crate) path: PathBuf,
     created: bool,
+    /// How a file is read by those who cannot write it.
+    pub(crate) reading: Reading,
+    /// Which file it is, whatever lies at its path later; `None` for a server.
+    file: Option<file::Identity>,
 }
 
 impl Store {
@@ -47,6 +52,7 @@ impl Store {
         patience: Duration,
     ) -> Result<Store, StoreError> {
         let location = location.as_ref();
+        address::check_location(location)?;
         let (connection, path) = if address::is_server(location) {
             let address = Address::parse(location)?;
             let path = address.place.clone();
@@ -60,11 +66,62 @@ impl Store {
         if let Connection::File(connection) = &connection {
             file::set_up(connection, location, patience)?;
         }
-        let mut store = Store { connection, path, created: false };
+        let file = file::identity(location).filter(|_| !connection.is_server());
+        let reading = Reading::Shared;
+        let mut store = Store { connection, path, created: false, reading, file };
         if version < migrate::SCHEMA_VERSION {
-            store.created = migrate::migrate(&store)?;
+            store.created = store.connection.unhurried(|| migrate::migrate(&store))?;
         }
         Ok(store)
+    }
+
+    /// Opens a database that is there to look at it: as [`Store::open`] where it can be written, for reading alone where it
+    /// cannot.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and [`StoreError::Older`] where it would have to be brought up to date first.
+    pub fn open_to_look(location: impl AsRef<Path>) -> Result<Store, StoreError> {
+        let location = location.as_ref();
+        match Store::open(location) {
+            Err(error @ (StoreError::ReadOnly { .. } | StoreError::Unreadable { .. }))
+                if !address::is_server(location) =>
+            {
+                // What is wrong with a file that cannot be read either was said best by the first try.
+                Store::open_file_to_read(location).map_err(|other| match other {
+                    StoreError::Older { .. } => other,
+                    _ => error,
+                })
+            }
+            other => other,
+        }
+    }
+
+    fn open_file_to_read(path: &Path) -> Result<Store, StoreError> {
+        let open = |reading| {
+            let file = file::open_to_read(path, reading, BUSY_TIMEOUT)?;
+            let connection = Connection::File(file);
+            let version = migrate::version(&connection, path)?;
+            Ok((connection, version, reading))
+        };
+        let (connection, found, reading) = match open(Reading::Shared) {
+            Err(_) if !file::has_log(path) => open(Reading::Alone)?,
+            other => other?,
+        };
+        let known = migrate::SCHEMA_VERSION;
+        if found < known {
+            return Err(StoreError::Older { path: path.to_owned(), found, known });
+        }
+        let file = file::identity(path);
+        Ok(Store { connection, path: path.to_owned(), created: false, reading, file })
+    }
+
+    /// Whether it can only be read.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        match &self.connection {
+            Connection::File(connection) => file::is_read_only(connection),
+            Connection::Server(_) => false,
+        }
     }
 
     /// Where the database is: its file, or the server's address without the password.
@@ -95,7 +152,8 @@ impl Store {
             Connection::File(_) => "VACUUM; PRAGMA wal_checkpoint(TRUNCATE);".to_owned(),
             Connection::Server(_) => format!("VACUUM (FULL, ANALYZE) {}", TABLES.join(", ")),
         };
-        self.connection.batch(&statements).map_err(self.fail("vacuum"))?;
+        let vacuumed = self.connection.unhurried(|| self.connection.batch(&statements));
+        vacuumed.map_err(self.fail("vacuum"))?;
         Ok(before.saturating_sub(self.size()?))
     }
 
@@ -112,7 +170,12 @@ impl Store {
                 .map_err(&fail)?;
             return if first == "ok" { Ok(()) } else { Err(self.damaged(first)) };
         }
-        // A server looks after its own pages; reading them all is how it notices.
+        self.connection.unhurried(|| self.check_server())
+    }
+
+    /// A server looks after its own pages; reading them all is how it notices.
+    fn check_server(&self) -> Result<(), StoreError> {
+        let fail = self.fail("check the database");
         let view = self.view("check the database")?;
         for table in TABLES {
             let sql = format!("SELECT COALESCE(MAX(MD5(whole::TEXT)), '') FROM {table} AS whole");
@@ -151,12 +214,22 @@ impl Store {
 
     /// Begins a transaction that changes or removes what others may rely on; they wait until it ends.
     pub(crate) fn change(&self, doing: &'static str) -> Result<Transaction<'_>, StoreError> {
+        self.check_place()?;
         self.connection.begin(Purpose::Change).map_err(self.fail(doing))
     }
 
     /// Begins a transaction that adds; on a server, others may add at the same time.
     pub(crate) fn add(&self, doing: &'static str) -> Result<Transaction<'_>, StoreError> {
+        self.check_place()?;
         self.connection.begin(Purpose::Add).map_err(self.fail(doing))
+    }
+
+    /// Refuses to write into a file that was removed or replaced: it can be written as long as it is open, and then it is gone.
+    fn check_place(&self) -> Result<(), StoreError> {
+        match self.file == file::identity(&self.path) || self.file.is_none() {
+            true => Ok(()),
+            false => Err(StoreError::Moved { path: self.path.clone() }),
+        }
     }
 
     /// Begins a transaction that only reads, so that everything read until it ends was true at one moment.

@@ -1,10 +1,6 @@
 //! Encryption between us and a server.
 
 use crate::{StoreError, address::Trust};
-use postgres::{
-    Socket,
-    tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream},
-};
 use std::{
     future::Future,
     io,
@@ -14,6 +10,10 @@ use std::{
     task::{Context, Poll},
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::{
+    Socket,
+    tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream},
+};
 use tokio_rustls::{
     TlsConnector, client,
     rustls::{

@@ -1,9 +1,9 @@
 //! What goes into a statement and what comes out of a row, alike for both databases.
 
 use crate::failure::DatabaseError;
-use postgres::types::ToSql;
 use rusqlite::types::{ToSqlOutput, Value as SqliteValue, ValueRef};
 use std::borrow::Cow;
+use tokio_postgres::types::ToSql;
 
 /// A value for a placeholder; the four kinds that both databases share, each with its own nothing.
 #[derive(Debug, Clone)]
@@ -126,7 +126,7 @@ impl<'a> From<&'a [u8]> for Value<'a> {
 /// A row of an answer, while it is being read.
 pub(crate) enum Row<'a> {
     File(&'a rusqlite::Row<'a>),
-    Server(&'a postgres::Row),
+    Server(&'a tokio_postgres::Row),
 }
 
 impl Row<'_> {
@@ -142,7 +142,7 @@ impl Row<'_> {
 /// What a column can be read as.
 pub(crate) trait Field: Sized {
     fn from_file(row: &rusqlite::Row<'_>, column: usize) -> Result<Self, DatabaseError>;
-    fn from_server(row: &postgres::Row, column: usize) -> Result<Self, DatabaseError>;
+    fn from_server(row: &tokio_postgres::Row, column: usize) -> Result<Self, DatabaseError>;
 }
 
 /// What both clients read by themselves.
@@ -153,7 +153,7 @@ macro_rules! native {
                 Ok(row.get(column)?)
             }
 
-            fn from_server(row: &postgres::Row, column: usize) -> Result<Self, DatabaseError> {
+            fn from_server(row: &tokio_postgres::Row, column: usize) -> Result<Self, DatabaseError> {
                 Ok(row.try_get(column)?)
             }
         }
@@ -170,7 +170,7 @@ macro_rules! count {
                 narrow(i64::from_file(row, column)?)
             }
 
-            fn from_server(row: &postgres::Row, column: usize) -> Result<Self, DatabaseError> {
+            fn from_server(row: &tokio_postgres::Row, column: usize) -> Result<Self, DatabaseError> {
                 narrow(i64::from_server(row, column)?)
             }
         }

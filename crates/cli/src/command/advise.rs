@@ -1,11 +1,9 @@
 //! `modelmeter advise`: what to do about a model or a stored run, and whether it is true.
 
 use crate::{
-    Exit, Failure,
+    Exit, Failure, Sinks,
     arguments::{Advise, Global},
-    command::{
-        folders, measurement::measurement, open_existing_store, runs, say, style, watched_session,
-    },
+    command::{folders, measurement::measurement, open_existing_store, runs, watched_session},
     output,
     places::places,
     progress::Progress,
@@ -23,16 +21,15 @@ pub(crate) fn run(arguments: &Advise, global: &Global) -> Result<Exit, Failure> 
     let mut progress = Progress::new(global.quiet);
     let outcome = advisor.advise(&mut session, &mut |event| progress.hear(&event));
     progress.clear();
-    say(session.take_notices(), global);
+    let mut sinks = Sinks::new(global);
+    sinks.hear(&mut session);
     let advice = outcome?;
     if let Some(path) = &arguments.json {
-        output::to_file(path, &format!("{:#}\n", report::advice_json(&advice)))?;
+        sinks.file(path, || format!("{:#}\n", report::advice_json(&advice)));
     }
-    let talks_data = arguments.json.as_deref() == Some(Path::new("-"));
-    if !global.quiet && !talks_data {
-        output::data(&report::advice(&advice, &style(global)))?;
-    }
-    Ok(if advice.says_something() { Exit::Fine } else { Exit::Untold })
+    let exit = if advice.says_something() { Exit::Fine } else { Exit::Untold };
+    sinks.page_of(exit, |style| report::advice(&advice, style));
+    Ok(sinks.finish(exit))
 }
 
 fn advisor(arguments: &Advise, global: &Global, folders: &Folders) -> Result<Advisor, Failure> {

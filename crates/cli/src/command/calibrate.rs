@@ -1,9 +1,9 @@
 //! `modelmeter calibrate`: measures what a device can do at best, and keeps it with the machine.
 
 use crate::{
-    Exit, Failure,
+    Exit, Failure, Sinks,
     arguments::{Calibrate, Global},
-    command::{folders, open_existing_store, style},
+    command::{folders, open_existing_store, session, style},
     output,
     places::places,
     progress::Progress,
@@ -15,12 +15,12 @@ use modelmeter::{
 };
 
 pub(crate) fn run(arguments: &Calibrate, global: &Global) -> Result<Exit, Failure> {
-    let database = folders(global)?.database;
-    if arguments.show {
-        // A mistyped path must not become a new database.
-        open_existing_store(global)?;
-    }
-    let mut session = Session::with_store(&database)?;
+    // A mistyped path must not become a new database, and one that can only be read can be looked at.
+    let mut session = match arguments.show {
+        true => Session::looking_into(open_existing_store(global)?),
+        false => session(&folders(global)?, false, global)?,
+    };
+    let mut sinks = Sinks::new(global);
     let calibrator = calibrator(arguments, global);
     let (standing, measured) = if arguments.show {
         let known = calibrator.known_in(&mut session)?;
@@ -29,11 +29,12 @@ pub(crate) fn run(arguments: &Calibrate, global: &Global) -> Result<Exit, Failur
         let mut progress = Progress::new(global.quiet);
         let outcome = calibrator.calibrate_in(&mut session, &mut |event| progress.hear(&event));
         progress.clear();
+        sinks.hear(&mut session);
         let found = outcome?;
         (found.standing, Some(found.measured))
     };
-    show(arguments, global, &session, &standing, measured.as_ref())?;
-    Ok(Exit::Fine)
+    sinks.attempt(show(arguments, global, &session, &standing, measured.as_ref()));
+    Ok(sinks.finish(Exit::Fine))
 }
 
 fn show(

@@ -1,10 +1,10 @@
 //! `modelmeter check`: the gate. `modelmeter noise`: what this machine does to measurements.
 
 use crate::{
-    Exit, Failure,
+    Exit, Failure, Sinks,
     arguments::{Check, Global, Noise},
     command::{
-        folders, measurement::measurement, open_existing_store, path_of, runs::find, say, style,
+        folders, measurement::measurement, open_existing_store, path_of, runs::find,
         watched_session,
     },
     output,
@@ -72,14 +72,15 @@ pub(crate) fn run(arguments: &Check, global: &Global) -> Result<Exit, Failure> {
     let mut progress = Progress::new(global.quiet);
     let outcome = gate.run(&mut session, &mut |event| progress.hear(&event));
     progress.clear();
-    say(session.take_notices(), global);
+    let mut sinks = Sinks::new(global);
+    sinks.hear(&mut session);
     let (found, runs) = outcome?;
-    write(&found, &runs, arguments, global)?;
     // A baseline that was measured and written is all that was asked for.
-    if arguments.save_baseline.is_some() && found.checks.is_empty() && found.missing.is_empty() {
-        return Ok(Exit::Fine);
-    }
-    Ok(exit_of(&found, arguments.strict))
+    let only_saved =
+        arguments.save_baseline.is_some() && found.checks.is_empty() && found.missing.is_empty();
+    let exit = if only_saved { Exit::Fine } else { exit_of(&found, arguments.strict) };
+    write(&found, &runs, exit, arguments, &mut sinks);
+    Ok(sinks.finish(exit))
 }
 
 /// How a gate ends; a strict one takes "cannot tell" for a failure.
@@ -92,25 +93,22 @@ pub(crate) fn exit_of(found: &GateReport, strict: bool) -> Exit {
 }
 
 /// Writes everything about a gate into a folder: JSON, Markdown, JUnit XML, and the runs as a baseline.
-pub(crate) fn write_folder(
-    folder: &Path,
-    found: &GateReport,
-    runs: &[Run],
-    global: &Global,
-) -> Result<(), Failure> {
-    output::make_folder(folder)?;
+pub(crate) fn write_folder(folder: &Path, found: &GateReport, runs: &[Run], sinks: &mut Sinks) {
+    sinks.attempt(output::make_folder(folder));
+    let mut count = 0;
     for (name, text) in [
         ("check.json", format!("{:#}\n", report::gate_json(found))),
         ("check.md", report::gate_markdown(found)),
         ("check.xml", report::gate_junit(found)),
     ] {
-        output::to_file(&folder.join(name), &text)?;
+        count += usize::from(sinks.file(&folder.join(name), || text));
     }
-    write_runs(&folder.join("check.jsonl"), runs)?;
-    if !global.quiet {
-        output::complain(&format!("wrote 4 files into {}\n", folder.display()));
+    let written = write_runs(&folder.join("check.jsonl"), runs);
+    count += usize::from(written.is_ok());
+    sinks.attempt(written);
+    if count > 0 {
+        sinks.talk(&format!("wrote {count} files into {}\n", folder.display()));
     }
-    Ok(())
 }
 
 fn write_runs(path: &Path, runs: &[Run]) -> Result<(), Failure> {
@@ -262,13 +260,7 @@ fn baseline(name: &str, global: &Global) -> Result<Vec<Run>, Failure> {
         .hint("`modelmeter runs list` shows what is stored; only runs of this machine count"))
 }
 
-fn write(
-    found: &GateReport,
-    runs: &[Run],
-    arguments: &Check,
-    global: &Global,
-) -> Result<(), Failure> {
-    let mut talks_data = false;
+fn write(found: &GateReport, runs: &[Run], exit: Exit, arguments: &Check, sinks: &mut Sinks) {
     let texts: [(&Option<PathBuf>, &dyn Fn() -> String); 3] = [
         (&arguments.output_ci, &|| format!("{:#}\n", report::gate_json(found))),
         (&arguments.markdown, &|| report::gate_markdown(found)),
@@ -276,39 +268,40 @@ fn write(
     ];
     for (path, text) in texts {
         let Some(path) = path else { continue };
-        talks_data |= path == Path::new("-");
-        output::to_file(path, &text())?;
+        sinks.file(path, text);
     }
     if let Some(path) = &arguments.save_baseline {
-        talks_data |= path == Path::new("-");
-        write_runs(path, runs)?;
-        if !global.quiet && path != Path::new("-") {
+        let is_file = path != Path::new("-");
+        if !is_file {
+            sinks.leave_to_data();
+        }
+        let written = write_runs(path, runs);
+        if written.is_ok() && is_file {
             let (count, path) = (runs.len(), path.display());
-            output::complain(&format!(
+            sinks.talk(&format!(
                 "wrote {count} runs to {path}; `--baseline {path}` holds later ones against them\n"
             ));
         }
+        sinks.attempt(written);
     }
     if let Some(folder) = &arguments.output_dir {
-        write_folder(folder, found, runs, global)?;
+        write_folder(folder, found, runs, sinks);
     }
-    let says_something = !found.checks.is_empty() || !found.missing.is_empty();
-    if !talks_data && !global.quiet && says_something {
-        output::data(&report::gate(found, &style(global)))?;
+    if !found.checks.is_empty() || !found.missing.is_empty() {
+        sinks.page_of(exit, |style| report::gate(found, style));
     }
     if arguments.github {
         if let Some(summary) = path_of("GITHUB_STEP_SUMMARY") {
             let add = fs::OpenOptions::new().create(true).append(true).open(&summary);
             let added =
                 add.and_then(|mut file| file.write_all(report::gate_markdown(found).as_bytes()));
-            added.map_err(|error| {
+            sinks.attempt(added.map_err(|error| {
                 let text = format!("could not add to `{}`", summary.display());
                 Failure::new(Exit::Cannot, text).cause(error.to_string())
-            })?;
+            }));
         }
         output::complain(&report::gate_annotations(found));
     }
-    Ok(())
 }
 
 /// `modelmeter noise`.
@@ -337,15 +330,12 @@ pub(crate) fn noise(arguments: &Noise, global: &Global) -> Result<Exit, Failure>
     let mut progress = Progress::new(global.quiet);
     let outcome = test.run(&mut session, &mut |event| progress.hear(&event));
     progress.clear();
-    say(session.take_notices(), global);
+    let mut sinks = Sinks::new(global);
+    sinks.hear(&mut session);
     let found = outcome?;
-    let mut talks_data = false;
     if let Some(path) = &arguments.json {
-        talks_data = path == Path::new("-");
-        output::to_file(path, &format!("{:#}\n", report::noise_json(&found)))?;
+        sinks.file(path, || format!("{:#}\n", report::noise_json(&found)));
     }
-    if !talks_data && !global.quiet {
-        output::data(&report::noise(&found, &earlier, &style(global)))?;
-    }
-    Ok(Exit::Fine)
+    sinks.page(|style| report::noise(&found, &earlier, style));
+    Ok(sinks.finish(Exit::Fine))
 }

@@ -1,14 +1,14 @@
 //! `modelmeter compare`: lets sides compete, or compares what is stored.
 
 use crate::{
-    Exit, Failure,
+    Exit, Failure, Sinks,
     arguments::{By, Compare, Global, ModeArgument, Workload},
     command::{
         folders,
         measurement::{default_model, measurement, training},
         open_existing_store,
         runs::find,
-        say, style, watched_session,
+        watched_session,
     },
     output,
     places::places,
@@ -21,20 +21,20 @@ use modelmeter::{
     report,
     types::{Agreement, ComparisonReport, Outcome},
 };
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 pub(crate) fn run(arguments: &Compare, global: &Global) -> Result<Exit, Failure> {
     check_modes(arguments)?;
     check_output(arguments)?;
+    let mut sinks = Sinks::new(global);
     let (comparisons, both) = match stored(arguments, global)? {
         Some(groups) => (vec![compare_stored(&groups, arguments.baseline.as_deref())?], false),
-        None => fight(arguments, global)?,
+        None => fight(arguments, global, &mut sinks)?,
     };
-    show(&comparisons, both, arguments, global)?;
-    Ok(comparisons.iter().map(exit_of).max_by_key(|exit| severity(*exit)).unwrap_or(Exit::Fine))
+    let exits = comparisons.iter().map(exit_of);
+    let exit = exits.max_by_key(|exit| severity(*exit)).unwrap_or(Exit::Fine);
+    show(&comparisons, both, exit, arguments, &mut sinks);
+    Ok(sinks.finish(exit))
 }
 
 /// What a comparison says to scripts: a side that is refused because its outputs cannot be compared did not fail.
@@ -160,7 +160,11 @@ fn runs(store: &Store, list: &str) -> Result<Vec<Run>, Failure> {
 }
 
 /// One comparison of all sides; or one for each side, of its training with its inference, where both were asked for.
-fn fight(arguments: &Compare, global: &Global) -> Result<(Vec<ComparisonReport>, bool), Failure> {
+fn fight(
+    arguments: &Compare,
+    global: &Global,
+    sinks: &mut Sinks,
+) -> Result<(Vec<ComparisonReport>, bool), Failure> {
     let folders = folders(global)?;
     let places = places(global);
     let sides = sides(arguments, &places, global)?;
@@ -168,7 +172,7 @@ fn fight(arguments: &Compare, global: &Global) -> Result<(Vec<ComparisonReport>,
         sides.into_iter().map(|side| side.folders(folders.clone())).collect();
     let mut session = watched_session(&folders, arguments.no_store, global, "the comparison")?;
     let outcome = fight_in(&mut session, sides, arguments, global);
-    say(session.take_notices(), global);
+    sinks.hear(&mut session);
     outcome
 }
 
@@ -299,54 +303,33 @@ fn available(places: &Places, trains: bool) -> Vec<&'static str> {
 fn show(
     comparisons: &[ComparisonReport],
     both: bool,
+    exit: Exit,
     arguments: &Compare,
-    global: &Global,
-) -> Result<(), Failure> {
-    let mut talks_data = false;
+    sinks: &mut Sinks,
+) {
     let json = || match comparisons {
-        [comparison] if !both => report::comparison_json(comparison),
-        several => report::comparisons_json(several),
+        [comparison] if !both => format!("{:#}\n", report::comparison_json(comparison)),
+        several => format!("{:#}\n", report::comparisons_json(several)),
     };
-    let texts: [(&Option<PathBuf>, &dyn Fn() -> String); 2] = [
-        (&arguments.json, &|| format!("{:#}\n", json())),
-        (&arguments.csv, &|| report::comparisons_csv(comparisons)),
-    ];
+    let csv = || report::comparisons_csv(comparisons);
     if let Some(path) = &arguments.output {
         let named = match (path == Path::new("auto"), comparisons.first()) {
             (true, Some(first)) => auto_name(first),
             _ => path.clone(),
         };
-        talks_data |= path == Path::new("-");
-        output::to_file(
-            &named,
-            &match Ending::of(path) {
-                Some(Ending::Csv) => report::comparisons_csv(comparisons),
-                _ => format!("{:#}\n", json()),
-            },
-        )?;
-        if path != Path::new("-") && !global.quiet {
-            output::complain(&format!("wrote {}\n", named.display()));
-        }
+        sinks.file_aloud(&named, || match Ending::of(path) {
+            Some(Ending::Csv) => csv(),
+            _ => json(),
+        });
     }
-    for (path, text) in texts {
-        let Some(path) = path else { continue };
-        if path == Path::new("-") {
-            talks_data = true;
-            output::data(&text())?;
-        } else {
-            let failed = |error: std::io::Error| {
-                Failure::new(Exit::Cannot, format!("could not write `{}`", path.display()))
-                    .cause(error.to_string())
-            };
-            fs::write(path, text()).map_err(failed)?;
-        }
+    if let Some(path) = &arguments.json {
+        sinks.file(path, json);
     }
-    if !talks_data && !global.quiet {
-        let style = style(global);
-        match comparisons {
-            [comparison] if !both => output::data(&report::comparison(comparison, &style))?,
-            pairs => output::data(&report::modes(pairs, &style))?,
-        }
+    if let Some(path) = &arguments.csv {
+        sinks.file(path, csv);
     }
-    Ok(())
+    sinks.page_of(exit, |style| match comparisons {
+        [comparison] if !both => report::comparison(comparison, style),
+        pairs => report::modes(pairs, style),
+    });
 }

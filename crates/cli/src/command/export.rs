@@ -1,9 +1,9 @@
 //! `modelmeter export`: a model as one ONNX file, loaded again and compared.
 
 use crate::{
-    Exit, Failure,
+    Exit, Failure, Sinks,
     arguments::{Export, Global, Tuning, Workload},
-    command::{folders, measurement::measurement, style},
+    command::{folders, measurement::measurement},
     interrupt, output,
     places::places,
     progress::Progress,
@@ -26,17 +26,17 @@ pub(crate) fn run(arguments: &Export, global: &Global) -> Result<Exit, Failure> 
     let outcome = exporter.write(&arguments.output, &mut |event| progress.hear(&event));
     progress.clear();
     let found = outcome?;
-    if let Some(file) = &arguments.json {
-        output::to_file(file, &format!("{:#}\n", report::export_json(&found)))?;
-    }
-    if !global.quiet && arguments.json.as_deref() != Some(Path::new("-")) {
-        output::data(&report::export(&found, &style(global)))?;
-    }
-    Ok(match (found.differs(), found.holds()) {
+    let exit = match (found.differs(), found.holds()) {
         (true, _) => Exit::Failed,
         (false, true) => Exit::Fine,
         (false, false) => Exit::Untold,
-    })
+    };
+    let mut sinks = Sinks::new(global);
+    if let Some(file) = &arguments.json {
+        sinks.file(file, || format!("{:#}\n", report::export_json(&found)));
+    }
+    sinks.page_of(exit, |style| report::export(&found, style));
+    Ok(sinks.finish(exit))
 }
 
 fn exporter(arguments: &Export, global: &Global) -> Result<Exporter, Failure> {

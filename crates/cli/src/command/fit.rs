@@ -1,12 +1,12 @@
 //! `modelmeter fit`: the best throughput under a limit of memory, found by trying.
 
 use crate::{
-    Exit, Failure,
+    Exit, Failure, Sinks,
     arguments::{Fit, Global},
     command::{
         folders,
         measurement::measurement,
-        say, style,
+        style,
         target::{Format, Target},
         watched_session,
     },
@@ -24,17 +24,25 @@ pub(crate) fn run(arguments: &Fit, global: &Global) -> Result<Exit, Failure> {
     let mut progress = Progress::new(global.quiet);
     let outcome = fitter.fit(&mut session, &mut |event| progress.hear(&event));
     progress.clear();
-    say(session.take_notices(), global);
+    let mut sinks = Sinks::new(global);
+    sinks.hear(&mut session);
     let found = outcome?;
-    target.write(global, || match target.format {
+    if target.is_data() {
+        sinks.leave_to_data();
+    }
+    let exit = match found.best() {
+        Some(_) if found.is_valid() => Exit::Fine,
+        Some(_) => Exit::Untold,
+        None => Exit::Cannot,
+    };
+    sinks.attempt(target.write(exit, global, || match target.format {
         Format::Page => report::fit(&found, &style(global)),
         Format::Json => format!("{:#}\n", report::fit_json(&found)),
         Format::Csv => report::fit_csv(&found),
         Format::Markdown => report::fit_markdown(&found),
-    })?;
+    }));
     match found.best() {
-        Some(_) if found.is_valid() => Ok(Exit::Fine),
-        Some(_) => Ok(Exit::Untold),
+        Some(_) => Ok(sinks.finish(exit)),
         None => Err(nothing_fits(&found)),
     }
 }

@@ -37,7 +37,7 @@ use modelmeter::{
     report::{Style, clean},
     store,
 };
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Where things are kept: arguments and environment first, then the platform's own places.
 pub(crate) fn folders(global: &Global) -> Result<Folders, Failure> {
@@ -56,7 +56,8 @@ pub(crate) fn folders(global: &Global) -> Result<Folders, Failure> {
         folders.cache = cache;
     }
     if let Some(database) = database {
-        check_location(&database)?;
+        // An address that is not understood must not become a file in folders of that name.
+        store::check_location(&database)?;
         folders.database = database;
     }
     if let Some(hub) = hub_cache() {
@@ -75,20 +76,6 @@ pub(crate) fn path_of(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// An address of another kind must not become a file in folders of that name.
-fn check_location(location: &Path) -> Result<(), Failure> {
-    let text = location.to_string_lossy();
-    let Some((scheme, _)) = text.split_once("://") else { return Ok(()) };
-    let is_word = !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric());
-    if !is_word || store::is_server(location) {
-        return Ok(());
-    }
-    // Not the whole address: there may be a password in it.
-    let text = format!("a database is a file or begins with `postgres://`, not with `{scheme}://`");
-    Err(Failure::new(Exit::Wrong, text)
-        .hint("`--db runs.db` or `--db postgres://USER:PASSWORD@HOST/DATABASE`"))
-}
-
 /// A sitting that keeps its runs in the database, or aside while that is a server and away; or none at all.
 pub(crate) fn session(
     folders: &Folders,
@@ -99,7 +86,7 @@ pub(crate) fn session(
         return Ok(Session::without_store().at_revision(checkout::revision()));
     }
     let mut session = Session::with_folders(folders)?.at_revision(checkout::revision());
-    say(session.take_notices(), global);
+    say(&session.take_notices(), global);
     Ok(session)
 }
 
@@ -115,15 +102,18 @@ pub(crate) fn watched_session(
     Ok(session)
 }
 
-/// Says what became of runs that a server could not take at once.
-pub(crate) fn say(notices: Vec<Notice>, global: &Global) {
-    for notice in notices {
-        let text = clean(&notice.to_string());
-        if notice.is_warning() {
-            output::complain(&format!("warning: {text}\n"));
-        } else if !global.quiet {
-            output::complain(&format!("{text}\n"));
-        }
+/// Says what became of runs that a database could not take at once.
+pub(crate) fn say(notices: &[Notice], global: &Global) {
+    notices.iter().for_each(|notice| say_one(notice, global.quiet));
+}
+
+/// Says one of them; a warning is heard by those who asked for quiet too.
+pub(crate) fn say_one(notice: &Notice, is_quiet: bool) {
+    let text = clean(&notice.to_string());
+    if notice.is_warning() {
+        output::complain(&format!("warning: {text}\n"));
+    } else if !is_quiet {
+        output::complain(&format!("{text}\n"));
     }
 }
 
@@ -131,19 +121,22 @@ pub(crate) fn say(notices: Vec<Notice>, global: &Global) {
 pub(crate) fn open_store(global: &Global) -> Result<Store, Failure> {
     let folders = folders(global)?;
     let (store, notices) = modelmeter::open_database(&folders.database, &folders.waiting())?;
-    say(notices, global);
+    say(&notices, global);
     Ok(store)
 }
 
-/// Opens the database to look at what is in it; a mistyped path must not become a new one.
+/// Opens the database to look at what is in it, also where it can only be read; a mistyped path must not become a new one.
 pub(crate) fn open_existing_store(global: &Global) -> Result<Store, Failure> {
-    let path = folders(global)?.database;
-    if !store::is_server(&path) && !path.exists() {
+    let folders = folders(global)?;
+    let path = &folders.database;
+    if !store::is_server(path) && !path.exists() {
         let text = format!("there is no database at `{}` yet", path.display());
         return Err(Failure::new(Exit::Wrong, text)
             .hint("`modelmeter profile small-transformer` or `modelmeter db init` makes one"));
     }
-    open_store(global)
+    let (store, notices) = modelmeter::look_into_database(path, &folders.waiting())?;
+    say(&notices, global);
+    Ok(store)
 }
 
 /// How text for standard output looks.

@@ -1,12 +1,12 @@
 //! `modelmeter optimize`: tries what can be measured and keeps the best.
 
 use crate::{
-    Exit, Failure,
+    Exit, Failure, Sinks,
     arguments::{Global, Optimize, TargetArgument},
     command::{
         folders,
-        proof::{profiler, prover, texts, write},
-        say, style, watched_session,
+        proof::{profiler, prover, texts},
+        watched_session,
     },
     output,
     progress::Progress,
@@ -44,13 +44,13 @@ pub(crate) fn run(arguments: &Optimize, global: &Global) -> Result<Exit, Failure
         progress.hear(&event);
     });
     progress.clear();
-    say(session.take_notices(), global);
+    let mut sinks = Sinks::new(global);
+    sinks.hear(&mut session);
     let found = found?;
     if let Some(file) = json {
-        write(file, &format!("{:#}\n", report::optimize_json(&found)), global)?;
+        sinks.file_aloud(file, || format!("{:#}\n", report::optimize_json(&found)));
     }
-    if json != Some(Path::new("-")) && !global.quiet {
-        output::data(&report::optimize(&found, &style(global)))?;
-    }
-    Ok(if found.is_told() { Exit::Fine } else { Exit::Untold })
+    let exit = if found.is_told() { Exit::Fine } else { Exit::Untold };
+    sinks.page_of(exit, |style| report::optimize(&found, style));
+    Ok(sinks.finish(exit))
 }

@@ -1,12 +1,12 @@
 //! `modelmeter profile`: measures one model, shows it, stores it.
 
 use crate::{
-    Exit, Failure,
+    Exit, Failure, Sinks,
     arguments::{Global, IsolationArgument, MemoryArgument, Profile},
     command::{
         check, folders,
         measurement::{default_model, measurement, training},
-        say, style, watched_session,
+        style, watched_session,
     },
     output,
     places::places,
@@ -27,26 +27,28 @@ pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure>
     let mut progress = Progress::new(global.quiet);
     let outcome = profiler.profile_in(&mut session, &mut |event| progress.hear(&event));
     progress.clear();
+    let mut sinks = Sinks::new(global);
+    sinks.hear(&mut session);
     let profile = outcome?;
     let run = &profile.run;
-    write_files(arguments, run)?;
-    write_inside(arguments, &profile)?;
-    let stored = session.stored_as(&run.id)?;
     let Profile { json, csv, flamegraph, speedscope, trace, .. } = arguments;
-    let files = [json, csv, flamegraph, speedscope].into_iter().flatten().chain(trace);
-    let talks_data = files.into_iter().any(|path| is_stdout(path));
-    if !global.quiet && !talks_data {
-        let footer = stored.as_deref().map_or(report::Footer::None, report::Footer::Stored);
-        output::data(&report::page(run, &view(arguments), &style(global), footer))?;
-        if let Some(store) = session.store().filter(|store| store.is_created()) {
-            output::complain(&format!("the database is {}\n", store.path().display()));
-        }
+    let mut files = [json, csv, flamegraph, speedscope].into_iter().flatten().chain(trace);
+    if files.any(|path| is_stdout(path)) {
+        sinks.leave_to_data();
     }
-    say(session.take_notices(), global);
-    if arguments.threshold.is_empty() {
-        return Ok(Exit::Fine);
+    write_files(arguments, run, &mut sinks);
+    write_inside(arguments, &profile, &mut sinks);
+    let stored = session.stored_as(&run.id);
+    let footer = stored.as_deref().map_or(report::Footer::None, report::Footer::Stored);
+    sinks.page(|style| report::page(run, &view(arguments), style, footer));
+    if let Some(store) = session.store().filter(|store| store.is_created() && !sinks.talks_data()) {
+        sinks.talk(&format!("the database is {}\n", store.path().display()));
     }
-    hold(arguments, &profiler, &mut session, talks_data, global)
+    let exit = match arguments.threshold.is_empty() {
+        true => Exit::Fine,
+        false => hold(arguments, &profiler, &mut session, &mut sinks, global)?,
+    };
+    Ok(sinks.finish(exit))
 }
 
 /// Holds the model to the limits, in fresh processes, as `check` does: one process says nothing of how they differ.
@@ -54,7 +56,7 @@ fn hold(
     arguments: &Profile,
     profiler: &Profiler,
     session: &mut Session,
-    talks_data: bool,
+    sinks: &mut Sinks,
     global: &Global,
 ) -> Result<Exit, Failure> {
     let gate = Gate::new([profiler.clone().inside(Inside::default())]).timeout(arguments.timeout);
@@ -62,18 +64,18 @@ fn hold(
     let mut progress = Progress::new(global.quiet);
     let outcome = gate.run(session, &mut |event| progress.hear(&event));
     progress.clear();
-    say(session.take_notices(), global);
+    sinks.hear(session);
     let (found, runs) = outcome?;
     if let Some(folder) = &arguments.output_dir {
-        check::write_folder(folder, &found, &runs, global)?;
+        check::write_folder(folder, &found, &runs, sinks);
     }
-    let page = || report::gate(&found, &style(global));
-    match (global.quiet, talks_data) {
-        (true, _) => {}
-        (false, true) => output::complain(&page()),
-        (false, false) => output::data(&format!("\n{}", page()))?,
+    let exit = check::exit_of(&found, false);
+    if sinks.talks_data() && !global.quiet {
+        output::complain(&report::gate(&found, &style(global)));
+    } else {
+        sinks.page_of(exit, |style| format!("\n{}", report::gate(&found, style)));
     }
-    Ok(check::exit_of(&found, false))
+    Ok(exit)
 }
 
 fn profiler(arguments: &Profile, global: &Global) -> Result<Profiler, Failure> {
@@ -188,34 +190,46 @@ fn check_outputs(arguments: &Profile) -> Result<(), Failure> {
     Ok(())
 }
 
-fn write_files(arguments: &Profile, run: &Run) -> Result<(), Failure> {
+fn write_files(arguments: &Profile, run: &Run, sinks: &mut Sinks) {
     let options = JsonOptions { samples: arguments.samples };
-    let json = || format!("{:#}\n", report::run_json(run, options));
     if let Some(path) = &arguments.json {
-        output::to_file(path, &json())?;
+        sinks.file(path, || format!("{:#}\n", report::run_json(run, options)));
     }
     if let Some(path) = &arguments.csv {
-        output::to_file(path, &report::runs_csv(std::slice::from_ref(run)))?;
+        sinks.file(path, || report::runs_csv(std::slice::from_ref(run)));
     }
     if let Some(path) = &arguments.output {
-        let format = format_of(path)?;
-        let path = if path == Path::new("auto") { auto_name(run, "json") } else { path.clone() };
-        output::to_file(&path, &written(format, run)?)?;
-        output::complain(&format!("wrote {}\n", path.display()));
+        let written = write_as(path, run);
+        if let Ok(path) = &written {
+            output::complain(&format!("wrote {}\n", path.display()));
+        }
+        sinks.attempt(written.map(|_| ()));
     }
     if let Some(folder) = &arguments.output_dir {
-        output::make_folder(folder)?;
+        let mut count = 0;
+        sinks.attempt(output::make_folder(folder));
         for format in FORMATS {
             let path = folder.join(auto_name(run, format.extension()));
-            output::to_file(&path, &written(*format, run)?)?;
+            let outcome = written(*format, run).and_then(|text| output::to_file(&path, &text));
+            count += usize::from(outcome.is_ok());
+            sinks.attempt(outcome);
         }
-        output::complain(&format!("wrote {} files into {}\n", FORMATS.len(), folder.display()));
+        if count > 0 {
+            output::complain(&format!("wrote {count} files into {}\n", folder.display()));
+        }
     }
-    Ok(())
+}
+
+/// Writes the run in the format of the file's ending; which file that was.
+fn write_as(path: &Path, run: &Run) -> Result<PathBuf, Failure> {
+    let format = format_of(path)?;
+    let path = if path == Path::new("auto") { auto_name(run, "json") } else { path.to_owned() };
+    output::to_file(&path, &written(format, run)?)?;
+    Ok(path)
 }
 
 /// Traces and pictures of the inside; what an engine cannot tell is said, and the run is kept.
-fn write_inside(arguments: &Profile, profile: &modelmeter::Profile) -> Result<(), Failure> {
+fn write_inside(arguments: &Profile, profile: &modelmeter::Profile, sinks: &mut Sinks) {
     let info = TraceInfo::of(&profile.run);
     let absent = |path: &Path, what: &str| {
         let engine = &profile.run.engine.id;
@@ -227,17 +241,19 @@ fn write_inside(arguments: &Profile, profile: &modelmeter::Profile) -> Result<()
             absent(path, "what happens when");
             continue;
         };
-        output::to_file_with(path, |out| {
+        sinks.attempt(output::to_file_with(path, |out| {
             if report::is_torch_trace(path) {
                 report::write_torch_trace(timeline, &info, out)
             } else {
                 report::write_chrome_trace(timeline, &info, out)
             }
-        })?;
+        }));
     }
     if let Some(path) = &arguments.flamegraph {
         match &profile.run.layers {
-            Some(layers) => output::to_file(path, &report::flamegraph(layers, &info))?,
+            Some(layers) => {
+                sinks.file(path, || report::flamegraph(layers, &info));
+            }
             None => absent(path, "where the time goes"),
         }
     }
@@ -246,12 +262,11 @@ fn write_inside(arguments: &Profile, profile: &modelmeter::Profile) -> Result<()
         if layers.is_none() && timeline.is_none() {
             absent(path, "where the time goes");
         } else {
-            output::to_file_with(path, |out| {
+            sinks.attempt(output::to_file_with(path, |out| {
                 report::write_speedscope(layers, timeline, &info, out)
-            })?;
+            }));
         }
     }
-    Ok(())
 }
 
 fn format_of(path: &Path) -> Result<&'static dyn report::Format, Failure> {

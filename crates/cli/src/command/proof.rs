@@ -1,9 +1,9 @@
 //! What `prune`, `quantize` and `optimize` do alike: the model as it is, and the proof of a change.
 
 use crate::{
-    Exit, Failure,
+    Exit, Failure, Sinks,
     arguments::{Global, ProofArguments},
-    command::{folders, measurement::measurement, say, style, watched_session},
+    command::{folders, measurement::measurement, watched_session},
     output,
     places::places,
     progress::Progress,
@@ -51,19 +51,18 @@ impl Proving<'_> {
             prover.prove(&profiler, &changed, &mut session, &mut |event| progress.hear(&event))
         });
         progress.clear();
-        say(session.take_notices(), global);
+        let mut sinks = Sinks::new(global);
+        sinks.hear(&mut session);
         let proof = proof.map_err(|error| own_flags(error.into()))?;
-        let to_output = files.into_iter().flatten().any(|file| file == Path::new("-"));
         if let Some(file) = &self.proof.json {
-            write(file, &format!("{:#}\n", report::proof_json(&proof)), global)?;
+            sinks.file_aloud(file, || format!("{:#}\n", report::proof_json(&proof)));
         }
         if let Some(file) = self.markdown {
-            write(file, &report::proof_markdown(&proof), global)?;
+            sinks.file_aloud(file, || report::proof_markdown(&proof));
         }
-        if !to_output && !global.quiet {
-            output::data(&report::proof(&proof, &style(global)))?;
-        }
-        Ok(if proof.is_told() { Exit::Fine } else { Exit::Untold })
+        let exit = if proof.is_told() { Exit::Fine } else { Exit::Untold };
+        sinks.page_of(exit, |style| report::proof(&proof, style));
+        Ok(sinks.finish(exit))
     }
 }
 
@@ -93,15 +92,6 @@ pub(crate) fn prover(proof: &ProofArguments) -> Prover {
         named => named.iter().map(|engine| engine.to_ascii_lowercase()).collect(),
     };
     Prover::new().engines(engines).processes(proof.processes).turn(proof.turn)
-}
-
-/// Writes a document and says so.
-pub(crate) fn write(file: &Path, text: &str, global: &Global) -> Result<(), Failure> {
-    output::to_file(file, text)?;
-    if !global.quiet && file != Path::new("-") {
-        output::complain(&format!("wrote {}\n", file.display()));
-    }
-    Ok(())
 }
 
 /// The lines of a file of texts.

@@ -34,7 +34,12 @@ pub(crate) fn analyze(arguments: &Analyze, global: &Global) -> Result<Exit, Fail
         }
         None => None,
     };
-    target.write(global, || match target.format {
+    let exit = match (&against, arguments.regression_alert) {
+        _ if found.cells.iter().all(|one| one.cell.invalid.is_some()) => Exit::Untold,
+        (Some((against, _)), Some(_)) => exit_against(against),
+        _ => Exit::Fine,
+    };
+    target.write(exit, global, || match target.format {
         Format::Page => {
             let mut page = report::analysis(&found, &style(global));
             if let Some((against, file)) = &against {
@@ -53,11 +58,7 @@ pub(crate) fn analyze(arguments: &Analyze, global: &Global) -> Result<Exit, Fail
         Format::Csv => report::analysis_csv(&found),
         Format::Markdown => report::analysis_markdown(&found),
     })?;
-    Ok(match (&against, arguments.regression_alert) {
-        _ if found.cells.iter().all(|one| one.cell.invalid.is_some()) => Exit::Untold,
-        (Some((against, _)), Some(_)) => exit_against(against),
-        _ => Exit::Fine,
-    })
+    Ok(exit)
 }
 
 /// What a gate on a file says: nothing that could be compared is nothing that was held.
@@ -77,16 +78,17 @@ pub(crate) fn recommend(arguments: &Recommend, global: &Global) -> Result<Exit, 
     let wish = wish(arguments)?;
     let store = open_existing_store(global)?;
     let found = survey(&arguments.survey).recommend(&store, &wish)?;
-    target.write(global, || match target.format {
+    let believed =
+        |one: &Recommendation| one.best().is_some_and(|best| best.cell.invalid.is_none());
+    let helps = found.iter().any(believed);
+    let exit = if helps { Exit::Fine } else { Exit::Untold };
+    target.write(exit, global, || match target.format {
         Format::Page => report::recommendations(&found, &style(global)),
         Format::Json => format!("{:#}\n", report::recommendations_json(&found)),
         Format::Csv => report::recommendations_csv(&found),
         Format::Markdown => report::recommendations_markdown(&found),
     })?;
-    let believed =
-        |one: &Recommendation| one.best().is_some_and(|best| best.cell.invalid.is_none());
-    let helps = found.iter().any(believed);
-    Ok(if helps { Exit::Fine } else { Exit::Untold })
+    Ok(exit)
 }
 
 pub(crate) fn survey(arguments: &SurveyArguments) -> Survey {

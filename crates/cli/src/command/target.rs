@@ -46,9 +46,15 @@ impl Target<'_> {
         Ok(Target { format, file: Some(file) })
     }
 
-    /// Writes it.
+    /// Whether standard output is for a program that reads data.
+    pub(crate) fn is_data(&self) -> bool {
+        self.file.is_none() && self.format != Format::Page
+    }
+
+    /// Writes it. A page that is not fine shows even to those who asked for quiet, on standard error.
     pub(crate) fn write(
         &self,
+        exit: Exit,
         global: &Global,
         text: impl FnOnce() -> String,
     ) -> Result<(), Failure> {
@@ -60,7 +66,12 @@ impl Target<'_> {
                 }
                 Ok(())
             }
-            None if self.format == Format::Page && global.quiet => Ok(()),
+            None if self.format == Format::Page && global.quiet => {
+                if exit != Exit::Fine {
+                    output::complain(&text());
+                }
+                Ok(())
+            }
             None => output::data(&text()),
         }
     }

@@ -1,9 +1,9 @@
 //! `modelmeter trend`: how numbers went over commits or dates, and where their level changed.
 
 use crate::{
-    Exit, Failure,
+    Exit, Failure, Sinks,
     arguments::{Global, Trend as Arguments},
-    command::{open_existing_store, style, survey::survey},
+    command::{open_existing_store, survey::survey},
     output,
 };
 use modelmeter::{
@@ -32,21 +32,25 @@ pub(crate) fn run(arguments: &Arguments, global: &Global) -> Result<Exit, Failur
     let survey = survey(&arguments.survey);
     let found = survey.trend(&store, &question)?;
     let standings = arguments.alert.map(|accepted| standings(&found, accepted));
-    write(arguments, &found, standings.as_deref())?;
+    let mut sinks = Sinks::new(global);
+    if files.into_iter().flatten().any(|file| is_standard(file)) {
+        sinks.leave_to_data();
+    }
+    write(arguments, &found, standings.as_deref(), &mut sinks);
     if let Some(path) = &arguments.prometheus {
         let analysis = survey.analyse(&store)?;
         let trend = (&found, standings.as_deref().unwrap_or_default());
-        output::to_file(path, &report::prometheus(&analysis, Some(trend)))?;
+        sinks.file(path, || report::prometheus(&analysis, Some(trend)));
     }
-    let talks_data = files.into_iter().flatten().any(|file| is_standard(file));
-    if !global.quiet && !talks_data {
-        let mut page = report::trend(&found, &style(global));
+    let exit = exit_of(&found, standings.as_deref());
+    sinks.page_of(exit, |style| {
+        let mut page = report::trend(&found, style);
         if let (Some(standings), Some(accepted)) = (&standings, arguments.alert) {
-            page += &report::standings(&found, standings, accepted, &style(global));
+            page += &report::standings(&found, standings, accepted, style);
         }
-        output::data(&page)?;
-    }
-    Ok(exit_of(&found, standings.as_deref()))
+        page
+    });
+    Ok(sinks.finish(exit))
 }
 
 /// How every history stands against an accepted worsening.
@@ -58,15 +62,16 @@ fn write(
     arguments: &Arguments,
     found: &Trend,
     standings: Option<&[TrendStanding]>,
-) -> Result<(), Failure> {
+    sinks: &mut Sinks,
+) {
     if let Some(path) = &arguments.json {
-        output::to_file(path, &format!("{:#}\n", report::trend_json(found, standings)))?;
+        sinks.file(path, || format!("{:#}\n", report::trend_json(found, standings)));
     }
     if let Some(path) = &arguments.csv {
-        output::to_file(path, &report::trend_csv(found))?;
+        sinks.file(path, || report::trend_csv(found));
     }
-    draw_to(&arguments.svg, || draw::history(found, Theme::Light))?;
-    draw_to(&arguments.html, || draw::history_page(found))
+    sinks.attempt(draw_to(&arguments.svg, || draw::history(found, Theme::Light)));
+    sinks.attempt(draw_to(&arguments.html, || draw::history_page(found)));
 }
 
 fn draw_to(

@@ -1,7 +1,7 @@
 //! `modelmeter visualize`: stored runs as pictures in a folder.
 
 use crate::{
-    Exit, Failure,
+    Exit, Failure, Sinks,
     arguments::{FormatArgument, Global, ThemeArgument, Visualize},
     command::{open_existing_store, survey::survey},
     output,
@@ -52,10 +52,10 @@ pub(crate) fn run(arguments: &Visualize, global: &Global) -> Result<Exit, Failur
         let place = clean(&folder.display().to_string());
         lines.push_str(&format!("\n{written} file{plural} in {place}\n"));
     }
-    if !global.quiet {
-        output::data(&lines)?;
-    }
-    Ok(if written == 0 { Exit::Untold } else { Exit::Fine })
+    let exit = if written == 0 { Exit::Untold } else { Exit::Fine };
+    let mut sinks = Sinks::new(global);
+    sinks.page_of(exit, |_| lines);
+    Ok(sinks.finish(exit))
 }
 
 /// What was measured and is not in the pictures, or is and cannot be believed.

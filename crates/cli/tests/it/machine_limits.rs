@@ -80,6 +80,12 @@ fn a_database_that_cannot_grow_loses_no_stored_run() {
     assert!(told.err.contains("runs.db"), "{}", told.err);
     assert!(!told.out.contains("stored as run"), "{}", told.out);
     assert_eq!(home.stored(), 1);
+    // No place had room for the new one, so it is on standard output, ready to be imported.
+    assert!(told.out.contains("throughput") && told.err.contains("db import"), "{}", told.err);
+    let line = told.out.lines().find(|line| line.starts_with('{')).unwrap();
+    fs::write(home.path("run.jsonl"), line).unwrap();
+    home.fine(&["db", "import", "run.jsonl"]);
+    assert_eq!(home.stored(), 2);
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod profile;
 mod report;
 mod schema;
 mod servers;
+mod sinks;
 mod survey;
 mod survival;
 mod training;

@@ -101,6 +101,25 @@ fn a_server_that_is_away_costs_no_measurement() {
 }
 
 #[test]
+fn a_server_that_is_frozen_costs_no_measurement() {
+    let home = Home::new();
+    let server = PostgreSql::start(Disk::Hasty);
+    let address = format!("{}?connect_timeout=2", server.database());
+    fine(&home, &address, &["db", "init"]);
+    let frozen = server.freeze();
+    let told = fine(&home, &address, &quick("feed-forward-baseline", &[]));
+    assert!(told.err.contains("no answer for 2 s"), "{}", told.err);
+    assert!(told.err.contains("it waits in") && told.out.contains("throughput"), "{}", told.err);
+    assert_eq!(waiting(&home), 1);
+    let told = on(&home, &address, &["runs", "list"]);
+    assert_eq!(told.status, Some(3), "{}", told.err);
+    assert!(told.err.contains("no answer") && told.err.contains("hint:"), "{}", told.err);
+    drop(frozen);
+    let told = fine(&home, &address, &["runs", "list"]);
+    assert!(told.err.contains("delivered a run"), "{}", told.err);
+}
+
+#[test]
 fn a_server_that_goes_away_in_the_middle_gets_its_runs_when_it_is_back() {
     let home = Home::new();
     let server = PostgreSql::start(Disk::Hasty);

@@ -42,7 +42,7 @@ pub(super) fn ceilings(
     {
         let note = "this machine's ceilings in every precision, once";
         let measured = calibrate::processors(known.threads, Scope::All, note, sink);
-        return session.keep_ceilings(&measured, Keep::Higher).map_err(failed);
+        return Ok(session.keep_ceilings(&measured, Keep::Higher));
     }
     found.ok_or_else(|| {
         Missing::because(format!("the ceilings of {device} were not measured"))

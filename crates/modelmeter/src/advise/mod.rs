@@ -269,6 +269,6 @@ fn like(profiler: Profiler, run: &Run) -> Profiler {
 
 /// How `advise` is told to look at the same again.
 fn subject(run: &Run, session: &Session) -> String {
-    let stored = session.stored_as(&run.id).ok().flatten();
+    let stored = session.stored_as(&run.id);
     stored.unwrap_or_else(|| flags(&run.cell))
 }

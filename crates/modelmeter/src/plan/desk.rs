@@ -55,7 +55,8 @@ impl Desk {
         }
     }
 
-    fn once<T>(
+    /// Asks once; waits for nobody.
+    pub(crate) fn once<T>(
         &mut self,
         question: &impl Fn(&Store) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {

@@ -38,6 +38,7 @@ impl CellFailure {
             | Error::NoWorker
             | Error::NoFolder { .. }
             | Error::Host { .. }
+            | Error::Temporary { .. }
             | Error::Write { .. } => {
                 return Err(error);
             }

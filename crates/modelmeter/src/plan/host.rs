@@ -205,7 +205,7 @@ impl Ground for There<'_> {
                     for run in run.iter_mut().chain(&mut fitting) {
                         // The question was asked here, whatever lies around on the other machine.
                         run.environment.revision = self.session.revision().cloned();
-                        self.session.remember(run)?;
+                        self.session.remember(run);
                     }
                     let result = match (run, failure) {
                         (Some(run), _) => Ok(run),

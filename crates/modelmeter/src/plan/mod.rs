@@ -27,7 +27,7 @@ pub use control::Control;
 pub use failure::{CellFailure, FailureKind};
 pub use file::{PlanFile, SkipEntry};
 pub use host::{Host, HostOptions, serve_host};
-pub use report::{CellReport, CellStanding, PlanReport};
+pub use report::{CellReport, CellStanding, Interruption, PlanReport};
 pub use runner::{PlanEvent, PlanRunner, Resume};
 pub use shard::{Shard, shard_of_environment};
 pub use spec::PlanSpec;

@@ -19,6 +19,19 @@ pub struct PlanReport {
     pub stopped: bool,
     /// Processes that were repeated because something disturbed them.
     pub repeated: u64,
+    /// What ended it before everything was measured; what is finished is in this report all the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<Interruption>,
+}
+
+/// What ended a plan early.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Interruption {
+    /// What happened, causes and all.
+    pub why: String,
+    /// What to try.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
 /// Where one cell stands.
@@ -34,6 +47,18 @@ pub struct CellReport {
     pub why: Option<String>,
     /// Of its runs, those that are not valid.
     pub not_valid: InvalidRuns,
+}
+
+impl Interruption {
+    pub(crate) fn of(error: &Error) -> Interruption {
+        let mut why = error.to_string();
+        let mut cause = std::error::Error::source(error);
+        while let Some(error) = cause {
+            why += &format!(": {error}");
+            cause = error.source();
+        }
+        Interruption { why, hint: error.hint() }
+    }
 }
 
 impl CellReport {
@@ -89,7 +114,8 @@ impl PlanReport {
             }
         };
         let cells = tasks.iter().map(report).collect();
-        Ok(PlanReport { plan: plan.to_owned(), cells, left_out, stopped, repeated: 0 })
+        let plan = plan.to_owned();
+        Ok(PlanReport { plan, cells, left_out, stopped, repeated: 0, interrupted: None })
     }
 
     /// How many cells stand so.

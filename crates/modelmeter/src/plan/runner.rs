@@ -5,7 +5,8 @@
 use crate::{
     Error, Folders, Profiler, Session,
     plan::{
-        CellFailure, Control, Expansion, FailureKind, LeftOut, PlanReport, PlanSpec, Shard, Task,
+        CellFailure, Control, Expansion, FailureKind, Interruption, LeftOut, PlanReport, PlanSpec,
+        Shard, Task,
         desk::Desk,
         disturbance::disturbance,
         ground::{Ground, Here, Measured, Said},
@@ -280,6 +281,8 @@ impl PlanRunner {
             models: HashMap::new(),
             disturbed: VecDeque::new(),
             repetitions: HashMap::new(),
+            told: HashMap::new(),
+            reasons: HashMap::new(),
             control,
         };
         sitting.prepare(&here, sink)?;
@@ -300,20 +303,19 @@ impl PlanRunner {
             });
         }
         sitting.remember_failures(&planned);
-        loop {
-            while let Some(lease) = sitting.next(sink)? {
-                sitting.measure(ground, &lease, sink)?;
-            }
-            if !sitting.reopen_disturbed(sink)? {
-                break;
-            }
-        }
-        let planned = sitting.planned(sink)?.unwrap_or_default();
-        let runs: Vec<RunId> = planned.iter().filter_map(|cell| cell.run.clone()).collect();
-        let reasons = sitting.ask(sink, |store| store.reasons(&runs))?.unwrap_or_default();
+        let interrupted = match sitting.measure_all(ground, sink) {
+            // Nothing was measured: the error is all there is to say.
+            Err(error) if sitting.told.is_empty() => return Err(error),
+            other => other.err(),
+        };
+        let (planned, reasons) = match &interrupted {
+            None => sitting.standing(sink)?,
+            Some(_) => sitting.last_standing(planned),
+        };
         let Expansion { cells, left_out } = expansion;
         let mut report =
             PlanReport::new(&self.spec.name, &cells, left_out, &planned, control.is_stopping())?;
+        report.interrupted = interrupted.map(|error| Interruption::of(&error));
         report.repeated = sitting.repetitions.values().map(|times| u64::from(*times)).sum();
         for cell in &mut report.cells {
             cell.not_valid = cell.runs.iter().filter_map(|id| reasons.get(id).copied()).collect();
@@ -355,6 +357,10 @@ struct Sitting<'a> {
     disturbed: VecDeque<(String, RunId, ReasonCode)>,
     /// How often a process was repeated, by its name.
     repetitions: HashMap<String, u32>,
+    /// What became of the cells of this sitting, by their names, whether or not the database took it.
+    told: HashMap<String, Outcome>,
+    /// Why runs of this sitting are not valid.
+    reasons: HashMap<RunId, ReasonCode>,
     control: &'a Control,
 }
 
@@ -454,6 +460,60 @@ impl Sitting<'_> {
             sink(PlanEvent::Others { cells: leased });
             thread::sleep(LOOK);
         }
+    }
+
+    /// Measures until nothing is left or somebody stops it.
+    fn measure_all(
+        &mut self,
+        ground: &mut dyn Ground,
+        sink: &mut dyn FnMut(PlanEvent<'_>),
+    ) -> Result<(), Error> {
+        loop {
+            while let Some(lease) = self.next(sink)? {
+                self.measure(ground, &lease, sink)?;
+            }
+            if !self.reopen_disturbed(sink)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Where the plan's cells stand, and why runs are not valid.
+    fn standing(&mut self, sink: &mut dyn FnMut(PlanEvent<'_>)) -> Result<Standing, Error> {
+        let planned = self.planned(sink)?.unwrap_or_default();
+        let runs: Vec<RunId> = planned.iter().filter_map(|cell| cell.run.clone()).collect();
+        let known = self.ask(sink, |store| store.reasons(&runs))?.unwrap_or_default();
+        let mut reasons = self.reasons.clone();
+        reasons.extend(known);
+        Ok((planned, reasons))
+    }
+
+    /// The same where the database failed: what it still tells, else what it told at the beginning, with what became of the
+    /// cells of this sitting.
+    fn last_standing(&mut self, at_first: Vec<PlannedCell>) -> Standing {
+        let plan = self.plan.clone();
+        let mut planned = self.desk.once(&|store: &store::Store| store.plan_cells(&plan));
+        if let Ok(cells) = &mut planned {
+            cells.retain(|cell| self.own.contains_key(&cell.cell.key));
+        }
+        let mut planned = planned.unwrap_or(at_first);
+        let runs: Vec<RunId> = planned.iter().filter_map(|cell| cell.run.clone()).collect();
+        let mut reasons = self.reasons.clone();
+        reasons.extend(
+            self.desk.once(&|store: &store::Store| store.reasons(&runs)).unwrap_or_default(),
+        );
+        for cell in &mut planned {
+            match self.told.get(&cell.cell.key) {
+                Some(Outcome::Done(run)) => {
+                    (cell.state, cell.run) = (CellState::Done, Some(run.clone()));
+                }
+                Some(Outcome::Failed(why)) => {
+                    (cell.state, cell.reason) = (CellState::Failed, Some(why.clone()));
+                }
+                None => {}
+            }
+        }
+        (planned, reasons)
     }
 
     /// Opens the next process again that was disturbed; whether there was one. One at a time, so that a plan that is stopped here
@@ -576,6 +636,9 @@ impl Sitting<'_> {
         Ok(Some(match result {
             Ok(run) => {
                 sink(PlanEvent::Measured { task, process: unit.process, run: &run });
+                if let Some(reason) = run.verdict.main_reason() {
+                    self.reasons.insert(run.id.clone(), reason);
+                }
                 self.note_disturbed(&lease.cell.key, &run);
                 Ok(run.id.clone())
             }
@@ -593,6 +656,7 @@ impl Sitting<'_> {
         outcome: &Outcome,
         sink: &mut dyn FnMut(PlanEvent<'_>),
     ) -> Result<(), Error> {
+        self.told.insert(lease.cell.key.clone(), outcome.clone());
         match self.ask(sink, |store| store.finish(lease, outcome)) {
             Err(Error::Store(StoreError::LeaseLost { .. })) => {
                 if let Some(task) = task {
@@ -604,6 +668,9 @@ impl Sitting<'_> {
         }
     }
 }
+
+/// Where cells stand, and why runs are not valid.
+type Standing = (Vec<PlannedCell>, HashMap<RunId, ReasonCode>);
 
 fn is_finished(cell: &PlannedCell) -> bool {
     matches!(cell.state, CellState::Done | CellState::Failed)

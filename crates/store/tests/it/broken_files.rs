@@ -146,3 +146,19 @@ fn a_locked_database_says_so_and_loses_nothing() {
     store.insert_run(&sample::run(9)).unwrap();
     assert_eq!(store.status().unwrap().runs, 6);
 }
+
+#[test]
+fn a_file_that_was_removed_or_replaced_takes_no_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = Store::open(&path).unwrap();
+    store.insert_run(&sample::run(1)).unwrap();
+    fs::rename(&path, folder.path().join("away.db")).unwrap();
+    let error = store.insert_run(&sample::run(2)).unwrap_err();
+    assert!(matches!(error, StoreError::Moved { .. }) && error.keeps_run(), "{error}");
+    let other = folder.path().join("other.db");
+    drop(Store::open(&other).unwrap());
+    fs::rename(&other, &path).unwrap();
+    let error = store.insert_run(&sample::run(2)).unwrap_err();
+    assert!(matches!(error, StoreError::Moved { .. }), "{error}");
+}

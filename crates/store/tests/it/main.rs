@@ -10,6 +10,7 @@ mod leases;
 mod lists;
 mod measured;
 mod noise;
+mod permissions;
 mod place;
 mod postgresql;
 mod queries;

@@ -147,6 +147,18 @@ impl PostgreSql {
         self.tool("pg_ctl", &["--wait", "--silent", "--mode=immediate", "--pgdata", &data, "stop"]);
     }
 
+    /// Freezes the server with all its processes until what is returned is dropped: connections stay, answers do not come.
+    pub(crate) fn freeze(&self) -> Frozen {
+        let postmaster = fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
+        let postmaster: i32 = postmaster.lines().next().unwrap().trim().parse().unwrap();
+        let children = format!("/proc/{postmaster}/task/{postmaster}/children");
+        let children = fs::read_to_string(children).unwrap();
+        let children = children.split_whitespace().map(|id| id.parse().unwrap());
+        let frozen = Frozen(std::iter::once(postmaster).chain(children).collect());
+        frozen.signal(libc::SIGSTOP);
+        frozen
+    }
+
     /// The address of a new, empty database.
     pub(crate) fn database(&self) -> String {
         let name = format!("database_{}", self.databases.fetch_add(1, Ordering::Relaxed));
@@ -182,6 +194,24 @@ impl PostgreSql {
             command.uid(user).gid(group);
         }
         succeed(&mut command);
+    }
+}
+
+/// A server that is frozen.
+pub(crate) struct Frozen(Vec<i32>);
+
+impl Frozen {
+    fn signal(&self, signal: i32) {
+        for process in &self.0 {
+            // SAFETY: kill takes two numbers and touches no memory of ours.
+            unsafe { libc::kill(*process, signal) };
+        }
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        self.signal(libc::SIGCONT);
     }
 }
 

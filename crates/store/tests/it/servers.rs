@@ -2,11 +2,14 @@
 
 use crate::{
     place::Place,
-    postgresql::{SHARED, USER},
+    postgresql::{Disk, PostgreSql, SHARED, USER},
     sample,
 };
-use modelmeter_store::{Datum, Filter, SCHEMA_VERSION, Store, StoreError};
-use std::{net::TcpListener, time::Duration};
+use modelmeter_store::{Datum, Filter, Kept, SCHEMA_VERSION, Spool, Store, StoreError};
+use std::{
+    net::TcpListener,
+    time::{Duration, Instant},
+};
 
 /// Refused, with a hint, and without the password in any word of it.
 fn refusal(location: &str) -> StoreError {
@@ -198,4 +201,39 @@ fn a_run_whose_document_is_lost_is_damage() {
     SHARED.admin(&database).batch_execute("DELETE FROM document").unwrap();
     let error = store.check().unwrap_err();
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+}
+
+#[test]
+fn a_frozen_server_is_noticed_and_its_runs_wait() {
+    let server = PostgreSql::start(Disk::Hasty);
+    let location = server.database();
+    // Of healthy answers none is limited by this: after so long somebody else only asks whether the server lives.
+    let location = format!("{location}?connect_timeout=2");
+    let store = Store::open(&location).unwrap();
+    store.insert_run(&sample::run(1)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::new(folder.path().join("spool"));
+    let frozen = server.freeze();
+    let begin = Instant::now();
+    let kept = spool.insert(&store, &sample::run(2)).unwrap();
+    let Kept::Spooled(StoreError::Unreachable { detail, .. }) = kept else { panic!("{kept:?}") };
+    assert!(detail.contains("no answer"), "{detail}");
+    let error = refusal(&location);
+    assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
+    // A dropped connection says goodbye, which nobody hears.
+    drop(store);
+    assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
+    drop(frozen);
+    let store = Store::open(&location).unwrap();
+    assert_eq!(spool.deliver(&store).unwrap().delivered, 1);
+    assert_eq!(store.status().unwrap().runs, 2);
+}
+
+#[test]
+fn a_slow_answer_of_a_living_server_is_waited_for() {
+    let place = Place::server();
+    let location = format!("{}?connect_timeout=1", place.location().display());
+    let store = Store::open(location).unwrap();
+    let answer = store.query("SELECT 7 FROM pg_sleep(3)", None).unwrap();
+    assert_eq!(answer.rows, [[Datum::Whole(7)]]);
 }

@@ -5,8 +5,14 @@ use crate::{
     postgresql::{Disk, PostgreSql},
     sample,
 };
-use modelmeter_store::{Filter, Kept, Spool, Store, StoreError};
-use std::{fs, path::Path, thread, time::Duration};
+use modelmeter_store::{Filter, Kept, Spool, Spools, Store, StoreError};
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::Path,
+    thread,
+    time::Duration,
+};
 use types::{Allocations, RunId};
 
 on_both!(
@@ -166,4 +172,73 @@ fn a_server_that_stops_in_the_middle_gets_everything_when_it_is_back() {
     assert_eq!(spool.deliver(&fresh).unwrap().delivered, 1);
     assert_eq!(fresh.status().unwrap().runs, 6);
     fresh.check().unwrap();
+}
+
+#[test]
+fn a_run_that_one_place_has_no_room_for_goes_to_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let own = folder.path().join("own");
+    let spools = Spools::of_database(&path, Some(&own));
+    let first = spools.keep_with(&sample::run(1), None).unwrap();
+    assert_eq!(first.folder(), folder.path().canonicalize().unwrap().join("store.db.waiting"));
+    // Something stands in the way of the first, as a full disk would.
+    fs::remove_dir_all(first.folder()).unwrap();
+    fs::write(first.folder(), "").unwrap();
+    let second = spools.keep_with(&sample::run(2), None).unwrap();
+    assert!(second.folder().starts_with(&own), "{second:?}");
+    assert_eq!(spools.waiting(), (1, Some(second.folder())));
+    // Where no place is left, each says why.
+    let nowhere = Spool::new(first.folder().join("below a file"));
+    let error = nowhere.keep(&sample::run(3)).unwrap_err();
+    assert!(matches!(error, StoreError::Spool { .. }), "{error}");
+}
+
+#[test]
+fn what_waits_anywhere_is_delivered_and_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let own = folder.path().join("own");
+    let spools = Spools::of_database(&path, Some(&own));
+    for (number, place) in spools.places().iter().enumerate() {
+        place.keep(&sample::run(number as u64)).unwrap();
+    }
+    assert_eq!(spools.waiting().0, 3);
+    let store = Store::open(&path).unwrap();
+    let delivery = spools.deliver(&store);
+    assert_eq!((delivery.delivered, delivery.waiting, delivery.left.len()), (3, 0, 0));
+    assert_eq!(store.status().unwrap().runs, 3);
+    assert!(spools.places().iter().all(|place| !place.folder().exists()));
+}
+
+#[test]
+fn a_database_is_the_same_from_wherever_it_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("sub")).unwrap();
+    let of = |path: &str| {
+        let spools = Spools::of_database(&folder.path().join(path), None);
+        let folders = spools.places().iter().map(|place| place.folder().to_owned());
+        folders.collect::<Vec<_>>()
+    };
+    assert_eq!(of("store.db"), of("sub/../store.db"));
+    assert_ne!(of("store.db"), of("sub/store.db"));
+}
+
+#[test]
+fn what_waits_is_for_this_user_alone_and_what_others_laid_there_is_not_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::new(folder.path().join("deep/spool"));
+    spool.keep(&sample::run(1)).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!((mode(&folder.path().join("deep")), mode(spool.folder())), (0o700, 0o700));
+    for file in fs::read_dir(spool.folder()).unwrap() {
+        assert_eq!(mode(&file.unwrap().path()), 0o600);
+    }
+    // Anybody could have written into it.
+    fs::set_permissions(spool.folder(), fs::Permissions::from_mode(0o777)).unwrap();
+    let store = Store::open(folder.path().join("store.db")).unwrap();
+    let error = spool.deliver(&store).unwrap_err();
+    assert!(matches!(error, StoreError::Spool { .. }), "{error}");
+    assert!(spool.keep(&sample::run(2)).is_err());
+    assert_eq!(store.status().unwrap().runs, 0);
 }

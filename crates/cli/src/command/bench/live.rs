@@ -90,7 +90,12 @@ impl Live {
                 self.plan.set_position(*finished as u64);
             }
             PlanEvent::Away { why } => {
-                self.wait(format!("the database is away, waiting: {}", clean(why)))
+                let text = format!("the database is away, waiting: {}", clean(why));
+                // It may take ten minutes, and whoever asked for quiet wants to know why nothing happens.
+                if self.is_quiet && self.waiting.as_ref() != Some(&text) {
+                    crate::output::complain(&format!("warning: {text}\n"));
+                }
+                self.wait(text);
             }
             PlanEvent::Hot(heat) => {
                 let text = format!(

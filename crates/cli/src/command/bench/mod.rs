@@ -5,9 +5,9 @@ mod plan;
 pub(crate) mod signals;
 
 use crate::{
-    Exit, Failure,
+    Exit, Failure, Sinks,
     arguments::{Bench, Global},
-    command::{folders, measurement, say, session, style},
+    command::{folders, measurement, session, style},
     output,
     places::places,
 };
@@ -77,23 +77,37 @@ pub(crate) fn run(arguments: &Bench, global: &Global) -> Result<Exit, Failure> {
         None => runner.run(&mut session, &control, &mut hear),
     };
     live.clear();
-    say(session.take_notices(), global);
+    let mut sinks = Sinks::new(global);
+    sinks.hear(&mut session);
     let report = outcome?;
     if let Some(path) = &arguments.json {
         let document = json!({ "schema": "modelmeter.plan/1", "report": report });
-        output::to_file(path, &format!("{document:#}\n"))?;
+        sinks.file(path, || format!("{document:#}\n"));
     }
     if let Some(path) = &arguments.prometheus {
-        write_prometheus(path, &report, &session)?;
+        sinks.attempt(write_prometheus(path, &report, &session));
     }
-    let talks_data = arguments.json.as_deref() == Some(Path::new("-"));
-    if !global.quiet && !talks_data {
-        output::data(&ending(&report, &style(global)))?;
-        if arguments.compare {
-            output::data(&side_by_side(&report, &session, &style(global))?)?;
+    let exit = exit_of(&report);
+    sinks.page_of(exit, |style| ending(&report, style));
+    if arguments.compare {
+        match side_by_side(&report, &session, &style(global)) {
+            Ok(page) => sinks.page(|_| page),
+            Err(failure) => sinks.attempt(Err(failure)),
         }
     }
-    Ok(exit_of(&report))
+    sinks.attempt(interruption(&report));
+    Ok(sinks.finish(exit))
+}
+
+/// What ended a plan before everything was measured.
+pub(crate) fn interruption(report: &PlanReport) -> Result<(), Failure> {
+    let Some(interrupted) = &report.interrupted else { return Ok(()) };
+    let failure = Failure::new(Exit::Cannot, "the plan was interrupted; what was finished is kept")
+        .cause(&interrupted.why);
+    Err(match &interrupted.hint {
+        Some(hint) => failure.hint(format!("{hint}; then the same command goes on")),
+        None => failure.hint("the same command goes on"),
+    })
 }
 
 /// The newest numbers of the plan for Prometheus; nothing where nothing was measured.

@@ -5,11 +5,11 @@ mod channel;
 mod schedule;
 
 use crate::{
-    Exit, Failure,
+    Exit, Failure, Sinks,
     arguments::{Global, Watch},
     command::{
-        bench::{live::Live, signals},
-        folders, measurement, say, session, style,
+        bench::{interruption, live::Live, signals},
+        folders, measurement, session, style,
         trend::standings,
     },
     output,
@@ -34,6 +34,11 @@ const LONGEST_SITTING: Duration = Duration::from_secs(30 * 60);
 
 pub(crate) fn run(arguments: &Watch, global: &Global) -> Result<Exit, Failure> {
     let folders = folders(global)?;
+    if !arguments.has_good_webhook() {
+        let text = "`--webhook` is no address: it begins with `http://` or `https://`";
+        return Err(Failure::new(Exit::Wrong, text)
+            .hint("`--webhook https://hooks.example.org/services/…`, in quotes"));
+    }
     if let Some(path) = &arguments.prometheus {
         output::check_folder(path)?;
     }
@@ -137,12 +142,14 @@ impl Watcher<'_> {
         let mut hear = |event: PlanEvent<'_>| live.hear(&event);
         let outcome = runner.run(&mut session, control, &mut hear);
         live.clear();
-        say(session.take_notices(), self.global);
+        let mut sinks = Sinks::new(self.global);
+        sinks.hear(&mut session);
         let report = outcome?;
+        sinks.attempt(interruption(&report));
         // Where nothing could be measured there is nothing to judge, and perhaps no history at all.
         let judged = match report.count(CellStanding::Measured) {
             0 => Judged::default(),
-            _ => self.judge(&session, &report)?,
+            _ => self.judge(&session, &report, &mut sinks)?,
         };
         self.talk(&line(turn, &report, &judged));
         self.tell_blind(&report, &judged);
@@ -151,7 +158,7 @@ impl Watcher<'_> {
             let why = clean(cell.why.as_deref().unwrap_or_default());
             output::complain(&format!("warning: {} failed: {why}\n", clean(&cell.task.name())));
         }
-        Ok(if report.stopped {
+        Ok(sinks.finish(if report.stopped {
             Exit::Stopped
         } else if judged.alerts > 0 && self.arguments.exit_on_alert {
             Exit::Failed
@@ -161,7 +168,7 @@ impl Watcher<'_> {
             Exit::Untold
         } else {
             Exit::Fine
-        })
+        }))
     }
 
     /// Tells once that nothing can be judged because nothing is valid, until something is again.
@@ -182,7 +189,12 @@ impl Watcher<'_> {
     }
 
     /// Holds the newest runs against the history, and tells what is new.
-    fn judge(&self, session: &Session, report: &PlanReport) -> Result<Judged, Failure> {
+    fn judge(
+        &self,
+        session: &Session,
+        report: &PlanReport,
+        sinks: &mut Sinks,
+    ) -> Result<Judged, Failure> {
         let lacking = report.cells.iter().filter(|cell| cell.lacks_valid_run()).count();
         let Some(store) = session.store() else {
             output::complain("warning: the database is away; the turn is judged when it is back\n");
@@ -204,7 +216,7 @@ impl Watcher<'_> {
         let standings = standings(&found, self.arguments.alert_ratio);
         if let Some(path) = &self.arguments.prometheus {
             let analysis = survey.analyse(store)?;
-            output::to_file(path, &report::prometheus(&analysis, Some((&found, &standings))))?;
+            sinks.file(path, || report::prometheus(&analysis, Some((&found, &standings))));
         }
         // What this turn measured and can be believed; a level that stands since last week was judged last week.
         let fresh: HashSet<&RunId> = report.cells.iter().flat_map(|cell| &cell.runs).collect();
