@@ -1,4 +1,7 @@
 //! Where engines are looked for: arguments first, then the active environment, then the system.
+//!
+//! An engine is code that runs with the user's rights. So only places count that the user named or that the system owns;
+//! the current folder and those above it are where downloads lie.
 
 use crate::{arguments::Global, command};
 use modelmeter::engine::Places;
@@ -63,22 +66,23 @@ fn on_path(program: &Path) -> Option<PathBuf> {
     if program.components().count() > 1 {
         return None;
     }
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+    folders_of("PATH").map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
+/// The folders that a variable lists; an empty or relative entry means the current folder and does not count.
+fn folders_of(variable: &str) -> impl Iterator<Item = PathBuf> {
+    let folders: Vec<PathBuf> =
+        env::var_os(variable).iter().flat_map(env::split_paths).collect();
+    folders.into_iter().filter(|folder| folder.is_absolute())
+}
+
+/// Packages of Node that the user named; those of the current folder are not looked at.
 fn node_modules() -> Vec<PathBuf> {
-    let here = env::current_dir().unwrap_or_default();
-    let above = here.ancestors().map(|folder| folder.join("node_modules"));
-    let given = env::var_os("NODE_PATH");
-    let given = given.iter().flat_map(env::split_paths);
-    above.chain(given).filter(|folder| folder.is_dir()).collect()
+    folders_of("NODE_PATH").filter(|folder| folder.is_dir()).collect()
 }
 
 fn system_folders() -> Vec<PathBuf> {
-    let given = env::var_os("LD_LIBRARY_PATH");
-    let given = given.iter().flat_map(env::split_paths);
-    given
+    folders_of("LD_LIBRARY_PATH")
         .chain(SYSTEM_FOLDERS.into_iter().map(PathBuf::from))
         .filter(|folder| folder.is_dir())
         .collect()

@@ -7,4 +7,4 @@ mod library;
 mod python;
 
 pub use library::{Defect, defect};
-pub use python::{folders_beside, package_folders};
+pub use python::{ISOLATE, SAFE_PATH, folders_beside, isolated, package_folders, run_module};

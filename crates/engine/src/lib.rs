@@ -14,10 +14,13 @@ mod encoder;
 mod error;
 mod fake;
 pub mod found;
+mod inherited;
 mod media;
 mod memory;
+mod network;
 mod places;
 mod postprocess;
+pub mod private;
 mod protocol;
 mod socket;
 mod spectrogram;
@@ -35,14 +38,15 @@ pub use draw::draw;
 use encoder::Encoder;
 pub use error::{EngineError, EngineErrorKind};
 pub use fake::{Act, FakeEngine, ParseScriptError};
+pub use inherited::{INHERITED, inherited, keep_secrets};
 pub use media::{Media, picture_size, size_of, sound_length};
 pub use memory::{AllocationTracker, EventCount, MemoryRecord, MemoryReporter, Untracked};
 pub use places::Places;
 pub use postprocess::{Answer, postprocess};
 pub use protocol::{
-    DropoutMask, Failure, FirstReport, Greeting, LoadJob, LoadReport, PROTOCOL, PreparedValue,
-    ProgramCount, ProgramWork, Reply, Request, TextJob, TrainedParameter, TrainingFiles,
-    TrainingJob, Window, read_message, write_message,
+    DropoutMask, Failure, FirstReport, Greeting, LONGEST_MESSAGE, LoadJob, LoadReport, PROTOCOL,
+    PreparedValue, ProgramCount, ProgramWork, Reply, Request, TextJob, TrainedParameter,
+    TrainingFiles, TrainingJob, Window, read_message, read_message_within, write_message,
 };
 pub use socket::{
     Arena, Availability, Detail, Engine, GraphRunner, Host, InstallProgress, Installer,

@@ -1,4 +1,6 @@
 //! Where engines are looked for; only the command line reads arguments and environment, so it is handed in.
+//!
+//! The current folder is never among them: opening a model in a downloaded folder must not run that folder's code.
 
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf};
@@ -13,7 +15,7 @@ pub struct Places {
     pub libraries: BTreeMap<String, PathBuf>,
     /// Our own folder of installed engines, one folder an engine.
     pub installed: Option<PathBuf>,
-    /// `node_modules` folders, nearest first.
+    /// `node_modules` folders that the user named (`NODE_PATH`).
     pub node_modules: Vec<PathBuf>,
     /// Folders of the system's libraries.
     pub system: Vec<PathBuf>,

@@ -12,7 +12,7 @@ use crate::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     collections::BTreeMap,
-    io::{self, BufRead, Write},
+    io::{self, BufRead, Read, Write},
     path::PathBuf,
     time::Duration,
 };
@@ -22,6 +22,10 @@ use types::{
 
 /// The protocol's version; parent and worker must agree.
 pub const PROTOCOL: u32 = 4;
+
+/// The longest message in bytes; a timeline of a large model takes a tenth of it, and a worker that never ends its line
+/// must not fill the parent's memory.
+pub const LONGEST_MESSAGE: u64 = 256 << 20;
 
 /// What the worker says first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -378,13 +382,28 @@ pub fn write_message<T: Serialize>(to: &mut impl Write, message: &T) -> io::Resu
 /// Reads one message; `None` at the end of the stream.
 ///
 /// # Errors
-/// When the stream breaks or the line is not a message.
+/// When the stream breaks, the line is not a message, or it is longer than [`LONGEST_MESSAGE`].
 pub fn read_message<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Option<T>> {
+    read_message_within(from, LONGEST_MESSAGE)
+}
+
+/// As [`read_message`], with another limit on the bytes of a message.
+///
+/// # Errors
+/// As [`read_message`].
+pub fn read_message_within<T: DeserializeOwned>(
+    from: &mut impl BufRead,
+    limit: u64,
+) -> io::Result<Option<T>> {
     let mut line = Vec::new();
-    if from.read_until(b'\n', &mut line)? == 0 {
+    if from.take(limit).read_until(b'\n', &mut line)? == 0 {
         return Ok(None);
     }
     if line.last() != Some(&b'\n') {
+        if line.len() as u64 >= limit {
+            let text = format!("a message of more than {} MiB", limit >> 20);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
         // The writer died in the middle of a message: half a message is no message.
         return Ok(None);
     }
@@ -415,6 +434,13 @@ mod tests {
             assert_eq!(read_message::<Reply>(&mut reader).unwrap(), Some(reply));
         }
         assert_eq!(read_message::<Reply>(&mut reader).unwrap(), None);
+    }
+
+    #[test]
+    fn a_message_that_does_not_end_is_refused_before_it_fills_the_memory() {
+        let mut endless = io::BufReader::new(io::repeat(b'x'));
+        let error = read_message_within::<Reply>(&mut endless, 3 << 20).unwrap_err();
+        assert_eq!(error.to_string(), "a message of more than 3 MiB");
     }
 
     #[test]

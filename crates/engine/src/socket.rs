@@ -105,6 +105,11 @@ pub trait Engine: Send + Sync {
     /// Whether it works here, or why not and what would help.
     fn availability(&self, places: &Places) -> Availability;
 
+    /// The file that its code comes from, where it is not our own: a library, an interpreter.
+    fn origin(&self, _places: &Places) -> Option<PathBuf> {
+        None
+    }
+
     /// The devices it can use here; empty where it is unavailable.
     fn devices(&self, places: &Places) -> Vec<Device>;
 
@@ -337,7 +342,7 @@ pub struct WorkerCommand {
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// What its environment has beside ours.
+    /// What its environment has beside what every worker inherits ([`crate::INHERITED`]).
     pub environment: Vec<(OsString, OsString)>,
 }
 

@@ -5,6 +5,7 @@ use crate::{
     Greeting, Host, LoadJob, LoadReport, LoadedModel, Loader, Media, MemoryRecord, NodeProfile,
     PROTOCOL, Reply, Request, Session, TextJob, Untracked, Window,
     draw::inputs_of,
+    network,
     protocol::{read_message, write_message},
     tensors::write_tensors,
     training, write_allocations,
@@ -73,6 +74,9 @@ pub fn serve_tracked(
     let greeting = Greeting { protocol: PROTOCOL, pid: std::process::id() };
     write_message(&mut writer, &Reply::Hello(greeting))?;
     while let Some(request) = read_message::<Request>(&mut reader)? {
+        if let Request::Load(job) = &request {
+            network::leave_for(job);
+        }
         match request {
             Request::Load(job) if job.training.is_some() => {
                 if training::serve(engines, &job, tracker, &mut reader, &mut writer)? {

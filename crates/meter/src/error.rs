@@ -20,6 +20,9 @@ pub enum MeterError {
         #[source]
         source: io::Error,
     },
+    /// The worker's temporary folder could not be made.
+    #[error("could not make a temporary folder for the worker")]
+    Scratch(#[source] io::Error),
     /// The worker could not be held to its limit of memory.
     #[error("could not hold the worker to its memory limit by `{by}`")]
     Limit {
@@ -74,6 +77,9 @@ impl MeterError {
     pub fn hint(&self) -> Option<String> {
         match self {
             MeterError::Start { .. } => None,
+            MeterError::Scratch(_) => {
+                Some("`TMPDIR=/var/tmp` in front of the command names another folder".into())
+            }
             MeterError::Limit { by: LimitedBy::Cgroup, .. } => {
                 Some("`--limit-by rlimit` needs no rights, and counts more strictly".into())
             }
@@ -98,9 +104,9 @@ impl MeterError {
             MeterError::Died { last_words, .. } if !last_words.is_empty() => {
                 vec![format!("its last words: {last_words}")]
             }
-            MeterError::Start { source, .. } | MeterError::Limit { source, .. } => {
-                vec![source.to_string()]
-            }
+            MeterError::Start { source, .. }
+            | MeterError::Limit { source, .. }
+            | MeterError::Scratch(source) => vec![source.to_string()],
             _ => Vec::new(),
         }
     }

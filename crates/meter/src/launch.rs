@@ -15,7 +15,7 @@ pub enum Launch {
         program: PathBuf,
         /// Its arguments.
         arguments: Vec<OsString>,
-        /// What its environment has beside ours.
+        /// What its environment has beside what every worker inherits ([`engine::INHERITED`]).
         environment: Vec<(OsString, OsString)>,
     },
     /// A thread of this process: for debugging only, a crash takes everything along.

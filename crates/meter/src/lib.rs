@@ -9,6 +9,7 @@ mod derive;
 mod disturbance;
 mod duel;
 mod error;
+mod family;
 mod hold;
 mod job;
 mod judge;

@@ -1,17 +1,18 @@
 //! The parent's half of the protocol: ask, wait at most so long, and know what became of a silent worker.
 
-use crate::{Launch, Limit, MeterError, error::MORE_MEMORY, hold::Hold, obituary, place};
+use crate::{Launch, Limit, MeterError, error::MORE_MEMORY, family, hold::Hold, obituary};
 use engine::{
-    EngineErrorKind, Failure, Greeting, PROTOCOL, Reply, Request, read_message, write_message,
+    EngineErrorKind, Failure, Greeting, PROTOCOL, Reply, Request, inherited,
+    private::TemporaryFolder, read_message, write_message,
 };
 use std::{
     collections::VecDeque,
     io::{self, BufReader, Read, Write},
     os::unix::{net::UnixStream, process::CommandExt},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::{
         Arc, Mutex,
-        mpsc::{Receiver, RecvTimeoutError, channel},
+        mpsc::{Receiver, RecvTimeoutError, sync_channel},
     },
     thread,
     time::{Duration, Instant},
@@ -21,11 +22,16 @@ use types::{LimitedBy, MemoryLimit};
 /// How much of what a worker prints is kept for its obituary.
 const LAST_WORDS: usize = 4096;
 
+/// How many answers may wait; a worker that talks without being asked must not fill our memory.
+const WAITING_REPLIES: usize = 4;
+
 /// A worker that can be asked.
 pub struct Link {
     writer: Box<dyn Write + Send>,
     replies: Receiver<io::Result<Reply>>,
     child: Option<Child>,
+    /// The worker's temporary folder; goes after the worker did.
+    _scratch: Option<TemporaryFolder>,
     last_words: Arc<Mutex<VecDeque<u8>>>,
     /// What holds the worker to a limit; goes after the worker did.
     hold: Option<Hold>,
@@ -54,10 +60,15 @@ impl Link {
         processors: Option<&[u32]>,
     ) -> Result<Link, MeterError> {
         let kills_before = obituary::kernel_kills();
+        let scratch = match launch.is_isolated() {
+            true => Some(TemporaryFolder::make().map_err(MeterError::Scratch)?),
+            false => None,
+        };
         let begin = Instant::now();
         let last_words = Arc::default();
-        let Ends { writer, reader, child, hold } = start(launch, &last_words, processors)?;
-        let (sender, replies) = channel();
+        let place = Place { processors, scratch: scratch.as_ref() };
+        let Ends { writer, reader, child, hold } = start(launch, &last_words, &place)?;
+        let (sender, replies) = sync_channel(WAITING_REPLIES);
         thread::spawn(move || {
             let mut reader = BufReader::new(reader);
             loop {
@@ -78,6 +89,7 @@ impl Link {
             writer,
             replies,
             child,
+            _scratch: scratch,
             last_words,
             hold,
             kills_before,
@@ -166,9 +178,10 @@ impl Link {
 
     /// Waits for a worker that has closed its stream and says how it ended.
     fn bury(&mut self, doing: &'static str) -> MeterError {
-        let status = self.child.as_mut().and_then(|child| wait_briefly(child).ok().flatten());
-        if status.is_none() {
-            self.stop();
+        let status = self.child.as_mut().and_then(wait_briefly);
+        match status {
+            Some(_) => self.child = None,
+            None => self.stop(),
         }
         // What it printed last may still be on its way through the pipe.
         thread::sleep(Duration::from_millis(20));
@@ -204,9 +217,11 @@ impl Link {
         lines[start..].iter().take(3).copied().collect::<Vec<_>>().join("; ")
     }
 
+    /// Ends the worker and whatever it started.
     fn stop(&mut self) {
-        if let Some(child) = &mut self.child {
-            let _ = child.kill();
+        // Taken, because once it was waited for its number may be somebody else's.
+        if let Some(mut child) = self.child.take() {
+            family::kill(&mut child);
             let _ = child.wait();
         }
     }
@@ -231,14 +246,20 @@ struct Ends {
     hold: Option<Hold>,
 }
 
+/// Where a worker runs and keeps what it needs for a while.
+struct Place<'a> {
+    processors: Option<&'a [u32]>,
+    scratch: Option<&'a TemporaryFolder>,
+}
+
 fn start(
     launch: &Launch,
     last_words: &Arc<Mutex<VecDeque<u8>>>,
-    processors: Option<&[u32]>,
+    place: &Place<'_>,
 ) -> Result<Ends, MeterError> {
     match launch {
-        Launch::Process { .. } => start_process(launch, last_words, None, processors),
-        Launch::Limited { launch, limit } => start_limited(launch, last_words, limit, processors),
+        Launch::Process { .. } => start_process(launch, last_words, None, place),
+        Launch::Limited { launch, limit } => start_limited(launch, last_words, limit, place),
         Launch::Thread(serve) => {
             let failed = |source| MeterError::Start { program: "a thread".into(), source };
             let (ours, theirs) = UnixStream::pair().map_err(failed)?;
@@ -256,13 +277,13 @@ fn start_limited(
     launch: &Launch,
     last_words: &Arc<Mutex<VecDeque<u8>>>,
     limit: &Limit,
-    processors: Option<&[u32]>,
+    place: &Place<'_>,
 ) -> Result<Ends, MeterError> {
     let mut refused = None;
     for by in limit.means() {
         let refuse = |source| MeterError::Limit { by, source };
         match Hold::make(limit.bytes, by).map_err(refuse) {
-            Ok(hold) => match start_process(launch, last_words, Some(hold), processors) {
+            Ok(hold) => match start_process(launch, last_words, Some(hold), place) {
                 Err(error) => refused = refused.or(Some(error)),
                 started => return started,
             },
@@ -278,7 +299,7 @@ fn start_process(
     launch: &Launch,
     last_words: &Arc<Mutex<VecDeque<u8>>>,
     hold: Option<Hold>,
-    processors: Option<&[u32]>,
+    place: &Place<'_>,
 ) -> Result<Ends, MeterError> {
     let Launch::Process { program, arguments, environment } = launch else {
         let source = io::Error::other("only a process can be held to a limit");
@@ -288,6 +309,11 @@ fn start_process(
     let mut command = Command::new(program);
     command
         .args(arguments)
+        // Neither our secrets nor those of the user's other programs.
+        .env_clear()
+        .envs(inherited())
+        // Engines leave files in the temporary folder under names that everybody knows.
+        .envs(place.scratch.map(|folder| ("TMPDIR", folder.path())))
         // A backtrace would push what matters out of the last words.
         .env("RUST_BACKTRACE", "0")
         .envs(environment.iter().map(|(name, value)| (name, value)))
@@ -299,8 +325,8 @@ fn start_process(
     if let Some(hold) = &hold {
         hold.apply(&mut command).map_err(failed)?;
     }
-    if let Some(processors) = processors {
-        place::on(&mut command, processors);
+    if let Some(processors) = place.processors {
+        crate::place::on(&mut command, processors);
     }
     let mut child = command.spawn().map_err(failed)?;
     let lost = || failed(io::Error::other("a stream of the worker is missing"));
@@ -327,12 +353,14 @@ fn keep_last_words(mut stream: impl Read, kept: &Mutex<VecDeque<u8>>) {
 }
 
 /// A worker that closed its stream is about to end; give it a moment.
-fn wait_briefly(child: &mut Child) -> io::Result<Option<std::process::ExitStatus>> {
+fn wait_briefly(child: &mut Child) -> Option<ExitStatus> {
     for _ in 0..200 {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
+        if family::has_ended(child) {
+            // What it started goes before its number can be given to somebody else.
+            family::kill(child);
+            return child.wait().ok();
         }
         thread::sleep(Duration::from_millis(10));
     }
-    Ok(None)
+    None
 }

@@ -1,6 +1,6 @@
 //! A worker that follows a script, so that the meter can be tested against a real process that misbehaves.
 
-use engine::{FakeEngine, claim_standard_streams, serve_tracked};
+use engine::{FakeEngine, become_expendable, claim_standard_streams, serve_tracked};
 use modelmeter_meter::Tracker;
 
 #[global_allocator]
@@ -12,6 +12,7 @@ fn main() {
         std::thread::sleep(std::time::Duration::from_secs(60));
         return;
     }
+    become_expendable();
     let fake: FakeEngine = script.parse().expect("the test gives a good script");
     let channel = claim_standard_streams().expect("the standard streams can be claimed");
     let no_text = |_: &std::path::Path| Err("the fake has no tokenizer".to_owned());

@@ -8,6 +8,7 @@ use crate::{
     sides::{assemble, labels},
     worker,
 };
+use engine::private::TemporaryFolder;
 use meter::{Bench, Contender, Depth, DuelRule, Record};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use types::{
@@ -224,7 +225,7 @@ impl Duel {
             .map(|(side, ready)| worker::launch_for(side, ready.engine))
             .collect::<Result<Vec<_>, Error>>()?;
         let benches = benches(&prepared, session, sink)?;
-        let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir();
+        let folder = TemporaryFolder::make();
         let folder =
             folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
 

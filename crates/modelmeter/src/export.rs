@@ -7,7 +7,7 @@ use crate::{
     prepare::{self, Prepared},
     worker,
 };
-use engine::{Availability, Engine, Takes};
+use engine::{Availability, Engine, Takes, private::TemporaryFolder};
 use graph::{Model, TensorData};
 use meter::{Depth, Launch, outputs_of};
 use models::{ModelError, Resolved, Unfinished};
@@ -261,7 +261,7 @@ impl Exporter {
         checkers: &[&'static dyn Engine],
         sink: &mut dyn FnMut(Event),
     ) -> Result<(String, Vec<ExportCheck>), Error> {
-        let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir();
+        let folder = TemporaryFolder::make();
         let folder =
             folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
         let mut prepared: Vec<Prepared> = Vec::new();

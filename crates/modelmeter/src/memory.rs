@@ -2,7 +2,7 @@
 
 use crate::{Error, Inside, Profiler, inside, prepare, prepare::Prepared};
 use analysis::Ledger;
-use engine::{MemoryRecord, Takes, TrainingFiles};
+use engine::{MemoryRecord, Takes, TrainingFiles, private::TemporaryFolder};
 use graph::{Model, Reuse};
 use meter::{Job, Launch, MemoryPass, memory_pass};
 use std::{path::Path, time::Duration};
@@ -48,7 +48,7 @@ pub(crate) fn of(
     sink: &mut dyn FnMut(Event),
 ) -> Result<Memory, Error> {
     let failed = |source| Error::Write { path: std::env::temp_dir(), source };
-    let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir().map_err(failed)?;
+    let folder = TemporaryFolder::make().map_err(failed)?;
     let pass = memory_pass(job, launch, timeout, folder.path(), sink)?;
     Ok(assemble(prepared, pass))
 }

@@ -1,6 +1,7 @@
 //! A model folder whose weights are only a pickle, where the user allows it to be read.
 
 use crate::{Error, Profiler};
+use engine::{EngineError, EngineErrorKind};
 use meter::MeterError;
 use std::{
     fs,
@@ -24,7 +25,11 @@ pub(crate) fn converted(profiler: &Profiler, folder: &Path) -> Result<PathBuf, E
     if weights.is_file() {
         return Ok(place);
     }
-    let python = profiler.places.python.as_deref().unwrap_or(Path::new("python3"));
+    let python = profiler.places.python.as_deref().ok_or_else(|| {
+        let text = "no Python was found to read pickled weights with";
+        let error = EngineError::new(EngineErrorKind::Unavailable, text);
+        MeterError::from(error.with_hint("give a Python that has PyTorch: `--python PATH`"))
+    })?;
     fs::create_dir_all(&place).map_err(failed(&place))?;
     for file in fs::read_dir(folder).map_err(failed(folder))?.flatten() {
         let is_small =

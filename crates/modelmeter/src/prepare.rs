@@ -10,7 +10,9 @@ use crate::{
     training::{self, Trained},
     trial,
 };
-use engine::{Availability, Engine, Host, Places, Takes, TrainingFiles};
+use engine::{
+    Availability, Engine, Host, Places, Takes, TrainingFiles, private::TemporaryFolder,
+};
 use graph::{DataType, Model, Shapes};
 use meter::{Counting, Job, Refine};
 use models::{Ask, Guess, ModelError, Progress, Resolved, Tokeniser, Trial};
@@ -20,7 +22,6 @@ use std::{
     sync::OnceLock,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
-use tempfile::TempDir;
 use types::{
     Bytes, Cell, Device, Event, Feed, Fill, HostTensor, InputShape, InputSpec, LayerWork, MediaJob,
     Mode, ModelInfo, Precision, Reason, ReasonCode, RunId, Stage, Text, Work,
@@ -63,7 +64,7 @@ pub(crate) struct Prepared {
 /// Inputs drawn into a file for a worker that cannot draw them; gone with it.
 struct Drawn {
     path: PathBuf,
-    _folder: TempDir,
+    _folder: TemporaryFolder,
 }
 
 impl Drawn {
@@ -71,7 +72,7 @@ impl Drawn {
         let views: Vec<_> = tensors.iter().map(engine::view_of).collect();
         let needed = tensors.iter().map(|tensor| byte_size(&tensor.elements)).sum();
         let failed = |source| Error::Temporary { path: std::env::temp_dir(), needed, source };
-        let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir().map_err(failed)?;
+        let folder = TemporaryFolder::make().map_err(failed)?;
         let path = folder.path().join("inputs.safetensors");
         engine::write_tensors(&path, &views)
             .map_err(|error| failed(std::io::Error::other(cause_of(&error))))?;

@@ -1,7 +1,10 @@
 //! From a model to what a worker needs to train it: the graphs of a step in files, labels, and the work of each phase.
 
 use crate::{Error, Profiler, inside};
-use engine::{DropoutMask, Engine, PreparedValue, TrainedParameter, TrainingFiles, TrainingJob};
+use engine::{
+    DropoutMask, Engine, PreparedValue, TrainedParameter, TrainingFiles, TrainingJob,
+    private::TemporaryFolder,
+};
 use graph::{
     GradientForm, LabelSpec, Loss as GraphLoss, Model, OptimizerKind, Tensor, TensorData,
     TrainingGraphs, TrainingPlan, differentiate,
@@ -12,7 +15,6 @@ use std::{
     io::{BufWriter, Write},
     path::{Path, PathBuf},
 };
-use tempfile::TempDir;
 use types::{
     Bytes, ElementType, Fill, Flops, InputRole, InputSpec, LayerWork, Loss, Optimizer, Phase, Rate,
     Ratio, Training, Work, step_path,
@@ -86,7 +88,7 @@ pub(crate) struct Trained {
     /// The work of every node of a step, by phase and module.
     pub(crate) layers: Vec<LayerWork>,
     pub(crate) untrained: Vec<String>,
-    _folder: TempDir,
+    _folder: TemporaryFolder,
 }
 
 /// Writes the graphs of a training step.
@@ -119,7 +121,7 @@ pub(crate) fn prepare(
         spare_columns: engine.wants_spare_columns(),
     };
     let graphs = differentiated(model, inputs, &plan)?;
-    let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir();
+    let folder = TemporaryFolder::make();
     let folder = folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
     let files = write(&graphs, model, folder.path())?;
     let Counted { work, flops, layers } =

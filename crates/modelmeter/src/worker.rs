@@ -196,7 +196,9 @@ fn worker_program() -> Option<PathBuf> {
         return Some(current);
     }
     let on_path = std::env::var_os("PATH");
-    let folders: Vec<PathBuf> = on_path.iter().flat_map(std::env::split_paths).collect();
+    let folders = on_path.iter().flat_map(std::env::split_paths);
+    // An empty or relative entry means the folder somebody stands in.
+    let folders: Vec<PathBuf> = folders.filter(|folder| folder.is_absolute()).collect();
     installed_worker(&current, &folders)
 }
 

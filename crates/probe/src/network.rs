@@ -1,11 +1,11 @@
-//! Network traffic of the namespace the process lives in.
+//! Network traffic of the namespace the process lives in, and of our own where it left that.
 
 use crate::{
     followed::Followed,
     procfs::{read_text, require_process},
     socket::{Probe, Target, Watch},
 };
-use std::time::Duration;
+use std::{fs, time::Duration};
 use types::{Direction, Metric, Unit};
 
 /// Only so that a process that ends early leaves numbers behind; nothing here is an average.
@@ -20,7 +20,7 @@ impl Probe for Network {
     }
 
     fn describe(&self) -> &'static str {
-        "bytes received and sent in the network namespace of the process, by everyone in it, loopback apart; the kernel does not count by process"
+        "bytes received and sent in the network namespace of the process and in ours, by everyone in them, loopback apart; the kernel does not count by process"
     }
 
     fn availability(&self, target: &Target) -> Result<(), String> {
@@ -42,8 +42,20 @@ struct Traffic {
     loopback: u64,
 }
 
+/// A worker may leave our network for one of its own while it is watched. That one begins at zero, so the sum of both goes
+/// on where ours stood; and what comes to us on its behalf, such as files of another machine, still counts.
 fn traffic(pid: u32) -> Result<Traffic, String> {
-    Ok(parse_traffic(&read_text(format!("/proc/{pid}/net/dev"))?))
+    let theirs = parse_traffic(&read_text(format!("/proc/{pid}/net/dev"))?);
+    let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/net")).ok();
+    if namespace(&pid.to_string()) == namespace("self") {
+        return Ok(theirs);
+    }
+    let ours = parse_traffic(&read_text("/proc/self/net/dev")?);
+    Ok(Traffic {
+        received: theirs.received + ours.received,
+        sent: theirs.sent + ours.sent,
+        loopback: theirs.loopback + ours.loopback,
+    })
 }
 
 fn parse_traffic(text: &str) -> Traffic {
@@ -98,6 +110,25 @@ impl Watch for NetworkWatch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
+
+    #[test]
+    fn a_process_that_leaves_our_network_does_not_make_the_counters_fall() {
+        let mut leaving = std::process::Command::new("unshare");
+        leaving.args(["--net", "sh", "-c", "echo there; read -r _"]);
+        leaving.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let before = traffic(std::process::id()).unwrap();
+        let Ok(mut child) = leaving.stderr(std::process::Stdio::null()).spawn() else { return };
+        let mut said = [0; 6];
+        let has_left = child.stdout.take().unwrap().read_exact(&mut said).is_ok();
+        let there = traffic(child.id());
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        if has_left {
+            let there = there.unwrap();
+            assert!(there.received >= before.received && there.loopback >= before.loopback);
+        }
+    }
 
     #[test]
     fn loopback_is_kept_apart_and_interfaces_are_added_up() {

@@ -12,7 +12,7 @@ use modelmeter::{
     engine::{Availability, Places},
     hardware::{self, DeviceInfo},
     probe::Target,
-    report::{self, Column, Style, Table},
+    report::{self, Column, Style, Table, clean},
     types::{Ceilings, Machine},
 };
 use serde_json::{Value, json};
@@ -110,7 +110,10 @@ pub(crate) fn engines_table(places: &Places) -> Table {
     ]);
     for engine in ENGINES {
         let (state, what) = match engine.availability(places) {
-            Availability::Available { version } => (version, engine.describe().to_owned()),
+            Availability::Available { version } => {
+                let from = engine.origin(places).map(|path| format!(": `{}`", path.display()));
+                (version, format!("{}{}", engine.describe(), clean(&from.unwrap_or_default())))
+            }
             Availability::Unavailable { why, hint } => ("–".to_owned(), format!("{why}; {hint}")),
         };
         let devices: Vec<String> = engine.devices(places).iter().map(ToString::to_string).collect();
@@ -167,6 +170,7 @@ fn engines_of(places: &Places) -> Vec<Value> {
                 "id": engine.id(),
                 "describe": engine.describe(),
                 "availability": engine.availability(places),
+                "path": engine.origin(places),
                 "devices": engine.devices(places),
                 "precisions": precisions_of(*engine, places),
             })

@@ -1,6 +1,6 @@
 //! Engines that are not built in, as people meet them.
 
-use crate::bench::{Home, python, quick};
+use crate::bench::{Home, python, quick, told};
 use serde_json::Value;
 use std::fs;
 
@@ -257,6 +257,10 @@ fn pickled_weights_are_read_only_when_allowed() {
     assert!(made.unwrap().success());
     let path = folder.to_str().unwrap();
     home.refused(&quick(path, &["--engine", "rten"]), 2, &["pickle", "any code", "--allow-pickle"]);
+    // Modules that lie where the command is called are not those that Python means.
+    for module in ["json.py", "struct.py", "pathlib.py", "torch.py"] {
+        fs::write(home.path(module), "open('ran', 'w')").unwrap();
+    }
     let allowed = [
         "--engine",
         "rten",
@@ -270,6 +274,43 @@ fn pickled_weights_are_read_only_when_allowed() {
     ];
     let run: Value = serde_json::from_str(&home.fine(&quick(path, &allowed)).out).unwrap();
     assert_eq!((run["weights"].as_str(), run["model"].as_str()), (Some("real"), Some("pickled")));
+    assert!(!home.path("ran").exists());
+}
+
+/// A folder that somebody downloaded, with everything in it that could be taken for an engine.
+#[cfg(target_os = "linux")]
+#[test]
+fn code_of_the_current_folder_is_not_run_and_every_engine_says_where_it_is_from() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let machine = if cfg!(target_arch = "x86_64") { "x64" } else { "arm64" };
+    let modules = home.path("node_modules/onnxruntime-node/bin/napi-v6/linux").join(machine);
+    fs::create_dir_all(&modules).unwrap();
+    // A file that this machine could load.
+    let library = modules.join("libonnxruntime.so.1.99.0");
+    fs::copy(std::env::current_exe().unwrap(), &library).unwrap();
+    fs::copy(&library, home.path("libonnxruntime.so.1.99.0")).unwrap();
+    fs::create_dir_all(home.path(".venv/bin")).unwrap();
+    for program in ["python3", "python", ".venv/bin/python", ".venv/bin/python3"] {
+        fs::write(home.path(program), "#!/bin/sh\ntouch ran\n").unwrap();
+        fs::set_permissions(home.path(program), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let engines = |variables: &[(&str, &str)]| -> Value {
+        let mut command = home.command(&["engines", "list", "--json"]);
+        command.env_remove("MODELMETER_PYTHON").env("PATH", ":.:").env("LD_LIBRARY_PATH", ":.");
+        let told = told(command.envs(variables.iter().copied()).output().unwrap());
+        assert_eq!(told.status, Some(0), "{}", told.err);
+        serde_json::from_str::<Value>(&told.out).unwrap()["engines"].clone()
+    };
+    for engine in engines(&[]).as_array().unwrap() {
+        let path = engine["path"].as_str().unwrap_or_default();
+        assert!(!path.contains(home.path("").to_str().unwrap()), "{engine:#}");
+    }
+    assert!(!home.path("ran").exists());
+    // Named by the user it is used, and shown.
+    let named = home.path("node_modules");
+    let engines = engines(&[("NODE_PATH", named.to_str().unwrap())]);
+    assert_eq!(engines[0]["path"], library.to_str().unwrap(), "{engines:#}");
 }
 
 /// OpenVINO is an engine to us and hardware to others: both names lead to it.

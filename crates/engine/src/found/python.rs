@@ -1,5 +1,6 @@
-//! Where a Python interpreter keeps its packages.
+//! Where a Python interpreter keeps its packages, and how one is started without code from the current folder.
 
+use crate::inherited::inherited;
 use std::{
     collections::BTreeMap,
     fs,
@@ -9,6 +10,30 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+
+/// The first line of every script that we hand to an interpreter with `-c`: the folder somebody stands in does not count.
+///
+/// With `-c` Python puts an empty entry in front, and nothing is imported before the script runs. `-P` would do the same
+/// but is refused before 3.11; `-I` would also ignore `PYTHONPATH` and the packages that users install for themselves.
+pub const ISOLATE: &str = "import sys; sys.path[:] = [place for place in sys.path if place]\n";
+
+/// The variable that keeps the current folder out of interpreters which an interpreter of ours starts, since 3.11.
+pub const SAFE_PATH: &str = "PYTHONSAFEPATH";
+
+/// An interpreter that runs this script, takes no code from the current folder and gets a worker's environment.
+#[must_use]
+pub fn isolated(python: &Path, script: &str) -> Command {
+    let mut command = Command::new(python);
+    command.env_clear().envs(inherited()).env(SAFE_PATH, "1");
+    command.arg("-c").arg(format!("{ISOLATE}{script}"));
+    command
+}
+
+/// What `python -m MODULE` does, as a script for [`isolated`]: `-m` would look into the current folder first.
+#[must_use]
+pub fn run_module(module: &str) -> String {
+    format!("import runpy; runpy.run_module({module:?}, run_name=\"__main__\", alter_sys=True)\n")
+}
 
 /// How long an interpreter may take to answer; one on a slow disk needs a second.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -89,8 +114,7 @@ fn below(prefix: &Path) -> Vec<PathBuf> {
 }
 
 fn ask(python: &Path) -> Option<Vec<PathBuf>> {
-    let mut child = Command::new(python)
-        .args(["-c", "import sys; print('\\n'.join(sys.path))"])
+    let mut child = isolated(python, "print('\\n'.join(sys.path))")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -162,6 +186,27 @@ mod tests {
     fn an_interpreter_that_is_not_there_has_no_packages() {
         assert!(package_folders(Path::new("/nowhere/bin/python")).is_empty());
         assert!(folders_beside(Path::new("python")).is_empty());
+    }
+
+    #[test]
+    fn an_interpreter_takes_no_code_from_the_folder_somebody_stands_in() {
+        let here = tempfile::tempdir().unwrap();
+        for module in ["json", "runpy", "zipfile", "pip"] {
+            let text = "import sys; print('taken from here'); sys.exit(9)";
+            fs::write(here.path().join(module).with_extension("py"), text).unwrap();
+        }
+        let say = |script: &str| {
+            let mut command = isolated(Path::new("python3"), script);
+            let output = command.args(["--help"]).current_dir(here.path()).output().unwrap();
+            (output.status.success(), String::from_utf8(output.stdout).unwrap())
+        };
+        assert_eq!(say("import json; print(json.dumps(1))"), (true, "1\n".to_owned()));
+        let (fine, said) = say(&run_module("zipfile"));
+        assert!(fine && said.contains("usage"), "{said}");
+        // Interpreters that it starts take none either, where Python can be told.
+        let again = "import subprocess; run = subprocess.run([sys.executable, '-c', 'import json'])\n\
+                     sys.exit(run.returncode if sys.version_info >= (3, 11) else 0)";
+        assert_eq!(say(again), (true, String::new()));
     }
 
     #[cfg(unix)]

@@ -3,7 +3,7 @@
 //! That installer knows the user's index, proxy and certificates, and picks the wheel for this machine.
 
 use crate::{ID, locate};
-use engine::{EngineError, EngineErrorKind, Places};
+use engine::{EngineError, EngineErrorKind, Places, found};
 use std::{
     fs,
     io::{self, BufRead, BufReader, Read},
@@ -120,8 +120,8 @@ fn pip(
     bar: &str,
     progress: Progress<'_>,
 ) -> Result<Result<(), String>, EngineError> {
-    let mut child = Command::new(python)
-        .args(["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"])
+    let mut child = interpreter(python, "pip")
+        .args(["download", "--no-deps", "--only-binary=:all:", "--no-input"])
         .args([
             "--no-cache-dir",
             "--disable-pip-version-check",
@@ -158,6 +158,17 @@ fn pip(
     })?;
     let talk = talk.and_then(|talk| talk.join().ok()).unwrap_or_default();
     Ok(if status.success() { Ok(()) } else { Err(talk) })
+}
+
+/// What `python -m MODULE` does, without a `pip.py` of the current folder; the user's index, proxy and certificates stay.
+fn interpreter(python: &Path, module: &str) -> Command {
+    let script = format!("{}{}", found::ISOLATE, found::run_module(module));
+    let mut command = Command::new(python);
+    engine::keep_secrets(&mut command);
+    // Lists of folders without the current one, which an empty entry means.
+    command.envs(engine::inherited()).env(found::SAFE_PATH, "1");
+    command.arg("-c").arg(script);
+    command
 }
 
 /// Reads the error stream on a thread of its own, so that neither stream can fill up.
@@ -207,8 +218,8 @@ fn unpack(python: &Path, wheel: &Path, folder: &Path) -> Result<PathBuf, EngineE
             .with_hint("try again; the download may be damaged")
     };
     let (all, kept) = (folder.join("all"), folder.join("kept"));
-    let output = Command::new(python)
-        .args(["-m", "zipfile", "-e"])
+    let output = interpreter(python, "zipfile")
+        .arg("-e")
         .args([wheel, &all])
         .stdin(Stdio::null())
         .output()
@@ -253,6 +264,22 @@ mod tests {
         assert_eq!(bytes_of("Progress 1048576 of 17372080\n"), Some((1_048_576, 17_372_080)));
         assert_eq!(bytes_of("Progress 1048576"), None);
         assert_eq!(bytes_of("Saved ./onnxruntime.whl"), None);
+    }
+
+    #[test]
+    fn a_pip_in_the_folder_somebody_stands_in_is_not_run() {
+        let here = tempfile::tempdir().unwrap();
+        for module in ["pip.py", "zipfile.py", "runpy.py"] {
+            fs::write(here.path().join(module), "open('ran', 'w')").unwrap();
+        }
+        // Not every system's own Python has `pip`.
+        let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../.venv/bin/python");
+        for (module, argument) in [("pip", "--version"), ("zipfile", "--help")] {
+            let output = interpreter(&python, module).arg(argument).current_dir(here.path()).output();
+            let said = String::from_utf8(output.unwrap().stdout).unwrap();
+            assert!(said.starts_with("pip ") || said.contains("usage"), "{module}: {said}");
+        }
+        assert!(!here.path().join("ran").exists());
     }
 
     #[test]

@@ -56,6 +56,10 @@ impl Engine for OnnxRuntime {
         }
     }
 
+    fn origin(&self, places: &Places) -> Option<PathBuf> {
+        locate::locate(places).ok().map(|library| library.path)
+    }
+
     fn devices(&self, places: &Places) -> Vec<Device> {
         locate::locate(places).map(|library| provider::devices(&library)).unwrap_or_default()
     }

@@ -24,6 +24,7 @@ mod times;
 mod version;
 
 use engine::{Availability, Engine, EngineError, Host, LoadRequest, LoadedModel, Loader, Places};
+use std::path::PathBuf;
 use types::{Bytes, Device, Precision};
 
 /// OpenVINO.
@@ -44,6 +45,10 @@ impl Engine for OpenVino {
             Ok(found) => Availability::Available { version: found.version },
             Err(missing) => Availability::Unavailable { why: missing.why, hint: missing.hint },
         }
+    }
+
+    fn origin(&self, places: &Places) -> Option<PathBuf> {
+        locate::find(places).ok().map(|found| found.library)
     }
 
     fn devices(&self, places: &Places) -> Vec<Device> {

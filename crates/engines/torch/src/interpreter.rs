@@ -1,10 +1,11 @@
 //! What an interpreter has: asked once, without importing PyTorch, which takes seconds.
 
+use engine::found;
 use std::{
     collections::HashMap,
     io::Read,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     sync::{LazyLock, Mutex, mpsc},
     thread,
     time::{Duration, Instant},
@@ -22,11 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Finds the packages and reads their versions out of their files, one `modelmeter KEY VALUE` a line.
 ///
 /// It uses only what the interpreter has imported already: `json`, `re` and `importlib.metadata` would cost more than
-/// all the rest. The folder somebody stands in does not count.
+/// all the rest.
 const QUESTION: &str = r##"
-import sys
-sys.path[:] = [place for place in sys.path if place]
-
 def value(line):
     return line.split("=", 1)[1].split("#")[0].strip().strip("'\"")
 
@@ -83,8 +81,7 @@ pub(crate) fn examine(python: &Path) -> Result<Found, Unfit> {
 fn ask(python: &Path) -> Result<Found, Unfit> {
     let unfit = |why: String| Unfit { why, hint: crate::GIVE_PYTHON.into() };
     let name = python.display();
-    let child = Command::new(python)
-        .args(["-c", QUESTION])
+    let child = found::isolated(python, QUESTION)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -195,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_program_that_never_ends_is_ended() {
-        let child = Command::new("sleep").arg("600").stdout(Stdio::piped()).spawn().unwrap();
+        let child = std::process::Command::new("sleep").arg("600").stdout(Stdio::piped()).spawn().unwrap();
         assert_eq!(listen(child, Duration::from_millis(50)), None);
     }
 }

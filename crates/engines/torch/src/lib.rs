@@ -15,7 +15,7 @@ use engine::{
 };
 use graphics::Graphics;
 use interpreter::{Found, Unfit};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use types::{Bytes, Device, Precision};
 
 /// What everybody without PyTorch is told.
@@ -48,6 +48,10 @@ impl Engine for Torch {
             Ok(found) => Availability::Available { version: found.torch },
             Err(Unfit { why, hint }) => Availability::Unavailable { why, hint },
         }
+    }
+
+    fn origin(&self, places: &Places) -> Option<PathBuf> {
+        Torch::found(places).ok().and(places.python.clone())
     }
 
     fn devices(&self, places: &Places) -> Vec<Device> {

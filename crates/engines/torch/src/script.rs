@@ -1,7 +1,7 @@
 //! The worker script: the files of `worker/`, joined when this is compiled.
 
-use engine::{PROTOCOL, WorkerCommand};
-use std::path::Path;
+use engine::{PROTOCOL, WorkerCommand, found, private};
+use std::{ffi::OsString, path::Path};
 
 /// Takes the protocol's streams and greets; short, because Python compiles a script whole before it runs any of it.
 const START: &str = include_str!("../worker/start.py");
@@ -13,9 +13,13 @@ macro_rules! joined {
     };
 }
 
+/// Where `torch.compile` keeps what it compiled.
+const COMPILED: &str = "TORCHINDUCTOR_CACHE_DIR";
+
 /// The rest, in parts that fit an argument each.
 const REST: [&str; 2] = [
     joined![
+        "network.py",
         "failure.py",
         "tensors.py",
         "device.py",
@@ -53,9 +57,24 @@ pub(crate) fn command(python: &Path) -> WorkerCommand {
     WorkerCommand {
         program: python.to_owned(),
         arguments: start.into_iter().chain(REST.map(Into::into)).collect(),
-        // One thread, so that the tokenizer's time is comparable between machines and engines.
-        environment: vec![("TOKENIZERS_PARALLELISM".into(), "false".into())],
+        environment: environment(),
     }
+}
+
+fn environment() -> Vec<(OsString, OsString)> {
+    // One thread, so that the tokenizer's time is comparable between machines and engines.
+    let mut variables = vec![("TOKENIZERS_PARALLELISM".into(), "false".into())];
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    // Its own path is set right by the script; this is for interpreters that it starts. The value says whose it is, so
+    // that a program of the user's, which may start others beside it, can be rid of it.
+    if !is_set(found::SAFE_PATH) {
+        variables.push((found::SAFE_PATH.into(), "modelmeter".into()));
+    }
+    // Compiled code would otherwise go with the worker's temporary folder, and by default lies where everybody knows.
+    if let (false, Ok(folder)) = (is_set(COMPILED), private::lasting_folder("torchinductor")) {
+        variables.push((COMPILED.into(), folder.into()));
+    }
+    variables
 }
 
 #[cfg(test)]

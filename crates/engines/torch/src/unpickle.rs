@@ -1,9 +1,14 @@
 //! Weights that exist only as a pickle, read by PyTorch once and written as safetensors.
 
-use engine::{EngineError, EngineErrorKind};
-use std::{path::Path, process::Command};
+use engine::{EngineError, EngineErrorKind, found, private::TemporaryFolder};
+use std::{path::Path, process::Stdio};
 
-const SCRIPT: &str = include_str!("../unpickle.py");
+/// The network goes first.
+const SCRIPT: &str = concat!(
+    include_str!("../worker/network.py"),
+    "\nleave_network()\n",
+    include_str!("../unpickle.py")
+);
 
 /// Writes the tensors of a folder's pickles into `target`; code in a pickle is refused by PyTorch.
 ///
@@ -14,9 +19,11 @@ pub fn unpickle(python: &Path, folder: &Path, target: &Path) -> Result<(), Engin
         let text = format!("could not read the pickled weights in `{}`", folder.display());
         EngineError::new(EngineErrorKind::BadModel, text).with_source(cause)
     };
-    let output = Command::new(python)
-        .args(["-c", SCRIPT])
+    let scratch = TemporaryFolder::make().map_err(|error| failed(error.to_string()))?;
+    let output = found::isolated(python, SCRIPT)
+        .env("TMPDIR", scratch.path())
         .args([folder, target])
+        .stdin(Stdio::null())
         .output()
         .map_err(|error| failed(format!("`{}`: {error}", python.display())))?;
     if output.status.success() {

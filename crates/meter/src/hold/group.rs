@@ -145,6 +145,9 @@ fn keep(folder: &Path) -> Option<Child> {
         .arg("-c")
         .arg(KEEPER)
         .arg(folder)
+        // It outlives us and needs nothing but `rmdir` and `sleep`.
+        .env_clear()
+        .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

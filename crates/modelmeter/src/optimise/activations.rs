@@ -5,6 +5,7 @@ use crate::{
     parting::{TappedFile, beside},
     prepare, worker,
 };
+use engine::private::TemporaryFolder;
 use graph::{DataType, Scales, ValueInfo};
 use meter::{Depth, outputs_of};
 use std::collections::HashMap;
@@ -42,7 +43,7 @@ fn observe(
         })?;
         job.onnx.clone_from(&file.0);
         let launch = worker::launch(one.isolation, ready.engine, &one.places)?;
-        let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir();
+        let folder = TemporaryFolder::make();
         let folder =
             folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
         let timeout = one.rule.timeout;

@@ -7,6 +7,7 @@ use crate::{
     worker,
 };
 use analysis::proof::{drifts, pool, similarities};
+use engine::private::TemporaryFolder;
 use types::{Drift, Event, OutputDrift, Postprocess, Similarity};
 
 /// How far the answers moved, layer by layer.
@@ -15,7 +16,7 @@ pub(super) fn drift(
     after: &Profiler,
     sink: &mut dyn FnMut(Event),
 ) -> Result<Drift, Error> {
-    let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir();
+    let folder = TemporaryFolder::make();
     let folder = folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
     let mut look = |side: &Profiler| -> Result<(Prepared, Seen), Error> {
         let ready = prepare::prepare(side, sink)?;

@@ -2,6 +2,7 @@
 
 use super::{Changed, PruningConfig, Schedule, activations, changed::Pieces};
 use crate::{Error, Profiler, prepare};
+use engine::private::TemporaryFolder;
 use graph::{Block, Model, PruneMethod, PruneOptions, Pruning, Scales};
 use models::{Export, Exported, ModelError, Resolved};
 use std::{
@@ -83,7 +84,7 @@ impl Pruner {
         sink: &mut dyn FnMut(Event),
     ) -> Result<Changed, Error> {
         let failed = |source| Error::Write { path: std::env::temp_dir(), source };
-        let between = tempfile::Builder::new().prefix("modelmeter-").tempdir().map_err(failed)?;
+        let between = TemporaryFolder::make().map_err(failed)?;
         let mut current: Option<(PathBuf, Model)> = None;
         for step in 1..=steps {
             let share = f64::from(step) / f64::from(steps);

@@ -5,6 +5,7 @@ use super::{
     prover::{UNCOMPARED, now},
 };
 use crate::{Error, Profiler, Session, prepare};
+use engine::private::TemporaryFolder;
 use graph::PruneMethod;
 use models::{Export, Unfinished, replace_folder};
 use std::{
@@ -94,10 +95,12 @@ impl Optimizer {
         let engine = ready.cell.engine.clone();
         let info = ready.model_info().clone();
         // Beside its place, so that the winner only has to be renamed.
+        let scratch = TemporaryFolder::make()
+            .map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
         let parent = match folder.and_then(Path::parent) {
             Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
             Some(parent) => parent.to_owned(),
-            None => std::env::temp_dir(),
+            None => scratch.path().to_owned(),
         };
         let failed = |source| Error::Write { path: parent.clone(), source };
         fs::create_dir_all(&parent).map_err(failed)?;

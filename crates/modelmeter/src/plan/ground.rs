@@ -25,6 +25,13 @@ pub(crate) enum Said<'a> {
         /// Who, where they said so.
         who: &'a str,
     },
+    /// Nobody can be kept away from the device meanwhile.
+    Unguarded {
+        /// The device.
+        device: Device,
+        /// Why not.
+        why: &'a str,
+    },
     /// What the measurement says.
     Measuring(&'a Event),
     /// Memory ran out, and this is the largest batch that fits.
@@ -150,7 +157,11 @@ fn turn(
     let who = format!("plan `{plan}`, process {}", std::process::id());
     loop {
         match turn::ask(device, &who) {
-            Asked::Ours(turn) => return Some(turn),
+            Asked::Ours(turn) => return Some(Some(turn)),
+            Asked::Unguarded(why) => {
+                say(Said::Unguarded { device, why: &why });
+                return Some(None);
+            }
             Asked::Taken(who) => say(Said::Busy { device, who: &who }),
         }
         if control.is_stopping() {

@@ -7,13 +7,35 @@ use crate::{
         ground::{Ground, Here, Measured, Said},
     },
 };
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use engine::{read_message_within, write_message};
+use serde::{Deserialize, Serialize};
 use std::{
-    io::{self, BufRead, BufReader, Write},
+    io::{self, BufRead, BufReader, Read, Write},
     path::Path,
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::{
+        Mutex, PoisonError,
+        mpsc::{self, Receiver, RecvTimeoutError},
+    },
+    thread,
+    time::Duration,
 };
 use types::{Bytes, Device, EngineOptions, Event, Machine, Run, StoppingRule};
+
+/// How long the other machine may take to greet; `ssh` itself gives up a connection after half of it.
+const PATIENCE_AT_FIRST: Duration = Duration::from_secs(60);
+
+/// How long the other machine may be silent; it gives a sign of life more often than that, however long it measures.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How often the other machine gives a sign of life.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+
+/// The longest answer in bytes; a run with a million samples takes a tenth of it.
+const LONGEST_ANSWER: u64 = 256 << 20;
+
+/// How many answers may wait, so that a machine which talks without end does not fill our memory.
+const WAITING_ANSWERS: usize = 16;
 
 /// How another machine is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +81,8 @@ enum Reply {
     Expanded(Expansion),
     /// What the measurement says.
     Event(Box<Event>),
+    /// It is still at work.
+    Alive,
     /// Somebody else measures there.
     Busy { device: Device, who: String },
     /// Memory ran out, and this is the largest batch that fits.
@@ -73,10 +97,59 @@ enum Reply {
 #[derive(Debug)]
 pub struct Host {
     address: String,
+    connection: Connection,
+    machine: Machine,
+}
+
+/// The `ssh` that leads there.
+#[derive(Debug)]
+struct Connection {
     child: Child,
     writer: ChildStdin,
-    reader: BufReader<ChildStdout>,
-    machine: Machine,
+    answers: Answers,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // The end of its input ends the other side; `ssh` alone must not stay behind.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What the other machine says, read aside so that it can be waited for no longer than it deserves.
+#[derive(Debug)]
+struct Answers(Receiver<io::Result<Reply>>);
+
+impl Answers {
+    fn of(stream: impl Read + Send + 'static, longest: u64) -> Answers {
+        let (sender, receiver) = mpsc::sync_channel(WAITING_ANSWERS);
+        thread::spawn(move || {
+            let mut reader = BufReader::new(stream);
+            while let Some(answer) = read_message_within(&mut reader, longest).transpose() {
+                let is_last = answer.is_err();
+                if sender.send(answer).is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        Answers(receiver)
+    }
+
+    /// The next answer that says something; `None` at the end.
+    fn next(&self, patience: Duration) -> io::Result<Option<Reply>> {
+        loop {
+            match self.0.recv_timeout(patience) {
+                Ok(Ok(Reply::Alive)) => {}
+                Ok(answer) => return answer.map(Some),
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => {
+                    let text = format!("it was silent for {} s", patience.as_secs());
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+                }
+            }
+        }
+    }
 }
 
 impl Host {
@@ -90,9 +163,12 @@ impl Host {
         if address.starts_with('-') || address.trim().is_empty() {
             return Err(away(&address, "that is no name of a machine"));
         }
-        let mut child = Command::new("ssh")
+        let mut command = Command::new("ssh");
+        engine::keep_secrets(&mut command);
+        let mut child = command
             // Nobody is there to type a password while a plan runs.
-            .args(["-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15", "--"])
+            .args(["-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15"])
+            .args(["-o", "ConnectTimeout=30", "--"])
             .arg(&address)
             .arg(format!("{} {}", quoted(&options.program), options.argument))
             .stdin(Stdio::piped())
@@ -104,11 +180,12 @@ impl Host {
         let (Some(writer), Some(reader)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(away(&address, "`ssh` gave no streams"));
         };
-        let mut reader = BufReader::new(reader);
-        let hello = read(&mut reader).map_err(|error| away(&address, &error.to_string()))?;
-        match hello {
+        let answers = Answers::of(reader, LONGEST_ANSWER);
+        let connection = Connection { child, writer, answers };
+        let hello = connection.answers.next(PATIENCE_AT_FIRST);
+        match hello.map_err(|error| away(&address, &error.to_string()))? {
             Some(Reply::Hello { version, machine }) if version == VERSION => {
-                Ok(Host { address, child, writer, reader, machine: *machine })
+                Ok(Host { address, connection, machine: *machine })
             }
             Some(Reply::Hello { version, .. }) => Err(away(
                 &address,
@@ -129,11 +206,11 @@ impl Host {
     }
 
     fn ask(&mut self, request: &Request) -> Result<(), Error> {
-        write(&mut self.writer, request).map_err(|error| self.gone(&error.to_string()))
+        write_message(&mut self.connection.writer, request).map_err(|error| self.gone(&error.to_string()))
     }
 
     fn hear(&mut self) -> Result<Reply, Error> {
-        match read(&mut self.reader) {
+        match self.connection.answers.next(PATIENCE) {
             Ok(Some(Reply::Refused { why, hint })) => {
                 Err(Error::Plan { path: None, line: None, why, hint })
             }
@@ -145,14 +222,6 @@ impl Host {
 
     fn gone(&self, why: &str) -> Error {
         away(&self.address, why)
-    }
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        // The end of its input ends the other side; `ssh` alone must not stay behind.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -271,18 +340,42 @@ impl Order {
 ///
 /// # Errors
 /// When a stream breaks.
-pub fn serve_host(base: &Profiler, input: impl BufRead, mut output: impl Write) -> io::Result<()> {
+pub fn serve_host(
+    base: &Profiler,
+    input: impl BufRead,
+    output: impl Write + Send,
+) -> io::Result<()> {
+    let output = Mutex::new(output);
+    // Dropped at the end of the conversation, which ends the signs of life.
+    let (end, ended) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(|| give_signs_of_life(&output, ended));
+        let _end = end;
+        converse(base, input, &output)
+    })
+}
+
+/// Says that this machine is still at work until the conversation ends: a model may be downloaded or waited for silently.
+fn give_signs_of_life(output: &Mutex<impl Write>, ended: Receiver<()>) {
+    while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(SIGN_OF_LIFE) {
+        if write(output, &Reply::Alive).is_err() {
+            return;
+        }
+    }
+}
+
+fn converse(base: &Profiler, input: impl BufRead, output: &Mutex<impl Write>) -> io::Result<()> {
     // Ceilings are measured once and kept as long as the connection lasts.
     let mut session = Session::without_store();
     let machine = Box::new(session.machine().clone());
-    write(&mut output, &Reply::Hello { version: VERSION.to_owned(), machine })?;
+    write(output, &Reply::Hello { version: VERSION.to_owned(), machine })?;
     for line in input.lines() {
         let line = line?;
         let request: Request = match serde_json::from_str(&line) {
             Ok(request) => request,
             Err(error) => {
                 let why = format!("the request is not understood: {error}");
-                write(&mut output, &Reply::Refused { why, hint: None })?;
+                write(output, &Reply::Refused { why, hint: None })?;
                 continue;
             }
         };
@@ -299,12 +392,13 @@ pub fn serve_host(base: &Profiler, input: impl BufRead, mut output: impl Write) 
                     let reply = match said {
                         // Runs travel once, with the last answer.
                         Said::Measuring(Event::CellFinished { .. } | Event::CellFailed { .. })
-                        | Said::Hot(_) => return,
+                        | Said::Hot(_)
+                        | Said::Unguarded { .. } => return,
                         Said::Measuring(event) => Reply::Event(Box::new(event.clone())),
                         Said::Busy { device, who } => Reply::Busy { device, who: who.to_owned() },
                         Said::Fits(batch) => Reply::Fits { batch },
                     };
-                    broken = broken.take().or(write(&mut output, &reply).err());
+                    broken = broken.take().or(write(output, &reply).err());
                 };
                 let measured = here.measure(&profiler, &Control::default(), &mut say);
                 if let Some(error) = broken {
@@ -323,7 +417,7 @@ pub fn serve_host(base: &Profiler, input: impl BufRead, mut output: impl Write) 
                 }
             }
         };
-        write(&mut output, &reply)?;
+        write(output, &reply)?;
     }
     Ok(())
 }
@@ -345,19 +439,9 @@ fn quoted(program: &str) -> String {
     }
 }
 
-fn write(output: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
-    let mut line = serde_json::to_vec(message)?;
-    line.push(b'\n');
-    output.write_all(&line)?;
-    output.flush()
-}
-
-fn read<T: DeserializeOwned>(input: &mut impl BufRead) -> io::Result<Option<T>> {
-    let mut line = String::new();
-    if input.read_line(&mut line)? == 0 {
-        return Ok(None);
-    }
-    Ok(Some(serde_json::from_str(&line)?))
+fn write(output: &Mutex<impl Write>, reply: &Reply) -> io::Result<()> {
+    let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+    write_message(&mut *output, reply)
 }
 
 #[cfg(test)]
@@ -368,6 +452,29 @@ mod tests {
     fn a_program_with_spaces_is_one_word_there() {
         assert_eq!(quoted("~/bin/modelmeter"), "~/bin/modelmeter");
         assert_eq!(quoted("/my tools/it's"), "'/my tools/it'\\''s'");
+    }
+
+    #[test]
+    fn a_machine_that_is_silent_is_given_up_and_one_that_lives_is_not() {
+        let (mut there, here) = std::os::unix::net::UnixStream::pair().unwrap();
+        let answers = Answers::of(here, LONGEST_ANSWER);
+        let error = answers.next(Duration::from_millis(50)).unwrap_err();
+        assert_eq!(error.to_string(), "it was silent for 0 s");
+        for reply in [Reply::Alive, Reply::Alive, Reply::Fits { batch: Some(3) }] {
+            write_message(&mut there, &reply).unwrap();
+        }
+        let next = answers.next(PATIENCE).unwrap();
+        assert!(matches!(next, Some(Reply::Fits { batch: Some(3) })), "{next:?}");
+        drop(there);
+        assert!(answers.next(PATIENCE).unwrap().is_none());
+    }
+
+    #[test]
+    fn an_answer_that_does_not_end_is_refused_and_the_rest_not_read() {
+        let answers = Answers::of(io::repeat(b'['), 2 << 20);
+        let error = answers.next(PATIENCE).unwrap_err();
+        assert_eq!(error.to_string(), "a message of more than 2 MiB");
+        assert!(answers.next(PATIENCE).unwrap().is_none());
     }
 
     #[test]

@@ -82,6 +82,13 @@ pub enum PlanEvent<'a> {
         /// Who, where they said so.
         who: &'a str,
     },
+    /// Nobody can be kept away from the device meanwhile; it is measured all the same.
+    Unguarded {
+        /// The device.
+        device: Device,
+        /// Why not.
+        why: &'a str,
+    },
     /// Others measure the last cells; they are waited for, because they might die.
     Others {
         /// How many cells.
@@ -623,6 +630,7 @@ impl Sitting<'_> {
             sink(match said {
                 Said::Hot(heat) => PlanEvent::Hot(heat),
                 Said::Busy { device, who } => PlanEvent::Busy { device, who },
+                Said::Unguarded { device, why } => PlanEvent::Unguarded { device, why },
                 Said::Measuring(event) => PlanEvent::Measuring(event),
                 Said::Fits(batch) => PlanEvent::Fits { task, batch },
             });

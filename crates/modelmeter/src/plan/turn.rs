@@ -1,9 +1,13 @@
 //! One measurement at a time on a device: two at once would only measure each other.
+//!
+//! The lock lies where only this user can write. In a folder that all users share anybody could put a link in its place
+//! or hold it for ever; so users take turns with themselves, and what others do shows as other work in the run.
 
+use engine::private;
 use std::{
-    fs::{File, OpenOptions, TryLockError},
+    fs::{File, TryLockError},
     io::{Read, Seek, Write},
-    path::{Path, PathBuf},
+    path::Path,
 };
 use types::Device;
 
@@ -15,27 +19,37 @@ pub(crate) struct Turn(
 
 /// What came of asking for a device.
 pub(crate) enum Asked {
-    /// It is ours; `None` where this system cannot tell, which must stop nobody.
-    Ours(Option<Turn>),
+    /// It is ours.
+    Ours(Turn),
+    /// There is no lock to be had, and why; that must stop nobody.
+    Unguarded(String),
     /// Somebody else measures there: who, where they said so.
     Taken(String),
 }
 
 /// Asks for a device; `who` is told to others who ask meanwhile.
 pub(crate) fn ask(device: Device, who: &str) -> Asked {
-    ask_in(&std::env::temp_dir(), device, who)
+    match private::runtime_folder() {
+        Ok(folder) => ask_in(&folder, device, who),
+        Err(error) => Asked::Unguarded(std::io::Error::from(error).to_string()),
+    }
 }
 
 fn ask_in(folder: &Path, device: Device, who: &str) -> Asked {
     let name = device.to_string().replace(':', "-");
-    let path = folder.join(format!("modelmeter-{name}.lock"));
-    let Some(mut file) = open(&path) else { return Asked::Ours(None) };
+    let path = folder.join(format!("{name}.lock"));
+    let unguarded =
+        |error: std::io::Error| Asked::Unguarded(format!("`{}`: {error}", path.display()));
+    let mut file = match private::open_lock(&path) {
+        Ok(file) => file,
+        Err(error) => return unguarded(error),
+    };
     match file.try_lock() {
         Ok(()) => {
             // Only for people to read.
             let _ = file.set_len(0);
             let _ = file.rewind().and_then(|()| file.write_all(who.as_bytes()));
-            Asked::Ours(Some(Turn(file)))
+            Asked::Ours(Turn(file))
         }
         Err(TryLockError::WouldBlock) => {
             let mut who = String::new();
@@ -43,22 +57,8 @@ fn ask_in(folder: &Path, device: Device, who: &str) -> Asked {
             let _ = file.take(200).read_to_string(&mut who);
             Asked::Taken(who)
         }
-        Err(TryLockError::Error(_)) => Asked::Ours(None),
+        Err(TryLockError::Error(error)) => unguarded(error),
     }
-}
-
-/// Opens the file, making it where there is none; other users of the machine may take turns by it as well.
-fn open(path: &PathBuf) -> Option<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    let file = options.open(path).or_else(|_| OpenOptions::new().read(true).open(path)).ok()?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // Fails for a file of somebody else, who has done it.
-        let _ = file.set_permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    Some(file)
 }
 
 #[cfg(test)]
@@ -68,21 +68,33 @@ mod tests {
     #[test]
     fn a_device_is_given_to_one_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
-        let Asked::Ours(Some(first)) = ask_in(folder.path(), Device::Cpu, "the first") else {
+        let Asked::Ours(first) = ask_in(folder.path(), Device::Cpu, "the first") else {
             panic!("nobody has it")
         };
         let Asked::Taken(who) = ask_in(folder.path(), Device::Cpu, "the second") else {
             panic!("it was given twice")
         };
         assert_eq!(who, "the first");
-        assert!(matches!(ask_in(folder.path(), Device::Cuda(0), "third"), Asked::Ours(Some(_))));
+        assert!(matches!(ask_in(folder.path(), Device::Cuda(0), "third"), Asked::Ours(_)));
         drop(first);
-        assert!(matches!(ask_in(folder.path(), Device::Cpu, "second"), Asked::Ours(Some(_))));
+        assert!(matches!(ask_in(folder.path(), Device::Cpu, "second"), Asked::Ours(_)));
     }
 
     #[test]
-    fn a_place_that_cannot_be_written_stops_nobody() {
+    fn a_place_that_cannot_be_written_stops_nobody_and_is_named() {
         let nowhere = Path::new("/no/such/folder");
-        assert!(matches!(ask_in(nowhere, Device::Cpu, "me"), Asked::Ours(None)));
+        let Asked::Unguarded(why) = ask_in(nowhere, Device::Cpu, "me") else { panic!("a lock") };
+        assert!(why.contains("/no/such/folder/cpu.lock"), "{why}");
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_lock_is_named_and_what_it_leads_to_stays_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let precious = folder.path().join("precious");
+        std::fs::write(&precious, "mine").unwrap();
+        std::os::unix::fs::symlink(&precious, folder.path().join("cpu.lock")).unwrap();
+        let asked = ask_in(folder.path(), Device::Cpu, "me");
+        assert!(matches!(asked, Asked::Unguarded(why) if why.contains("cpu.lock")));
+        assert_eq!(std::fs::read_to_string(&precious).unwrap(), "mine");
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct Live {
     control: Control,
     /// What was said last of a wait, so that it is said once.
     waiting: Option<String>,
+    /// Whether it was said that no lock keeps others away.
+    unguarded: bool,
 }
 
 impl Live {
@@ -60,6 +62,7 @@ impl Live {
             running: String::new(),
             control: control.clone(),
             waiting: None,
+            unguarded: false,
         }
     }
 
@@ -110,6 +113,14 @@ impl Live {
                     who => clean(who),
                 };
                 self.wait(format!("waiting for `{device}`: {who} measures there"));
+            }
+            PlanEvent::Unguarded { device, why } => {
+                if !std::mem::replace(&mut self.unguarded, true) {
+                    let why = clean(why);
+                    self.line(&format!(
+                        "warning: no lock keeps other measurements off `{device}`: {why}"
+                    ));
+                }
             }
             PlanEvent::Others { cells: count } => {
                 self.wait(format!("waiting for others, who measure the last {count}"));

@@ -28,7 +28,7 @@ pub(crate) const HOST_COMMAND: &str = "__host";
 pub(crate) fn serve(global: &Global) -> Result<Exit, Failure> {
     let base =
         measurement::hub(Profiler::new(""), false).places(places(global)).folders(folders(global)?);
-    let served = modelmeter::serve_host(&base, std::io::stdin().lock(), std::io::stdout().lock());
+    let served = modelmeter::serve_host(&base, std::io::stdin().lock(), std::io::stdout());
     served.map_err(|error| {
         Failure::new(Exit::Cannot, "the other machine went away").cause(error.to_string())
     })?;

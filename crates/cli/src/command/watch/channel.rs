@@ -72,7 +72,10 @@ fn spell(error: &ureq::Error) -> String {
 
 /// Runs the command by the shell.
 fn execute(command: &str, body: &str, variables: &[(&str, String)]) -> Result<(), String> {
-    let mut child = Command::new("sh")
+    let mut shell = Command::new("sh");
+    // The user's own environment, but not the password of our database.
+    modelmeter::engine::keep_secrets(&mut shell);
+    let mut child = shell
         .args(["-c", command])
         .envs(variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())

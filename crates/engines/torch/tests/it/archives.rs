@@ -1,6 +1,8 @@
 //! Programs in files: what runs, and what is refused before any of it runs.
 
-use crate::worker::{Worker, floats, job, job_with, run_script, script, values};
+use crate::worker::{
+    Worker, can_leave_network, floats, job, job_with, run_script, script, values,
+};
 use engine::{Detail, EngineErrorKind as Kind, LoadJob, Reply, Request};
 use std::{path::Path, slice};
 use types::{Module, Precision};
@@ -57,7 +59,10 @@ fn pickles_run_only_where_they_are_trusted_and_programs_always() {
 
     for name in ["script.ts", "exported.pt2"] {
         let mut worker = Worker::start();
+        assert!(worker.has_our_network());
         worker.load(&job_with(archive(&folder.join(name)), slice::from_ref(&input), folder));
+        // A file that somebody else made gets none, where the system can take it away.
+        assert_eq!(worker.has_our_network(), !can_leave_network(), "{name}");
         let outputs = worker.outputs(folder);
         assert_eq!(values(&outputs, "output.0"), expected, "{name}");
         assert_eq!(values(&outputs, "output.1"), [8.0, -4.0, 6.0, -8.0], "{name}");

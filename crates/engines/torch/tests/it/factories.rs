@@ -115,6 +115,8 @@ fn a_module_that_prints_runs_on_its_own_inputs() {
     let folder = tempfile::tempdir().unwrap();
     let mut worker = Worker::start();
     worker.load(&factory(&write(folder.path()), "working"));
+    // It is the user's own program and may fetch what it needs.
+    assert!(worker.has_our_network());
     match worker.ask(&Request::First) {
         Reply::First(first) => {
             let shapes = [

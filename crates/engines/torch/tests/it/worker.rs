@@ -38,6 +38,15 @@ pub(crate) fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python").join(name)
 }
 
+/// Whether this system lets a process leave the network.
+pub(crate) fn can_leave_network() -> bool {
+    let is_root = std::fs::read_to_string("/proc/self/status")
+        .is_ok_and(|status| status.lines().any(|line| line.starts_with("Uid:\t0\t")));
+    let users: &[&str] = if is_root { &[] } else { &["--user"] };
+    let tried = Command::new("unshare").args(users).args(["--net", "true"]).output();
+    tried.is_ok_and(|output| output.status.success())
+}
+
 /// A worker that has not greeted yet.
 fn spawn(environment: &[(&str, &str)]) -> (Child, BufReader<ChildStdout>, ChildStdin) {
     let command = Torch.command(&places()).unwrap();
@@ -75,6 +84,12 @@ impl Worker {
             Some(Reply::Hello(_)) => worker,
             other => panic!("no greeting but {other:?}"),
         }
+    }
+
+    /// Whether it lives in the network that this process lives in.
+    pub(crate) fn has_our_network(&self) -> bool {
+        let network = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net")).ok();
+        network(&self.child.id().to_string()) == network("self")
     }
 
     pub(crate) fn tell(&mut self, request: &Request) {
