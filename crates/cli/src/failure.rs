@@ -116,7 +116,9 @@ fn causes_of(error: &dyn std::error::Error) -> Vec<String> {
 
 fn exit_of(error: &Error) -> Exit {
     match error {
-        Error::Model(ModelError::DiskFull { .. } | ModelError::Write { .. }) => Exit::Cannot,
+        Error::Model(
+            ModelError::DiskFull { .. } | ModelError::Write { .. } | ModelError::Damaged { .. },
+        ) => Exit::Cannot,
         Error::Model(_)
         | Error::UnknownEngine { .. }
         | Error::UnknownBaseline { .. }

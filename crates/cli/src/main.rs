@@ -12,6 +12,7 @@ mod output;
 mod places;
 mod progress;
 mod sinks;
+mod shortage;
 mod terminal;
 
 use arguments::{Arguments, Command};
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     // A worker is this program again, before anything else could print.
     modelmeter::serve_if_worker();
     install_panic_message();
+    shortage::explain_refused_memory();
     terminal::outlive_file_limits();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -79,6 +81,15 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 fn install_panic_message() {
     let details = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
+        // A library over a file that it cannot read: whoever called it says so.
+        if modelmeter::types::is_caught() {
+            return;
+        }
+        if let Some(failure) = panic.payload_as_str().and_then(shortage::of_panic) {
+            output::complain(&failure.render(false));
+            #[expect(clippy::exit, reason = "nothing can go on without the thread")]
+            std::process::exit(failure.exit as i32);
+        }
         if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
             details(panic);
         }

@@ -22,6 +22,7 @@ mod places;
 mod postprocess;
 pub mod private;
 mod protocol;
+mod reading;
 mod socket;
 mod spectrogram;
 mod tensors;
@@ -45,7 +46,7 @@ pub use places::Places;
 pub use postprocess::{Answer, postprocess};
 pub use protocol::{
     DropoutMask, Failure, FirstReport, Greeting, LONGEST_MESSAGE, LoadJob, LoadReport, PROTOCOL,
-    PreparedValue, ProgramCount, ProgramWork, Reply, Request, TextJob, TrainedParameter,
+    PreparedValue, ProgramCount, ProgramWork, Reply, Request, TextJob, TextReport, TrainedParameter,
     TrainingFiles, TrainingJob, Window, read_message, read_message_within, write_message,
 };
 pub use socket::{

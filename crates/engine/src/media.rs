@@ -1,12 +1,23 @@
 //! Pictures and recordings made ready for a model: decoded, brought to size, normalised.
 
 use crate::{EngineError, EngineErrorKind, spectrogram::Spectrogram};
-use image::{RgbImage, imageops};
-use std::{fs, io::Cursor, path::Path};
+use image::{ImageReader, RgbImage, imageops};
+use std::{
+    fs::File,
+    io::{self, BufReader, Cursor, Read},
+    path::Path,
+};
 use types::{
     ElementType, Elements, Filter, HostTensor, ImageRecipe, InputSpec, MediaJob, MediaRecipe,
-    Resize,
+    Resize, caught,
 };
+
+/// The most bytes of one picture or recording that are read; an hour of speech has 115 MB.
+const MOST_BYTES: u64 = 512 << 20;
+
+/// The most pixels that a picture is scaled to, and that a packed one may unpack to. A narrow strip scaled by its shorter
+/// side, or a file of a few KiB that unpacks to gigabytes, is refused before memory is asked for.
+const MOST_PIXELS: usize = 1 << 27;
 
 /// Files that become an input, read once; what is done to them is done in every sample.
 pub struct Media {
@@ -36,7 +47,7 @@ impl Media {
             let text = format!("input `{}` takes neither floats nor bytes", job.input);
             return Err(EngineError::new(EngineErrorKind::BadInput, text));
         }
-        let read = |path: &std::path::PathBuf| fs::read(path).map_err(|why| failed(path, why));
+        let read = |path: &std::path::PathBuf| read(path).map_err(|why| failed(path, why));
         let files = job.files.iter().map(read).collect::<Result<_, _>>()?;
         let spectrogram = match &job.recipe {
             MediaRecipe::Spectrogram(recipe) => Some(Spectrogram::new(recipe)),
@@ -56,14 +67,16 @@ impl Media {
         for (path, bytes) in self.job.files.iter().zip(&self.files) {
             let mut made = match &self.job.recipe {
                 MediaRecipe::Image(recipe) => {
-                    pixels(bytes, recipe).map_err(|why| failed(path, why))?
+                    library("image", || pixels(bytes, recipe)).map_err(|why| failed(path, why))?
                 }
                 MediaRecipe::Spectrogram(recipe) => {
-                    let sound = samples(bytes, recipe.rate).map_err(|why| failed(path, why))?;
+                    let sound = library("hound", || samples(bytes, recipe.rate))
+                        .map_err(|why| failed(path, why))?;
                     self.spectrogram.as_ref().map(|it| it.of(&sound)).unwrap_or_default()
                 }
                 MediaRecipe::Sound(recipe) => {
-                    let mut sound = samples(bytes, recipe.rate).map_err(|why| failed(path, why))?;
+                    let mut sound = library("hound", || samples(bytes, recipe.rate))
+                        .map_err(|why| failed(path, why))?;
                     if recipe.normalize {
                         normalize(&mut sound);
                     }
@@ -87,6 +100,31 @@ impl Media {
     }
 }
 
+/// What a library makes of a file; one that panics has met a file that is not as it must be.
+fn library<T>(name: &str, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    caught(work).unwrap_or_else(|said| Err(format!("the file makes `{name}` fail: {said}")))
+}
+
+/// Opens a file; a pipe or a device is refused instead of waited for.
+fn open(path: &Path) -> io::Result<File> {
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    File::open(path)
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    let length = file.metadata()?.len();
+    if length > MOST_BYTES {
+        let why = format!("it has {length} bytes; at most {MOST_BYTES} are read");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Height and width of what a recipe makes of a picture of this size.
 #[must_use]
 pub fn size_of(recipe: &ImageRecipe, [height, width]: [usize; 2]) -> [usize; 2] {
@@ -99,15 +137,33 @@ fn resized([height, width]: [usize; 2], resize: Option<Resize>) -> [usize; 2] {
         None => [height, width],
         Some(Resize::Exact { height, width }) => [height, width],
         // The longer side is cut to whole pixels, as `transformers` does.
-        Some(Resize::Shortest { edge }) if height <= width => [edge, edge * width / height.max(1)],
-        Some(Resize::Shortest { edge }) => [edge * height / width.max(1), edge],
+        Some(Resize::Shortest { edge }) if height <= width => {
+            [edge, edge.saturating_mul(width) / height.max(1)]
+        }
+        Some(Resize::Shortest { edge }) => [edge.saturating_mul(height) / width.max(1), edge],
+    }
+}
+
+/// Refuses sizes that are no picture's.
+fn check_size([height, width]: [usize; 2], what: &str) -> Result<(), String> {
+    match height.checked_mul(width) {
+        Some(0) => Err(format!("{what} {height}x{width} pixels")),
+        Some(pixels) if pixels <= MOST_PIXELS => Ok(()),
+        _ => Err(format!("{what} {height}x{width} pixels; at most {MOST_PIXELS} are taken")),
     }
 }
 
 fn pixels(bytes: &[u8], recipe: &ImageRecipe) -> Result<Vec<f32>, String> {
-    let picture = image::load_from_memory(bytes).map_err(|error| error.to_string())?.to_rgb8();
-    let (width, height) = (picture.width() as usize, picture.height() as usize);
+    let reader = || ImageReader::new(Cursor::new(bytes)).with_guessed_format();
+    let size = reader().map_err(|error| error.to_string())?.into_dimensions();
+    let (width, height) = size.map_err(|error| error.to_string())?;
+    let (width, height) = (width as usize, height as usize);
+    check_size([height, width], "it has")?;
     let [high, wide] = resized([height, width], recipe.resize);
+    check_size([high, wide], "it would be scaled to")?;
+    check_size(recipe.crop.unwrap_or([high, wide]), "the model's preprocessor cuts it to")?;
+    let picture = reader().map_err(|error| error.to_string())?.decode();
+    let picture = picture.map_err(|error| error.to_string())?.to_rgb8();
     let picture = match [high, wide] == [height, width] {
         true => picture,
         false => imageops::resize(&picture, wide as u32, high as u32, filter(recipe.filter)),
@@ -204,8 +260,16 @@ fn normalize(sound: &mut [f32]) {
 /// # Errors
 /// When the file is no picture.
 pub fn picture_size(path: &Path) -> Result<[usize; 2], EngineError> {
-    let (width, height) = image::image_dimensions(path).map_err(|why| failed(path, why))?;
-    Ok([height as usize, width as usize])
+    let file = open(path).map_err(|why| failed(path, why))?;
+    let size = library("image", || {
+        let reader = ImageReader::new(BufReader::new(file)).with_guessed_format();
+        let size = reader.map_err(|error| error.to_string())?.into_dimensions();
+        size.map_err(|error| error.to_string())
+    });
+    let (width, height) = size.map_err(|why| failed(path, why))?;
+    let size = [height as usize, width as usize];
+    check_size(size, "it has").map_err(|why| failed(path, why))?;
+    Ok(size)
 }
 
 /// Samples of a recording.
@@ -213,6 +277,114 @@ pub fn picture_size(path: &Path) -> Result<[usize; 2], EngineError> {
 /// # Errors
 /// When the file is no recording.
 pub fn sound_length(path: &Path) -> Result<usize, EngineError> {
-    let reader = hound::WavReader::open(path).map_err(|why| failed(path, why))?;
-    Ok(reader.duration() as usize)
+    let file = open(path).map_err(|why| failed(path, why))?;
+    let bytes = file.metadata().map_or(0, |data| data.len());
+    let samples = library("hound", || {
+        let reader =
+            hound::WavReader::new(BufReader::new(file)).map_err(|error| error.to_string())?;
+        Ok(reader.duration() as usize)
+    });
+    let samples = samples.map_err(|why| failed(path, why))?;
+    // Every sample takes a byte at least; a header that says more would decide how much memory is asked for.
+    if samples as u64 > bytes {
+        return Err(failed(path, format!("its header says {samples} samples, it has {bytes} bytes")));
+    }
+    Ok(samples)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use types::{InputRole, SoundRecipe};
+
+    /// A picture's first bytes, which say how large it is; nothing follows.
+    fn header(width: u32, height: u32) -> Vec<u8> {
+        let mut chunk = b"IHDR".to_vec();
+        chunk.extend(width.to_be_bytes());
+        chunk.extend(height.to_be_bytes());
+        chunk.extend([8, 2, 0, 0, 0]);
+        let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
+        bytes.extend(13_u32.to_be_bytes());
+        bytes.extend(&chunk);
+        bytes.extend(checksum(&chunk).to_be_bytes());
+        bytes
+    }
+
+    fn checksum(bytes: &[u8]) -> u32 {
+        let step = |sum: u32, _| if sum & 1 == 1 { 0xedb8_8320 ^ (sum >> 1) } else { sum >> 1 };
+        !bytes.iter().fold(!0, |sum, byte| (0..8).fold(sum ^ u32::from(*byte), step))
+    }
+
+    fn recipe(resize: Option<Resize>, crop: Option<[usize; 2]>) -> ImageRecipe {
+        ImageRecipe {
+            resize,
+            filter: Filter::Bilinear,
+            crop,
+            rescale: 1.0,
+            mean: [0.0; 3],
+            std: [1.0; 3],
+            channels_last: false,
+        }
+    }
+
+    #[test]
+    fn a_picture_that_unpacks_to_gigabytes_is_refused_by_its_header() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bomb.png");
+        fs::write(&path, header(100_000, 100_000)).unwrap();
+        let error = picture_size(&path).unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.contains("100000x100000") && cause.contains("134217728"), "{cause}");
+        let why = pixels(&header(100_000, 100_000), &recipe(None, None)).unwrap_err();
+        assert!(why.contains("at most 134217728"), "{why}");
+    }
+
+    #[test]
+    fn what_a_preprocessor_asks_for_has_a_bound_too() {
+        let strip = header(100_000, 1);
+        let edge = usize::MAX;
+        let why = pixels(&strip, &recipe(Some(Resize::Shortest { edge }), None)).unwrap_err();
+        assert!(why.starts_with("it would be scaled to"), "{why}");
+        let why = pixels(&strip, &recipe(None, Some([usize::MAX, 2]))).unwrap_err();
+        assert!(why.starts_with("the model's preprocessor cuts it to"), "{why}");
+    }
+
+    #[test]
+    fn a_recording_longer_than_its_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("liar.wav");
+        let mut bytes = b"RIFF\xff\xff\xff\x7fWAVEfmt \x10\0\0\0\x01\0\x01\0".to_vec();
+        bytes.extend(16_000_u32.to_le_bytes());
+        bytes.extend(16_000_u32.to_le_bytes());
+        bytes.extend([1, 0, 8, 0]);
+        bytes.extend(b"data\xf0\xff\xff\x7f");
+        fs::write(&path, bytes).unwrap();
+        let error = sound_length(&path).unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.contains("its header says"), "{cause}");
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_or_no_file_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("long.wav");
+        fs::File::create(&path).unwrap().set_len(MOST_BYTES + 1).unwrap();
+        let spec = InputSpec {
+            name: "x".into(),
+            dtype: ElementType::F32,
+            dims: vec![1, 4],
+            role: InputRole::Audio,
+            fill: types::Fill::Positions,
+        };
+        let recipe = MediaRecipe::Sound(SoundRecipe { rate: 16_000, normalize: false });
+        let open = |path: &Path| {
+            let (input, files) = ("x".into(), vec![path.to_owned()]);
+            let job = MediaJob { input, files, recipe: recipe.clone() };
+            let error = Media::open(&job, std::slice::from_ref(&spec)).err().unwrap();
+            std::error::Error::source(&error).unwrap().to_string()
+        };
+        assert!(open(&path).contains("at most 536870912 are read"));
+        assert!(open(Path::new("/dev/zero")).contains("not a regular file"));
+    }
 }

@@ -3,7 +3,9 @@
 //! The worker greets first. Then the parent asks and the worker answers, one answer an ask:
 //! `load` → `loaded`, `first` → `first`, `run` → `window`, `observe` → `observed`, `outputs` → `written`,
 //! `profile` → `profiled`, `memory` → `remembered`, `count` → `counted`, `trained` → `trained`, `gradients` → `written`, `bye` → the end. A worker without a model may be asked to
-//! `calibrate` → `calibrated`.
+//! `calibrate` → `calibrated`, and to read what a model's folder holds beside the model: `encode` → `encoded` measures text
+//! with its tokenizer, `make` → `written` makes pictures and recordings ready. So no file of a model is parsed where the
+//! runs are kept.
 //! Anything may be answered with `failed`. Timing happens in the worker; the parent only decides when it is enough.
 
 use crate::{
@@ -201,6 +203,22 @@ pub enum Request {
         /// Threads, where the device is the processor.
         threads: u32,
     },
+    /// Tell how long texts are as tokens; needs no model.
+    Encode {
+        /// The texts, each once, and the length that was asked for.
+        text: TextJob,
+        /// The most that the model takes, where nobody asked for a length.
+        longest: Option<usize>,
+    },
+    /// Make an input of pictures or recordings and write it as safetensors; needs no model.
+    Make {
+        /// The files and what is done to them.
+        media: Box<MediaJob>,
+        /// The inputs' recipes.
+        inputs: Vec<InputSpec>,
+        /// The file to write.
+        path: PathBuf,
+    },
     /// Run so often with instruments and tell where the memory went.
     Memory {
         /// How often.
@@ -294,6 +312,17 @@ pub struct Window {
     pub samples: Vec<Samples>,
 }
 
+/// How long texts are as tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TextReport {
+    /// Text by text: tokens that stay, and tokens that do not fit.
+    pub rows: Vec<(usize, usize)>,
+    /// The smallest and the largest token id, of padding too where a row is padded.
+    pub ids: Option<(i64, i64)>,
+    /// Tokens in each row, padding included.
+    pub length: usize,
+}
+
 /// What went wrong in the worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
@@ -358,6 +387,11 @@ pub enum Reply {
     Counted {
         /// What was counted.
         count: Box<ProgramCount>,
+    },
+    /// To `encode`.
+    Encoded {
+        /// How long the texts are.
+        report: TextReport,
     },
     /// To `trained`.
     Trained {

@@ -7,18 +7,17 @@ use crate::{
     draw::inputs_of,
     network,
     protocol::{read_message, write_message},
+    reading,
     tensors::write_tensors,
     training, write_allocations,
 };
 use std::{
-    any::Any,
     collections::BTreeMap,
     io::{self, BufRead, Write},
-    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     time::{Duration, Instant},
 };
-use types::{Device, HostTensor, InputRole, Phase, Samples};
+use types::{Device, HostTensor, InputRole, Phase, Samples, caught};
 
 /// Token ids, mask and segments of a batch, row-major `[batch, length]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,7 +83,8 @@ pub fn serve_tracked(
                 }
             }
             Request::Load(job) => {
-                let prepared = guard(|| load(engines, open_tokeniser, &job));
+                let prepared =
+                    guard_file(&job.engine, || load(engines, open_tokeniser, &job));
                 match prepared {
                     Ok(mut prepared) => {
                         prepared.serve(&job, tracker, &mut reader, &mut writer)?;
@@ -96,6 +96,16 @@ pub fn serve_tracked(
             Request::Bye => return Ok(()),
             Request::Calibrate { device, .. } => {
                 write_message(&mut writer, &Reply::Failed(no_calibration(device)))?;
+            }
+            Request::Encode { text, longest } => {
+                let report = guard(|| reading::measure_text(open_tokeniser, &text, longest));
+                let reply = report.map(|report| Reply::Encoded { report });
+                write_message(&mut writer, &reply.unwrap_or_else(Reply::Failed))?;
+            }
+            Request::Make { media, inputs, path } => {
+                let made = guard(|| reading::make_media(&media, &inputs, &path));
+                let reply = made.map(|()| Reply::Written);
+                write_message(&mut writer, &reply.unwrap_or_else(Reply::Failed))?;
             }
             other => {
                 let message = format!("asked for `{other:?}` before a model was loaded");
@@ -145,11 +155,7 @@ fn load(
 ) -> Result<Prepared, EngineError> {
     let (loader, version) = find(engines, job)?;
     let tokeniser = match &job.text {
-        Some(text) => {
-            let tokeniser = open_tokeniser(&text.tokenizer)
-                .map_err(|why| EngineError::new(EngineErrorKind::BadInput, why))?;
-            Some((tokeniser, text.clone()))
-        }
+        Some(text) => Some((reading::open(open_tokeniser, &text.tokenizer)?, text.clone())),
         None => None,
     };
     let started = Instant::now();
@@ -220,6 +226,9 @@ impl Prepared {
                     Err(failed("this model was not loaded to be trained"))
                 }
                 Request::Calibrate { device, .. } => Err(no_calibration(device)),
+                Request::Encode { .. } | Request::Make { .. } => {
+                    Err(failed("a worker with a model reads nothing else"))
+                }
                 Request::Bye => return Ok(()),
             };
             write_message(writer, &reply.unwrap_or_else(Reply::Failed))?;
@@ -391,11 +400,28 @@ impl Recorder {
 
 /// Runs an engine's code; errors and panics become a failure to send.
 pub(crate) fn guard<T>(work: impl FnOnce() -> Result<T, EngineError>) -> Result<T, Failure> {
-    match catch_unwind(AssertUnwindSafe(work)) {
+    match caught(work) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(Failure::from(&error)),
-        Err(panic) => Err(failed(format!("the engine panicked: {}", panic_text(&*panic)))),
+        Err(said) => Err(failed(format!("the engine panicked: {said}"))),
     }
+}
+
+/// As [`guard`], while a file is read: a library that panics then has met a file that is not as it must be.
+pub(crate) fn guard_file<T>(
+    library: &str,
+    work: impl FnOnce() -> Result<T, EngineError>,
+) -> Result<T, Failure> {
+    let read = || match caught(work) {
+        Ok(done) => done,
+        Err(said) => Err(fails(EngineErrorKind::BadModel, library, &said)),
+    };
+    guard(read)
+}
+
+/// What is said of a file over which a library panics.
+pub(crate) fn fails(kind: EngineErrorKind, library: &str, said: &str) -> EngineError {
+    EngineError::new(kind, format!("the file makes `{library}` fail: {said}"))
 }
 
 /// The processors are measured where no engine is in the way, other devices by an engine that computes on them.
@@ -411,12 +437,4 @@ pub(crate) fn failed(message: impl Into<String>) -> Failure {
         causes: Vec::new(),
         hint: None,
     }
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message")
 }

@@ -17,6 +17,7 @@ mod lifetimes;
 mod node;
 mod onnx;
 mod opset;
+mod order;
 mod precision;
 mod prune;
 mod random;

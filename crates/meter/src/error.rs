@@ -8,6 +8,13 @@ use types::LimitedBy;
 pub(crate) const MORE_MEMORY: &str =
     "use a smaller `--batch-size` or `--sequence-length`, or a machine with more memory";
 
+/// What everybody is told who got no thread or process.
+pub(crate) const NO_THREADS: &str = "the system gives no more threads";
+
+/// What helps against it.
+pub(crate) const MORE_THREADS: &str =
+    "end other programs, or raise what `ulimit -u` (threads) and `ulimit -v` (their stacks) allow";
+
 /// Why a cell ended without a run.
 #[derive(Debug, thiserror::Error)]
 pub enum MeterError {
@@ -23,6 +30,12 @@ pub enum MeterError {
     /// The worker's temporary folder could not be made.
     #[error("could not make a temporary folder for the worker")]
     Scratch(#[source] io::Error),
+    /// The system gives no more threads, or no room for their stacks.
+    #[error("{NO_THREADS}")]
+    NoThreads {
+        /// How it said so.
+        cause: String,
+    },
     /// The worker could not be held to its limit of memory.
     #[error("could not hold the worker to its memory limit by `{by}`")]
     Limit {
@@ -76,10 +89,14 @@ impl MeterError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
+            MeterError::Start { source, .. } if is_without_room(source) => {
+                Some(MORE_THREADS.into())
+            }
             MeterError::Start { .. } => None,
             MeterError::Scratch(_) => {
                 Some("`TMPDIR=/var/tmp` in front of the command names another folder".into())
             }
+            MeterError::NoThreads { .. } => Some(MORE_THREADS.into()),
             MeterError::Limit { by: LimitedBy::Cgroup, .. } => {
                 Some("`--limit-by rlimit` needs no rights, and counts more strictly".into())
             }
@@ -107,6 +124,7 @@ impl MeterError {
             MeterError::Start { source, .. }
             | MeterError::Limit { source, .. }
             | MeterError::Scratch(source) => vec![source.to_string()],
+            MeterError::NoThreads { cause } => vec![cause.clone()],
             _ => Vec::new(),
         }
     }
@@ -129,4 +147,9 @@ impl MeterError {
             _ => None,
         }
     }
+}
+
+/// Whether a process was refused for want of processes or memory.
+fn is_without_room(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory)
 }

@@ -1,6 +1,12 @@
 //! The parent's half of the protocol: ask, wait at most so long, and know what became of a silent worker.
 
-use crate::{Launch, Limit, MeterError, error::MORE_MEMORY, family, hold::Hold, obituary};
+use crate::{
+    Launch, Limit, MeterError,
+    error::{MORE_MEMORY, MORE_THREADS, NO_THREADS},
+    family,
+    hold::Hold,
+    obituary,
+};
 use engine::{
     EngineErrorKind, Failure, Greeting, PROTOCOL, Reply, Request, inherited,
     private::TemporaryFolder, read_message, write_message,
@@ -69,7 +75,7 @@ impl Link {
         let place = Place { processors, scratch: scratch.as_ref() };
         let Ends { writer, reader, child, hold } = start(launch, &last_words, &place)?;
         let (sender, replies) = sync_channel(WAITING_REPLIES);
-        thread::spawn(move || {
+        let listen = move || {
             let mut reader = BufReader::new(reader);
             loop {
                 let message = read_message::<Reply>(&mut reader);
@@ -83,7 +89,7 @@ impl Link {
                     return;
                 }
             }
-        });
+        };
         let greeting = Greeting { protocol: PROTOCOL, pid: 0 };
         let mut link = Link {
             writer,
@@ -97,6 +103,8 @@ impl Link {
             greeting,
             started_in: Duration::ZERO,
         };
+        // The link is there already: where no thread can be had, the worker goes with it.
+        begin_thread("replies", listen)?;
         link.greeting = match link.wait("start")? {
             Reply::Hello(greeting) if greeting.protocol == PROTOCOL => greeting,
             other => return Err(out_of_turn("start", &other)),
@@ -121,6 +129,11 @@ impl Link {
     #[must_use]
     pub fn limit(&self) -> Option<MemoryLimit> {
         self.hold.as_ref().map(|hold| hold.limit)
+    }
+
+    /// From now on waits no longer than this for an answer.
+    pub(crate) fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
     }
 
     /// Asks and waits for the answer; `doing` completes the sentence "it should …".
@@ -167,6 +180,12 @@ impl Link {
             failure.kind = EngineErrorKind::OutOfMemory;
             failure.causes.extend(self.hold.as_ref().map(Hold::words));
             failure.hint = Some(MORE_MEMORY.into());
+        } else if obituary::tells_of_threads(&failure) {
+            // Neither the file nor the engine is to blame.
+            failure.causes.insert(0, failure.message);
+            failure.message = NO_THREADS.into();
+            failure.kind = EngineErrorKind::Unavailable;
+            failure.hint = Some(MORE_THREADS.into());
         }
         failure
     }
@@ -199,6 +218,9 @@ impl Link {
         if self.is_held_by_rlimit() && obituary::is_without_threads(&last_words) {
             end.how = "it ran out of memory (the stack of a thread was refused)".into();
             end.out_of_memory = true;
+        }
+        if !end.out_of_memory && obituary::is_without_threads(&last_words) {
+            return MeterError::NoThreads { cause: last_words };
         }
         if let Some(hold) = self.hold.as_ref().filter(|_| end.out_of_memory) {
             end.how = format!("{}; {}", end.how, hold.words());
@@ -265,7 +287,7 @@ fn start(
             let (ours, theirs) = UnixStream::pair().map_err(failed)?;
             let reader = ours.try_clone().map_err(failed)?;
             let serve = Arc::clone(serve);
-            thread::spawn(move || serve(theirs));
+            begin_thread("worker", move || serve(theirs))?;
             let (writer, reader) = (Box::new(ours), Box::new(reader));
             Ok(Ends { writer, reader, child: None, hold: None })
         }
@@ -334,8 +356,19 @@ fn start_process(
     let reader = child.stdout.take().ok_or_else(lost)?;
     let stderr = child.stderr.take().ok_or_else(lost)?;
     let kept = Arc::clone(last_words);
-    thread::spawn(move || keep_last_words(stderr, &kept));
+    if let Err(error) = begin_thread("last words", move || keep_last_words(stderr, &kept)) {
+        // Nobody else knows of the worker yet.
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(error);
+    }
     Ok(Ends { writer: Box::new(writer), reader: Box::new(reader), child: Some(child), hold })
+}
+
+/// Starts a thread; a system that gives none is an error and not our bug.
+fn begin_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), MeterError> {
+    let started = thread::Builder::new().name(name.into()).spawn(work);
+    started.map(drop).map_err(|error| MeterError::NoThreads { cause: error.to_string() })
 }
 
 /// Drains what the worker prints, so that it never blocks, and keeps the end.

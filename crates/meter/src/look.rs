@@ -5,7 +5,7 @@ use engine::{Reply, Request, read_tensors};
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use types::HostTensor;
 
@@ -57,13 +57,19 @@ pub fn repeated_outputs_of(
     Ok(runs)
 }
 
-/// Whether another engine loads a job's model and runs it once, in a worker of its own.
+/// Whether another engine loads a job's model and runs it once, in a worker of its own and all of it in so much time.
 #[must_use]
-pub fn can_load(job: &Job<'_>, engine: &str, launch: &Launch, timeout: Duration) -> bool {
-    let Ok(mut link) = Link::open(launch, timeout) else { return false };
+pub fn can_load(job: &Job<'_>, engine: &str, launch: &Launch, time: Duration) -> bool {
+    let begin = Instant::now();
+    let left = || time.saturating_sub(begin.elapsed());
+    let Ok(mut link) = Link::open(launch, time) else { return false };
+    link.set_timeout(left());
     let request = measure::load_request(job, engine);
-    let loaded = link.ask(&request, "load the model").is_ok();
-    loaded && measure::first_inference(&mut link).is_ok()
+    if link.ask(&request, "load the model").is_err() {
+        return false;
+    }
+    link.set_timeout(left());
+    measure::first_inference(&mut link).is_ok()
 }
 
 /// Loads a job in a fresh worker and infers once; nothing is timed.

@@ -53,7 +53,9 @@ const NO_THREAD: &str = "resource temporarily unavailable";
 
 /// Whether words are about a thread that could not be started.
 pub(crate) fn is_without_threads(words: &str) -> bool {
-    words.to_lowercase().contains(NO_THREAD)
+    let words = words.to_lowercase();
+    // C++ says it as `thread constructor failed: Resource temporarily unavailable`, Python as `can't start new thread`.
+    words.contains(NO_THREAD) || words.contains("can't start new thread")
 }
 
 /// Whether an engine's failure is for want of memory.

@@ -6,7 +6,6 @@ use crate::{
     parting, prepare,
     prepare::Prepared,
     sides::{assemble, labels},
-    worker,
 };
 use engine::private::TemporaryFolder;
 use meter::{Bench, Contender, Depth, DuelRule, Record};
@@ -215,6 +214,10 @@ impl Duel {
         let begin = Instant::now();
         let started_at = micros_since_epoch();
         let (sides, prepared, left_out) = self.prepare(sink)?;
+        // Outputs are compared first: weights that rotted on the disk would look like another engine's mistake.
+        for ready in &prepared {
+            models::verify_prepared(&ready.resolved().onnx)?;
+        }
         let labels = labels(&prepared);
         let mut baseline = self.pick_baseline(&labels)?;
         // Where nobody chose the baseline, one that drops out gives its place to the next.
@@ -222,7 +225,7 @@ impl Duel {
         let launches = sides
             .iter()
             .zip(&prepared)
-            .map(|(side, ready)| worker::launch_for(side, ready.engine))
+            .map(|(side, ready)| side.launch(ready))
             .collect::<Result<Vec<_>, Error>>()?;
         let benches = benches(&prepared, session, sink)?;
         let folder = TemporaryFolder::make();

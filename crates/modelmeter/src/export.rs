@@ -5,7 +5,6 @@ use crate::{
     error::spell,
     parity::{Sides, hold_against},
     prepare::{self, Prepared},
-    worker,
 };
 use engine::{Availability, Engine, Takes, private::TemporaryFolder};
 use graph::{Model, TensorData};
@@ -349,7 +348,8 @@ impl Exporter {
         let mut side = self.profiler.clone().engine(engine.id());
         side.changed = file.map(Path::to_path_buf);
         let ready = prepare::prepare(&side, sink).map_err(|error| error.to_string())?;
-        let launch = worker::launch_for(&side, ready.engine).map_err(|error| error.to_string())?;
+        models::verify_prepared(&ready.resolved().onnx).map_err(|error| error.to_string())?;
+        let launch = side.launch(&ready).map_err(|error| error.to_string())?;
         let refine = |seen: &[(String, Vec<usize>)]| ready.count_again(seen);
         let timeout = side.rule.timeout;
         let outputs = outputs_of(&ready.job(&refine), &launch, timeout, folder, Depth::Outputs);

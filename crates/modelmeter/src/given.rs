@@ -1,6 +1,6 @@
 //! Values and shapes of inputs that the user gave, read before anything is settled.
 
-use crate::{Error, Profiler};
+use crate::{Error, Profiler, prepare::check_memory, worker};
 use meter::MeterError;
 use models::{ModelError, Preprocessor, Resolved};
 use std::{
@@ -159,9 +159,11 @@ impl GivenInputs {
         })?;
         let only = resolved.default_batch(&self.shapes);
         let batch = profiler.batch_size.or(only).unwrap_or(files.len().min(DEFAULT_BATCH));
-        let files: Vec<PathBuf> = files.iter().cycle().take(batch).cloned().collect();
         // The usual shape says where batch, colours and sides lie.
         let usual = resolved.inputs(batch, profiler.sequence_length, &self.shapes)?;
+        // A batch beyond all memory is refused before it becomes a list of files.
+        check_memory(&usual)?;
+        let files: Vec<PathBuf> = files.iter().cycle().take(batch).cloned().collect();
         let usual = usual.into_iter().find(|input| input.name == kind.name);
         let mut dims = usual.map(|input| input.dims).unwrap_or_default();
         let recipe = if is_sound {
@@ -204,19 +206,32 @@ impl GivenInputs {
     /// The values of an input: read where they were given, made ready where files were, drawn otherwise.
     pub(crate) fn tensor(
         &self,
+        profiler: &Profiler,
         spec: &InputSpec,
         inputs: &[InputSpec],
-        seed: u64,
     ) -> Result<HostTensor, Error> {
-        if let Some(media) = self.media.as_ref().filter(|media| media.job.input == spec.name) {
-            let made = engine::Media::open(&media.job, inputs).and_then(|media| media.make());
-            return made.map_err(|error| MeterError::from(error).into());
+        if let Some(media) = self.media.as_ref().filter(|media| media.job.input == spec.name)
+            && let Some(made) = made(profiler, &media.job, inputs)?
+        {
+            return Ok(made);
         }
         match self.tensors.iter().find(|tensor| tensor.name == spec.name) {
             Some(tensor) => Ok(models::convert_values(tensor, spec)?),
-            None => Ok(engine::draw(spec, seed)),
+            None => Ok(engine::draw(spec, profiler.seed)),
         }
     }
+}
+
+/// Has a worker decode the files.
+fn made(
+    profiler: &Profiler,
+    job: &MediaJob,
+    inputs: &[InputSpec],
+) -> Result<Option<HostTensor>, Error> {
+    let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir();
+    let folder = folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
+    let (launch, time) = (worker::launch_to_read(profiler), worker::time_to_read(profiler));
+    Ok(meter::make_media(&launch, time, job, inputs, folder.path())?)
 }
 
 /// How recordings become this input, and how long it then is; `None` where they cannot.

@@ -8,7 +8,7 @@ use crate::{
 };
 use engine::{Engine, Takes};
 use graph::{DataType, Model, ValueInfo};
-use meter::{Launch, observe_shapes};
+use meter::{Launch, Limit, observe_shapes};
 use std::time::Duration;
 use types::{Device, EngineOptions};
 
@@ -67,10 +67,21 @@ fn look(
         }
         job.onnx.clone_from(&file.0);
     }
-    observe_shapes(&job, engine.id(), &launch, PATIENCE, ready.unknown_shapes())
+    let time = PATIENCE.min(ready.limits().timeout);
+    observe_shapes(&job, engine.id(), &launch, time, ready.unknown_shapes())
 }
 
+/// A worker under the measurement's own limit of memory.
 fn launch(ready: &Prepared, engine: &dyn Engine) -> Option<Launch> {
     let launch = |isolation| worker::launch(isolation, engine, ready.places());
-    launch(Isolation::Process).or_else(|_| launch(Isolation::None)).ok()
+    let launch = launch(Isolation::Process).or_else(|_| launch(Isolation::None)).ok()?;
+    let limits = ready.limits();
+    // A limit on a GPU's memory says nothing of the machine's.
+    let on_processors = ready.cell.device.bounded_by() == Some(Device::Cpu);
+    Some(match (limits.memory.filter(|_| on_processors), launch) {
+        (Some(bytes), launch @ Launch::Process { .. }) => {
+            Launch::Limited { launch: Box::new(launch), limit: Limit { bytes, by: limits.by } }
+        }
+        (_, launch) => launch,
+    })
 }

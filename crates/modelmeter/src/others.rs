@@ -3,9 +3,9 @@
 use crate::{ENGINES, Profiler, choose::refusal, prepare::Prepared, worker};
 use engine::{Engine, EngineErrorKind};
 use meter::{Job, MeterError, can_load};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How long another engine may take to show that it can load the model; the answer is only a hint.
+/// How long all other engines together may take to show that they can load the model; the answer is only a hint.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Adds to an error of an engine that lacks something which other engines here have it, found by trying them.
@@ -17,10 +17,15 @@ pub(crate) fn mend(
 ) -> MeterError {
     let MeterError::Engine(mut failure) = error else { return error };
     if failure.kind == EngineErrorKind::Unsupported {
+        let begin = Instant::now();
+        let time = PATIENCE.min(profiler.rule.timeout);
         let able: Vec<String> = ENGINES
             .iter()
             .filter(|engine| engine.id() != prepared.engine.id())
-            .filter(|engine| runs(**engine, profiler, prepared, job))
+            .filter(|engine| {
+                let left = time.saturating_sub(begin.elapsed());
+                !left.is_zero() && runs(**engine, profiler, prepared, job, left)
+            })
             .map(|engine| format!("`--engine {}`", engine.id()))
             .collect();
         if !able.is_empty() {
@@ -30,11 +35,13 @@ pub(crate) fn mend(
     MeterError::Engine(failure)
 }
 
+/// Whether an engine runs the model in so much time, under the limits of the measurement.
 fn runs(
     engine: &'static dyn Engine,
     profiler: &Profiler,
     prepared: &Prepared,
     job: &Job<'_>,
+    time: Duration,
 ) -> bool {
     let cell = &prepared.cell;
     if engine.takes() != prepared.engine.takes()
@@ -42,8 +49,6 @@ fn runs(
     {
         return false;
     }
-    let Ok(launch) = worker::launch(profiler.isolation, engine, &profiler.places) else {
-        return false;
-    };
-    can_load(job, engine.id(), &launch, PATIENCE)
+    let Ok(launch) = worker::launch_beside(profiler, engine, cell.device) else { return false };
+    can_load(job, engine.id(), &launch, time)
 }

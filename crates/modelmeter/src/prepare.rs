@@ -8,14 +8,14 @@ use crate::{
     given::GivenInputs,
     observe, pickle,
     training::{self, Trained},
-    trial,
+    trial, worker,
 };
 use engine::{
-    Availability, Engine, Host, Places, Takes, TrainingFiles, private::TemporaryFolder,
+    Availability, Engine, Host, Places, Takes, TextJob, TrainingFiles, private::TemporaryFolder,
 };
 use graph::{DataType, Model, Shapes};
-use meter::{Counting, Job, Refine};
-use models::{Ask, Guess, ModelError, Progress, Resolved, Tokeniser, Trial};
+use meter::{Counting, Job, Refine, measure_text};
+use models::{Ask, Guess, ModelError, Progress, Resolved, Trial};
 use std::{
     hash::{BuildHasher, Hasher},
     path::PathBuf,
@@ -23,8 +23,8 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 use types::{
-    Bytes, Cell, Device, Event, Feed, Fill, HostTensor, InputShape, InputSpec, LayerWork, MediaJob,
-    Mode, ModelInfo, Precision, Reason, ReasonCode, RunId, Stage, Text, Work,
+    Bytes, Cell, Device, Event, Feed, Fill, HostTensor, InputShape, InputSpec, LayerWork,
+    LimitedBy, MediaJob, Mode, ModelInfo, Precision, Reason, ReasonCode, RunId, Stage, Text, Work,
 };
 
 /// Samples in one inference where nobody says otherwise.
@@ -43,6 +43,10 @@ pub(crate) struct Prepared {
     is_guessed: bool,
     is_length_asked: bool,
     tokenizer: Option<PathBuf>,
+    /// Real tokens of each text, where there is text.
+    text_rows: Vec<usize>,
+    /// What a worker beside the measurement is held to.
+    limits: Limits,
     /// Files that become an input in every sample.
     media: Option<MediaJob>,
     /// Tokens of the text that did not fit.
@@ -59,6 +63,14 @@ pub(crate) struct Prepared {
     /// What a run showed of them, once somebody asked.
     observed: OnceLock<Vec<(String, Vec<usize>)>>,
     took: Duration,
+}
+
+/// What holds for every worker that is started for a measurement.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) memory: Option<Bytes>,
+    pub(crate) by: Option<LimitedBy>,
+    pub(crate) timeout: Duration,
 }
 
 /// Inputs drawn into a file for a worker that cannot draw them; gone with it.
@@ -189,7 +201,7 @@ pub(crate) fn prepare_with(
         Host::Worker(_) | Host::Program(_) => {
             let labels = trained.as_ref().map(|trained| &trained.job.labels);
             let specs = inputs.iter().chain(labels);
-            let tensors = specs.map(|spec| given.tensor(spec, &inputs, profiler.seed));
+            let tensors = specs.map(|spec| given.tensor(profiler, spec, &inputs));
             Some(Drawn::write(&tensors.collect::<Result<Vec<_>, _>>()?)?)
         }
     };
@@ -204,6 +216,12 @@ pub(crate) fn prepare_with(
         is_guessed,
         is_length_asked: length.is_some(),
         cut: text.as_ref().map_or(0, |text| text.cut),
+        text_rows: text.as_ref().map_or_else(Vec::new, |text| text.rows.clone()),
+        limits: Limits {
+            memory: profiler.memory_limit,
+            by: profiler.limit_by,
+            timeout: profiler.rule.timeout,
+        },
         tokenizer: text.map(|text| text.tokenizer),
         work: trained.as_ref().map_or(analysis.work, |trained| trained.work),
         // A training is written for shapes that are all known.
@@ -347,9 +365,14 @@ impl Prepared {
         }
     }
 
-    /// The tokenizer's file, where there is text.
-    pub(crate) fn tokenizer(&self) -> Option<&std::path::Path> {
-        self.tokenizer.as_deref()
+    /// Real tokens of each text, where there is text.
+    pub(crate) fn text_rows(&self) -> &[usize] {
+        &self.text_rows
+    }
+
+    /// What holds for a worker beside the measurement.
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// The work of one inference.
@@ -697,9 +720,11 @@ struct TextPlan {
     tokenizer: PathBuf,
     length: usize,
     cut: usize,
+    /// Real tokens of each text.
+    rows: Vec<usize>,
 }
 
-/// Encodes the text once: the longest row decides the length, unless one was asked for or the model takes no more.
+/// Has a worker encode the text once: the longest row decides the length, unless one was asked for or the model takes no more.
 fn plan_text(
     profiler: &Profiler,
     resolved: &Resolved,
@@ -709,14 +734,24 @@ fn plan_text(
     let tokenizer = resolved.tokenizer.clone().filter(|_| resolved.has_tokens());
     let tokenizer = tokenizer
         .ok_or_else(|| models::ModelError::NoTokenizer { model: resolved.info.name.clone() })?;
-    let tokeniser = Tokeniser::load(&tokenizer)?;
-    let mut encoded = tokeniser.encode(&text.lines, batch, profiler.sequence_length)?;
-    let longest = resolved.max_length.unwrap_or(usize::MAX);
-    if profiler.sequence_length.is_none() && encoded.length > longest {
-        encoded = tokeniser.encode(&text.lines, batch, Some(longest))?;
+    if text.lines.is_empty() {
+        return Err(ModelError::NoText.into());
     }
-    resolved.check_tokens(&encoded)?;
-    Ok(Some(TextPlan { tokenizer, length: encoded.length, cut: encoded.cut }))
+    // Texts repeat in turn: each is encoded once, however large the batch is.
+    let lines: Vec<String> = text.lines.iter().take(batch).cloned().collect();
+    let count = lines.len();
+    let max_length = profiler.sequence_length;
+    let job = TextJob { lines, tokenizer: tokenizer.clone(), max_length };
+    let (launch, time) = (worker::launch_to_read(profiler), worker::time_to_read(profiler));
+    let report = measure_text(&launch, time, job, resolved.max_length)?;
+    resolved.check_ids(report.ids)?;
+    let (rows, cuts): (Vec<usize>, Vec<usize>) = report.rows.into_iter().unzip();
+    if count == 0 || rows.len() != count {
+        return Err(ModelError::ZeroBatch.into());
+    }
+    let cut = |rows: &[usize]| rows.iter().sum::<usize>();
+    let cut = cut(&cuts).saturating_mul(batch / count) + cut(&cuts[..batch % count]);
+    Ok(Some(TextPlan { tokenizer, length: report.length, cut, rows }))
 }
 
 /// The lines that fill the batch; more would not be measured.
@@ -725,7 +760,7 @@ fn used_text(text: &Text, batch: usize) -> Text {
 }
 
 /// Inputs that cannot fit are refused before anything tries to make them.
-fn check_memory(inputs: &[InputSpec]) -> Result<(), Error> {
+pub(crate) fn check_memory(inputs: &[InputSpec]) -> Result<(), Error> {
     let bytes = |input: &InputSpec| {
         let size = input.dtype.size() as u64;
         input.dims.iter().fold(size, |bytes, &dim| bytes.saturating_mul(dim as u64))

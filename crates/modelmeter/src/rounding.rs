@@ -7,7 +7,6 @@ use crate::{
     parity::Sides,
     parting::{TappedFile, beside},
     prepare::{self, Prepared},
-    worker,
 };
 use analysis::{Floor, rounding_share};
 use engine::Takes;
@@ -66,7 +65,7 @@ fn on_own_engine(
     profiler.precision = Some(Precision::Fp32);
     profiler.options = types::EngineOptions::default();
     let ready = prepare::prepare(&profiler, &mut |_| {}).ok()?;
-    let launch = worker::launch_for(&profiler, ready.engine).ok()?;
+    let launch = profiler.launch(&ready).ok()?;
     let trial = Trial { ready: &ready, launch: &launch, timeout, folder, share };
     let plain = trial.run(ready.graph())?;
     trial.floors(&plain)

@@ -14,6 +14,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 use types::{Bytes, Device, LimitedBy};
 
@@ -25,6 +26,13 @@ const ALLOCATOR: &str = "GLIBC_TUNABLES";
 /// One heap that is never given back and grows in large steps and pages.
 const KEEPING: &str = "glibc.malloc.arena_max=1:glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=9223372036854775807\
                        :glibc.malloc.top_pad=268435456:glibc.malloc.hugetlb=1";
+
+/// The most memory that reading a tokenizer, pictures or recordings may take where nobody says otherwise; the largest
+/// tokenizers take 1 GiB.
+const READING: Bytes = Bytes(4 << 30);
+
+/// The longest that it may take; the largest tokenizers take a few seconds.
+const TIME_TO_READ: Duration = Duration::from_secs(60);
 
 /// Whether this program's `main` turns into a worker when asked; only then may it start itself as one.
 static CAN_SERVE: AtomicBool = AtomicBool::new(false);
@@ -112,6 +120,44 @@ pub(crate) fn launch(
             })
         }
     }
+}
+
+/// How a worker is started that only reads what lies beside a model: one of our own, whatever the engine, held to the
+/// measurement's limit of memory or to [`READING`].
+pub(crate) fn launch_to_read(profiler: &Profiler) -> Launch {
+    let thread = || Launch::Thread(Arc::new(serve_thread));
+    let program = match profiler.isolation {
+        Isolation::Process => worker_program(),
+        Isolation::None => None,
+    };
+    let Some(program) = program else { return thread() };
+    let launch = Launch::Process {
+        program,
+        arguments: vec![WORKER_ARGUMENT.into()],
+        environment: Vec::new(),
+    };
+    // A limit on a GPU's memory says nothing of the machine's.
+    let on_processors = profiler.device.bounded_by().is_none_or(|device| device == Device::Cpu);
+    let (asked, by) = match on_processors {
+        true => (profiler.memory_limit, profiler.limit_by),
+        false => (None, None),
+    };
+    let limit = Limit { bytes: asked.unwrap_or(READING), by };
+    Launch::Limited { launch: Box::new(launch), limit }
+}
+
+/// How long reading what lies beside a model may take.
+pub(crate) fn time_to_read(profiler: &Profiler) -> Duration {
+    profiler.rule.timeout.min(TIME_TO_READ)
+}
+
+/// How a worker of another engine or another graph is started beside a measurement: under the measurement's own limit.
+pub(crate) fn launch_beside(
+    profiler: &Profiler,
+    engine: &dyn Engine,
+    device: Device,
+) -> Result<Launch, Error> {
+    limited(launch(profiler.isolation, engine, &profiler.places)?, profiler, engine, device)
 }
 
 /// The same launch, held to the memory that the measurement may use.
@@ -214,6 +260,30 @@ fn installed_worker(current: &Path, folders: &[PathBuf]) -> Option<PathBuf> {
 mod tests {
     use super::*;
     use std::fs;
+
+    #[test]
+    fn workers_beside_a_measurement_are_held_to_its_limit() {
+        // Nothing is started here: only how it would be.
+        CAN_SERVE.store(true, Ordering::Relaxed);
+        let limit = |launch: &Launch| match launch {
+            Launch::Limited { limit, .. } => Some((limit.bytes, limit.by)),
+            _ => None,
+        };
+        let free = Profiler::new("m");
+        let held = free.clone().memory_limit(Bytes(64 << 20)).limit_by(LimitedBy::Rlimit);
+        let asked = Some((Bytes(64 << 20), Some(LimitedBy::Rlimit)));
+        assert_eq!(limit(&launch_to_read(&free)), Some((READING, None)));
+        assert_eq!(limit(&launch_to_read(&held)), asked);
+        let on_gpu = held.clone().device(Device::Cuda(0));
+        assert_eq!(limit(&launch_to_read(&on_gpu)), Some((READING, None)));
+        for engine in ENGINES.iter().filter(|engine| matches!(engine.host(), Host::Worker(_))) {
+            let beside = |profiler| launch_beside(profiler, *engine, Device::Cpu).unwrap();
+            assert_eq!(limit(&beside(&held)), asked);
+            assert_eq!(limit(&beside(&free)), None);
+        }
+        let hasty = free.timeout(Duration::from_secs(1));
+        assert_eq!(time_to_read(&hasty), Duration::from_secs(1));
+    }
 
     #[test]
     fn a_program_that_is_no_worker_never_starts_itself() {

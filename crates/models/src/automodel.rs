@@ -8,7 +8,7 @@ use crate::{
     architecture::ArchitectureError,
     checkpoint::Checkpoint,
     fingerprint::hash_files,
-    folder::{self, read_regular},
+    folder::{self, MOST_CONFIG, read_regular},
     program,
     resolve::absolute,
 };
@@ -205,7 +205,7 @@ fn sides(size: &Value) -> Option<[usize; 2]> {
 
 /// The size that the folder's preprocessor makes pictures: what it cuts out, else what it scales to.
 fn preprocessed(folder: &Path) -> Option<[usize; 2]> {
-    let file = read_regular(&folder.join("preprocessor_config.json")).ok()?;
+    let file = read_regular(&folder.join("preprocessor_config.json"), MOST_CONFIG).ok()?;
     let preprocessor: Value = serde_json::from_slice(&file).ok()?;
     let cuts = preprocessor.get("do_center_crop").and_then(Value::as_bool).unwrap_or(false);
     let cut = preprocessor.get("crop_size").filter(|_| cuts).and_then(sides);

@@ -9,8 +9,9 @@ use std::{
 use types::{Elements, HostTensor};
 use zip::{ZipArchive, result::ZipError};
 
-/// What a packed file of inputs may unpack to, in bytes.
-const LARGEST: u64 = 4 << 30;
+/// The most bytes that a file of inputs may have, and that a packed one may unpack to: they are held in memory, and
+/// inputs of a batch are a thousand times smaller.
+pub(crate) const LARGEST: u64 = 1 << 30;
 
 /// What a file of inputs holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +36,7 @@ pub fn read_data(path: &Path) -> Result<Data, ModelError> {
         _ => return Err(wrong("it must end in `.npy`, `.npz` or `.safetensors`")),
     };
     let bytes =
-        read_regular(path).map_err(|source| ModelError::Read { path: path.to_owned(), source })?;
+        read_regular(path, LARGEST).map_err(|source| ModelError::Read { path: path.to_owned(), source })?;
     let tensors = read(path, &bytes)?;
     if tensors.is_empty() {
         return Err(wrong("it is empty"));
@@ -50,9 +51,19 @@ pub fn read_data(path: &Path) -> Result<Data, ModelError> {
 pub fn hash_contents(files: &[PathBuf]) -> Result<String, ModelError> {
     let mut hasher = blake3::Hasher::new();
     for path in files {
-        let bytes = read_regular(path)
-            .map_err(|source| ModelError::Read { path: path.to_owned(), source })?;
-        hasher.update(&(bytes.len() as u64).to_le_bytes()).update(&bytes);
+        let read = |source| ModelError::Read { path: path.to_owned(), source };
+        let mut file = graph::open_regular(path).map_err(read)?;
+        let length = file.metadata().map_err(read)?.len();
+        hasher.update(&length.to_le_bytes());
+        // A piece at a time, and no more than there was when it was opened.
+        let mut piece = vec![0; 1 << 16];
+        let mut rest = (&mut file).take(length);
+        loop {
+            match rest.read(&mut piece).map_err(read)? {
+                0 => break,
+                count => hasher.update(&piece[..count]),
+            };
+        }
     }
     Ok(hasher.finalize().to_hex()[..32].to_owned())
 }

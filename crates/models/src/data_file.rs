@@ -124,9 +124,9 @@ impl DataFile {
         let next = AtomicUsize::new(0);
         let (sender, receiver) = mpsc::channel();
         thread::scope(|scope| {
-            for _ in 0..threads {
+            for started in 0..threads {
                 let (sender, next) = (sender.clone(), &next);
-                scope.spawn(move || {
+                let work = move || {
                     let mut buffer = Vec::new();
                     loop {
                         let index = next.fetch_add(1, Ordering::Relaxed);
@@ -153,7 +153,13 @@ impl DataFile {
                             break;
                         }
                     }
-                });
+                };
+                // One thread is enough; where the system gives none, it says why.
+                match thread::Builder::new().spawn_scoped(scope, work) {
+                    Err(error) if started == 0 => return Err(error),
+                    Err(_) => break,
+                    Ok(_) => {}
+                }
             }
             drop(sender);
             let mut hashes = vec![None; blocks.len()];

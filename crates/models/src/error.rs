@@ -78,6 +78,8 @@ pub enum ModelError {
         #[source]
         source: io::Error,
     },
+    #[error("`{}` is damaged: its bytes are not those that were written", path.display())]
+    Damaged { path: PathBuf, folder: PathBuf },
     #[error("the disk is full: the model prepared in `{}` needs {needed} bytes", path.display())]
     DiskFull {
         path: PathBuf,
@@ -322,6 +324,9 @@ impl ModelError {
             E::NoTokenizer { .. } => {
                 "put `tokenizer.json` beside the model, or leave `--text` away to draw token ids".into()
             }
+            E::Damaged { folder, .. } => {
+                format!("`rm -r '{}'` lets it be prepared again; check the disk", folder.display())
+            }
             E::Tokenizer { .. } => "download `tokenizer.json` again".into(),
             _ => return None,
         })
@@ -359,7 +364,8 @@ fn onnx_hint(source: &(dyn Error + Send + Sync + 'static)) -> Option<String> {
             io::ErrorKind::NotFound => Some("put the weights file next to the model".into()),
             _ => None,
         },
-        Some(R::Escapes { .. }) => None,
+        Some(R::Escapes { .. } | R::Leaves { .. }) => None,
+        Some(R::Cycle { .. }) => Some("export the model again".into()),
         _ => Some("download or export the file again".into()),
     }
 }

@@ -13,6 +13,12 @@ use std::{
 };
 use types::Postprocess;
 
+/// The most bytes of a configuration that are read; those of real models stay below 2 MiB.
+pub(crate) const MOST_CONFIG: u64 = 8 << 20;
+
+/// The most bytes of a list of weights that are read; the longest in use have 9 MiB.
+pub(crate) const MOST_INDEX: u64 = 32 << 20;
+
 /// What a folder holds for us.
 #[derive(Debug)]
 pub(crate) enum Content {
@@ -90,7 +96,7 @@ fn is_pickled_model(name: &str) -> bool {
 /// The folder's `config.json`, where there is one.
 pub(crate) fn config(folder: &Path) -> Result<Option<Value>, ModelError> {
     let path = folder.join("config.json");
-    match read_regular(&path) {
+    match read_regular(&path, MOST_CONFIG) {
         Ok(bytes) => serde_json::from_slice(without_mark(&bytes))
             .map(Some)
             .map_err(|source| ModelError::Config { path, source }),
@@ -99,11 +105,25 @@ pub(crate) fn config(folder: &Path) -> Result<Option<Value>, ModelError> {
     }
 }
 
-/// The bytes of a file; a pipe or a device is refused instead of waited for.
-pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+/// The bytes of a file; a pipe or a device is refused instead of waited for, and a file that is too large before it is
+/// read.
+pub(crate) fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = graph::open_regular(path)?;
+    let length = file.metadata()?.len();
+    let too_large = |length: u64| {
+        let why = format!("it has {length} bytes; at most {most} are read");
+        Err(io::Error::new(io::ErrorKind::FileTooLarge, why))
+    };
+    if length > most {
+        return too_large(length);
+    }
     let mut bytes = Vec::new();
-    graph::open_regular(path)?.read_to_end(&mut bytes)?;
-    Ok(bytes)
+    // It may grow meanwhile: one byte more than allowed shows that.
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 {
+        length if length > most => too_large(length),
+        _ => Ok(bytes),
+    }
 }
 
 /// Text without the byte order mark that some editors put in front.
@@ -131,7 +151,7 @@ pub(crate) fn preprocessor(folder: &Path) -> Option<PathBuf> {
 
 /// A sentence-transformers folder says how token vectors become one.
 pub(crate) fn postprocess(folder: &Path) -> Option<Postprocess> {
-    let modules = read_regular(&folder.join("modules.json")).ok()?;
+    let modules = read_regular(&folder.join("modules.json"), MOST_CONFIG).ok()?;
     String::from_utf8_lossy(&modules).contains("Pooling").then_some(Postprocess::MeanPool)
 }
 

@@ -1,6 +1,9 @@
 //! The Hugging Face hub: its cache on this machine first, then the hub itself.
 
-use crate::{Progress, Request, folder::read_regular};
+use crate::{
+    Progress, Request,
+    folder::{MOST_INDEX, read_regular},
+};
 use hf_hub::{
     Cache, Repo, RepoType,
     api::{
@@ -68,7 +71,7 @@ pub(crate) fn shards_of(index: &Path) -> std::io::Result<BTreeSet<String>> {
     struct Index {
         weight_map: BTreeMap<String, String>,
     }
-    let index: Index = serde_json::from_slice(&read_regular(index)?)?;
+    let index: Index = serde_json::from_slice(&read_regular(index, MOST_INDEX)?)?;
     let shards: BTreeSet<String> = index.weight_map.into_values().collect();
     let inside = |name: &str| {
         !name.is_empty() && Path::new(name).components().all(|c| matches!(c, Component::Normal(_)))

@@ -53,6 +53,7 @@ pub use export::{Export, Exported, replace_folder};
 pub use guess::Trial;
 pub use npy::{convert_values, read_npy};
 pub use precision::converted_fingerprint;
+pub use prepare::verify_prepared;
 pub use preprocessor::Preprocessor;
 pub use preset::{PRESETS, Preset};
 pub use request::{Progress, Request};

@@ -1,6 +1,6 @@
 //! Arrays in NumPy's `.npy` format, and values made to fit an input.
 
-use crate::{ModelError, folder::read_regular};
+use crate::{ModelError, data::LARGEST, folder::read_regular};
 use std::path::Path;
 use types::{ElementType, Elements, HostTensor, InputSpec};
 
@@ -10,7 +10,7 @@ use types::{ElementType, Elements, HostTensor, InputSpec};
 /// Where the file cannot be read or holds no array of plain numbers.
 pub fn read_npy(path: &Path, name: &str) -> Result<(HostTensor, String), ModelError> {
     let bytes =
-        read_regular(path).map_err(|source| ModelError::Read { path: path.to_owned(), source })?;
+        read_regular(path, LARGEST).map_err(|source| ModelError::Read { path: path.to_owned(), source })?;
     let hash = blake3::hash(&bytes).to_hex()[..32].to_owned();
     Ok((array(path, name, &bytes)?, hash))
 }
@@ -88,64 +88,66 @@ pub fn convert_values(tensor: &HostTensor, spec: &InputSpec) -> Result<HostTenso
     if tensor.elements.element_type() == spec.dtype {
         return Ok(tensor.clone());
     }
-    let numbers = numbers(&tensor.elements);
+    let values = &tensor.elements;
+    // One after the other: as a list they would take up to eight times the bytes of the file.
+    let numbers = || (0..values.len()).map(|place| number(values, place));
     let fits = |low: f64, high: f64| {
         let outside =
-            numbers.iter().find(|value| value.fract() != 0.0 || **value < low || **value > high);
+            numbers().find(|value| value.fract() != 0.0 || *value < low || *value > high);
         match outside {
-            Some(value) => Err(ModelError::Value { input: spec.name.clone(), value: *value }),
+            Some(value) => Err(ModelError::Value { input: spec.name.clone(), value }),
             None => Ok(()),
         }
     };
     let elements = match spec.dtype {
-        ElementType::F32 => Elements::F32(numbers.iter().map(|&x| x as f32).collect()),
-        ElementType::F64 => Elements::F64(numbers),
+        ElementType::F32 => Elements::F32(numbers().map(|x| x as f32).collect()),
+        ElementType::F64 => Elements::F64(numbers().collect()),
         ElementType::F16 => {
-            Elements::F16(numbers.iter().map(|&x| half::f16::from_f64(x).to_bits()).collect())
+            Elements::F16(numbers().map(|x| half::f16::from_f64(x).to_bits()).collect())
         }
         ElementType::Bf16 => {
-            Elements::Bf16(numbers.iter().map(|&x| half::bf16::from_f64(x).to_bits()).collect())
+            Elements::Bf16(numbers().map(|x| half::bf16::from_f64(x).to_bits()).collect())
         }
         ElementType::I64 => {
             fits(-9e15, 9e15)?;
-            Elements::I64(numbers.iter().map(|&x| x as i64).collect())
+            Elements::I64(numbers().map(|x| x as i64).collect())
         }
         ElementType::I32 => {
             fits(f64::from(i32::MIN), f64::from(i32::MAX))?;
-            Elements::I32(numbers.iter().map(|&x| x as i32).collect())
+            Elements::I32(numbers().map(|x| x as i32).collect())
         }
         ElementType::I16 => {
             fits(f64::from(i16::MIN), f64::from(i16::MAX))?;
-            Elements::I16(numbers.iter().map(|&x| x as i16).collect())
+            Elements::I16(numbers().map(|x| x as i16).collect())
         }
         ElementType::I8 => {
             fits(f64::from(i8::MIN), f64::from(i8::MAX))?;
-            Elements::I8(numbers.iter().map(|&x| x as i8).collect())
+            Elements::I8(numbers().map(|x| x as i8).collect())
         }
         ElementType::U8 => {
             fits(0.0, 255.0)?;
-            Elements::U8(numbers.iter().map(|&x| x as u8).collect())
+            Elements::U8(numbers().map(|x| x as u8).collect())
         }
         ElementType::Bool => {
             fits(0.0, 1.0)?;
-            Elements::Bool(numbers.iter().map(|&x| x as u8).collect())
+            Elements::Bool(numbers().map(|x| x as u8).collect())
         }
     };
     Ok(HostTensor { name: tensor.name.clone(), dims: tensor.dims.clone(), elements })
 }
 
 /// 64-bit integers beyond 2⁵³ are rounded.
-fn numbers(elements: &Elements) -> Vec<f64> {
+fn number(elements: &Elements, place: usize) -> f64 {
     match elements {
-        Elements::F32(v) => v.iter().map(|&x| f64::from(x)).collect(),
-        Elements::F64(v) => v.clone(),
-        Elements::F16(v) => v.iter().map(|&x| half::f16::from_bits(x).to_f64()).collect(),
-        Elements::Bf16(v) => v.iter().map(|&x| half::bf16::from_bits(x).to_f64()).collect(),
-        Elements::I64(v) => v.iter().map(|&x| x as f64).collect(),
-        Elements::I32(v) => v.iter().map(|&x| f64::from(x)).collect(),
-        Elements::I16(v) => v.iter().map(|&x| f64::from(x)).collect(),
-        Elements::I8(v) => v.iter().map(|&x| f64::from(x)).collect(),
-        Elements::U8(v) | Elements::Bool(v) => v.iter().map(|&x| f64::from(x)).collect(),
+        Elements::F32(v) => f64::from(v[place]),
+        Elements::F64(v) => v[place],
+        Elements::F16(v) => half::f16::from_bits(v[place]).to_f64(),
+        Elements::Bf16(v) => half::bf16::from_bits(v[place]).to_f64(),
+        Elements::I64(v) => v[place] as f64,
+        Elements::I32(v) => f64::from(v[place]),
+        Elements::I16(v) => f64::from(v[place]),
+        Elements::I8(v) => f64::from(v[place]),
+        Elements::U8(v) | Elements::Bool(v) => f64::from(v[place]),
     }
 }
 

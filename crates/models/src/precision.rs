@@ -98,7 +98,7 @@ fn write_converted(
     let written = write_plan(plan, folder, convert, progress)?;
     let WrittenGraph { graph_bytes, data_bytes, converted } = written;
     let remarks = converted.report.remarks();
-    Ok(Manifest { graph_bytes, data_bytes, fingerprint, remarks })
+    Ok(Manifest { graph_bytes, data_bytes, fingerprint, content: None, remarks })
 }
 
 /// A graph whose weights were made and that lies in a folder beside them.
@@ -185,9 +185,9 @@ fn write_weights(
     let next = AtomicUsize::new(0);
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
-        for _ in 0..threads {
+        for started in 0..threads {
             let (sender, next) = (sender.clone(), &next);
-            scope.spawn(move || {
+            let work = move || {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(&offset) = arrangement.offsets.get(index) else { break };
@@ -200,7 +200,16 @@ fn write_weights(
                         break;
                     }
                 }
-            });
+            };
+            // One thread is enough; where the system gives none, it says why.
+            match thread::Builder::new().spawn_scoped(scope, work) {
+                Err(source) if started == 0 => {
+                    let first = plan.weights().first().map(|weight| weight.name.clone());
+                    return Err(ConvertError::Write { name: first.unwrap_or_default(), source });
+                }
+                Err(_) => break,
+                Ok(_) => {}
+            }
         }
         drop(sender);
         let mut tallies = vec![Tally::default(); count];

@@ -13,8 +13,10 @@ use crate::{
 use graph::{DataType, Model};
 use serde::{Deserialize, Serialize};
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read},
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 use types::Precision;
 
@@ -39,6 +41,9 @@ pub(crate) struct Manifest {
     pub(crate) graph_bytes: u64,
     pub(crate) data_bytes: u64,
     pub(crate) fingerprint: String,
+    /// A hash over graph and data as they were written; `None` in folders of versions that wrote none.
+    #[serde(default)]
+    pub(crate) content: Option<String>,
     /// What a reader of the results must know.
     #[serde(default)]
     pub(crate) remarks: Vec<String>,
@@ -88,7 +93,8 @@ pub(crate) fn prepare(
                 };
                 let graph_bytes = write_graph(&model, unfinished)?;
                 let data_bytes = data.size();
-                Ok(Manifest { graph_bytes, data_bytes, fingerprint, remarks: Vec::new() })
+                let remarks = Vec::new();
+                Ok(Manifest { graph_bytes, data_bytes, fingerprint, content: None, remarks })
             };
             write_folder(&models, &key, data.size(), write)?
         }
@@ -112,10 +118,57 @@ pub(crate) fn write_folder(
     let failed = |source| failed(models.to_owned(), size, source);
     fs::create_dir_all(models).map_err(failed)?;
     let unfinished = Unfinished::create(models, key).map_err(failed)?;
-    let manifest = write(unfinished.path())?;
+    let mut manifest = write(unfinished.path())?;
+    manifest.content = Some(content_hash(unfinished.path()).map_err(failed)?);
     write_manifest(unfinished.path(), &manifest).map_err(failed)?;
     finish(unfinished, &models.join(key)).map_err(failed)?;
     Ok(manifest)
+}
+
+/// A hash over graph and data of a folder; what was just written is read from memory.
+fn content_hash(folder: &Path) -> io::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    for name in [GRAPH_FILE, DATA_FILE] {
+        let mut file = graph::open_regular(&folder.join(name))?;
+        hasher.update(&file.metadata()?.len().to_le_bytes());
+        let mut piece = vec![0; 1 << 20];
+        loop {
+            match file.read(&mut piece)? {
+                0 => break,
+                count => hasher.update(&piece[..count]),
+            };
+        }
+    }
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// Makes sure that a prepared model is still what was written; a graph that we did not prepare has nothing to compare
+/// with.
+///
+/// It reads all weights (0.1 s for 265 MB), so only whoever compares outputs asks. What was seen to be whole is not read
+/// again in this process.
+///
+/// # Errors
+/// Where bytes have changed, or cannot be read.
+pub fn verify_prepared(onnx: &Path) -> Result<(), ModelError> {
+    static WHOLE: Mutex<Vec<FileStamp>> = Mutex::new(Vec::new());
+    let Some(folder) = onnx.parent().filter(|_| onnx.ends_with(GRAPH_FILE)) else { return Ok(()) };
+    let Some(written) = read_manifest(folder).and_then(|manifest| manifest.content) else {
+        return Ok(());
+    };
+    let data = folder.join(DATA_FILE);
+    let stamps = [FileStamp::of(onnx)?, FileStamp::of(&data)?];
+    let known = || WHOLE.lock().unwrap_or_else(PoisonError::into_inner);
+    if stamps.iter().all(|stamp| known().contains(stamp)) {
+        return Ok(());
+    }
+    let found =
+        content_hash(folder).map_err(|source| ModelError::Read { path: data.clone(), source })?;
+    if found != written {
+        return Err(ModelError::Damaged { path: data, folder: folder.to_owned() });
+    }
+    known().extend(stamps);
+    Ok(())
 }
 
 /// Writes the graph into a folder and gives its size.

@@ -1,6 +1,9 @@
 //! How a model wants its pictures or recordings: what its `preprocessor_config.json` says.
 
-use crate::{ModelError, folder::read_regular};
+use crate::{
+    ModelError,
+    folder::{MOST_CONFIG, read_regular},
+};
 use serde_json::Value;
 use std::path::Path;
 use types::{Filter, ImageRecipe, Resize, SoundRecipe, SpectrogramRecipe};
@@ -15,8 +18,11 @@ const RATE: u64 = 16_000;
 const WINDOW: u64 = 400;
 const HOP: u64 = 160;
 
-/// No window is longer, whatever a file says.
+/// No window and no hop is longer, whatever a file says.
 const LONGEST_WINDOW: usize = 1 << 16;
+
+/// No recording has more samples in a second.
+const HIGHEST_RATE: u64 = 1 << 20;
 
 /// What a folder says of its preprocessing.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -30,7 +36,7 @@ impl Preprocessor {
     /// # Errors
     /// Where it cannot be read or is no JSON.
     pub fn read(path: &Path) -> Result<Preprocessor, ModelError> {
-        let bytes = read_regular(path)
+        let bytes = read_regular(path, MOST_CONFIG)
             .map_err(|source| ModelError::Read { path: path.to_owned(), source })?;
         let config = serde_json::from_slice(&bytes)
             .map_err(|source| ModelError::Config { path: path.to_owned(), source })?;
@@ -83,20 +89,25 @@ impl Preprocessor {
                 as usize
         };
         kind.is_none_or(|kind| kind == "WhisperFeatureExtractor").then(|| SpectrogramRecipe {
-            rate: number("sampling_rate", RATE) as u32,
+            rate: self.rate(),
             bands,
             frames,
             window: number("n_fft", WINDOW).min(LONGEST_WINDOW),
-            hop: number("hop_length", HOP),
+            hop: number("hop_length", HOP).min(LONGEST_WINDOW),
         })
+    }
+
+    /// Samples in a second; the usual number where the file says nothing or nonsense.
+    fn rate(&self) -> u32 {
+        let said = self.config.get("sampling_rate").and_then(Value::as_u64);
+        said.filter(|rate| (1..=HIGHEST_RATE).contains(rate)).unwrap_or(RATE) as u32
     }
 
     /// How recordings are made ready.
     #[must_use]
     pub fn sound(&self) -> SoundRecipe {
-        let rate = self.config.get("sampling_rate").and_then(Value::as_u64).unwrap_or(RATE);
         SoundRecipe {
-            rate: rate as u32,
+            rate: self.rate(),
             normalize: self.config.get("do_normalize").and_then(Value::as_bool).unwrap_or(false),
         }
     }

@@ -132,8 +132,10 @@ impl Resolver<'_> {
                 self.onnx(path, stem(path), source, progress)
             }
             "toml" => {
-                let text = fs::read_to_string(path)
-                    .map_err(|source| ModelError::Read { path: path.to_owned(), source })?;
+                let read = |source| ModelError::Read { path: path.to_owned(), source };
+                let bytes = folder::read_regular(path, folder::MOST_CONFIG).map_err(read)?;
+                let text = String::from_utf8(bytes)
+                    .map_err(|error| read(io::Error::new(io::ErrorKind::InvalidData, error)))?;
                 let blueprint = description::build(path, &text)?;
                 let source = ModelSource::Description { path: absolute(path)? };
                 self.random(blueprint, stem(path), source, progress)

@@ -117,13 +117,23 @@ impl Resolved {
     /// # Errors
     /// Where an id is outside the vocabulary: the tokenizer belongs to another model.
     pub fn check_tokens(&self, encoded: &Encoded) -> Result<(), ModelError> {
+        let range = encoded.ids.iter().min().zip(encoded.ids.iter().max());
+        self.check_ids(range.map(|(low, high)| (*low, *high)))
+    }
+
+    /// Whether every token id between these two, the smallest and the largest, is one that the model knows.
+    ///
+    /// # Errors
+    /// As [`Resolved::check_tokens`].
+    pub fn check_ids(&self, ids: Option<(i64, i64)>) -> Result<(), ModelError> {
         let tokens = self.kinds.iter().filter(|kind| kind.role == InputRole::TokenIds);
         let Some(vocabulary) = tokens.filter_map(|kind| kind.vocabulary).min() else {
             return Ok(());
         };
-        let outside = |id: &&i64| usize::try_from(**id).map_or(true, |id| id >= vocabulary);
-        match encoded.ids.iter().find(outside) {
-            Some(&id) => {
+        let Some((low, high)) = ids else { return Ok(()) };
+        let outside = |id: &i64| usize::try_from(*id).map_or(true, |id| id >= vocabulary);
+        match [low, high].into_iter().find(outside) {
+            Some(id) => {
                 let model = self.info.name.clone();
                 Err(ModelError::OutsideVocabulary { model, id, vocabulary })
             }

@@ -4,6 +4,9 @@ use crate::{ModelError, folder::read_regular};
 use std::{io, path::Path};
 use tokenizers::{PaddingDirection, PostProcessor, Tokenizer, TruncationDirection};
 
+/// The most bytes of a tokenizer that are read; the largest in use have 35 MiB.
+const MOST: u64 = 256 << 20;
+
 /// A model's tokenizer. It works on one thread, so that its time is comparable between machines.
 pub struct Tokeniser {
     tokenizer: Tokenizer,
@@ -41,7 +44,7 @@ impl Tokeniser {
     /// Loads a `tokenizer.json`; the padding token comes from it or from the `config.json` beside it.
     pub fn load(path: &Path) -> Result<Tokeniser, ModelError> {
         let failed = |source| ModelError::Tokenizer { path: path.to_owned(), source };
-        let bytes = read_regular(path).map_err(|source| match source.kind() {
+        let bytes = read_regular(path, MOST).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => ModelError::MissingFile { path: path.to_owned() },
             _ => ModelError::Read { path: path.to_owned(), source },
         })?;

@@ -52,7 +52,7 @@ pub use mapped::mapped_from;
 pub use rest::rest;
 pub use series::Series;
 pub use socket::{PERIOD, Probe, Target, Watch};
-pub use tracker::{Mark, Recording, TrackerError, TrackingAllocator};
+pub use tracker::{Mark, Recording, TrackerError, TrackingAllocator, refused_allocation};
 pub use watcher::Watcher;
 
 /// Every probe, in the order of reports; a new one is a file and a line here.

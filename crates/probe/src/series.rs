@@ -27,7 +27,8 @@ struct Reading {
 /// Reads a process until it is stopped.
 pub struct Series {
     stop: mpsc::Sender<()>,
-    thread: JoinHandle<Vec<Reading>>,
+    /// `None` where the system gave no thread; then there are no readings.
+    thread: Option<JoinHandle<Vec<Reading>>>,
 }
 
 impl Series {
@@ -35,14 +36,15 @@ impl Series {
     #[must_use]
     pub fn start(pid: u32) -> Series {
         let (stop, stopped) = mpsc::channel();
-        let thread = thread::spawn(move || {
+        let work = move || {
             let mut readings = vec![read(pid)];
             while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
                 readings.push(read(pid));
             }
             readings.push(read(pid));
             readings
-        });
+        };
+        let thread = thread::Builder::new().name("series".into()).spawn(work).ok();
         Series { stop, thread }
     }
 
@@ -50,7 +52,7 @@ impl Series {
     #[must_use]
     pub fn stop(self, began_at: i64) -> Vec<Counter> {
         let _ = self.stop.send(());
-        let readings = self.thread.join().unwrap_or_default();
+        let readings = self.thread.and_then(|thread| thread.join().ok()).unwrap_or_default();
         let since = |reading: &Reading| {
             let micros = i128::try_from(reading.at).ok()? - i128::from(began_at);
             u64::try_from(micros).ok().map(|micros| micros.saturating_mul(1000))

@@ -53,6 +53,20 @@ thread_local! {
     static THREAD: Cell<u32> = const { Cell::new(0) };
 }
 
+/// The bytes that were refused last.
+static REFUSED: AtomicUsize = AtomicUsize::new(0);
+
+/// The bytes of the last allocation of this process that the system refused; `None` where it refused none.
+#[must_use]
+pub fn refused_allocation() -> Option<usize> {
+    Some(REFUSED.load(Ordering::Relaxed)).filter(|bytes| *bytes > 0)
+}
+
+#[cold]
+fn refuse(bytes: usize) {
+    REFUSED.store(bytes.max(1), Ordering::Relaxed);
+}
+
 /// Where events go while a recording is on.
 struct Tape {
     events: AtomicPtr<AllocationEvent>,
@@ -130,7 +144,9 @@ unsafe impl GlobalAlloc for TrackingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise is the one `System` asks for.
         let address = unsafe { System.alloc(layout) };
-        if IS_ON.load(Ordering::Relaxed) && !address.is_null() {
+        if address.is_null() {
+            refuse(layout.size());
+        } else if IS_ON.load(Ordering::Relaxed) {
             TAPE.write(address, signed(layout.size()));
         }
         address
@@ -140,7 +156,9 @@ unsafe impl GlobalAlloc for TrackingAllocator {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as above.
         let address = unsafe { System.alloc_zeroed(layout) };
-        if IS_ON.load(Ordering::Relaxed) && !address.is_null() {
+        if address.is_null() {
+            refuse(layout.size());
+        } else if IS_ON.load(Ordering::Relaxed) {
             TAPE.write(address, signed(layout.size()));
         }
         address
@@ -165,6 +183,9 @@ unsafe impl GlobalAlloc for TrackingAllocator {
         }
         // SAFETY: as above.
         let moved = unsafe { System.realloc(address, layout, size) };
+        if moved.is_null() {
+            refuse(size);
+        }
         if is_on {
             let (block, bytes) =
                 if moved.is_null() { (address, layout.size()) } else { (moved, size) };

@@ -8,6 +8,7 @@ mod advice;
 mod against;
 mod allocation;
 mod analysis;
+mod caught;
 mod ceilings;
 mod cell;
 mod comparison;
@@ -61,6 +62,7 @@ pub use analysis::{
     AnalysedCell, Analysis, BatchSeries, CellKey, LengthSeries, NotValidCell, Pooled, PooledCell,
     Scaling, Tally,
 };
+pub use caught::{caught, is_caught};
 pub use ceilings::{CacheBandwidth, Ceiling, Ceilings, Unmeasured};
 pub use cell::{Cell, InputShape, Mode, Text};
 pub use comparison::{

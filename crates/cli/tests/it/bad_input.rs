@@ -202,3 +202,99 @@ fn a_hint_names_only_what_would_not_fail_the_same_way() {
     let told = home.refused(&again, 2, &["cannot be turned into fp16"]);
     assert!(!told.err.contains("--precision"), "{}", told.err);
 }
+
+/// A text model in a folder of this home, with this tokenizer beside it.
+fn with_tokenizer(home: &Home, tokenizer: &str) -> String {
+    let folder = home.path("text");
+    if !folder.exists() {
+        let cache = home.path("text-cache");
+        home.fine(&quick("encoder-small", &["--cache", cache.to_str().unwrap()]));
+        let made = fs::read_dir(cache.join("models")).unwrap().next().unwrap().unwrap().path();
+        fs::rename(made, &folder).unwrap();
+    }
+    fs::write(folder.join("tokenizer.json"), tokenizer).unwrap();
+    folder.join("model.onnx").display().to_string()
+}
+
+/// A tokenizer that knows one word, with something else in one place.
+fn tokenizer(part: &str, value: &str) -> String {
+    let mut parts = vec![
+        ("normalizer", "null"),
+        ("pre_tokenizer", r#"{"type":"Whitespace"}"#),
+        ("post_processor", "null"),
+        ("model", r#"{"type":"WordLevel","vocab":{"hello":0,"[UNK]":1},"unk_token":"[UNK]"}"#),
+    ];
+    parts.iter_mut().filter(|(name, _)| *name == part).for_each(|entry| entry.1 = value);
+    let parts: Vec<String> =
+        parts.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    format!(
+        r#"{{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"decoder":null,{}}}"#,
+        parts.join(",")
+    )
+}
+
+#[test]
+fn a_tokenizer_that_makes_its_library_panic_is_a_broken_file() {
+    let home = Home::new();
+    let profile = |tokenizer: &str, says: &[&str]| {
+        let model = with_tokenizer(&home, tokenizer);
+        home.refused(&quick(&model, &["--text", "hello"]), 2, says);
+    };
+    let says = ["the tokenizer", "tokenizer.json", "makes `tokenizers` fail", "hint: download"];
+    let chars = r#"{"type":"Precompiled","precompiled_charsmap":"AAAA"}"#;
+    profile(&tokenizer("normalizer", chars), &says);
+    let template = r#"{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"[X]","type_id":0}},
+        {"Sequence":{"id":"A","type_id":0}}],"pair":[],"special_tokens":{}}"#;
+    profile(&tokenizer("post_processor", template), &says);
+    profile(&tokenizer("", "")[..200], &["the tokenizer", "EOF"]);
+    assert_eq!(home.stored(), 1, "the one that made the model");
+}
+
+#[test]
+fn a_tokenizer_that_needs_all_memory_is_stopped_by_the_limit() {
+    let home = Home::new();
+    // Each step makes the text forty times as long.
+    let step = r#"{"type":"Replace","pattern":{"String":"h"},"content":"hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh"}"#;
+    let steps = vec![step; 8].join(",");
+    let growing = format!(r#"{{"type":"Sequence","normalizers":[{steps}]}}"#);
+    let model = with_tokenizer(&home, &tokenizer("normalizer", &growing));
+    let limit = ["--text", "hello", "--memory-limit", "256", "--limit-by", "rlimit"];
+    home.refused(&quick(&model, &limit), 3, &["read the tokenizer", "out of memory", "256 MiB"]);
+}
+
+#[test]
+fn weights_outside_the_folder_and_graphs_in_a_circle_are_refused_before_any_engine_sees_them() {
+    let home = Home::new();
+    let made = prepared(&home);
+    let folder = home.path("linked");
+    fs::create_dir(&folder).unwrap();
+    fs::copy(&made, folder.join("model.onnx")).unwrap();
+    let data = "model.safetensors.data";
+    std::os::unix::fs::symlink(made.with_file_name(data), folder.join(data)).unwrap();
+    for engine in ["rten", "onnxruntime"] {
+        let arguments = quick("linked/model.onnx", &["--engine", engine]);
+        let told = home.run(&arguments);
+        // An engine that is not here is said first.
+        if told.status != Some(3) {
+            home.refused(&arguments, 2, &[data, "a link to", "outside the model's folder"]);
+        }
+    }
+}
+
+#[test]
+fn a_flipped_byte_in_prepared_weights_is_noticed_where_outputs_are_compared() {
+    let home = Home::new();
+    let made = prepared(&home);
+    let data = made.with_file_name("model.safetensors.data");
+    let cache = home.path("cache").display().to_string();
+    let mut bytes = fs::read(&data).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&data, bytes).unwrap();
+    let compare = ["compare", "feed-forward-baseline", "--engines", "rten", "--cache", &cache];
+    let compare = [&compare[..], &["--batch-sizes", "1,2", "--runs", "11"]].concat();
+    let told = home.refused(&compare, 3, &["model.safetensors.data", "damaged", "hint: `rm -r "]);
+    let command = told.err.split('`').find(|part| part.starts_with("rm -r ")).unwrap();
+    let done = std::process::Command::new("sh").args(["-c", command]).status().unwrap();
+    assert!(done.success() && !data.exists(), "the hint works as it stands");
+}

@@ -6,7 +6,7 @@ use crate::{
     LoadReport, MemoryRecord, Reply, Request, Signature, Window,
     draw::inputs_of,
     protocol::{read_message, write_message},
-    worker::{Recorder, failed, find, guard},
+    worker::{Recorder, failed, find, guard, guard_file},
     write_allocations,
 };
 use std::{
@@ -25,7 +25,7 @@ pub(crate) fn serve(
     reader: &mut impl BufRead,
     writer: &mut impl Write,
 ) -> io::Result<bool> {
-    let (mut trainer, report) = match guard(|| load(engines, job)) {
+    let (mut trainer, report) = match guard_file(&job.engine, || load(engines, job)) {
         Ok(loaded) => loaded,
         Err(failure) => {
             write_message(writer, &Reply::Failed(failure))?;
@@ -56,7 +56,10 @@ pub(crate) fn serve(
             Request::Outputs { path, .. } => {
                 guard(|| trainer.write_outputs(&path)).map(|()| Reply::Written)
             }
-            Request::Calibrate { .. } | Request::Count => Err(not_in_training()),
+            Request::Calibrate { .. }
+            | Request::Count
+            | Request::Encode { .. }
+            | Request::Make { .. } => Err(not_in_training()),
             Request::Bye => return Ok(true),
         };
         write_message(writer, &reply.unwrap_or_else(Reply::Failed))?;

@@ -21,7 +21,10 @@ pub(super) fn share<P: Send>(pieces: Vec<P>, threads: usize, work: impl Fn(P) + 
     };
     thread::scope(|scope| {
         for _ in 1..threads {
-            scope.spawn(work_off);
+            // A thread that cannot be had leaves its share to the others.
+            if thread::Builder::new().spawn_scoped(scope, work_off).is_err() {
+                break;
+            }
         }
         work_off();
     });

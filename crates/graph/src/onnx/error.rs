@@ -40,6 +40,14 @@ pub enum ReadError {
         "tensor `{name}` keeps its bytes at `{location}`, which is outside the model's folder; move the file next to the model"
     )]
     Escapes { name: String, location: String },
+    /// A link leads a tensor out of the model's folder.
+    #[error(
+        "tensor `{name}` keeps its bytes at `{location}`, a link to `{}`, which is outside the model's folder; copy the file next to the model", real.display()
+    )]
+    Leaves { name: String, location: String, real: PathBuf },
+    /// Nodes wait for each other.
+    #[error("the graph has a cycle: node `{node}` reads what follows from its own output")]
+    Cycle { node: String },
     /// A file that holds weights is not there.
     #[error("the weights file `{}` of tensor `{name}` could not be opened; it belongs next to the model", path.display())]
     External {

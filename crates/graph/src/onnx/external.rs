@@ -4,7 +4,7 @@ use super::{ReadError, proto::StringStringEntryProto, regular::open_regular};
 use crate::{Model, Tensor, TensorData};
 use bytes::Bytes;
 use std::{
-    fs::File,
+    fs::{self, File},
     path::{Component, Path, PathBuf},
 };
 
@@ -26,17 +26,43 @@ pub(crate) fn location(
         }),
     };
     let location = entry("location").unwrap_or_default();
+    check_inside(name, location)?;
+    let offset = number("offset", 0)?;
+    let length = number("length", size)?;
+    Ok(TensorData::External { path: PathBuf::from(location), offset, length })
+}
+
+/// Refuses a place whose name leaves the model's folder.
+pub(crate) fn check_inside(name: &str, location: &str) -> Result<(), ReadError> {
     let inside = Path::new(location)
         .components()
         .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     // A backslash path would leave the folder on another system.
     if location.is_empty() || !inside || location.contains("..\\") {
-        let location = location.to_string();
-        return Err(ReadError::Escapes { name: name.to_string(), location });
+        let (name, location) = (name.to_string(), location.to_string());
+        return Err(ReadError::Escapes { name, location });
     }
-    let offset = number("offset", 0)?;
-    let length = number("length", size)?;
-    Ok(TensorData::External { path: PathBuf::from(location), offset, length })
+    Ok(())
+}
+
+/// Refuses a place that a link leads out of the model's folder; what is not there is told by whoever opens it.
+///
+/// The hub's cache keeps the files of a model as links into one folder. So what lies beside the model's own real file
+/// is at home too.
+pub(crate) fn check_home(name: &str, model: &Path, location: &str) -> Result<(), ReadError> {
+    let folder = model.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let Ok(real) = fs::canonicalize(folder.join(location)) else { return Ok(()) };
+    let beside = fs::canonicalize(model).ok().and_then(|real| real.parent().map(Path::to_owned));
+    let mut homes = fs::canonicalize(folder).into_iter().chain(beside);
+    match homes.any(|home| real.starts_with(home)) {
+        true => Ok(()),
+        false => Err(ReadError::Leaves {
+            name: name.to_string(),
+            location: location.to_string(),
+            real,
+        }),
+    }
 }
 
 /// The entries that describe a place.

@@ -3,7 +3,7 @@
 use super::{
     ReadError, external, from_proto::model_from, proto::ModelProto, regular::open_regular, walk,
 };
-use crate::{Model, TensorData};
+use crate::{Model, TensorData, order};
 use bytes::Bytes;
 use prost::Message;
 use std::{
@@ -22,9 +22,12 @@ impl Model {
             return Err(ReadError::Empty { path: path.to_path_buf() });
         }
         let bytes = external::map(&file, 0, metadata.len()).map_err(open)?;
-        let mut model = decode(path, bytes)?;
+        let (mut model, locations) = decode(path, bytes)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         model.folder = Some(folder.unwrap_or(Path::new(".")).to_path_buf());
+        for (location, tensor) in &locations {
+            external::check_home(tensor, path, location)?;
+        }
         check_external(&model)?;
         Ok(model)
     }
@@ -35,19 +38,25 @@ impl Model {
         if bytes.is_empty() {
             return Err(ReadError::Empty { path: path.to_path_buf() });
         }
-        decode(path, bytes)
+        Ok(decode(path, bytes)?.0)
     }
 }
 
-fn decode(path: &Path, bytes: Bytes) -> Result<Model, ReadError> {
+/// The model, and the other files that its tensors name.
+fn decode(path: &Path, bytes: Bytes) -> Result<(Model, walk::Locations), ReadError> {
     let not_onnx = |why: &str| ReadError::NotOnnx { path: path.to_path_buf(), why: why.into() };
     if let Some(why) = known_stranger(&bytes) {
         return Err(not_onnx(why));
     }
-    walk::check(&bytes)?;
+    let locations = walk::check(&bytes)?;
+    for (location, tensor) in &locations {
+        external::check_inside(tensor, location)?;
+    }
     let proto = ModelProto::decode(bytes)
         .map_err(|source| ReadError::Decode { path: path.to_path_buf(), source })?;
-    model_from(proto)?.ok_or_else(|| not_onnx("it has no graph"))
+    let mut model = model_from(proto)?.ok_or_else(|| not_onnx("it has no graph"))?;
+    order::sort(&mut model.graph).map_err(|node| ReadError::Cycle { node })?;
+    Ok((model, locations))
 }
 
 /// What the file is instead, where its first bytes say so.

@@ -23,7 +23,7 @@ pub(crate) fn infer(
 ) -> Answer {
     let run = |name: &str, inputs: Values| -> Option<(&Graph, Shapes)> {
         let graph = call.node.subgraph(name)?;
-        let mut inner = captured(graph, values);
+        let mut inner = captured(inference, graph, values);
         inner.extend(inputs);
         Some((graph, inference.graph(graph, inner, depth + 1)))
     };
@@ -35,21 +35,21 @@ pub(crate) fn infer(
 }
 
 /// Values of the outside that a body may use.
-fn captured(graph: &Graph, values: &Values) -> Values {
+fn captured(inference: &Inference<'_>, graph: &Graph, values: &Values) -> Values {
     let mut found = Values::new();
-    capture(graph, values, &mut found);
+    capture(inference, graph, values, &mut found);
     found
 }
 
-fn capture(graph: &Graph, values: &Values, found: &mut Values) {
+fn capture(inference: &Inference<'_>, graph: &Graph, values: &Values, found: &mut Values) {
     let outputs = graph.outputs.iter().map(|output| &output.name);
     for name in graph.nodes.iter().flat_map(|node| &node.inputs).chain(outputs) {
         if let Some(value) = values.get(name) {
-            found.entry(name.clone()).or_insert_with(|| value.clone());
+            found.entry(name.clone()).or_insert_with(|| inference.kept(value.clone()));
         }
     }
     for (_, inner) in graph.nodes.iter().flat_map(|node| node.subgraphs()) {
-        capture(inner, values, found);
+        capture(inference, inner, values, found);
     }
 }
 

@@ -15,7 +15,15 @@ use crate::{
     trips::trips_name,
 };
 use prost::Message;
-use std::collections::HashMap;
+use std::{cell::Cell, collections::HashMap};
+
+/// Bytes that everything known of a model's values may take. Real models stay below a few hundred MiB; a file of some
+/// MiB whose functions call each other twice, or that copies a constant a million times, would need terabytes. What
+/// comes after stays unknown, as a shape that only a run can show.
+const ROOM: u64 = 1 << 29;
+
+/// Bytes that one node of a body takes; bodies may be looked at many times.
+const NODE: u64 = 1 << 12;
 
 /// Bodies inside bodies deeper than this are left unknown; functions may not call themselves, but a damaged file can.
 const DEEPEST: usize = 32;
@@ -53,6 +61,16 @@ pub fn infer_observed(
     inputs: &[(String, Vec<usize>)],
     observed: &[(String, Vec<usize>)],
 ) -> Shapes {
+    infer_within(model, inputs, observed, ROOM)
+}
+
+/// Infers as [`infer_observed`] in so many bytes.
+fn infer_within(
+    model: &Model,
+    inputs: &[(String, Vec<usize>)],
+    observed: &[(String, Vec<usize>)],
+    room: u64,
+) -> Shapes {
     let given: HashMap<&str, &Vec<usize>> =
         inputs.iter().map(|(name, dims)| (name.as_str(), dims)).collect();
     let fed = model.graph.inputs.iter();
@@ -70,7 +88,8 @@ pub fn infer_observed(
         })
         .collect();
     let observed = observed.iter().map(|(name, dims)| (name.as_str(), dims)).collect();
-    let inference = Inference { model, functions, symbols, observed };
+    let room = Cell::new(room);
+    let inference = Inference { model, functions, symbols, observed, room };
     let values = model.graph.inputs.iter().map(|input| {
         let dims = match given.get(input.name.as_str()) {
             Some(dims) => Some(dims.to_vec()),
@@ -95,9 +114,28 @@ pub(crate) struct Inference<'m> {
     functions: HashMap<(String, String), FunctionProto>,
     symbols: Symbols,
     observed: HashMap<&'m str, &'m Vec<usize>>,
+    /// Bytes that may still be taken.
+    room: Cell<u64>,
 }
 
 impl Inference<'_> {
+    /// Takes so many bytes; whether there was room for them.
+    pub(crate) fn take(&self, bytes: u64) -> bool {
+        let left = self.room.get().checked_sub(bytes);
+        self.room.set(left.unwrap_or(0));
+        left.is_some()
+    }
+
+    /// The value, or only its type where there is no room for more.
+    pub(crate) fn kept(&self, value: Value) -> Value {
+        let count = |known: Option<usize>| known.unwrap_or(0) as u64;
+        let numbers = count(value.numbers.as_ref().map(Vec::len));
+        match self.take(8 * (numbers + count(value.dims.as_ref().map(Vec::len)))) {
+            true => value,
+            false => Value::unknown(value.dtype),
+        }
+    }
+
     fn declared(&self, value: &ValueInfo) -> Option<Vec<usize>> {
         evaluate_shape(&self.symbols, value.shape.as_ref()?)
     }
@@ -116,7 +154,7 @@ impl Inference<'_> {
         depth: usize,
     ) -> Shapes {
         for tensor in &graph.initializers {
-            values.insert(tensor.name.clone(), self.constant(tensor));
+            values.insert(tensor.name.clone(), self.kept(self.constant(tensor)));
         }
         let declared: HashMap<&str, &ValueInfo> = graph
             .value_infos
@@ -126,6 +164,9 @@ impl Inference<'_> {
             .collect();
         let mut bodies = HashMap::new();
         for (index, node) in graph.nodes.iter().enumerate() {
+            if depth > 0 && !self.take(NODE) {
+                break;
+            }
             let inputs = node.inputs.iter().map(|name| values.get(name)).collect();
             let call = Call { node, inputs };
             let (outputs, inner) = self.node(&call, &values, depth);
@@ -149,7 +190,7 @@ impl Inference<'_> {
                 {
                     value.dtype = info.dtype;
                 }
-                values.insert(name.clone(), value);
+                values.insert(name.clone(), self.kept(value));
             }
         }
         Shapes { values, bodies }
@@ -183,6 +224,10 @@ impl Inference<'_> {
         call: &Call<'_>,
         depth: usize,
     ) -> (Option<Vec<Value>>, Vec<Body>) {
+        // Each call has a copy of the body, with its constants.
+        if !self.take(function.encoded_len() as u64) {
+            return (None, Vec::new());
+        }
         let Ok(graph) = function_body(function, &call.node.attributes) else {
             return (None, Vec::new());
         };
@@ -252,6 +297,44 @@ mod tests {
         assert_eq!(analysis.work.flops.0, 6 + 6);
         assert_eq!(analysis.work.coverage.0, 1.0);
         assert_eq!(analysis.work.activation_peak.map(|bytes| bytes.0), Some(24 + 48 + 24));
+    }
+
+    #[test]
+    fn functions_that_call_each_other_twice_end_soon_and_stay_unknown() {
+        let mut builder = GraphBuilder::new("g");
+        let x = builder.input("x", DataType::Float, &[2.into()]);
+        let call = builder.add("local", "F0", &[&x], &[], 1);
+        let y = builder.node("Relu", &[&x], &[]);
+        let mut model = builder.finish_model();
+        // 2³⁰ nodes if every call were followed.
+        let function = |level: usize| {
+            let mut body = GraphBuilder::new(&format!("F{level}"));
+            body.input("x", DataType::Float, &[]);
+            let inner = format!("F{}", level + 1);
+            let a = body.add("local", &inner, &["x"], &[], 1).swap_remove(0);
+            let b = body.add("local", &inner, &[&a], &[], 1).swap_remove(0);
+            body.output("y", &b, DataType::Float, &[]);
+            function_wire("local", &body.finish(), &[])
+        };
+        model.functions = (0..30).map(function).collect();
+        let shapes = infer_within(&model, &[], &[], 1 << 24);
+        assert_eq!(shapes.dims(&call[0]), None);
+        assert_eq!(shapes.dtype(&y), Some(DataType::Float), "the graph itself is walked to its end");
+    }
+
+    #[test]
+    fn copies_of_a_constant_are_followed_as_far_as_there_is_room() {
+        let mut builder = GraphBuilder::new("g");
+        let numbers = vec![1; MOST_NUMBERS];
+        let mut name = builder.initializer(Tensor::from_i64s("c", &[MOST_NUMBERS], &numbers));
+        let first = builder.node("Identity", &[&name], &[]);
+        for _ in 0..40 {
+            name = builder.node("Identity", &[&name], &[]);
+        }
+        let shapes = infer_within(&builder.finish_model(), &[], &[], 1 << 20);
+        assert_eq!(shapes.dims(&first), Some(&[MOST_NUMBERS][..]));
+        assert_eq!(shapes.dtype(&name), Some(DataType::Int64));
+        assert_eq!(shapes.dims(&name), None);
     }
 
     #[test]

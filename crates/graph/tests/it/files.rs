@@ -4,7 +4,7 @@ use crate::models::everything;
 use modelmeter_graph::{
     Attribute, DataType, GraphBuilder, Model, ReadError, Tensor, TensorData, count_weights,
 };
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::symlink, path::Path};
 
 fn external(name: &str, path: impl AsRef<Path>, offset: u64, floats: usize) -> Tensor {
     Tensor {
@@ -158,6 +158,58 @@ fn references_out_of_the_folder_are_refused() {
         let error = Model::read(&path).unwrap_err();
         assert!(matches!(error, ReadError::Escapes { .. }), "{location}: {error}");
     }
+}
+
+#[test]
+fn links_out_of_the_folder_are_refused_and_those_of_the_hubs_cache_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    for name in ["model", "elsewhere", "blobs", "snapshot"] {
+        fs::create_dir(place(name)).unwrap();
+    }
+    fs::write(place("elsewhere/secret"), [0; 16]).unwrap();
+    fs::write(place("model/weights.bin"), [0; 16]).unwrap();
+    let model = with_weights(vec![external("w", "weights.bin", 0, 4)]);
+    let model = Model { folder: Some(place("model")), ..model };
+    let path = place("model/m.onnx");
+    model.write(&path).unwrap();
+    let whole = fs::read(&path).unwrap();
+    Model::read(&path).unwrap();
+    fs::rename(place("model/weights.bin"), place("model/other.bin")).unwrap();
+    symlink("other.bin", place("model/weights.bin")).unwrap();
+    Model::read(&path).expect("a link that stays in the folder leads nowhere else");
+    fs::remove_file(place("model/weights.bin")).unwrap();
+    symlink("../elsewhere/secret", place("model/weights.bin")).unwrap();
+    let error = Model::read(&path).unwrap_err();
+    let expected = place("elsewhere/secret").canonicalize().unwrap();
+    assert!(
+        matches!(&error, ReadError::Leaves { real, name, .. } if *real == expected && name == "w"),
+        "{error}"
+    );
+    // A snapshot of the hub: both files are links to blobs that lie together.
+    fs::write(place("blobs/a"), whole).unwrap();
+    fs::write(place("blobs/b"), [0; 16]).unwrap();
+    symlink("../blobs/a", place("snapshot/m.onnx")).unwrap();
+    symlink("../blobs/b", place("snapshot/weights.bin")).unwrap();
+    Model::read(place("snapshot/m.onnx")).unwrap();
+}
+
+#[test]
+fn a_graph_in_a_circle_is_refused_when_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.onnx");
+    let mut builder = GraphBuilder::new("g");
+    let x = builder.input("x", DataType::Float, &[2.into()]);
+    let sum = builder.node("Add", &[&x, "back"], &[]);
+    builder.output("y", &sum, DataType::Float, &[2.into()]);
+    let mut model = builder.finish_model();
+    let mut back = model.graph.nodes[0].clone();
+    (back.name, back.inputs, back.outputs) =
+        ("turn".into(), vec![sum.clone(), sum], vec!["back".into()]);
+    model.graph.nodes.push(back);
+    model.write(&path).unwrap();
+    let error = Model::read(&path).unwrap_err();
+    assert!(error.to_string().starts_with("the graph has a cycle: node `"), "{error}");
 }
 
 #[test]

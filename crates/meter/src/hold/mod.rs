@@ -72,7 +72,8 @@ impl Hold {
             unsafe { command.pre_exec(move || group::enter(&door)) };
         }
         if self.limit.by == LimitedBy::Rlimit {
-            let bytes = self.limit.bytes.0 as libc::rlim_t;
+            // A process under a stricter limit already cannot be given a wider one.
+            let bytes = (self.limit.bytes.0 as libc::rlim_t).min(hard_limit());
             let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
             // SAFETY: setrlimit is async-signal-safe and reads one struct that lives for the call.
             unsafe {
@@ -96,5 +97,15 @@ impl Hold {
     pub(crate) fn words(&self) -> String {
         let MemoryLimit { bytes, by } = self.limit;
         format!("its memory was limited to {} MiB by {}", bytes.0 >> 20, by.words())
+    }
+}
+
+/// The most that this process may allow its children.
+fn hard_limit() -> libc::rlim_t {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the call writes one struct that lives for the call.
+    match unsafe { libc::getrlimit(libc::RLIMIT_DATA, &raw mut limit) } {
+        0 => limit.rlim_max,
+        _ => libc::RLIM_INFINITY,
     }
 }

@@ -1,8 +1,8 @@
 use crate::bench::{bench, job, measured, scripted, short_rule};
 use engine::EngineErrorKind;
-use modelmeter_meter::{Launch, MeterError, measure};
+use modelmeter_meter::{Launch, Limit, MeterError, can_load, measure};
 use std::time::Duration;
-use types::StoppingRule;
+use types::{Bytes, LimitedBy, StoppingRule};
 
 #[test]
 fn a_crash_is_named_with_its_signal_and_the_parent_lives() {
@@ -76,4 +76,26 @@ fn a_device_the_engine_does_not_have_is_refused_not_replaced() {
     job.cell.device = types::Device::Cuda(0);
     let error = measure(&job, &bench(), &scripted("1ms"), &short_rule(), &mut |_| {}).unwrap_err();
     assert_eq!(error.engine_kind(), Some(EngineErrorKind::Unsupported));
+}
+
+#[test]
+fn an_engine_that_hangs_or_eats_memory_is_no_help_and_is_gone() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let time = Duration::from_secs(2);
+    assert!(can_load(&job(file.path()), "fake", &scripted("1ms"), Duration::from_secs(20)));
+    assert!(!can_load(&job(file.path()), "fake", &scripted("hang"), time));
+    let limit = Limit { bytes: Bytes(128 << 20), by: Some(LimitedBy::Rlimit) };
+    let launch = Box::new(scripted("hold 268435456"));
+    let held = Launch::Limited { launch, limit };
+    assert!(!can_load(&job(file.path()), "fake", &held, Duration::from_secs(20)));
+}
+
+#[test]
+fn a_worker_without_threads_is_the_systems_fault_and_not_the_files() {
+    let said = "1ms, fail the pool got no thread: Resource temporarily unavailable";
+    let (run, _) = measured(said, &short_rule());
+    let error = run.unwrap_err();
+    assert_eq!(error.engine_kind(), Some(EngineErrorKind::Unavailable), "{error}");
+    assert_eq!(error.to_string(), "the system gives no more threads");
+    assert!(error.hint().unwrap().contains("ulimit -u"), "{:?}", error.hint());
 }

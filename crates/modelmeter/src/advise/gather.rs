@@ -9,7 +9,7 @@ use crate::{
 use analysis::advice::{Alternative, Fragmentation, Known, MemoryLimit, Missing, Padding};
 use engine::Takes;
 use hardware::Scope;
-use models::{Encoded, Tokeniser, converted_fingerprint};
+use models::converted_fingerprint;
 use std::collections::{BTreeMap, BTreeSet};
 use store::Store;
 use types::{
@@ -135,27 +135,30 @@ fn fusing(engine: &str, told: &EngineOptions) -> Option<EngineOptions> {
     }
 }
 
-/// The texts of a batch as tokens.
-fn encoded(run: &Run, ready: &Prepared) -> Known<Encoded> {
-    let text = run.cell.text.as_ref().ok_or_else(|| Missing::because("no text was given"))?;
-    let tokeniser = ready.tokenizer().ok_or_else(|| Missing::because("there is no tokenizer"))?;
-    let (batch, length) = (run.cell.batch_size, run.cell.sequence_length);
-    Tokeniser::load(tokeniser)
-        .and_then(|tokeniser| tokeniser.encode(&text.lines, batch, length))
-        .map_err(|error| Missing::because(error.to_string()))
+/// Real tokens of each row of a batch; texts repeat in turn.
+fn lengths(run: &Run, ready: &Prepared) -> Known<Vec<usize>> {
+    if run.cell.text.is_none() {
+        return Err(Missing::because("no text was given"));
+    }
+    match ready.text_rows() {
+        [] => Err(Missing::because("there is no tokenizer")),
+        rows => Ok(rows.iter().copied().cycle().take(run.cell.batch_size).collect()),
+    }
 }
 
 /// How full the rows are.
 pub(super) fn padding(run: &Run, ready: Result<&Prepared, &Missing>) -> Known<Padding> {
-    let encoded = encoded(run, ready.map_err(Clone::clone)?)?;
-    let mut lengths = lengths(&encoded);
+    let ready = ready.map_err(Clone::clone)?;
+    let mut lengths = lengths(run, ready)?;
     lengths.sort_unstable();
+    let real = lengths.iter().sum::<usize>() as u64;
+    let row = ready.cell.sequence_length.unwrap_or_default();
     let longest = lengths.last().copied().unwrap_or(0);
     let (short, long) = lengths.split_at(lengths.len() / 2);
     let bucket = |rows: &[usize]| (rows.len() * rows.last().copied().unwrap_or(0)) as u64;
     Ok(Padding {
-        real: encoded.tokens as u64,
-        padding: encoded.padding as u64,
+        real,
+        padding: (row as u64 * lengths.len() as u64).saturating_sub(real),
         longest,
         bucketed: bucket(short) + bucket(long),
     })
@@ -163,17 +166,11 @@ pub(super) fn padding(run: &Run, ready: Result<&Prepared, &Missing>) -> Known<Pa
 
 /// The texts of a batch, the shortest first.
 pub(super) fn by_length(run: &Run, ready: &Prepared) -> Known<Vec<String>> {
-    let lengths = lengths(&encoded(run, ready)?);
+    let lengths = lengths(run, ready)?;
     let lines = run.cell.text.iter().flat_map(|text| text.lines.iter().cycle());
     let mut rows: Vec<(usize, String)> = lengths.into_iter().zip(lines.cloned()).collect();
     rows.sort_by_key(|(length, _)| *length);
     Ok(rows.into_iter().map(|(_, line)| line).collect())
-}
-
-/// Real tokens of each row.
-fn lengths(encoded: &Encoded) -> Vec<usize> {
-    let rows = encoded.mask.chunks(encoded.length.max(1));
-    rows.map(|row| row.iter().filter(|mask| **mask == 1).count()).collect()
 }
 
 /// Memory the run could have used: what was free, within what the control group or the device has.

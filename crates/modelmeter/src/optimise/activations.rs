@@ -3,7 +3,7 @@
 use crate::{
     Error, Profiler,
     parting::{TappedFile, beside},
-    prepare, worker,
+    prepare,
 };
 use engine::private::TemporaryFolder;
 use graph::{DataType, Scales, ValueInfo};
@@ -42,7 +42,7 @@ fn observe(
             source: std::io::Error::other(error.to_string()),
         })?;
         job.onnx.clone_from(&file.0);
-        let launch = worker::launch(one.isolation, ready.engine, &one.places)?;
+        let launch = one.launch(&ready)?;
         let folder = TemporaryFolder::make();
         let folder =
             folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;

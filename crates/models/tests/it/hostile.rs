@@ -234,3 +234,59 @@ fn types_that_cannot_be_generated_are_said_in_plain_words() {
         assert!(error.hint().unwrap().contains(hint), "{:?}", error.hint());
     }
 }
+
+#[test]
+fn files_that_are_too_large_are_refused_by_their_size_before_they_are_read() {
+    let scene = Scene::new();
+    scene.bert("bert", Dtype::F32);
+    let grow = |name: &str, bytes: u64| {
+        fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(scene.path(name))
+            .unwrap()
+            .set_len(bytes)
+            .unwrap();
+    };
+    grow("bert/config.json", 1 << 40);
+    let error = scene.resolve(scene.path("bert")).unwrap_err();
+    assert_eq!(cause(&error), "it has 1099511627776 bytes; at most 8388608 are read");
+    for name in ["tokenizer.json", "net.toml", "x.npy", "x.safetensors"] {
+        grow(name, 1 << 40);
+    }
+    let Err(error) = models::Tokeniser::load(&scene.path("tokenizer.json")) else { panic!() };
+    assert!(cause(&error).ends_with("at most 268435456 are read"), "{}", cause(&error));
+    let error = scene.resolve(scene.path("net.toml")).unwrap_err();
+    assert!(cause(&error).ends_with("at most 8388608 are read"), "{}", cause(&error));
+    for name in ["x.npy", "x.safetensors"] {
+        let error = models::read_data(&scene.path(name)).unwrap_err();
+        assert!(cause(&error).ends_with("at most 1073741824 are read"), "{}", cause(&error));
+    }
+}
+
+#[test]
+fn deep_nesting_is_an_error_and_no_overflow() {
+    let scene = Scene::new();
+    scene.bert("bert", Dtype::F32);
+    scene.write("bert/config.json", "[".repeat(1 << 20));
+    let error = scene.resolve(scene.path("bert")).unwrap_err();
+    assert!(cause(&error).contains("recursion limit"), "{}", cause(&error));
+    scene.write("net.toml", format!("a = {}", "[".repeat(1 << 20)));
+    scene.resolve(scene.path("net.toml")).unwrap_err();
+}
+
+#[test]
+fn changed_bytes_of_a_prepared_model_are_found_and_whole_ones_pass() {
+    let scene = Scene::new();
+    let onnx = scene.resolve("feed-forward-baseline").unwrap().onnx;
+    models::verify_prepared(&onnx).unwrap();
+    let data = onnx.with_file_name("model.safetensors.data");
+    let mut bytes = fs::read(&data).unwrap();
+    *bytes.last_mut().unwrap() ^= 0x80;
+    fs::write(&data, bytes).unwrap();
+    let error = models::verify_prepared(&onnx).unwrap_err();
+    assert!(matches!(error, ModelError::Damaged { .. }), "{error}");
+    assert!(error.hint().unwrap().starts_with("`rm -r "), "{:?}", error.hint());
+    // A graph that somebody else wrote has nothing to compare with.
+    models::verify_prepared(&scene.path("model.onnx")).unwrap();
+}
