@@ -4,7 +4,7 @@ PYTHON ?= python3
 CARGO ?= cargo
 VENV := .venv
 
-.PHONY: test built check advisories venv postgresql chromium bench seeds clean
+.PHONY: test built check advisories venv postgresql chromium bench seeds fuzz clean
 
 # The release build serves the binary, the tests and the benches. Random cases are the same in every
 # run here, so that a failure can be repeated; `cargo test` alone draws new ones.
@@ -50,6 +50,15 @@ chromium:
 seeds: venv
 	$(CARGO) build --release --package modelmeter-cli
 	docs/seeds/run target/release/modelmeter $(VENV)/bin/python
+
+# Damages every file and message that is read (docs/FUZZING.md). What is found is kept in crates/fuzz/cases.
+CASES ?= 1000000
+SEED ?= 1
+FUZZED := engine meter analysis stats modelmeter
+fuzz:
+	$(CARGO) run --release --package modelmeter-fuzz \
+		$(foreach crate,$(FUZZED),--config 'profile.release.package.modelmeter$(if $(filter modelmeter,$(crate)),,-$(crate)).overflow-checks=true') \
+		-- --cases $(CASES) --seed $(SEED) $(if $(TARGET),--target $(TARGET)) --keep crates/fuzz/cases
 
 bench:
 	$(CARGO) bench --workspace

@@ -70,6 +70,13 @@ pub(crate) fn inputs_of(job: &LoadJob) -> Result<Vec<HostTensor>, EngineError> {
     // What becomes of files is put in before the first inference.
     let is_media =
         |spec: &InputSpec| job.media.as_ref().is_some_and(|media| media.input == spec.name);
+    let beyond = |spec: &&InputSpec| {
+        spec.dims.iter().try_fold(1_usize, |count, size| count.checked_mul(*size)).is_none()
+    };
+    if let Some(spec) = job.inputs.iter().find(beyond) {
+        let text = format!("input `{}` of shape {:?} is beyond all memory", spec.name, spec.dims);
+        return Err(EngineError::new(EngineErrorKind::BadInput, text));
+    }
     let find = |spec: &InputSpec| match read.iter().position(|tensor| tensor.name == spec.name) {
         Some(place) => Ok(read.swap_remove(place)),
         None if matches!(spec.fill, Fill::Given { .. }) && !is_media(spec) => {

@@ -9,7 +9,7 @@ use std::{
 };
 use types::{
     ElementType, Elements, Filter, HostTensor, ImageRecipe, InputSpec, MediaJob, MediaRecipe,
-    Resize, caught,
+    Resize, SpectrogramRecipe, caught,
 };
 
 /// The most bytes of one picture or recording that are read; an hour of speech has 115 MB.
@@ -18,6 +18,9 @@ const MOST_BYTES: u64 = 512 << 20;
 /// The most pixels that a picture is scaled to, and that a packed one may unpack to. A narrow strip scaled by its shorter
 /// side, or a file of a few KiB that unpacks to gigabytes, is refused before memory is asked for.
 const MOST_PIXELS: usize = 1 << 27;
+
+/// The most samples that a spectrogram reaches over: a day at 16 kHz. A configuration may say anything.
+const MOST_SAMPLES: usize = 24 * 3600 * 16_000;
 
 /// Files that become an input, read once; what is done to them is done in every sample.
 pub struct Media {
@@ -50,7 +53,10 @@ impl Media {
         let read = |path: &std::path::PathBuf| read(path).map_err(|why| failed(path, why));
         let files = job.files.iter().map(read).collect::<Result<_, _>>()?;
         let spectrogram = match &job.recipe {
-            MediaRecipe::Spectrogram(recipe) => Some(Spectrogram::new(recipe)),
+            MediaRecipe::Spectrogram(recipe) => {
+                check_spectrogram(recipe, &spec, job.files.len())?;
+                Some(Spectrogram::new(recipe))
+            }
             MediaRecipe::Image(_) | MediaRecipe::Sound(_) => None,
         };
         Ok(Media { job: job.clone(), spec, files, spectrogram })
@@ -61,9 +67,8 @@ impl Media {
     /// # Errors
     /// When a file is no picture or recording, or comes out in another size than the input has.
     pub fn make(&self) -> Result<HostTensor, EngineError> {
-        let count: usize = self.spec.dims.iter().product();
-        let each = count / self.files.len().max(1);
-        let mut values = Vec::with_capacity(count);
+        let each = numbers_of(&self.spec)? / self.files.len().max(1);
+        let mut values = Vec::new();
         for (path, bytes) in self.job.files.iter().zip(&self.files) {
             let mut made = match &self.job.recipe {
                 MediaRecipe::Image(recipe) => {
@@ -79,6 +84,9 @@ impl Media {
                         .map_err(|why| failed(path, why))?;
                     if recipe.normalize {
                         normalize(&mut sound);
+                    }
+                    if each > MOST_SAMPLES {
+                        return Err(failed(path, format!("the input takes {each} samples")));
                     }
                     // Shorter ones are followed by silence.
                     sound.resize(sound.len().max(each), 0.0);
@@ -125,6 +133,39 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// How many numbers an input takes.
+fn numbers_of(spec: &InputSpec) -> Result<usize, EngineError> {
+    let count = spec.dims.iter().try_fold(1_usize, |count, size| count.checked_mul(*size));
+    count.ok_or_else(|| {
+        let text = format!("input `{}` of shape {:?} is beyond all memory", spec.name, spec.dims);
+        EngineError::new(EngineErrorKind::BadInput, text)
+    })
+}
+
+/// Whether a spectrogram is one that can be made, and as large as its input.
+fn check_spectrogram(
+    recipe: &SpectrogramRecipe,
+    spec: &InputSpec,
+    files: usize,
+) -> Result<(), EngineError> {
+    let refuse = |text: String| Err(EngineError::new(EngineErrorKind::BadInput, text));
+    let SpectrogramRecipe { bands, frames, hop, .. } = *recipe;
+    let takes = numbers_of(spec)? / files.max(1);
+    let gives = bands.checked_mul(frames);
+    if gives != Some(takes) {
+        return refuse(format!(
+            "a spectrogram of {bands} bands and {frames} moments does not fill input `{}`, which takes {takes} numbers",
+            spec.name
+        ));
+    }
+    if frames.saturating_mul(hop) > MOST_SAMPLES {
+        return refuse(format!(
+            "a spectrogram of {frames} moments, {hop} samples apart, is longer than a day"
+        ));
+    }
+    Ok(())
+}
+
 /// Height and width of what a recipe makes of a picture of this size.
 #[must_use]
 pub fn size_of(recipe: &ImageRecipe, [height, width]: [usize; 2]) -> [usize; 2] {
@@ -161,14 +202,14 @@ fn pixels(bytes: &[u8], recipe: &ImageRecipe) -> Result<Vec<f32>, String> {
     check_size([height, width], "it has")?;
     let [high, wide] = resized([height, width], recipe.resize);
     check_size([high, wide], "it would be scaled to")?;
-    check_size(recipe.crop.unwrap_or([high, wide]), "the model's preprocessor cuts it to")?;
+    let [crop_high, crop_wide] = recipe.crop.unwrap_or([high, wide]);
+    check_size([crop_high, crop_wide], "the model's preprocessor cuts it to")?;
     let picture = reader().map_err(|error| error.to_string())?.decode();
     let picture = picture.map_err(|error| error.to_string())?.to_rgb8();
     let picture = match [high, wide] == [height, width] {
         true => picture,
         false => imageops::resize(&picture, wide as u32, high as u32, filter(recipe.filter)),
     };
-    let [crop_high, crop_wide] = recipe.crop.unwrap_or([high, wide]);
     let cut = Cut {
         top: (high as i64 - crop_high as i64).div_euclid(2),
         left: (wide as i64 - crop_wide as i64).div_euclid(2),
@@ -386,5 +427,42 @@ mod tests {
         };
         assert!(open(&path).contains("at most 536870912 are read"));
         assert!(open(Path::new("/dev/zero")).contains("not a regular file"));
+    }
+
+    fn made(recipe: MediaRecipe, bytes: &[u8], dims: &[usize]) -> Result<HostTensor, EngineError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        fs::write(&path, bytes).unwrap();
+        let spec = InputSpec {
+            name: "x".into(),
+            dtype: ElementType::F32,
+            dims: dims.to_vec(),
+            role: InputRole::Other,
+            fill: types::Fill::Positions,
+        };
+        let job = MediaJob { input: "x".into(), files: vec![path], recipe };
+        Media::open(&job, &[spec])?.make()
+    }
+
+    #[test]
+    fn a_configuration_cannot_ask_for_a_spectrogram_beyond_memory() {
+        let recipe = |bands, frames, hop| {
+            MediaRecipe::Spectrogram(SpectrogramRecipe {
+                rate: 16_000,
+                bands,
+                frames,
+                window: 400,
+                hop,
+            })
+        };
+        for (recipe, why) in [
+            (recipe(4, 10, usize::MAX), "longer than a day"),
+            (recipe(usize::MAX, 10, 160), "does not fill input `x`"),
+        ] {
+            let error = made(recipe, b"", &[1, 4, 10]).unwrap_err();
+            assert!(error.to_string().contains(why), "{error}");
+        }
+        let sound = MediaRecipe::Sound(SoundRecipe { rate: 16_000, normalize: false });
+        assert!(made(sound, b"RIFF", &[1, 4]).is_err());
     }
 }

@@ -25,8 +25,11 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
         && (0..60).contains(&minute)
         && (0..=60).contains(&second)
         && (0..=9999).contains(&year);
-    let seconds = days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset;
-    sane.then(|| seconds * MICROS + micros)
+    // What is not sane may not even be a number that can be multiplied.
+    sane.then(|| {
+        let clock = hour * 3600 + minute * 60 + second - offset;
+        (days(year, month, day) * 86_400 + clock) * MICROS + micros
+    })
 }
 
 /// The clock without its offset, and the offset in seconds.
@@ -36,7 +39,8 @@ fn offset(clock: &str) -> Option<(&str, i64)> {
     }
     let Some(at) = clock.rfind(['+', '-']) else { return Some((clock, 0)) };
     let (hour, minute) = clock[at + 1..].split_once(':')?;
-    let seconds = hour.parse::<i64>().ok()? * 3600 + minute.parse::<i64>().ok()? * 60;
+    let below = |text: &str, end: i64| text.parse().ok().filter(|number| (0..end).contains(number));
+    let seconds = below(hour, 24)? * 3600 + below(minute, 60)? * 60;
     Some((&clock[..at], if clock[at..].starts_with('-') { -seconds } else { seconds }))
 }
 
@@ -79,6 +83,10 @@ mod tests {
         assert_eq!(parse("2024-02-29T23:59:59.5+01:00"), Some(1_709_247_599_500_000));
         assert_eq!(parse("2025-04-24"), None);
         assert_eq!(parse("2025-13-24T11:58:50Z"), None);
+        // Numbers that cannot even be multiplied.
+        assert_eq!(parse("9223372036854775807-01-01T00:00:00Z"), None);
+        assert_eq!(parse("2025-01-01T9223372036854775807:00:00Z"), None);
+        assert_eq!(parse("2025-01-01T00:00:00+9223372036854775807:00"), None);
     }
 
     #[test]

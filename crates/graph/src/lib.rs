@@ -7,6 +7,7 @@
 mod analysis;
 mod attribute;
 mod builder;
+mod calls;
 mod count;
 mod data_type;
 mod differentiate;
@@ -23,6 +24,7 @@ mod prune;
 mod random;
 mod rounding;
 mod shapes;
+mod sound;
 mod taps;
 mod tensor;
 mod trips;
@@ -53,5 +55,6 @@ pub use prune::{
 pub use random::{RandomOutput, random_outputs};
 pub use rounding::with_rounding_noise;
 pub use shapes::{Shapes, infer, infer_observed};
+pub use sound::Unsound;
 pub use taps::{Tap, tap};
 pub use trips::with_round_counts;

@@ -2,6 +2,7 @@
 
 use crate::{
     Graph, Model, Node, Tensor,
+    calls::Calls,
     onnx::{FunctionProto, function_body},
 };
 use prost::Message;
@@ -33,6 +34,7 @@ pub fn random_outputs(model: &Model) -> Vec<RandomOutput> {
     let search = Search {
         functions: functions.collect(),
         drops_by_default: opset.is_some_and(|version| *version < 7),
+        calls: Calls::new(),
     };
     let mut reached = HashMap::new();
     search.graph(&model.graph, &mut reached, &mut HashMap::new(), 0);
@@ -51,6 +53,7 @@ struct Search {
     functions: HashMap<(String, String), FunctionProto>,
     /// Before operator set 7 a `Dropout` drops unless it says `is_test`.
     drops_by_default: bool,
+    calls: Calls,
 }
 
 impl Search {
@@ -100,6 +103,9 @@ impl Search {
         }
         let key = (node.domain.clone(), node.op_type.clone());
         if let Some(function) = self.functions.get(&key) {
+            if !self.calls.take(function.node.len()) {
+                return None;
+            }
             let body = function_body(function, &node.attributes).ok()?;
             return self.graph(&body, &mut HashMap::new(), &mut HashMap::new(), depth + 1);
         }

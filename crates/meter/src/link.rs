@@ -202,8 +202,10 @@ impl Link {
             Some(_) => self.child = None,
             None => self.stop(),
         }
-        // What it printed last may still be on its way through the pipe.
-        thread::sleep(Duration::from_millis(20));
+        if self.child.is_some() {
+            // What it printed last may still be on its way through the pipe.
+            thread::sleep(Duration::from_millis(20));
+        }
         let last_words = self.last_words();
         let Some(status) = status else {
             let how = "it closed its stream".into();

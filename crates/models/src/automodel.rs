@@ -132,7 +132,7 @@ fn sound(config: &Value) -> Option<(ValueInfo, InputKind)> {
         // Two frames become one place.
         () if has(config, &["num_mel_bins", "max_source_positions"]) => {
             let places = number(config, "max_source_positions")?;
-            ("input_features", vec![bins()?, Dim::Fixed(places * 2)])
+            ("input_features", vec![bins()?, Dim::Fixed(places.saturating_mul(2))])
         }
         () if has(config, &["input_feat_per_channel", "max_source_positions"]) => {
             let width = number(config, "input_feat_per_channel")?;

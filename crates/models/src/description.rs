@@ -48,8 +48,11 @@ fn default_positions() -> PositionalEncoding {
     PositionalEncoding::Sinusoidal
 }
 
-/// Builds what a description asks for; errors name the line and, for a mistyped key, the nearest one.
-pub(crate) fn build(path: &Path, text: &str) -> Result<Blueprint, ModelError> {
+/// Builds what the text of a description asks for; errors name the line and, for a mistyped key, the nearest one.
+///
+/// # Errors
+/// Where it is no description, or asks for what cannot be built.
+pub fn build(path: &Path, text: &str) -> Result<Blueprint, ModelError> {
     let failed = |error: toml::de::Error| located(path, text, &error);
     let table: toml::Table = toml::from_str(text).map_err(failed)?;
     // The kind whose keys fit best: a mistyped key shall not turn one into the other.

@@ -163,7 +163,8 @@ pub(crate) fn longest(config: &Value) -> Option<usize> {
     let family = config.get("model_type").and_then(Value::as_str).unwrap_or_default();
     let reserved = match family {
         "roberta" | "xlm-roberta" | "camembert" | "mpnet" => {
-            config.get("pad_token_id").and_then(Value::as_u64).unwrap_or(1) as usize + 1
+            let padding = config.get("pad_token_id").and_then(Value::as_u64).unwrap_or(1);
+            (padding as usize).saturating_add(1)
         }
         // Relative positions have no end.
         "t5" => return None,

@@ -48,6 +48,7 @@ pub use architecture::{
 pub use blueprint::{Blueprint, Init, InputKind, Layout, Origin, Weight};
 pub use commit::checkout_of;
 pub use data::{Data, hash_contents, read_data};
+pub use description::build as build_description;
 pub use error::ModelError;
 pub use export::{Export, Exported, replace_folder};
 pub use guess::Trial;

@@ -2,8 +2,13 @@
 //!
 //! Neighbouring latencies are alike, so their differences are short; what is left is squeezed by zstd.
 
+use std::io::Read;
+
 /// The level of zstd, its usual one: on a million drawn samples levels 1 to 12 differ by 0.01 % in size.
 const LEVEL: i32 = 3;
+
+/// Bytes of the longest number: 64 bits, seven in a byte.
+const LONGEST_VARINT: u64 = 10;
 
 /// What is wrong with stored samples.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,6 +17,8 @@ pub(crate) enum CodecError {
     Zstd(String),
     #[error("the samples end in the middle of a number")]
     Truncated,
+    #[error("{count} samples cannot be {size} bytes")]
+    Size { size: u64, count: u64 },
     #[error("there are {found} samples where {expected} were stored")]
     Count { found: u64, expected: u64 },
     #[error("the checksum of the samples is wrong")]
@@ -38,8 +45,7 @@ pub(crate) fn pack(nanos: &[u64]) -> std::io::Result<Packed> {
 }
 
 pub(crate) fn unpack(packed: &Packed) -> Result<Vec<u64>, CodecError> {
-    let plain = zstd::stream::decode_all(packed.bytes.as_slice())
-        .map_err(|error| CodecError::Zstd(error.to_string()))?;
+    let plain = plain(packed)?;
     // A number takes at least one byte, so a damaged count cannot make us ask for more than there is.
     let mut nanos = Vec::with_capacity((packed.count as usize).min(plain.len()));
     let (mut rest, mut previous) = (plain.as_slice(), 0u64);
@@ -56,6 +62,28 @@ pub(crate) fn unpack(packed: &Packed) -> Result<Vec<u64>, CodecError> {
         return Err(CodecError::Checksum);
     }
     Ok(nanos)
+}
+
+/// The numbers as bytes. A few packed bytes can claim to be gigabytes: what cannot be so many numbers is not unpacked.
+fn plain(packed: &Packed) -> Result<Vec<u8>, CodecError> {
+    let wrong = |why: String| CodecError::Zstd(why);
+    let told = zstd::zstd_safe::get_frame_content_size(&packed.bytes);
+    let size = match told {
+        Ok(Some(size)) => size,
+        _ => return Err(wrong("it is not what was packed here".into())),
+    };
+    if size < packed.count || size > packed.count.saturating_mul(LONGEST_VARINT) {
+        return Err(CodecError::Size { size, count: packed.count });
+    }
+    // The size is a claim, too: what is really there decides how much memory is asked for.
+    let mut bytes = Vec::new();
+    zstd::stream::Decoder::new(packed.bytes.as_slice())
+        .and_then(|decoder| decoder.take(size.saturating_add(1)).read_to_end(&mut bytes))
+        .map_err(|error| wrong(error.to_string()))?;
+    match bytes.len() as u64 == size {
+        true => Ok(bytes),
+        false => Err(wrong(format!("it holds {} bytes, not {size}", bytes.len()))),
+    }
 }
 
 fn write_varint(mut value: u64, out: &mut Vec<u8>) {
@@ -123,12 +151,29 @@ mod tests {
         };
         assert_eq!(damaged(|p| p.checksum ^= 1), CodecError::Checksum);
         assert_eq!(damaged(|p| p.count = 4), CodecError::Count { found: 3, expected: 4 });
+        assert_eq!(damaged(|p| p.count = 40), CodecError::Size { size: 6, count: 40 });
         assert!(matches!(damaged(|p| p.bytes.truncate(5)), CodecError::Zstd(_)));
+        assert!(matches!(damaged(|p| p.bytes.push(1)), CodecError::Zstd(_)));
         let half = zstd::bulk::compress(&[0x80], LEVEL).unwrap();
         let packed = Packed { count: 1, checksum: 0, bytes: half };
         assert_eq!(unpack(&packed), Err(CodecError::Truncated));
         let long = zstd::bulk::compress(&[0xff; 11], LEVEL).unwrap();
         let packed = Packed { count: 1, checksum: 0, bytes: long };
         assert_eq!(unpack(&packed), Err(CodecError::Truncated));
+    }
+
+    #[test]
+    fn a_few_bytes_that_claim_to_be_gigabytes_are_not_unpacked() {
+        let zeros = vec![0; 64 << 20];
+        let bytes = zstd::bulk::compress(&zeros, LEVEL).unwrap();
+        assert!(bytes.len() < 10_000);
+        let size = zeros.len() as u64;
+        let packed = Packed { count: 20, checksum: 0, bytes };
+        assert_eq!(unpack(&packed), Err(CodecError::Size { size, count: 20 }));
+        // A stream that does not say its size was not written here.
+        let mut bytes = Vec::new();
+        zstd::stream::copy_encode(zeros.as_slice(), &mut bytes, LEVEL).unwrap();
+        let packed = Packed { count: 20, checksum: 0, bytes };
+        assert!(matches!(unpack(&packed), Err(CodecError::Zstd(_))));
     }
 }

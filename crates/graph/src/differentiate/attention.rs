@@ -147,7 +147,8 @@ fn join(r: &mut Reverse<'_>, value: &str, asked: &Asked) -> String {
     if asked.split {
         return value.to_string();
     }
-    let dims = r.out.dims(value);
+    // A value of other dims is no gradient, which is told where it is given.
+    let [batch, heads, length, size] = r.out.dims(value)[..] else { return value.to_string() };
     let turned = r.out.transpose(value, &[0, 2, 1, 3]);
-    r.out.reshape(&turned, &[dims[0], dims[2], dims[1] * dims[3]])
+    r.out.reshape(&turned, &[batch, length, heads * size])
 }

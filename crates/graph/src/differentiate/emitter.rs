@@ -6,6 +6,9 @@ use crate::{
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+/// The longest row of ones that is written to add up rows; beyond it engines add as well as they can.
+const MOST_ONES: usize = 1 << 22;
+
 /// A graph being written.
 #[derive(Debug)]
 pub(super) struct Emitter {
@@ -320,7 +323,10 @@ impl Emitter {
         if axes.iter().all(|at| dims.get(*at) == Some(&1)) {
             return value.to_string();
         }
-        let leads = axes.iter().enumerate().all(|(place, at)| place == *at);
+        let rows =
+            dims.iter().take(axes.len()).try_fold(1_usize, |rows, dim| rows.checked_mul(*dim));
+        let leads = axes.iter().enumerate().all(|(place, at)| place == *at)
+            && rows.is_some_and(|rows| rows <= MOST_ONES);
         if leads && axes.len() < dims.len() && self.dtype(value) == DataType::Float {
             return self.sum_rows(value, axes.len());
         }

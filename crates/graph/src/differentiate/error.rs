@@ -1,6 +1,6 @@
 //! What can keep a graph from being trained.
 
-use crate::DataType;
+use crate::{DataType, Unsound};
 use std::fmt;
 
 /// An operator on the way of the gradient for which there is no rule.
@@ -62,6 +62,9 @@ pub enum DifferentiateError {
         /// Its type.
         dtype: DataType,
     },
+    /// The graph is not what ONNX defines.
+    #[error(transparent)]
+    Unsound(#[from] Unsound),
     /// The operator set is too old for what a graph needs.
     #[error(
         "the model uses operator set {found}, checkpointing needs at least {needed}; convert the model, or train \

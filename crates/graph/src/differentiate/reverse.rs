@@ -97,6 +97,10 @@ impl<'t> Reverse<'t> {
         let mut refused = Vec::new();
         for step in tape.steps.iter().rev() {
             walk.step(step, &mut refused);
+            // Rules count on the dims of what reaches them.
+            if walk.wrong.is_some() {
+                break;
+            }
         }
         if !refused.is_empty() {
             refused.reverse();
@@ -214,8 +218,14 @@ impl<'t> Reverse<'t> {
 
     /// The gradient of a node's first output.
     pub(super) fn dy(&mut self, node: &Node) -> Result<String, Refusal> {
-        let gradient = node.outputs.first().and_then(|name| self.gradient(name));
-        gradient.ok_or_else(|| Refusal("only its first output may be trained through".to_string()))
+        let name = node.outputs.first();
+        let gradient = name.and_then(|name| Some((name, self.gradient(name)?)));
+        let (name, gradient) = gradient
+            .ok_or_else(|| Refusal("only its first output may be trained through".to_string()))?;
+        if self.out.dims(&gradient) != self.dims(name) {
+            return Err(Refusal("the shape of its gradient is not known".to_string()));
+        }
+        Ok(gradient)
     }
 
     /// The gradient of a value, all that arrived added up; `None` where nothing did.

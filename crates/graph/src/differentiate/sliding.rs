@@ -3,6 +3,12 @@
 use super::reverse::Refusal;
 use crate::Node;
 
+/// The most places inside a kernel.
+const MOST_PLACES: usize = 1 << 16;
+
+/// Windows step and are padded by no more than this.
+const WIDEST: usize = 1 << 20;
+
 /// A window over the axes of space.
 #[derive(Debug, Clone)]
 pub(super) struct Sliding {
@@ -30,6 +36,10 @@ impl Sliding {
         if rank == 0 || input.len() != rank || output.len() != rank {
             return Err(Refusal("its window does not fit its input".to_string()));
         }
+        let places = kernel.iter().try_fold(1_usize, |places, size| places.checked_mul(*size));
+        if places.is_none_or(|places| places > MOST_PLACES) {
+            return Err(Refusal("its window has too many places".to_string()));
+        }
         let list = |name: &str, default: usize, length: usize| -> Vec<usize> {
             let given = node.ints(name).filter(|list| list.len() == length);
             match given {
@@ -38,9 +48,17 @@ impl Sliding {
             }
         };
         let pads = list("pads", 0, 2 * rank);
+        let (strides, dilations) = (list("strides", 1, rank), list("dilations", 1, rank));
+        let parts = [&kernel, &strides, &dilations];
+        let is_empty =
+            parts.into_iter().flatten().chain(input).chain(output).any(|size| *size == 0);
+        let is_wide = pads.iter().chain(&strides).chain(&dilations).any(|step| *step > WIDEST);
+        if is_empty || is_wide {
+            return Err(Refusal("its window has sizes that no window has".to_string()));
+        }
         let mut sliding = Sliding {
-            strides: list("strides", 1, rank),
-            dilations: list("dilations", 1, rank),
+            strides,
+            dilations,
             before: pads[..rank].to_vec(),
             behind: pads[rank..].to_vec(),
             input: input.to_vec(),

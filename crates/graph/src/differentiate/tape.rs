@@ -5,9 +5,9 @@
 
 use super::{
     DifferentiateError, MaskSpec, TrainingPlan, emitter::captured, loss, parameters::Parameters,
-    patterns, training_form,
+    patterns, rules, training_form,
 };
-use crate::{DataType, Model, Node, Tensor, ValueInfo, infer, module_path, shapes::Value};
+use crate::{DataType, Model, Node, Tensor, ValueInfo, infer, module_path, shapes::Value, sound};
 use std::collections::{HashMap, HashSet};
 
 /// What one rule differentiates.
@@ -68,6 +68,7 @@ impl Tape {
         plan: &TrainingPlan,
     ) -> Result<Tape, DifferentiateError> {
         let shapes = infer(model, dims);
+        sound::check(model, &shapes, &|node| rules::of(node).is_some())?;
         let mut inputs = Vec::new();
         for input in &model.graph.inputs {
             let known = shapes.dims(&input.name);
@@ -209,7 +210,7 @@ impl Tape {
                 || node.subgraphs().next().is_some()
                     && (captured(node).iter().any(|name| self.active.contains(name))
                         || !self.parameters.inside(node).is_empty());
-            if !fed || super::rules::is_flat(node) {
+            if !fed || rules::is_flat(node) {
                 continue;
             }
             for name in node.outputs.iter().filter(|name| !name.is_empty()) {

@@ -21,6 +21,12 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
     })
 }
 
+/// The most places inside the window of a pooling: its gradient has a plane for each.
+const MOST_POOLED: usize = 1 << 10;
+
+/// The most windows that are counted one by one.
+const MOST_WINDOWS: usize = 1 << 22;
+
 fn space(dims: &[usize]) -> Vec<usize> {
     dims.get(2..).unwrap_or_default().to_vec()
 }
@@ -28,6 +34,10 @@ fn space(dims: &[usize]) -> Vec<usize> {
 fn pooled(r: &Reverse<'_>, node: &Node) -> Result<Sliding, Refusal> {
     let kernel = node.ints("kernel_shape").unwrap_or_default();
     let kernel: Vec<usize> = kernel.iter().map(|k| usize::try_from(*k).unwrap_or(1)).collect();
+    let places = kernel.iter().try_fold(1_usize, |places, size| places.checked_mul(*size));
+    if places.is_none_or(|places| places > MOST_POOLED) {
+        return Err(Refusal("its window has too many places".to_string()));
+    }
     Sliding::of(node, kernel, &space(&r.input_dims(node, 0)), &space(&r.dims(&node.outputs[0])))
 }
 
@@ -36,6 +46,9 @@ fn average_pool(r: &mut Reverse<'_>, node: &Node) -> Outcome {
     let dy = r.dy(node)?;
     let dims = r.input_dims(node, 0);
     let sliding = pooled(r, node)?;
+    if sliding.output.iter().product::<usize>() > MOST_WINDOWS {
+        return Err(Refusal("it has too many windows".to_string()));
+    }
     let planes = dims[0] * dims[1];
     let includes_padding = node.int("count_include_pad").unwrap_or(0) != 0;
     let shares: Vec<f32> =

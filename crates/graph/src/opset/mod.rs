@@ -138,6 +138,9 @@ impl Converter {
                 why,
             };
             self.check(&node).map_err(refused)?;
+            if node.outputs.is_empty() {
+                return Err(refused("it makes nothing".into()));
+            }
             let mut rewriter = Rewriter { source: graph, made: &mut made, taken: &mut self.taken };
             match rewriter.node(&node, self.from, self.to) {
                 Ok(true) => {}

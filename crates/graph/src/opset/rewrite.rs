@@ -23,6 +23,9 @@ const REDUCTIONS: &[&str] = &[
     "ReduceSumSquare",
 ];
 
+/// No value has more axes.
+const MOST_AXES: i64 = 64;
+
 /// The epsilon of a norm that does not say one.
 const EPSILON: f32 = 1e-5;
 
@@ -123,8 +126,14 @@ impl Rewriter<'_> {
         if axis >= 0 {
             return Err("the axis of `LayerNormalization` counts from the front".into());
         }
+        if axis < -MOST_AXES {
+            return Err(format!("its axis is {axis}"));
+        }
         let axes: Vec<i64> = (axis..0).collect();
-        let (x, scale) = (node.inputs[0].clone(), node.inputs[1].clone());
+        let (Some(x), Some(scale)) = (node.input(0), node.input(1)) else {
+            return Err("it has no input or no scale".into());
+        };
+        let (x, scale) = (x.to_owned(), scale.to_owned());
         let dtype = self.source.initializers.iter().find(|tensor| tensor.name == scale);
         let dtype = dtype.map_or(DataType::Float, |tensor| tensor.dtype);
         let epsilon = self.number(node, dtype, node.float("epsilon").unwrap_or(EPSILON))?;

@@ -1,7 +1,7 @@
 //! Why a model cannot be pruned as asked.
 
 use super::BlockKind;
-use crate::{ConvertError, ReadError};
+use crate::{ConvertError, ReadError, Unsound};
 use types::Precision;
 
 /// A place in a graph where heads or neurons could not be followed.
@@ -45,6 +45,8 @@ pub enum PruneError {
         #[source]
         source: ReadError,
     },
+    #[error(transparent)]
+    Unsound(#[from] Unsound),
     #[error(transparent)]
     Convert(#[from] ConvertError),
 }

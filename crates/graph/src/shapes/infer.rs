@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     DataType, Graph, Model, Node, Tensor, ValueInfo,
+    calls::Calls,
     onnx::{FunctionProto, function_body},
     tensor::numbers,
     trips::trips_name,
@@ -88,8 +89,8 @@ fn infer_within(
         })
         .collect();
     let observed = observed.iter().map(|(name, dims)| (name.as_str(), dims)).collect();
-    let room = Cell::new(room);
-    let inference = Inference { model, functions, symbols, observed, room };
+    let (room, calls) = (Cell::new(room), Calls::new());
+    let inference = Inference { model, functions, symbols, observed, room, calls };
     let values = model.graph.inputs.iter().map(|input| {
         let dims = match given.get(input.name.as_str()) {
             Some(dims) => Some(dims.to_vec()),
@@ -116,6 +117,7 @@ pub(crate) struct Inference<'m> {
     observed: HashMap<&'m str, &'m Vec<usize>>,
     /// Bytes that may still be taken.
     room: Cell<u64>,
+    calls: Calls,
 }
 
 impl Inference<'_> {
@@ -225,7 +227,7 @@ impl Inference<'_> {
         depth: usize,
     ) -> (Option<Vec<Value>>, Vec<Body>) {
         // Each call has a copy of the body, with its constants.
-        if !self.take(function.encoded_len() as u64) {
+        if !self.take(function.encoded_len() as u64) || !self.calls.take(function.node.len()) {
             return (None, Vec::new());
         }
         let Ok(graph) = function_body(function, &call.node.attributes) else {
@@ -349,5 +351,29 @@ mod tests {
         let mut model = builder.finish_model();
         model.functions = vec![function_wire("local", &body.finish(), &[])];
         assert_eq!(infer(&model, &[]).dims(&call[0]), None);
+    }
+
+    #[test]
+    fn functions_that_call_each_other_twice_are_not_walked_for_ever() {
+        let body = |name: &str, inner: &str| {
+            let mut body = GraphBuilder::new(name);
+            body.input("x", DataType::Float, &[]);
+            let once = body.add("local", inner, &["x"], &[], 1).swap_remove(0);
+            let twice = body.add("local", inner, &[&once], &[], 1).swap_remove(0);
+            body.output("y", &twice, DataType::Float, &[]);
+            function_wire("local", &body.finish(), &[])
+        };
+        let mut builder = GraphBuilder::new("g");
+        let x = builder.input("x", DataType::Float, &[2.into()]);
+        let y = builder.add("local", "f0", &[&x], &[], 1).swap_remove(0);
+        builder.output("y", &y, DataType::Float, &[2.into()]);
+        let mut model = builder.finish_model();
+        // Two to the power of thirty calls.
+        model.functions =
+            (0..30).map(|at| body(&format!("f{at}"), &format!("f{}", at + 1))).collect();
+        let analysis = analyse(&model, &[]);
+        assert!(analysis.work.coverage.0 < 1.0);
+        assert!(crate::random_outputs(&model).is_empty());
+        assert_eq!(infer(&model, &[]).dims("y"), Some(&[2][..]));
     }
 }

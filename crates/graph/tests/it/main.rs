@@ -9,4 +9,5 @@ mod lifetimes;
 mod models;
 mod operators;
 mod precision;
+mod unsound;
 mod weights;

@@ -263,7 +263,9 @@ pub(super) fn t5(keys: &Keys) -> Result<EncoderDecoder> {
         None => divide_evenly(keys, &T5_SIZES, stack.clone())?.head_dim,
     };
     let buckets = keys.count_or("relative_attention_num_buckets", 32)?;
+    // Each distance below it has its place in a table.
     let longest_distance = keys.count_or("relative_attention_max_distance", 128)?;
+    let longest_distance = keys.width("relative_attention_max_distance", longest_distance)?;
     if buckets < 4 || longest_distance <= buckets / 2 {
         let expected = "at least 4, and below twice `relative_attention_max_distance`";
         return Err(keys.reject("relative_attention_num_buckets", buckets, expected));

@@ -391,4 +391,20 @@ mod tests {
         roberta["max_position_embeddings"] = json!(514);
         assert_eq!(longest(&roberta), Some(512));
     }
+
+    #[test]
+    fn what_a_configuration_multiplies_has_bounds() {
+        let t5 = json!({
+            "model_type": "t5", "vocab_size": 40, "d_model": 8, "d_kv": 4, "d_ff": 12, "num_layers": 1,
+            "num_heads": 2, "relative_attention_max_distance": 2147483647
+        });
+        let message = refused(&t5);
+        assert!(message.contains("`relative_attention_max_distance` is `2147483647`"), "{message}");
+        let resnet = |widths: &[usize], depths: &[usize]| json!({"model_type": "resnet", "hidden_sizes": widths, "depths": depths});
+        let message = refused(&resnet(&[8, 1], &[1, 1]));
+        assert!(message.contains("`hidden_sizes` is `1`; it must be at least 4"), "{message}");
+        let message = refused(&resnet(&[8, 8], &[1_000_000, 1]));
+        assert!(message.contains("`depths` is `1000001`"), "{message}");
+        assert!(build(&resnet(&[8, 8], &[1, 1])).is_ok());
+    }
 }

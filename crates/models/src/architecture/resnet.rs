@@ -38,11 +38,16 @@ impl Network {
             let expected = format!("as many as `hidden_sizes` ({})", widths.len());
             return Err(keys.reject("depths", format!("a list of {}", depths.len()), &expected));
         }
+        keys.layers("depths", depths.iter().sum())?;
         let bottleneck = match keys.text("layer_type")? {
             None | Some("bottleneck") => true,
             Some("basic") => false,
             Some(other) => return Err(keys.reject("layer_type", other, "basic or bottleneck")),
         };
+        if let Some(narrow) = widths.iter().find(|width| bottleneck && **width < REDUCTION) {
+            let expected = format!("at least {REDUCTION}, which a bottleneck divides by");
+            return Err(keys.reject("hidden_sizes", narrow, &expected));
+        }
         Ok(Network {
             channels: keys.count_or("num_channels", 3)?,
             stem: keys.count_or("embedding_size", 64)?,

@@ -96,7 +96,8 @@ impl<'a> Fusing<'a> {
             "BatchNormalization" => self.behind(node, &["Conv"], |_| true),
             "MatMul" => Some(Joined::of(self.scales(index), Over::Nothing)),
             "Softmax" if self.is_last_axis(node) => {
-                self.sole(&node.inputs[0], &["Add"]).map(|sum| Joined::of([sum], Over::Largest))
+                let sum = node.input(0).and_then(|name| self.sole(name, &["Add"]));
+                sum.map(|sum| Joined::of([sum], Over::Largest))
             }
             _ => None,
         }

@@ -33,7 +33,8 @@ pub(super) fn ready_order<'a>(graph: &'a Graph, steps: Vec<Step<'a>>) -> Vec<Ste
         let Some(step) = steps[ready.remove(next)].take() else { continue };
         let outputs = graph.nodes[step.node].outputs.iter();
         order.push(step);
-        for &reader in outputs.filter_map(|output| readers.get(output.as_str())).flatten() {
+        // Each value is waited for once; a damaged file may make one twice.
+        for reader in outputs.filter_map(|output| readers.remove(output.as_str())).flatten() {
             waits[reader] -= 1;
             if waits[reader] == 0 {
                 ready.push(reader);

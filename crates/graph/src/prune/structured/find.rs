@@ -7,6 +7,9 @@ use super::{
 use crate::{Model, Shapes, module_path};
 use std::collections::HashSet;
 
+/// Their divisors are tried one by one.
+const MOST_HEADS: usize = 1 << 16;
+
 /// A block that can lose units.
 pub(super) struct Found {
     pub(super) kind: BlockKind,
@@ -49,6 +52,10 @@ fn heads(flow: &Flow<'_>, unfit: &mut Vec<(BlockKind, Unfit)>) -> Vec<Found> {
             refuse("the softmax is not over scores of batch, heads, queries and keys".into());
             continue;
         };
+        if count > MOST_HEADS {
+            refuse(format!("the softmax has {count} heads, more than any model"));
+            continue;
+        }
         // Several heads that share a key stay or go together: fewer, wider units are tried.
         let mut first = None;
         let divisors = (2..=count).rev().filter(|units| count % units == 0);

@@ -18,7 +18,7 @@ use super::{
     glob::matches,
     targets::{left_whole, not_cut},
 };
-use crate::{Model, infer, precision::with_constants_as_weights};
+use crate::{Model, infer, precision::with_constants_as_weights, sound};
 use find::Found;
 use std::collections::HashSet;
 
@@ -103,6 +103,7 @@ pub(super) fn plan<'m>(
     }
     let model = with_constants_as_weights(source);
     let shapes = infer(&model, &options.inputs);
+    sound::check(&model, &shapes, &rules::follows)?;
     let (mut found, unfit) = find::find(&model, &shapes);
     let mut remarks = Vec::new();
     let missing = |kind: BlockKind| !found.iter().any(|one| one.kind == kind);

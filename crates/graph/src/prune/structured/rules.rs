@@ -73,7 +73,35 @@ const REDUCTIONS: [&str; 7] = [
     "ReduceSumSquare",
 ];
 
+/// Operators with a rule of their own.
+const SHAPED: [&str; 17] = [
+    "Concat",
+    "Expand",
+    "Flatten",
+    "Gather",
+    "Gemm",
+    "LayerNormalization",
+    "LogSoftmax",
+    "MatMul",
+    "RMSNormalization",
+    "Reshape",
+    "SimplifiedLayerNormalization",
+    "Slice",
+    "Softmax",
+    "Split",
+    "Squeeze",
+    "Transpose",
+    "Unsqueeze",
+];
+
 type Answer = Result<Step, String>;
+
+/// Whether a rule here takes the node as ONNX defines it.
+pub(super) fn follows(node: &Node) -> bool {
+    let known = node.is_standard() || node.domain == "com.microsoft";
+    let op = node.op_type.as_str();
+    known && [&ALONE[..], &TOGETHER, &REDUCTIONS, &SHAPED].iter().any(|list| list.contains(&op))
+}
 
 /// What follows for the other values of a node from those that are known to carry the units.
 pub(super) fn step(flow: &Flow<'_>, node: &Node, index: usize, trace: &Trace) -> Answer {
