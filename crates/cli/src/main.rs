@@ -11,8 +11,8 @@ mod interrupt;
 mod output;
 mod places;
 mod progress;
-mod sinks;
 mod shortage;
+mod sinks;
 mod terminal;
 
 use arguments::{Arguments, Command};

@@ -71,8 +71,7 @@ fn on_path(program: &Path) -> Option<PathBuf> {
 
 /// The folders that a variable lists; an empty or relative entry means the current folder and does not count.
 fn folders_of(variable: &str) -> impl Iterator<Item = PathBuf> {
-    let folders: Vec<PathBuf> =
-        env::var_os(variable).iter().flat_map(env::split_paths).collect();
+    let folders: Vec<PathBuf> = env::var_os(variable).iter().flat_map(env::split_paths).collect();
     folders.into_iter().filter(|folder| folder.is_absolute())
 }
 

@@ -46,8 +46,9 @@ pub use places::Places;
 pub use postprocess::{Answer, postprocess};
 pub use protocol::{
     DropoutMask, Failure, FirstReport, Greeting, LONGEST_MESSAGE, LoadJob, LoadReport, PROTOCOL,
-    PreparedValue, ProgramCount, ProgramWork, Reply, Request, TextJob, TextReport, TrainedParameter,
-    TrainingFiles, TrainingJob, Window, read_message, read_message_within, write_message,
+    PreparedValue, ProgramCount, ProgramWork, Reply, Request, TextJob, TextReport,
+    TrainedParameter, TrainingFiles, TrainingJob, Window, read_message, read_message_within,
+    write_message,
 };
 pub use socket::{
     Arena, Availability, Detail, Engine, GraphRunner, Host, InstallProgress, Installer,

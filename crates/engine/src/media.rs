@@ -328,7 +328,10 @@ pub fn sound_length(path: &Path) -> Result<usize, EngineError> {
     let samples = samples.map_err(|why| failed(path, why))?;
     // Every sample takes a byte at least; a header that says more would decide how much memory is asked for.
     if samples as u64 > bytes {
-        return Err(failed(path, format!("its header says {samples} samples, it has {bytes} bytes")));
+        return Err(failed(
+            path,
+            format!("its header says {samples} samples, it has {bytes} bytes"),
+        ));
     }
     Ok(samples)
 }

@@ -145,7 +145,8 @@ mod tests {
     fn a_library_that_panics_has_met_a_broken_file() {
         let error = tried(&["boom"], None, None).unwrap_err();
         assert_eq!(error.kind, EngineErrorKind::BadInput);
-        let expected = "could not read the tokenizer `t`: the file makes `tokenizers` fail: no such word";
+        let expected =
+            "could not read the tokenizer `t`: the file makes `tokenizers` fail: no such word";
         assert_eq!(error.message, expected);
         assert!(error.hint.unwrap().contains("tokenizer.json"));
     }

@@ -83,8 +83,7 @@ pub fn serve_tracked(
                 }
             }
             Request::Load(job) => {
-                let prepared =
-                    guard_file(&job.engine, || load(engines, open_tokeniser, &job));
+                let prepared = guard_file(&job.engine, || load(engines, open_tokeniser, &job));
                 match prepared {
                     Ok(mut prepared) => {
                         prepared.serve(&job, tracker, &mut reader, &mut writer)?;

@@ -35,8 +35,8 @@ pub fn read_data(path: &Path) -> Result<Data, ModelError> {
         "safetensors" => tensors,
         _ => return Err(wrong("it must end in `.npy`, `.npz` or `.safetensors`")),
     };
-    let bytes =
-        read_regular(path, LARGEST).map_err(|source| ModelError::Read { path: path.to_owned(), source })?;
+    let bytes = read_regular(path, LARGEST)
+        .map_err(|source| ModelError::Read { path: path.to_owned(), source })?;
     let tensors = read(path, &bytes)?;
     if tensors.is_empty() {
         return Err(wrong("it is empty"));

@@ -9,8 +9,8 @@ use types::{ElementType, Elements, HostTensor, InputSpec};
 /// # Errors
 /// Where the file cannot be read or holds no array of plain numbers.
 pub fn read_npy(path: &Path, name: &str) -> Result<(HostTensor, String), ModelError> {
-    let bytes =
-        read_regular(path, LARGEST).map_err(|source| ModelError::Read { path: path.to_owned(), source })?;
+    let bytes = read_regular(path, LARGEST)
+        .map_err(|source| ModelError::Read { path: path.to_owned(), source })?;
     let hash = blake3::hash(&bytes).to_hex()[..32].to_owned();
     Ok((array(path, name, &bytes)?, hash))
 }
@@ -92,8 +92,7 @@ pub fn convert_values(tensor: &HostTensor, spec: &InputSpec) -> Result<HostTenso
     // One after the other: as a list they would take up to eight times the bytes of the file.
     let numbers = || (0..values.len()).map(|place| number(values, place));
     let fits = |low: f64, high: f64| {
-        let outside =
-            numbers().find(|value| value.fract() != 0.0 || *value < low || *value > high);
+        let outside = numbers().find(|value| value.fract() != 0.0 || *value < low || *value > high);
         match outside {
             Some(value) => Err(ModelError::Value { input: spec.name.clone(), value }),
             None => Ok(()),

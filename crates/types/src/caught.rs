@@ -51,7 +51,10 @@ mod tests {
         assert!(!is_caught());
         assert_eq!(caught(is_caught), Ok(true));
         let what = "of this kind".to_owned();
-        assert_eq!(caught(|| panic!("no file {what}")), Err::<(), _>("no file of this kind".into()));
+        assert_eq!(
+            caught(|| panic!("no file {what}")),
+            Err::<(), _>("no file of this kind".into())
+        );
         assert_eq!(caught(|| panic!("plain")), Err::<(), _>("plain".into()));
         assert!(!is_caught());
     }

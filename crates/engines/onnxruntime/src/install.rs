@@ -275,7 +275,8 @@ mod tests {
         // Not every system's own Python has `pip`.
         let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../.venv/bin/python");
         for (module, argument) in [("pip", "--version"), ("zipfile", "--help")] {
-            let output = interpreter(&python, module).arg(argument).current_dir(here.path()).output();
+            let output =
+                interpreter(&python, module).arg(argument).current_dir(here.path()).output();
             let said = String::from_utf8(output.unwrap().stdout).unwrap();
             assert!(said.starts_with("pip ") || said.contains("usage"), "{module}: {said}");
         }

@@ -192,7 +192,8 @@ mod tests {
 
     #[test]
     fn a_program_that_never_ends_is_ended() {
-        let child = std::process::Command::new("sleep").arg("600").stdout(Stdio::piped()).spawn().unwrap();
+        let child =
+            std::process::Command::new("sleep").arg("600").stdout(Stdio::piped()).spawn().unwrap();
         assert_eq!(listen(child, Duration::from_millis(50)), None);
     }
 }

@@ -57,11 +57,9 @@ pub(crate) fn check_home(name: &str, model: &Path, location: &str) -> Result<(),
     let mut homes = fs::canonicalize(folder).into_iter().chain(beside);
     match homes.any(|home| real.starts_with(home)) {
         true => Ok(()),
-        false => Err(ReadError::Leaves {
-            name: name.to_string(),
-            location: location.to_string(),
-            real,
-        }),
+        false => {
+            Err(ReadError::Leaves { name: name.to_string(), location: location.to_string(), real })
+        }
     }
 }
 

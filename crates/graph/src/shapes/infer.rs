@@ -321,7 +321,11 @@ mod tests {
         model.functions = (0..30).map(function).collect();
         let shapes = infer_within(&model, &[], &[], 1 << 24);
         assert_eq!(shapes.dims(&call[0]), None);
-        assert_eq!(shapes.dtype(&y), Some(DataType::Float), "the graph itself is walked to its end");
+        assert_eq!(
+            shapes.dtype(&y),
+            Some(DataType::Float),
+            "the graph itself is walked to its end"
+        );
     }
 
     #[test]

@@ -45,7 +45,8 @@ fn runs(process: &str) -> bool {
 #[test]
 fn a_worker_gets_a_temporary_folder_of_its_own_that_goes_with_it() {
     let folder = tempfile::tempdir().unwrap();
-    let script = r#"echo left > "$TMPDIR/.ses"; echo "$TMPDIR" > "$1/place"; ls -ld "$TMPDIR" > "$1/mode""#;
+    let script =
+        r#"echo left > "$TMPDIR/.ses"; echo "$TMPDIR" > "$1/place"; ls -ld "$TMPDIR" > "$1/mode""#;
     let link = Link::open(&shell(script, folder.path()), PATIENCE).unwrap();
     let other = Link::open(&shell("true", folder.path()), PATIENCE).unwrap();
     let place = fs::read_to_string(folder.path().join("place")).unwrap();

@@ -206,7 +206,8 @@ impl Host {
     }
 
     fn ask(&mut self, request: &Request) -> Result<(), Error> {
-        write_message(&mut self.connection.writer, request).map_err(|error| self.gone(&error.to_string()))
+        write_message(&mut self.connection.writer, request)
+            .map_err(|error| self.gone(&error.to_string()))
     }
 
     fn hear(&mut self) -> Result<Reply, Error> {

@@ -1,8 +1,6 @@
 //! Programs in files: what runs, and what is refused before any of it runs.
 
-use crate::worker::{
-    Worker, can_leave_network, floats, job, job_with, run_script, script, values,
-};
+use crate::worker::{Worker, can_leave_network, floats, job, job_with, run_script, script, values};
 use engine::{Detail, EngineErrorKind as Kind, LoadJob, Reply, Request};
 use std::{path::Path, slice};
 use types::{Module, Precision};
