@@ -80,8 +80,19 @@ fn a_database_that_cannot_grow_loses_no_stored_run() {
     assert!(told.err.contains("runs.db"), "{}", told.err);
     assert!(!told.out.contains("stored as run"), "{}", told.out);
     assert_eq!(home.stored(), 1);
-    // No place had room for the new one, so it is on standard output, ready to be imported.
+}
+
+#[test]
+fn a_run_that_no_place_has_room_for_is_printed_to_be_imported() {
+    let home = Home::new();
+    home.fine(&quick("feed-forward-baseline", &[]));
+    // Room for the database to be opened, but neither for its log nor for a file with so many samples, wherever.
+    let many = ["profile", "feed-forward-baseline", "--runs", "8000", "--warmup", "1"];
+    let told = limited(home.command(&many), libc::RLIMIT_FSIZE, 36 << 10);
+    assert_eq!(told.status, Some(3), "{}\n{}", told.out, told.err);
     assert!(told.out.contains("throughput") && told.err.contains("db import"), "{}", told.err);
+    assert!(!told.out.contains("stored as run"), "{}", told.out);
+    assert_eq!(home.stored(), 1);
     let line = told.out.lines().find(|line| line.starts_with('{')).unwrap();
     fs::write(home.path("run.jsonl"), line).unwrap();
     home.fine(&["db", "import", "run.jsonl"]);

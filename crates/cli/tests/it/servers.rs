@@ -104,11 +104,11 @@ fn a_server_that_is_away_costs_no_measurement() {
 fn a_server_that_is_frozen_costs_no_measurement() {
     let home = Home::new();
     let server = PostgreSql::start(Disk::Hasty);
-    let address = format!("{}?connect_timeout=2", server.database());
+    let address = format!("{}?connect_timeout=3", server.database());
     fine(&home, &address, &["db", "init"]);
     let frozen = server.freeze();
     let told = fine(&home, &address, &quick("feed-forward-baseline", &[]));
-    assert!(told.err.contains("no answer for 2 s"), "{}", told.err);
+    assert!(told.err.contains("no answer for 3 s"), "{}", told.err);
     assert!(told.err.contains("it waits in") && told.out.contains("throughput"), "{}", told.err);
     assert_eq!(waiting(&home), 1);
     let told = on(&home, &address, &["runs", "list"]);

@@ -58,20 +58,18 @@ fn a_database_that_cannot_be_written_can_be_read() {
     let path = folder.path().join("odd ?#%name.db");
     Store::open(&path).unwrap().insert_run(&sample::run(1)).unwrap();
     set_mode(&path, 0o444);
-    for of_folder in [0o555, 0o755] {
-        set_mode(folder.path(), of_folder);
-        as_ordinary_user(|| {
-            let store = Store::open_to_look(&path).unwrap();
-            assert!(store.is_read_only());
-            assert_eq!(store.runs(&Filter::default()).unwrap().len(), 1);
-            assert_eq!(store.run(&sample::run(1).id.0).unwrap(), sample::run(1));
-            assert_eq!(store.status().unwrap().runs, 1);
-            store.check().unwrap();
-            assert_eq!(store.query("SELECT COUNT(*) FROM run", None).unwrap().rows.len(), 1);
-            let error = store.insert_run(&sample::run(2)).unwrap_err();
-            assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
-        });
-    }
+    set_mode(folder.path(), 0o555);
+    as_ordinary_user(|| {
+        let store = Store::open_to_look(&path).unwrap();
+        assert!(store.is_read_only());
+        assert_eq!(store.runs(&Filter::default()).unwrap().len(), 1);
+        assert_eq!(store.run(&sample::run(1).id.0).unwrap(), sample::run(1));
+        assert_eq!(store.status().unwrap().runs, 1);
+        store.check().unwrap();
+        assert_eq!(store.query("SELECT COUNT(*) FROM run", None).unwrap().rows.len(), 1);
+        let error = store.insert_run(&sample::run(2)).unwrap_err();
+        assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
+    });
     set_mode(folder.path(), 0o755);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "looking leaves nothing behind");
 }

@@ -208,7 +208,7 @@ fn a_frozen_server_is_noticed_and_its_runs_wait() {
     let server = PostgreSql::start(Disk::Hasty);
     let location = server.database();
     // Of healthy answers none is limited by this: after so long somebody else only asks whether the server lives.
-    let location = format!("{location}?connect_timeout=2");
+    let location = format!("{location}?connect_timeout=3");
     let store = Store::open(&location).unwrap();
     store.insert_run(&sample::run(1)).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -232,8 +232,8 @@ fn a_frozen_server_is_noticed_and_its_runs_wait() {
 #[test]
 fn a_slow_answer_of_a_living_server_is_waited_for() {
     let place = Place::server();
-    let location = format!("{}?connect_timeout=1", place.location().display());
+    let location = format!("{}?connect_timeout=3", place.location().display());
     let store = Store::open(location).unwrap();
-    let answer = store.query("SELECT 7 FROM pg_sleep(3)", None).unwrap();
+    let answer = store.query("SELECT 7 FROM pg_sleep(7)", None).unwrap();
     assert_eq!(answer.rows, [[Datum::Whole(7)]]);
 }
