@@ -342,7 +342,7 @@ mod tests {
     use std::fs;
     use types::{InputRole, SoundRecipe};
 
-    /// A picture's first bytes, which say how large it is; nothing follows.
+    /// A picture's first bytes, which say how large it is; no pixels follow.
     fn header(width: u32, height: u32) -> Vec<u8> {
         let mut chunk = b"IHDR".to_vec();
         chunk.extend(width.to_be_bytes());
@@ -352,6 +352,8 @@ mod tests {
         bytes.extend(13_u32.to_be_bytes());
         bytes.extend(&chunk);
         bytes.extend(checksum(&chunk).to_be_bytes());
+        // Readers go on to where the pixels begin.
+        bytes.extend(b"\0\0\0\x10IDAT");
         bytes
     }
 

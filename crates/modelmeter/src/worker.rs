@@ -151,13 +151,23 @@ pub(crate) fn time_to_read(profiler: &Profiler) -> Duration {
     profiler.rule.timeout.min(TIME_TO_READ)
 }
 
-/// How a worker of another engine or another graph is started beside a measurement: under the measurement's own limit.
+/// How a worker of another engine is started beside a measurement: under the measurement's own limit, or with half of the
+/// memory that is free, because what it finds out is only a hint.
 pub(crate) fn launch_beside(
     profiler: &Profiler,
     engine: &dyn Engine,
     device: Device,
 ) -> Result<Launch, Error> {
-    limited(launch(profiler.isolation, engine, &profiler.places)?, profiler, engine, device)
+    let launch = launch(profiler.isolation, engine, &profiler.places)?;
+    let on_processors = device.bounded_by() == Some(Device::Cpu);
+    let free = hardware::available_memory().filter(|_| on_processors);
+    match (&launch, profiler.memory_limit, free) {
+        (Launch::Process { .. }, None, Some(Bytes(free))) => {
+            let limit = Limit { bytes: Bytes(free / 2), by: None };
+            Ok(Launch::Limited { launch: Box::new(launch), limit })
+        }
+        _ => limited(launch, profiler, engine, device),
+    }
 }
 
 /// The same launch, held to the memory that the measurement may use.
@@ -279,7 +289,7 @@ mod tests {
         for engine in ENGINES.iter().filter(|engine| matches!(engine.host(), Host::Worker(_))) {
             let beside = |profiler| launch_beside(profiler, *engine, Device::Cpu).unwrap();
             assert_eq!(limit(&beside(&held)), asked);
-            assert_eq!(limit(&beside(&free)), None);
+            assert!(limit(&beside(&free)).is_some(), "a hint is not worth all memory");
         }
         let hasty = free.timeout(Duration::from_secs(1));
         assert_eq!(time_to_read(&hasty), Duration::from_secs(1));
