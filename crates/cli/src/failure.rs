@@ -114,11 +114,24 @@ fn causes_of(error: &dyn std::error::Error) -> Vec<String> {
     causes
 }
 
+/// Whether a cause is that the system gave no memory, no thread or no descriptor.
+fn is_shortage(error: &(dyn std::error::Error + 'static)) -> bool {
+    let of_system = |error: &std::io::Error| {
+        const SHORT: [i32; 4] = [libc::ENOMEM, libc::EAGAIN, libc::EMFILE, libc::ENFILE];
+        error.kind() == std::io::ErrorKind::OutOfMemory
+            || error.raw_os_error().is_some_and(|code| SHORT.contains(&code))
+    };
+    let here = error.downcast_ref::<std::io::Error>().is_some_and(of_system);
+    here || error.source().is_some_and(is_shortage)
+}
+
 fn exit_of(error: &Error) -> Exit {
     match error {
         Error::Model(
             ModelError::DiskFull { .. } | ModelError::Write { .. } | ModelError::Damaged { .. },
         ) => Exit::Cannot,
+        // A good file that this machine has no room for.
+        Error::Model(_) | Error::Read { .. } if is_shortage(error) => Exit::Cannot,
         Error::Model(_)
         | Error::UnknownEngine { .. }
         | Error::UnknownBaseline { .. }

@@ -129,6 +129,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
     }
     let mut bytes = Vec::new();
+    bytes.try_reserve_exact(length as usize + 1)?;
     file.take(MOST_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

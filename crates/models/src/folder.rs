@@ -118,6 +118,7 @@ pub(crate) fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
         return too_large(length);
     }
     let mut bytes = Vec::new();
+    bytes.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX).saturating_add(1))?;
     // It may grow meanwhile: one byte more than allowed shows that.
     file.take(most + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 {

@@ -1,7 +1,7 @@
 //! This machine cannot: exit code 3, the parent alive, nothing lost.
 
 use crate::bench::{Home, Told, quick, told};
-use std::{fs, os::unix::process::CommandExt, process::Command};
+use std::{fs, io::Write, os::unix::process::CommandExt, process::Command};
 
 #[test]
 fn a_worker_that_takes_too_long_is_stopped() {
@@ -105,4 +105,22 @@ fn a_full_disk_is_said_and_the_run_is_shown_nowhere_as_stored() {
     let told = home.run(&quick("feed-forward-baseline", &["--json", "/dev/full"]));
     assert_eq!(told.status, Some(3), "{}", told.err);
     assert!(told.err.contains("/dev/full"), "{}", told.err);
+}
+
+#[test]
+fn a_command_that_gets_no_memory_says_so_and_is_no_bug() {
+    let home = Home::new();
+    // A file of inputs, which the command itself reads: once as bytes, once as numbers.
+    let numbers = 40_000_000_usize;
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': (1, {numbers}), }}");
+    let mut file = fs::File::create(home.path("x.npy")).unwrap();
+    let begin = [b"\x93NUMPY\x01\x00".as_slice(), &(header.len() as u16).to_le_bytes()].concat();
+    file.write_all(&[&begin, header.as_bytes()].concat()).unwrap();
+    file.set_len((begin.len() + header.len() + 4 * numbers) as u64).unwrap();
+    let arguments = quick("feed-forward-baseline", &["--data", "x.npy"]);
+    for mebibytes in [200, 300] {
+        let told = limited(home.command(&arguments), libc::RLIMIT_AS, mebibytes << 20);
+        assert_eq!(told.status, Some(3), "{mebibytes}: {}\n{}", told.out, told.err);
+        assert!(told.err.contains("memory"), "{mebibytes}: {}", told.err);
+    }
 }
