@@ -24,9 +24,6 @@ const EARLIER: (&str, &str) = (".unfinished-", ".unfinished");
 /// Where nothing is locked, only age tells: writing takes minutes, never a day.
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
-/// What a folder's name ends with while another takes its place, where they cannot change places at once.
-pub(crate) const OLD: &str = ".old";
-
 /// What this process is filling.
 static LIVING: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
@@ -135,10 +132,6 @@ fn kind(name: &str) -> Option<Kind> {
         let mut parts = rest.splitn(3, '-');
         parts.by_ref().take(2).filter(|part| is_number(part)).count() == 2 && parts.next().is_some()
     };
-    // What was replaced and could not be removed is somebody's.
-    if name.ends_with(OLD) {
-        return None;
-    }
     if name.strip_prefix(BEGIN).is_some_and(is_ours) {
         return Some(Kind::Locked);
     }
@@ -220,7 +213,7 @@ mod tests {
     #[test]
     fn only_names_that_we_give_are_ours() {
         assert_eq!(kind(".modelmeter-unfinished-12-0-out"), Some(Kind::Locked));
-        assert_eq!(kind(".modelmeter-unfinished-12-0-out.old"), None);
+        assert_eq!(kind(".modelmeter-replaced-.modelmeter-unfinished-12-0-out"), None);
         assert_eq!(kind(".unfinished-12-0-abc"), Some(Kind::Earlier));
         assert_eq!(kind(".out.12.unfinished"), Some(Kind::Earlier));
         for other in [".unfinished-business", ".unfinished-a-b-c", ".out.unfinished", "out"] {

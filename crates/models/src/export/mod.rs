@@ -20,11 +20,12 @@ use crate::{
     ModelError, Progress, Resolved,
     precision::{WrittenGraph, write_plan},
     prepare::failed,
-    unfinished::{OLD, Unfinished},
+    unfinished::Unfinished,
 };
 use graph::{Block, BlockKind, Converted, Plan};
 use std::{
     collections::BTreeSet,
+    ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -174,9 +175,10 @@ fn swap(from: &Path, folder: &Path, replace: bool) -> Result<Option<Old>, ModelE
     if exchange(from, folder).is_ok() {
         return Ok(Some(Old { path: from.to_owned(), files }));
     }
-    let mut path = from.to_owned().into_os_string();
-    path.push(OLD);
-    let path = PathBuf::from(path);
+    // Under a name that is never cleared: a kill in the next moment would leave nothing but it.
+    let mut name = OsString::from(".modelmeter-replaced-");
+    name.push(from.file_name().unwrap_or_default());
+    let path = from.with_file_name(name);
     fs::rename(folder, &path).map_err(failed)?;
     match fs::rename(from, folder) {
         Ok(()) => Ok(Some(Old { path, files })),
