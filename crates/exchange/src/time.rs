@@ -39,7 +39,10 @@ fn offset(clock: &str) -> Option<(&str, i64)> {
     }
     let Some(at) = clock.rfind(['+', '-']) else { return Some((clock, 0)) };
     let (hour, minute) = clock[at + 1..].split_once(':')?;
-    let below = |text: &str, end: i64| text.parse().ok().filter(|number| (0..end).contains(number));
+    let below = |text: &str, end: i64| {
+        let number: i64 = text.parse().ok()?;
+        (0..end).contains(&number).then_some(number)
+    };
     let seconds = below(hour, 24)? * 3600 + below(minute, 60)? * 60;
     Some((&clock[..at], if clock[at..].starts_with('-') { -seconds } else { seconds }))
 }
