@@ -28,7 +28,8 @@ pub(crate) const PREPROCESSOR: Target = Target {
     name: "preprocessor",
     what: "`preprocessor_config.json`, and files made ready as it says",
     one_of: 1,
-    room: ROOM,
+    // A picture of 8192 by 8192 pixels is 800 MB of floats.
+    room: 1536 << 20,
     seeds: || PREPROCESSORS.map(|text| text.as_bytes().to_vec()).into(),
     mutate: mutate::json,
     open: || -> Reader {
