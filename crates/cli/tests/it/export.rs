@@ -36,11 +36,12 @@ fn weights_go_beside_the_file_and_nothing_is_replaced_unasked() {
     // Nothing that we did not write is replaced: neither a text, nor somebody's model, nor data that no export reads.
     std::fs::write(home.path("letter.onnx"), "dear reader").unwrap();
     std::fs::write(home.path("other.onnx.data"), "dear reader").unwrap();
-    let other = |name: &str| home.path(name).display().to_string();
+    let [text, model] =
+        ["letter.onnx", "other.onnx"].map(|name| home.path(name).display().to_string());
     let export = ["export", "feed-forward-baseline", "--external-data", "--force", "-o"];
-    let letter = [&export[..], &[&other("letter.onnx")]].concat();
+    let letter = [&export[..], &[text.as_str()]].concat();
     home.refused(&letter, 2, &["is not replaced, even with `--force`", "not an ONNX file", "mv "]);
-    let data = [&export[..], &[&other("other.onnx")]].concat();
+    let data = [&export[..], &[model.as_str()]].concat();
     home.refused(&data, 2, &["other.onnx.data` is not replaced", "of no export"]);
     for name in ["letter.onnx", "other.onnx.data"] {
         assert_eq!(std::fs::read_to_string(home.path(name)).unwrap(), "dear reader");
