@@ -77,7 +77,6 @@ pub(crate) fn job(onnx: &Path) -> Job<'static> {
         onnx: onnx.to_owned(),
         module: None,
         counting: Default::default(),
-        media: None,
         places: Default::default(),
         inputs_file: None,
         inputs: vec![InputSpec {
