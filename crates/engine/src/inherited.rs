@@ -164,7 +164,7 @@ fn is_inherited(name: &OsStr) -> bool {
         Some(begin) => name.starts_with(begin),
         None => name == *known,
     };
-    INHERITED.iter().any(|known| matches(&known)) && !SECRET.iter().any(|end| name.ends_with(end))
+    INHERITED.iter().any(matches) && !SECRET.iter().any(|end| name.ends_with(end))
 }
 
 /// An empty or relative entry means the folder somebody happens to stand in, whose files are nobody's choice.

@@ -68,7 +68,6 @@ pub const TARGETS: &[Target] = &[
     targets::exchange::FOREIGN_TEXT,
     targets::protocol::REQUESTS,
     targets::protocol::REPLIES,
-    targets::protocol::MEASURE,
     targets::store::SAMPLES,
     targets::store::DOCUMENT,
 ];

@@ -157,7 +157,7 @@ mod tests {
         let half = zstd::bulk::compress(&[0x80], LEVEL).unwrap();
         let packed = Packed { count: 1, checksum: 0, bytes: half };
         assert_eq!(unpack(&packed), Err(CodecError::Truncated));
-        let long = zstd::bulk::compress(&[0xff; 11], LEVEL).unwrap();
+        let long = zstd::bulk::compress(&[0xff; 10], LEVEL).unwrap();
         let packed = Packed { count: 1, checksum: 0, bytes: long };
         assert_eq!(unpack(&packed), Err(CodecError::Truncated));
     }

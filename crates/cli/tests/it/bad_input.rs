@@ -218,7 +218,7 @@ fn with_tokenizer(home: &Home, tokenizer: &str) -> String {
 
 /// A tokenizer that knows one word, with something else in one place.
 fn tokenizer(part: &str, value: &str) -> String {
-    let mut parts = vec![
+    let mut parts = [
         ("normalizer", "null"),
         ("pre_tokenizer", r#"{"type":"Whitespace"}"#),
         ("post_processor", "null"),
@@ -255,7 +255,7 @@ fn a_tokenizer_that_needs_all_memory_is_stopped_by_the_limit() {
     let home = Home::new();
     // Each step makes the text forty times as long.
     let step = r#"{"type":"Replace","pattern":{"String":"h"},"content":"hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh"}"#;
-    let steps = vec![step; 8].join(",");
+    let steps = [step; 8].join(",");
     let growing = format!(r#"{{"type":"Sequence","normalizers":[{steps}]}}"#);
     let model = with_tokenizer(&home, &tokenizer("normalizer", &growing));
     let limit = ["--text", "hello", "--memory-limit", "256", "--limit-by", "rlimit"];

@@ -27,7 +27,8 @@ const PREPROCESSORS: [&str; 3] = [
 pub(crate) const PREPROCESSOR: Target = Target {
     name: "preprocessor",
     what: "`preprocessor_config.json`, and files made ready as it says",
-    one_of: 1,
+    // Pictures of many millions of pixels take a while to be made.
+    one_of: 20,
     // A picture of 8192 by 8192 pixels is 800 MB of floats.
     room: 1536 << 20,
     seeds: || PREPROCESSORS.map(|text| text.as_bytes().to_vec()).into(),

@@ -7,9 +7,8 @@ use crate::{
 use engine::{
     FakeEngine, LoadJob, LoadRequest, Reply, Request, TextJob, read_message, serve, write_message,
 };
-use meter::{Bench, Job, Launch, Link, measure};
+use meter::{Launch, Link};
 use std::{
-    collections::BTreeMap,
     io::{self, Write},
     net::Shutdown,
     os::unix::net::UnixStream,
@@ -17,10 +16,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use types::{
-    Bytes, Category, Cell, Device, ElementType, Fill, Flops, InputRole, InputSpec, Mode, ModelInfo,
-    ModelSource, Postprocess, Precision, Ratio, RunId, StoppingRule, Warmup, Weights, Work,
-};
+use types::{Device, ElementType, Fill, InputRole, InputSpec, Postprocess, Precision};
 
 /// What a worker is asked.
 pub(crate) const REQUESTS: Target = Target {
@@ -78,42 +74,6 @@ pub(crate) const REPLIES: Target = Target {
                 }
             }
             outcome
-        })
-    },
-    expected: &[],
-};
-
-/// A whole measurement of a worker that lies.
-pub(crate) const MEASURE: Target = Target {
-    name: "measure",
-    what: "a measurement of a worker that says anything",
-    // Probes watch a process for a while.
-    one_of: 40,
-    room: ROOM,
-    seeds: replies,
-    mutate: mutate::json_lines,
-    open: || -> Reader {
-        let folder = super::folder();
-        let model = super::put(&folder, "model.onnx", b"x");
-        let bench = bench();
-        Box::new(move |bytes| {
-            let rule = StoppingRule {
-                warmup: Warmup::Runs { count: 2 },
-                min_runs: 4,
-                max_runs: 4,
-                min_duration: Duration::ZERO,
-                max_duration: Duration::from_secs(20),
-                timeout: Duration::from_secs(20),
-                ..StoppingRule::default()
-            };
-            let _ = &folder;
-            let run = measure(&job(&model), &bench, &saying(bytes), &rule, &mut |_| {});
-            if let Ok(run) = &run {
-                for summary in run.summaries.values() {
-                    assert!(summary.median.is_finite(), "{summary:?}");
-                }
-            }
-            Outcome::from(&run)
         })
     },
     expected: &[],
@@ -244,73 +204,4 @@ fn replies() -> Vec<Vec<u8>> {
         measured.push(b'\n');
     }
     vec![heard.clone(), measured.clone(), measured]
-}
-
-fn bench() -> Bench {
-    Bench {
-        machine: hardware::machine(),
-        ceilings: None,
-        idle: probe::IdlePower::default(),
-        versions: BTreeMap::new(),
-        revision: None,
-    }
-}
-
-fn work() -> Work {
-    Work {
-        flops: Flops(1000),
-        coverage: Ratio(1.0),
-        bytes_read: Bytes(8),
-        bytes_written: Bytes(8),
-        activation_peak: None,
-    }
-}
-
-fn job(onnx: &Path) -> Job<'static> {
-    Job {
-        cell: Cell {
-            model: "fake".into(),
-            engine: "fake".into(),
-            device: Device::Cpu,
-            precision: Precision::Fp32,
-            batch_size: 3,
-            sequence_length: None,
-            mode: Mode::Inference,
-            training: None,
-            threads: 1,
-            seed: 0,
-            inputs: vec![],
-            text: None,
-            options: Default::default(),
-            feed: Default::default(),
-        },
-        id: RunId("00".into()),
-        model: ModelInfo {
-            name: "fake".into(),
-            category: Category::Other,
-            architecture: "fake".into(),
-            source: ModelSource::File { path: onnx.to_owned() },
-            weights: Weights::Real,
-            parameters: 1,
-            size: Bytes(1),
-            fingerprint: "0".into(),
-        },
-        onnx: onnx.to_owned(),
-        module: None,
-        places: Default::default(),
-        inputs: vec![input()],
-        inputs_file: None,
-        tokenizer: None,
-        media: None,
-        postprocess: Postprocess::None,
-        training: None,
-        phase_flops: Vec::new(),
-        work: work(),
-        counting: Default::default(),
-        unknown_shapes: vec![],
-        refine: &|_| work(),
-        model_commit: None,
-        remarks: vec![],
-        prepared_in: Duration::ZERO,
-    }
 }

@@ -57,6 +57,8 @@ pub(super) struct Reverse<'t> {
     recomputed: HashSet<usize>,
     /// A gradient of wrong dims.
     wrong: Option<DifferentiateError>,
+    /// Whether a gradient has other dims than its value.
+    is_misshapen: bool,
 }
 
 /// What the walk leaves.
@@ -91,14 +93,15 @@ impl<'t> Reverse<'t> {
             fed: BTreeSet::new(),
             recomputed: HashSet::new(),
             wrong: None,
+            is_misshapen: false,
         };
         let first = Arrived { whole: Some(seed.to_string()), pieces: Vec::new() };
         walk.arrived.insert(tape.output.clone(), first);
         let mut refused = Vec::new();
         for step in tape.steps.iter().rev() {
             walk.step(step, &mut refused);
-            // Rules count on the dims of what reaches them.
-            if walk.wrong.is_some() {
+            // Rules count on the dims of what reaches them; unknown ones are known to be so and told at the end.
+            if walk.is_misshapen {
                 break;
             }
         }
@@ -302,6 +305,7 @@ impl<'t> Reverse<'t> {
         let found = self.out.dims(&gradient);
         if found != dims {
             let value = name.to_string();
+            self.is_misshapen = true;
             self.wrong.get_or_insert(DifferentiateError::WrongDims {
                 value,
                 found,

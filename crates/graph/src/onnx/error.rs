@@ -85,7 +85,7 @@ pub enum WriteError {
     Weights {
         name: String,
         #[source]
-        source: ReadError,
+        source: Box<ReadError>,
     },
     /// The graph itself, without weights, is beyond what protobuf can hold.
     #[error("the graph takes {size} bytes without its weights; ONNX ends at 2147483647")]

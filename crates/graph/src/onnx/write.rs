@@ -72,7 +72,7 @@ impl Model {
                 offset = offset.next_multiple_of(ALIGNMENT);
                 let bytes = self.bytes(source).map_err(|error| WriteError::Weights {
                     name: source.name.clone(),
-                    source: error,
+                    source: Box::new(error),
                 })?;
                 file.append(offset, &bytes)?;
                 let length = bytes.len() as u64;

@@ -310,7 +310,7 @@ mod tests {
         let mut model = builder.finish_model();
         // 2³⁰ nodes if every call were followed.
         let function = |level: usize| {
-            let mut body = GraphBuilder::new(&format!("F{level}"));
+            let mut body = GraphBuilder::new(format!("F{level}"));
             body.input("x", DataType::Float, &[]);
             let inner = format!("F{}", level + 1);
             let a = body.add("local", &inner, &["x"], &[], 1).swap_remove(0);

@@ -204,8 +204,9 @@ fn a_graph_in_a_circle_is_refused_when_it_is_read() {
     builder.output("y", &sum, DataType::Float, &[2.into()]);
     let mut model = builder.finish_model();
     let mut back = model.graph.nodes[0].clone();
+    let made = back.outputs[0].clone();
     (back.name, back.inputs, back.outputs) =
-        ("turn".into(), vec![sum.clone(), sum], vec!["back".into()]);
+        ("turn".into(), vec![made.clone(), made], vec!["back".into()]);
     model.graph.nodes.push(back);
     model.write(&path).unwrap();
     let error = Model::read(&path).unwrap_err();

@@ -28,7 +28,10 @@ fn network(width: usize) -> Model {
 }
 
 fn refusals(model: &Model) -> [String; 2] {
-    let training = differentiate(model, &[], &TrainingPlan::default()).unwrap_err();
+    let training = match differentiate(model, &[], &TrainingPlan::default()) {
+        Err(error) => error,
+        Ok(_) => panic!("it was differentiated"),
+    };
     let options = PruneOptions::new(PruneMethod::Structured, 0.5);
     let pruning = match plan_pruning(model, &options) {
         Err(error) => error,
