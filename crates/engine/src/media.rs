@@ -15,9 +15,13 @@ use types::{
 /// The most bytes of one picture or recording that are read; an hour of speech has 115 MB.
 const MOST_BYTES: u64 = 512 << 20;
 
-/// The most pixels that a picture is scaled to, and that a packed one may unpack to. A narrow strip scaled by its shorter
-/// side, or a file of a few KiB that unpacks to gigabytes, is refused before memory is asked for.
+/// The most pixels that a packed picture may unpack to: a file of a few KiB that unpacks to gigabytes is refused before
+/// memory is asked for.
 const MOST_PIXELS: usize = 1 << 27;
+
+/// The most pixels that a picture is scaled or cut to: a square of 4096. A narrow strip scaled by its shorter side would
+/// take seconds in every sample.
+const MOST_SCALED: usize = 1 << 24;
 
 /// The most samples that a spectrogram reaches over: a day at 16 kHz. A configuration may say anything.
 const MOST_SAMPLES: usize = 24 * 3600 * 16_000;
@@ -187,11 +191,11 @@ fn resized([height, width]: [usize; 2], resize: Option<Resize>) -> [usize; 2] {
 }
 
 /// Refuses sizes that are no picture's.
-fn check_size([height, width]: [usize; 2], what: &str) -> Result<(), String> {
+fn check_size([height, width]: [usize; 2], most: usize, what: &str) -> Result<(), String> {
     match height.checked_mul(width) {
         Some(0) => Err(format!("{what} {height}x{width} pixels")),
-        Some(pixels) if pixels <= MOST_PIXELS => Ok(()),
-        _ => Err(format!("{what} {height}x{width} pixels; at most {MOST_PIXELS} are taken")),
+        Some(pixels) if pixels <= most => Ok(()),
+        _ => Err(format!("{what} {height}x{width} pixels; at most {most} are taken")),
     }
 }
 
@@ -200,11 +204,11 @@ fn pixels(bytes: &[u8], recipe: &ImageRecipe) -> Result<Vec<f32>, String> {
     let size = reader().map_err(|error| error.to_string())?.into_dimensions();
     let (width, height) = size.map_err(|error| error.to_string())?;
     let (width, height) = (width as usize, height as usize);
-    check_size([height, width], "it has")?;
+    check_size([height, width], MOST_PIXELS, "it has")?;
     let [high, wide] = resized([height, width], recipe.resize);
-    check_size([high, wide], "it would be scaled to")?;
+    check_size([high, wide], MOST_SCALED, "it would be scaled to")?;
     let [crop_high, crop_wide] = recipe.crop.unwrap_or([high, wide]);
-    check_size([crop_high, crop_wide], "the model's preprocessor cuts it to")?;
+    check_size([crop_high, crop_wide], MOST_SCALED, "the model's preprocessor cuts it to")?;
     let picture = reader().map_err(|error| error.to_string())?.decode();
     let picture = picture.map_err(|error| error.to_string())?.to_rgb8();
     let picture = match [high, wide] == [height, width] {
@@ -310,7 +314,7 @@ pub fn picture_size(path: &Path) -> Result<[usize; 2], EngineError> {
     });
     let (width, height) = size.map_err(|why| failed(path, why))?;
     let size = [height as usize, width as usize];
-    check_size(size, "it has").map_err(|why| failed(path, why))?;
+    check_size(size, MOST_PIXELS, "it has").map_err(|why| failed(path, why))?;
     Ok(size)
 }
 
