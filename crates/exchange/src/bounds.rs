@@ -1,7 +1,7 @@
 //! How much of a file is taken at once, and the one reader that keeps to it.
 //!
 //! A file of another program may be endless, or a few bytes that stand for gigabytes. Every bound here is far above what
-//! real files hold and keeps the memory of a reader under about a gigabyte. Whoever meets one says it, with the way round.
+//! real files hold and is meant to keep the memory of a reader under one or two gigabytes. Whoever meets one says it, with the way round.
 
 use std::{
     fs::File,
