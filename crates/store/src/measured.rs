@@ -1,4 +1,6 @@
 //! Runs in the few numbers that many are compared by: written with every run, read without documents and samples.
+//!
+//! It stays whole because the columns are one list: who writes one, who reads one and who mends old ones must agree.
 
 use crate::{
     Store, StoreError,
