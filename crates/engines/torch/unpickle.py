@@ -3,6 +3,7 @@
 # Only tensors are read (`weights_only`): a pickle that wants to run code is refused by PyTorch itself.
 
 import json
+import resource
 import struct
 import sys
 from pathlib import Path
@@ -27,6 +28,9 @@ folder, target = Path(sys.argv[1]), Path(sys.argv[2])
 OF_TRAINING = ("scheduler", "optimizer", "optim", "training_args", "rng_state", "scaler", "trainer_state")
 files = sorted(folder.glob("pytorch_model*.bin")) or sorted([*folder.glob("*.pt"), *folder.glob("*.pth")])
 files = [file for file in files if not file.name.startswith(OF_TRAINING)]
+# A pickle of a few bytes may ask for any amount of memory: what it takes follows from the size of the files.
+most = 3 * sum(file.stat().st_size for file in files) + (4 << 30)
+resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 tensors = {}
 for file in files:
     read = torch.load(file, map_location="cpu", weights_only=True)

@@ -61,6 +61,12 @@ pub(crate) fn bytes_of(target: &Target, seeds: &[Vec<u8>], seed: u64, case: u64)
     (target.mutate)(&mut random, seeds)
 }
 
+/// The bytes of one case, from its target, seed and number alone.
+#[must_use]
+pub fn case_bytes(target: &Target, seed: u64, case: u64) -> Vec<u8> {
+    bytes_of(target, &(target.seeds)(), seed, case)
+}
+
 /// Runs the cases `from..to` of a target and writes what was found.
 ///
 /// # Errors

@@ -16,7 +16,7 @@ mod target;
 mod targets;
 
 pub use allocator::CountingAllocator;
-pub use child::{replay_file, serve};
+pub use child::{case_bytes, replay_file, serve};
 pub use finding::Finding;
 pub use hunt::{Hunt, Tally, hunt, replay};
 pub use random::Random;

@@ -1,6 +1,6 @@
 //! The command: `modelmeter-fuzz [--cases N] [--seed N] [--target NAME] [--keep FOLDER] [--jobs N]`.
 
-use modelmeter_fuzz::{CountingAllocator, Hunt, TARGETS, Tally, Target, hunt, replay_file, serve};
+use modelmeter_fuzz::{CountingAllocator, Hunt, TARGETS, Tally, Target, case_bytes, hunt, replay_file, serve};
 use std::{
     io::{self, Write},
     path::{Path, PathBuf},
@@ -16,6 +16,7 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["child", target, seed, from, to, standing] => child(target, [seed, from, to], standing),
         ["replay", target, files @ ..] => return replay(target, files),
+        ["case", target, seed, number, file] => write_case(target, seed, number, file),
         ["list"] => list(),
         rest => return run(rest),
     };
@@ -35,6 +36,14 @@ fn child(target: &str, numbers: [&str; 3], standing: &str) -> io::Result<()> {
     let number = |text: &str| text.parse().map_err(io::Error::other);
     let [seed, from, to] = numbers;
     serve(target, number(seed)?, number(from)?, number(to)?, Path::new(standing))
+}
+
+/// Writes one case as it would be run.
+fn write_case(target: &str, seed: &str, number: &str, file: &str) -> io::Result<()> {
+    let target = Target::find(target).ok_or_else(|| io::Error::other("no such target"))?;
+    let numbers = [seed, number].map(|text| text.parse().map_err(io::Error::other));
+    let [seed, number] = numbers;
+    std::fs::write(file, case_bytes(target, seed?, number?))
 }
 
 fn list() -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use crate::{
     ENGINES, Isolation,
-    parting::{TappedFile, beside},
+    parting::TappedFile,
     prepare::Prepared,
     worker,
 };
@@ -60,7 +60,7 @@ fn look(
         job.cell.options = EngineOptions::default();
         job.cell.precision = graph::native_precision(ready.graph());
     }
-    let file = TappedFile(beside(&job.onnx));
+    let file = TappedFile::beside(&job.onnx);
     if is_changed {
         if model.write(&file.0).is_err() {
             return Vec::new();

@@ -106,7 +106,7 @@ fn look_with(
     if let Some(noisy) = noise.and_then(|n| graph::with_rounding_noise(&model, &shapes, n, 0)) {
         model = noisy;
     }
-    let file = TappedFile(beside(&job.onnx));
+    let file = TappedFile::beside(&job.onnx);
     if model.write(&file.0).is_err() {
         // A folder that cannot be written to: the difference stands, only its place stays unknown.
         let outputs = outputs_of(&job, launch, timeout, folder, Depth::Outputs)?;
@@ -126,13 +126,31 @@ fn look_with(
     Ok(Seen { outputs, modules })
 }
 
-/// Engines read external weights only from the graph's own folder.
-pub(crate) fn beside(onnx: &Path) -> PathBuf {
-    onnx.with_file_name(format!(".taps-{}.onnx", std::process::id()))
-}
-
-/// A file that goes away.
+/// A graph beside the one it was made from, because engines read external weights only from the graph's own folder.
+/// It goes away in the end; what a killed process left goes when the next one is made.
 pub(crate) struct TappedFile(pub(crate) PathBuf);
+
+impl TappedFile {
+    /// A writing takes seconds; who has not removed his file after this long is gone.
+    const ABANDONED: Duration = Duration::from_secs(3600);
+
+    /// A place for one beside `onnx`.
+    pub(crate) fn beside(onnx: &Path) -> TappedFile {
+        let folder = onnx.parent().unwrap_or(Path::new("."));
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let number = name.strip_prefix(".taps-").and_then(|rest| rest.strip_suffix(".onnx"));
+            let is_ours = number.is_some_and(|number| number.parse::<u32>().is_ok());
+            let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+            if is_ours && age().is_some_and(|age| age > TappedFile::ABANDONED) {
+                // Another process may be removing it too.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        TappedFile(onnx.with_file_name(format!(".taps-{}.onnx", std::process::id())))
+    }
+}
 
 impl Drop for TappedFile {
     fn drop(&mut self) {

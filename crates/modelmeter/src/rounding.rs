@@ -5,7 +5,7 @@
 use crate::{
     EngineChoice, Profiler,
     parity::Sides,
-    parting::{TappedFile, beside},
+    parting::TappedFile,
     prepare::{self, Prepared},
 };
 use analysis::{Floor, rounding_share};
@@ -105,7 +105,7 @@ impl Trial<'_> {
     fn run(&self, model: &Model) -> Option<Vec<HostTensor>> {
         let refine = |seen: &[(String, Vec<usize>)]| self.ready.count_again(seen);
         let mut job = self.ready.job(&refine);
-        let file = TappedFile(beside(&job.onnx));
+        let file = TappedFile::beside(&job.onnx);
         model.write(&file.0).ok()?;
         job.onnx.clone_from(&file.0);
         outputs_of(&job, self.launch, self.timeout, self.folder, Depth::Outputs).ok()

@@ -179,7 +179,9 @@ impl<'a> Tables<'a> {
                 {
                     bound(self.rows(&node.inputs[0]));
                 }
-                "OneHot" if place == 0 => bound(self.number(&node.inputs[1])),
+                "OneHot" if place == 0 => {
+                    bound(node.inputs.get(1).and_then(|name| self.number(name)));
+                }
                 "Cast" | "Identity" | "Reshape" | "Squeeze" | "Unsqueeze" | "Flatten"
                 | "Transpose"
                     if place == 0 =>

@@ -7,10 +7,10 @@ use crate::{
 use engine::{EngineError, EngineErrorKind};
 use ort::{LoadDynamicError, environment::Environment, logging::LogLevel};
 use std::{
-    panic::catch_unwind,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
+use types::caught;
 
 /// The loaded library.
 pub(crate) struct Runtime {
@@ -61,19 +61,14 @@ fn open(library: &Library, path: PathBuf) -> Result<Runtime, EngineError> {
         )
     };
     // The binding panics where a library breaks its promises.
-    let environment = catch_unwind(|| {
+    let environment = caught(|| {
         let builder = ort::init_from(&library.path).map_err(|error| in_words(&error))?;
         let builder = builder.with_name("modelmeter").with_telemetry(false);
         builder.with_logger(Arc::new(listen)).build().map_err(|error| error.to_string())
     });
     let environment = match environment {
         Ok(environment) => environment.map_err(failed)?,
-        Err(panic) => {
-            let text = panic
-                .downcast_ref::<String>()
-                .map_or("its interface is not as expected", String::as_str);
-            return Err(failed(text.to_owned()));
-        }
+        Err(said) => return Err(failed(said)),
     };
     // The binding asks for every message when there is a listener.
     environment.set_log_level(LogLevel::Error);

@@ -133,7 +133,7 @@ pub(crate) fn trtexec_profile(text: &str, name: &str) -> Result<Found, Problem> 
     if layers.is_empty() {
         return Ok(found);
     }
-    let total: u64 = layers.iter().map(|layer| layer.nanos).sum();
+    let total = layers.iter().fold(0_u64, |all, layer| all.saturating_add(layer.nanos));
     let mut draft = new_draft(name);
     let mean = total as f64 * 1e-9 / runs as f64;
     draft

@@ -12,11 +12,8 @@ use parquet::{
     },
     record::{Field, Row as Record, reader::RowIter},
 };
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
-use types::Run;
+use std::sync::Arc;
+use types::{Run, caught};
 
 /// The columns without which a row is no run.
 const NEEDED: [&str; 3] = ["run_id", "model", "engine"];
@@ -80,7 +77,7 @@ impl<R: ChunkReader> ChunkReader for Shared<R> {
 
 /// What the library says, or that it gave up: it panics on some files that are damaged.
 fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(work)) {
+    match caught(work) {
         Ok(done) => done.map_err(|error| error.to_string()),
         Err(_) => Err("the file is damaged".into()),
     }

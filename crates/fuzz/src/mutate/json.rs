@@ -108,6 +108,9 @@ fn document(random: &mut Random, seed: &[u8], seeds: &[Vec<u8>]) -> Vec<u8> {
         .and_then(|seed| serde_json::from_slice::<Value>(seed).ok())
         .map_or_else(|| tree.clone(), |value| Tree::of(&value));
     for _ in 0..random.changes() {
+        if tree.size() > LONGEST {
+            break;
+        }
         let at = random.below(tree.count());
         let graft = other.at(random.below(other.count())).clone();
         change(random, tree.at_mut(at), graft);
@@ -160,7 +163,7 @@ fn change_list(random: &mut Random, items: &mut Vec<Tree>, graft: Tree) {
         1 if !items.is_empty() => {
             let times = [1, 3, 100, 5_000][random.below(4)];
             let item = items[at].clone();
-            let room = LONGEST / (1 + item.count() * 8);
+            let room = LONGEST / (1 + item.size());
             items.splice(at..at, std::iter::repeat_n(item, times.min(room)));
         }
         2 => items.insert(at, graft),
@@ -206,7 +209,7 @@ fn change_text(random: &mut Random, text: &mut String) {
         let inner: String = text.trim_matches('"').to_owned();
         let changed = match random.below(5) {
             0 => inner.chars().rev().collect(),
-            1 => inner.repeat(1 + random.below(200)),
+            1 => inner.repeat((1 + random.below(200)).min(LONGEST / inner.len().max(1))),
             2 => inner.chars().take(random.below(inner.len().max(1))).collect(),
             3 => format!("{inner}\u{301}é☾"),
             _ => random.edge().to_string(),
@@ -235,6 +238,17 @@ impl Tree {
             Tree::Raw(_) => 1,
             Tree::List(items) => 1 + items.iter().map(Tree::count).sum::<usize>(),
             Tree::Object(pairs) => 1 + pairs.iter().map(|(_, value)| value.count()).sum::<usize>(),
+        }
+    }
+
+    /// About how many bytes it is written in.
+    fn size(&self) -> usize {
+        match self {
+            Tree::Raw(text) => text.len(),
+            Tree::List(items) => 2 + items.iter().map(|item| 1 + item.size()).sum::<usize>(),
+            Tree::Object(pairs) => {
+                2 + pairs.iter().map(|(key, value)| 4 + key.len() + value.size()).sum::<usize>()
+            }
         }
     }
 

@@ -72,5 +72,6 @@ pub(crate) const TOKENIZER: Target = Target {
             "a panic inside the library `tokenizers`; the worker answers it with a failure",
         ),
         ("memory", "steps that double the text, one after the other; the worker dies of it alone"),
+        ("slow:", "thousands of parts in a template, joined one by one; the worker's time limit ends it"),
     ],
 };

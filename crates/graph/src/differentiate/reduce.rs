@@ -40,7 +40,12 @@ fn over(r: &Reverse<'_>, node: &Node) -> Result<Vec<usize>, Refusal> {
         },
     };
     if !given.is_empty() {
-        return axes(&given, rank).ok_or_else(|| Refusal("its axes are out of range".to_string()));
+        let mut over =
+            axes(&given, rank).ok_or_else(|| Refusal("its axes are out of range".to_string()))?;
+        // An axis that is named twice is one axis.
+        over.sort_unstable();
+        over.dedup();
+        return Ok(over);
     }
     let nothing = node.int("noop_with_empty_axes").unwrap_or(0) != 0;
     Ok(if nothing { Vec::new() } else { (0..rank).collect() })

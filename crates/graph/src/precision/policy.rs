@@ -171,8 +171,12 @@ impl Policy {
                 continue;
             };
             self.keep(square, SQUARES);
-            let mut next = vec![index];
+            let (mut next, mut seen) = (vec![index], HashSet::new());
             while let Some(index) = next.pop() {
+                // Paths meet again, and in a damaged file they may run in a circle.
+                if !seen.insert(index) {
+                    continue;
+                }
                 self.keep(index, SQUARES);
                 let varying = |name: &&String| wiring.is_float(name) && !wiring.is_constant(name);
                 let meets = nodes[index].inputs.iter().filter(varying).count() > 1;

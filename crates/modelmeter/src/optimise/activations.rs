@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Profiler,
-    parting::{TappedFile, beside},
+    parting::TappedFile,
     prepare,
 };
 use engine::private::TemporaryFolder;
@@ -36,7 +36,7 @@ fn observe(
         }
         let refine = |seen: &[(String, Vec<usize>)]| ready.count_again(seen);
         let mut job = ready.job(&refine);
-        let file = TappedFile(beside(&job.onnx));
+        let file = TappedFile::beside(&job.onnx);
         model.write(&file.0).map_err(|error| Error::Write {
             path: file.0.clone(),
             source: std::io::Error::other(error.to_string()),

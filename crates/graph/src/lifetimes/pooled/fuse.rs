@@ -58,6 +58,8 @@ struct Fusing<'a> {
     /// The nodes that read a value; what comes out of the graph is read by one more, behind the last.
     readers: HashMap<&'a str, Vec<usize>>,
     constants: HashSet<&'a str>,
+    /// Whether every node stands behind those whose values it reads; nothing is joined in a damaged file.
+    is_ordered: bool,
 }
 
 impl<'a> Fusing<'a> {
@@ -73,10 +75,14 @@ impl<'a> Fusing<'a> {
             makers.extend(node.outputs.iter().map(|output| (output.as_str(), index)));
             reads(node).into_iter().for_each(|name| readers.entry(name).or_default().push(index));
         }
+        let is_ordered = graph.nodes.iter().enumerate().all(|(index, node)| {
+            let mut names = reads(node).into_iter();
+            names.all(|name| makers.get(name).is_none_or(|maker| *maker < index))
+        });
         for output in &graph.outputs {
             readers.entry(output.name.as_str()).or_default().push(graph.nodes.len());
         }
-        Fusing { graph, shapes, makers, readers, constants }
+        Fusing { graph, shapes, makers, readers, constants, is_ordered }
     }
 
     fn is_constant(&self, node: &Node) -> bool {
@@ -85,7 +91,7 @@ impl<'a> Fusing<'a> {
 
     fn joined(&self, index: usize) -> Joined {
         let node = &self.graph.nodes[index];
-        if !node.is_standard() {
+        if !node.is_standard() || !self.is_ordered {
             return Joined::default();
         }
         let mut joined = match node.op_type.as_str() {

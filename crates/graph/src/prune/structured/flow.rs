@@ -168,6 +168,10 @@ impl<'a> Flow<'a> {
                 Ok(())
             }
             None => {
+                let size = self.dims(&cut.tensor).and_then(|dims| dims.get(cut.tag.axis)).copied();
+                if size != Some(cut.tag.size(trace.units)) {
+                    return Err(format!("the size of `{}` does not follow", cut.tensor));
+                }
                 trace.cuts.insert((node, input), cut);
                 Ok(())
             }

@@ -207,8 +207,8 @@ impl Look<'_> {
         let out = self.output_dims(0)?;
         let of_input = |place: usize| {
             let tag = self.input_tag(place)?;
-            let rank = self.input_dims(place).ok()?.len();
-            Some(Tag { axis: tag.axis + out.len() - rank, ..tag })
+            let missing = out.len().checked_sub(self.input_dims(place).ok()?.len())?;
+            Some(Tag { axis: tag.axis + missing, ..tag })
         };
         let places = 0..self.node.inputs.len();
         let Some(tag) = self.output_tag(0).or_else(|| places.clone().find_map(of_input)) else {
@@ -217,7 +217,7 @@ impl Look<'_> {
         let mut step = Step { outputs: vec![(0, tag)], ..Step::default() };
         for place in places.filter(|place| self.node.input(*place).is_some()) {
             let dims = self.input_dims(place)?;
-            let missing = out.len() - dims.len();
+            let missing = out.len().checked_sub(dims.len()).ok_or("shapes do not follow")?;
             if tag.axis >= missing && dims[tag.axis - missing] != 1 {
                 step.inputs.push((place, Tag { axis: tag.axis - missing, ..tag }, false));
             }
