@@ -43,9 +43,12 @@ pub(crate) fn check_size(
     let mut sizes: Vec<u128> = dims.iter().map(|&size| size as u128).collect();
     // A zero first: nothing times anything is nothing, however large.
     sizes.sort_unstable();
-    let size = sizes.into_iter().fold(dtype.size() as u128, u128::saturating_mul);
+    let size = sizes.iter().copied().fold(dtype.size() as u128, u128::saturating_mul);
     *bytes = bytes.saturating_add(size);
-    if *bytes > MOST_BYTES {
+    // Engines multiply in the order of the dims: even beside a zero the others must fit into a number.
+    let others = sizes.into_iter().map(|size| size.max(1));
+    let fits = others.fold(dtype.size() as u128, u128::saturating_mul) <= i64::MAX as u128;
+    if *bytes > MOST_BYTES || !fits {
         let (input, dims) = (input.to_owned(), dims.to_vec());
         return Err(ModelError::TooManyBytes { input, dims, bytes: size });
     }

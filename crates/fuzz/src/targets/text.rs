@@ -72,6 +72,10 @@ pub(crate) const TOKENIZER: Target = Target {
             "a panic inside the library `tokenizers`; the worker answers it with a failure",
         ),
         ("memory", "steps that double the text, one after the other; the worker dies of it alone"),
+        (
+            "overflowed its stack",
+            "a token of a hundred thousand letters makes as deep a tree; the worker dies of it alone",
+        ),
         ("slow:", "thousands of parts in a template, joined one by one; the worker's time limit ends it"),
     ],
 };
