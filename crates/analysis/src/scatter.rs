@@ -8,7 +8,7 @@ const ENOUGH_RUNS: usize = 5;
 /// does between runs.
 const DEVIATIONS: f64 = 2.0;
 
-/// Never less than this: runs that agree within a percent do so in one sitting, and know no other.
+/// Never less than this: runs that agree within a percent do so in one session, and know no other.
 const LEAST: f64 = 0.05;
 
 /// The runs of one side: how many, and the deviation of a run in the logarithm.

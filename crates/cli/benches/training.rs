@@ -85,7 +85,7 @@ fn main() {
             .offline(true)
     });
     let duel = Duel::new(sides).processes(PROCESSES).turns(TURNS).turn(TURN);
-    let report = duel.fight(&mut Session::without_store(), &mut |_| {}).unwrap();
+    let report = duel.measure(&mut Session::without_store(), &mut |_| {}).unwrap();
     println!("{model}, batch {batch} x {length}, {threads} threads");
     println!(
         "| engine | step | forward | loss | backward | optimiser | of PyTorch's fused step (95 %) |"

@@ -272,7 +272,7 @@ impl Canvas {
              <rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>\n{}</svg>\n",
             escape(title),
             escape(about),
-            hex(self.look.ground),
+            hex(self.look.background),
             self.body
         )
     }

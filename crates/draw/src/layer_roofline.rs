@@ -67,7 +67,7 @@ pub(crate) fn draw(material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
         // As large as its share of the time.
         let radius = 3.5 + 7.0 * spent.share.0.clamp(0.0, 1.0).sqrt();
         plot.canvas.begin_told(&told(name, spent));
-        plot.canvas.circle(point, radius + 1.2, look.ground, 1.0);
+        plot.canvas.circle(point, radius + 1.2, look.background, 1.0);
         plot.canvas.circle(point, radius, look.series(1), 0.9);
         plot.canvas.end();
         let spot = taken.place(point, (ink.width(name) + 6.0, 14.0), field.area);

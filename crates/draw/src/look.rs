@@ -8,7 +8,7 @@
 pub enum Theme {
     /// Dark words on white.
     Light,
-    /// Light words on a dark ground.
+    /// Light words on a dark background.
     Dark,
 }
 
@@ -39,7 +39,7 @@ pub(crate) type Colour = (u8, u8, u8);
 /// The colours of a theme.
 #[derive(Debug)]
 pub(crate) struct Look {
-    pub(crate) ground: Colour,
+    pub(crate) background: Colour,
     /// Behind the plot.
     pub(crate) panel: Colour,
     pub(crate) text: Colour,
@@ -54,7 +54,7 @@ pub(crate) struct Look {
 }
 
 const LIGHT: Look = Look {
-    ground: (0xff, 0xff, 0xff),
+    background: (0xff, 0xff, 0xff),
     panel: (0xf7, 0xf8, 0xfa),
     text: (0x1b, 0x1f, 0x24),
     muted: (0x57, 0x60, 0x6a),
@@ -72,7 +72,7 @@ const LIGHT: Look = Look {
 };
 
 const DARK: Look = Look {
-    ground: (0x12, 0x16, 0x1c),
+    background: (0x12, 0x16, 0x1c),
     panel: (0x19, 0x1e, 0x26),
     text: (0xec, 0xf0, 0xf4),
     muted: (0xa4, 0xae, 0xba),
@@ -100,18 +100,18 @@ impl Look {
         mix(self.heat[0], self.heat[1], share)
     }
 
-    /// Words on a ground of this colour: black or white, whichever can be read better. One of them always can.
-    pub(crate) fn on(&self, ground: Colour) -> Colour {
+    /// Words on a background of this colour: black or white, whichever can be read better. One of them always can.
+    pub(crate) fn on(&self, background: Colour) -> Colour {
         const INKS: [Colour; 2] = [(0x00, 0x00, 0x00), (0xff, 0xff, 0xff)];
         let [dark, light] = INKS;
-        if contrast(dark, ground) >= contrast(light, ground) { dark } else { light }
+        if contrast(dark, background) >= contrast(light, background) { dark } else { light }
     }
 }
 
 /// What every colour of a theme is called in a style sheet, and what it is.
 fn names(look: &Look) -> Vec<(String, Colour)> {
     let mut all = vec![
-        ("ground".to_owned(), look.ground),
+        ("background".to_owned(), look.background),
         ("panel".to_owned(), look.panel),
         ("text".to_owned(), look.text),
         ("muted".to_owned(), look.muted),
@@ -123,7 +123,7 @@ fn names(look: &Look) -> Vec<(String, Colour)> {
     all
 }
 
-/// The colours of a theme as declarations of a style sheet: `--ground:#ffffff;…`.
+/// The colours of a theme as declarations of a style sheet: `--background:#ffffff;…`.
 #[must_use]
 pub fn variables(theme: Theme) -> String {
     let declare = |(name, (red, green, blue)): (String, Colour)| {
@@ -181,12 +181,12 @@ mod tests {
     fn words_can_be_read_and_marks_can_be_seen_in_both_themes() {
         for theme in Theme::ALL {
             let look = theme.look();
-            for ground in [look.ground, look.panel] {
+            for background in [look.background, look.panel] {
                 for words in [look.text, look.muted] {
-                    assert!(contrast(words, ground) >= 4.5, "{theme:?} {words:?}");
+                    assert!(contrast(words, background) >= 4.5, "{theme:?} {words:?}");
                 }
                 for series in look.series {
-                    assert!(contrast(series, ground) >= 3.0, "{theme:?} {series:?}");
+                    assert!(contrast(series, background) >= 3.0, "{theme:?} {series:?}");
                 }
             }
         }
@@ -197,8 +197,8 @@ mod tests {
         for theme in Theme::ALL {
             let look = theme.look();
             for step in 0..=100 {
-                let ground = look.heat(f64::from(step) / 100.0);
-                assert!(contrast(look.on(ground), ground) >= 4.5, "{theme:?} {step} %");
+                let background = look.heat(f64::from(step) / 100.0);
+                assert!(contrast(look.on(background), background) >= 4.5, "{theme:?} {step} %");
             }
         }
     }
@@ -208,7 +208,7 @@ mod tests {
         let svg = with_variables("<rect fill=\"#ffffff\" stroke=\"#0072b2\"/><text>#ffffff</text>");
         assert_eq!(
             svg,
-            "<rect fill=\"var(--ground)\" stroke=\"var(--series-1)\"/><text>#ffffff</text>"
+            "<rect fill=\"var(--background)\" stroke=\"var(--series-1)\"/><text>#ffffff</text>"
         );
         for theme in Theme::ALL {
             let declared = variables(theme);

@@ -26,9 +26,9 @@ impl Marker {
         }
     }
 
-    /// Draws it with a thin rim of the ground, so that neighbours stay apart.
+    /// Draws it with a thin rim of the background, so that neighbours stay apart.
     pub(crate) fn draw(self, canvas: &mut Canvas, (x, y): (f64, f64), size: f64, colour: Colour) {
-        let rim = canvas.look.ground;
+        let rim = canvas.look.background;
         let corners: &[(f64, f64)] = match self {
             Marker::Circle => {
                 canvas.circle((x, y), size + 1.2, rim, 1.0);

@@ -41,7 +41,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     // Gradients come only with training.
     let names = ["weights", "gradients and optimiser", "activations, by the graph"];
     let colours = [look.series(0), look.series(2), look.series(1)];
-    let rest = mix(look.ground, look.muted, 0.45);
+    let rest = mix(look.background, look.muted, 0.45);
     let has = |part: usize| parts.iter().flatten().any(|parts| parts[part] > 0.0);
     let mut keys: Vec<Key> = (0..3)
         .filter(|part| has(*part))

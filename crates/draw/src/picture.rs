@@ -1,8 +1,8 @@
 //! The list of pictures; help, documents and tests walk it.
 
 use crate::{
-    Material, Theme, batch_scaling, course, heat_map, histogram, latency, layer_roofline, loss,
-    memory, memory_timeline, phases, roofline, throughput, training,
+    Material, Theme, batch_scaling, heat_map, histogram, latency, layer_roofline, loss, memory,
+    memory_timeline, phases, roofline, sample_order, throughput, training,
 };
 use types::{Ceilings, Mode, Run, Summary};
 
@@ -196,7 +196,7 @@ impl RunPicture {
 /// Every picture of one run.
 pub const RUN_PICTURES: &[RunPicture] = &[
     RunPicture { name: "histogram", title: "Distribution", draw: histogram::draw },
-    RunPicture { name: "course", title: "In their order", draw: course::draw },
+    RunPicture { name: "order", title: "In their order", draw: sample_order::draw },
     RunPicture { name: "layer-roofline", title: "Under the roof", draw: layer_roofline::draw },
     RunPicture {
         name: "memory-timeline",

@@ -59,7 +59,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     let about = [words.common(), format!("Best batch of each; {}", pooled(&cells))];
     let mut page = Page::new(theme, "Training against inference", &about);
     let look = page.canvas.look;
-    let grey = mix(look.ground, look.muted, 0.55);
+    let grey = mix(look.background, look.muted, 0.55);
     let mut keys = vec![Key::Swatch(grey, "inference".into())];
     let name = |phase: Phase| if phase == Phase::Optimizer { "optimiser" } else { phase.name() };
     keys.extend(

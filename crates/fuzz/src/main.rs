@@ -1,6 +1,8 @@
 //! The command: `modelmeter-fuzz [--cases N] [--seed N] [--target NAME] [--keep FOLDER] [--jobs N]`.
 
-use modelmeter_fuzz::{CountingAllocator, Hunt, TARGETS, Tally, Target, case_bytes, hunt, replay_file, serve};
+use modelmeter_fuzz::{
+    CountingAllocator, Hunt, TARGETS, Tally, Target, case_bytes, hunt, replay_file, serve,
+};
 use std::{
     io::{self, Write},
     path::{Path, PathBuf},

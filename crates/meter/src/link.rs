@@ -3,9 +3,8 @@
 use crate::{
     Launch, Limit, MeterError,
     error::{MORE_MEMORY, MORE_THREADS, NO_THREADS},
-    family,
+    exit_report, family,
     hold::Hold,
-    obituary,
 };
 use engine::{
     EngineErrorKind, Failure, Greeting, PROTOCOL, Reply, Request, inherited,
@@ -25,7 +24,7 @@ use std::{
 };
 use types::{LimitedBy, MemoryLimit};
 
-/// How much of what a worker prints is kept for its obituary.
+/// How much of what a worker prints is kept for its exit_report.
 const LAST_WORDS: usize = 4096;
 
 /// How many answers may wait; a worker that talks without being asked must not fill our memory.
@@ -65,7 +64,7 @@ impl Link {
         timeout: Duration,
         processors: Option<&[u32]>,
     ) -> Result<Link, MeterError> {
-        let kills_before = obituary::kernel_kills();
+        let kills_before = exit_report::kernel_kills();
         let scratch = match launch.is_isolated() {
             true => Some(TemporaryFolder::make().map_err(MeterError::Scratch)?),
             false => None,
@@ -175,12 +174,12 @@ impl Link {
     /// for it tells as much.
     fn explain(&self, mut failure: Failure) -> Failure {
         let killed = self.hold.as_ref().and_then(Hold::kills).is_some_and(|kills| kills > 0);
-        let no_stack = self.is_held_by_rlimit() && obituary::tells_of_threads(&failure);
-        if killed || no_stack || obituary::tells_of_memory(&failure) {
+        let no_stack = self.is_held_by_rlimit() && exit_report::tells_of_threads(&failure);
+        if killed || no_stack || exit_report::tells_of_memory(&failure) {
             failure.kind = EngineErrorKind::OutOfMemory;
             failure.causes.extend(self.hold.as_ref().map(Hold::words));
             failure.hint = Some(MORE_MEMORY.into());
-        } else if obituary::tells_of_threads(&failure) {
+        } else if exit_report::tells_of_threads(&failure) {
             // Neither the file nor the engine is to blame.
             failure.causes.insert(0, failure.message);
             failure.message = NO_THREADS.into();
@@ -211,17 +210,17 @@ impl Link {
             let how = "it closed its stream".into();
             return MeterError::Died { doing, how, last_words, out_of_memory: false };
         };
-        let since = || match (self.kills_before, obituary::kernel_kills()) {
+        let since = || match (self.kills_before, exit_report::kernel_kills()) {
             (Some(before), Some(after)) => after.saturating_sub(before),
             _ => 0,
         };
         let kills = self.hold.as_ref().and_then(Hold::kills).unwrap_or_else(since);
-        let mut end = obituary::write(status, &last_words, kills);
-        if self.is_held_by_rlimit() && obituary::is_without_threads(&last_words) {
+        let mut end = exit_report::describe(status, &last_words, kills);
+        if self.is_held_by_rlimit() && exit_report::is_without_threads(&last_words) {
             end.how = "it ran out of memory (the stack of a thread was refused)".into();
             end.out_of_memory = true;
         }
-        if !end.out_of_memory && obituary::is_without_threads(&last_words) {
+        if !end.out_of_memory && exit_report::is_without_threads(&last_words) {
             return MeterError::NoThreads { cause: last_words };
         }
         if let Some(hold) = self.hold.as_ref().filter(|_| end.out_of_memory) {

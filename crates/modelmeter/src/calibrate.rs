@@ -102,7 +102,7 @@ impl Calibrator {
         self
     }
 
-    /// Measures in a sitting of yours, which may remember; `sink` hears what goes on.
+    /// Measures in a session of yours, which may remember; `sink` hears what goes on.
     ///
     /// # Errors
     /// When nothing here can measure the device, the worker fails, or the database does.

@@ -1,9 +1,9 @@
 //! Lets measurements compete side by side: parity first, then turns, then what may be said of it.
 
 use crate::{
-    Error, Profiler, Session, layers,
+    Error, Profiler, Session, first_divergence, layers,
     parity::{self, has_same_rows, hold_against, join_gradients},
-    parting, prepare,
+    prepare,
     prepare::Prepared,
     sides::{assemble, labels},
 };
@@ -45,8 +45,8 @@ pub struct Duel {
     samples: Option<u64>,
 }
 
-/// A duel as it was fought, before anything is said of it.
-pub(crate) struct Fought {
+/// A duel as it was outcome, before anything is said of it.
+pub(crate) struct DuelOutcome {
     pub(crate) duel: types::Duel,
     pub(crate) baseline: String,
     pub(crate) layers: Option<LayerJoin>,
@@ -171,7 +171,7 @@ impl Duel {
         self
     }
 
-    /// Goes on after so many rounds that were fought before.
+    /// Goes on after so many rounds that were outcome before.
     pub(crate) fn after(mut self, rounds: u32) -> Duel {
         self.rule.first = rounds;
         self
@@ -193,23 +193,23 @@ impl Duel {
     ///
     /// # Errors
     /// When fewer than two sides could be prepared, or the baseline dropped out.
-    pub fn fight(
+    pub fn measure(
         &self,
         session: &mut Session,
         sink: &mut dyn FnMut(Event),
     ) -> Result<ComparisonReport, Error> {
-        let fought = self.fought(session, sink)?;
-        let mut report = analysis::compare_duel(&fought.duel, Some(&fought.baseline))?;
-        report.layers = fought.layers;
+        let outcome = self.measure_sides(session, sink)?;
+        let mut report = analysis::compare_duel(&outcome.duel, Some(&outcome.baseline))?;
+        report.layers = outcome.layers;
         Ok(report)
     }
 
     /// Fights it; what it says is for the caller.
-    pub(crate) fn fought(
+    pub(crate) fn measure_sides(
         &self,
         session: &mut Session,
         sink: &mut dyn FnMut(Event),
-    ) -> Result<Fought, Error> {
+    ) -> Result<DuelOutcome, Error> {
         self.check()?;
         let begin = Instant::now();
         let started_at = micros_since_epoch();
@@ -324,7 +324,8 @@ impl Duel {
             if trains || !has_same_rows(&pair[0].0.cell, &pair[1].0.cell) {
                 continue;
             }
-            entry.first_difference = parting::find(pair, self.rule.stopping.timeout, folder.path());
+            entry.first_difference =
+                first_divergence::find(pair, self.rule.stopping.timeout, folder.path());
         }
         let mut remarks = left_out;
         let layers = match self.by_layer.then(|| self.layers(&contenders, &records, sink)) {
@@ -348,7 +349,7 @@ impl Duel {
         if self.per_sample {
             share_out(&mut duel, &prepared);
         }
-        Ok(Fought { duel, baseline: labels[baseline].clone(), layers, peaks, runs })
+        Ok(DuelOutcome { duel, baseline: labels[baseline].clone(), layers, peaks, runs })
     }
 
     /// The sides that can take part, ready, and a remark for each that cannot.

@@ -21,6 +21,7 @@
 //! others. It prints nothing; [`Event`]s tell what is going on.
 
 mod advise;
+mod alternatives;
 mod calibrate;
 mod choose;
 mod database;
@@ -28,7 +29,9 @@ mod dossier;
 mod duel;
 mod engines;
 mod error;
+mod event_label;
 mod export;
+mod first_divergence;
 mod fit;
 mod folders;
 mod gate;
@@ -38,13 +41,10 @@ mod install;
 mod largest;
 mod layers;
 mod memory;
-mod named;
 mod notice;
 mod observe;
 mod optimise;
-mod others;
 mod parity;
-mod parting;
 mod pickle;
 mod plan;
 mod prepare;

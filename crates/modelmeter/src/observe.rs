@@ -1,11 +1,6 @@
 //! Finds the shapes that only a run can show, in a worker of its own, so that work is counted alike for every engine.
 
-use crate::{
-    ENGINES, Isolation,
-    parting::TappedFile,
-    prepare::Prepared,
-    worker,
-};
+use crate::{ENGINES, Isolation, first_divergence::TappedFile, prepare::Prepared, worker};
 use engine::{Engine, Takes};
 use graph::{DataType, Model, ValueInfo};
 use meter::{Launch, Limit, observe_shapes};

@@ -1,7 +1,8 @@
 //! Asks for one measurement, the way the library's users write it.
 
 use crate::{
-    Error, Folders, GivenValues, Inside, Profile, Session, TrainingRequest, inside, memory, others,
+    Error, Folders, GivenValues, Inside, Profile, Session, TrainingRequest, alternatives, inside,
+    memory,
     prepare::{self, Prepared},
     trial, worker,
 };
@@ -366,7 +367,7 @@ impl Profiler {
         self.profile_in(&mut Session::without_store(), &mut |_| {})
     }
 
-    /// Measures in a sitting of your own, which may remember; `sink` hears what goes on.
+    /// Measures in a session of your own, which may remember; `sink` hears what goes on.
     ///
     /// # Errors
     /// When the model, the engine or the worker fails, or the database cannot be read; see [`Error`]. A run that the database
@@ -382,7 +383,7 @@ impl Profiler {
         Ok(profile)
     }
 
-    /// Measures in a sitting that knows the machine, and remembers nothing.
+    /// Measures in a session that knows the machine, and remembers nothing.
     pub(crate) fn measure_in(
         &self,
         session: &mut Session,
@@ -417,7 +418,8 @@ impl Profiler {
         let cell = Box::new(job.cell.clone());
         sink(Event::CellStarted { index: 0, of: 1, cell });
         let measured = meter::measure(&job, &bench, &launch, &self.rule, sink);
-        let mut run = measured.map_err(|error| others::mend(error, self, prepared, &job))?;
+        let mut run =
+            measured.map_err(|error| alternatives::add_hint(error, self, prepared, &job))?;
         session.recheck_ceiling(&mut run, sink);
         if let Some(report) = &mut run.training {
             report.untrained = prepared.untrained();

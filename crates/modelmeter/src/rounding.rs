@@ -4,8 +4,8 @@
 
 use crate::{
     EngineChoice, Profiler,
+    first_divergence::TappedFile,
     parity::Sides,
-    parting::TappedFile,
     prepare::{self, Prepared},
 };
 use analysis::{Floor, rounding_share};

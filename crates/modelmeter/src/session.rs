@@ -1,4 +1,4 @@
-//! What all measurements of one sitting share: the machine, its ceilings, the database.
+//! What all measurements of one session share: the machine, its ceilings, the database.
 
 use crate::{
     Error, Folders, Notice, VERSION,
@@ -38,7 +38,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A sitting that remembers nothing.
+    /// A session that remembers nothing.
     #[must_use]
     pub fn without_store() -> Session {
         let machine = hardware::machine();
@@ -46,7 +46,7 @@ impl Session {
         Session { machine, database: None, ceilings: Vec::new(), revision: None, kept }
     }
 
-    /// A sitting that keeps every run in this database: a file, or a server (`postgres://…`). A run that the database
+    /// A session that keeps every run in this database: a file, or a server (`postgres://…`). A run that the database
     /// refuses is put aside, beside it or in the temporary folder; [`Session::take_notices`] tells.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Session {
         Ok(Session { database, ..Session::without_store() })
     }
 
-    /// A sitting that keeps every run in the database of these folders. Runs that it refuses, or that are measured while it
+    /// A session that keeps every run in the database of these folders. Runs that it refuses, or that are measured while it
     /// is a server and away, are put aside and delivered when it takes them; [`Session::take_notices`] tells.
     ///
     /// # Errors
@@ -66,19 +66,19 @@ impl Session {
         Ok(Session { database, ..Session::without_store() })
     }
 
-    /// A sitting that looks into an open database and keeps nothing there.
+    /// A session that looks into an open database and keeps nothing there.
     #[must_use]
     pub fn looking_into(store: Store) -> Session {
         Session { database: Some(Database::of(store)), ..Session::without_store() }
     }
 
-    /// Every run of this sitting says that it was asked for in this checkout.
+    /// Every run of this session says that it was asked for in this checkout.
     #[must_use]
     pub fn at_revision(self, revision: Option<Revision>) -> Session {
         Session { revision, ..self }
     }
 
-    /// The checkout that runs of this sitting belong to.
+    /// The checkout that runs of this session belong to.
     #[must_use]
     pub fn revision(&self) -> Option<&Revision> {
         self.revision.as_ref()
@@ -90,7 +90,7 @@ impl Session {
         self.database.as_ref()?.store()
     }
 
-    /// The shortest name under which a run of this sitting is found in the database; `None` where it is not there.
+    /// The shortest name under which a run of this session is found in the database; `None` where it is not there.
     #[must_use]
     pub fn stored_as(&self, run: &RunId) -> Option<String> {
         let database = self.database.as_ref().filter(|database| !database.is_aside(run))?;
@@ -99,7 +99,7 @@ impl Session {
         Some(short.unwrap_or_else(|| run.0.clone()))
     }
 
-    /// Runs of this sitting that neither the database nor any other place took; whoever takes them has the only copy.
+    /// Runs of this session that neither the database nor any other place took; whoever takes them has the only copy.
     #[must_use]
     pub fn take_unkept(&mut self) -> Vec<Run> {
         self.database.as_mut().map(Database::take_unkept).unwrap_or_default()
@@ -124,7 +124,7 @@ impl Session {
         }
     }
 
-    /// How many runs of this sitting are kept by now; another thread may look while it measures.
+    /// How many runs of this session are kept by now; another thread may look while it measures.
     #[must_use]
     pub fn kept(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.kept)
@@ -201,7 +201,7 @@ impl Session {
         Ok(Some(self.keep_ceilings(&measured, Keep::Higher)))
     }
 
-    /// The ceilings that were measured earlier, in this sitting or another.
+    /// The ceilings that were measured earlier, in this session or another.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -222,7 +222,7 @@ impl Session {
         Ok(stored)
     }
 
-    /// Keeps what was measured for this sitting and, where there is a database, for the next; returns what stands now.
+    /// Keeps what was measured for this session and, where there is a database, for the next; returns what stands now.
     pub(crate) fn keep_ceilings(&mut self, measured: &Ceilings, keep: Keep) -> Ceilings {
         let same =
             |known: &Ceilings| known.device == measured.device && known.threads == measured.threads;
@@ -236,7 +236,7 @@ impl Session {
                 saved.map(|()| measured.clone())
             }
         };
-        // Without a database, or while it is away, this sitting still remembers.
+        // Without a database, or while it is away, this session still remembers.
         let standing = match (kept, keep) {
             (Some(standing), _) => standing,
             (None, Keep::Newer) => measured.clone(),

@@ -66,7 +66,7 @@ fn end_of_path(path: &str) -> String {
     parts.into_iter().rev().collect::<Vec<_>>().join("/")
 }
 
-/// The duel as it was fought.
+/// The duel as it was outcome.
 pub(crate) fn assemble(
     prepared: &[Prepared],
     labels: &[String],

@@ -53,7 +53,7 @@ impl BenchmarkSuite {
         self.run_in(&mut Session::without_store(), &mut |_| {})
     }
 
-    /// Measures all in a sitting of your own; `sink` hears what goes on.
+    /// Measures all in a session of your own; `sink` hears what goes on.
     pub fn run_in(&self, session: &mut Session, sink: &mut dyn FnMut(Event)) -> Vec<Outcome> {
         let measure = |profiler: &Profiler| Outcome {
             model: profiler.model().to_owned(),

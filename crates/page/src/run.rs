@@ -85,7 +85,7 @@ impl Writer<'_> {
 
     fn latency(&self, html: &mut Html) {
         if self.depth.details {
-            self.pictures(html, &["histogram", "course"]);
+            self.pictures(html, &["histogram", "order"]);
         } else {
             self.pictures(html, &["histogram"]);
         }

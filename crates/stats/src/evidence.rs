@@ -1,4 +1,4 @@
-//! What a few repeated units (rounds, processes, sittings) say of a mean on the logarithmic scale.
+//! What a few repeated units (rounds, processes, sessions) say of a mean on the logarithmic scale.
 //!
 //! A gate asks one-sided questions: is it slower than so much, and could it be? Both are answered from the same three
 //! numbers, a centre, its standard error and degrees of freedom, so that a verdict and its interval never disagree.

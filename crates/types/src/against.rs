@@ -38,7 +38,7 @@ pub enum AgainstOutcome {
 pub enum AllowanceFrom {
     /// The caller gave it.
     Given,
-    /// The cell's own history of sittings.
+    /// The cell's own history of sessions.
     History,
     /// The scatter of the runs on both sides.
     Runs,

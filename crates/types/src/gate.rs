@@ -96,9 +96,9 @@ impl GateCell {
 pub enum GateDesign {
     /// Both took turns in one session.
     Interleaved,
-    /// The baseline was stored before; it has fewer sittings than tell how this machine drifts.
+    /// The baseline was stored before; it has fewer sessions than tell how this machine drifts.
     Stored,
-    /// The baseline was stored in several sittings, whose scatter tells how this machine drifts.
+    /// The baseline was stored in several sessions, whose scatter tells how this machine drifts.
     History,
 }
 

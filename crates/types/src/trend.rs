@@ -172,7 +172,7 @@ impl FromStr for TrendMetric {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TrendBy {
-    /// The runs of one sitting: begun within minutes of each other, at one commit.
+    /// The runs of one session: begun within minutes of each other, at one commit.
     #[default]
     Date,
     /// All runs of one commit, whenever they were made.

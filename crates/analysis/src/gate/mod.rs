@@ -1,7 +1,7 @@
 //! What a gate may rule: held, failed, or that the data do not decide.
 //!
 //! Everything is asked as "is it worse": a value over its limit, or a value over its baseline, as the logarithm of a
-//! quotient above 0 where it is worse. A process, a round of a duel or a sitting is the unit; samples inside one share
+//! quotient above 0 where it is worse. A process, a round of a duel or a session is the unit; samples inside one share
 //! its luck. The chance of a false alarm holds over all questions together (Benjamini and Hochberg) and over all looks
 //! (each look gets an equal part of it).
 
@@ -9,7 +9,7 @@ mod history;
 mod settle;
 mod values;
 
-pub use history::{HISTORY_SITTINGS, STORED_DRIFT, stored_change, stored_drift};
+pub use history::{HISTORY_SESSIONS, STORED_DRIFT, stored_change, stored_drift};
 pub use values::{paired_changes, round_changes, value_of};
 
 use settle::settle;

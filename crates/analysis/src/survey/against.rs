@@ -11,13 +11,13 @@ use types::{
     Interval, Pooled,
 };
 
-/// Between two sittings of one machine 95 % lie within so many deviations of one sitting: 1.96 · √2.
+/// Between two sessions of one machine 95 % lie within so many deviations of one session: 1.96 · √2.
 const BETWEEN_TWO: f64 = 2.772;
 
 /// Each cell of the analysis against its row of the file.
 ///
 /// The file was written at another time, so drift is not seen: either end of an interval is allowed for it. `allowance` where
-/// the caller knows it, else as much as the cell's own history scatters from sitting to sitting (`noise`), else as much as the
+/// the caller knows it, else as much as the cell's own history scatters from session to session (`noise`), else as much as the
 /// runs of both sides scatter, and where those are too few, as much as an idle machine was seen to drift.
 #[must_use]
 pub fn against(

@@ -1,7 +1,7 @@
 //! Histories: runs in the order of time become points, points become stretches of one level.
 //!
 //! A history is one cell on one machine. Its unit is not the run: runs minutes apart see the same state of the machine, so those
-//! of one sitting are one point, and what resemblance is left between points is measured and paid for (docs/TREND.md).
+//! of one session are one point, and what resemblance is left between points is measured and paid for (docs/TREND.md).
 
 mod coincidence;
 mod judge;
@@ -52,8 +52,8 @@ pub struct TrendQuestion {
     pub metric: TrendMetric,
     /// What a point stands for.
     pub by: TrendBy,
-    /// Runs that began within so long of the first of them are one sitting.
-    pub sitting: Duration,
+    /// Runs that began within so long of the first of them are one session.
+    pub session: Duration,
     /// The share of false alarms that is accepted.
     pub level: f64,
     /// The smallest change that is called, as a share.
@@ -67,7 +67,7 @@ impl Default for TrendQuestion {
         TrendQuestion {
             metric: TrendMetric::default(),
             by: TrendBy::default(),
-            sitting: Duration::from_secs(30 * 60),
+            session: Duration::from_secs(30 * 60),
             level: 0.01,
             smallest: 0.02,
             last: None,
@@ -133,8 +133,8 @@ fn remarks(series: &[TrendSeries], question: &TrendQuestion) -> Vec<String> {
     };
     if question.by == TrendBy::Date && series.iter().filter(crowded).count() > 0 {
         remarks.push(format!(
-            "runs within {} of each other are one point: a machine's state lasts for minutes; `--sitting 0s` makes every run a point",
-            minutes(question.sitting)
+            "runs within {} of each other are one point: a machine's state lasts for minutes; `--session 0s` makes every run a point",
+            minutes(question.session)
         ));
     }
     let points = || series.iter().flat_map(|one| &one.points);

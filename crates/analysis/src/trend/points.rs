@@ -1,4 +1,4 @@
-//! Runs of one cell pooled into points: one a sitting or one a commit.
+//! Runs of one cell pooled into points: one a session or one a commit.
 
 use super::{HistoryRun, TrendQuestion};
 use stats::pool;
@@ -53,7 +53,7 @@ impl Points {
 
 /// Runs that make a point together; groups in the order of their first runs.
 fn grouped(runs: Vec<HistoryRun>, question: &TrendQuestion) -> Vec<Vec<HistoryRun>> {
-    let span = i64::try_from(question.sitting.as_micros()).unwrap_or(i64::MAX);
+    let span = i64::try_from(question.session.as_micros()).unwrap_or(i64::MAX);
     let mut groups: Vec<Vec<HistoryRun>> = Vec::new();
     let mut commits: HashMap<String, usize> = HashMap::new();
     for run in runs {

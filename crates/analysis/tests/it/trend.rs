@@ -87,7 +87,7 @@ fn a_change_below_what_is_asked_is_not_called() {
 }
 
 #[test]
-fn runs_of_one_sitting_are_one_point() {
+fn runs_of_one_session_are_one_point() {
     // Ten runs in ten minutes know one state of the machine.
     let runs = |from: i64| (0..10).map(move |at| run(from + at, from * 60 + at, 1.0));
     let all: Vec<_> = runs(0).chain(runs(100)).collect();
@@ -96,7 +96,7 @@ fn runs_of_one_sitting_are_one_point() {
     assert_eq!(series.points[0].runs.len(), 10);
     assert_eq!(series.needs, 8);
     assert!(matches!(stands(&series), TrendStanding::CannotTell { .. }));
-    let question = TrendQuestion { sitting: Duration::ZERO, ..TrendQuestion::default() };
+    let question = TrendQuestion { session: Duration::ZERO, ..TrendQuestion::default() };
     assert_eq!(only(all, &question).points.len(), 20);
 }
 
@@ -114,7 +114,7 @@ fn commits_are_pooled_and_ordered_by_their_first_runs() {
     assert_eq!(commits, ["c2", "c1", "c3"]);
     assert_eq!(series.points[0].runs.len(), 4);
     assert!(series.points[0].value.interval.is_some());
-    // A run without a commit goes by its date, and a change of commit ends a sitting.
+    // A run without a commit goes by its date, and a change of commit ends a session.
     runs[0].commit = None;
     assert_eq!(only(runs.clone(), &question).points.len(), 4);
     let together: Vec<_> =

@@ -31,7 +31,7 @@ pub(crate) struct Analyze {
     /// Exit with 1 where a cell is slower than in the file by more than this, for sure: 0.1, 10%
     #[arg(long, value_name = "SHARE", requires = "compare_to", value_parser = parse_small, help_heading = "Against a file")]
     pub(crate) regression_alert: Option<f64>,
-    /// How far this machine drifts between sittings [default: what the cell's history shows, else 30%]
+    /// How far this machine drifts between sessions [default: what the cell's history shows, else 30%]
     #[arg(long, value_name = "SHARE", requires = "compare_to", value_parser = parse_small, help_heading = "Against a file")]
     pub(crate) allowance: Option<f64>,
 

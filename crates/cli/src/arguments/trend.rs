@@ -21,15 +21,15 @@ pub(crate) struct Trend {
         help_heading = "What to look at"
     )]
     pub(crate) metric: TrendMetric,
-    /// What a point stands for: the runs of one sitting, or all runs of one commit
+    /// What a point stands for: the runs of one session, or all runs of one commit
     #[arg(long, value_enum, default_value_t = ByArgument::Date, value_name = "WHAT", help_heading = "What to look at")]
     pub(crate) by: ByArgument,
     /// Only so many of the newest points
     #[arg(long, value_name = "N", help_heading = "What to look at")]
     pub(crate) last: Option<usize>,
     /// Runs that began within so long of each other are one point
-    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_time, help_heading = "What to look at")]
-    pub(crate) sitting: Duration,
+    #[arg(long, alias = "sitting", value_name = "TIME", default_value = "30m", value_parser = parse_time, help_heading = "What to look at")]
+    pub(crate) session: Duration,
     /// The share of histories without a change that may show one
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = parse_level, help_heading = "What to look at")]
     pub(crate) false_alarms: f64,
@@ -62,7 +62,7 @@ pub(crate) struct Trend {
 pub(crate) enum ByArgument {
     /// All runs of one commit
     Commit,
-    /// The runs of one sitting
+    /// The runs of one session
     Date,
 }
 

@@ -70,6 +70,6 @@ pub(crate) enum FormatArgument {
 pub(crate) enum ThemeArgument {
     /// Dark words on white
     Light,
-    /// Light words on a dark ground
+    /// Light words on a dark background
     Dark,
 }

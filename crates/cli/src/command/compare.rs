@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Compare, global: &Global) -> Result<Exit, Failure>
     let mut sinks = Sinks::new(global);
     let (comparisons, both) = match stored(arguments, global)? {
         Some(groups) => (vec![compare_stored(&groups, arguments.baseline.as_deref())?], false),
-        None => fight(arguments, global, &mut sinks)?,
+        None => measure(arguments, global, &mut sinks)?,
     };
     let exits = comparisons.iter().map(exit_of);
     let exit = exits.max_by_key(|exit| severity(*exit)).unwrap_or(Exit::Fine);
@@ -160,7 +160,7 @@ fn runs(store: &Store, list: &str) -> Result<Vec<Run>, Failure> {
 }
 
 /// One comparison of all sides; or one for each side, of its training with its inference, where both were asked for.
-fn fight(
+fn measure(
     arguments: &Compare,
     global: &Global,
     sinks: &mut Sinks,
@@ -171,27 +171,27 @@ fn fight(
     let sides: Vec<Profiler> =
         sides.into_iter().map(|side| side.folders(folders.clone())).collect();
     let mut session = watched_session(&folders, arguments.no_store, global, "the comparison")?;
-    let outcome = fight_in(&mut session, sides, arguments, global);
+    let outcome = measure_in(&mut session, sides, arguments, global);
     sinks.hear(&mut session);
     outcome
 }
 
 /// The comparisons, and whether each holds training against inference.
-fn fight_in(
+fn measure_in(
     session: &mut Session,
     sides: Vec<Profiler>,
     arguments: &Compare,
     global: &Global,
 ) -> Result<(Vec<ComparisonReport>, bool), Failure> {
     let mut progress = Progress::new(global.quiet);
-    let mut fight = |duel: Duel| {
-        let outcome = duel.fight(session, &mut |event| progress.hear(&event));
+    let mut measure = |duel: Duel| {
+        let outcome = duel.measure(session, &mut |event| progress.hear(&event));
         progress.clear();
         outcome
     };
     let train = |side: &Profiler| side.clone().training(training(&arguments.training));
     if trains(arguments) && infers(arguments) {
-        let pair = |side: &Profiler| fight(duel([side.clone(), train(side)], arguments));
+        let pair = |side: &Profiler| measure(duel([side.clone(), train(side)], arguments));
         let comparisons = sides.iter().map(pair).collect::<Result<Vec<_>, _>>()?;
         return Ok((comparisons, true));
     }
@@ -207,7 +207,7 @@ fn fight_in(
     if let Some(baseline) = &arguments.baseline {
         duel = duel.baseline(baseline);
     }
-    Ok((vec![fight(duel)?], false))
+    Ok((vec![measure(duel)?], false))
 }
 
 fn duel(sides: impl IntoIterator<Item = Profiler>, arguments: &Compare) -> Duel {

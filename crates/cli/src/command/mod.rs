@@ -76,7 +76,7 @@ pub(crate) fn path_of(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// A sitting that keeps its runs in the database, or aside while that is a server and away; or none at all.
+/// A session that keeps its runs in the database, or aside while that is a server and away; or none at all.
 pub(crate) fn session(
     folders: &Folders,
     no_store: bool,

@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Arguments, global: &Global) -> Result<Exit, Failur
     let question = TrendQuestion {
         metric: arguments.metric,
         by: arguments.by.into(),
-        sitting: arguments.sitting,
+        session: arguments.session,
         level: arguments.false_alarms,
         smallest: arguments.smallest,
         last: arguments.last,

@@ -45,7 +45,7 @@
     const [r, g, b] = rgb.map((part) => part / 255).map((p) => (p <= 0.04045 ? p / 12.92 : ((p + 0.055) / 1.055) ** 2.4));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
-  const ground = (node) => {
+  const background = (node) => {
     for (let at = node; at; at = at.parentElement) {
       const colour = parse(getComputedStyle(at).backgroundColor);
       if (colour.alpha > 0.99) return colour.rgb;
@@ -60,7 +60,7 @@
     const style = getComputedStyle(node);
     const inSvg = node instanceof SVGElement;
     const ink = parse(inSvg ? style.fill : style.color).rgb;
-    const under = ground(inSvg ? node.ownerSVGElement.parentElement : node);
+    const under = background(inSvg ? node.ownerSVGElement.parentElement : node);
     // Words in the colour of the paper stand on a mark; the drawing room tests those.
     if (inSvg && String(ink) === String(under)) continue;
     const [one, other] = [luminance(ink), luminance(under)].sort((a, b) => b - a);
@@ -69,5 +69,5 @@
     if (ratio < 4.5) say(`contrast ${ratio.toFixed(2)} of ${style.color} on ${under}`, node);
   }
   if (texts < 40) say(`only ${texts} texts can be seen`);
-  return { defects: defects.slice(0, 12), ground: getComputedStyle(document.body).backgroundColor, pictures: document.querySelectorAll(".picture svg").length };
+  return { defects: defects.slice(0, 12), background: getComputedStyle(document.body).backgroundColor, pictures: document.querySelectorAll(".picture svg").length };
 })()

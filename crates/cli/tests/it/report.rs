@@ -65,16 +65,20 @@ fn page(home: &Home, arguments: &[&str]) -> PathBuf {
 
 /// Opens the page at two sizes in both themes, and looks at everything that a script can see.
 fn look(browser: &mut Browser, path: &std::path::Path, pictures: u64) {
-    let mut grounds = Vec::new();
+    let mut backgrounds = Vec::new();
     for (size, theme) in [(WIDE, "light"), (WIDE, "dark"), (NARROW, "light"), (NARROW, "dark")] {
         browser.open(path, size, theme);
         let seen = browser.ask(AUDIT);
         assert_eq!(seen["defects"], json!([]), "{theme} at {size:?}\n{seen:#}");
         assert_eq!(seen["pictures"], pictures, "{theme} at {size:?}");
         assert_eq!(browser.complaints(), Vec::<String>::new(), "{theme} at {size:?}");
-        grounds.push(seen["ground"].clone());
+        backgrounds.push(seen["background"].clone());
     }
-    assert!(grounds[0] == grounds[2] && grounds[1] == grounds[3] && grounds[0] != grounds[1]);
+    assert!(
+        backgrounds[0] == backgrounds[2]
+            && backgrounds[1] == backgrounds[3]
+            && backgrounds[0] != backgrounds[1]
+    );
 }
 
 const SHOWN: &str =

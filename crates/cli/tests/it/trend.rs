@@ -120,14 +120,14 @@ fn a_file_is_a_baseline_that_says_what_it_cannot_tell() {
     let told = home.run(&with(&["--allowance", "30%"]));
     assert_eq!(told.status, Some(4), "{}", told.out);
     assert_eq!(home.run(&with(&["--allowance", "1%"])).status, Some(0));
-    // Sixteen sittings tell how far it does.
+    // Sixteen sessions tell how far it does.
     let found = json(&home.run(&with(&["--json"])).out);
     let cell = &found["compared_to"]["cells"][0];
     assert_eq!(cell["allowance_from_history"], true, "{cell}");
     assert!(cell["allowance"].as_f64().unwrap() < 0.15, "{cell}");
 }
 
-/// Runs of one sitting, a minute apart, with the scatter of processes on an ordinary machine: 2 % to either side.
+/// Runs of one session, a minute apart, with the scatter of processes on an ordinary machine: 2 % to either side.
 fn batch(first: u64, count: u64, milliseconds: f64) -> Vec<Run> {
     let one = |number: u64| {
         let noise = (0.02 * (((number * 7919) % 13) as f64 / 6.0 - 1.0)).exp();

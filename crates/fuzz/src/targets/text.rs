@@ -76,6 +76,9 @@ pub(crate) const TOKENIZER: Target = Target {
             "overflowed its stack",
             "a token of a hundred thousand letters makes as deep a tree; the worker dies of it alone",
         ),
-        ("slow:", "thousands of parts in a template, joined one by one; the worker's time limit ends it"),
+        (
+            "slow:",
+            "thousands of parts in a template, joined one by one; the worker's time limit ends it",
+        ),
     ],
 };

@@ -20,7 +20,7 @@ static MADE: AtomicU64 = AtomicU64::new(0);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Waits for the end of its input, which is ours, and removes the group that we could not remove.
-const KEEPER: &str = r#"
+const REMOVER: &str = r#"
 read -r _
 tries=0
 while [ -d "$0" ] && [ "$tries" -lt 50 ]; do
@@ -36,7 +36,7 @@ pub(super) struct MemoryGroup {
     folder: PathBuf,
     version: u8,
     /// Removes the group should this process be killed; `None` where there is no shell.
-    keeper: Option<Child>,
+    remover: Option<Child>,
 }
 
 impl MemoryGroup {
@@ -52,9 +52,9 @@ impl MemoryGroup {
         let folder = parent.join(format!("modelmeter-{}-{number}", std::process::id()));
         fs::create_dir(&folder)?;
         // From here on the group is removed whatever fails.
-        let mut group = MemoryGroup { folder, version, keeper: None };
+        let mut group = MemoryGroup { folder, version, remover: None };
         group.limit(bytes)?;
-        group.keeper = keep(&group.folder);
+        group.remover = start_remover(&group.folder);
         Ok(group)
     }
 
@@ -122,10 +122,10 @@ impl Drop for MemoryGroup {
             }
             thread::sleep(Duration::from_millis(5));
         }
-        if let Some(mut keeper) = self.keeper.take() {
+        if let Some(mut remover) = self.remover.take() {
             // The end of its input lets it go; a group that is still there is then its own.
-            drop(keeper.stdin.take());
-            let _ = keeper.wait();
+            drop(remover.stdin.take());
+            let _ = remover.wait();
         }
     }
 }
@@ -140,10 +140,10 @@ pub(super) fn enter(door: &File) -> io::Result<()> {
 }
 
 /// Somebody who outlives us; in a process group of its own, so that what is meant for ours does not reach it.
-fn keep(folder: &Path) -> Option<Child> {
+fn start_remover(folder: &Path) -> Option<Child> {
     Command::new("/bin/sh")
         .arg("-c")
-        .arg(KEEPER)
+        .arg(REMOVER)
         .arg(folder)
         // It outlives us and needs nothing but `rmdir` and `sleep`.
         .env_clear()

@@ -1,7 +1,7 @@
 //! Tries advice: the cell as it is against the changed one, and what became of what was expected.
 
 use super::{Proofs, gather};
-use crate::{Duel, Error, Profiler, Session, duel::Fought, prepare::Prepared};
+use crate::{Duel, Error, Profiler, Session, duel::DuelOutcome, prepare::Prepared};
 use analysis::advice::{Known, judge_trial, overlap, warmth};
 use std::time::{Duration, Instant};
 use types::{
@@ -214,10 +214,10 @@ fn changed(
     let sides = vec![stand.base.clone(), apply(stand.base.clone(), change)];
     let sizes = change.batch_size.is_some() || change.accumulation.is_some();
     let per_sample = sizes && what == Goal::Throughput;
-    let fought = duel(sides, stand, count).per_sample(per_sample).fought(session, sink)?;
+    let outcome = duel(sides, stand, count).per_sample(per_sample).measure_sides(session, sink)?;
     match what {
-        Goal::Memory => by_memory(&fought),
-        _ => by_time(&fought.duel, &fought.baseline),
+        Goal::Memory => by_memory(&outcome),
+        _ => by_time(&outcome.duel, &outcome.baseline),
     }
 }
 
@@ -265,12 +265,12 @@ fn by_time(duel: &types::Duel, baseline: &str) -> Result<Finding, Error> {
 }
 
 /// Peaks of memory, process by process.
-fn by_memory(fought: &Fought) -> Result<Finding, Error> {
-    let time = by_time(&fought.duel, &fought.baseline)?;
+fn by_memory(outcome: &DuelOutcome) -> Result<Finding, Error> {
+    let time = by_time(&outcome.duel, &outcome.baseline)?;
     if let Outcome::Refused { .. } = time.outcome {
         return Ok(time);
     }
-    let [base, changed] = fought.peaks.as_slice() else {
+    let [base, changed] = outcome.peaks.as_slice() else {
         return Ok(refused("the memory of both sides was not measured".into()));
     };
     let pairs = base.iter().zip(changed).filter(|(_, changed)| **changed > 0.0);
@@ -343,9 +343,9 @@ fn buckets(
         side
     };
     let sides = vec![side(&lines), side(&lines[..half]), side(&lines[half..])];
-    let fought = duel(sides, stand, count).rows(vec![0, 0, half]).fought(session, sink)?;
-    match joined(fought.duel) {
-        Some(duel) => by_time(&duel, &fought.baseline),
+    let outcome = duel(sides, stand, count).rows(vec![0, 0, half]).measure_sides(session, sink)?;
+    match joined(outcome.duel) {
+        Some(duel) => by_time(&duel, &outcome.baseline),
         None => Ok(refused("one of the batches was not measured".into())),
     }
 }

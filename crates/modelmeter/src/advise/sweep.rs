@@ -1,7 +1,7 @@
 //! A quick sweep over batch sizes: from the run's own upwards until it stops paying, then the smaller ones, and all of
 //! them once more in the other order.
 
-use crate::{Error, Profiler, Session, named::named, prepare::Prepared};
+use crate::{Error, Profiler, Session, event_label::labelled, prepare::Prepared};
 use analysis::advice::{Known, Missing};
 use std::{
     collections::BTreeMap,
@@ -137,7 +137,7 @@ fn point(
     profiler.rule.min_runs = RUNS;
     profiler.rule.min_duration = LEAST;
     profiler.rule.max_duration = (predicted * 2).max(LEAST * 4);
-    let mut hear = |event: Event| sink(named(event, &format!("batch {batch}")));
+    let mut hear = |event: Event| sink(labelled(event, &format!("batch {batch}")));
     Ok(profiler.profile_in(session, &mut hear)?.run)
 }
 

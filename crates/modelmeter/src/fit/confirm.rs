@@ -4,7 +4,7 @@ use super::{
     Standing,
     way::{latency_of, peak_of, standing, throughput_of},
 };
-use crate::{Error, Profiler, Session, named::named};
+use crate::{Error, Profiler, Session, event_label::labelled};
 use analysis::advice::flags;
 use types::{Cell, Confirmation, Event, Pooled};
 
@@ -64,7 +64,7 @@ fn measure(
 ) -> Result<Confirmation, Error> {
     let Candidate { profiler, cell, .. } = candidate;
     let label = format!("{} {}, batch {}:", cell.engine, cell.precision, cell.batch_size);
-    let mut hear = |event: Event| sink(named(event, &format!("confirming {label}")));
+    let mut hear = |event: Event| sink(labelled(event, &format!("confirming {label}")));
     let measured = profiler.profile_in(session, &mut hear).map(|profile| profile.run);
     let mut confirmation = Confirmation {
         cell: cell.clone(),

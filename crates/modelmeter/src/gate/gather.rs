@@ -62,9 +62,9 @@ impl Gathered {
         let more = processes.saturating_sub(self.side.len() as u32);
         let done = match &gate.against {
             HeldAgainst::Model(_) | HeldAgainst::Program(_) => {
-                self.fight(gate, more, session, sink)
+                self.measure_interleaved(gate, more, session, sink)
             }
-            _ => self.measure(gate, more, session, sink),
+            _ => self.measure_alone(gate, more, session, sink),
         };
         match done {
             Ok(()) => Ok(()),
@@ -80,7 +80,7 @@ impl Gathered {
     }
 
     /// Processes one after the other.
-    fn measure(
+    fn measure_alone(
         &mut self,
         gate: &Gate,
         more: u32,
@@ -104,7 +104,7 @@ impl Gathered {
     }
 
     /// Rounds of a duel with the baseline.
-    fn fight(
+    fn measure_interleaved(
         &mut self,
         gate: &Gate,
         more: u32,
@@ -129,11 +129,11 @@ impl Gathered {
         if let Some(timeout) = gate.timeout {
             duel = duel.timeout(timeout);
         }
-        let fought = duel.fought(session, sink)?;
-        let mut runs = fought.runs.into_iter();
+        let outcome = duel.measure_sides(session, sink)?;
+        let mut runs = outcome.runs.into_iter();
         self.base.extend(runs.next().unwrap_or_default());
         self.side.extend(runs.next().unwrap_or_default());
-        for parity in fought.duel.parity.iter().filter(|parity| !parity.holds) {
+        for parity in outcome.duel.parity.iter().filter(|parity| !parity.holds) {
             let by =
                 parity.max_abs().map_or_else(String::new, |by| format!(" (by up to {by:.1e})"));
             self.remarks.push(match parity.agreement() {
@@ -148,7 +148,7 @@ impl Gathered {
                 ),
             });
         }
-        let mut sides = fought.duel.sides.into_iter();
+        let mut sides = outcome.duel.sides.into_iter();
         if let (Some(base), Some(side)) = (sides.next(), sides.next()) {
             if let Some(why) = &side.info.failed {
                 self.give_up(why.clone(), true);

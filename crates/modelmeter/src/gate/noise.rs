@@ -78,13 +78,14 @@ impl NoiseTest {
             .processes(self.processes)
             .turns(self.turns)
             .turn(self.turn);
-        let fought = duel.fought(session, sink)?;
+        let outcome = duel.measure_sides(session, sink)?;
         let silent = || Error::Rule("the machine could not be held against itself".into());
-        let (Some(base), Some(side)) = (fought.duel.sides.first(), fought.duel.sides.get(1)) else {
+        let (Some(base), Some(side)) = (outcome.duel.sides.first(), outcome.duel.sides.get(1))
+        else {
             return Err(silent());
         };
         let (base_runs, side_runs) =
-            (fought.runs.first().ok_or_else(silent)?, fought.runs.get(1).ok_or_else(silent)?);
+            (outcome.runs.first().ok_or_else(silent)?, outcome.runs.get(1).ok_or_else(silent)?);
         if let Some(found) =
             disturbed_pairs(&base.rounds, &side.rounds).filter(Disturbed::is_too_much)
         {

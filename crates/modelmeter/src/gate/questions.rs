@@ -2,7 +2,7 @@
 
 use super::{Gate, HeldAgainst, gather::Gathered};
 use analysis::gate::{
-    Finding, HISTORY_SITTINGS, STORED_DRIFT, Trial, over_limit, paired_changes, stored_change,
+    Finding, HISTORY_SESSIONS, STORED_DRIFT, Trial, over_limit, paired_changes, stored_change,
     stored_drift, value_of,
 };
 use analysis::{disturbed_pairs, too_busy};
@@ -190,7 +190,7 @@ fn seen_drift(noise: &[Noise]) -> Option<f64> {
             (!logs.is_empty()).then(|| logs.iter().sum::<f64>() / logs.len() as f64)
         })
         .collect();
-    if middles.len() < HISTORY_SITTINGS {
+    if middles.len() < HISTORY_SESSIONS {
         return None;
     }
     let most = middles.iter().copied().reduce(f64::max)?;
@@ -267,7 +267,7 @@ fn words_to_settle(asked: &Asked, settle: Option<u64>, looks: &[u32]) -> String 
     let most = looks.last().copied().unwrap_or(0);
     match (&asked.trial.question, settle) {
         (Question::Change { design: GateDesign::History, .. }, _) => {
-            "more sittings of the baseline, or `--against` to let both take turns".into()
+            "more sessions of the baseline, or `--against` to let both take turns".into()
         }
         (Question::Change { design: GateDesign::Stored, .. }, _) => {
             "`--against` lets both take turns; stored runs cannot tell so little from drift (docs/CI.md)".into()

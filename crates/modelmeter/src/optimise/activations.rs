@@ -1,10 +1,6 @@
 //! What flows inside a model on given texts: how strong each channel is, and which range each value has.
 
-use crate::{
-    Error, Profiler,
-    parting::TappedFile,
-    prepare,
-};
+use crate::{Error, Profiler, first_divergence::TappedFile, prepare};
 use engine::private::TemporaryFolder;
 use graph::{DataType, Scales, ValueInfo};
 use meter::{Depth, outputs_of};

@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Profiler,
-    parting::{Seen, look_inside},
+    first_divergence::{Seen, look_inside},
     prepare::{self, Prepared},
     worker,
 };

@@ -200,7 +200,7 @@ impl Prover {
     ) -> SpeedProof {
         let before = model.clone().engine(engine);
         let after = after(&before, changed);
-        let fought = Duel::new([before, after])
+        let outcome = Duel::new([before, after])
             .processes(self.processes)
             .turns(self.turns)
             .turn(self.turn)
@@ -208,12 +208,12 @@ impl Prover {
             .timeout(model.rule.timeout)
             .against_first()
             .outputs_may_differ()
-            .fought(session, sink);
-        let found = fought.and_then(|mut fought| {
+            .measure_sides(session, sink);
+        let found = outcome.and_then(|mut outcome| {
             // How far the answers moved stands in the proof itself; here it is no reason to refuse the times.
-            fought.duel.parity.iter_mut().for_each(|entry| entry.holds = true);
-            let report = analysis::compare_duel(&fought.duel, Some(&fought.baseline))?;
-            Ok((report, fought.peaks))
+            outcome.duel.parity.iter_mut().for_each(|entry| entry.holds = true);
+            let report = analysis::compare_duel(&outcome.duel, Some(&outcome.baseline))?;
+            Ok((report, outcome.peaks))
         });
         match found {
             Ok((report, peaks)) => spoken(changed, engine, work, &report, &peaks),

@@ -24,7 +24,7 @@ mod tests {
         Error, Folders, PlanEvent, PlanReport, PlanRunner, PlanSpec, Profiler,
         plan::{
             Control, Expansion, Task,
-            ground::{Ground, Measured, Said},
+            executor::{Executor, Measured, Said},
         },
     };
     use std::path::Path;
@@ -41,7 +41,7 @@ mod tests {
         stop_after: Option<usize>,
     }
 
-    impl Ground for Scripted {
+    impl Executor for Scripted {
         fn machine(&self) -> &Machine {
             &self.run.environment.machine
         }
@@ -97,7 +97,7 @@ mod tests {
         std::fs::copy(fixture, &database).unwrap();
         let open = || Store::open(&database).unwrap();
         let first = open().runs(&Filter::default()).unwrap().remove(0);
-        let mut ground = Scripted {
+        let mut executor = Scripted {
             run: open().run(&first.id.0).unwrap(),
             script: script.iter().map(|reasons| reasons.to_vec()).collect(),
             measured: 0,
@@ -123,7 +123,7 @@ mod tests {
                 heard.push(format!("{} {repetition}/{most}", task.model));
             }
         };
-        let report = runner.run_on(&mut ground, &Control::default(), &mut hear).unwrap();
+        let report = runner.run_on(&mut executor, &Control::default(), &mut hear).unwrap();
         (report, heard, open())
     }
 

@@ -4,7 +4,7 @@ use crate::{
     Error, Profiler, Session, TrainingRequest, VERSION,
     plan::{
         CellFailure, Control, Expansion, PlanSpec, Task,
-        ground::{Ground, Here, Measured, Said},
+        executor::{Executor, LocalExecutor, Measured, Said},
     },
 };
 use engine::{read_message_within, write_message};
@@ -232,7 +232,7 @@ pub(crate) struct There<'a> {
     session: &'a mut Session,
 }
 
-impl Ground for There<'_> {
+impl Executor for There<'_> {
     fn machine(&self) -> &Machine {
         &self.host.machine
     }
@@ -387,7 +387,7 @@ fn converse(base: &Profiler, input: impl BufRead, output: &Mutex<impl Write>) ->
             },
             Request::Measure(order) => {
                 let mut broken = None;
-                let mut here = Here { session: &mut session, plan: &order.plan };
+                let mut here = LocalExecutor { session: &mut session, plan: &order.plan };
                 let profiler = order.profiler(base);
                 let mut say = |said: Said<'_>| {
                     let reply = match said {

@@ -7,12 +7,12 @@ use crate::{
     plan::{
         CellFailure, Control, Expansion, FailureKind, Interruption, LeftOut, PlanReport, PlanSpec,
         Shard, Task,
-        desk::Desk,
         disturbance::disturbance,
-        ground::{Ground, Here, Measured, Said},
+        eta::Eta,
+        executor::{Executor, LocalExecutor, Measured, Said},
         host::Host,
-        keeper::Keeper,
-        outlook::Outlook,
+        lease_heartbeat::LeaseHeartbeat,
+        lease_store::LeaseStore,
         task::Unit,
         worker_name,
     },
@@ -247,7 +247,7 @@ impl PlanRunner {
         control: &Control,
         sink: &mut dyn FnMut(PlanEvent<'_>),
     ) -> Result<PlanReport, Error> {
-        self.run_on(&mut Here { session, plan: &self.spec.name }, control, sink)
+        self.run_on(&mut LocalExecutor { session, plan: &self.spec.name }, control, sink)
     }
 
     /// Measures on another machine and keeps the runs here.
@@ -266,24 +266,24 @@ impl PlanRunner {
 
     pub(crate) fn run_on(
         &self,
-        ground: &mut dyn Ground,
+        executor: &mut dyn Executor,
         control: &Control,
         sink: &mut dyn FnMut(PlanEvent<'_>),
     ) -> Result<PlanReport, Error> {
         self.base.check_rule()?;
-        let mut expansion = ground.expand(&self.spec, &self.base)?;
+        let mut expansion = executor.expand(&self.spec, &self.base)?;
         if let Some(shard) = self.shard {
             expansion.cells = shard.of(expansion.cells);
         }
         let here = hardware::machine().hostname;
-        let plan = self.stored_name(ground.machine());
-        let mut sitting = Sitting {
+        let plan = self.stored_name(executor.machine());
+        let mut session = PlanSession {
             worker: worker_name::of_this_process(&here),
-            desk: Desk::open(&self.folders.database)?,
+            lease_store: LeaseStore::open(&self.folders.database)?,
             own: self.units(&expansion.cells),
             runner: self,
             plan,
-            outlook: Outlook::default(),
+            eta: Eta::default(),
             failed: HashMap::new(),
             models: HashMap::new(),
             disturbed: VecDeque::new(),
@@ -292,12 +292,12 @@ impl PlanRunner {
             reasons: HashMap::new(),
             control,
         };
-        sitting.prepare(&here, sink)?;
-        let planned = sitting.planned(sink)?.unwrap_or_default();
+        session.prepare(&here, sink)?;
+        let planned = session.planned(sink)?.unwrap_or_default();
         sink(PlanEvent::Ready {
             plan: &self.spec.name,
             tasks: &expansion.cells,
-            units: sitting.own.len(),
+            units: session.own.len(),
             finished: planned.iter().filter(|cell| is_finished(cell)).count(),
             left_out: &expansion.left_out,
         });
@@ -309,21 +309,21 @@ impl PlanRunner {
                 hint: Some("`modelmeter devices` shows what works here".into()),
             });
         }
-        sitting.remember_failures(&planned);
-        let interrupted = match sitting.measure_all(ground, sink) {
+        session.remember_failures(&planned);
+        let interrupted = match session.measure_all(executor, sink) {
             // Nothing was measured: the error is all there is to say.
-            Err(error) if sitting.told.is_empty() => return Err(error),
+            Err(error) if session.told.is_empty() => return Err(error),
             other => other.err(),
         };
         let (planned, reasons) = match &interrupted {
-            None => sitting.standing(sink)?,
-            Some(_) => sitting.last_standing(planned),
+            None => session.standing(sink)?,
+            Some(_) => session.last_standing(planned),
         };
         let Expansion { cells, left_out } = expansion;
         let mut report =
             PlanReport::new(&self.spec.name, &cells, left_out, &planned, control.is_stopping())?;
         report.interrupted = interrupted.map(|error| Interruption::of(&error));
-        report.repeated = sitting.repetitions.values().map(|times| u64::from(*times)).sum();
+        report.repeated = session.repetitions.values().map(|times| u64::from(*times)).sum();
         for cell in &mut report.cells {
             cell.not_valid = cell.runs.iter().filter_map(|id| reasons.get(id).copied()).collect();
         }
@@ -348,14 +348,14 @@ impl PlanRunner {
     }
 }
 
-/// One sitting of one process over a plan.
-struct Sitting<'a> {
+/// One session of one process over a plan.
+struct PlanSession<'a> {
     runner: &'a PlanRunner,
     plan: String,
     worker: String,
-    desk: Desk,
+    lease_store: LeaseStore,
     own: HashMap<String, Unit>,
-    outlook: Outlook,
+    eta: Eta,
     /// Cells that failed, and why: their other processes would too.
     failed: HashMap<String, CellFailure>,
     /// Models that cannot be had.
@@ -364,14 +364,14 @@ struct Sitting<'a> {
     disturbed: VecDeque<(String, RunId, ReasonCode)>,
     /// How often a process was repeated, by its name.
     repetitions: HashMap<String, u32>,
-    /// What became of the cells of this sitting, by their names, whether or not the database took it.
+    /// What became of the cells of this session, by their names, whether or not the database took it.
     told: HashMap<String, Outcome>,
-    /// Why runs of this sitting are not valid.
+    /// Why runs of this session are not valid.
     reasons: HashMap<RunId, ReasonCode>,
     control: &'a Control,
 }
 
-impl Sitting<'_> {
+impl PlanSession<'_> {
     /// Writes the plan into the database and opens what shall be measured once more.
     fn prepare(
         &mut self,
@@ -415,7 +415,7 @@ impl Sitting<'_> {
         Ok(())
     }
 
-    /// A cell that failed in another sitting fails in its other processes too.
+    /// A cell that failed in another session fails in its other processes too.
     fn remember_failures(&mut self, planned: &[PlannedCell]) {
         for cell in planned.iter().filter(|cell| cell.state == CellState::Failed) {
             let Some(unit) = self.own.get(&cell.cell.key) else { continue };
@@ -431,7 +431,7 @@ impl Sitting<'_> {
         sink: &mut dyn FnMut(PlanEvent<'_>),
         question: impl Fn(&store::Store) -> Result<T, StoreError>,
     ) -> Result<Option<T>, Error> {
-        self.desk.ask(self.control, &mut |why| sink(PlanEvent::Away { why }), question)
+        self.lease_store.ask(self.control, &mut |why| sink(PlanEvent::Away { why }), question)
     }
 
     /// What the database knows of this plan's own cells.
@@ -472,12 +472,12 @@ impl Sitting<'_> {
     /// Measures until nothing is left or somebody stops it.
     fn measure_all(
         &mut self,
-        ground: &mut dyn Ground,
+        executor: &mut dyn Executor,
         sink: &mut dyn FnMut(PlanEvent<'_>),
     ) -> Result<(), Error> {
         loop {
             while let Some(lease) = self.next(sink)? {
-                self.measure(ground, &lease, sink)?;
+                self.measure(executor, &lease, sink)?;
             }
             if !self.reopen_disturbed(sink)? {
                 return Ok(());
@@ -496,10 +496,10 @@ impl Sitting<'_> {
     }
 
     /// The same where the database failed: what it still tells, else what it told at the beginning, with what became of the
-    /// cells of this sitting.
+    /// cells of this session.
     fn last_standing(&mut self, at_first: Vec<PlannedCell>) -> Standing {
         let plan = self.plan.clone();
-        let mut planned = self.desk.once(&|store: &store::Store| store.plan_cells(&plan));
+        let mut planned = self.lease_store.once(&|store: &store::Store| store.plan_cells(&plan));
         if let Ok(cells) = &mut planned {
             cells.retain(|cell| self.own.contains_key(&cell.cell.key));
         }
@@ -507,7 +507,7 @@ impl Sitting<'_> {
         let runs: Vec<RunId> = planned.iter().filter_map(|cell| cell.run.clone()).collect();
         let mut reasons = self.reasons.clone();
         reasons.extend(
-            self.desk.once(&|store: &store::Store| store.reasons(&runs)).unwrap_or_default(),
+            self.lease_store.once(&|store: &store::Store| store.reasons(&runs)).unwrap_or_default(),
         );
         for cell in &mut planned {
             match self.told.get(&cell.cell.key) {
@@ -560,7 +560,7 @@ impl Sitting<'_> {
     /// Measures one process of one cell and says in the database what came out.
     fn measure(
         &mut self,
-        ground: &mut dyn Ground,
+        executor: &mut dyn Executor,
         lease: &Lease,
         sink: &mut dyn FnMut(PlanEvent<'_>),
     ) -> Result<(), Error> {
@@ -571,8 +571,8 @@ impl Sitting<'_> {
         if let Some(known) = self.known_failure(task) {
             return self.finish(lease, Some(task), &Outcome::Failed(known.text()), sink);
         }
-        self.control.hold(Some((self.desk.location().to_owned(), lease.clone())));
-        let result = self.attempt(ground, &unit, lease, sink);
+        self.control.hold(Some((self.lease_store.location().to_owned(), lease.clone())));
+        let result = self.attempt(executor, &unit, lease, sink);
         self.control.hold(None);
         match result {
             Ok(Some(Ok(run))) => self.finish(lease, Some(task), &Outcome::Done(run), sink),
@@ -607,12 +607,12 @@ impl Sitting<'_> {
     /// `None` where somebody stopped the plan before the device was free.
     fn attempt(
         &mut self,
-        ground: &mut dyn Ground,
+        executor: &mut dyn Executor,
         unit: &Unit,
         lease: &Lease,
         sink: &mut dyn FnMut(PlanEvent<'_>),
     ) -> Result<Option<Result<RunId, CellFailure>>, Error> {
-        let _keeper = Keeper::start(self.desk.location(), lease);
+        let _keeper = LeaseHeartbeat::start(self.lease_store.location(), lease);
         let planned = self.planned(sink)?.unwrap_or_default();
         let open = planned.iter().filter(|cell| !is_finished(cell));
         let open = open.filter_map(|cell| self.own.get(&cell.cell.key));
@@ -623,10 +623,10 @@ impl Sitting<'_> {
             process: unit.process,
             finished: planned.iter().filter(|cell| is_finished(cell)).count(),
             units: self.own.len(),
-            left: self.outlook.left(names.iter().map(String::as_str)),
+            left: self.eta.left(names.iter().map(String::as_str)),
         });
         let begin = Instant::now();
-        let measured = ground.measure(&self.profiler(task), self.control, &mut |said| {
+        let measured = executor.measure(&self.profiler(task), self.control, &mut |said| {
             sink(match said {
                 Said::Hot(heat) => PlanEvent::Hot(heat),
                 Said::Busy { device, who } => PlanEvent::Busy { device, who },
@@ -636,7 +636,7 @@ impl Sitting<'_> {
             });
         })?;
         let Some(Measured { result, fitting }) = measured else { return Ok(None) };
-        self.outlook.learn(&task.name(), begin.elapsed());
+        self.eta.learn(&task.name(), begin.elapsed());
         if let Some(run) = fitting {
             let fitting = Task { batch_size: Some(run.cell.batch_size), ..task.clone() };
             sink(PlanEvent::Measured { task: &fitting, process: 1, run: &run });

@@ -30,7 +30,7 @@ fn a_run_has_its_verdict_its_numbers_and_every_part() {
         ["Latency", "Layers", "Memory", "Advice", "Environment", "Reproduce"]
     );
     assert_eq!(count(&html, ".figures > div"), 6);
-    assert_eq!(count(&html, "figure svg"), 3, "distribution, course, roofline");
+    assert_eq!(count(&html, "figure svg"), 3, "distribution, order, roofline");
     assert_eq!(
         texts(&html, ".missing code"),
         ["modelmeter profile distilbert-base-uncased --memory"]

@@ -1,7 +1,7 @@
 //! Cells against a file: a table on a screen, and a part of the document of an analysis.
 
 use super::document::{interval, key};
-use super::page::{hung, joined};
+use super::page::{hanging_indent, joined};
 use super::words::{Machines, counted, factor};
 use crate::number::{percent, seconds};
 use crate::style::{Colour, Style};
@@ -48,7 +48,7 @@ pub fn against(
         lines.extend(table.render(Some(width)).lines().map(String::from));
     }
     for remark in remarks(found) {
-        lines.extend(hung("-", &remark, Colour::Warning, style, width));
+        lines.extend(hanging_indent("-", &remark, Colour::Warning, style, width));
     }
     if found.cells.is_empty() {
         lines.extend(wrap("no cell has a row in the file", width));
@@ -83,7 +83,7 @@ fn remarks(found: &Against) -> Vec<String> {
     }
     if rests(AllowanceFrom::Drift) {
         remarks.push(
-            "the file was written at another time, and an idle machine may drift by 30 %: a history of 10 sittings, or \
+            "the file was written at another time, and an idle machine may drift by 30 %: a history of 10 sessions, or \
              `--allowance`, says how far this one does; so do five runs on either side"
                 .to_owned(),
         );

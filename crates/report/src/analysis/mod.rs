@@ -15,4 +15,4 @@ pub use markdown::analysis_markdown;
 pub use page::analysis;
 
 pub(crate) use document::{cell, finite, interval, key, pooled};
-pub(crate) use page::{hung, joined};
+pub(crate) use page::{hanging_indent, joined};

@@ -45,17 +45,17 @@ pub fn analysis(found: &Analysis, style: &Style) -> String {
     }
     if found.cells.iter().any(|one| one.cell.invalid.is_some()) {
         let text = "no valid run: these numbers cannot be believed";
-        lines.extend(hung(&NOT_VALID.to_string(), text, Colour::Bad, style, width));
+        lines.extend(hanging_indent(&NOT_VALID.to_string(), text, Colour::Bad, style, width));
     }
     if has_front {
         let text =
             "no other cell of this model is at least as good in latency, throughput and memory";
-        lines.extend(hung(FRONT, text, Colour::Good, style, width));
+        lines.extend(hanging_indent(FRONT, text, Colour::Good, style, width));
     }
     lines.extend(flow(&tally(&found.tally, found.cells.len()), width));
     let notes = found.remarks.iter().map(|remark| clean(remark));
     for note in notes.chain(remedies_of(found)) {
-        lines.extend(hung("-", &note, Colour::Warning, style, width));
+        lines.extend(hanging_indent("-", &note, Colour::Warning, style, width));
     }
     joined(lines)
 }
@@ -130,7 +130,7 @@ fn block(text: &str) -> Vec<String> {
 }
 
 /// A sentence behind a mark, its further lines set in.
-pub(crate) fn hung(
+pub(crate) fn hanging_indent(
     mark: &str,
     text: &str,
     colour: Colour,

@@ -4,7 +4,7 @@ use super::words::{
     choice, equals, latency, limit, mebibytes, need, numbers, of_limit, place, refused, remark,
     several_engines, size, throughput, top, verdict, way_name, work,
 };
-use crate::analysis::{hung, joined};
+use crate::analysis::{hanging_indent, joined};
 use crate::clean::clean;
 use crate::style::{Colour, Style};
 use crate::table::{Column, Table};
@@ -36,7 +36,7 @@ pub fn fit(report: &FitReport, style: &Style) -> String {
         None => lines.extend(nothing(report, style, width)),
     }
     for remark in &report.remarks {
-        lines.extend(hung("-", &clean(remark), Colour::Warning, style, width));
+        lines.extend(hanging_indent("-", &clean(remark), Colour::Warning, style, width));
     }
     joined(lines)
 }

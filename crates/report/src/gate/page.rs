@@ -4,7 +4,7 @@ use super::words::{
     against, amount, between, cell, change, effort, limit, only_cell, raised, ruling, sentence,
     verdict, worth,
 };
-use crate::analysis::{hung, joined};
+use crate::analysis::{hanging_indent, joined};
 use crate::clean::clean;
 use crate::number::percent;
 use crate::style::{Colour, Style};
@@ -31,13 +31,13 @@ pub fn gate(report: &GateReport, style: &Style) -> String {
     lines.push(String::new());
     for missing in &report.missing {
         let text = format!("{} was not measured: {}", missing.what, missing.why);
-        lines.extend(hung("-", &clean(&text), Colour::Warning, style, width));
+        lines.extend(hanging_indent("-", &clean(&text), Colour::Warning, style, width));
     }
     for check in report.checks.iter().filter(|check| check.ruling != Ruling::Held) {
         lines.extend(open(check, report, style, width));
     }
     for remark in raised(report).iter().chain(&report.remarks) {
-        lines.extend(hung("-", &clean(remark), Colour::Warning, style, width));
+        lines.extend(hanging_indent("-", &clean(remark), Colour::Warning, style, width));
     }
     lines.extend(wrap(&worth(report), width));
     lines.push(String::new());
@@ -62,7 +62,7 @@ fn open(check: &Check, report: &GateReport, style: &Style, width: usize) -> Vec<
         text.push_str(&format!("; {settle}"));
     }
     let colour = if check.ruling == Ruling::Failed { Colour::Bad } else { Colour::Warning };
-    hung("-", &clean(&text), colour, style, width)
+    hanging_indent("-", &clean(&text), colour, style, width)
 }
 
 /// Rows under the cells they belong to, where there are several.

@@ -114,7 +114,7 @@ pub(super) fn against(report: &GateReport) -> Option<String> {
     });
     let how = match designs.max_by_key(|design| *design == GateDesign::Stored) {
         Some(GateDesign::Interleaved) => ", by turns",
-        Some(GateDesign::History) => ", stored in several sittings",
+        Some(GateDesign::History) => ", stored in several sessions",
         Some(GateDesign::Stored) => ", stored before",
         None => "",
     };

@@ -3,7 +3,7 @@
 use super::words::{
     blocks, cosine, layer_cells, layers, moved, place, sentences, sizes, speed, title,
 };
-use crate::analysis::{hung, joined};
+use crate::analysis::{hanging_indent, joined};
 use crate::clean::clean;
 use crate::number::fixed;
 use crate::style::{Colour, Style};
@@ -60,7 +60,7 @@ pub fn proof(report: &ProofReport, style: &Style) -> String {
         }
     }
     for remark in &report.remarks {
-        lines.extend(hung("-", &clean(remark), Colour::Warning, style, width));
+        lines.extend(hanging_indent("-", &clean(remark), Colour::Warning, style, width));
     }
     joined(lines)
 }

@@ -4,7 +4,7 @@ use super::{
     page::worst,
     words::{factor, verdict},
 };
-use crate::analysis::{hung, joined};
+use crate::analysis::{hanging_indent, joined};
 use crate::clean::clean;
 use crate::comparison::words::ratio;
 use crate::number::{MISSING, bytes, fixed};
@@ -43,7 +43,7 @@ pub fn optimize(report: &OptimizeReport, style: &Style) -> String {
     for one in report.attempts.iter() {
         if let Some(why) = &one.refused {
             let text = format!("{}: {}", clean(&one.command), clean(why));
-            lines.extend(hung("-", &text, Colour::Label, style, width));
+            lines.extend(hanging_indent("-", &text, Colour::Label, style, width));
         }
     }
     lines.push(String::new());
@@ -82,7 +82,7 @@ pub fn optimize(report: &OptimizeReport, style: &Style) -> String {
         }
     }
     for remark in &report.remarks {
-        lines.extend(hung("-", &clean(remark), Colour::Warning, style, width));
+        lines.extend(hanging_indent("-", &clean(remark), Colour::Warning, style, width));
     }
     joined(lines)
 }

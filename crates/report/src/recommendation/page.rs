@@ -5,7 +5,7 @@ use super::words::{
     bare, brief, cell, choice, gap, heading, lead_of, left_out, others, short_id, wish, worth,
 };
 use crate::analysis::words::{Machines, Unlike, work};
-use crate::analysis::{hung, joined};
+use crate::analysis::{hanging_indent, joined};
 use crate::clean::clean;
 use crate::invalid::remedies;
 use crate::number::MISSING;
@@ -58,7 +58,7 @@ fn page(found: &Recommendation, style: &Style, width: usize) -> Vec<String> {
                 true => "nothing that was measured is valid; what was left out is below",
                 false => "nothing that was measured will do; what was left out is below",
             };
-            lines.extend(hung("!", text, Colour::Bad, style, width));
+            lines.extend(hanging_indent("!", text, Colour::Bad, style, width));
         }
     }
     if found.candidates.len() > 2 {
@@ -78,7 +78,7 @@ fn page(found: &Recommendation, style: &Style, width: usize) -> Vec<String> {
         lines.push(String::new());
     }
     for remark in found.remarks.iter().map(|remark| clean(remark)).chain(remedies) {
-        lines.extend(hung("-", &remark, Colour::Warning, style, width));
+        lines.extend(hanging_indent("-", &remark, Colour::Warning, style, width));
     }
     lines
 }

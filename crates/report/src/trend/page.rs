@@ -8,7 +8,7 @@ use super::{
     },
 };
 use crate::analysis::{
-    hung, joined,
+    hanging_indent, joined,
     words::{Machines, counted},
 };
 use crate::clean::clean;
@@ -52,10 +52,10 @@ pub fn trend(found: &Trend, style: &Style) -> String {
         percent(found.level),
         percent(found.smallest)
     );
-    lines.extend(hung("-", &rule, Colour::Warning, style, width));
+    lines.extend(hanging_indent("-", &rule, Colour::Warning, style, width));
     let remedies = remedies(found.without_valid, found.again.as_deref(), is_included);
     for remark in found.remarks.iter().map(|remark| clean(remark)).chain(remedies) {
-        lines.extend(hung("-", &remark, Colour::Warning, style, width));
+        lines.extend(hanging_indent("-", &remark, Colour::Warning, style, width));
     }
     joined(lines)
 }
@@ -140,7 +140,7 @@ fn changes(series: &TrendSeries, metric: TrendMetric, style: &Style, width: usiz
 fn asides(series: &TrendSeries, metric: TrendMetric, style: &Style, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(text) = trend_slide(series, metric) {
-        lines.extend(hung("-", &text, Colour::Warning, style, width));
+        lines.extend(hanging_indent("-", &text, Colour::Warning, style, width));
     }
     if let Some(suspicion) = &series.suspicion {
         let text = format!(
@@ -152,7 +152,7 @@ fn asides(series: &TrendSeries, metric: TrendMetric, style: &Style, width: usize
             size(suspicion.ratio, None, metric),
             counted(suspicion.needs, "more point")
         );
-        lines.extend(hung("-", &text, Colour::Warning, style, width));
+        lines.extend(hanging_indent("-", &text, Colour::Warning, style, width));
     }
     lines
 }
@@ -177,25 +177,25 @@ pub fn standings(
                 let what =
                     change.map_or_else(String::new, |change| trend_change(change, found.metric));
                 let text = format!("{name}: {what}, more than {}", percent(accepted));
-                lines.extend(hung("✗", &text, Colour::Bad, style, width));
+                lines.extend(hanging_indent("✗", &text, Colour::Bad, style, width));
             }
             TrendStanding::CannotTell { why } => {
                 let text = format!("{name}: cannot tell: {}", clean(why));
-                lines.extend(hung("?", &text, Colour::Warning, style, width));
+                lines.extend(hanging_indent("?", &text, Colour::Warning, style, width));
             }
         }
     }
     if found.series.is_empty() {
         let text = "cannot tell: no valid run has this number";
-        lines.extend(hung("?", text, Colour::Warning, style, width));
+        lines.extend(hanging_indent("?", text, Colour::Warning, style, width));
     }
     if found.without_valid > 0 && !found.series.is_empty() {
         let text =
             format!("{} without a valid run: cannot tell", counted(found.without_valid, "cell"));
-        lines.extend(hung("?", &text, Colour::Warning, style, width));
+        lines.extend(hanging_indent("?", &text, Colour::Warning, style, width));
     }
     if lines.is_empty() {
-        lines.extend(hung(
+        lines.extend(hanging_indent(
             "✓",
             &format!("nothing is worse by more than {}", percent(accepted)),
             Colour::Good,

@@ -30,7 +30,7 @@ use std::{cell::Cell, collections::HashSet, time::Duration};
 const LEVEL: f64 = 0.001;
 
 /// Runs of a turn are one point; of two turns never.
-const LONGEST_SITTING: Duration = Duration::from_secs(30 * 60);
+const LONGEST_SESSION: Duration = Duration::from_secs(30 * 60);
 
 pub(crate) fn run(arguments: &Watch, global: &Global) -> Result<Exit, Failure> {
     let folders = folders(global)?;
@@ -203,7 +203,7 @@ impl Watcher<'_> {
         let (_, plan) = &self.runner;
         let question = TrendQuestion {
             metric: self.arguments.metric,
-            sitting: LONGEST_SITTING.min(self.arguments.every / 2),
+            session: LONGEST_SESSION.min(self.arguments.every / 2),
             level: LEVEL,
             ..TrendQuestion::default()
         };

@@ -14,14 +14,14 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The database as the plan asks it.
-pub(crate) struct Desk {
+pub(crate) struct LeaseStore {
     location: PathBuf,
     store: Option<Store>,
 }
 
-impl Desk {
-    pub(crate) fn open(location: &Path) -> Result<Desk, Error> {
-        Ok(Desk { location: location.to_owned(), store: Some(Store::open(location)?) })
+impl LeaseStore {
+    pub(crate) fn open(location: &Path) -> Result<LeaseStore, Error> {
+        Ok(LeaseStore { location: location.to_owned(), store: Some(Store::open(location)?) })
     }
 
     pub(crate) fn location(&self) -> &Path {

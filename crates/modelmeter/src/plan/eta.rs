@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 /// What is known of how long cells take.
 #[derive(Debug, Default)]
-pub(crate) struct Outlook {
+pub(crate) struct Eta {
     cells: HashMap<String, Taken>,
     all: Taken,
 }
@@ -26,7 +26,7 @@ impl Taken {
     }
 }
 
-impl Outlook {
+impl Eta {
     /// A process of this cell took so long.
     pub(crate) fn learn(&mut self, cell: &str, took: Duration) {
         self.cells.entry(cell.to_owned()).or_default().add(took);
@@ -47,12 +47,12 @@ mod tests {
 
     #[test]
     fn cells_that_were_measured_take_as_long_again_and_others_the_average() {
-        let mut outlook = Outlook::default();
-        assert_eq!(outlook.left(["a"].into_iter()), None);
-        outlook.learn("a", Duration::from_secs(2));
-        outlook.learn("b", Duration::from_secs(10));
-        let left = outlook.left(["a", "b", "c"].into_iter());
+        let mut eta = Eta::default();
+        assert_eq!(eta.left(["a"].into_iter()), None);
+        eta.learn("a", Duration::from_secs(2));
+        eta.learn("b", Duration::from_secs(10));
+        let left = eta.left(["a", "b", "c"].into_iter());
         assert_eq!(left, Some(Duration::from_secs(2 + 10 + 6)));
-        assert_eq!(outlook.left(std::iter::empty()), Some(Duration::ZERO));
+        assert_eq!(eta.left(std::iter::empty()), Some(Duration::ZERO));
     }
 }

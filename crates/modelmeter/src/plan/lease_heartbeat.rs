@@ -11,14 +11,14 @@ use store::{Lease, Store};
 const SIGNS: u32 = 4;
 
 /// Gives signs of life until it is dropped.
-pub(crate) struct Keeper {
+pub(crate) struct LeaseHeartbeat {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Keeper {
+impl LeaseHeartbeat {
     /// Keeps a lease by a connection of its own, which is only made when a cell takes long.
-    pub(crate) fn start(location: &Path, lease: &Lease) -> Keeper {
+    pub(crate) fn start(location: &Path, lease: &Lease) -> LeaseHeartbeat {
         let (stop, stopped) = channel();
         let (location, lease) = (location.to_owned(), lease.clone());
         let work = move || {
@@ -34,11 +34,11 @@ impl Keeper {
             }
         };
         let thread = thread::Builder::new().name("lease".into()).spawn(work).ok();
-        Keeper { stop: Some(stop), thread }
+        LeaseHeartbeat { stop: Some(stop), thread }
     }
 }
 
-impl Drop for Keeper {
+impl Drop for LeaseHeartbeat {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {

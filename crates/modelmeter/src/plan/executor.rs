@@ -47,7 +47,7 @@ pub(crate) struct Measured {
 }
 
 /// Where cells are measured.
-pub(crate) trait Ground {
+pub(crate) trait Executor {
     fn machine(&self) -> &Machine;
 
     /// The cells that can exist there.
@@ -63,13 +63,13 @@ pub(crate) trait Ground {
 }
 
 /// This machine.
-pub(crate) struct Here<'a> {
+pub(crate) struct LocalExecutor<'a> {
     pub(crate) session: &'a mut Session,
     /// The plan's name, for others who want the device.
     pub(crate) plan: &'a str,
 }
 
-impl Ground for Here<'_> {
+impl Executor for LocalExecutor<'_> {
     fn machine(&self) -> &Machine {
         self.session.machine()
     }
@@ -103,7 +103,7 @@ impl Ground for Here<'_> {
     }
 }
 
-impl Here<'_> {
+impl LocalExecutor<'_> {
     /// Looks for the largest batch that fits, measures it, and adds both to the reason.
     fn look_for_room(
         &mut self,

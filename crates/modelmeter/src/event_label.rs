@@ -3,7 +3,7 @@
 use types::Event;
 
 /// Says which of several measurements an event is about.
-pub(crate) fn named(event: Event, name: &str) -> Event {
+pub(crate) fn labelled(event: Event, name: &str) -> Event {
     match event {
         Event::Progress { stage, done, total, note } => {
             Event::Progress { stage, done, total, note: format!("{name} {note}") }

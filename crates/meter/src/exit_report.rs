@@ -5,7 +5,7 @@ use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
 
 /// How a worker ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Obituary {
+pub(crate) struct ExitReport {
     /// In plain words.
     pub(crate) how: String,
     /// Whether memory ran out.
@@ -13,12 +13,12 @@ pub(crate) struct Obituary {
 }
 
 /// Reads an exit status, the worker's last words and how often the kernel killed for memory meanwhile.
-pub(crate) fn write(status: ExitStatus, last_words: &str, kernel_kills: u64) -> Obituary {
+pub(crate) fn describe(status: ExitStatus, last_words: &str, kernel_kills: u64) -> ExitReport {
     let refused = is_refusal(last_words);
     let killed = status.signal() == Some(libc::SIGKILL);
     if refused || (killed && kernel_kills > 0) {
         let who = if refused { "an allocation was refused" } else { "the kernel killed it" };
-        return Obituary { how: format!("it ran out of memory ({who})"), out_of_memory: true };
+        return ExitReport { how: format!("it ran out of memory ({who})"), out_of_memory: true };
     }
     let how = match (status.signal(), status.code()) {
         (Some(signal), _) => format!("killed by signal {signal} ({})", signal_name(signal)),
@@ -26,7 +26,7 @@ pub(crate) fn write(status: ExitStatus, last_words: &str, kernel_kills: u64) -> 
         (None, Some(code)) => format!("it exited with status {code}"),
         (None, None) => "for an unknown reason".into(),
     };
-    Obituary { how, out_of_memory: false }
+    ExitReport { how, out_of_memory: false }
 }
 
 /// How allocators, engines and the C library say that there is no memory left.
@@ -100,9 +100,9 @@ mod tests {
     fn a_refused_allocation_and_a_kernel_kill_are_out_of_memory() {
         let aborted = ExitStatus::from_raw(libc::SIGABRT);
         let killed = ExitStatus::from_raw(libc::SIGKILL);
-        assert!(write(aborted, "memory allocation of 4096 bytes failed", 0).out_of_memory);
-        assert!(write(killed, "", 1).out_of_memory);
-        let by_hand = write(killed, "", 0);
+        assert!(describe(aborted, "memory allocation of 4096 bytes failed", 0).out_of_memory);
+        assert!(describe(killed, "", 1).out_of_memory);
+        let by_hand = describe(killed, "", 0);
         assert!(!by_hand.out_of_memory);
         assert!(by_hand.how.contains("SIGKILL"));
     }
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn an_exit_status_is_named() {
-        assert!(write(ExitStatus::from_raw(3 << 8), "", 0).how.contains("status 3"));
+        assert!(describe(ExitStatus::from_raw(3 << 8), "", 0).how.contains("status 3"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Adds to an error of an engine that lacks something which other engines here have it, found by trying them.
-pub(crate) fn mend(
+pub(crate) fn add_hint(
     error: MeterError,
     profiler: &Profiler,
     prepared: &Prepared,
