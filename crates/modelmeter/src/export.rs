@@ -131,7 +131,7 @@ impl Exporter {
             reference,
             checks,
             // Random weights are said by the model's own field.
-            remarks: resolved.remarks.into_iter().filter(|text| text != "random weights").collect(),
+            remarks: resolved.remarks,
         })
     }
 

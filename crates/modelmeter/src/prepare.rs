@@ -416,8 +416,7 @@ impl Prepared {
 
     /// What was assumed or left out, as remarks; random weights are said by the model's own field.
     fn assumptions(&self) -> Vec<Reason> {
-        let remarks = self.resolved.remarks.iter().filter(|text| !text.contains("random weights"));
-        let assumed = remarks.chain(&self.assumed);
+        let assumed = self.resolved.remarks.iter().chain(&self.assumed);
         let cut = (self.cut > 0).then(|| {
             let length = self.cell.sequence_length.unwrap_or_default();
             format!("{} tokens of the text were cut off to fit {length} in a row", self.cut)

@@ -13,7 +13,7 @@ use std::{
 use store::{Scope, Store, StoreError};
 use types::{
     Against, AnalysedCell, Analysis, CellKey, Device, Exclusion, FileCell, LeftOut, Measured, Mode,
-    Precision, Prices, Recommendation, RunId, Wish,
+    Precision, Prices, Recommendation, RunId, Variant, Wish,
 };
 
 /// Names that are at least so alike may have been meant.
@@ -81,7 +81,8 @@ impl Survey {
     ) -> Result<(Against, Vec<String>), Error> {
         let bytes = read_file(file, RESULTS)
             .map_err(|source| Error::Read { path: file.to_owned(), source })?;
-        let (rows, problems) = exchange::file_cells(&file.to_string_lossy(), &bytes)?;
+        let (mut rows, problems) = exchange::file_cells(&file.to_string_lossy(), &bytes)?;
+        rows.iter_mut().for_each(|row| take_current_variant(row, now));
         let noise = noises(&self.trend(store, &TrendQuestion::default())?);
         let since = self.since_file(store, now, &rows)?;
         let found = against(&since, &rows, &noise, allowance, accepted);
@@ -328,6 +329,22 @@ pub(crate) fn not_stored(what: &'static str, name: &str, known: &[String]) -> Er
     let near: Vec<String> = near.into_iter().take(3).map(|(_, name)| name.clone()).collect();
     let known = known.iter().take(if known.len() > TOLD { 0 } else { TOLD }).cloned().collect();
     Error::NotStored { what, name: name.to_owned(), near, known }
+}
+
+/// Files of earlier versions hold a cell's variant in words: they get the variant of the cell that had those words.
+fn take_current_variant(row: &mut FileCell, now: &Analysis) {
+    if Variant::parse(&row.key.variant).is_some() {
+        return;
+    }
+    let is_same = |key: &CellKey| {
+        let named = CellKey { variant: row.key.variant.clone(), ..key.clone() };
+        let former = Variant::parse(&key.variant).map(|variant| variant.former_identity());
+        named == row.key && former.as_ref() == Some(&row.key.variant)
+    };
+    let found = now.cells.iter().map(|one| &one.cell.key).find(|key| is_same(key));
+    if let Some(key) = found {
+        row.key.variant.clone_from(&key.variant);
+    }
 }
 
 #[cfg(test)]

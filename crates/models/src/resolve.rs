@@ -296,9 +296,7 @@ impl Resolver<'_> {
     ) -> Result<Resolved, ModelError> {
         let seed = self.request.seed;
         let prepared = prepare(&blueprint, Values::Random(seed), &self.request.cache, progress)?;
-        let mut resolved = finish(blueprint, prepared, name, source, Weights::Random { seed });
-        resolved.remarks.push("random weights".into());
-        Ok(resolved)
+        Ok(finish(blueprint, prepared, name, source, Weights::Random { seed }))
     }
 
     /// A finished graph, used where it lies; what lies beside it tells the rest.

@@ -1,17 +1,12 @@
 //! What tells cells apart beyond their columns, in words.
 
 use crate::clean::clean;
+use types::Variant;
 
-/// What else was told; where it is a training's document only the optimiser's name.
+/// What else was told, in words; text that is no variant (of a file that somebody else wrote) is shown as it is.
 #[must_use]
 pub fn variant(text: &str) -> String {
-    let text = clean(text);
-    let Some((before, document)) = text.split_once('{') else { return text };
-    let name = document.split_once("\"optimizer\":\"").and_then(|(_, rest)| rest.split('"').next());
-    let after = document.rsplit_once('}').map_or("", |(_, after)| after);
-    let parts = [before, name.unwrap_or(""), after].map(|part| part.trim_matches([' ', ',']));
-    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    parts.join(", ")
+    clean(&Variant::parse(text).map_or_else(|| text.to_owned(), |variant| variant.words()))
 }
 
 #[cfg(test)]
@@ -19,10 +14,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_trainings_document_the_optimiser_is_said() {
-        let text = r#"hint latency, {"optimizer":"adamw","loss":"mse","learning_rate":0.1}, text"#;
-        assert_eq!(variant(text), "hint latency, adamw, text");
-        assert_eq!(variant("text"), "text");
-        assert_eq!(variant("{"), "");
+    fn a_variant_is_words_and_anything_else_itself() {
+        assert_eq!(
+            variant(r#"{"text":true,"shapes_unrecorded":true}"#),
+            "text, input shapes not recorded"
+        );
+        assert_eq!(variant(""), "");
+        assert_eq!(variant("gr\u{1b}[31maph none"), "graph none");
     }
 }

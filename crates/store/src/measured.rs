@@ -97,7 +97,8 @@ pub(crate) fn insert(
 fn insert_question(transaction: &Transaction<'_>, run: &Measured) -> Result<i64, DatabaseError> {
     let imported = run.provenance == Provenance::Imported;
     let (device, precision, mode) = (run.device.to_string(), run.precision.name(), run.mode.name());
-    // Line breaks cannot be in a part and between two as well: parts are quoted.
+    // Codes and canonical JSON, never words for people. Line breaks cannot be in a part and between two as well: parts
+    // are quoted.
     let whole_question = format!(
         "{:?}\n{:?}\n{:?}\n{:?}\n{}\n{imported}\n{device}\n{precision}\n{}\n{:?}\n{mode}\n{}",
         run.model,
@@ -221,11 +222,18 @@ impl Store {
         &self,
         transaction: &Transaction<'_>,
     ) -> Result<(), StoreError> {
+        self.refill(
+            transaction,
+            "SELECT run.id, run.model, run.engine FROM run
+             JOIN model ON model.key = run.model JOIN cell ON cell.key = run.cell
+             WHERE model.category IN ('audio', 'multimodal', 'other')
+             AND cell.sequence_length IS NULL ORDER BY run.started_at, run.id",
+        )
+    }
+
+    /// Writes the rows of these runs again from their documents.
+    fn refill(&self, transaction: &Transaction<'_>, sql: &str) -> Result<(), StoreError> {
         let fail = self.fail("update the schema");
-        let sql = "SELECT run.id, run.model, run.engine FROM run
-                   JOIN model ON model.key = run.model JOIN cell ON cell.key = run.cell
-                   WHERE model.category IN ('audio', 'multimodal', 'other')
-                   AND cell.sequence_length IS NULL ORDER BY run.started_at, run.id";
         let runs: Vec<(String, i64, i64)> = transaction
             .rows(sql, &[], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .map_err(&fail)?;
@@ -250,6 +258,16 @@ impl Store {
             )
             .map_err(&fail)?;
         Ok(())
+    }
+
+    /// Writes the rows again of runs whose variant was kept as words.
+    pub(crate) fn refill_variants(&self, transaction: &Transaction<'_>) -> Result<(), StoreError> {
+        self.refill(
+            transaction,
+            "SELECT run.id, run.model, run.engine FROM run JOIN measured ON measured.run = run.id
+             JOIN question ON question.key = measured.question
+             WHERE question.variant <> '' ORDER BY run.started_at, run.id",
+        )
     }
 
     /// Hands over every cell that has runs in this scope: its newest valid runs, at most `most`, its newest invalid one or as

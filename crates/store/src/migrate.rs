@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0006_revisions_and_noise.sql"),
     include_str!("../migrations/0007_invalid_reasons.sql"),
     include_str!("../migrations/0008_recorded_shapes.sql"),
+    include_str!("../migrations/0009_canonical_variants.sql"),
 ];
 
 /// The schema version that this program writes.
@@ -84,6 +85,9 @@ const REASONS: i64 = 7;
 /// The version since which runs say the shapes that really went in.
 const SHAPES: i64 = 8;
 
+/// The version since which the variant of a cell is canonical JSON and not words.
+const VARIANTS: i64 = 9;
+
 /// Brings the database to today's schema, all steps in one transaction; whether it was empty.
 pub(crate) fn migrate(store: &Store) -> Result<bool, StoreError> {
     migrate_through(&store.connection, &store.path, MIGRATIONS, |transaction, from| match from {
@@ -93,10 +97,15 @@ pub(crate) fn migrate(store: &Store) -> Result<bool, StoreError> {
         }
         MEASURED..REASONS => {
             store.refill_unrecorded(transaction)?;
+            store.refill_variants(transaction)?;
             store.fill_reasons(transaction)?;
             store.fill_peaks(transaction)
         }
-        REASONS..SHAPES => store.refill_unrecorded(transaction),
+        REASONS..SHAPES => {
+            store.refill_unrecorded(transaction)?;
+            store.refill_variants(transaction)
+        }
+        SHAPES..VARIANTS => store.refill_variants(transaction),
         _ => Ok(()),
     })
 }

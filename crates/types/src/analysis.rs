@@ -2,6 +2,7 @@
 
 use crate::{
     Bytes, Device, Interval, InvalidRuns, LengthUnit, Mode, Percentiles, Precision, Reading, RunId,
+    Variant,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -38,7 +39,7 @@ pub struct CellKey {
     pub precision: Precision,
     /// Threads the engine could use.
     pub threads: u32,
-    /// What else was told, in words; empty for the usual.
+    /// What else was told, as [`Variant::canonical`] writes it; empty for the usual.
     pub variant: String,
     /// Samples in one inference.
     pub batch_size: u64,
@@ -48,7 +49,7 @@ impl CellKey {
     /// What its length counts.
     #[must_use]
     pub fn length_unit(&self) -> LengthUnit {
-        LengthUnit::of_remark(&self.variant)
+        Variant::parse(&self.variant).unwrap_or_default().length_unit
     }
 }
 

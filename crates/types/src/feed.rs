@@ -19,8 +19,6 @@ pub enum LengthUnit {
     Steps,
 }
 
-const REMARK: &str = "length in ";
-
 impl LengthUnit {
     /// Whether it is the usual one.
     #[must_use]
@@ -32,15 +30,7 @@ impl LengthUnit {
     #[must_use]
     pub fn remark(self) -> Option<String> {
         let (_, many) = self.names();
-        (!self.is_tokens()).then(|| format!("{REMARK}{many}"))
-    }
-
-    /// The unit that [`LengthUnit::remark`] wrote into a text; tokens where it wrote nothing.
-    #[must_use]
-    pub fn of_remark(text: &str) -> LengthUnit {
-        let all = [LengthUnit::Samples, LengthUnit::Frames, LengthUnit::Steps];
-        let is_in = |unit: &LengthUnit| unit.remark().is_some_and(|remark| text.contains(&remark));
-        all.into_iter().find(is_in).unwrap_or_default()
+        (!self.is_tokens()).then(|| format!("length in {many}"))
     }
 
     fn names(self) -> (&'static str, &'static str) {
@@ -144,17 +134,6 @@ pub struct InputValues {
     pub source: ValueSource,
 }
 
-impl fmt::Display for InputValues {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.source {
-            ValueSource::Range { range } => write!(f, "{} {range}", self.name),
-            ValueSource::File { hash, .. } => {
-                write!(f, "{} from a file ({})", self.name, &hash[..hash.len().min(8)])
-            }
-        }
-    }
-}
-
 /// Pictures or recordings that are made ready in every sample.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MediaSource {
@@ -238,7 +217,6 @@ mod tests {
         let feed = Feed { length_unit: LengthUnit::Frames, values, media: None };
         let text = serde_json::to_string(&feed).unwrap();
         assert_eq!(serde_json::from_str::<Feed>(&text).unwrap(), feed);
-        assert_eq!(feed.values[0].to_string(), "ids 0..255");
     }
 
     #[test]
@@ -246,8 +224,6 @@ mod tests {
         assert_eq!(LengthUnit::default().words(1), "1 token");
         assert_eq!(LengthUnit::Samples.words(16_000), "16000 samples of sound");
         assert_eq!(LengthUnit::Tokens.remark(), None);
-        let remark = format!("text, {}", LengthUnit::Frames.remark().unwrap());
-        assert_eq!(LengthUnit::of_remark(&remark), LengthUnit::Frames);
-        assert_eq!(LengthUnit::of_remark("compiled"), LengthUnit::Tokens);
+        assert_eq!(LengthUnit::Frames.remark().as_deref(), Some("length in frames"));
     }
 }

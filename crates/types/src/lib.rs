@@ -50,6 +50,7 @@ mod timeline;
 mod training;
 mod trend;
 mod units;
+mod variant;
 mod verdict;
 
 pub use advice::{
@@ -132,4 +133,5 @@ pub use trend::{
     TrendStanding, TrendSuspicion,
 };
 pub use units::{Bytes, Flops, Joules, Ratio, Seconds};
+pub use variant::{Untold, Variant, VariantValues};
 pub use verdict::{InvalidRuns, Reason, ReasonCode, Verdict};

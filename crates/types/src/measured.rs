@@ -1,8 +1,8 @@
 //! A run in the few numbers that comparing many needs; a million of them fit into memory.
 
 use crate::{
-    Bytes, Category, Device, Interval, InvalidRuns, Metric, Mode, Precision, Provenance,
-    ReasonCode, Run, RunId, Weights, key,
+    Bytes, Device, Interval, InvalidRuns, Metric, Mode, Precision, Provenance, ReasonCode, Run,
+    RunId, Variant, Weights, key,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub struct Measured {
     pub mode: Mode,
     /// Threads the engine could use.
     pub threads: u32,
-    /// What else tells its cell from others, in words: options, text, training; empty for the usual.
+    /// What else tells its cell from others, as [`Variant::canonical`] writes it; empty for the usual.
     pub variant: Arc<str>,
     /// Whether its numbers can be believed.
     pub valid: bool,
@@ -132,7 +132,7 @@ impl From<&Run> for Measured {
             sequence_length: cell.sequence_length.map(|length| length as u64),
             mode: cell.mode,
             threads: cell.threads,
-            variant: variant(run).into(),
+            variant: Variant::of(run).canonical().into(),
             valid: run.verdict.valid,
             reason: run.verdict.main_reason(),
             provenance: match run.imported {
@@ -160,56 +160,6 @@ fn joules(run: &Run, count: u64) -> Option<f64> {
     };
     let samples = count as f64 * run.cell.batch_size as f64;
     number(run, key).filter(|_| samples > 0.0).map(|joules| joules / samples)
-}
-
-/// What a cell was told beyond what every row says, in words.
-fn variant(run: &Run) -> String {
-    let cell = &run.cell;
-    let mut words = vec![cell.options.to_string()];
-    words.extend(cell.text.as_ref().map(|_| "text".to_owned()));
-    words.extend(cell.inputs.iter().map(|input| {
-        let dims: Vec<String> = input.dims.iter().map(ToString::to_string).collect();
-        format!("{} {}", input.name, dims.join("×"))
-    }));
-    words.extend(cell.feed.values.iter().map(ToString::to_string));
-    words.extend(
-        cell.feed
-            .media
-            .as_ref()
-            .map(|media| format!("files ({})", &media.hash[..media.hash.len().min(8)])),
-    );
-    words.extend(cell.sequence_length.and_then(|_| cell.feed.length_unit.remark()));
-    if let Some(training) = &cell.training {
-        words.extend(serde_json::to_string(training));
-    }
-    words.extend(unrecorded(run));
-    words.extend(placeholders(run));
-    words.retain(|word| !word.is_empty());
-    words.join(", ")
-}
-
-/// Before the shapes that really ran were recorded, a length changed the inputs of models without tokens but not their
-/// cell: such runs may be of any length and are never put together with newer ones.
-fn unrecorded(run: &Run) -> Option<String> {
-    let cell = &run.cell;
-    let follows_length =
-        matches!(run.model.category, Category::Audio | Category::Multimodal | Category::Other);
-    let is_unknown = run.imported.is_none()
-        && run.inputs.is_empty()
-        && cell.inputs.is_empty()
-        && cell.sequence_length.is_none();
-    (is_unknown && follows_length).then(|| "input shapes not recorded".to_owned())
-}
-
-/// What another tool did not tell of the cell: what stands there is a placeholder, and nobody shall take it for a fact.
-fn placeholders(run: &Run) -> Option<String> {
-    const PARTS: [(&str, &str); 3] =
-        [("cell.device", "device"), ("cell.precision", "precision"), ("cell.batch_size", "batch")];
-    let untold = &run.imported.as_ref()?.untold;
-    let is_untold = |path: &str| untold.iter().any(|told| told == path);
-    let parts: Vec<&str> =
-        PARTS.iter().filter(|(path, _)| is_untold(path)).map(|(_, name)| *name).collect();
-    (!parts.is_empty()).then(|| format!("{} not told", parts.join(" and ")))
 }
 
 /// The number under this key, from the run itself or from one of its probes; one that was predicted is none.

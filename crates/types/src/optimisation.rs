@@ -237,6 +237,9 @@ pub struct ProofReport {
     pub blocks: Vec<BlockFacts>,
     /// How far the answers moved; `None` where nobody looked.
     pub drift: Option<Drift>,
+    /// Why the answers could not be compared, where they could not; a remark too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uncompared: Option<String>,
     /// Engine by engine; empty where nothing was timed.
     pub speed: Vec<SpeedProof>,
     /// What a reader must know.

@@ -10,7 +10,7 @@ mod settle;
 mod values;
 
 pub use history::{HISTORY_SESSIONS, STORED_DRIFT, stored_change, stored_drift};
-pub use values::{paired_changes, round_changes, value_of};
+pub use values::{NoValue, paired_changes, round_changes, value_of};
 
 use settle::settle;
 use stats::{Evidence, false_discovery};

@@ -5,16 +5,28 @@ use crate::disturbed::undisturbed;
 use stats::log_ratio;
 use types::{Gauge, ReasonCode, Run, Side, Statistic, Turn};
 
+/// Why a run has no value of a gauge.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoValue {
+    /// It has too few samples to claim the percentile.
+    #[error("{0}")]
+    TooFewSamples(String),
+    /// It did not measure it.
+    #[error("{0}")]
+    NotMeasured(String),
+}
+
 /// The value of a run in the gauge's own unit, or why there is none.
 ///
 /// # Errors
 /// Where the run did not measure it, or has too few samples to claim the percentile.
-pub fn value_of(run: &Run, gauge: Gauge) -> Result<f64, String> {
-    let missing = || format!("`{gauge}` was not measured");
+pub fn value_of(run: &Run, gauge: Gauge) -> Result<f64, NoValue> {
+    let missing = || NoValue::NotMeasured(format!("`{gauge}` was not measured"));
     let metric = |key: &str| match run.metric(key) {
-        Some(metric) => metric
-            .value
-            .ok_or_else(|| format!("`{gauge}`: {}", metric.why.clone().unwrap_or_else(missing))),
+        Some(metric) => metric.value.ok_or_else(|| match &metric.why {
+            Some(why) => NoValue::NotMeasured(format!("`{gauge}`: {why}")),
+            None => missing(),
+        }),
         None => Err(missing()),
     };
     let value = match gauge {
@@ -24,10 +36,10 @@ pub fn value_of(run: &Run, gauge: Gauge) -> Result<f64, String> {
                 .percentile()
                 .and_then(|name| summary.unsupported.iter().find(|entry| entry.percentile == name));
             if let Some(short) = short {
-                return Err(format!(
+                return Err(NoValue::TooFewSamples(format!(
                     "{} needs {} samples a process, and one has {}",
                     short.percentile, short.needs, summary.count
-                ));
+                )));
             }
             match statistic {
                 Statistic::Mean => summary.mean,

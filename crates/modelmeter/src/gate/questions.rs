@@ -2,8 +2,8 @@
 
 use super::{Gate, HeldAgainst, gather::Gathered};
 use analysis::gate::{
-    Finding, HISTORY_SESSIONS, STORED_DRIFT, Trial, over_limit, paired_changes, stored_change,
-    stored_drift, value_of,
+    Finding, HISTORY_SESSIONS, NoValue, STORED_DRIFT, Trial, over_limit, paired_changes,
+    stored_change, stored_drift, value_of,
 };
 use analysis::{disturbed_pairs, too_busy};
 use types::{
@@ -20,7 +20,7 @@ pub(super) struct Asked {
     processes: u64,
     rounds: Vec<f64>,
     /// Why it cannot be answered, whatever is measured.
-    pub(super) refused: Option<String>,
+    pub(super) refused: Option<Refused>,
     /// Why it cannot be answered while the machine does what it does.
     pub(super) busy: Option<String>,
 }
@@ -111,9 +111,9 @@ impl Gate {
                 .unwrap_or(STORED_DRIFT),
         };
         let refused = if base.is_empty() {
-            Some("the baseline has no run of it".to_owned())
+            Some(Refused::Baseline("the baseline has no run of it"))
         } else if here.is_empty() {
-            Some("the baseline was measured on another machine".to_owned())
+            Some(Refused::Baseline("the baseline was measured on another machine"))
         } else if found.is_none() {
             refusal(&cell.side, gauge).or_else(|| refusal(&here, gauge))
         } else {
@@ -156,8 +156,26 @@ fn ask_limit(place: usize, cell: &Gathered, Threshold { gauge, limit }: Threshol
 }
 
 /// Why some run has no such value.
-fn refusal(runs: &[Run], gauge: Gauge) -> Option<String> {
-    runs.iter().find_map(|run| value_of(run, gauge).err())
+fn refusal(runs: &[Run], gauge: Gauge) -> Option<Refused> {
+    runs.iter().find_map(|run| value_of(run, gauge).err()).map(Refused::NoValue)
+}
+
+/// Why nothing can be said.
+#[derive(Debug, Clone)]
+pub(super) enum Refused {
+    /// The baseline is not fit for it.
+    Baseline(&'static str),
+    /// A run has no value.
+    NoValue(NoValue),
+}
+
+impl Refused {
+    fn words(&self) -> String {
+        match self {
+            Refused::Baseline(why) => (*why).to_owned(),
+            Refused::NoValue(why) => why.to_string(),
+        }
+    }
 }
 
 /// The geometric mean of the processes' values.
@@ -208,7 +226,7 @@ pub(super) fn check(
     let cell = gathered.get(asked.cell)?;
     let reasons = cell.reasons();
     let Finding { mut ruling, evidence, settle } = finding;
-    let mut why = asked.refused.clone().or_else(|| asked.busy.clone());
+    let mut why = asked.refused.as_ref().map(Refused::words).or_else(|| asked.busy.clone());
     if let Some(reason) = reasons.iter().find(|reason| overrules(reason, &asked, ruling)) {
         ruling = Ruling::CannotTell;
         why = Some(reason.text.clone());
@@ -286,12 +304,10 @@ fn words_to_settle(asked: &Asked, settle: Option<u64>, looks: &[u32]) -> String 
 fn hint(asked: &Asked, reasons: &[Reason]) -> Option<String> {
     let of_reason = || reasons.iter().find_map(|reason| reason.hint.clone());
     match &asked.refused {
-        Some(why) if why.contains("needs") => {
+        Some(Refused::NoValue(NoValue::TooFewSamples(_))) => {
             Some("a longer `--sampling` takes more samples in each process".into())
         }
-        Some(why) if why.contains("baseline") => {
-            Some("measure the baseline here, or give `--against`".into())
-        }
+        Some(Refused::Baseline(_)) => Some("measure the baseline here, or give `--against`".into()),
         _ => of_reason(),
     }
 }

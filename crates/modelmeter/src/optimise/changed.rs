@@ -28,6 +28,8 @@ pub struct Changed {
     pub blocks: Vec<BlockFacts>,
     /// Whether the folder has weights for `transformers`.
     pub has_transformers: bool,
+    /// What a reader must know of the weights for `transformers`.
+    pub transformers_remark: Option<String>,
     /// How long it took, with writing.
     pub took: Duration,
     /// What a reader must know.
@@ -51,7 +53,6 @@ impl Changed {
         let Pieces { resolved, exported, optimisation, weights, blocks, nonzeros, took, .. } =
             pieces;
         let mut remarks = pieces.remarks;
-        remarks.extend(exported.remarks);
         remarks.extend(exported.converted.report.remarks());
         let parameters = |model: &Model| graph::count_weights(model).parameters;
         let Converted { model, .. } = &exported.converted;
@@ -66,6 +67,7 @@ impl Changed {
             weights,
             blocks,
             has_transformers: exported.has_transformers,
+            transformers_remark: exported.transformers_remark,
             took,
             remarks,
         }
@@ -74,13 +76,12 @@ impl Changed {
     /// This change and the one it came after, as one.
     pub(super) fn following(self, earlier: &Changed) -> Changed {
         let mut remarks = earlier.remarks.clone();
-        // The earlier folder's weights for `transformers` are not in this one.
-        if !self.has_transformers {
-            remarks.retain(|remark| !remark.contains("model.safetensors"));
-        }
         remarks.extend(self.remarks);
         let changes = vec![earlier.optimisation.clone(), self.optimisation];
+        // The earlier folder's weights for `transformers` may not be in this one.
+        let earlier_remark = earlier.transformers_remark.clone().filter(|_| self.has_transformers);
         Changed {
+            transformers_remark: self.transformers_remark.or(earlier_remark),
             model: earlier.model.clone(),
             optimisation: Optimisation::Together { changes },
             before: earlier.before,

@@ -107,6 +107,7 @@ impl Prover {
         let (started_at, begin) = (now(), Instant::now());
         let engines = self.engines_of(model)?;
         let mut remarks = changed.remarks.clone();
+        remarks.extend(changed.transformers_remark.clone());
         let first = match engines.first() {
             Some(engine) => model.clone().engine(engine.as_str()),
             None => model.clone(),
@@ -139,7 +140,7 @@ impl Prover {
         let done =
             facts(changed.after, changed.sizes[1], packed_after, &graph, ready.work_of(&graph));
         let work = (before.flops.0 > 0).then(|| done.flops.0 as f64 / before.flops.0 as f64);
-        let (mut drifted, mut speed) = (None, Vec::new());
+        let (mut drifted, mut uncompared, mut speed) = (None, None, Vec::new());
         if self.timed {
             let mut why = None;
             drifted = engines.iter().find_map(|engine| {
@@ -148,12 +149,13 @@ impl Prover {
                 found.map_err(|error| why.get_or_insert(error.to_string()).clone()).ok()
             });
             if let (None, Some(why)) = (&drifted, why) {
-                remarks.push(format!("{UNCOMPARED}: {why}"));
+                uncompared = Some(format!("{UNCOMPARED}: {why}"));
             }
             for engine in &engines {
                 speed.push(self.duel(model, changed, engine, work, session, sink));
             }
         }
+        remarks.extend(uncompared.clone());
         remarks.extend(ready.remarks());
         remarks.dedup();
         Ok(ProofReport {
@@ -171,6 +173,7 @@ impl Prover {
             blocks: changed.blocks.clone(),
             drift: drifted,
             speed,
+            uncompared,
             remarks,
         })
     }

@@ -306,8 +306,7 @@ fn factor(speed: &SpeedProof) -> String {
 /// Why nothing is known of the answers.
 fn uncompared(proof: &ProofReport) -> String {
     let unmeasured = proof.speed.first().and_then(|speed| speed.why.clone());
-    let remark = proof.remarks.iter().find(|remark| remark.starts_with(UNCOMPARED)).cloned();
-    unmeasured.or(remark).unwrap_or_else(|| UNCOMPARED.into())
+    unmeasured.or_else(|| proof.uncompared.clone()).unwrap_or_else(|| UNCOMPARED.into())
 }
 
 /// The attempt that is best for sure.
@@ -466,6 +465,7 @@ mod tests {
                 similarities: Vec::new(),
             }),
             speed: vec![speed],
+            uncompared: None,
             remarks: Vec::new(),
         }
     }

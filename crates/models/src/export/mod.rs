@@ -61,8 +61,8 @@ pub struct Exported {
     pub size: Bytes,
     /// Whether the weights are there for `transformers` too.
     pub has_transformers: bool,
-    /// What a reader must know of the folder.
-    pub remarks: Vec<String>,
+    /// What a reader must know of the weights for `transformers`.
+    pub transformers_remark: Option<String>,
 }
 
 impl Export<'_> {
@@ -96,12 +96,10 @@ impl Export<'_> {
         };
         let WrittenGraph { graph_bytes, data_bytes, mut converted } =
             write_plan(self.plan, &onnx, &read, progress)?;
-        let mut remarks = Vec::new();
         let form = config::Form::of(self.resolved, self.blocks, self.uniform, &converted);
         let has_transformers = match &form {
             Some(form) => {
                 transformers::write(form, &converted.model, &onnx, unfinished.path())?;
-                remarks.extend(form.remark());
                 true
             }
             None => false,
@@ -117,7 +115,7 @@ impl Export<'_> {
             converted,
             size: Bytes(graph_bytes + data_bytes),
             has_transformers,
-            remarks,
+            transformers_remark: form.as_ref().and_then(config::Form::remark),
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::number::milliseconds;
 use crate::timestamp::rfc3339;
+use crate::variant::variant;
 use serde_json::{Value, json};
 use types::{
     AnalysedCell, Analysis, BatchSeries, CellKey, Interval, LengthSeries, NotValidCell, Pooled,
@@ -106,7 +107,7 @@ pub(crate) fn key(key: &CellKey) -> Value {
         "sequence_length": key.sequence_length,
         "mode": key.mode,
         "threads": key.threads,
-        "variant": key.variant,
+        "variant": variant(&key.variant),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Numbers for Prometheus: its text format, as node_exporter's textfile collector reads it.
 
 use crate::clean::clean;
+use crate::variant::variant;
 use std::fmt::Write;
 use types::{AnalysedCell, Analysis, CellKey, PooledCell, Trend, TrendSeries, TrendStanding};
 
@@ -148,7 +149,7 @@ fn labels(key: &CellKey, metric: &str) -> String {
         ("threads", key.threads.to_string()),
         ("weights", if key.random_weights { "random" } else { "real" }.to_owned()),
         ("provenance", if key.imported { "imported" } else { "measured" }.to_owned()),
-        ("variant", key.variant.clone()),
+        ("variant", variant(&key.variant)),
         ("metric", metric.to_owned()),
     ];
     let label = |(name, value): (&str, String)| format!("{name}=\"{}\"", escape(&value));

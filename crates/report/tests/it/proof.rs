@@ -106,6 +106,7 @@ fn sparse() -> ProofReport {
             speed("rten", SpeedVerdict::NoFaster, 1.0),
             speed("onnxruntime", SpeedVerdict::NoFaster, 1.01),
         ],
+        uncompared: None,
         remarks: vec!["left whole, for groups of 4 do not fill it: `pooler`".into()],
     }
 }

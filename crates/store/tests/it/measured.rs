@@ -78,7 +78,7 @@ fn what_is_compared_is_what_the_runs_say(place: &Place) {
     assert_eq!(found[1].memory_peak.unwrap().0, 3_000_000_000);
     assert_eq!(found[1].joules_per_sample, Some(0.5));
     assert_eq!((found[2].median, found[2].samples), (Some(0.125), 7));
-    assert!(found[2].variant.contains("precision not told"));
+    assert!(found[2].variant.contains(r#""untold":["precision"]"#));
 }
 
 fn the_newest_are_handed_over_and_the_others_counted(place: &Place) {
@@ -196,6 +196,39 @@ fn names_of_models_engines_and_machines_are_listed(place: &Place) {
 }
 
 #[test]
+fn variants_that_were_words_become_canonical_and_stay_one_history() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.db");
+    let mut run = sample::run(1);
+    run.cell.options.compile = Some("default".into());
+    let store = Store::open(&path).unwrap();
+    store.insert_run(&run).unwrap();
+    store.insert_run(&sample::run(3)).unwrap();
+    let now = compared(&store, &Scope::default());
+    drop(store);
+    let old = rusqlite::Connection::open(&path).unwrap();
+    // As version 8 wrote it: the words of the time, under the key that followed from them.
+    old.execute_batch(
+        "PRAGMA foreign_keys = OFF;
+         UPDATE measured SET question = question + 1
+         WHERE question IN (SELECT key FROM question WHERE variant <> '');
+         UPDATE question SET variant = 'compiled, text', key = key + 1 WHERE variant <> '';
+         UPDATE schema_version SET version = 8;",
+    )
+    .unwrap();
+    drop(old);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(compared(&store, &Scope::default()), now);
+    let mut newer = sample::run(2);
+    (newer.cell, newer.model, newer.engine) =
+        (run.cell.clone(), run.model.clone(), run.engine.clone());
+    store.insert_run(&newer).unwrap();
+    let mut histories = Vec::new();
+    store.newest(&Scope::default(), 9, |newest| histories.push(newest.runs.len())).unwrap();
+    assert!(histories.contains(&2), "{histories:?}");
+}
+
+#[test]
 fn runs_whose_shapes_nobody_recorded_are_set_apart_by_the_update() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("old.db");
@@ -217,7 +250,7 @@ fn runs_whose_shapes_nobody_recorded_are_set_apart_by_the_update() {
     let store = Store::open(&path).unwrap();
     let variants: Vec<String> =
         compared(&store, &Scope::default()).iter().map(|run| run.variant.to_string()).collect();
-    assert_eq!(variants, ["input shapes not recorded"]);
+    assert_eq!(variants, [r#"{"shapes_unrecorded":true}"#]);
     // A run that says its shapes is another question.
     let mut newer = sample::run(2);
     (newer.cell, newer.model) = (run.cell.clone(), run.model.clone());

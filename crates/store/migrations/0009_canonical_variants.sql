@@ -1,0 +1,3 @@
+-- What tells a cell from others (`question.variant`) is canonical JSON of its settings. It was kept as words, so that
+-- rewording them would have split histories. The rows of runs with a variant are written again (by the program, which can
+-- read documents).
