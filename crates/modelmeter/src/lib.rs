@@ -34,6 +34,7 @@ mod export;
 mod first_divergence;
 mod fit;
 mod folders;
+mod formats;
 mod gate;
 mod given;
 mod inside;
@@ -73,6 +74,7 @@ pub use error::Error;
 pub use export::Exporter;
 pub use fit::Fitter;
 pub use folders::Folders;
+pub use formats::{FORMATS, ResultFormat};
 pub use gate::{Gate, HeldAgainst, NoiseTest};
 pub use given::GivenValues;
 pub use inside::Inside;
@@ -104,7 +106,7 @@ pub use ::draw::PICTURES;
 pub use graph::{Also, PruneMethod as PruningMethod};
 pub use models::PRESETS;
 pub use probe::PROBES;
-pub use report::FORMATS;
+pub use report::RUN_FORMATS;
 pub use store::Store;
 pub use types::{
     Bytes, Device, EngineOptions, Event, Goal, InputShape, LimitedBy, MemoryLimit, Mode, Phase,

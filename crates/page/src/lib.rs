@@ -11,11 +11,13 @@ mod fitting;
 mod hero;
 mod html;
 mod overview;
+mod result;
 mod run;
 mod table;
 mod tabs;
 
 pub use fitting::{LARGEST, page};
+pub use result::result_page;
 
 /// What a page shows.
 #[derive(Debug, Clone, Copy)]

@@ -78,7 +78,7 @@ fn runs(html: &mut Html, dossier: &Dossier, rows: usize, linked: usize) {
         common.iter().for_each(|word| html.element("li", &[], word));
         html.close("ul");
     }
-    let verdict = grid.columns.iter().position(|(name, _)| name == "verdict");
+    let verdict = grid.columns.iter().position(|column| column.name() == "verdict");
     table::table(html, "All runs", &grid, &Extras { bar: None, verdict, links: &links });
     if dossier.subjects.len() > rows {
         let more = report::count((dossier.subjects.len() - rows) as u64);

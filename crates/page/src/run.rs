@@ -202,5 +202,5 @@ impl Writer<'_> {
 /// The column that holds shares, where rows have them.
 fn share(grid: &Grid) -> Option<usize> {
     grid.rows.iter().any(|row| row.share.is_some()).then_some(())?;
-    grid.columns.iter().position(|(name, _)| name == "share")
+    grid.columns.iter().position(|column| column.name() == "share")
 }

@@ -34,9 +34,9 @@ pub(crate) fn table(html: &mut Html, name: &str, grid: &Grid, extras: &Extras<'_
     html.open("thead", &[]);
     html.open("tr", &[]);
     for at in &shown {
-        let (column, side) = &grid.columns[*at];
-        let class = if *side == Side::Right { "number" } else { "word" };
-        html.element("th", &[("scope", "col"), ("class", class)], column);
+        let column = &grid.columns[*at];
+        let class = if column.side() == Side::Right { "number" } else { "word" };
+        html.element("th", &[("scope", "col"), ("class", class)], column.name());
     }
     html.close("tr");
     html.close("thead");
@@ -55,7 +55,7 @@ pub(crate) fn table(html: &mut Html, name: &str, grid: &Grid, extras: &Extras<'_
                 });
                 continue;
             }
-            let class = match grid.columns[*at].1 {
+            let class = match grid.columns[*at].side() {
                 Side::Right => "number",
                 Side::Left if cell.chars().count() > LONG => "word long",
                 Side::Left => "word",

@@ -1,13 +1,15 @@
 //! What a device can do at best, as a table and as JSON.
 
 use crate::{
-    Style,
     clean::clean,
+    csv::{number, text},
     number::{MISSING, bytes_per_second, fixed, flops_per_second, significant},
+    result::{Block, DataTable, Note, ResultDocument},
+    sheet::Grid,
     summary::processor,
-    table::{Column, Table},
+    table::Column,
     timestamp::{minute, rfc3339},
-    wrap::{DOT, wrap},
+    wrap::DOT,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -32,101 +34,154 @@ pub struct CeilingsPage<'a> {
     pub stored: Option<&'a Path>,
 }
 
-/// What a device can do at best, for people.
+/// What a device can do at best.
 #[must_use]
-pub fn ceilings(page: &CeilingsPage<'_>, style: &Style) -> String {
+pub fn ceilings_document(page: &CeilingsPage<'_>) -> ResultDocument {
     let CeilingsPage { machine, standing, measured, stored } = page;
-    let width = style.columns();
-    let mut facts = vec![format!("{}{}", standing.device, hardware(machine, standing.device))];
+    let mut facts = Vec::new();
     match standing.threads {
         0 => {}
         1 => facts.push("1 thread".into()),
         threads => facts.push(format!("{threads} threads")),
     }
     facts.push(format!("measured {} UTC", minute(standing.measured_at)));
-    let mut text = wrap(&facts.join(DOT), width).join("\n");
-    text.push_str("\n\n");
-    text.push_str(&table(standing, *measured, style).render(Some(width)));
-    let mut say = |sentence: &str| {
-        text.push_str(&wrap(sentence, width).join("\n"));
-        text.push('\n');
-    };
-    say("");
-    for missing in &standing.unmeasured {
-        say(&format!("{} was not measured: {}", clean(&missing.what), clean(&missing.why)));
-    }
+    let mut notes: Vec<Note> = standing
+        .unmeasured
+        .iter()
+        .map(|missing| Note::new(format!("{} was not measured: {}", missing.what, missing.why)))
+        .collect();
     if measured.is_some_and(is_disturbed) {
-        say(
+        notes.push(Note::warning(
             "other work disturbed the measurement: repetitions differ widely; measured again on a quiet machine, the \
              higher numbers will stay",
-        );
+        ));
     }
-    match stored {
-        Some(path) => say(&format!("kept with this machine in {}", path.display())),
-        None => say("not kept"),
+    notes.push(Note::new(match stored {
+        Some(path) => format!("kept with this machine in {}", path.display()),
+        None => "not kept".into(),
+    }));
+    let rows = rows(standing, *measured);
+    ResultDocument {
+        title: vec![format!("{}{}", standing.device, hardware(machine, standing.device))],
+        facts,
+        is_list: false,
+        verdict: None,
+        blocks: vec![
+            Block::Table { name: "ceilings".into(), grid: grid(&rows) },
+            Block::Notes(notes),
+        ],
+        json: ceilings_json(page),
+        data: Some(data(standing, &rows)),
     }
-    text
 }
 
-fn table(standing: &Ceilings, measured: Option<&Ceilings>, style: &Style) -> Table {
-    let mut table = Table::new([
+fn grid(rows: &[Row]) -> Grid {
+    let mut grid = Grid::of([
         Column::left("what"),
         Column::right("ceiling"),
         Column::right("95 % from"),
         Column::right("FLOP/byte").leaves(1),
         Column::left("how").wraps(),
-    ])
-    .painted(style);
-    let mut push = |what: &str, show: &dyn Fn(f64) -> String, found: Found<'_>| {
-        let Found { stands, now, balance, way } = found;
-        let mut how = way.to_owned();
+    ]);
+    for Row { what, stands, now, balance, way, show } in rows {
+        let mut how = way.clone();
         if let Some(now) = now.filter(|now| now.value < stands.value) {
             let space = if how.is_empty() { "" } else { "; " };
             how += &format!("{space}kept from earlier, now {}", show(now.value));
         }
         let balance = balance.map_or(String::new(), |balance| significant(balance, 3));
-        table.push([what, &show(stands.value), &show(stands.interval.low), &balance, &how]);
+        let cells = [what.clone(), show(stands.value), show(stands.interval.low), balance, how];
+        grid.row(cells);
+    }
+    grid
+}
+
+fn data(standing: &Ceilings, rows: &[Row]) -> DataTable {
+    const COLUMNS: [&str; 9] = [
+        "device",
+        "threads",
+        "measured_at",
+        "what",
+        "ceiling_per_second",
+        "ci95_low_per_second",
+        "ci95_high_per_second",
+        "flops_per_byte",
+        "how",
+    ];
+    let row = |row: &Row| {
+        vec![
+            Some(standing.device.to_string()),
+            (standing.threads > 0).then(|| standing.threads.to_string()),
+            Some(rfc3339(standing.measured_at)),
+            text(&row.what),
+            number(row.stands.value),
+            number(row.stands.interval.low),
+            number(row.stands.interval.high),
+            row.balance.and_then(number),
+            text(&row.way),
+        ]
     };
+    DataTable::new(COLUMNS, rows.iter().map(row))
+}
+
+fn rows(standing: &Ceilings, measured: Option<&Ceilings>) -> Vec<Row> {
+    let mut rows = Vec::new();
     for (precision, stands) in &standing.flops {
-        let now = measured.and_then(|measured| measured.flops_at(*precision));
-        let way = standing.way(*precision).unwrap_or_default();
-        let balance = standing.balance(*precision);
-        let found = Found { stands: *stands, now, balance, way };
-        push(precision.name(), &|value| operations(value, *precision), found);
-    }
-    if let Some(stands) = standing.tf32 {
-        let now = measured.and_then(|measured| measured.tf32);
-        let way = "fp32 whose factors are rounded to 10 bits";
-        push("tf32", &flops_per_second, Found { stands, now, balance: None, way });
-    }
-    for cache in &standing.caches {
-        let now = measured.and_then(|measured| {
-            measured.caches.iter().find(|now| now.level == cache.level).map(|now| now.ceiling)
+        rows.push(Row {
+            what: precision.name().to_owned(),
+            stands: *stands,
+            now: measured.and_then(|measured| measured.flops_at(*precision)),
+            balance: standing.balance(*precision),
+            way: standing.way(*precision).unwrap_or_default().to_owned(),
+            show: if *precision == Precision::Int8 { integer_operations } else { flops_per_second },
         });
-        let way = format!("arrays within {}", binary_bytes(cache.size));
-        let found = Found { stands: cache.ceiling, now, balance: None, way: &way };
-        push(&format!("L{}", cache.level), &bytes_per_second, found);
     }
-    if let Some(stands) = standing.bandwidth {
-        let now = measured.and_then(|measured| measured.bandwidth);
-        let way = "arrays that no cache holds";
-        push("memory", &bytes_per_second, Found { stands, now, balance: None, way });
-    }
-    table
+    rows.extend(standing.tf32.map(|stands| Row {
+        what: "tf32".into(),
+        stands,
+        now: measured.and_then(|measured| measured.tf32),
+        balance: None,
+        way: "fp32 whose factors are rounded to 10 bits".into(),
+        show: flops_per_second,
+    }));
+    rows.extend(standing.caches.iter().map(|cache| Row {
+        what: format!("L{}", cache.level),
+        stands: cache.ceiling,
+        now: measured.and_then(|measured| {
+            measured.caches.iter().find(|now| now.level == cache.level).map(|now| now.ceiling)
+        }),
+        balance: None,
+        way: format!("arrays within {}", binary_bytes(cache.size)),
+        show: bytes_per_second,
+    }));
+    rows.extend(standing.bandwidth.map(|stands| Row {
+        what: "memory".into(),
+        stands,
+        now: measured.and_then(|measured| measured.bandwidth),
+        balance: None,
+        way: "arrays that no cache holds".into(),
+        show: bytes_per_second,
+    }));
+    rows
 }
 
 /// A row's numbers.
-struct Found<'a> {
+struct Row {
+    what: String,
     stands: Ceiling,
     now: Option<Ceiling>,
     balance: Option<f64>,
-    way: &'a str,
+    way: String,
+    show: fn(f64) -> String,
 }
 
 /// Integers are operations, but not on floating points.
+fn integer_operations(value: f64) -> String {
+    flops_per_second(value).replace("FLOP/s", "OP/s")
+}
+
 fn operations(value: f64, precision: Precision) -> String {
-    let text = flops_per_second(value);
-    if precision == Precision::Int8 { text.replace("FLOP/s", "OP/s") } else { text }
+    if precision == Precision::Int8 { integer_operations(value) } else { flops_per_second(value) }
 }
 
 fn is_disturbed(measured: &Ceilings) -> bool {
@@ -174,8 +229,7 @@ pub fn ceilings_line(ceilings: &Ceilings) -> String {
 }
 
 /// What a device can do at best, for programs.
-#[must_use]
-pub fn ceilings_json(page: &CeilingsPage<'_>) -> Value {
+fn ceilings_json(page: &CeilingsPage<'_>) -> Value {
     let CeilingsPage { machine, standing, measured, stored } = page;
     let of = |stands: Ceiling, now: Option<Ceiling>, unit: &str| {
         json!({

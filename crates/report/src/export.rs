@@ -2,24 +2,21 @@
 
 use crate::{
     clean::clean,
-    number::{bytes, count},
-    style::Style,
-    table::{Column, Table},
-    wrap::wrap,
+    csv::{number, text},
+    number::{MISSING, bytes, count},
+    result::{Block, DataTable, Note, ResultDocument, Tone},
+    sheet::Grid,
+    table::Column,
 };
 use serde_json::{Value, json};
-use std::fmt::Write as _;
 use types::{ExportCheck, ExportReport, Weights};
 
 /// What the document of an export is called.
 pub const EXPORT_SCHEMA: &str = "modelmeter.export/1";
 
-/// The page: what was written, and whether engines that load it give the model's answers.
+/// What was written, and whether engines that load it give the model's answers.
 #[must_use]
-pub fn export(report: &ExportReport, style: &Style) -> String {
-    let mut text = String::new();
-    let path = clean(&report.path.display().to_string());
-    let _ = writeln!(text, "{} → {path}", clean(&report.model.name));
+pub fn export_document(report: &ExportReport) -> ResultDocument {
     let mut facts = vec![
         bytes(report.size.0),
         format!("opset {}", report.opset),
@@ -33,34 +30,64 @@ pub fn export(report: &ExportReport, style: &Style) -> String {
     if matches!(report.model.weights, Weights::Random { .. }) {
         facts.push("random weights".into());
     }
-    for line in wrap(&facts.join(", "), style.width) {
-        let _ = writeln!(text, "{line}");
-    }
+    let mut notes = Vec::new();
     if let Some(data) = &report.data {
         let name = data.file_name().unwrap_or_default().to_string_lossy();
-        let _ = writeln!(text, "its weights are in {}, which belongs beside it", clean(&name));
+        notes.push(Note::new(format!("its weights are in {name}, which belongs beside it")));
     }
-    text.push('\n');
-    let against = format!("outputs, against {}", clean(&report.reference));
-    let mut table = Table::new([
+    notes.extend(report.remarks.iter().map(Note::new));
+    let (text, tone) = match (report.differs(), report.holds()) {
+        (true, _) => ("an engine gives other answers than the model", Tone::Bad),
+        (false, true) => ("the file gives the model's answers", Tone::Good),
+        (false, false) => ("no engine here could check the file", Tone::Warning),
+    };
+    ResultDocument {
+        title: vec![format!("{} → {}", report.model.name, report.path.display())],
+        is_list: false,
+        facts,
+        verdict: Some(Note { text: text.into(), tone }),
+        blocks: vec![
+            Block::Table { name: "checks of the file".into(), grid: grid(report) },
+            Block::Notes(notes),
+        ],
+        json: export_json(report),
+        data: Some(data(report)),
+    }
+}
+
+fn grid(report: &ExportReport) -> Grid {
+    let against = format!("outputs, against {}", report.reference);
+    let mut grid = Grid::of([
         Column::left("loaded by"),
         Column::left("version").leaves(1),
         Column::right("largest difference"),
         Column::left(&against).wraps(),
-    ])
-    .painted(style);
+    ]);
     for check in &report.checks {
-        let largest = check.parity.as_ref().and_then(types::Parity::max_abs);
-        let largest = largest.map_or_else(|| crate::MISSING.to_owned(), |by| format!("{by:.1e}"));
-        table.push([clean(&check.engine), clean(&check.version), largest, said(check)]);
+        let largest = largest(check).map_or_else(|| MISSING.to_owned(), |by| format!("{by:.1e}"));
+        grid.row([check.engine.clone(), check.version.clone(), largest, said(check)]);
     }
-    text.push_str(&table.render(Some(style.width)));
-    for remark in &report.remarks {
-        for line in wrap(&format!("note: {}", clean(remark)), style.width) {
-            let _ = writeln!(text, "{line}");
-        }
-    }
-    text
+    grid
+}
+
+fn data(report: &ExportReport) -> DataTable {
+    let columns =
+        ["path", "engine", "engine_version", "reference", "largest_difference", "outputs"];
+    let row = |check: &ExportCheck| {
+        vec![
+            text(&report.path.display().to_string()),
+            text(&check.engine),
+            text(&check.version),
+            text(&report.reference),
+            largest(check).and_then(number),
+            text(&said(check)),
+        ]
+    };
+    DataTable::new(columns, report.checks.iter().map(row))
+}
+
+fn largest(check: &ExportCheck) -> Option<f64> {
+    check.parity.as_ref().and_then(types::Parity::max_abs)
 }
 
 fn said(check: &ExportCheck) -> String {
@@ -72,13 +99,11 @@ fn said(check: &ExportCheck) -> String {
             format!("{} in {}", parity.agreement().sign(), names.join(", "))
         }
         (None, Some(why)) => format!("does not run it: {}", clean(why)),
-        (None, None) => crate::MISSING.into(),
+        (None, None) => MISSING.into(),
     }
 }
 
-/// The same as JSON.
-#[must_use]
-pub fn export_json(report: &ExportReport) -> Value {
+fn export_json(report: &ExportReport) -> Value {
     let mut document = serde_json::to_value(report).unwrap_or_default();
     if let Some(table) = document.as_object_mut() {
         table.insert("schema".into(), json!(EXPORT_SCHEMA));

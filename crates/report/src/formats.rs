@@ -26,12 +26,12 @@ pub trait Format: Sync {
 }
 
 /// Every format.
-pub const FORMATS: &[&dyn Format] = &[&Json, &JsonLines, &Csv, &Text];
+pub const RUN_FORMATS: &[&dyn Format] = &[&Json, &JsonLines, &Csv, &Text];
 
 /// The format with this id.
 #[must_use]
 pub fn format_by_id(id: &str) -> Option<&'static dyn Format> {
-    FORMATS.iter().copied().find(|format| format.id() == id)
+    RUN_FORMATS.iter().copied().find(|format| format.id() == id)
 }
 
 struct Json;

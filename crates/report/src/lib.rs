@@ -31,6 +31,7 @@ mod memory;
 mod number;
 mod proof;
 mod recommendation;
+mod result;
 mod runs;
 mod sheet;
 mod style;
@@ -48,7 +49,7 @@ pub use analysis::{
     analysis_json, analysis_markdown,
 };
 pub use answer::{ANSWER_SCHEMA, Field, answer_csv, answer_json, answer_table};
-pub use ceilings::{CEILINGS_SCHEMA, CeilingsPage, ceilings, ceilings_json, ceilings_line};
+pub use ceilings::{CEILINGS_SCHEMA, CeilingsPage, ceilings_document, ceilings_line};
 pub use chart::{Bar, Glyphs, bar_chart};
 pub use clean::clean;
 pub use comparison::{
@@ -58,13 +59,13 @@ pub use comparison::{
 pub use critical_path::critical_path;
 pub use csv::{CsvColumn, csv_columns, runs_csv, write_csv};
 pub use document::{RUN_SCHEMA, RunDocument};
-pub use export::{EXPORT_SCHEMA, export, export_json};
-pub use fit::{FIT_SCHEMA, fit, fit_csv, fit_csv_columns, fit_json, fit_markdown};
+pub use export::{EXPORT_SCHEMA, export_document};
+pub use fit::{FIT_SCHEMA, fit_document};
 pub use flame::flamegraph;
-pub use formats::{FORMATS, Format, format_by_id};
+pub use formats::{Format, RUN_FORMATS, format_by_id};
 pub use gate::{
     CHECK_SCHEMA, NOISE_SCHEMA, gate, gate_annotations, gate_json, gate_junit, gate_markdown,
-    noise, noise_json,
+    noise_document,
 };
 pub use inside::{LayerView, inside};
 pub use invalid::not_valid;
@@ -79,11 +80,9 @@ pub use number::{
 pub use proof::{
     OPTIMIZE_SCHEMA, PROOF_SCHEMA, optimize, optimize_json, proof, proof_json, proof_markdown,
 };
-pub use recommendation::{
-    RECOMMENDATIONS_SCHEMA, recommendations, recommendations_csv, recommendations_csv_columns,
-    recommendations_json, recommendations_markdown,
-};
-pub use runs::{RUNS_SCHEMA, RunLine, runs_list_json, runs_table};
+pub use recommendation::{RECOMMENDATIONS_SCHEMA, recommendations_document};
+pub use result::{Block, DataTable, Fact, Note, ResultDocument, ResultPicture, Tone};
+pub use runs::{RUNS_SCHEMA, RunLine, runs_document};
 pub use sheet::{
     AdviceSheet, ComparisonSheet, Dossier, Figure, Grid, GridRow, Inner, ReasonLine, Sheet, Side,
     Subject, advice_sheet, comparison_sheet, dossier_markdown, overview_grid,

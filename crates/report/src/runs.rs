@@ -1,13 +1,15 @@
 //! Many runs, a line each: what `runs list` shows and its JSON.
 
+use crate::analysis::words::counted;
 use crate::clean::clean;
+use crate::csv::{number, text};
 use crate::invalid::not_valid;
 use crate::lookup::{reading, told};
 use crate::number::{MISSING, bytes_column, durations_column, milliseconds, rate};
-use crate::style::Style;
-use crate::table::{Column, Table};
+use crate::result::{Block, DataTable, Note, ResultDocument};
+use crate::sheet::Grid;
+use crate::table::Column;
 use crate::timestamp::{minute, rfc3339, short_column};
-use crate::wrap::wrap;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use types::{
@@ -167,14 +169,13 @@ impl RunLine {
     }
 }
 
-/// The runs as a table, in the order given; `None` as the width shows everything.
-///
-/// Where not everything fits, dates are short, `~` stands for random weights, `^` for imports, and columns leave.
+/// The runs as a list, in the order given; where a table has to be narrower than all of it, dates are short, `~` stands for
+/// random weights, `^` for imports, and columns leave.
 #[must_use]
-pub fn runs_table(lines: &[RunLine], style: &Style, width: Option<usize>) -> String {
-    let full = full_table(lines).painted(style);
+pub fn runs_document(lines: &[RunLine], width: Option<usize>) -> ResultDocument {
+    let full = full_table(lines);
     let mut notes = Vec::new();
-    let mut text = match width {
+    let grid = match width {
         Some(width) if full.full_width() > width => {
             if lines.iter().any(|line| line.random_weights == Some(true)) {
                 notes.push(format!("{RANDOM} random weights"));
@@ -182,20 +183,72 @@ pub fn runs_table(lines: &[RunLine], style: &Style, width: Option<usize>) -> Str
             if let Some(tools) = tools(lines) {
                 notes.push(format!("{IMPORTED} imported: measured by {tools}"));
             }
-            short_table(lines).painted(style).render(Some(width))
+            short_table(lines)
         }
-        _ => full.render(width),
+        _ => full,
     };
     if lines.iter().any(|line| line.mean_seconds.is_some()) {
         notes.push("* a mean: the tool states no median".into());
     }
     let invalid = invalid(lines);
     notes.extend((!invalid.is_empty()).then(|| not_valid(&invalid)));
-    for note in notes {
-        let note = wrap(&note, width.unwrap_or(usize::MAX));
-        text.push_str(&format!("{}\n", note.join("\n")));
+    let mut blocks = vec![Block::Table { name: "runs".into(), grid }];
+    if !notes.is_empty() {
+        blocks.push(Block::Notes(notes.into_iter().map(Note::new).collect()));
     }
-    text
+    ResultDocument {
+        title: vec!["Stored runs".into()],
+        facts: vec![counted(lines.len() as u64, "run")],
+        is_list: true,
+        verdict: None,
+        blocks,
+        json: runs_list_json(lines),
+        data: Some(data(lines)),
+    }
+}
+
+fn data(lines: &[RunLine]) -> DataTable {
+    const COLUMNS: [&str; 17] = [
+        "run_id",
+        "started_at",
+        "model",
+        "weights",
+        "engine",
+        "device",
+        "precision",
+        "batch_size",
+        "sequence_length",
+        "latency_median_ms",
+        "latency_mean_ms",
+        "throughput_samples_per_second",
+        "memory_peak_bytes",
+        "valid",
+        "reason",
+        "imported_from",
+        "tags",
+    ];
+    let row = |line: &RunLine| {
+        vec![
+            text(&line.id),
+            line.started_at.map(rfc3339),
+            text(&line.model),
+            line.weights().and_then(text),
+            text(&line.engine),
+            line.device.map(|device| device.to_string()),
+            line.precision.map(|precision| precision.to_string()),
+            line.batch.map(|batch| batch.to_string()),
+            line.length.map(|length| length.to_string()),
+            line.median_seconds.and_then(|median| number(milliseconds(median))),
+            line.mean_seconds.and_then(|mean| number(milliseconds(mean))),
+            line.samples_per_second.and_then(number),
+            line.memory_peak.map(|peak| peak.0.to_string()),
+            Some(line.valid.to_string()),
+            line.reason.and_then(|reason| text(reason.name())),
+            line.imported.as_deref().and_then(text),
+            text(&line.tags.join(" ")),
+        ]
+    };
+    DataTable::new(COLUMNS, lines.iter().map(row))
 }
 
 /// Those that are not valid, by their reasons.
@@ -217,10 +270,10 @@ fn shown<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| MISSING.into(), |value| value.to_string())
 }
 
-fn full_table(lines: &[RunLine]) -> Table {
+fn full_table(lines: &[RunLine]) -> Grid {
     let shared = Shared::of(lines);
     let source = lines.iter().any(|line| line.imported.is_some());
-    let mut table = Table::new(with_tags(
+    let mut table = Grid::of(with_tags(
         lines,
         [
             Column::left("run"),
@@ -256,18 +309,18 @@ fn full_table(lines: &[RunLine]) -> Table {
         ];
         cells.extend(source.then(|| line.source()));
         cells.push(line.tags.join(" "));
-        table.push(cells);
+        table.row(cells);
     }
     table
 }
 
-fn short_table(lines: &[RunLine]) -> Table {
+fn short_table(lines: &[RunLine]) -> Grid {
     let shared = Shared::of(lines);
     let known: Vec<i64> = lines.iter().filter_map(|line| line.started_at).collect();
     let mut known = short_column(&known).into_iter();
     let when = each(lines, |line| line.started_at.and_then(|_| known.next()));
     let when: Vec<String> = when.into_iter().map(shown).collect();
-    let mut table = Table::new(with_tags(
+    let mut table = Grid::of(with_tags(
         lines,
         [
             Column::left("run"),
@@ -284,7 +337,7 @@ fn short_table(lines: &[RunLine]) -> Table {
         ],
     ));
     for (at, line) in lines.iter().enumerate() {
-        table.push([
+        table.row([
             line.id.as_str(),
             &when[at],
             &line.marked_model(),
@@ -336,9 +389,7 @@ fn with_tags(lines: &[RunLine], columns: impl IntoIterator<Item = Column>) -> Ve
     columns.into_iter().chain(tags).collect()
 }
 
-/// The runs as JSON: `modelmeter.runs/1`.
-#[must_use]
-pub fn runs_list_json(lines: &[RunLine]) -> Value {
+fn runs_list_json(lines: &[RunLine]) -> Value {
     json!({
         "schema": RUNS_SCHEMA,
         "runs": lines.iter().map(RunLine::json).collect::<Vec<_>>(),

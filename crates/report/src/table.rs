@@ -1,6 +1,7 @@
 //! A small table of strings for every command that lists something: aligned, and fitted to the width.
 
 use crate::clean::clean;
+use crate::sheet::Side;
 use crate::style::{Colour, Style};
 use crate::wrap::{cut, pad_left, pad_right, shorten, text_width, wrap};
 
@@ -35,7 +36,7 @@ enum Leaves {
 }
 
 /// One column: its header, its alignment, and what it does when there is too little room.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     header: String,
     align: Align,
@@ -83,6 +84,21 @@ impl Column {
     pub fn leaves_late(mut self, rank: u8) -> Column {
         self.leaves = Some(Leaves::AfterShrinking(rank));
         self
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.header
+    }
+
+    /// Which side its cells stand on.
+    #[must_use]
+    pub fn side(&self) -> Side {
+        match self.align {
+            Align::Left => Side::Left,
+            Align::Right => Side::Right,
+        }
     }
 
     /// The narrowest it can be, given how wide it would like to be.

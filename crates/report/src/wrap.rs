@@ -1,5 +1,6 @@
 //! Text fitted into columns: its width on a terminal, padding, shortening, wrapping.
 
+use crate::style::{Colour, Style};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Between facts on one line.
@@ -161,6 +162,49 @@ fn words(text: &str) -> Vec<String> {
         words.push(word);
     }
     words
+}
+
+/// A command over several lines that a shell takes as one.
+pub(crate) fn continued(command: &str, width: usize) -> Vec<String> {
+    const BREAK: &str = " \\";
+    let mut lines: Vec<String> = Vec::new();
+    for (at, piece) in command.split(" --").enumerate() {
+        let piece = if at == 0 { piece.to_owned() } else { format!("--{piece}") };
+        match lines.last_mut() {
+            Some(last) if text_width(last) + text_width(&piece) + 1 + BREAK.len() <= width => {
+                last.push_str(&format!(" {piece}"));
+            }
+            _ => lines.extend(wrap(&piece, width - BREAK.len())),
+        }
+    }
+    let last = lines.len().saturating_sub(1);
+    for line in &mut lines[..last] {
+        line.push_str(BREAK);
+    }
+    lines
+}
+
+/// A sentence behind a mark, its further lines set in.
+pub(crate) fn hanging_indent(
+    mark: &str,
+    text: &str,
+    colour: Colour,
+    style: &Style,
+    width: usize,
+) -> Vec<String> {
+    let lines = wrap(text, width.saturating_sub(2).max(1)).into_iter().enumerate();
+    let mark = |at: usize| if at == 0 { style.paint(mark, colour) } else { " ".into() };
+    lines.map(|(at, line)| format!("{} {line}", mark(at))).collect()
+}
+
+/// Lines as one text, without spaces at their ends.
+pub(crate) fn joined(lines: Vec<String>) -> String {
+    let mut text = String::new();
+    for line in lines {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Calibrate, Global},
-    command::{folders, open_existing_store, session, style},
+    command::{folders, open_existing_store, session, style, table_width},
     output,
     places::places,
     progress::Progress,
@@ -46,13 +46,14 @@ fn show(
 ) -> Result<(), Failure> {
     let stored = session.store().map(|store| store.path());
     let page = CeilingsPage { machine: session.machine(), standing, measured, stored };
+    let document = report::ceilings_document(&page);
     if arguments.json {
-        return output::data(&format!("{:#}\n", report::ceilings_json(&page)));
+        return output::data(&document.json_text());
     }
     if global.quiet {
         return Ok(());
     }
-    output::data(&report::ceilings(&page, &style(global)))
+    output::data(&document.terminal(&style(global), table_width()))
 }
 
 fn calibrator(arguments: &Calibrate, global: &Global) -> Calibrator {

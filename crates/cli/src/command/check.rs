@@ -4,7 +4,7 @@ use crate::{
     Exit, Failure, Sinks,
     arguments::{Check, Global, Noise},
     command::{
-        folders, measurement::measurement, open_existing_store, path_of, runs::find,
+        folders, measurement::measurement, open_existing_store, path_of, runs::find, table_width,
         watched_session,
     },
     output,
@@ -333,9 +333,10 @@ pub(crate) fn noise(arguments: &Noise, global: &Global) -> Result<Exit, Failure>
     let mut sinks = Sinks::new(global);
     sinks.hear(&mut session);
     let found = outcome?;
+    let document = report::noise_document(&found, &earlier);
     if let Some(path) = &arguments.json {
-        sinks.file(path, || format!("{:#}\n", report::noise_json(&found)));
+        sinks.file(path, || document.json_text());
     }
-    sinks.page(|style| report::noise(&found, &earlier, style));
+    sinks.page(|style| document.terminal(style, table_width()));
     Ok(sinks.finish(Exit::Fine))
 }

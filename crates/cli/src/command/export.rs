@@ -3,7 +3,7 @@
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Export, Global, Tuning, Workload},
-    command::{folders, measurement::measurement},
+    command::{folders, measurement::measurement, table_width},
     interrupt, output,
     places::places,
     progress::Progress,
@@ -32,10 +32,11 @@ pub(crate) fn run(arguments: &Export, global: &Global) -> Result<Exit, Failure> 
         (false, false) => Exit::Untold,
     };
     let mut sinks = Sinks::new(global);
+    let document = report::export_document(&found);
     if let Some(file) = &arguments.json {
-        sinks.file(file, || format!("{:#}\n", report::export_json(&found)));
+        sinks.file(file, || document.json_text());
     }
-    sinks.page_of(exit, |style| report::export(&found, style));
+    sinks.page_of(exit, |style| document.terminal(style, table_width()));
     Ok(sinks.finish(exit))
 }
 

@@ -6,7 +6,7 @@ use crate::{
     command::{
         folders,
         measurement::measurement,
-        style,
+        style, table_width,
         target::{Format, Target},
         watched_session,
     },
@@ -35,11 +35,12 @@ pub(crate) fn run(arguments: &Fit, global: &Global) -> Result<Exit, Failure> {
         Some(_) => Exit::Untold,
         None => Exit::Cannot,
     };
+    let document = report::fit_document(&found);
     sinks.attempt(target.write(exit, global, || match target.format {
-        Format::Page => report::fit(&found, &style(global)),
-        Format::Json => format!("{:#}\n", report::fit_json(&found)),
-        Format::Csv => report::fit_csv(&found),
-        Format::Markdown => report::fit_markdown(&found),
+        Format::Page => document.terminal(&style(global), table_width()),
+        Format::Json => document.json_text(),
+        Format::Csv => document.csv(),
+        Format::Markdown => document.markdown(),
     }));
     match found.best() {
         Some(_) => Ok(sinks.finish(exit)),

@@ -13,7 +13,7 @@ use crate::{
     progress::Progress,
 };
 use modelmeter::{
-    FORMATS, Gate, Inside, Isolation, Profiler, Run, Session,
+    Gate, Inside, Isolation, Profiler, RUN_FORMATS, Run, Session,
     report::{self, JsonOptions, LayerView, MemoryPart, MemoryView, TraceInfo, View},
 };
 use std::path::{Path, PathBuf};
@@ -208,7 +208,7 @@ fn write_files(arguments: &Profile, run: &Run, sinks: &mut Sinks) {
     if let Some(folder) = &arguments.output_dir {
         let mut count = 0;
         sinks.attempt(output::make_folder(folder));
-        for format in FORMATS {
+        for format in RUN_FORMATS {
             let path = folder.join(auto_name(run, format.extension()));
             let outcome = written(*format, run).and_then(|text| output::to_file(&path, &text));
             count += usize::from(outcome.is_ok());
@@ -271,8 +271,8 @@ fn write_inside(arguments: &Profile, profile: &modelmeter::Profile, sinks: &mut 
 
 fn format_of(path: &Path) -> Result<&'static dyn report::Format, Failure> {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("json");
-    FORMATS.iter().copied().find(|format| format.extension() == ending).ok_or_else(|| {
-        let known: Vec<&str> = FORMATS.iter().map(|format| format.extension()).collect();
+    RUN_FORMATS.iter().copied().find(|format| format.extension() == ending).ok_or_else(|| {
+        let known: Vec<&str> = RUN_FORMATS.iter().map(|format| format.extension()).collect();
         Failure::new(Exit::Wrong, format!("no format has files that end in `.{ending}`"))
             .hint(format!("known are .{}", known.join(", .")))
     })

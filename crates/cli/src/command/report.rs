@@ -116,7 +116,8 @@ fn terminal(dossier: &Dossier, global: &Global) -> String {
     }
     let line = |one: &report::Subject| RunLine { id: one.name.clone(), ..RunLine::from(&one.run) };
     let lines: Vec<RunLine> = dossier.subjects.iter().map(line).collect();
-    let mut text = report::runs_table(&lines, &style, table_width());
+    let width = table_width();
+    let mut text = report::runs_document(&lines, width).terminal(&style, width);
     for comparison in &dossier.comparisons {
         text.push_str(&format!("\n{}", report::comparison(comparison, &style)));
     }

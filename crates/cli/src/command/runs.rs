@@ -33,7 +33,7 @@ fn list(arguments: &RunsList, store: &Store, global: &Global) -> Result<(), Fail
     let sources = sources(store, &rows)?;
     let mut lines: Vec<RunLine> = rows.iter().map(|row| line(row, sources.get(&row.id))).collect();
     if arguments.json {
-        return output::data(&format!("{:#}\n", report::runs_list_json(&lines)));
+        return output::data(&report::runs_document(&lines, None).json_text());
     }
     let left_out = left_out(arguments, store)?;
     if lines.is_empty() {
@@ -49,7 +49,8 @@ fn list(arguments: &RunsList, store: &Store, global: &Global) -> Result<(), Fail
     for (line, short) in lines.iter_mut().zip(short_ids(&ids)) {
         line.id = short;
     }
-    let mut page = report::runs_table(&lines, &style(global), table_width());
+    let width = table_width();
+    let mut page = report::runs_document(&lines, width).terminal(&style(global), width);
     page.extend(left_out.map(|left_out| format!("{left_out}\n")));
     output::data(&page)
 }

@@ -6,7 +6,7 @@ use crate::{
     command::{
         open_existing_store,
         runs::now_micros,
-        style,
+        style, table_width,
         target::{Format, Target},
     },
     output,
@@ -82,11 +82,12 @@ pub(crate) fn recommend(arguments: &Recommend, global: &Global) -> Result<Exit, 
         |one: &Recommendation| one.best().is_some_and(|best| best.cell.invalid.is_none());
     let helps = found.iter().any(believed);
     let exit = if helps { Exit::Fine } else { Exit::Untold };
+    let document = report::recommendations_document(&found);
     target.write(exit, global, || match target.format {
-        Format::Page => report::recommendations(&found, &style(global)),
-        Format::Json => format!("{:#}\n", report::recommendations_json(&found)),
-        Format::Csv => report::recommendations_csv(&found),
-        Format::Markdown => report::recommendations_markdown(&found),
+        Format::Page => document.terminal(&style(global), table_width()),
+        Format::Json => document.json_text(),
+        Format::Csv => document.csv(),
+        Format::Markdown => document.markdown(),
     })?;
     Ok(exit)
 }

@@ -1,13 +1,13 @@
 //! Cells against a file: a table on a screen, and a part of the document of an analysis.
 
 use super::document::{interval, key};
-use super::page::{hanging_indent, joined};
 use super::words::{Machines, counted, factor};
 use crate::number::{percent, seconds};
 use crate::style::{Colour, Style};
 use crate::table::{Column, Table};
 use crate::trend::trend_name;
 use crate::wrap::wrap;
+use crate::wrap::{hanging_indent, joined};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use types::{Against, AgainstCell, AgainstOutcome, AllowanceFrom};

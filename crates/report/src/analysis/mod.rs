@@ -14,5 +14,5 @@ pub use document::{ANALYSIS_SCHEMA, analysis_json};
 pub use markdown::analysis_markdown;
 pub use page::analysis;
 
+pub(crate) use crate::wrap::{hanging_indent, joined};
 pub(crate) use document::{cell, finite, interval, key, pooled};
-pub(crate) use page::{hanging_indent, joined};

@@ -5,7 +5,7 @@ use super::words::{Machines, counted, work};
 use crate::clean::clean;
 use crate::invalid::{NOT_VALID, not_valid, remedies};
 use crate::style::{Colour, Style};
-use crate::wrap::{flow, wrap};
+use crate::wrap::{flow, hanging_indent, joined, wrap};
 use types::{AnalysedCell, Analysis, BatchSeries, CellKey, LengthSeries, Tally};
 
 /// The terminal's view of an analysis.
@@ -127,27 +127,4 @@ pub(super) fn tally(tally: &Tally, cells: usize) -> Vec<String> {
 /// A rendered table as lines.
 fn block(text: &str) -> Vec<String> {
     text.lines().map(String::from).collect()
-}
-
-/// A sentence behind a mark, its further lines set in.
-pub(crate) fn hanging_indent(
-    mark: &str,
-    text: &str,
-    colour: Colour,
-    style: &Style,
-    width: usize,
-) -> Vec<String> {
-    let lines = wrap(text, width - 2).into_iter().enumerate();
-    let mark = |at: usize| if at == 0 { style.paint(mark, colour) } else { " ".into() };
-    lines.map(|(at, line)| format!("{} {line}", mark(at))).collect()
-}
-
-/// Lines as one text, without spaces at their ends.
-pub(crate) fn joined(lines: Vec<String>) -> String {
-    let mut text = String::new();
-    for line in lines {
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }

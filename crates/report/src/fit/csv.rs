@@ -1,8 +1,9 @@
 //! What fits as CSV: one row a precision and batch that was tried, quoted as runs are.
 
 use super::words::{remark, share};
-use crate::csv::{number, text, write_rows};
+use crate::csv::{number, text};
 use crate::number::milliseconds;
+use crate::result::DataTable;
 use types::{FitCell, FitOutcome, FitReport, FitWay};
 
 /// A cell, and where it belongs.
@@ -55,22 +56,13 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("remark", |row| text(&remark(row.cell))),
 ];
 
-/// The names of the columns in order.
-#[must_use]
-pub fn fit_csv_columns() -> Vec<&'static str> {
-    COLUMNS.iter().map(|(name, _)| *name).collect()
-}
-
-/// What fits as CSV.
-#[must_use]
-pub fn fit_csv(report: &FitReport) -> String {
+/// What fits as rows for programs.
+pub(super) fn fit_data(report: &FitReport) -> DataTable {
     let rows = report.ways.iter().flat_map(|way| {
         way.cells.iter().map(move |cell| {
             let row = Row { report, way, cell };
-            COLUMNS.iter().map(|(_, cell)| cell(&row).unwrap_or_default()).collect()
+            COLUMNS.iter().map(|(_, cell)| cell(&row)).collect()
         })
     });
-    let mut out = Vec::new();
-    write_rows(&fit_csv_columns(), rows, &mut out).expect("a vector takes every write");
-    String::from_utf8(out).expect("every cell is a string")
+    DataTable::new(COLUMNS.iter().map(|(name, _)| *name), rows)
 }

@@ -17,8 +17,7 @@ use types::{
 pub const FIT_SCHEMA: &str = "modelmeter.fit/1";
 
 /// The report as a JSON value of `modelmeter.fit/1`; keys keep the order of the document.
-#[must_use]
-pub fn fit_json(report: &FitReport) -> Value {
+pub(super) fn fit_json(report: &FitReport) -> Value {
     let random = matches!(report.model.weights, Weights::Random { .. });
     json!({
         "schema": FIT_SCHEMA,

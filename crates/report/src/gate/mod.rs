@@ -10,5 +10,5 @@ mod words;
 pub use document::{CHECK_SCHEMA, gate_json};
 pub use junit::gate_junit;
 pub use markdown::{gate_annotations, gate_markdown};
-pub use noise::{NOISE_SCHEMA, noise, noise_json};
+pub use noise::{NOISE_SCHEMA, noise_document};
 pub use page::gate;

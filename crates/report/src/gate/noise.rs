@@ -1,91 +1,121 @@
 //! What a machine does to measurements of one and the same thing.
 
 use super::words::cell;
-use crate::analysis::joined;
-use crate::clean::clean;
+use crate::csv::{number, text};
 use crate::number::{duration, fixed, percent, seconds};
-use crate::style::{Colour, Style};
+use crate::result::{Block, DataTable, Fact, ResultDocument};
+use crate::sheet::{Grid, Side};
 use crate::timestamp::{minute, rfc3339};
-use crate::wrap::{flow, pad_right, wrap};
 use serde_json::{Value, json};
 use types::{Interval, Noise};
 
 /// The name and version of the document.
 pub const NOISE_SCHEMA: &str = "modelmeter.noise/1";
 
-const LABEL: usize = 10;
+/// How many earlier tests are shown.
+const EARLIER: usize = 5;
 
-/// The terminal's view of a test; earlier ones follow, the newest first.
+/// A test of the machine's noise; earlier ones follow, the newest first.
 #[must_use]
-pub fn noise(test: &Noise, earlier: &[Noise], style: &Style) -> String {
-    let width = style.columns();
-    let mut lines: Vec<String> = flow(&cell(&test.cell), width)
-        .into_iter()
-        .map(|line| style.paint(&clean(&line), Colour::Title))
-        .collect();
-    lines.push(format!("held against itself by turns · {}", duration(test.elapsed)));
-    lines.push(String::new());
-    let mut say = |label: &str, text: &str| {
-        for (at, line) in wrap(text, width.saturating_sub(LABEL + 2)).into_iter().enumerate() {
-            let label = if at == 0 { label } else { "" };
-            lines.push(format!("  {}{line}", pad_right(label, LABEL)));
-        }
-    };
+pub fn noise_document(test: &Noise, earlier: &[Noise]) -> ResultDocument {
     let jitter = &test.jitter;
-    say(
-        "jitter",
-        &format!(
-            "{} of the processors' time went elsewhere · longest pause {} · {} pauses a second above 0.1 ms",
-            percent(jitter.lost),
-            seconds(jitter.longest.0),
-            fixed(jitter.pauses, 1)
-        ),
-    );
     let Interval { low, high } = test.itself.interval;
     let off = |ratio: f64| fixed(100.0 * (ratio - 1.0), 1);
-    say(
-        "itself",
-        &format!(
-            "looked {} % slower than itself [{}, {}] over {} processes a side, which scatter by {}",
-            off(test.itself.ratio),
-            off(low),
-            off(high),
-            test.itself.rounds,
-            percent(test.itself.scatter)
+    let mut facts = vec![
+        Fact {
+            pieces: vec![
+                format!("{} of the processors' time went elsewhere", percent(jitter.lost)),
+                format!("longest pause {}", seconds(jitter.longest.0)),
+                format!("{} pauses a second above 0.1 ms", fixed(jitter.pauses, 1)),
+            ],
+            ..Fact::new("jitter", "")
+        },
+        Fact::new(
+            "itself",
+            format!(
+                "looked {} % slower than itself [{}, {}] over {} processes a side, which scatter by {}",
+                off(test.itself.ratio),
+                off(low),
+                off(high),
+                test.itself.rounds,
+                percent(test.itself.scatter)
+            ),
         ),
-    );
-    for drift in &test.drift {
-        let text = format!(
-            "two processes {} apart differ by up to {} (19 in 20)",
-            seconds(drift.apart.0),
-            percent(drift.share)
-        );
-        say("drift", &text);
-    }
-    say(
-        "floor",
-        &format!("no gate on this machine calls less than {}", percent(test.itself.floor)),
-    );
+    ];
+    facts.extend(test.drift.iter().map(|drift| {
+        let apart = seconds(drift.apart.0);
+        let share = percent(drift.share);
+        Fact::new(
+            "drift",
+            format!("two processes {apart} apart differ by up to {share} (19 in 20)"),
+        )
+    }));
+    let floor = percent(test.itself.floor);
+    facts.push(Fact::new(
+        "noise floor",
+        format!("no gate on this machine reports a change below {floor}"),
+    ));
+    let mut blocks = vec![Block::Facts(facts)];
     if !earlier.is_empty() {
-        lines.push(String::new());
-        lines.push("earlier".into());
-        for test in earlier.iter().take(5) {
-            let medians: f64 = test.medians.iter().map(|median| median.ln()).sum();
-            let middle = (medians / test.medians.len().max(1) as f64).exp();
-            lines.push(format!(
-                "  {}  floor {}  median {}",
-                minute(test.measured_at),
-                percent(test.itself.floor),
-                seconds(middle)
-            ));
-        }
+        blocks.push(Block::Heading("Earlier tests".into()));
+        blocks.push(Block::Table { name: "earlier tests".into(), grid: earlier_tests(earlier) });
     }
-    joined(lines)
+    ResultDocument {
+        title: cell(&test.cell),
+        facts: vec!["compared with itself, interleaved".into(), duration(test.elapsed)],
+        is_list: false,
+        verdict: None,
+        blocks,
+        json: noise_json(test),
+        data: Some(data(test, earlier)),
+    }
+}
+
+fn earlier_tests(earlier: &[Noise]) -> Grid {
+    let columns = [("when UTC", Side::Left), ("floor", Side::Right), ("median", Side::Right)];
+    let mut grid = Grid::new(&columns);
+    for test in earlier.iter().take(EARLIER) {
+        grid.row([minute(test.measured_at), percent(test.itself.floor), seconds(middle(test))]);
+    }
+    grid
+}
+
+/// The geometric mean of the medians of a test.
+fn middle(test: &Noise) -> f64 {
+    let medians: f64 = test.medians.iter().map(|median| median.ln()).sum();
+    (medians / test.medians.len().max(1) as f64).exp()
+}
+
+fn data(test: &Noise, earlier: &[Noise]) -> DataTable {
+    const COLUMNS: [&str; 9] = [
+        "measured_at",
+        "model",
+        "engine",
+        "device",
+        "processor_time_lost_share",
+        "itself_ratio",
+        "itself_ratio_low",
+        "itself_ratio_high",
+        "noise_floor_share",
+    ];
+    let row = |test: &Noise| {
+        vec![
+            Some(rfc3339(test.measured_at)),
+            text(&test.cell.model),
+            text(&test.cell.engine),
+            Some(test.cell.device.to_string()),
+            number(test.jitter.lost),
+            number(test.itself.ratio),
+            number(test.itself.interval.low),
+            number(test.itself.interval.high),
+            number(test.itself.floor),
+        ]
+    };
+    DataTable::new(COLUMNS, std::iter::once(test).chain(earlier).map(row))
 }
 
 /// A test as a JSON value of `modelmeter.noise/1`; numbers in SI base units.
-#[must_use]
-pub fn noise_json(test: &Noise) -> Value {
+fn noise_json(test: &Noise) -> Value {
     json!({
         "schema": NOISE_SCHEMA,
         "measured_at": rfc3339(test.measured_at),

@@ -1,7 +1,8 @@
 //! Recommendations as CSV: one row a way to run, the best of each model first, quoted as runs are.
 
-use crate::csv::{number, text, write_rows};
+use crate::csv::{number, text};
 use crate::number::milliseconds;
+use crate::result::DataTable;
 use types::{Candidate, Pooled, Recommendation};
 
 /// A candidate and its place, from 1.
@@ -55,22 +56,12 @@ const COLUMNS: &[(&str, Cell)] = &[
     }),
 ];
 
-/// The names of the columns in order.
-#[must_use]
-pub fn recommendations_csv_columns() -> Vec<&'static str> {
-    COLUMNS.iter().map(|(name, _)| *name).collect()
-}
-
-/// The recommendations as CSV.
-#[must_use]
-pub fn recommendations_csv(found: &[Recommendation]) -> String {
+/// The recommendations as rows for programs.
+pub(super) fn recommendations_data(found: &[Recommendation]) -> DataTable {
     let candidates = found.iter().flat_map(|found| {
         let each = found.candidates.iter().enumerate();
         each.map(move |(at, one)| Row { found, place: at + 1, one })
     });
-    let rows = candidates
-        .map(|row| COLUMNS.iter().map(|(_, cell)| cell(&row).unwrap_or_default()).collect());
-    let mut out = Vec::new();
-    write_rows(&recommendations_csv_columns(), rows, &mut out).expect("a vector takes every write");
-    String::from_utf8(out).expect("every cell is a string")
+    let rows = candidates.map(|row| COLUMNS.iter().map(|(_, cell)| cell(&row)).collect());
+    DataTable::new(COLUMNS.iter().map(|(name, _)| *name), rows)
 }

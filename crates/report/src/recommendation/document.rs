@@ -10,8 +10,7 @@ use types::{Behind, Candidate, Exclusion, LeftOut, Objective, Recommendation, Wi
 pub const RECOMMENDATIONS_SCHEMA: &str = "modelmeter.recommendations/1";
 
 /// The recommendations as a JSON value of `modelmeter.recommendations/1`; keys keep the order of the document.
-#[must_use]
-pub fn recommendations_json(found: &[Recommendation]) -> Value {
+pub(super) fn recommendations_json(found: &[Recommendation]) -> Value {
     json!({
         "schema": RECOMMENDATIONS_SCHEMA,
         "recommendations": found.iter().map(recommendation).collect::<Vec<_>>(),

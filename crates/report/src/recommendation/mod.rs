@@ -1,13 +1,10 @@
-//! What to run models on: on a screen, as JSON, CSV and Markdown.
+//! What to run models on.
 
 mod csv;
 mod document;
-mod markdown;
 mod overview;
-mod page;
+mod result;
 mod words;
 
-pub use csv::{recommendations_csv, recommendations_csv_columns};
-pub use document::{RECOMMENDATIONS_SCHEMA, recommendations_json};
-pub use markdown::recommendations_markdown;
-pub use page::recommendations;
+pub use document::RECOMMENDATIONS_SCHEMA;
+pub use result::recommendations_document;

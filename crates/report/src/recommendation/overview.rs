@@ -1,18 +1,17 @@
-//! Recommendations for many models on one screen: a line each.
+//! Recommendations for many models: a row each.
 
-use super::page::is_only_invalid;
-use super::words::{bare, brief, heading, wish};
-use crate::analysis::joined;
+use super::result::is_only_invalid;
+use super::words::{bare, brief, heading};
 use crate::analysis::words::{Machines, Unlike, engine, work};
 use crate::invalid::NOT_VALID;
 use crate::number::{MISSING, count};
-use crate::style::Style;
-use crate::table::{Column, Table};
-use crate::wrap::wrap;
+use crate::result::{Block, Note};
+use crate::sheet::Grid;
+use crate::table::Column;
 use types::{CellKey, Recommendation};
 
 /// What to use for each, and how far the next is behind.
-pub(super) fn overview(found: &[Recommendation], style: &Style, width: usize) -> String {
+pub(super) fn overview(found: &[Recommendation]) -> Vec<Block> {
     let bests: Vec<&CellKey> = found.iter().filter_map(|one| Some(&one.best()?.cell.key)).collect();
     let unlike = Unlike::of(bests.iter().copied());
     let objective = found[0].wish.objective;
@@ -28,7 +27,7 @@ pub(super) fn overview(found: &[Recommendation], style: &Style, width: usize) ->
         Column::right(&heading(&found[0].wish)),
         Column::left("the next is").leaves(1),
     ]);
-    let mut table = Table::new(columns).painted(style);
+    let mut grid = Grid::of(columns);
     for one in found {
         let mut row = vec![name(one, found)];
         let length = one.sequence_length.map_or_else(|| MISSING.into(), count);
@@ -53,32 +52,28 @@ pub(super) fn overview(found: &[Recommendation], style: &Style, width: usize) ->
             }
             None => row.resize(row.len() + 6 + usize::from(unlike.machines), MISSING.into()),
         }
-        table.push(row);
+        grid.row(row);
     }
-    let mut lines = wrap(&wish(&found[0].wish), width);
-    lines.push(String::new());
-    lines.extend(table.render(Some(width)).lines().map(String::from));
-    lines.push(String::new());
+    let mut notes = Vec::new();
     if found.iter().filter_map(Recommendation::best).any(|best| best.cell.invalid.is_some()) {
-        lines.extend(wrap(&format!("{NOT_VALID} not valid: do not rely on it"), width));
+        notes.push(Note::warning(format!("{NOT_VALID} not valid: do not rely on it")));
     }
     let only_invalid =
         found.iter().filter(|one| one.best().is_none() && is_only_invalid(one)).count();
     let helpless = found.iter().filter(|one| one.best().is_none()).count();
     if helpless > 0 {
-        let text = format!("for {helpless} of {} nothing that was measured will do", found.len());
-        lines.extend(wrap(&text, width));
-        if only_invalid > 0 {
-            let text = format!(
-                "for {only_invalid} of these because nothing is valid; `--include-invalid` shows what was measured"
-            );
-            lines.extend(wrap(&text, width));
-        }
+        let all = found.len();
+        notes.push(Note::new(format!("for {helpless} of {all} nothing that was measured will do")));
     }
-    let more =
-        "name a model to see its runner-up, the runs this rests on and what was not measured";
-    lines.extend(wrap(more, width));
-    joined(lines)
+    if only_invalid > 0 {
+        notes.push(Note::new(format!(
+            "for {only_invalid} of these because nothing is valid; `--include-invalid` shows what was measured"
+        )));
+    }
+    notes.push(Note::new(
+        "name a model to see its runner-up, the runs this rests on and what was not measured",
+    ));
+    vec![Block::Table { name: "recommendations".into(), grid }, Block::Notes(notes)]
 }
 
 /// The model with its mode; its weights where the name alone would not tell.

@@ -1,6 +1,7 @@
 //! A table whose cells are words already; whoever shows it decides how.
 
 use crate::markdown::plain;
+use crate::table::{Column, Table};
 
 /// Which side the cells of a column stand on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,18 +26,26 @@ pub struct GridRow {
 /// A table whose cells are words already.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Grid {
-    /// The names of the columns and the sides their cells stand on.
-    pub columns: Vec<(String, Side)>,
+    /// The columns.
+    pub columns: Vec<Column>,
     /// The rows.
     pub rows: Vec<GridRow>,
 }
 
 impl Grid {
-    /// A table without rows.
+    /// A table without rows whose columns are wide enough everywhere.
     #[must_use]
     pub fn new(columns: &[(&str, Side)]) -> Grid {
-        let columns = columns.iter().map(|(name, side)| ((*name).to_owned(), *side)).collect();
-        Grid { columns, rows: Vec::new() }
+        Grid::of(columns.iter().map(|(name, side)| match side {
+            Side::Left => Column::left(name),
+            Side::Right => Column::right(name),
+        }))
+    }
+
+    /// A table without rows.
+    #[must_use]
+    pub fn of(columns: impl IntoIterator<Item = Column>) -> Grid {
+        Grid { columns: columns.into_iter().collect(), rows: Vec::new() }
     }
 
     /// Adds a row.
@@ -48,6 +57,14 @@ impl Grid {
     pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
         let cells = cells.into_iter().map(Into::into).collect();
         self.rows.push(GridRow { cells, ..GridRow::default() });
+    }
+
+    /// Columns of the terminal that it needs to show everything whole.
+    #[must_use]
+    pub fn full_width(&self) -> usize {
+        let mut table = Table::new(self.columns.iter().cloned());
+        self.rows.iter().for_each(|row| table.push_branch(row.depth, &row.cells));
+        table.full_width()
     }
 
     /// The numbers of the columns in which any row says anything.
@@ -65,8 +82,8 @@ impl Grid {
     pub(crate) fn markdown(&self) -> String {
         let shown = self.telling();
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-        let mut text = line(shown.iter().map(|at| plain(&self.columns[*at].0)).collect());
-        let rule = |at: &usize| match self.columns[*at].1 {
+        let mut text = line(shown.iter().map(|at| plain(self.columns[*at].name())).collect());
+        let rule = |at: &usize| match self.columns[*at].side() {
             Side::Left => "---".to_owned(),
             Side::Right => "---:".to_owned(),
         };

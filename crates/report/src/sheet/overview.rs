@@ -85,15 +85,16 @@ fn common(grid: &mut Grid) -> Vec<String> {
     const SHARED: [&str; 8] =
         ["model", "weights", "engine", "device", "format", "mode", "source", "tags"];
     let mut told = Vec::new();
-    for (at, (name, _)) in grid.columns.iter().enumerate() {
+    for (at, column) in grid.columns.iter().enumerate() {
+        let name = column.name();
         let first = grid.rows.first().map(|row| row.cells[at].clone()).unwrap_or_default();
         let agrees = grid.rows.iter().all(|row| row.cells[at] == first);
-        if !agrees || grid.rows.len() < 2 || !SHARED.contains(&name.as_str()) {
+        if !agrees || grid.rows.len() < 2 || !SHARED.contains(&name) {
             continue;
         }
         grid.rows.iter_mut().for_each(|row| row.cells[at].clear());
         if !first.is_empty() && first != MISSING {
-            told.push(match name.as_str() {
+            told.push(match name {
                 "weights" => format!("{first} weights"),
                 "tags" => format!("#{}", first.replace(' ', " #")),
                 _ => first,

@@ -1,7 +1,7 @@
 //! `calibrate` as people and programs see it, on numbers made by hand.
 
 use crate::sample::text_run;
-use modelmeter_report::{CeilingsPage, Style, ceilings, ceilings_json, ceilings_line};
+use modelmeter_report::{CeilingsPage, Style, ceilings_document, ceilings_line};
 use std::path::Path;
 use types::{
     Bytes, CacheBandwidth, Ceiling, Ceilings, Device, Gpu, Interval, Machine, Precision, Unmeasured,
@@ -52,7 +52,7 @@ fn the_processors_at_80() {
     let stored = Some(Path::new("/home/me/runs.db"));
     let page =
         CeilingsPage { machine: &machine, standing: &standing, measured: Some(&standing), stored };
-    insta::assert_snapshot!(ceilings(&page, &Style::plain(80)));
+    insta::assert_snapshot!(ceilings_document(&page).terminal(&Style::plain(80), Some(80)));
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_busy_machine_keeps_the_higher_numbers_and_says_so() {
         measured: Some(&measured),
         stored: None,
     };
-    insta::assert_snapshot!(ceilings(&page, &Style::plain(80)));
+    insta::assert_snapshot!(ceilings_document(&page).terminal(&Style::plain(80), Some(80)));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_gpu_at_60() {
     };
     let page =
         CeilingsPage { machine: &machine, standing: &standing, measured: None, stored: None };
-    insta::assert_snapshot!(ceilings(&page, &Style::plain(60)));
+    insta::assert_snapshot!(ceilings_document(&page).terminal(&Style::plain(60), Some(60)));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn programs_get_every_number_with_its_unit() {
         measured: Some(&standing),
         stored: Some(Path::new("/home/me/runs.db")),
     };
-    let json = ceilings_json(&page);
+    let json = ceilings_document(&page).json;
     assert_eq!(json["schema"], "modelmeter.ceilings/1");
     assert_eq!(json["compute"][3]["precision"], "int8");
     assert_eq!(json["compute"][0]["value"], 304e9);

@@ -1,9 +1,7 @@
 //! What fits, seen whole and read by programs.
 
 use crate::sample;
-use modelmeter_report::{
-    FIT_SCHEMA, Style, fit, fit_csv, fit_csv_columns, fit_json, fit_markdown, text_width,
-};
+use modelmeter_report::{FIT_SCHEMA, Style, fit_document, text_width};
 use serde_json::Value;
 use std::time::Duration;
 use types::{
@@ -14,6 +12,10 @@ use types::{
 
 const SCHEMA: &str = include_str!("../../../../docs/schema/modelmeter.fit-1.schema.json");
 const MIB: u64 = 1 << 20;
+
+fn fit(report: &FitReport, style: &Style) -> String {
+    fit_document(report).terminal(style, Some(style.width))
+}
 
 fn rate(value: f64) -> Option<Pooled> {
     Some(Pooled { value, interval: Some(Interval { low: value * 0.98, high: value * 1.02 }) })
@@ -224,13 +226,13 @@ fn nothing_fits_at_80() {
 
 #[test]
 fn a_search_as_markdown() {
-    let pages = [found(), nothing()].map(|report| fit_markdown(&report));
+    let pages = [found(), nothing()].map(|report| fit_document(&report).markdown());
     insta::assert_snapshot!(pages.join("\n"));
 }
 
 #[test]
 fn a_search_as_json() {
-    insta::assert_snapshot!(format!("{:#}", fit_json(&doubtful())));
+    insta::assert_snapshot!(format!("{:#}", fit_document(&doubtful()).json));
 }
 
 #[test]
@@ -238,7 +240,7 @@ fn every_document_keeps_the_schema() {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();
     for report in [found(), nothing(), doubtful()] {
-        let document = fit_json(&report);
+        let document = fit_document(&report).json;
         assert_eq!(document["schema"], FIT_SCHEMA);
         let wrong: Vec<String> = schema
             .iter_errors(&document)
@@ -251,9 +253,9 @@ fn every_document_keeps_the_schema() {
 
 #[test]
 fn csv_has_a_row_for_every_cell_and_marks_one_as_best() {
-    let text = fit_csv(&found());
+    let text = fit_document(&found()).csv();
     let rows: Vec<&str> = text.lines().collect();
-    assert_eq!(rows[0].split(',').count(), fit_csv_columns().len());
+    assert_eq!(rows[0].split(',').count(), 21);
     assert_eq!(rows.len(), 1 + 7 + 8);
     assert_eq!(rows.iter().filter(|row| row.contains(",true,")).count(), 1, "{text}");
     assert!(rows.iter().any(|row| row.contains("not-timed")), "{text}");

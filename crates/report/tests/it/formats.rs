@@ -1,12 +1,12 @@
 //! The list of formats: every one of them writes, and its name is its own.
 
 use crate::sample::{text_run, vision_run};
-use modelmeter_report::{FORMATS, format_by_id};
+use modelmeter_report::{RUN_FORMATS, format_by_id};
 
 #[test]
 fn every_format_writes_every_run() {
     let runs = [text_run(), vision_run()];
-    for format in FORMATS {
+    for format in RUN_FORMATS {
         let mut out = Vec::new();
         format.write(&runs, &mut out).expect("a vector takes every write");
         let text = String::from_utf8(out).expect("every format is text");
@@ -19,7 +19,7 @@ fn every_format_writes_every_run() {
 
 #[test]
 fn every_format_is_found_by_its_own_id() {
-    for format in FORMATS {
+    for format in RUN_FORMATS {
         let found = format_by_id(format.id()).expect("a listed format is found");
         assert_eq!(found.describe(), format.describe());
         assert!(!format.extension().starts_with('.') && !format.describe().is_empty());
@@ -38,7 +38,7 @@ fn a_writer_that_fails_is_an_error_and_not_a_panic() {
             Ok(())
         }
     }
-    for format in FORMATS {
+    for format in RUN_FORMATS {
         let error = format.write(&[text_run()], &mut Full).expect_err("the disk is full");
         assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{}", format.id());
     }

@@ -2,7 +2,7 @@
 
 use crate::sample;
 use modelmeter_report::{
-    Style, gate, gate_annotations, gate_json, gate_junit, gate_markdown, noise, text_width,
+    Style, gate, gate_annotations, gate_json, gate_junit, gate_markdown, noise_document, text_width,
 };
 use serde_json::Value;
 use std::time::Duration;
@@ -224,5 +224,8 @@ fn a_machine_says_what_it_does_to_measurements() {
         drift: vec![Drifted { apart: Seconds(10.0), share: 0.11 }],
     };
     let earlier = Noise { measured_at: 1_788_000_000_000_000, ..test.clone() };
-    insta::assert_snapshot!("noise", noise(&test, &[earlier], &Style::plain(80)));
+    insta::assert_snapshot!(
+        "noise",
+        noise_document(&test, &[earlier]).terminal(&Style::plain(80), Some(80))
+    );
 }

@@ -2,7 +2,7 @@
 
 use crate::sample::bare_run;
 use modelmeter_report::{
-    Footer, JsonOptions, RunLine, Style, run_json, runs_csv, runs_list_json, runs_table, summary,
+    Footer, JsonOptions, RunLine, Style, run_json, runs_csv, runs_document, summary,
 };
 use std::collections::BTreeMap;
 use types::{Direction, Import, Metric, Phase, Run, Stated, Unit};
@@ -102,16 +102,16 @@ fn a_document_has_null_where_nobody_told() {
 #[test]
 fn a_list_labels_imports_at_any_width() {
     let lines = [RunLine::from(&bare_run("bert", 0.1, 11)), RunLine::from(&imported_run())];
-    let whole = runs_table(&lines, &Style::default(), None);
+    let whole = runs_document(&lines, None).terminal(&Style::default(), None);
     assert!(whole.contains("imported (timm)") && whole.contains("* a mean"), "{whole}");
     for width in [50, 80, 120, 200] {
-        let text = runs_table(&lines, &Style::default(), Some(width));
+        let text = runs_document(&lines, Some(width)).terminal(&Style::default(), Some(width));
         let labelled = text.contains("imported (timm)")
             || (text.contains("resnet50 ^") && text.contains("measured by timm"));
         assert!(labelled, "{text}");
         assert!(text.contains("12.5 ms*") || text.contains("12.50 ms*"), "{text}");
     }
-    let json = runs_list_json(&lines);
+    let json = runs_document(&lines, None).json;
     assert!(json["runs"][0]["imported"].is_null());
     let imported = &json["runs"][1];
     assert_eq!(imported["imported"], "timm");

@@ -1,7 +1,7 @@
 //! `runs list` and the chart, seen whole.
 
 use crate::sample::{invalid_run, text_run, tokenised_run, vision_run};
-use modelmeter_report::{Bar, Glyphs, RunLine, Style, bar_chart, runs_list_json, runs_table};
+use modelmeter_report::{Bar, Glyphs, RunLine, Style, bar_chart, runs_document};
 
 fn lines() -> Vec<RunLine> {
     let mut vision = vision_run();
@@ -13,23 +13,29 @@ fn lines() -> Vec<RunLine> {
 
 #[test]
 fn runs_at_80() {
-    insta::assert_snapshot!(runs_table(&lines(), &Style::default(), Some(80)));
+    insta::assert_snapshot!(
+        runs_document(&lines(), Some(80)).terminal(&Style::default(), Some(80))
+    );
 }
 
 #[test]
 fn runs_at_160() {
-    insta::assert_snapshot!(runs_table(&lines(), &Style::default(), Some(160)));
+    insta::assert_snapshot!(
+        runs_document(&lines(), Some(160)).terminal(&Style::default(), Some(160))
+    );
 }
 
 #[test]
 fn runs_at_50() {
-    insta::assert_snapshot!(runs_table(&lines(), &Style::default(), Some(50)));
+    insta::assert_snapshot!(
+        runs_document(&lines(), Some(50)).terminal(&Style::default(), Some(50))
+    );
 }
 
 #[test]
 fn random_weights_are_seen_in_a_list_of_any_width() {
     for width in [30, 40, 60, 80, 120, 160, 200] {
-        let text = runs_table(&lines(), &Style::default(), Some(width));
+        let text = runs_document(&lines(), Some(width)).terminal(&Style::default(), Some(width));
         assert!(text.contains("~ random weights") || text.contains("weights  "), "{text}");
         assert!(text.contains("~  ") || text.contains("  random "), "{text}");
     }
@@ -37,13 +43,13 @@ fn random_weights_are_seen_in_a_list_of_any_width() {
 
 #[test]
 fn a_list_without_tags_has_no_column_for_them() {
-    let text = runs_table(&lines()[..2], &Style::default(), None);
+    let text = runs_document(&lines()[..2], None).terminal(&Style::default(), None);
     assert!(!text.contains("tags"), "{text}");
 }
 
 #[test]
 fn runs_without_a_terminal_are_whole() {
-    let text = runs_table(&lines(), &Style::default(), None);
+    let text = runs_document(&lines(), None).terminal(&Style::default(), None);
     assert!(
         text.contains("sentence-transformers/all-MiniLM-L6-v2") && text.contains("nightly h200")
     );
@@ -51,7 +57,7 @@ fn runs_without_a_terminal_are_whole() {
 
 #[test]
 fn a_list_as_json_keeps_units_beside_numbers() {
-    let json = runs_list_json(&lines());
+    let json = runs_document(&lines(), None).json;
     assert_eq!(json["schema"], "modelmeter.runs/1");
     assert_eq!(json["runs"].as_array().map(Vec::len), Some(4));
     assert_eq!(json["runs"][0]["latency"]["median"], 245.1);
@@ -74,7 +80,7 @@ fn a_chart_of_three_models() {
 #[test]
 fn every_key_of_the_list_is_documented() {
     const DOCUMENTED: &str = include_str!("../../../../docs/schema/README.md");
-    let json = runs_list_json(&lines());
+    let json = runs_document(&lines(), None).json;
     let run = json["runs"][0].as_object().expect("a run is an object");
     assert_eq!(run.len(), 15, "a new key of `modelmeter.runs/1` belongs in its table: {run:?}");
     for key in run.keys() {

@@ -2,7 +2,7 @@
 
 use crate::sample::{set_phase, text_run};
 use modelmeter_report::{
-    Column, Footer, RunLine, Style, Table, clean, runs_table, seconds, summary, text_width, wrap,
+    Column, Footer, RunLine, Style, Table, clean, runs_document, seconds, summary, text_width, wrap,
 };
 use proptest::prelude::*;
 use types::{
@@ -120,7 +120,7 @@ proptest! {
     #[test]
     fn no_line_of_a_list_passes_the_width(runs in proptest::collection::vec(run(), 0..6), width in 20..200usize) {
         let lines: Vec<RunLine> = runs.iter().map(RunLine::from).collect();
-        assert_fits(&runs_table(&lines, &Style::default(), Some(width)), width)?;
+        assert_fits(&runs_document(&lines, Some(width)).terminal(&Style::default(), Some(width)), width)?;
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! Recommendations, seen whole and read by programs.
 
 use crate::fleet::{advice, nothing};
-use modelmeter_report::{
-    Style, recommendations, recommendations_csv, recommendations_csv_columns, recommendations_json,
-    recommendations_markdown, text_width,
-};
+use modelmeter_report::{Style, recommendations_document, text_width};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use types::{Objective, Pooled, Prices, Recommendation};
+
+fn recommendations(found: &[Recommendation], style: &Style) -> String {
+    recommendations_document(found).terminal(style, Some(style.width))
+}
 
 #[test]
 fn advice_for_a_model_at_80() {
@@ -26,7 +27,7 @@ fn nothing_will_do_at_80() {
 
 #[test]
 fn advice_as_markdown() {
-    insta::assert_snapshot!(recommendations_markdown(&[advice(), nothing()]));
+    insta::assert_snapshot!(recommendations_document(&[advice(), nothing()]).markdown());
 }
 
 /// Six models of which one cannot be helped.
@@ -111,18 +112,18 @@ fn a_long_list_says_how_much_more_there_is() {
     let mut found = advice();
     found.left_out = found.left_out.iter().cloned().cycle().take(30).collect();
     let text = recommendations(&[found], &Style::default());
-    assert!(text.contains("and 22 more; `--json` has all"), "{text}");
+    assert!(text.contains("left out: 22 more; `--json` has all"), "{text}");
 }
 
 #[test]
 fn no_question_has_no_answer() {
     assert!(recommendations(&[], &Style::default()).contains("no run answers"));
-    assert!(recommendations_markdown(&[]).contains("No run answers"));
+    assert!(recommendations_document(&[]).markdown().contains("no run answers"));
 }
 
 #[test]
 fn the_document_holds_the_choice_and_its_reasons() {
-    let document = recommendations_json(&[advice(), nothing()]);
+    let document = recommendations_document(&[advice(), nothing()]).json;
     assert_eq!(document["schema"], "modelmeter.recommendations/1");
     let first = &document["recommendations"][0];
     assert_eq!(first["best"]["cell"]["precision"], "fp16");
@@ -140,7 +141,7 @@ fn the_document_holds_the_choice_and_its_reasons() {
 #[test]
 fn every_key_of_the_document_is_documented() {
     const DOCUMENTED: &str = include_str!("../../../../docs/schema/README.md");
-    let document = recommendations_json(&[advice()]);
+    let document = recommendations_document(&[advice()]).json;
     let first = &document["recommendations"][0];
     for object in [first, &first["best"], &first["left_out"][0]] {
         for key in object.as_object().expect("an object").keys() {
@@ -151,7 +152,7 @@ fn every_key_of_the_document_is_documented() {
 
 #[test]
 fn a_spreadsheet_gets_one_row_a_way_to_run() {
-    let text = recommendations_csv(&[advice(), nothing()]);
+    let text = recommendations_document(&[advice(), nothing()]).csv();
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let rows: Vec<BTreeMap<String, String>> =
         reader.deserialize().map(|row| row.expect("every row has every column")).collect();
@@ -160,7 +161,8 @@ fn a_spreadsheet_gets_one_row_a_way_to_run() {
     assert_eq!(column("verdict"), ["", "cannot-tell", "worse"]);
     assert_eq!(column("behind_factor"), ["", "1.159", "74.5"]);
     assert_eq!(column("device"), ["cuda:0", "cuda:0", "cpu"]);
-    let names: std::collections::BTreeSet<_> = recommendations_csv_columns().into_iter().collect();
-    assert_eq!(names.len(), recommendations_csv_columns().len());
-    assert_eq!(recommendations_csv(&[] as &[Recommendation]).lines().count(), 1);
+    let columns = recommendations_document(&[]).data.unwrap().columns;
+    let names: std::collections::BTreeSet<_> = columns.iter().collect();
+    assert_eq!(names.len(), columns.len());
+    assert_eq!(recommendations_document(&[]).csv().lines().count(), 1);
 }

@@ -1,0 +1,107 @@
+//! Any result as a page: whole in itself, like the report about runs.
+
+use crate::{
+    document::document,
+    html::Html,
+    table::{Extras, table},
+};
+use report::{Block, Fact, Note, ResultDocument, Tone};
+
+/// A result as a page; equal results give equal bytes.
+#[must_use]
+pub fn result_page(result: &ResultDocument) -> String {
+    let title =
+        result.title.first().map_or_else(|| "Result".to_owned(), |title| report::clean(title));
+    let mut html = Html::default();
+    html.open("main", &[("id", "numbers")]);
+    html.open("div", &[("class", "hero")]);
+    html.inside("h1", &[("class", "model")], |html| html.element("bdi", &[], &title));
+    chips(&mut html, result);
+    html.close("div");
+    if let Some(note) = &result.verdict {
+        verdict(&mut html, note);
+    }
+    html.open("section", &[]);
+    for block in &result.blocks {
+        self::block(&mut html, block);
+    }
+    html.close("section");
+    html.close("main");
+    document(&title, html)
+}
+
+fn chips(html: &mut Html, result: &ResultDocument) {
+    let rest: Vec<&String> = result.title.iter().skip(1).chain(&result.facts).collect();
+    if rest.is_empty() {
+        return;
+    }
+    html.open("ul", &[("class", "chips"), ("aria-label", "Setting")]);
+    for fact in rest {
+        html.element("li", &[], &report::clean(fact));
+    }
+    html.close("ul");
+}
+
+fn verdict(html: &mut Html, note: &Note) {
+    let (class, sign) = match note.tone {
+        Tone::Good | Tone::Plain => ("verdict good", "✓"),
+        Tone::Warning => ("verdict warn", "?"),
+        Tone::Bad => ("verdict bad", "✕"),
+    };
+    html.open("div", &[("class", class)]);
+    html.inside("p", &[("class", "verdict-words")], |html| {
+        html.element("span", &[("class", "sign"), ("aria-hidden", "true")], sign);
+        html.inside("strong", &[], |html| html.prose(&report::clean(&note.text)));
+    });
+    html.close("div");
+}
+
+fn block(html: &mut Html, block: &Block) {
+    match block {
+        Block::Heading(text) => html.element("h2", &[], &report::clean(text)),
+        Block::Facts(facts) => self::facts(html, facts),
+        Block::Table { name, grid } => table(html, name, grid, &Extras::default()),
+        Block::Notes(notes) => self::notes(html, notes),
+        Block::Picture(picture) => {
+            html.open("figure", &[]);
+            html.drawing(&picture.svg);
+            html.element("figcaption", &[("class", "unseen")], &report::clean(&picture.title));
+            html.close("figure");
+        }
+    }
+}
+
+fn facts(html: &mut Html, facts: &[Fact]) {
+    html.open("dl", &[("class", "facts")]);
+    for fact in facts {
+        html.open("div", &[]);
+        html.element("dt", &[], &report::clean(&fact.label));
+        let text = fact.pieces.join(if fact.is_command { " " } else { " · " });
+        let text = report::clean(&text);
+        html.inside("dd", &[("class", tone(fact.tone))], |html| match fact.is_command {
+            true => html.element("code", &[], &text),
+            false => html.prose(&text),
+        });
+        html.close("div");
+    }
+    html.close("dl");
+}
+
+fn notes(html: &mut Html, notes: &[Note]) {
+    html.open("ul", &[("class", "notes")]);
+    for note in notes {
+        html.inside("li", &[("class", tone(note.tone))], |html| {
+            html.prose(&report::clean(&note.text))
+        });
+    }
+    html.close("ul");
+}
+
+fn tone(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Plain => "plain",
+        Tone::Good => "good",
+        Tone::Warning => "warn",
+        Tone::Bad => "bad",
+    }
+}
