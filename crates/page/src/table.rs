@@ -42,6 +42,18 @@ pub(crate) fn table(html: &mut Html, name: &str, grid: &Grid, extras: &Extras<'_
     html.close("thead");
     html.open("tbody", &[]);
     for (number, row) in grid.rows.iter().enumerate() {
+        if row.is_heading {
+            let columns = shown.len().to_string();
+            let name = row.cells.first().map_or("", String::as_str);
+            html.open("tr", &[]);
+            html.element(
+                "th",
+                &[("scope", "rowgroup"), ("class", "word"), ("colspan", &columns)],
+                name,
+            );
+            html.close("tr");
+            continue;
+        }
         html.open("tr", &[]);
         for at in &shown {
             let cell = row.cells.get(*at).map_or("", String::as_str);

@@ -57,7 +57,12 @@ pub(crate) fn grid(path: &CriticalPath) -> (Grid, Vec<String>) {
         ("share", Side::Right),
     ]);
     for (cells, share) in rows(path) {
-        grid.push(GridRow { depth: 0, share: Some(share), cells: cells.into() });
+        grid.push(GridRow {
+            depth: 0,
+            share: Some(share),
+            cells: cells.into(),
+            ..GridRow::default()
+        });
     }
     (grid, sentences(path))
 }

@@ -64,8 +64,7 @@ pub use fit::{FIT_SCHEMA, fit_document};
 pub use flame::flamegraph;
 pub use formats::{Format, RUN_FORMATS, format_by_id};
 pub use gate::{
-    CHECK_SCHEMA, NOISE_SCHEMA, gate, gate_annotations, gate_json, gate_junit, gate_markdown,
-    noise_document,
+    CHECK_SCHEMA, NOISE_SCHEMA, gate_annotations, gate_document, gate_junit, noise_document,
 };
 pub use inside::{LayerView, inside};
 pub use invalid::not_valid;

@@ -118,6 +118,8 @@ pub struct Table {
     rows: Vec<Vec<String>>,
     /// Which rows are headings.
     headings: Vec<usize>,
+    /// Which rows go across all columns.
+    across: Vec<usize>,
     style: Style,
 }
 
@@ -126,7 +128,13 @@ impl Table {
     #[must_use]
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Table {
         let columns = columns.into_iter().collect();
-        Table { columns, rows: Vec::new(), headings: Vec::new(), style: Style::default() }
+        Table {
+            columns,
+            rows: Vec::new(),
+            headings: Vec::new(),
+            across: Vec::new(),
+            style: Style::default(),
+        }
     }
 
     /// Paints the headers where the style has colour; the width is still told to `render`.
@@ -156,6 +164,12 @@ impl Table {
         if let Some(first) = self.rows.last_mut().and_then(|row| row.first_mut()) {
             first.insert_str(0, &" ".repeat(GAP * depth));
         }
+    }
+
+    /// Adds a line across all columns, which names the rows below it; it may be shortened.
+    pub fn push_across(&mut self, name: &str) {
+        self.across.push(self.rows.len());
+        self.push([name]);
     }
 
     /// Begins a part of the table under a heading of its own, in the same columns.
@@ -190,6 +204,12 @@ impl Table {
             text.push_str(&format!("{}\n", self.style.paint(&line, Colour::Title)));
         }
         for (at, row) in self.rows.iter().enumerate() {
+            if self.across.contains(&at) {
+                let name = row.first().map_or("", String::as_str);
+                let name = width.map_or_else(|| name.to_owned(), |width| shorten(name, width));
+                text.push_str(&format!("{}\n", self.style.paint(&name, Colour::Label)));
+                continue;
+            }
             for line in self.lines(row, &shown, &widths, width) {
                 let is_heading = self.headings.contains(&at);
                 let line = if is_heading { self.style.paint(&line, Colour::Title) } else { line };
@@ -202,7 +222,8 @@ impl Table {
 
     fn natural(&self) -> Vec<usize> {
         let widest = |at: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(at)).map(|cell| text_width(cell));
+            let rows = self.rows.iter().enumerate().filter(|(row, _)| !self.across.contains(row));
+            let cells = rows.filter_map(|(_, row)| row.get(at)).map(|cell| text_width(cell));
             cells.max().unwrap_or(0).max(text_width(&self.columns[at].header))
         };
         (0..self.columns.len()).map(widest).collect()

@@ -97,8 +97,8 @@ pub(crate) fn write_folder(folder: &Path, found: &GateReport, runs: &[Run], sink
     sinks.attempt(output::make_folder(folder));
     let mut count = 0;
     for (name, text) in [
-        ("check.json", format!("{:#}\n", report::gate_json(found))),
-        ("check.md", report::gate_markdown(found)),
+        ("check.json", report::gate_document(found).json_text()),
+        ("check.md", report::gate_document(found).markdown()),
         ("check.xml", report::gate_junit(found)),
     ] {
         count += usize::from(sinks.file(&folder.join(name), || text));
@@ -262,8 +262,8 @@ fn baseline(name: &str, global: &Global) -> Result<Vec<Run>, Failure> {
 
 fn write(found: &GateReport, runs: &[Run], exit: Exit, arguments: &Check, sinks: &mut Sinks) {
     let texts: [(&Option<PathBuf>, &dyn Fn() -> String); 3] = [
-        (&arguments.output_ci, &|| format!("{:#}\n", report::gate_json(found))),
-        (&arguments.markdown, &|| report::gate_markdown(found)),
+        (&arguments.output_ci, &|| report::gate_document(found).json_text()),
+        (&arguments.markdown, &|| report::gate_document(found).markdown()),
         (&arguments.junit, &|| report::gate_junit(found)),
     ];
     for (path, text) in texts {
@@ -288,13 +288,14 @@ fn write(found: &GateReport, runs: &[Run], exit: Exit, arguments: &Check, sinks:
         write_folder(folder, found, runs, sinks);
     }
     if !found.checks.is_empty() || !found.missing.is_empty() {
-        sinks.page_of(exit, |style| report::gate(found, style));
+        sinks.page_of(exit, |style| report::gate_document(found).terminal(style, table_width()));
     }
     if arguments.github {
         if let Some(summary) = path_of("GITHUB_STEP_SUMMARY") {
             let add = fs::OpenOptions::new().create(true).append(true).open(&summary);
-            let added =
-                add.and_then(|mut file| file.write_all(report::gate_markdown(found).as_bytes()));
+            let added = add.and_then(|mut file| {
+                file.write_all(report::gate_document(found).markdown().as_bytes())
+            });
             sinks.attempt(added.map_err(|error| {
                 let text = format!("could not add to `{}`", summary.display());
                 Failure::new(Exit::Cannot, text).cause(error.to_string())

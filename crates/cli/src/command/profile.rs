@@ -6,7 +6,7 @@ use crate::{
     command::{
         check, folders,
         measurement::{default_model, measurement, training},
-        style, watched_session,
+        style, table_width, watched_session,
     },
     output,
     places::places,
@@ -71,9 +71,11 @@ fn hold(
     }
     let exit = check::exit_of(&found, false);
     if sinks.talks_data() && !global.quiet {
-        output::complain(&report::gate(&found, &style(global)));
+        output::complain(&report::gate_document(&found).terminal(&style(global), table_width()));
     } else {
-        sinks.page_of(exit, |style| format!("\n{}", report::gate(&found, style)));
+        sinks.page_of(exit, |style| {
+            format!("\n{}", report::gate_document(&found).terminal(style, table_width()))
+        });
     }
     Ok(exit)
 }

@@ -12,8 +12,7 @@ use types::{Check, GateReport, Interval, Question, Unit};
 pub const CHECK_SCHEMA: &str = "modelmeter.check/1";
 
 /// The report as a JSON value of `modelmeter.check/1`; keys keep the order of the document.
-#[must_use]
-pub fn gate_json(report: &GateReport) -> Value {
+pub(super) fn gate_json(report: &GateReport) -> Value {
     json!({
         "schema": CHECK_SCHEMA,
         "ruling": report.ruling().name(),

@@ -1,14 +1,14 @@
 //! What a gate was asked, found and ruled.
 
+mod annotations;
 mod document;
 mod junit;
-mod markdown;
 mod noise;
-mod page;
+mod result;
 mod words;
 
-pub use document::{CHECK_SCHEMA, gate_json};
+pub use annotations::gate_annotations;
+pub use document::CHECK_SCHEMA;
 pub use junit::gate_junit;
-pub use markdown::{gate_annotations, gate_markdown};
 pub use noise::{NOISE_SCHEMA, noise_document};
-pub use page::gate;
+pub use result::gate_document;

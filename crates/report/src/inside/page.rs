@@ -95,7 +95,12 @@ pub(crate) fn grids(report: &LayerReport) -> (Vec<Grid>, Vec<String>) {
         for (line, time) in lines.iter().zip(times) {
             let [name, calls, time, share, rest @ ..] = cells(line, time);
             let row = [name, time, share, calls].into_iter().chain(rest).collect();
-            grid.push(GridRow { depth: line.depth, share: line.share(), cells: row });
+            grid.push(GridRow {
+                depth: line.depth,
+                share: line.share(),
+                cells: row,
+                ..GridRow::default()
+            });
         }
         grid
     };

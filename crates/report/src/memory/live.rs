@@ -59,7 +59,7 @@ pub(super) fn grid(report: &MemoryReport) -> Option<Grid> {
         ("times", Side::Right),
     ]);
     for (row, share) in rows(layers) {
-        grid.push(GridRow { depth: 0, share, cells: row.into() });
+        grid.push(GridRow { depth: 0, share, cells: row.into(), ..GridRow::default() });
     }
     Some(grid)
 }

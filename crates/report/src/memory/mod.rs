@@ -103,7 +103,7 @@ pub(crate) fn grids(report: &MemoryReport) -> (Vec<Grid>, Vec<(&'static str, Str
     for row in view_rows(report) {
         let depth = usize::from(row[0].starts_with(' '));
         let cells = row.map(|cell| cell.trim().to_owned()).into();
-        views.push(GridRow { depth, share: None, cells });
+        views.push(GridRow { depth, share: None, cells, ..GridRow::default() });
     }
     let mut said = facts(report);
     if report.allocator.peak.value.is_some() && report.allocator.layers.value.is_none() {

@@ -39,7 +39,7 @@ pub(super) fn grid(report: &MemoryReport) -> Option<Grid> {
         ("share", Side::Right),
     ]);
     for (row, share) in rows(step) {
-        grid.push(GridRow { depth: 0, share, cells: row.into() });
+        grid.push(GridRow { depth: 0, share, cells: row.into(), ..GridRow::default() });
     }
     Some(grid)
 }

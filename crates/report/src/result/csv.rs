@@ -24,5 +24,17 @@ impl ResultDocument {
 fn as_shown(grid: &Grid) -> DataTable {
     let cell = |cell: &String| if cell == MISSING { None } else { text(cell) };
     let columns = grid.columns.iter().map(|column| text(column.name()).unwrap_or_default());
-    DataTable::new(columns, grid.rows.iter().map(|row| row.cells.iter().map(cell).collect()))
+    let mut name = None;
+    let has_headings = grid.rows.iter().any(|row| row.is_heading);
+    let mut rows = Vec::new();
+    for row in &grid.rows {
+        if row.is_heading {
+            name = row.cells.first().cloned();
+            continue;
+        }
+        let whose = has_headings.then(|| name.as_deref().and_then(text));
+        rows.push(whose.into_iter().chain(row.cells.iter().map(cell)).collect());
+    }
+    let whose = has_headings.then(|| "of".to_owned());
+    DataTable::new(whose.into_iter().chain(columns), rows)
 }

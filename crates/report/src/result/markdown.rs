@@ -1,6 +1,6 @@
 //! A result for documents and pull requests, as GitHub draws it: what it comes to first.
 
-use super::{Block, Fact, Note, ResultDocument};
+use super::{Block, Fact, Note, ResultDocument, Tone};
 use crate::clean::clean;
 use crate::markdown::plain;
 use crate::wrap::DOT;
@@ -10,7 +10,15 @@ impl ResultDocument {
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut parts = vec![format!("# {}\n", plain(&self.title.join(DOT)))];
-        parts.extend(self.verdict.as_ref().map(|note| format!("**{}**\n", plain(&note.text))));
+        parts.extend(self.verdict.as_ref().map(|note| {
+            let sign = match note.tone {
+                Tone::Plain => "",
+                Tone::Good => "✅ ",
+                Tone::Warning => "❔ ",
+                Tone::Bad => "❌ ",
+            };
+            format!("**{sign}{}**\n", plain(&note.text))
+        }));
         if !self.facts.is_empty() {
             parts.push(format!("{}\n", plain(&self.facts.join(DOT))));
         }

@@ -207,7 +207,7 @@ pub(crate) mod tests {
     fn markdown_says_the_verdict_first_and_escapes() {
         assert_eq!(
             document().markdown(),
-            "# distil\\_bert · random weights\n\n**2 held**\n\nbatch 4\n\n## Engines\n\n| engine | median |\n| --- | ---: |\n\
+            "# distil\\_bert · random weights\n\n**✅ 2 held**\n\nbatch 4\n\n## Engines\n\n| engine | median |\n| --- | ---: |\n\
              | rten\\|x | 1.5 ms |\n| =torch | – |\n\n- floor: 2 %\n- again: `modelmeter noise`\n\n\
              - other work &lt;b> disturbed it\n"
         );

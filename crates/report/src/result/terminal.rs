@@ -2,9 +2,7 @@
 
 use super::{Block, Fact, Note, ResultDocument, Tone};
 use crate::clean::clean;
-use crate::sheet::Grid;
 use crate::style::{Colour, Style};
-use crate::table::Table;
 use crate::wrap::{continued, flow, hanging_indent, joined, pad_right, shorten, text_width, wrap};
 
 /// The widest column of labels, as a share of the line.
@@ -39,7 +37,7 @@ impl ResultDocument {
                     continue;
                 }
                 Block::Facts(facts) => joined(self::facts(facts, style, width)),
-                Block::Table { grid, .. } => table(grid, style, table_width),
+                Block::Table { grid, .. } => grid.table().painted(style).render(table_width),
                 Block::Notes(notes) => joined(self::notes(notes, style, width)),
                 Block::Picture(_) => continue,
             };
@@ -61,14 +59,6 @@ fn paint(style: &Style, text: &str, tone: Tone) -> String {
         Tone::Warning => style.paint(text, Colour::Warning),
         Tone::Bad => style.paint(text, Colour::Bad),
     }
-}
-
-fn table(grid: &Grid, style: &Style, width: Option<usize>) -> String {
-    let mut table = Table::new(grid.columns.iter().cloned()).painted(style);
-    for row in &grid.rows {
-        table.push_branch(row.depth, &row.cells);
-    }
-    table.render(width)
 }
 
 /// Labels below each other, and what they stand for beside them.

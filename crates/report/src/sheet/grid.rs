@@ -19,6 +19,8 @@ pub struct GridRow {
     pub depth: usize,
     /// Its share of the whole, where a bar can show it.
     pub share: Option<f64>,
+    /// Whether its only cell names the rows below it, across all columns.
+    pub is_heading: bool,
     /// Its cells, one a column; not escaped.
     pub cells: Vec<String>,
 }
@@ -59,12 +61,31 @@ impl Grid {
         self.rows.push(GridRow { cells, ..GridRow::default() });
     }
 
+    /// Adds a row that names those below it.
+    pub fn heading(&mut self, name: impl Into<String>) {
+        self.rows.push(GridRow {
+            is_heading: true,
+            cells: vec![name.into()],
+            ..GridRow::default()
+        });
+    }
+
+    /// The table as a terminal lays it out.
+    pub(crate) fn table(&self) -> Table {
+        let mut table = Table::new(self.columns.iter().cloned());
+        for row in &self.rows {
+            match row.is_heading {
+                true => table.push_across(row.cells.first().map_or("", String::as_str)),
+                false => table.push_branch(row.depth, &row.cells),
+            }
+        }
+        table
+    }
+
     /// Columns of the terminal that it needs to show everything whole.
     #[must_use]
     pub fn full_width(&self) -> usize {
-        let mut table = Table::new(self.columns.iter().cloned());
-        self.rows.iter().for_each(|row| table.push_branch(row.depth, &row.cells));
-        table.full_width()
+        self.table().full_width()
     }
 
     /// The numbers of the columns in which any row says anything.
@@ -89,6 +110,14 @@ impl Grid {
         };
         text.push_str(&line(shown.iter().map(rule).collect()));
         for row in &self.rows {
+            if row.is_heading {
+                let name = row.cells.first().map(|cell| plain(cell)).unwrap_or_default();
+                let blanks = shown.iter().skip(1).map(|_| String::new());
+                text.push_str(&line(
+                    std::iter::once(format!("**{name}**")).chain(blanks).collect(),
+                ));
+                continue;
+            }
             let cell = |at: &usize| {
                 let depth = if *at == 0 { row.depth } else { 0 };
                 let words = row.cells.get(*at).map(|cell| plain(cell)).unwrap_or_default();
@@ -109,7 +138,12 @@ mod tests {
         let mut grid =
             Grid::new(&[("layer", Side::Left), ("time", Side::Right), ("x", Side::Left)]);
         grid.row(["a|b", "1 ms", "–"]);
-        grid.push(GridRow { depth: 1, share: None, cells: vec!["q_lin".into(), "2 ms".into()] });
+        grid.push(GridRow {
+            depth: 1,
+            share: None,
+            cells: vec!["q_lin".into(), "2 ms".into()],
+            ..GridRow::default()
+        });
         assert_eq!(
             grid.markdown(),
             "| layer | time |\n| --- | ---: |\n| a\\|b | 1 ms |\n| &emsp;q\\_lin | 2 ms |\n"

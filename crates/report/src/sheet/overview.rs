@@ -56,6 +56,7 @@ pub fn overview_grid(runs: &[&Run], names: &[String]) -> (Grid, Vec<String>) {
         grid.push(GridRow {
             depth: 0,
             share: None,
+            is_heading: false,
             cells: vec![
                 names.get(at).cloned().unwrap_or_else(|| clean(&run.id.0)),
                 if line.valid { "valid".into() } else { "not valid".into() },

@@ -2,7 +2,7 @@
 
 use crate::sample;
 use modelmeter_report::{
-    Style, gate, gate_annotations, gate_json, gate_junit, gate_markdown, noise_document, text_width,
+    Style, gate_annotations, gate_document, gate_junit, noise_document, text_width,
 };
 use serde_json::Value;
 use std::time::Duration;
@@ -129,6 +129,10 @@ fn limits() -> GateReport {
     )
 }
 
+fn gate(report: &GateReport, style: &Style) -> String {
+    gate_document(report).terminal(style, Some(style.width))
+}
+
 #[test]
 fn a_regression_is_seen_at_a_glance() {
     insta::assert_snapshot!("gate_slower", gate(&slower(), &Style::plain(80)));
@@ -146,8 +150,8 @@ fn limits_stand_beside_their_values() {
 
 #[test]
 fn a_pull_request_gets_a_table() {
-    insta::assert_snapshot!("gate_markdown", gate_markdown(&mixed()));
-    insta::assert_snapshot!("gate_markdown_limits", gate_markdown(&limits()));
+    insta::assert_snapshot!("gate_markdown", gate_document(&mixed()).markdown());
+    insta::assert_snapshot!("gate_markdown_limits", gate_document(&limits()).markdown());
 }
 
 #[test]
@@ -166,14 +170,14 @@ fn the_document_keeps_its_schema() {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for report in [slower(), mixed(), limits()] {
-        let document = gate_json(&report);
+        let document = gate_document(&report).json;
         let wrong: Vec<String> = validator
             .iter_errors(&document)
             .map(|error| format!("{error} at {}", error.instance_path()))
             .collect();
         assert_eq!(wrong, Vec::<String>::new());
     }
-    assert_eq!(gate_json(&mixed())["ruling"], "failed");
+    assert_eq!(gate_document(&mixed()).json["ruling"], "failed");
 }
 
 #[test]
