@@ -12,7 +12,7 @@ use modelmeter::{
     engine::{Availability, Places},
     hardware::{self, DeviceInfo},
     probe::Target,
-    report::{self, Column, Style, Table, clean},
+    report::{self, Block, Column, Grid, Note, ResultDocument, clean},
     types::{Ceilings, Machine},
 };
 use serde_json::{Value, json};
@@ -25,11 +25,11 @@ pub(crate) fn run(arguments: &Devices, global: &Global) -> Result<Exit, Failure>
     let places = places(global);
     let machine = hardware::machine();
     let ceilings = known_ceilings(global, &machine);
-    let text = match arguments.json {
-        true => as_json(&devices, &places, &machine, &ceilings),
-        false => as_text(&devices, &places, &ceilings, &style(global)),
-    };
-    output::data(&text)?;
+    let document = document(&devices, &places, &machine, &ceilings);
+    output::data(&match arguments.json {
+        true => document.json_text(),
+        false => document.terminal(&style(global), Some(table_width().unwrap_or(PIPE_WIDTH))),
+    })?;
     Ok(Exit::Fine)
 }
 
@@ -39,20 +39,42 @@ fn known_ceilings(global: &Global, machine: &Machine) -> Vec<Ceilings> {
     store.and_then(|store| store.all_ceilings(&machine.key).ok()).unwrap_or_default()
 }
 
-fn as_text(
+/// Devices, ceilings, engines and probes, each as a table.
+fn document(
     devices: &[DeviceInfo],
     places: &Places,
+    machine: &Machine,
     ceilings: &[Ceilings],
-    style: &Style,
-) -> String {
-    let mut tables = vec![devices_table(devices), engines_table(places), probes_table()];
+) -> ResultDocument {
+    let mut tables = vec![
+        ("devices", devices_grid(devices)),
+        ("engines", engines_grid(places)),
+        ("probes", probes_grid()),
+    ];
     if !ceilings.is_empty() {
-        tables.insert(1, ceilings_table(ceilings));
+        tables.insert(1, ("ceilings", ceilings_grid(ceilings)));
     }
-    let width = table_width().unwrap_or(PIPE_WIDTH);
-    let render = |table: Table| table.painted(style).render(Some(width));
-    let tables = tables.into_iter().map(render).collect::<Vec<_>>().join("\n");
-    format!("{tables}\n{}\n", report::wrap(&auto_choice(places), width).join("\n"))
+    let table = |(name, grid): (&str, Grid)| Block::Table { name: name.into(), grid };
+    let mut blocks: Vec<Block> = tables.into_iter().map(table).collect();
+    blocks.push(Block::Notes(vec![Note::new(auto_choice(places))]));
+    ResultDocument {
+        title: vec!["Devices and engines".into(), machine.hostname.clone()],
+        is_list: true,
+        blocks,
+        json: json(devices, places, machine, ceilings),
+        ..ResultDocument::default()
+    }
+}
+
+/// The engines alone.
+pub(crate) fn engines_document(places: &Places) -> ResultDocument {
+    ResultDocument {
+        title: vec!["Engines".into()],
+        is_list: true,
+        blocks: vec![Block::Table { name: "engines".into(), grid: engines_grid(places) }],
+        json: json!({ "schema": "modelmeter.engines/1", "engines": engines_of(places) }),
+        ..ResultDocument::default()
+    }
 }
 
 /// What `auto` would take here, and why.
@@ -68,8 +90,8 @@ fn auto_choice(places: &Places) -> String {
     }
 }
 
-fn devices_table(devices: &[DeviceInfo]) -> Table {
-    let mut table = Table::new([
+fn devices_grid(devices: &[DeviceInfo]) -> Grid {
+    let mut grid = Grid::of([
         Column::left("device"),
         Column::left("state"),
         Column::right("memory").leaves(1),
@@ -82,26 +104,26 @@ fn devices_table(devices: &[DeviceInfo]) -> Table {
             None => device.note.clone(),
         };
         let memory = device.memory.map(|memory| report::bytes(memory.0)).unwrap_or_default();
-        table.push([device.device.to_string().as_str(), state, &memory, &what]);
+        grid.row([device.device.to_string().as_str(), state, &memory, &what]);
     }
-    table
+    grid
 }
 
-fn ceilings_table(ceilings: &[Ceilings]) -> Table {
-    let mut table = Table::new([
+fn ceilings_grid(ceilings: &[Ceilings]) -> Grid {
+    let mut grid = Grid::of([
         Column::left("ceilings"),
         Column::right("threads"),
         Column::left("at best").wraps(),
     ]);
     for known in ceilings {
         let threads = if known.threads == 0 { String::new() } else { known.threads.to_string() };
-        table.push([&known.device.to_string(), &threads, &report::ceilings_line(known)]);
+        grid.row([&known.device.to_string(), &threads, &report::ceilings_line(known)]);
     }
-    table
+    grid
 }
 
-pub(crate) fn engines_table(places: &Places) -> Table {
-    let mut table = Table::new([
+fn engines_grid(places: &Places) -> Grid {
+    let mut grid = Grid::of([
         Column::left("engine"),
         Column::left("state"),
         Column::left("devices"),
@@ -118,9 +140,9 @@ pub(crate) fn engines_table(places: &Places) -> Table {
         };
         let devices: Vec<String> = engine.devices(places).iter().map(ToString::to_string).collect();
         let precisions = precisions_of(*engine, places).join(", ");
-        table.push([engine.id(), &state, &devices.join(", "), &precisions, &what]);
+        grid.row([engine.id(), &state, &devices.join(", "), &precisions, &what]);
     }
-    table
+    grid
 }
 
 fn precisions_of(engine: &dyn modelmeter::engine::Engine, places: &Places) -> Vec<&'static str> {
@@ -144,22 +166,16 @@ fn probe_states() -> Vec<(&'static str, &'static str, Result<(), String>)> {
     PROBES.iter().map(state).collect()
 }
 
-fn probes_table() -> Table {
-    let mut table =
-        Table::new([Column::left("probe"), Column::left("state"), Column::left("what").wraps()]);
+fn probes_grid() -> Grid {
+    let mut grid =
+        Grid::of([Column::left("probe"), Column::left("state"), Column::left("what").wraps()]);
     for (id, describe, state) in probe_states() {
         match state {
-            Ok(()) => table.push([id, "available", describe]),
-            Err(why) => table.push([id, "–", &why]),
+            Ok(()) => grid.row([id, "available", describe]),
+            Err(why) => grid.row([id, "–", &why]),
         }
     }
-    table
-}
-
-/// The engines alone, as JSON.
-pub(crate) fn engines_json(places: &Places) -> String {
-    let document = json!({ "schema": "modelmeter.engines/1", "engines": engines_of(places) });
-    format!("{document:#}\n")
+    grid
 }
 
 fn engines_of(places: &Places) -> Vec<Value> {
@@ -178,12 +194,12 @@ fn engines_of(places: &Places) -> Vec<Value> {
         .collect()
 }
 
-fn as_json(
+fn json(
     devices: &[DeviceInfo],
     places: &Places,
     machine: &Machine,
     ceilings: &[Ceilings],
-) -> String {
+) -> Value {
     let engines = engines_of(places);
     let probes: Vec<Value> = probe_states()
         .into_iter()
@@ -191,7 +207,7 @@ fn as_json(
             json!({ "id": id, "describe": describe, "available": state.is_ok(), "why": state.err() })
         })
         .collect();
-    let document = json!({
+    json!({
         "schema": "modelmeter.devices/1",
         "machine": machine,
         "devices": devices,
@@ -199,6 +215,5 @@ fn as_json(
         "engines": engines,
         "auto": auto_choice(places),
         "probes": probes,
-    });
-    format!("{document:#}\n")
+    })
 }

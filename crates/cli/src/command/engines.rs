@@ -20,14 +20,14 @@ pub(crate) fn run(arguments: &Engines, global: &Global) -> Result<Exit, Failure>
 
 fn list(json: bool, global: &Global) -> Result<(), Failure> {
     let places = places(global);
-    let text = match json {
-        true => devices::engines_json(&places),
+    let document = devices::engines_document(&places);
+    output::data(&match json {
+        true => document.json_text(),
         false => {
-            let width = Some(table_width().unwrap_or(devices::PIPE_WIDTH));
-            devices::engines_table(&places).painted(&style(global)).render(width)
+            let width = table_width().unwrap_or(devices::PIPE_WIDTH);
+            document.terminal(&style(global), Some(width))
         }
-    };
-    output::data(&text)
+    })
 }
 
 fn install(engine: &str, version: Option<&str>, global: &Global) -> Result<(), Failure> {

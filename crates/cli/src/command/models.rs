@@ -3,13 +3,13 @@
 use crate::{
     Exit, Failure,
     arguments::{Global, Models},
-    command::{devices::PIPE_WIDTH, style, table_width},
+    command::{style, table_width},
     output,
 };
 use modelmeter::{
     PRESETS,
     models::PresetSummary,
-    report::{self, Column, Style, Table},
+    report::{self, Block, Column, DataTable, Grid, Note, ResultDocument},
     types::InputRole,
 };
 use serde_json::{Value, json};
@@ -27,27 +27,25 @@ pub(crate) fn run(arguments: &Models, global: &Global) -> Result<Exit, Failure> 
         arguments.category.as_deref().is_none_or(|category| preset.category.name() == category)
     });
     let summaries = wanted.map(|preset| preset.summary()).collect::<Result<Vec<_>, _>>()?;
-    let text = if arguments.json {
-        as_json(&summaries)
-    } else {
-        as_text(&summaries, &style(global), table_width())
-    };
-    output::data(&text)?;
+    let document = document(&summaries);
+    output::data(&match arguments.json {
+        true => document.json_text(),
+        false => document.terminal(&style(global), table_width()),
+    })?;
     Ok(Exit::Fine)
 }
 
-fn as_text(summaries: &[PresetSummary], style: &Style, width: Option<usize>) -> String {
-    let mut table = Table::new([
+fn document(summaries: &[PresetSummary]) -> ResultDocument {
+    let mut grid = Grid::of([
         Column::left("model").shrinks(),
         Column::left("category").leaves(2),
         Column::right("parameters"),
         Column::right("work a sample").leaves(1),
         Column::left("at").leaves(3),
         Column::left("also").leaves(4),
-    ])
-    .painted(style);
+    ]);
     for summary in summaries {
-        table.push([
+        grid.row([
             summary.preset.name,
             summary.preset.category.name(),
             &report::count(summary.parameters),
@@ -56,10 +54,34 @@ fn as_text(summaries: &[PresetSummary], style: &Style, width: Option<usize>) -> 
             &summary.preset.aliases.join(", "),
         ]);
     }
-    let also = "Also: an .onnx file, a Hugging Face folder or hub name, a .toml description of an \
-                encoder or network";
-    let also = report::wrap(also, width.unwrap_or(PIPE_WIDTH));
-    format!("{}\n{}\n", table.render(width), also.join("\n"))
+    let also = "also: an .onnx file, a Hugging Face folder or hub name, a .toml description of an encoder or network";
+    ResultDocument {
+        title: vec!["Models known by name".into()],
+        is_list: true,
+        blocks: vec![
+            Block::Table { name: "models".into(), grid },
+            Block::Notes(vec![Note::new(also)]),
+        ],
+        json: json(summaries),
+        data: Some(data(summaries)),
+        ..ResultDocument::default()
+    }
+}
+
+fn data(summaries: &[PresetSummary]) -> DataTable {
+    let columns =
+        ["name", "aliases", "category", "parameters", "flops_per_sample", "sequence_length"];
+    let row = |summary: &PresetSummary| {
+        vec![
+            Some(summary.preset.name.to_owned()),
+            Some(summary.preset.aliases.join(" ")),
+            Some(summary.preset.category.name().to_owned()),
+            Some(summary.parameters.to_string()),
+            Some(summary.work.flops.0.to_string()),
+            summary.length.map(|length| length.to_string()),
+        ]
+    };
+    DataTable::new(columns, summaries.iter().map(row))
 }
 
 /// What one sample is: so many tokens, an image, or plain numbers.
@@ -74,7 +96,7 @@ fn size_of(summary: &PresetSummary) -> String {
     tokens.into_iter().chain(others).collect::<Vec<_>>().join(" + ")
 }
 
-fn as_json(summaries: &[PresetSummary]) -> String {
+fn json(summaries: &[PresetSummary]) -> Value {
     let models: Vec<Value> = summaries
         .iter()
         .map(|summary| {
@@ -90,5 +112,5 @@ fn as_json(summaries: &[PresetSummary]) -> String {
             })
         })
         .collect();
-    format!("{:#}\n", json!({ "schema": "modelmeter.models/1", "models": models }))
+    json!({ "schema": "modelmeter.models/1", "models": models })
 }

@@ -7,10 +7,10 @@ use crate::{
     output,
 };
 use modelmeter::{
-    report::{self, Column, Style, Table},
+    report::{self, Block, Column, Fact, Grid, ResultDocument},
     store::{Coverage, PlanProgress, Status},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// More columns than that are a list: nobody reads so wide a matrix.
@@ -19,49 +19,58 @@ const WIDEST: usize = 12;
 pub(super) fn run(json: bool, global: &Global) -> Result<(), Failure> {
     let store = open_existing_store(global)?;
     let (status, plans) = (store.status()?, store.plans()?);
-    output::data(&if json {
-        as_json(&status, &plans)
-    } else {
-        as_text(&status, &plans, &style(global), table_width())
+    let width = table_width();
+    let document = document(&status, &plans, width);
+    output::data(&match json {
+        true => document.json_text(),
+        false => document.terminal(&style(global), width),
     })
 }
 
-fn as_text(status: &Status, plans: &[PlanProgress], style: &Style, width: Option<usize>) -> String {
-    let mut text = numbers(status).painted(style).render(None);
+fn document(status: &Status, plans: &[PlanProgress], width: Option<usize>) -> ResultDocument {
+    let mut blocks = vec![Block::Facts(numbers(status))];
     if !status.coverage.is_empty() {
-        text.push_str(&format!("\n{}", coverage(&status.coverage, style, width)));
+        blocks.push(Block::Table {
+            name: "runs, and how many of them are valid".into(),
+            grid: coverage(&status.coverage, width),
+        });
     }
     if !plans.is_empty() {
-        text.push_str(&format!("\n{}", progress(plans).painted(style).render(width)));
+        blocks.push(Block::Table { name: "plans".into(), grid: progress(plans) });
     }
-    text
+    ResultDocument {
+        title: vec!["Database".into()],
+        is_list: true,
+        blocks,
+        json: json(status, plans),
+        ..ResultDocument::default()
+    }
 }
 
-fn numbers(status: &Status) -> Table {
+fn numbers(status: &Status) -> Vec<Fact> {
     let when = |micros: Option<i64>| {
         micros.map_or("–".to_owned(), |at| format!("{} UTC", report::minute(at)))
     };
-    Table::new([Column::left("database"), Column::left(&status.path.display().to_string())])
-        .row(["size", &report::bytes(status.size.0)])
-        .row(["schema", &status.schema.to_string()])
-        .row(["runs", &report::count(status.runs)])
-        .row(["models", &report::count(status.models)])
-        .row(["machines", &report::count(status.machines)])
-        .row(["cells", &report::count(status.cells)])
-        .row(["samples", &report::count(status.samples)])
-        .row(["oldest", &when(status.oldest)])
-        .row(["newest", &when(status.newest)])
+    vec![
+        Fact::new("database", status.path.display().to_string()),
+        Fact::new("size", report::bytes(status.size.0)),
+        Fact::new("schema", status.schema.to_string()),
+        Fact::new("runs", report::count(status.runs)),
+        Fact::new("models", report::count(status.models)),
+        Fact::new("machines", report::count(status.machines)),
+        Fact::new("cells", report::count(status.cells)),
+        Fact::new("samples", report::count(status.samples)),
+        Fact::new("oldest", when(status.oldest)),
+        Fact::new("newest", when(status.newest)),
+    ]
 }
 
 /// Runs of every model by engine and machine: a matrix where it fits, a list otherwise.
-fn coverage(coverage: &[Coverage], style: &Style, width: Option<usize>) -> String {
-    let matrix = matrix(coverage).painted(style);
+fn coverage(coverage: &[Coverage], width: Option<usize>) -> Grid {
+    let matrix = matrix(coverage);
     let columns = columns(coverage).len();
     let fits = width.is_none_or(|width| matrix.full_width() <= width) && columns <= WIDEST;
-    if fits {
-        return format!("{}runs, and how many of them are valid\n", matrix.render(width));
-    }
-    list(coverage).painted(style).render(width)
+    if fits { matrix } else { list(coverage) }
 }
 
 /// An engine on a machine; the name of the machine tells it apart unless two are called alike.
@@ -94,10 +103,10 @@ fn machine_names(coverage: &[Coverage]) -> BTreeMap<String, String> {
     machines.iter().map(|(key, hostname)| ((*key).to_owned(), name(key, hostname))).collect()
 }
 
-fn matrix(coverage: &[Coverage]) -> Table {
+fn matrix(coverage: &[Coverage]) -> Grid {
     let columns = columns(coverage);
     let header = columns.values().map(|name| Column::right(name));
-    let mut table = Table::new(std::iter::once(Column::left("model")).chain(header));
+    let mut grid = Grid::of(std::iter::once(Column::left("model")).chain(header));
     let models: BTreeSet<&str> = coverage.iter().map(|entry| entry.model.as_str()).collect();
     for model in models {
         let cell = |(machine, engine): &(String, String)| {
@@ -106,9 +115,9 @@ fn matrix(coverage: &[Coverage]) -> Table {
                 .map_or_else(|| report::MISSING.to_owned(), runs)
         };
         let cells = columns.keys().map(cell);
-        table.push(std::iter::once(model.to_owned()).chain(cells));
+        grid.row(std::iter::once(model.to_owned()).chain(cells));
     }
-    table
+    grid
 }
 
 /// `7`, or `7 (5 valid)`.
@@ -120,9 +129,9 @@ fn runs(entry: &Coverage) -> String {
     format!("{count} ({} valid)", report::count(entry.valid))
 }
 
-fn list(coverage: &[Coverage]) -> Table {
+fn list(coverage: &[Coverage]) -> Grid {
     let names = machine_names(coverage);
-    let mut table = Table::new([
+    let mut grid = Grid::of([
         Column::left("model").shrinks(),
         Column::left("engine"),
         Column::left("machine").shrinks(),
@@ -131,7 +140,7 @@ fn list(coverage: &[Coverage]) -> Table {
         Column::right("valid"),
     ]);
     for entry in coverage {
-        table.push([
+        grid.row([
             entry.model.as_str(),
             &entry.engine,
             &names[&entry.machine],
@@ -140,11 +149,11 @@ fn list(coverage: &[Coverage]) -> Table {
             &report::count(entry.valid),
         ]);
     }
-    table
+    grid
 }
 
-fn progress(plans: &[PlanProgress]) -> Table {
-    let mut table = Table::new([
+fn progress(plans: &[PlanProgress]) -> Grid {
+    let mut grid = Grid::of([
         Column::left("plan").shrinks(),
         Column::right("waiting"),
         Column::right("leased"),
@@ -153,13 +162,13 @@ fn progress(plans: &[PlanProgress]) -> Table {
     ]);
     for plan in plans {
         let counts = [plan.waiting, plan.leased, plan.done, plan.failed].map(report::count);
-        table.push(std::iter::once(plan.plan.clone()).chain(counts));
+        grid.row(std::iter::once(plan.plan.clone()).chain(counts));
     }
-    table
+    grid
 }
 
-fn as_json(status: &Status, plans: &[PlanProgress]) -> String {
-    let document = json!({
+fn json(status: &Status, plans: &[PlanProgress]) -> Value {
+    json!({
         "schema": "modelmeter.db-status/1",
         "path": status.path,
         "size": status.size,
@@ -173,6 +182,5 @@ fn as_json(status: &Status, plans: &[PlanProgress]) -> String {
         "newest": status.newest.map(report::rfc3339),
         "coverage": status.coverage,
         "plans": plans,
-    });
-    format!("{document:#}\n")
+    })
 }
