@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let pruned = pruner.prune(&model, &folder.path().join(name), false, &mut |_| {})?;
         let prover = Prover::new().engines(["rten".into()]);
         let proof = prover.prove(&model, &pruned, &mut session, &mut |_| {})?;
-        println!("{}", report::proof(&proof, &Style::default()));
+        println!("{}", report::proof_document(&proof).terminal(&Style::default(), Some(80)));
     }
     Ok(())
 }

@@ -76,9 +76,7 @@ pub use number::{
     fixed, flops, flops_per_second, joules, milliseconds, percent, plus_minus, rate, seconds,
     share_with_interval, significant, tick, value, watts,
 };
-pub use proof::{
-    OPTIMIZE_SCHEMA, PROOF_SCHEMA, optimize, optimize_json, proof, proof_json, proof_markdown,
-};
+pub use proof::{OPTIMIZE_SCHEMA, PROOF_SCHEMA, optimize_document, proof_document};
 pub use recommendation::{RECOMMENDATIONS_SCHEMA, recommendations_document};
 pub use result::{Block, DataTable, Fact, Note, ResultDocument, ResultPicture, Tone};
 pub use runs::{RUNS_SCHEMA, RunLine, runs_document};

@@ -6,7 +6,7 @@ use crate::{
     command::{
         folders,
         proof::{profiler, prover, texts},
-        watched_session,
+        table_width, watched_session,
     },
     output,
     progress::Progress,
@@ -48,9 +48,9 @@ pub(crate) fn run(arguments: &Optimize, global: &Global) -> Result<Exit, Failure
     sinks.hear(&mut session);
     let found = found?;
     if let Some(file) = json {
-        sinks.file_aloud(file, || format!("{:#}\n", report::optimize_json(&found)));
+        sinks.file_aloud(file, || report::optimize_document(&found).json_text());
     }
     let exit = if found.is_told() { Exit::Fine } else { Exit::Untold };
-    sinks.page_of(exit, |style| report::optimize(&found, style));
+    sinks.page_of(exit, |style| report::optimize_document(&found).terminal(style, table_width()));
     Ok(sinks.finish(exit))
 }

@@ -3,7 +3,7 @@
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Global, ProofArguments},
-    command::{folders, measurement::measurement, watched_session},
+    command::{folders, measurement::measurement, table_width, watched_session},
     output,
     places::places,
     progress::Progress,
@@ -55,13 +55,13 @@ impl Proving<'_> {
         sinks.hear(&mut session);
         let proof = proof.map_err(|error| own_flags(error.into()))?;
         if let Some(file) = &self.proof.json {
-            sinks.file_aloud(file, || format!("{:#}\n", report::proof_json(&proof)));
+            sinks.file_aloud(file, || report::proof_document(&proof).json_text());
         }
         if let Some(file) = self.markdown {
-            sinks.file_aloud(file, || report::proof_markdown(&proof));
+            sinks.file_aloud(file, || report::proof_document(&proof).markdown());
         }
         let exit = if proof.is_told() { Exit::Fine } else { Exit::Untold };
-        sinks.page_of(exit, |style| report::proof(&proof, style));
+        sinks.page_of(exit, |style| report::proof_document(&proof).terminal(style, table_width()));
         Ok(sinks.finish(exit))
     }
 }

@@ -26,7 +26,7 @@ const LENGTH: usize = 7;
 ///     let pruner = Pruner::new(PruningConfig::new(PruningMethod::Structured, 0.3));
 ///     let pruned = pruner.prune(&model, "pruned".as_ref(), false, &mut |_| {})?;
 ///     let proof = Prover::new().prove(&model, &pruned, &mut Session::without_store(), &mut |_| {})?;
-///     println!("{}", modelmeter::report::proof(&proof, &modelmeter::report::Style::default()));
+///     println!("{}", modelmeter::report::proof_document(&proof).markdown());
 ///     Ok(())
 /// }
 /// ```

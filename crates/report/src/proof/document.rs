@@ -19,8 +19,7 @@ pub const PROOF_SCHEMA: &str = "modelmeter.proof/1";
 pub const OPTIMIZE_SCHEMA: &str = "modelmeter.optimize/1";
 
 /// A proof as a JSON value of `modelmeter.proof/1`.
-#[must_use]
-pub fn proof_json(report: &ProofReport) -> Value {
+pub(super) fn proof_json(report: &ProofReport) -> Value {
     let random = matches!(report.model.weights, Weights::Random { .. });
     json!({
         "schema": PROOF_SCHEMA,
@@ -113,8 +112,7 @@ fn speed(one: &SpeedProof) -> Value {
 }
 
 /// A search as a JSON value of `modelmeter.optimize/1`.
-#[must_use]
-pub fn optimize_json(report: &OptimizeReport) -> Value {
+pub(super) fn optimize_json(report: &OptimizeReport) -> Value {
     let attempt = |one: &Attempt| {
         json!({
             "command": one.command,

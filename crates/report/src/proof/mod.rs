@@ -1,12 +1,10 @@
 //! A changed model beside the one before: sizes, zeros, answers, times, and the verdict.
 
 mod document;
-mod markdown;
-mod page;
+mod result;
 mod search;
 mod words;
 
-pub use document::{OPTIMIZE_SCHEMA, PROOF_SCHEMA, optimize_json, proof_json};
-pub use markdown::proof_markdown;
-pub use page::proof;
-pub use search::optimize;
+pub use document::{OPTIMIZE_SCHEMA, PROOF_SCHEMA};
+pub use result::proof_document;
+pub use search::optimize_document;

@@ -1,90 +1,75 @@
-//! A search on a screen: everything that was tried, and what was kept.
+//! A search as a result: everything that was tried, and what was kept.
 
 use super::{
-    page::worst,
+    document::optimize_json,
+    result::worst,
     words::{factor, verdict},
 };
-use crate::analysis::{hanging_indent, joined};
 use crate::clean::clean;
 use crate::comparison::words::ratio;
 use crate::number::{MISSING, bytes, fixed};
-use crate::style::{Colour, Style};
-use crate::table::{Column, Table};
-use crate::wrap::{flow, wrap};
+use crate::result::{Block, Note, ResultDocument, Tone};
+use crate::sheet::Grid;
+use crate::table::Column;
 use types::{Attempt, OptimizeReport};
 
-/// The terminal's view of a search.
+/// A search for the best change.
 #[must_use]
-pub fn optimize(report: &OptimizeReport, style: &Style) -> String {
-    let width = style.columns();
-    let title = vec![
-        clean(&report.model.name),
-        format!("the best {}", report.target.name()),
-        format!("answers may move by {}", fixed(report.max_drift, 4)),
-        format!("on {}", clean(&report.engine)),
-    ];
-    let paint = |line: String| style.paint(&line, Colour::Title);
-    let mut lines: Vec<String> = flow(&title, width).into_iter().map(paint).collect();
-    lines.push(String::new());
-    let mut table = Table::new([
+pub fn optimize_document(report: &OptimizeReport) -> ResultDocument {
+    let mut grid = Grid::of([
         Column::left(""),
         Column::left("change").shrinks(),
         Column::right("cosine"),
         Column::right("before ÷ after"),
         Column::right("memory"),
         Column::right("files"),
-    ])
-    .painted(style);
-    for one in &report.attempts {
-        table.push(row(one));
+    ]);
+    report.attempts.iter().for_each(|one| grid.row(row(one)));
+    let mut notes: Vec<Note> = report
+        .attempts
+        .iter()
+        .filter_map(|one| Some(Note::new(format!("{}: {}", one.command, one.refused.as_ref()?))))
+        .collect();
+    notes.extend(report.remarks.iter().map(Note::warning));
+    let mut blocks = vec![Block::Table { name: "what was tried".into(), grid }];
+    if !notes.is_empty() {
+        blocks.push(Block::Notes(notes));
     }
-    lines.extend(table.render(Some(width)).lines().map(String::from));
-    lines.push(String::new());
-    for one in report.attempts.iter() {
-        if let Some(why) = &one.refused {
-            let text = format!("{}: {}", clean(&one.command), clean(why));
-            lines.extend(hanging_indent("-", &text, Colour::Label, style, width));
-        }
+    ResultDocument {
+        title: vec![report.model.name.clone(), format!("the best {}", report.target.name())],
+        is_list: false,
+        facts: vec![
+            format!("answers may move by {}", fixed(report.max_drift, 4)),
+            format!("on {}", report.engine),
+        ],
+        verdict: Some(conclusion(report)),
+        blocks,
+        json: optimize_json(report),
+        data: None,
     }
-    lines.push(String::new());
-    match report.best() {
-        Some(best) => {
-            let gain = best.gain.map(ratio).unwrap_or_default();
-            let what = match report.target {
-                types::Target::Latency => "faster",
-                types::Target::Memory => "less memory",
-                types::Target::Size => "smaller",
-            };
-            let place = report
-                .folder
-                .as_ref()
-                .map(|folder| format!(", written to {}", clean(&folder.to_string_lossy())));
-            let text = format!(
-                "best: `{}`, {gain} × {what}{}",
-                clean(&best.command),
-                place.unwrap_or_default()
-            );
-            lines.extend(
-                wrap(&text, width).into_iter().map(|line| style.paint(&line, Colour::Good)),
-            );
-        }
-        None => {
-            let text = match report.open() {
-                0 => "nothing that was tried is better and moves the answers so little".to_owned(),
-                open => format!(
-                    "cannot tell: {open} of {} changes may be better, and nothing was written; more `--processes` or a \
-                     quieter machine would tell",
-                    report.attempts.len()
-                ),
-            };
-            let lines_of = wrap(&text, width).into_iter();
-            lines.extend(lines_of.map(|line| style.paint(&line, Colour::Warning)));
-        }
-    }
-    for remark in &report.remarks {
-        lines.extend(hanging_indent("-", &clean(remark), Colour::Warning, style, width));
-    }
-    joined(lines)
+}
+
+fn conclusion(report: &OptimizeReport) -> Note {
+    let Some(best) = report.best() else {
+        let text = match report.open() {
+            0 => "nothing that was tried is better and moves the answers so little".to_owned(),
+            open => format!(
+                "cannot tell: {open} of {} changes may be better, and nothing was written; more `--processes` or a quieter \
+                 machine would tell",
+                report.attempts.len()
+            ),
+        };
+        return Note { text, tone: Tone::Warning };
+    };
+    let gain = best.gain.map(ratio).unwrap_or_default();
+    let what = match report.target {
+        types::Target::Latency => "faster",
+        types::Target::Memory => "less memory",
+        types::Target::Size => "smaller",
+    };
+    let place = report.folder.as_ref().map(|folder| format!(", written to {}", folder.display()));
+    let place = place.unwrap_or_default();
+    Note { text: format!("best: `{}`, {gain} × {what}{place}", best.command), tone: Tone::Good }
 }
 
 /// A command as a table has room for it: `structured 0.3 + int8 weights-only`.

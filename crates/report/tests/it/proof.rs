@@ -1,7 +1,7 @@
 //! A proof, seen whole and read by programs.
 
 use crate::sample;
-use modelmeter_report::{PROOF_SCHEMA, Style, proof, proof_json, proof_markdown, text_width};
+use modelmeter_report::{PROOF_SCHEMA, Style, proof_document, text_width};
 use serde_json::Value;
 use std::time::Duration;
 use types::{
@@ -130,7 +130,7 @@ fn cut() -> ProofReport {
 #[test]
 fn a_proof_at_80() {
     for (name, report) in [("sparse_at_80", sparse()), ("cut_at_80", cut())] {
-        let page = proof(&report, &Style::plain(80));
+        let page = proof_document(&report).terminal(&Style::plain(80), Some(80));
         for line in page.lines() {
             assert!(text_width(line) <= 80, "{line}");
         }
@@ -140,7 +140,7 @@ fn a_proof_at_80() {
 
 #[test]
 fn a_proof_as_markdown() {
-    insta::assert_snapshot!("sparse_as_markdown", proof_markdown(&sparse()));
+    insta::assert_snapshot!("sparse_as_markdown", proof_document(&sparse()).markdown());
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn the_document_keeps_the_published_schema() {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for report in [sparse(), cut()] {
-        let document = proof_json(&report);
+        let document = proof_document(&report).json;
         assert_eq!(document["schema"], PROOF_SCHEMA);
         let wrong: Vec<String> = validator
             .iter_errors(&document)
