@@ -16,6 +16,8 @@ mod fit;
 mod groups;
 mod habits;
 mod limit;
+#[cfg(test)]
+mod lines;
 mod lists;
 mod model;
 mod optimise;

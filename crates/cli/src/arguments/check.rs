@@ -17,10 +17,10 @@ Examples:
   modelmeter check distilbert-base-uncased --threshold latency.p95:100ms --threshold memory.peak:2GB
   modelmeter check model.onnx --threshold latency:100ms throughput:1000samples/s
   modelmeter check new.onnx --against old.onnx --regression-alert 0.05
-  modelmeter check nightly.toml --against ./modelmeter-of-main --output-ci check.json --junit check.xml
+  modelmeter check nightly.toml --against ./modelmeter-of-main --json check.json --junit check.xml
   modelmeter check model.onnx --baseline main --regression-alert 0.1
   modelmeter check model.onnx --threshold latency:1s --save-baseline baseline.jsonl
-  modelmeter check --model-path models/latest --output-dir results --threshold latency:100ms throughput:1000samples/s";
+  modelmeter check --model-path models/latest --threshold latency:100ms --output-dir results";
 
 const AFTER_NOISE: &str = "\
 Examples:

@@ -18,6 +18,9 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Setup", &["completions", "man", "help"]),
 ];
 
+/// The options of the first page in their order; on others they stand under the headings of commands.
+const OPTIONS: [&str; 6] = ["db", "cache", "python", "color", "quiet", "help"];
+
 /// Columns before a command's description.
 const INDENT: usize = 14;
 
@@ -34,7 +37,10 @@ pub(crate) fn help() -> StyledStr {
     );
     Arguments::command()
         .mut_subcommands(|command| command.hide(true))
-        .mut_args(|arg| arg.help_heading(None::<&'static str>))
+        .mut_args(|arg| {
+            let place = OPTIONS.iter().position(|option| arg.get_id() == option);
+            arg.help_heading(None::<&'static str>).display_order(place.unwrap_or(OPTIONS.len()))
+        })
         .disable_help_subcommand(true)
         .override_usage("modelmeter [OPTIONS] <COMMAND>")
         .help_template(template)

@@ -21,7 +21,7 @@ Examples:
   modelmeter profile bert-base-uncased --layers
   modelmeter profile gpt2 --memory
   modelmeter profile distilbert-base-uncased --train --optimizer adamw
-  modelmeter profile --model-path models/latest --output-dir results --threshold latency:100ms throughput:1000samples/s";
+  modelmeter profile --model-path models/latest --threshold latency:100ms --output-dir results";
 
 /// A part of the memory breakdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
