@@ -3,6 +3,7 @@
 //! The only room that reads arguments and environment, prints and exits.
 
 mod arguments;
+mod candidates;
 mod checkout;
 mod command;
 mod exit;
@@ -16,7 +17,6 @@ mod sinks;
 mod terminal;
 
 use arguments::{Arguments, Command};
-use clap::Parser;
 use exit::Exit;
 use failure::Failure;
 use sinks::Sinks;
@@ -29,12 +29,16 @@ static ALLOCATOR: modelmeter::probe::TrackingAllocator = modelmeter::probe::Trac
 fn main() -> ExitCode {
     // A worker is this program again, before anything else could print.
     modelmeter::serve_if_worker();
+    // A shell asks what could come next; it reads standard output alone.
+    if command::completions::answer() {
+        return Exit::Fine.into();
+    }
     install_panic_message();
     shortage::explain_refused_memory();
     terminal::outlive_file_limits();
-    let arguments = match Arguments::try_parse() {
+    let arguments = match arguments::parse(std::env::args_os()) {
         Ok(arguments) => arguments,
-        Err(error) => return exit::after_parsing(&error),
+        Err(refusal) => return exit::after_parsing(&refusal),
     };
     let colour = terminal::wants_colour(arguments.global.color, terminal::Stream::Error);
     match run(&arguments) {
@@ -74,6 +78,7 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Command::Db(db) => command::db::run(db, global),
         Command::Host => command::bench::serve(global),
         Command::Completions(completions) => command::completions::run(completions),
+        Command::Man(man) => command::man::run(man),
     }
 }
 

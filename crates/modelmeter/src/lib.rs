@@ -69,7 +69,7 @@ pub use choose::{Choice, choose};
 pub use database::{look_into_database, open_database};
 pub use dossier::{About, dossier, dossier_page};
 pub use duel::Duel;
-pub use engines::ENGINES;
+pub use engines::{ENGINES, engine_id};
 pub use error::Error;
 pub use export::Exporter;
 pub use fit::Fitter;

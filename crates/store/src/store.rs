@@ -87,7 +87,7 @@ impl Store {
                 if !address::is_server(location) =>
             {
                 // What is wrong with a file that cannot be read either was said best by the first try.
-                Store::open_file_to_read(location).map_err(|other| match other {
+                Store::open_to_read(location).map_err(|other| match other {
                     StoreError::Older { .. } => other,
                     _ => error,
                 })
@@ -96,7 +96,11 @@ impl Store {
         }
     }
 
-    fn open_file_to_read(path: &Path) -> Result<Store, StoreError> {
+    /// Opens a database file for reading alone; it is never changed or brought up to date.
+    ///
+    /// # Errors
+    /// When there is none, it cannot be read, or it is of an older version.
+    pub fn open_to_read(path: &Path) -> Result<Store, StoreError> {
         let open = |reading| {
             let file = file::open_to_read(path, reading, BUSY_TIMEOUT)?;
             let connection = Connection::File(file);

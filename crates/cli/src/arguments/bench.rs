@@ -1,171 +1,141 @@
 //! The arguments of `bench`.
 
-use super::{LimitArguments, TrainingArguments, Tuning, parse_share, parse_time};
+use super::{
+    BatchSizes, DevicesArgument, EnginesArgument, LimitArguments, Offline, PrecisionsArgument,
+    Processes, Sampling, Seed, Tags, ThreadCounts, Timeout, TrainingArguments, Tuning,
+    values::parse_time,
+};
+use crate::candidates;
 use clap::Args;
-use modelmeter::{Device, Precision, Shard};
+use clap_complete::ArgValueCompleter;
+use modelmeter::Shard;
 use std::{path::PathBuf, time::Duration};
+
+const AFTER: &str = "\
+Exit codes: 0 measured, 2 usage error, 3 a cell failed, 130 interrupted
+
+Examples:
+  modelmeter bench distilbert-base-uncased --batch-sizes 1,8,16
+  modelmeter bench --category vision --precisions fp32,int8 --engines onnxruntime,openvino
+  modelmeter bench nightly.toml --compare
+  modelmeter bench nightly.toml --resume
+  modelmeter bench nightly.toml --shard 2/8 --db shard2.db
+  modelmeter bench nightly.toml --dry-run";
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Every combination is a cell; each is measured by several fresh processes, in random order. A cell that crashes,\nhangs or runs out of memory is kept with its reason, and the rest goes on. Ctrl-C ends after the running cell, a\nsecond one at once; the same command goes on where it stopped. docs/PLANS.md has the plan's settings, docs/FLEET.md\nhow machines share a plan.\n\nExit codes: 0 measured, 2 a model is unknown or the plan is wrong, 3 a cell failed, 130 stopped\n\nExamples:\n  modelmeter bench --model distilbert-base-uncased --batch-sizes 1,8,16\n  modelmeter bench --category vision --precision fp32,int8 --engines onnxruntime,openvino\n  modelmeter bench nightly.toml --compare\n  modelmeter bench nightly.toml --resume\n  modelmeter bench nightly.toml --shard 2/8 --db shard2.db\n  modelmeter bench nightly.toml --dry-run"
+    after_help = AFTER,
+    mut_arg("engines", |arg| arg.help(format!("Engines: {} [default: all that are available]", candidates::engine_names()))),
+    mut_arg("devices", |arg| arg.help("Devices; `auto` is each engine's best [default: all that an engine can use]")),
+    mut_arg("batch_sizes", |arg| arg.short('b').aliases(["batch-size", "batch"])),
+    mut_arg("thread_counts", |arg| arg.long("threads").short('t').alias("thread-counts")),
+    mut_arg("seed", |arg| arg.help("Seed of random weights, inputs and the order of cells [default: 0]")),
+    mut_arg("processes", |arg| arg.help("Number of fresh processes per cell [default: 3]")),
+    mut_arg("runs", |arg| arg.help("Number of samples per process")),
+    mut_arg("duration", |arg| arg.help("Sampling time per process: 10s, 3m [default: 3s to 30s]"))
 )]
 pub(crate) struct Bench {
-    /// A plan: what to measure, in TOML; options given here replace its settings
-    #[arg(value_name = "PLAN.toml")]
-    pub(crate) plan: Option<PathBuf>,
-
-    /// The models, as for `profile`; may be repeated
-    #[arg(long, value_delimiter = ',', value_name = "MODEL,…", help_heading = "What to run")]
+    /// Plan (a .toml file, see docs/PLANS.md; options replace its settings), or models
+    #[arg(display_order = 0, value_name = "PLAN.toml|MODEL", help_heading = "Workload", add = ArgValueCompleter::new(candidates::models))]
+    pub(crate) subjects: Vec<String>,
+    /// Models, as for `profile`; may be repeated
+    #[arg(long, value_delimiter = ',', value_name = "MODEL,…", help_heading = "Workload", add = ArgValueCompleter::new(candidates::models))]
     pub(crate) model: Vec<String>,
     /// All models of a category: text, generation, vision, audio, multimodal, reference
-    #[arg(long, value_delimiter = ',', value_name = "CATEGORY,…", help_heading = "What to run")]
+    #[arg(long, value_delimiter = ',', value_name = "CATEGORY,…", help_heading = "Workload")]
     pub(crate) category: Vec<String>,
     /// All models that are known by name
-    #[arg(long, help_heading = "What to run")]
+    #[arg(long, help_heading = "Workload")]
     pub(crate) all: bool,
-    /// The engines [default: all that are here]
-    #[arg(
-        long,
-        short,
-        alias = "engine",
-        value_delimiter = ',',
-        value_name = "ENGINE,…",
-        help_heading = "What to run"
-    )]
-    pub(crate) engines: Vec<String>,
-    /// The devices; `auto` for each engine's best [default: all that an engine can use]
-    #[arg(
-        long,
-        short,
-        visible_alias = "hardware",
-        value_delimiter = ',',
-        value_name = "DEVICE,…",
-        help_heading = "What to run"
-    )]
-    pub(crate) device: Vec<Device>,
-    /// The number formats [default: the model's own]
-    #[arg(
-        long,
-        short,
-        alias = "precisions",
-        value_delimiter = ',',
-        value_name = "PRECISION,…",
-        help_heading = "What to run"
-    )]
-    pub(crate) precision: Vec<Precision>,
-    /// Samples in one inference [default: 4, or what the file fixes]
-    #[arg(
-        long,
-        short,
-        alias = "batch-size",
-        value_delimiter = ',',
-        value_name = "N,…",
-        help_heading = "What to run"
-    )]
-    pub(crate) batch_sizes: Vec<usize>,
-    /// Tokens in each sample [default: 128]
+    #[command(flatten)]
+    pub(crate) batch: BatchSizes,
+    /// Sequence lengths [default: 128]
     #[arg(
         long,
         short = 'l',
-        alias = "sequence-length",
+        aliases = ["sequence-length", "seq-length", "seq-len"],
         value_delimiter = ',',
         value_name = "N,…",
-        help_heading = "What to run"
+        help_heading = "Workload"
     )]
     pub(crate) sequence_lengths: Vec<usize>,
-    /// Threads the engines may use [default: the physical cores]
-    #[arg(long, short, value_delimiter = ',', value_name = "N,…", help_heading = "What to run")]
-    pub(crate) threads: Vec<u32>,
-    /// Train as well as infer
-    #[arg(long, alias = "training", help_heading = "What to run")]
-    pub(crate) training_mode: bool,
-    /// Only so many cells: the first of the plan
-    #[arg(long, value_name = "N", help_heading = "What to run")]
-    pub(crate) limit: Option<usize>,
-    /// Seed of weights, inputs and the order
-    #[arg(long, value_name = "N", help_heading = "What to run")]
-    pub(crate) seed: Option<u64>,
     #[command(flatten)]
-    pub(crate) memory: LimitArguments,
+    pub(crate) seed: Seed,
+    #[command(flatten)]
+    pub(crate) hub: Offline,
+    /// Measure training as well as inference
+    #[arg(long, aliases = ["training", "train"], help_heading = "Workload")]
+    pub(crate) training_mode: bool,
     #[command(flatten)]
     pub(crate) training: TrainingArguments,
+
+    #[command(flatten)]
+    pub(crate) engines: EnginesArgument,
+    #[command(flatten)]
+    pub(crate) devices: DevicesArgument,
+    #[command(flatten)]
+    pub(crate) precisions: PrecisionsArgument,
+    #[command(flatten)]
+    pub(crate) threads: ThreadCounts,
     #[command(flatten)]
     pub(crate) tuning: Tuning,
-    /// Never ask the hub
-    #[arg(long, help_heading = "Where from")]
-    pub(crate) offline: bool,
+    #[command(flatten)]
+    pub(crate) memory: LimitArguments,
 
-    /// Fresh processes that measure each cell [default: 3]
-    #[arg(long, value_name = "N", help_heading = "How long")]
-    pub(crate) processes: Option<u32>,
-    /// Take exactly so many samples in each process
-    #[arg(
-        long,
-        short = 'n',
-        alias = "num-runs",
-        value_name = "N",
-        conflicts_with = "duration",
-        help_heading = "How long"
-    )]
-    pub(crate) runs: Option<u64>,
-    /// Warm up for exactly so many runs [default: until it settles]
-    #[arg(long, short = 'w', alias = "warmup-runs", value_name = "N", help_heading = "How long")]
-    pub(crate) warmup: Option<u64>,
-    /// Sample for so long in each process [default: 3s to 30s]
-    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "How long")]
-    pub(crate) duration: Option<Duration>,
-    /// Stop when the median is known to this share: 1%, 0.01
-    #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = "How long")]
-    pub(crate) target_error: Option<f64>,
-    /// The longest a worker may stay silent: then the cell hangs and is given up [default: 10m]
-    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "How long")]
-    pub(crate) timeout: Option<Duration>,
-
-    /// How often a process that was disturbed by other work, stolen time, throttling or a shared device is repeated at the end [default: 2]
-    #[arg(long, value_name = "N", help_heading = "How long")]
+    #[command(flatten)]
+    pub(crate) processes: Processes,
+    #[command(flatten)]
+    pub(crate) sampling: Sampling,
+    #[command(flatten)]
+    pub(crate) timeout: Timeout,
+    /// How often a disturbed process is repeated at the end [default: 2]
+    #[arg(long, value_name = "N", help_heading = "Sampling")]
     pub(crate) repeats: Option<u32>,
 
-    /// Go on with this plan, and measure cells without a valid run once more
-    #[arg(long, conflicts_with = "again", help_heading = "Which part")]
+    /// Maximum number of cells: the first of the plan
+    #[arg(long, value_name = "N", help_heading = "Plan")]
+    pub(crate) limit: Option<usize>,
+    /// Continue this plan, and measure cells without a valid run again
+    #[arg(long, conflicts_with = "again", help_heading = "Plan")]
     pub(crate) resume: bool,
-    /// Measure every cell once more
-    #[arg(long, help_heading = "Which part")]
+    /// Measure every cell again
+    #[arg(long, help_heading = "Plan")]
     pub(crate) again: bool,
-    /// Try cells once more that failed
-    #[arg(long, help_heading = "Which part")]
+    /// Measure failed cells again
+    #[arg(long, help_heading = "Plan")]
     pub(crate) retry_failed: bool,
-    /// Only the second of eight parts: 2/8 [default: what a Slurm array or an indexed job of Kubernetes says]
-    #[arg(long, value_name = "I/N", help_heading = "Which part")]
+    /// Part of the plan: 2/8 is the second of eight [default: from a Slurm array or an indexed Kubernetes job]
+    #[arg(long, value_name = "I/N", help_heading = "Plan")]
     pub(crate) shard: Option<Shard>,
-    /// Measure on another machine by ssh, and store here
-    #[arg(long, value_name = "USER@HOST", help_heading = "Which part")]
+    /// Another machine to measure on, by ssh; runs are stored here
+    #[arg(long, value_name = "USER@HOST", help_heading = "Plan")]
     pub(crate) host: Option<String>,
-    /// Where `modelmeter` is on that machine
+    /// Path of `modelmeter` on that machine
     #[arg(
         long,
         value_name = "PATH",
         default_value = "modelmeter",
         requires = "host",
-        help_heading = "Which part"
+        help_heading = "Plan"
     )]
     pub(crate) host_program: String,
-    /// How long a cell stays with a process that gives no sign of life
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time, help_heading = "Which part")]
+    /// Time after which a cell of an unresponsive process is given to another one
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time, help_heading = "Plan")]
     pub(crate) lease: Duration,
-    /// Say what would be measured, and measure nothing
-    #[arg(long, help_heading = "Which part")]
+    /// List the cells; measure nothing
+    #[arg(long, help_heading = "Plan")]
     pub(crate) dry_run: bool,
 
-    /// Put the cells side by side when it ends, as `analyze` does
-    #[arg(long, help_heading = "Where to")]
+    /// Compare the cells at the end, as `analyze` does
+    #[arg(long, help_heading = "Output")]
     pub(crate) compare: bool,
-    /// Write where the plan stands as JSON; `-` is standard output
-    #[arg(long, visible_alias = "output-ci", value_name = "FILE", help_heading = "Where to")]
+    /// State of the plan as JSON; `-` is standard output
+    #[arg(long, visible_alias = "output-ci", value_name = "FILE", help_heading = "Output")]
     pub(crate) json: Option<PathBuf>,
-    /// Write the newest numbers for Prometheus, as node_exporter's textfile collector reads them
-    #[arg(long, value_name = "FILE", help_heading = "Where to")]
+    /// Newest numbers for Prometheus, in the format of node_exporter's textfile collector
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) prometheus: Option<PathBuf>,
-    /// Label the stored runs; may be repeated
-    #[arg(long, value_name = "TAG", help_heading = "Where to")]
-    pub(crate) tag: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) tags: Tags,
 }

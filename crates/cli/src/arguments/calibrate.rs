@@ -1,26 +1,35 @@
 //! The arguments of `modelmeter calibrate`.
 
+use super::{DeviceArgument, ThreadsArgument};
 use clap::Args;
-use modelmeter::Device;
+
+const AFTER: &str = "\
+Examples:
+  modelmeter calibrate
+  modelmeter calibrate --device cuda
+  modelmeter calibrate --threads 1 --json
+  modelmeter calibrate --show";
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  modelmeter calibrate\n  modelmeter calibrate --device cuda\n  modelmeter calibrate --threads 1 --json\n  modelmeter calibrate --show"
+    after_help = AFTER,
+    mut_arg("device", |arg| arg
+        .default_value("cpu")
+        .help("Device: cpu, cuda, cuda:1, rocm, mps; all but the cpu need torch")),
+    mut_arg("threads", |arg| arg.help("Number of threads, for the cpu [default: the physical cores]"))
 )]
 pub(crate) struct Calibrate {
-    /// The device: cpu, cuda, cuda:1, rocm, mps; other devices than the cpu are measured by torch
-    #[arg(long, short, default_value = "cpu", value_name = "DEVICE")]
-    pub(crate) device: Device,
-    /// Threads, where the device is the cpu [default: the physical cores]
-    #[arg(long, short, value_name = "N")]
-    pub(crate) threads: Option<u32>,
-    /// Show what was measured earlier; measure nothing
-    #[arg(long, conflicts_with = "fresh")]
+    #[command(flatten)]
+    pub(crate) device: DeviceArgument,
+    #[command(flatten)]
+    pub(crate) threads: ThreadsArgument,
+    /// Show stored results; measure nothing
+    #[arg(long, conflicts_with = "fresh", help_heading = "Store")]
     pub(crate) show: bool,
-    /// Forget what was measured earlier instead of keeping the higher numbers
-    #[arg(long)]
+    /// Replace stored results instead of keeping the higher numbers
+    #[arg(long, help_heading = "Store")]
     pub(crate) fresh: bool,
-    /// As JSON
-    #[arg(long)]
+    /// Result as JSON
+    #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }

@@ -1,76 +1,60 @@
-//! The arguments of `compare` and `engines`.
+//! The arguments of `compare`.
 
-use super::{Origin, TrainingArguments, Tuning, Workload, parse_time};
-use clap::{Args, Subcommand, ValueEnum};
-use modelmeter::{Device, Mode, Precision};
-use std::{path::PathBuf, time::Duration};
+use super::{
+    BatchSizes, DevicesArgument, EnginesArgument, Origin, PrecisionsArgument, Processes,
+    SampleCounts, StoreArguments, ThreadCounts, ThreadsArgument, Timeout, TrainingArguments,
+    Tuning, Turns, Workload, values::parse_engine,
+};
+use crate::candidates;
+use clap::{Args, ValueEnum};
+use clap_complete::ArgValueCompleter;
+use modelmeter::Mode;
+use std::path::PathBuf;
+
+const AFTER: &str = "\
+Exit codes: 0 compared, 1 outputs differ, 2 usage error, 3 not supported on this machine,
+4 cannot tell
+
+Examples:
+  modelmeter compare distilbert-base-uncased --engines onnxruntime,torch,rten
+  modelmeter compare bert-base-uncased --engines onnxruntime --precisions fp32,int8
+  modelmeter compare bert-base-uncased --engines rten --batch-sizes 1,4,16
+  modelmeter compare before.onnx after.onnx --engines onnxruntime
+  modelmeter compare bert-base-uncased --engines onnxruntime,torch --by layer
+  modelmeter compare distilbert-base-uncased --modes inference,training --batch-sizes 1,4
+  modelmeter compare --model distilbert-base-uncased --batch-size 4 --num-runs 20 --output auto
+  modelmeter compare 7f3a 81c0";
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  modelmeter compare distilbert-base-uncased --engines onnxruntime,torch,rten\n  modelmeter compare bert-base-uncased --engines onnxruntime --precisions fp32,int8\n  modelmeter compare bert-base-uncased --engines rten --batch-sizes 1,4,16\n  modelmeter compare before.onnx after.onnx --engines onnxruntime\n  modelmeter compare bert-base-uncased --engines onnxruntime,torch --by layer\n  modelmeter compare distilbert-base-uncased --modes inference,training --batch-sizes 1,4\n  modelmeter compare --model distilbert-base-uncased --batch-size 4 --num-runs 20 --output auto\n  modelmeter compare 7f3a 81c0"
+    after_help = AFTER,
+    mut_arg("engines", |arg| arg
+        .default_value("all")
+        .help(format!("Engines: {}, or `all` that run the model here", candidates::engine_names()))),
+    mut_arg("devices", |arg| arg.default_value("auto")),
+    mut_arg("batch_sizes", |arg| arg
+        .conflicts_with("batch_size")
+        .help("Batch sizes to compare; times are then per sample")),
+    mut_arg("thread_counts", |arg| arg.conflicts_with("threads").help("Numbers of threads to compare")),
+    mut_arg("processes", |arg| arg.default_value("5")),
+    mut_arg("turns", |arg| arg.default_value("4")),
+    mut_arg("turn", |arg| arg.default_value("500ms")),
+    mut_arg("runs", |arg| arg.help("Number of samples per side, spread over processes and turns"))
 )]
 pub(crate) struct Compare {
     /// Models as for `profile`, or two or more stored runs [default: distilbert-base-uncased]
-    #[arg(value_name = "MODEL|RUN")]
+    #[arg(display_order = 0, value_name = "MODEL|RUN", help_heading = "Workload", add = ArgValueCompleter::new(candidates::models_and_runs))]
     pub(crate) subjects: Vec<String>,
-    /// The same as MODEL
-    #[arg(long = "model", value_name = "MODEL", hide_short_help = true)]
+    /// Same as MODEL
+    #[arg(long = "model", value_name = "MODEL", hide_short_help = true, help_heading = "Workload", add = ArgValueCompleter::new(candidates::models))]
     pub(crate) model_flag: Vec<String>,
-
-    /// The engines, or `all` that can run it here
-    #[arg(
-        long,
-        short,
-        alias = "engine",
-        default_value = "all",
-        value_delimiter = ',',
-        value_name = "ENGINE,…",
-        help_heading = "What to run"
-    )]
-    pub(crate) engines: Vec<String>,
-    /// The devices
-    #[arg(
-        long,
-        short,
-        alias = "device",
-        default_value = "auto",
-        value_delimiter = ',',
-        value_name = "DEVICE,…",
-        help_heading = "What to run"
-    )]
-    pub(crate) devices: Vec<Device>,
-    /// The number formats [default: the model's own]
-    #[arg(
-        long,
-        short,
-        alias = "precision",
-        value_delimiter = ',',
-        value_name = "PRECISION,…",
-        help_heading = "What to run"
-    )]
-    pub(crate) precisions: Vec<Precision>,
-    /// Whom the others are compared with: an engine, precision, device or model [default: torch, else the first]
-    #[arg(long, value_name = "NAME", help_heading = "What to run")]
-    pub(crate) baseline: Option<String>,
-    /// Several batch sizes; times are then those of one sample
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "N,…",
-        conflicts_with = "batch_size",
-        help_heading = "What to run"
-    )]
-    pub(crate) batch_sizes: Vec<usize>,
-    /// Several numbers of threads
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "N,…",
-        conflicts_with = "threads",
-        help_heading = "What to run"
-    )]
-    pub(crate) thread_counts: Vec<u32>,
-    /// Inference, training, or what a step costs beside an inference
+    #[command(flatten)]
+    pub(crate) workload: Workload,
+    #[command(flatten)]
+    pub(crate) batch: BatchSizes,
+    #[command(flatten)]
+    pub(crate) origin: Origin,
+    /// Modes: inference, training, or both to compare a training step with an inference
     #[arg(
         long,
         alias = "mode",
@@ -78,56 +62,53 @@ pub(crate) struct Compare {
         default_value = "inference",
         value_delimiter = ',',
         value_name = "MODE,…",
-        help_heading = "What to run"
+        help_heading = "Workload"
     )]
     pub(crate) modes: Vec<ModeArgument>,
     #[command(flatten)]
     pub(crate) training: TrainingArguments,
+
     #[command(flatten)]
-    pub(crate) workload: Workload,
+    pub(crate) engines: EnginesArgument,
+    #[command(flatten)]
+    pub(crate) devices: DevicesArgument,
+    #[command(flatten)]
+    pub(crate) precisions: PrecisionsArgument,
+    #[command(flatten)]
+    pub(crate) threads: ThreadsArgument,
+    #[command(flatten)]
+    pub(crate) thread_counts: ThreadCounts,
     #[command(flatten)]
     pub(crate) tuning: Tuning,
 
-    /// Fresh processes for each side, one after the other
-    #[arg(long, default_value_t = 5, value_name = "N", help_heading = "How long")]
-    pub(crate) processes: u32,
-    /// Turns of each side in one process, forward and backward in alternation
-    #[arg(long, default_value_t = 4, value_name = "N", help_heading = "How long")]
-    pub(crate) turns: u32,
-    /// How long a turn lasts at least
-    #[arg(long, default_value = "500ms", value_name = "TIME", value_parser = parse_time, help_heading = "How long")]
-    pub(crate) turn: Duration,
-    /// Samples of each side in all, spread evenly over processes and turns
-    #[arg(long, short = 'n', alias = "num-runs", value_name = "N", help_heading = "How long")]
-    pub(crate) runs: Option<u64>,
-    /// Warm up for exactly so many runs [default: until it settles]
-    #[arg(long, short = 'w', alias = "warmup-runs", value_name = "N", help_heading = "How long")]
-    pub(crate) warmup: Option<u64>,
-    /// The longest a worker may stay silent
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_time, help_heading = "How long")]
-    pub(crate) timeout: Duration,
+    /// Baseline of the comparison: an engine, precision, device or model [default: torch, else the first]
+    #[arg(long, value_name = "NAME", value_parser = parse_engine, help_heading = "Comparison")]
+    pub(crate) baseline: Option<String>,
+    /// Compare layer by layer instead of end to end
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Comparison")]
+    pub(crate) by: Option<By>,
 
     #[command(flatten)]
-    pub(crate) origin: Origin,
+    pub(crate) processes: Processes,
+    #[command(flatten)]
+    pub(crate) turns: Turns,
+    #[command(flatten)]
+    pub(crate) counts: SampleCounts,
+    #[command(flatten)]
+    pub(crate) timeout: Timeout,
 
-    /// Compare layer by layer instead of end to end
-    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Where to")]
-    pub(crate) by: Option<By>,
-    /// Write to this file, in the format of its ending (.json, .csv); `auto` makes a name
-    #[arg(long, short, value_name = "FILE", help_heading = "Where to")]
+    /// Output file, in the format of its extension (.json, .csv); `auto` chooses a name
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
-    /// Write the comparison as JSON; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Where to")]
+    /// Comparison as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) json: Option<PathBuf>,
-    /// Write the comparison as CSV; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Where to")]
+    /// Comparison as CSV; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) csv: Option<PathBuf>,
-    /// Label the stored runs; may be repeated
-    #[arg(long, value_name = "TAG", conflicts_with = "no_store", help_heading = "Where to")]
-    pub(crate) tag: Vec<String>,
-    /// Do not store the runs
-    #[arg(long, help_heading = "Where to")]
-    pub(crate) no_store: bool,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
 }
 
 /// What a sample is.
@@ -153,33 +134,4 @@ impl From<ModeArgument> for Mode {
 pub(crate) enum By {
     /// The parts of the model
     Layer,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Engines {
-    #[command(subcommand)]
-    pub(crate) action: EnginesAction,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum EnginesAction {
-    /// List every engine, or why it is not available
-    #[command(visible_alias = "ls")]
-    List {
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Fetch an engine into our own folder
-    #[command(
-        after_help = "Examples:\n  modelmeter engines install onnxruntime\n  modelmeter engines install onnxruntime --version 1.30.0"
-    )]
-    Install {
-        /// The engine: onnxruntime
-        #[arg(value_name = "ENGINE")]
-        engine: String,
-        /// This version instead of the newest
-        #[arg(long, value_name = "VERSION")]
-        version: Option<String>,
-    },
 }

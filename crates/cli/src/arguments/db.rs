@@ -1,13 +1,15 @@
 //! The arguments of `modelmeter db`.
 
 use super::RunFilter;
+use crate::candidates;
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
 use modelmeter::{Device, Precision, exchange::Format};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A database is a file, or a server: postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=require.\nA password belongs into MODELMETER_DB rather than into `--db`, where other users of the machine may see it.\n\nExamples:\n  modelmeter db status\n  modelmeter db status --db postgres://ann@db.example/runs\n  modelmeter db export runs.parquet --model bert\n  modelmeter db import runs.jsonl benchmark_report.json\n  modelmeter db query \"SELECT name, parameters FROM model\""
+    after_help = "Examples:\n  modelmeter db status\n  modelmeter db status --db postgres://ann@db.example/runs\n  modelmeter db export runs.parquet --model bert\n  modelmeter db import runs.jsonl benchmark_report.json\n  modelmeter db query \"SELECT name, parameters FROM model\""
 )]
 pub(crate) struct Db {
     #[command(subcommand)]
@@ -16,95 +18,95 @@ pub(crate) struct Db {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DbAction {
-    /// Create the database, or bring it to this version
+    /// Create the database, or migrate it to this version
     #[command(after_help = "Examples:\n  modelmeter db init\n  modelmeter db init --db team.db")]
     Init,
-    /// How much is in it, and which models were measured where
+    /// Show its size, and which models were measured where
     #[command(
         after_help = "Examples:\n  modelmeter db status\n  modelmeter db status --json | jq .coverage"
     )]
     Status {
-        /// As JSON
-        #[arg(long)]
+        /// Result as JSON
+        #[arg(long, help_heading = "Output")]
         json: bool,
     },
-    /// Where it is; a server's address is shown without its password
+    /// Print its path; a server's address is shown without the password
     #[command(after_help = "Examples:\n  cp \"$(modelmeter db path)\" copy.db")]
     Path,
-    /// Give back the space of deleted runs
+    /// Free the space of deleted runs
     #[command(after_help = "Examples:\n  modelmeter db vacuum")]
     Vacuum,
     /// Write runs to a file for other tools and machines
     #[command(
-        after_help = "jsonl holds whole runs with every sample, and is what databases are merged with; csv and parquet are flat\ncolumns for spreadsheets and data frames (docs/IMPORTS.md). Exit code 1 where a run could not be written.\n\nExamples:\n  modelmeter db export runs.jsonl\n  modelmeter db export bert.parquet --model bert --valid\n  modelmeter db export - --format csv --since 7d | head"
+        after_help = "jsonl holds whole runs with every sample, and is what databases are merged with; csv and parquet are flat\ncolumns for spreadsheets and data frames (docs/IMPORTS.md). Exit code 1 if a run could not be written.\n\nExamples:\n  modelmeter db export runs.jsonl\n  modelmeter db export bert.parquet --model bert --valid\n  modelmeter db export - --format csv --since 7d | head"
     )]
     Export(DbExport),
-    /// Take in runs of another database, or results of other tools
+    /// Import runs of another database, or results of other tools
     #[command(
-        after_help = "Runs that are there already are passed over, so importing twice does no harm. A record that cannot be taken is\nreported with its place, and the rest is taken. What other tools measured is labelled `imported`; their known\nfaults are put right, and each correction is told.\n\nExit codes: 0 every file gave a run, 1 some files gave none, 2 none did\n\nExamples:\n  modelmeter db import runs-of-gpu1.jsonl runs-of-gpu2.jsonl\n  modelmeter db import results/benchmark_report.json llama_bench.json\n  modelmeter db import trtexec_times.json --model resnet50 --device cuda --batch-size 8\n  llama-bench -m model.gguf -o jsonl | modelmeter db import -"
+        after_help = "Runs that are already stored are skipped. A record that cannot be read is reported with its position, and the rest is\nimported. Results of other tools are labelled `imported`; their known errors are corrected, and each correction is\nreported.\n\nExit codes: 0 every file contained a run, 1 some files contained none, 2 no file did\n\nExamples:\n  modelmeter db import runs-of-gpu1.jsonl runs-of-gpu2.jsonl\n  modelmeter db import results/benchmark_report.json llama_bench.json\n  modelmeter db import trtexec_times.json --model resnet50 --device cuda --batch-size 8\n  llama-bench -m model.gguf -o jsonl | modelmeter db import -"
     )]
     Import(DbImport),
-    /// Ask it a question in SQL, which cannot change anything
+    /// Run a read-only SQL query
     #[command(
-        after_help = "Tables: run, model, engine, cell, machine, metric, tag, ceiling, plan_cell, question, measured. Times are seconds, sizes bytes,\nmoments microseconds since the epoch.\n\nExamples:\n  modelmeter db query \"SELECT name, parameters FROM model ORDER BY parameters\"\n  modelmeter db query \"SELECT model.name, MIN(run.median) FROM run JOIN model ON model.key = run.model GROUP BY model.name\" --csv"
+        after_help = "Tables: run, model, engine, cell, machine, metric, tag, ceiling, plan_cell, question, measured. Times are seconds, sizes bytes,\ntimestamps microseconds since the epoch.\n\nExamples:\n  modelmeter db query \"SELECT name, parameters FROM model ORDER BY parameters\"\n  modelmeter db query \"SELECT model.name, MIN(run.median) FROM run JOIN model ON model.key = run.model GROUP BY model.name\" --csv"
     )]
     Query(DbQuery),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DbExport {
-    /// The file to write; `-` is standard output
+    /// Output file; `-` is standard output
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// The format: jsonl, csv, parquet [default: of the file's ending; jsonl for `-`]
+    /// Format: jsonl, csv, parquet [default: from the file's extension; jsonl for `-`]
     #[arg(long, value_name = "FORMAT", value_parser = own_format)]
     pub(crate) format: Option<Format>,
     #[command(flatten)]
     pub(crate) filter: RunFilter,
-    /// At most so many, the newest; 0 is all
+    /// Maximum number of runs, the newest; 0 is all
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) limit: u64,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DbImport {
-    /// The files to read; `-` is standard input
+    /// Input files; `-` is standard input
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Read them as this instead of looking: jsonl, csv, parquet, optimum-benchmark, llama-bench, llama-bench-sql,
+    /// Format [default: detected]: jsonl, csv, parquet, optimum-benchmark, llama-bench, llama-bench-sql,
     /// onnxruntime, trtexec-times, trtexec-profile, mlperf, timm
     #[arg(long, value_name = "FORMAT", value_parser = any_format)]
     pub(crate) format: Option<Format>,
-    /// The model, where a file does not tell
+    /// Model, if the file does not name it
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// The device, where a file does not tell
-    #[arg(long, value_name = "DEVICE", value_parser = real_device)]
+    /// Device, if the file does not name it
+    #[arg(long, value_name = "DEVICE", value_parser = real_device, add = ArgValueCandidates::new(candidates::devices))]
     pub(crate) device: Option<Device>,
-    /// The number format, where a file does not tell
-    #[arg(long, value_name = "PRECISION")]
+    /// Precision, if the file does not name it
+    #[arg(long, alias = "dtype", value_name = "PRECISION")]
     pub(crate) precision: Option<Precision>,
-    /// Samples in one inference, where a file does not tell
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Batch size, if the file does not name it
+    #[arg(long, alias = "batch", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) batch_size: Option<u32>,
-    /// As JSON
-    #[arg(long)]
+    /// Result as JSON
+    #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DbQuery {
-    /// The question
+    /// SQL query
     #[arg(value_name = "SQL")]
     pub(crate) sql: String,
-    /// At most so many rows; 0 is all
+    /// Maximum number of rows; 0 is all
     #[arg(long, default_value_t = 1000, value_name = "N")]
     pub(crate) limit: usize,
-    /// As JSON
-    #[arg(long, conflicts_with = "csv")]
+    /// Result as JSON
+    #[arg(long, conflicts_with = "csv", help_heading = "Output")]
     pub(crate) json: bool,
-    /// As CSV
-    #[arg(long)]
+    /// Result as CSV
+    #[arg(long, help_heading = "Output")]
     pub(crate) csv: bool,
 }
 

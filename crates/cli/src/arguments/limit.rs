@@ -1,35 +1,31 @@
 //! The arguments of a limit on memory.
 
 use clap::Args;
-use modelmeter::{Bytes, LimitedBy, Profiler};
+use modelmeter::{Bytes, LimitedBy};
 
 /// How much memory a measurement may use.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Engine", mut_arg("limit_by", |arg| arg.requires("memory_limit")))]
 pub(crate) struct LimitArguments {
-    /// Hold the worker to so many MiB, of the device where it has its own memory; more ends it
-    #[arg(long, value_name = "MIB", value_parser = parse_mebibytes, help_heading = "What to run")]
+    /// Memory limit of the worker in MiB, on the device if it has its own memory
+    #[arg(long, value_name = "MIB", value_parser = parse_mebibytes)]
     pub(crate) memory_limit: Option<Bytes>,
-    /// Hold it by this means: cgroup, rlimit [default: a cgroup where one can be made]
-    #[arg(long, value_name = "MEANS", requires = "memory_limit", help_heading = "What to run")]
-    pub(crate) limit_by: Option<LimitedBy>,
+    #[command(flatten)]
+    pub(crate) means: LimitMeans,
 }
 
-impl LimitArguments {
-    /// The same measurement under this limit.
-    pub(crate) fn apply(&self, mut profiler: Profiler) -> Profiler {
-        if let Some(limit) = self.memory_limit {
-            profiler = profiler.memory_limit(limit);
-        }
-        if let Some(means) = self.limit_by {
-            profiler = profiler.limit_by(means);
-        }
-        profiler
-    }
+/// What enforces the limit.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Engine")]
+pub(crate) struct LimitMeans {
+    /// How the memory limit is enforced: cgroup, rlimit [default: cgroup if available]
+    #[arg(long, value_name = "MEANS")]
+    pub(crate) limit_by: Option<LimitedBy>,
 }
 
 /// `2048`, `2048MiB` or `2GiB`.
 pub(crate) fn parse_mebibytes(text: &str) -> Result<Bytes, String> {
-    let wrong = || format!("`{text}` is no amount of memory; write MiB such as 2048, or 2GiB");
+    let wrong = || format!("`{text}` is not an amount of memory; write MiB such as 2048, or 2GiB");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
         "" | "m" | "mib" => 20,

@@ -1,47 +1,58 @@
 //! The arguments of `report`.
 
+use crate::candidates;
 use clap::{ArgGroup, Args};
+use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use std::path::PathBuf;
+
+const AFTER: &str = "\
+Exit codes: 0 fine, 2 usage error
+
+Examples:
+  modelmeter report 7f3a --html report.html
+  modelmeter report latest --html report.html --junit report.xml
+  modelmeter report --model bert-base-uncased --html bert.html
+  modelmeter report --plan nightly --html nightly.html --markdown nightly.md
+  modelmeter report 7f3a 81c0 --markdown - --brief";
 
 #[derive(Debug, Args)]
 #[command(
     group = ArgGroup::new("about").required(true).args(["runs", "model", "plan"]),
-    after_help = "Nothing is measured. Without a form the report goes to the terminal. What stands in each form: docs/REPORTS.md\n\nExit codes: 0 fine, 2 asked wrongly\n\nExamples:\n  modelmeter report 7f3a --html report.html\n  modelmeter report latest --html report.html --junit report.xml\n  modelmeter report --model bert-base-uncased --html bert.html\n  modelmeter report --plan nightly --html nightly.html --markdown nightly.md\n  modelmeter report 7f3a 81c0 --markdown - --brief"
+    after_help = AFTER
 )]
 pub(crate) struct Report {
-    /// The runs: beginnings of their ids, or `latest`
-    #[arg(value_name = "RUN")]
+    /// Runs: beginnings of their ids, or `latest`
+    #[arg(display_order = 0, value_name = "RUN", help_heading = "Filter", add = ArgValueCandidates::new(candidates::runs))]
     pub(crate) runs: Vec<String>,
-    /// The newest run of every cell of this model; may be repeated
-    #[arg(long, value_name = "MODEL", help_heading = "What about")]
+    /// Models: the newest run of every cell; may be repeated
+    #[arg(long, value_name = "MODEL", help_heading = "Filter", add = ArgValueCompleter::new(candidates::models))]
     pub(crate) model: Vec<String>,
-    /// The runs of this plan
-    #[arg(long, value_name = "PLAN", help_heading = "What about")]
+    /// Plan: its runs
+    #[arg(long, value_name = "PLAN", help_heading = "Filter")]
     pub(crate) plan: Option<String>,
-    /// What stands above it [default: the models' names]
-    #[arg(long, value_name = "TEXT", help_heading = "What about")]
+
+    /// Title [default: the models' names]
+    #[arg(long, value_name = "TEXT", help_heading = "Output")]
     pub(crate) title: Option<String>,
-
-    /// Write one page that needs nothing else; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Where to")]
+    /// Report as one self-contained HTML page; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) html: Option<PathBuf>,
-    /// Write Markdown for a pull request; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Where to")]
+    /// Report as Markdown, for a pull request; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) markdown: Option<PathBuf>,
-    /// Write the runs as JSON; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Where to")]
+    /// Runs as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) json: Option<PathBuf>,
-    /// Write the runs as CSV; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Where to")]
+    /// Runs as CSV; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) csv: Option<PathBuf>,
-    /// Write JUnit XML, a case a run, which fails where the run is not valid; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Where to")]
+    /// Runs as JUnit XML, one case per run, failed if the run is not valid; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) junit: Option<PathBuf>,
-
-    /// Without pictures
-    #[arg(long, help_heading = "How much")]
+    /// No charts
+    #[arg(long, help_heading = "Output")]
     pub(crate) no_graphs: bool,
-    /// Verdict, numbers and percentiles only: no layers, memory, environment, samples
-    #[arg(long, help_heading = "How much")]
+    /// Only verdict, numbers and percentiles: no layers, memory, environment or samples
+    #[arg(long, help_heading = "Output")]
     pub(crate) brief: bool,
 }

@@ -1,11 +1,19 @@
 //! The arguments of `runs`, and which runs are meant.
 
-use super::{ModeArgument, parse_time};
+use super::{
+    ModeArgument,
+    values::{parse_engine, parse_time},
+};
+use crate::candidates;
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
 use modelmeter::{Device, Precision};
 use std::time::Duration;
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  modelmeter runs list --limit 5\n  modelmeter runs show latest\n  modelmeter runs tag latest baseline"
+)]
 pub(crate) struct Runs {
     #[command(subcommand)]
     pub(crate) action: RunsAction,
@@ -27,7 +35,7 @@ pub(crate) enum RunsAction {
     /// Delete runs
     #[command(visible_alias = "rm", after_help = "Examples:\n  modelmeter runs delete 7f3a 81c0")]
     Delete(RunsDelete),
-    /// Label a run, or take a label away
+    /// Add a label to a run, or remove it
     #[command(
         after_help = "Examples:\n  modelmeter runs tag 7f3a baseline\n  modelmeter runs tag 7f3a baseline --remove"
     )]
@@ -36,38 +44,39 @@ pub(crate) enum RunsAction {
 
 /// Which runs are meant; none given means all.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Filter")]
 pub(crate) struct RunFilter {
-    /// Only models whose name contains this
+    /// Part of the model's name
     #[arg(long, value_name = "TEXT")]
     pub(crate) model: Option<String>,
-    /// Only this engine
-    #[arg(long, value_name = "ENGINE")]
+    /// Engine
+    #[arg(long, alias = "backend", value_name = "ENGINE", value_parser = parse_engine, add = ArgValueCandidates::new(candidates::engines))]
     pub(crate) engine: Option<String>,
-    /// Only this device
-    #[arg(long, value_name = "DEVICE")]
+    /// Device
+    #[arg(long, value_name = "DEVICE", add = ArgValueCandidates::new(candidates::devices))]
     pub(crate) device: Option<Device>,
-    /// Only this precision
-    #[arg(long, value_name = "PRECISION")]
+    /// Precision
+    #[arg(long, alias = "dtype", value_name = "PRECISION", add = ArgValueCandidates::new(candidates::precisions))]
     pub(crate) precision: Option<Precision>,
-    /// Only inference, or only training
+    /// Mode: inference or training
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) mode: Option<ModeArgument>,
-    /// Only runs with this label
+    /// Label
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Option<String>,
-    /// Only runs that were asked for on this branch
+    /// Git branch of the working folder
     #[arg(long, value_name = "BRANCH")]
     pub(crate) branch: Option<String>,
-    /// Only runs that were asked for at this commit
+    /// Git commit of the working folder
     #[arg(long, value_name = "COMMIT")]
     pub(crate) commit: Option<String>,
-    /// Only runs whose numbers can be believed
+    /// Valid runs only
     #[arg(long, conflicts_with = "invalid")]
     pub(crate) valid: bool,
-    /// Only runs whose numbers cannot be believed
+    /// Invalid runs only
     #[arg(long)]
     pub(crate) invalid: bool,
-    /// Only runs of the last TIME: 2h, 7d
+    /// Maximum age: 2h, 7d
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) since: Option<Duration>,
 }
@@ -76,49 +85,49 @@ pub(crate) struct RunFilter {
 pub(crate) struct RunsList {
     #[command(flatten)]
     pub(crate) filter: RunFilter,
-    /// At most so many; 0 is all
+    /// Maximum number of runs; 0 is all
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub(crate) limit: u64,
-    /// As JSON
-    #[arg(long)]
+    /// Result as JSON
+    #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsShow {
-    /// The run: the beginning of its id, or `latest`
-    #[arg(value_name = "RUN")]
+    /// Run: the beginning of its id, or `latest`
+    #[arg(value_name = "RUN", add = ArgValueCandidates::new(candidates::runs))]
     pub(crate) run: String,
-    /// As JSON
-    #[arg(long)]
+    /// Result as JSON
+    #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
-    /// Put the raw samples into the JSON as well
-    #[arg(long, requires = "json")]
+    /// Include the raw samples in the JSON
+    #[arg(long, requires = "json", help_heading = "Output")]
     pub(crate) samples: bool,
-    /// As CSV
-    #[arg(long, conflicts_with = "json")]
+    /// Result as CSV
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub(crate) csv: bool,
-    /// Every allocation and free that `profile --memory` saw, as CSV
-    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    /// All allocations that `profile --memory` recorded, as CSV
+    #[arg(long, conflicts_with_all = ["json", "csv"], help_heading = "Output")]
     pub(crate) allocations: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsDelete {
-    /// The runs: beginnings of their ids
-    #[arg(value_name = "RUN", required = true)]
+    /// Runs: beginnings of their ids
+    #[arg(display_order = 0, value_name = "RUN", required = true, add = ArgValueCandidates::new(candidates::runs))]
     pub(crate) runs: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsTag {
-    /// The run: the beginning of its id, or `latest`
-    #[arg(value_name = "RUN")]
+    /// Run: the beginning of its id, or `latest`
+    #[arg(value_name = "RUN", add = ArgValueCandidates::new(candidates::runs))]
     pub(crate) run: String,
-    /// The label
+    /// Label
     #[arg(value_name = "TAG")]
     pub(crate) tag: String,
-    /// Take the label away
+    /// Remove the label
     #[arg(long)]
     pub(crate) remove: bool,
 }

@@ -1,6 +1,6 @@
 //! Since when: so long ago, or a day.
 
-use super::parse_time;
+use super::values::parse_time;
 use std::time::Duration;
 
 /// Since when runs are looked at.
@@ -26,7 +26,7 @@ impl Since {
 pub(crate) fn parse_since(text: &str) -> Result<Since, String> {
     let parts: Vec<&str> = text.split('-').collect();
     let [year, month, day] = parts.as_slice() else { return parse_time(text).map(Since::Ago) };
-    let wrong = || format!("`{text}` is no day; write 2026-11-01, or a time such as 7d");
+    let wrong = || format!("`{text}` is not a date; write 2026-11-01, or a time such as 7d");
     let number = |text: &str, digits: usize| {
         text.parse::<i64>().ok().filter(|_| text.len() == digits).ok_or_else(wrong)
     };

@@ -3,36 +3,66 @@
 use super::{
     ModeArgument,
     since::{Since, parse_since},
-    trend::parse_small,
+    values::{parse_engine, parse_small},
 };
+use crate::candidates;
 use clap::Args;
+use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use modelmeter::{
     Device, Precision, analysis,
     types::{Bytes, Objective, Slo},
 };
 use std::path::PathBuf;
 
+const AFTER_ANALYZE: &str = "\
+Exit codes: 0 fine, 2 usage error, 4 no valid run;
+with `--regression-alert` 1 a cell is slower, 4 cannot tell
+
+Examples:
+  modelmeter analyze
+  modelmeter analyze distilbert-base-uncased --device cuda
+  modelmeter analyze --engine onnxruntime,rten --precision fp32 --since 7d
+  modelmeter analyze --output analysis.csv
+  modelmeter analyze --compare-to analysis.csv --regression-alert 10%
+  modelmeter analyze bert --json | jq '.cells[].speed_up_over_cpu'";
+
+const AFTER_RECOMMEND: &str = "\
+Prices are a TOML file with the cost of an hour:
+  currency = \"EUR\"
+  [devices]
+  cpu = 0.10
+  cuda = 2.50
+  [machines]
+  bench = 1.20        # the whole machine
+  gpu1.cuda = 3.10    # this device of this machine
+
+Exit codes: 0 fine, 2 usage error, 4 no stored run meets the limits
+
+Examples:
+  modelmeter recommend distilbert-base-uncased
+  modelmeter recommend --all --objective latency --device cpu
+  modelmeter recommend bert-base-uncased --slo p95:50ms --memory-limit 2GB
+  modelmeter recommend --all --objective cost --prices prices.toml --output advice.md
+  modelmeter recommend resnet50 --json | jq '.recommendations[].best.cell'";
+
 #[derive(Debug, Args)]
-#[command(
-    visible_alias = "analyse",
-    after_help = "Runs of one model, machine, device, engine, precision and batch are pooled: the newest valid ones, at most 8. Nothing is\nmeasured. What the columns mean and how they are computed: docs/ANALYSIS.md\n\nExit codes: 0 fine, 2 asked wrongly, 4 no valid run answers the question; with `--regression-alert` 1 a cell is slower,\n4 it cannot be told\n\nExamples:\n  modelmeter analyze\n  modelmeter analyze distilbert-base-uncased --device cuda\n  modelmeter analyze --engine onnxruntime,rten --precision fp32 --since 7d\n  modelmeter analyze --output analysis.csv\n  modelmeter analyze --compare-to analysis.csv --regression-alert 10%\n  modelmeter analyze bert --json | jq '.cells[].speed_up_over_cpu'"
-)]
+#[command(visible_alias = "analyse", after_help = AFTER_ANALYZE)]
 pub(crate) struct Analyze {
     #[command(flatten)]
     pub(crate) survey: SurveyArguments,
-    /// Hold the cells against those of a CSV that `analyze --output` or `db export` wrote
+    /// Earlier cells to compare with: a CSV file of `analyze --output` or `db export`
     #[arg(
         long,
         value_name = "FILE.csv",
         conflicts_with = "include_invalid",
-        help_heading = "Against a file"
+        help_heading = "Gate"
     )]
     pub(crate) compare_to: Option<PathBuf>,
-    /// Exit with 1 where a cell is slower than in the file by more than this, for sure: 0.1, 10%
-    #[arg(long, value_name = "SHARE", requires = "compare_to", value_parser = parse_small, help_heading = "Against a file")]
+    /// Exit with 1 if a cell is slower than in the file by more than this: 0.1, 10%
+    #[arg(long, value_name = "SHARE", requires = "compare_to", value_parser = parse_small, help_heading = "Gate")]
     pub(crate) regression_alert: Option<f64>,
-    /// How far this machine drifts between sessions [default: what the cell's history shows, else 30%]
-    #[arg(long, value_name = "SHARE", requires = "compare_to", value_parser = parse_small, help_heading = "Against a file")]
+    /// Drift of this machine between sessions [default: from the cell's history, else 30%]
+    #[arg(long, value_name = "SHARE", requires = "compare_to", value_parser = parse_small, help_heading = "Gate")]
     pub(crate) allowance: Option<f64>,
 
     #[command(flatten)]
@@ -40,31 +70,29 @@ pub(crate) struct Analyze {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Chosen among valid runs that were measured here; runs of other tools count with `--imported`. How ties and limits\nare decided: docs/ANALYSIS.md\n\nPrices are a TOML file with what an hour costs:\n  currency = \"EUR\"\n  [devices]\n  cpu = 0.10\n  cuda = 2.50\n  [machines]\n  bench = 1.20        # the whole machine\n  gpu1.cuda = 3.10    # this device of this machine\n\nExit codes: 0 fine, 2 asked wrongly, 4 nothing that was measured will do\n\nExamples:\n  modelmeter recommend distilbert-base-uncased\n  modelmeter recommend --all --objective latency --device cpu\n  modelmeter recommend bert-base-uncased --slo p95:50ms --memory-limit 2GB\n  modelmeter recommend --all --objective cost --prices prices.toml --output advice.md\n  modelmeter recommend resnet50 --json | jq '.recommendations[].best.cell'"
-)]
+#[command(after_help = AFTER_RECOMMEND)]
 pub(crate) struct Recommend {
     #[command(flatten)]
     pub(crate) survey: SurveyArguments,
-    /// Every model that has runs, which is also what no model means
-    #[arg(long, conflicts_with_all = ["models", "model_flag"], help_heading = "Which runs")]
+    /// All models that have runs, as without MODEL
+    #[arg(long, conflicts_with_all = ["models", "model_flag"], help_heading = "Filter")]
     pub(crate) all: bool,
-
-    /// What shall be best: latency, throughput, memory, energy, cost [default: throughput, or cost with --prices]
-    #[arg(long, value_name = "WHAT", help_heading = "What is wished for")]
-    pub(crate) objective: Option<Objective>,
-    /// A percentile of the latency that must hold: p95:50ms, median:1s; may be repeated
-    #[arg(long, value_name = "PERCENTILE:TIME", value_parser = parse_slo, help_heading = "What is wished for")]
-    pub(crate) slo: Vec<Slo>,
-    /// The most memory that may be used: 2GB, 1.5GiB, 2048 (MiB)
-    #[arg(long, value_name = "SIZE", value_parser = parse_memory, help_heading = "What is wished for")]
-    pub(crate) memory_limit: Option<Bytes>,
-    /// What an hour of machines and devices costs
-    #[arg(long, value_name = "FILE.toml", help_heading = "What is wished for")]
-    pub(crate) prices: Option<PathBuf>,
-    /// Results of other tools may be recommended too
-    #[arg(long, help_heading = "What is wished for")]
+    /// Include results that were imported from other tools
+    #[arg(long, help_heading = "Filter")]
     pub(crate) imported: bool,
+
+    /// Objective: latency, throughput, memory, energy, cost [default: throughput, or cost with --prices]
+    #[arg(long, value_name = "WHAT", help_heading = "Objective")]
+    pub(crate) objective: Option<Objective>,
+    /// Latency limit at a percentile: p95:50ms, median:1s; may be repeated
+    #[arg(long, value_name = "PERCENTILE:TIME", value_parser = parse_slo, help_heading = "Objective")]
+    pub(crate) slo: Vec<Slo>,
+    /// Memory limit: 2GB, 1.5GiB, 2048 (MiB)
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory, help_heading = "Objective")]
+    pub(crate) memory_limit: Option<Bytes>,
+    /// Cost of an hour by machine and device
+    #[arg(long, value_name = "FILE.toml", help_heading = "Objective")]
+    pub(crate) prices: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) form: Form,
@@ -72,113 +100,101 @@ pub(crate) struct Recommend {
 
 /// Which runs are looked at together; none given means all. Several values are separated by commas.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Filter")]
 pub(crate) struct SurveyArguments {
     /// Models: a name, a part of one, or a pattern with * and ?
-    #[arg(value_name = "MODEL", help_heading = "Which runs")]
+    #[arg(display_order = 0, value_name = "MODEL", add = ArgValueCompleter::new(candidates::models))]
     pub(crate) models: Vec<String>,
-    /// The same as MODEL
+    /// Same as MODEL
     #[arg(
         long = "model",
         value_delimiter = ',',
         value_name = "MODEL,…",
         hide_short_help = true,
-        help_heading = "Which runs"
+        add = ArgValueCompleter::new(candidates::models)
     )]
     pub(crate) model_flag: Vec<String>,
-    /// Only these devices
+    /// Devices
     #[arg(
         long,
         short,
         alias = "devices",
         value_delimiter = ',',
         value_name = "DEVICE,…",
-        help_heading = "Which runs"
+        add = ArgValueCandidates::new(candidates::devices)
     )]
     pub(crate) device: Vec<Device>,
-    /// Only these engines
+    /// Engines
     #[arg(
         long,
         short,
-        alias = "engines",
+        aliases = ["engines", "backend", "backends"],
         value_delimiter = ',',
         value_name = "ENGINE,…",
-        help_heading = "Which runs"
+        value_parser = parse_engine,
+        add = ArgValueCandidates::new(candidates::engines)
     )]
     pub(crate) engine: Vec<String>,
-    /// Only these number formats
+    /// Precisions
     #[arg(
         long,
         short,
-        alias = "precisions",
+        aliases = ["precisions", "dtype", "dtypes"],
         value_delimiter = ',',
         value_name = "PRECISION,…",
-        help_heading = "Which runs"
+        add = ArgValueCandidates::new(candidates::precisions)
     )]
     pub(crate) precision: Vec<Precision>,
-    /// Only these batch sizes
+    /// Batch sizes
     #[arg(
         long,
         short,
-        alias = "batch-sizes",
+        aliases = ["batch-sizes", "batch"],
         value_delimiter = ',',
-        value_name = "N,…",
-        help_heading = "Which runs"
+        value_name = "N,…"
     )]
     pub(crate) batch_size: Vec<u64>,
-    /// Only these lengths
+    /// Sequence lengths
     #[arg(
         long,
         short = 'l',
-        aliases = ["sequence-lengths", "seq-length"],
+        aliases = ["sequence-lengths", "seq-length", "seq-len"],
         value_delimiter = ',',
-        value_name = "N,…",
-        help_heading = "Which runs"
+        value_name = "N,…"
     )]
     pub(crate) sequence_length: Vec<u64>,
-    /// Only inference, or only training
-    #[arg(
-        long,
-        alias = "modes",
-        value_enum,
-        value_delimiter = ',',
-        value_name = "MODE,…",
-        help_heading = "Which runs"
-    )]
+    /// Mode: inference or training
+    #[arg(long, alias = "modes", value_enum, value_delimiter = ',', value_name = "MODE,…")]
     pub(crate) mode: Vec<ModeArgument>,
-    /// Only these machines: host names, or beginnings of their keys
-    #[arg(
-        long,
-        alias = "machines",
-        value_delimiter = ',',
-        value_name = "MACHINE,…",
-        help_heading = "Which runs"
-    )]
+    /// Machines: host names, or beginnings of their keys
+    #[arg(long, alias = "machines", value_delimiter = ',', value_name = "MACHINE,…")]
     pub(crate) machine: Vec<String>,
-    /// Only runs with this label
-    #[arg(long, value_name = "TAG", help_heading = "Which runs")]
+    /// Label
+    #[arg(long, value_name = "TAG")]
     pub(crate) tag: Option<String>,
-    /// Only runs of the last TIME (2h, 7d), or since a day: 2026-11-01
-    #[arg(long, value_name = "TIME|DATE", value_parser = parse_since, help_heading = "Which runs")]
+    /// Age (2h, 7d) or date (2026-11-01) of the oldest run
+    #[arg(long, value_name = "TIME|DATE", value_parser = parse_since)]
     pub(crate) since: Option<Since>,
-    /// Show cells without a valid run too, from runs that are not valid, and mark them
-    #[arg(long, help_heading = "Which runs")]
+    /// Include cells that have only invalid runs, and mark them
+    #[arg(long)]
     pub(crate) include_invalid: bool,
 }
 
 /// What is written, and where to.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
 pub(crate) struct Form {
-    /// As JSON
-    #[arg(long, conflicts_with_all = ["csv", "markdown"], help_heading = "Where to")]
+    /// Result as JSON
+    #[arg(long, conflicts_with_all = ["csv", "markdown"])]
     pub(crate) json: bool,
-    /// As CSV
-    #[arg(long, conflicts_with = "markdown", help_heading = "Where to")]
+    /// Result as CSV
+    #[arg(long, conflicts_with = "markdown")]
     pub(crate) csv: bool,
-    /// As Markdown
-    #[arg(long, visible_alias = "md", help_heading = "Where to")]
+    /// Result as Markdown
+    #[arg(long, visible_alias = "md")]
     pub(crate) markdown: bool,
-    /// Write to this file, in the format of its ending: .json, .csv, .md; `-` is standard output
-    #[arg(long, short, value_name = "FILE", help_heading = "Where to")]
+    /// Output file, in the format of its extension: .json, .csv, .md; `-` is standard output
+    #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
 

@@ -4,24 +4,25 @@ use clap::{Args, ValueEnum};
 
 /// How a model is trained.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Workload")]
 pub(crate) struct TrainingArguments {
-    /// How the weights move [default: adamw]
-    #[arg(long, value_enum, value_name = "NAME", help_heading = "Training")]
+    /// Training: optimiser [default: adamw]
+    #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) optimizer: Option<OptimizerArgument>,
-    /// What is made small; cross-entropy where the model gives `logits`, else mse
-    #[arg(long, value_enum, value_name = "NAME", help_heading = "Training")]
+    /// Training: loss function [default: cross-entropy if the model returns `logits`, else mse]
+    #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) loss: Option<LossArgument>,
-    /// The size of a step [default: 0.0001, for sgd 0.01]
-    #[arg(long, value_name = "RATE", value_parser = parse_positive, allow_negative_numbers = true, help_heading = "Training")]
+    /// Training: learning rate [default: 0.0001, for sgd 0.01]
+    #[arg(long, value_name = "RATE", value_parser = parse_positive, allow_negative_numbers = true)]
     pub(crate) learning_rate: Option<f64>,
-    /// Batches whose gradients are added up before the weights move [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Training")]
+    /// Training: batches per optimiser step [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) gradient_accumulation: Option<u32>,
-    /// Compute activations again in the backward pass instead of keeping them
-    #[arg(long, help_heading = "Training")]
+    /// Training: recompute activations in the backward pass instead of storing them
+    #[arg(long)]
     pub(crate) gradient_checkpointing: bool,
-    /// Processes that train together, each on a batch of its own (torch) [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64), help_heading = "Training")]
+    /// Training: number of data-parallel processes (torch) [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) world_size: Option<u32>,
 }
 
@@ -40,23 +41,23 @@ impl TrainingArguments {
     }
 }
 
-/// How the weights move.
+/// The optimiser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OptimizerArgument {
-    /// Against the gradient
+    /// Stochastic gradient descent
     Sgd,
-    /// With running means of the gradient and its square
+    /// Adam
     Adam,
-    /// As adam, and the weights shrink by themselves
+    /// Adam with decoupled weight decay
     Adamw,
 }
 
-/// What is made small.
+/// The loss function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LossArgument {
-    /// Minus the logarithm of the softmax at the label
+    /// Cross-entropy with the label
     CrossEntropy,
-    /// The mean square of the differences
+    /// Mean squared error
     Mse,
 }
 

@@ -1,52 +1,55 @@
 //! The arguments of `watch`.
 
-use super::{parse_time, trend::parse_small};
+use super::values::{parse_small, parse_time};
 use clap::Args;
 use modelmeter::types::TrendMetric;
 use std::{path::PathBuf, time::Duration};
 
+const AFTER: &str = "\
+Exit codes: 0 all cycles done, 1 an alert with `--exit-on-alert`, 2 usage error,
+3 a cell of the last cycle failed, 4 nothing of the last cycle could be judged, 130 interrupted
+
+Examples:
+  modelmeter watch nightly.toml --every 24h --webhook https://hooks.slack.com/services/…
+  modelmeter watch nightly.toml --every 1h --alert-ratio 5% --exec 'mail -s slower team@example.org'
+  modelmeter watch nightly.toml --once --exit-on-alert
+  modelmeter watch nightly.toml --every 1h --prometheus /var/lib/node_exporter/modelmeter.prom";
+
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Every turn measures every cell of the plan anew, stores the runs, and holds the newest against the history by change\npoints, not by a bare threshold (docs/TREND.md). A change for the worse is told once: its first run then bears the\nlabel `alerted:METRIC`. A turn without a valid run is an alert of its own\n(`kind` is `cannot-tell`). A webhook gets JSON with `text`, as Slack takes it; a command gets the same on standard input\nand variables MODELMETER_… beside it. Ctrl-C ends after the running cell.\n\nExit codes: 0 all turns done, 1 an alert with `--exit-on-alert`, 2 asked wrongly, 3 a cell of the last turn failed, 4 nothing of the\nlast turn could be judged: no valid run, or a history too short; 130 stopped\n\nExamples:\n  modelmeter watch nightly.toml --every 24h --webhook https://hooks.slack.com/services/…\n  modelmeter watch nightly.toml --every 1h --alert-ratio 5% --exec 'mail -s slower team@example.org'\n  modelmeter watch nightly.toml --once --exit-on-alert\n  modelmeter watch nightly.toml --every 1h --prometheus /var/lib/node_exporter/modelmeter.prom"
-)]
+#[command(after_help = AFTER)]
 pub(crate) struct Watch {
-    /// A plan: what to measure, in TOML, as `bench` takes it
-    #[arg(value_name = "PLAN.toml")]
+    /// Plan: what to measure, in TOML, as for `bench`
+    #[arg(display_order = 0, value_name = "PLAN.toml", help_heading = "Workload")]
     pub(crate) plan: PathBuf,
 
-    /// How long from the beginning of a turn to that of the next: 30m, 1h, 1d
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_every, help_heading = "When")]
+    /// Time from the start of one cycle to the start of the next: 30m, 1h, 1d
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_every, help_heading = "Sampling")]
     pub(crate) every: Duration,
-    /// Only so many turns [default: until it is stopped]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "When")]
+    /// Number of cycles [default: until interrupted]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Sampling")]
     pub(crate) times: Option<u64>,
-    /// One turn; for a scheduler that comes again by itself
-    #[arg(long, conflicts_with = "times", help_heading = "When")]
+    /// One cycle, for use with a scheduler such as cron
+    #[arg(long, conflicts_with = "times", help_heading = "Sampling")]
     pub(crate) once: bool,
 
-    /// What to look at, as `trend` does
-    #[arg(
-        long,
-        value_name = "METRIC",
-        default_value = "latency.p50",
-        help_heading = "What is an alert"
-    )]
+    /// Metric, as for `trend`
+    #[arg(long, value_name = "METRIC", default_value = "latency.p50", help_heading = "Gate")]
     pub(crate) metric: TrendMetric,
-    /// Worse by more than this is an alert: 10%, 0.1
-    #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = parse_small, help_heading = "What is an alert")]
+    /// Smallest regression that raises an alert: 10%, 0.1
+    #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = parse_small, help_heading = "Gate")]
     pub(crate) alert_ratio: f64,
-
-    /// Post alerts here
-    #[arg(long, value_name = "URL", help_heading = "Who hears of it")]
-    pub(crate) webhook: Option<String>,
-    /// Run this command by the shell, with the alert as JSON on its standard input
-    #[arg(long, value_name = "COMMAND", help_heading = "Who hears of it")]
-    pub(crate) exec: Option<String>,
-    /// End with exit code 1 at the first alert
-    #[arg(long, help_heading = "Who hears of it")]
+    /// Exit with code 1 at the first alert
+    #[arg(long, help_heading = "Gate")]
     pub(crate) exit_on_alert: bool,
-    /// Write the newest numbers for Prometheus after every turn
-    #[arg(long, value_name = "FILE", help_heading = "Who hears of it")]
+
+    /// URL that alerts are posted to, as JSON with a `text` that Slack shows
+    #[arg(long, value_name = "URL", help_heading = "Output")]
+    pub(crate) webhook: Option<String>,
+    /// Shell command that is run for each alert, with JSON on its standard input
+    #[arg(long, value_name = "COMMAND", help_heading = "Output")]
+    pub(crate) exec: Option<String>,
+    /// Newest numbers for Prometheus, after every cycle
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) prometheus: Option<PathBuf>,
 }
 
@@ -59,7 +62,7 @@ impl Watch {
         })
     }
 
-    /// How many turns there are; `None` until it is stopped.
+    /// How many cycles there are; `None` until it is stopped.
     pub(crate) fn turns(&self) -> Option<u64> {
         if self.once { Some(1) } else { self.times }
     }

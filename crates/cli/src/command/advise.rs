@@ -3,7 +3,11 @@
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Advise, Global},
-    command::{folders, measurement::measurement, open_existing_store, runs, watched_session},
+    command::{
+        folders,
+        measurement::{Settings, measurement, with},
+        open_existing_store, runs, watched_session,
+    },
     output,
     places::places,
     progress::Progress,
@@ -17,7 +21,7 @@ pub(crate) fn run(arguments: &Advise, global: &Global) -> Result<Exit, Failure> 
         output::check_folder(path)?;
     }
     let advisor = advisor(arguments, global, &folders)?;
-    let mut session = watched_session(&folders, arguments.no_store, global, "the advice")?;
+    let mut session = watched_session(&folders, arguments.store.no_store, global, "the advice")?;
     let mut progress = Progress::new(global.quiet);
     let outcome = advisor.advise(&mut session, &mut |event| progress.hear(&event));
     progress.clear();
@@ -33,28 +37,18 @@ pub(crate) fn run(arguments: &Advise, global: &Global) -> Result<Exit, Failure> 
 }
 
 fn advisor(arguments: &Advise, global: &Global, folders: &Folders) -> Result<Advisor, Failure> {
-    let Advise { workload, origin, tuning, .. } = arguments;
-    let named = arguments.subject.as_deref().or(arguments.model_flag.as_deref());
+    let Advise { model, workload, origin, engine, .. } = arguments;
     let measure = |model: &str| -> Result<Profiler, Failure> {
-        let profiler = measurement(model, workload, origin, tuning, places(global))?;
-        Ok(profiler.folders(folders.clone()))
+        Ok(measurement(model, workload, origin, places(global))?.folders(folders.clone()))
     };
-    let stored = match &arguments.subject {
+    let stored = match &model.model {
         Some(subject) if is_run(subject) => Some(stored(subject, global)?),
         _ => None,
     };
     let mut advisor = match stored {
-        Some(run) => Advisor::of_run(run, measure("")?),
-        None => {
-            let mut profiler = measure(named.unwrap_or_default())?.device(arguments.device);
-            if arguments.engine != "auto" {
-                profiler = profiler.engine(&arguments.engine);
-            }
-            if let Some(precision) = arguments.precision {
-                profiler = profiler.precision(precision);
-            }
-            Advisor::new(profiler)
-        }
+        // A stored run says itself on what it ran.
+        Some(run) => Advisor::of_run(run, with(measure("")?, &[&engine.threads, &engine.tuning])),
+        None => Advisor::new(engine.apply(measure(model.named().unwrap_or_default())?)),
     };
     advisor = advisor.budget(arguments.budget).proofs(proofs(&arguments.attempt));
     Ok(match arguments.goal {

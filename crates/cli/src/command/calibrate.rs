@@ -58,20 +58,20 @@ fn show(
 
 fn calibrator(arguments: &Calibrate, global: &Global) -> Calibrator {
     let calibrator = Calibrator::new()
-        .device(arguments.device)
+        .device(arguments.device.device)
         .places(places(global))
         .keep(if arguments.fresh { Keep::Newer } else { Keep::Higher });
-    match arguments.threads {
+    match arguments.threads.threads {
         Some(threads) => calibrator.threads(threads),
         None => calibrator,
     }
 }
 
 fn nothing_known(arguments: &Calibrate) -> Failure {
-    let device = arguments.device;
+    let device = arguments.device.device;
     let text = format!("no ceilings of `{device}` were measured on this machine so far");
     let threads =
-        arguments.threads.map_or(String::new(), |threads| format!(" --threads {threads}"));
+        arguments.threads.threads.map_or(String::new(), |threads| format!(" --threads {threads}"));
     Failure::new(Exit::Wrong, text)
         .hint(format!("`modelmeter calibrate --device {device}{threads}` measures them"))
 }

@@ -2,10 +2,13 @@
 
 use crate::{
     Exit, Failure, Sinks,
-    arguments::{Check, Global, Noise},
+    arguments::{Check, Global, Noise, Origin},
     command::{
-        folders, measurement::measurement, open_existing_store, path_of, runs::find, table_width,
-        watched_session,
+        folders,
+        measurement::{Settings, measurement, with},
+        open_existing_store, path_of,
+        runs::find,
+        table_width, watched_session,
     },
     output,
     places::places,
@@ -48,10 +51,16 @@ pub(crate) fn run(arguments: &Check, global: &Global) -> Result<Exit, Failure> {
     let folders = folders(global)?;
     let mut gate = Gate::new(cells(arguments, global, &folders)?)
         .against(against(arguments, global)?)
-        .turns(arguments.turns)
-        .turn(arguments.turn)
-        .sampling(arguments.sampling)
-        .timeout(arguments.timeout);
+        .sampling(arguments.sampling);
+    if let Some(turns) = arguments.turns.turns {
+        gate = gate.turns(turns);
+    }
+    if let Some(turn) = arguments.turns.time.turn {
+        gate = gate.turn(turn);
+    }
+    if let Some(timeout) = arguments.timeout.timeout {
+        gate = gate.timeout(timeout);
+    }
     gate = arguments.threshold.iter().fold(gate, |gate, limit| gate.threshold(*limit));
     if !arguments.metric.is_empty() {
         gate = gate.gauges(arguments.metric.iter().copied());
@@ -59,7 +68,7 @@ pub(crate) fn run(arguments: &Check, global: &Global) -> Result<Exit, Failure> {
     if arguments.long {
         gate = gate.processes(LONG.0).usual_alert(LONG.1);
     }
-    if let Some(processes) = arguments.processes {
+    if let Some(processes) = arguments.processes.processes {
         gate = gate.processes(processes);
     }
     if let Some(share) = arguments.regression_alert {
@@ -68,7 +77,8 @@ pub(crate) fn run(arguments: &Check, global: &Global) -> Result<Exit, Failure> {
     if arguments.save_baseline.is_some() {
         gate = gate.may_ask_nothing();
     }
-    let mut session = watched_session(&folders, arguments.no_store, global, "the check")?;
+    let mut session =
+        watched_session(&folders, arguments.store.skip.no_store, global, "the check")?;
     let mut progress = Progress::new(global.quiet);
     let outcome = gate.run(&mut session, &mut |event| progress.hear(&event));
     progress.clear();
@@ -131,14 +141,14 @@ fn compares(arguments: &Check) -> Option<&'static str> {
 
 /// The cells: one model, or everything in a plan that can be here.
 fn cells(arguments: &Check, global: &Global, folders: &Folders) -> Result<Vec<Profiler>, Failure> {
-    let subject = arguments.subject.as_deref().or(arguments.model_flag.as_deref());
-    let subject = subject.unwrap_or_default();
-    let Check { workload, origin, tuning, .. } = arguments;
-    let labelled =
-        |profiler: Profiler| arguments.tag.iter().fold(profiler, |profiler, tag| profiler.tag(tag));
+    let subject = arguments.model.named().unwrap_or_default();
+    let Check { workload, origin, engine, store, .. } = arguments;
+    let measure = |model| -> Result<Profiler, Failure> {
+        Ok(measurement(model, workload, origin, places(global))?.folders(folders.clone()))
+    };
     if let Some(file) = plan(Path::new(subject))? {
-        let base = measurement("", workload, origin, tuning, places(global))?;
-        let base = labelled(base.folders(folders.clone()));
+        // The plan says engines, devices and precisions.
+        let base = with(measure("")?, &[&engine.threads, &engine.tuning, &store.tags]);
         let expansion = file.spec()?.expand(&places(global))?;
         for left in &expansion.left_out {
             if !global.quiet && left.cells > 0 {
@@ -155,16 +165,7 @@ fn cells(arguments: &Check, global: &Global, folders: &Folders) -> Result<Vec<Pr
         }
         return Ok(expansion.cells.iter().map(|task| task.profiler(&base)).collect());
     }
-    let mut profiler = measurement(subject, workload, origin, tuning, places(global))?
-        .folders(folders.clone())
-        .device(arguments.device);
-    if let Some(engine) = &arguments.engine {
-        profiler = profiler.engine(engine);
-    }
-    if let Some(precision) = arguments.precision {
-        profiler = profiler.precision(precision);
-    }
-    Ok(vec![labelled(profiler)])
+    Ok(vec![with(measure(subject)?, &[engine, &store.tags])])
 }
 
 /// A file that lists models is a plan; other TOML describes one network.
@@ -309,24 +310,19 @@ fn write(found: &GateReport, runs: &[Run], exit: Exit, arguments: &Check, sinks:
 pub(crate) fn noise(arguments: &Noise, global: &Global) -> Result<Exit, Failure> {
     let folders = folders(global)?;
     let own = folders.clone();
-    let test = match &arguments.model {
+    let mut test = match arguments.model.named() {
         Some(model) => {
-            let origin = crate::arguments::Origin::default();
-            let tuning = crate::arguments::Tuning::default();
-            let mut profiler =
-                measurement(model, &arguments.workload, &origin, &tuning, places(global))?;
-            profiler = profiler.device(arguments.device);
-            if let Some(engine) = &arguments.engine {
-                profiler = profiler.engine(engine);
-            }
-            NoiseTest::new(profiler)
+            let origin = Origin::default();
+            let base = measurement(model, &arguments.workload, &origin, places(global))?;
+            NoiseTest::new(arguments.engine.apply(base))
         }
         None => NoiseTest::default(),
     };
-    let test = test
-        .processes(arguments.processes)
-        .map(|profiler| profiler.folders(own).places(places(global)));
-    let mut session = watched_session(&folders, arguments.no_store, global, "the test")?;
+    if let Some(processes) = arguments.processes.processes {
+        test = test.processes(processes);
+    }
+    let test = test.map(|profiler| profiler.folders(own).places(places(global)));
+    let mut session = watched_session(&folders, arguments.store.no_store, global, "the test")?;
     let earlier = session.noise()?;
     let mut progress = Progress::new(global.quiet);
     let outcome = test.run(&mut session, &mut |event| progress.hear(&event));

@@ -5,7 +5,7 @@ use crate::{
     arguments::{By, Compare, Global, ModeArgument, Workload},
     command::{
         folders,
-        measurement::{default_model, measurement, training},
+        measurement::{default_model, measurement, training, with},
         open_existing_store,
         runs::find,
         watched_session,
@@ -170,7 +170,8 @@ fn measure(
     let sides = sides(arguments, &places, global)?;
     let sides: Vec<Profiler> =
         sides.into_iter().map(|side| side.folders(folders.clone())).collect();
-    let mut session = watched_session(&folders, arguments.no_store, global, "the comparison")?;
+    let mut session =
+        watched_session(&folders, arguments.store.skip.no_store, global, "the comparison")?;
     let outcome = measure_in(&mut session, sides, arguments, global);
     sinks.hear(&mut session);
     outcome
@@ -199,7 +200,7 @@ fn measure_in(
         true => sides.iter().map(train).collect(),
         false => sides,
     };
-    let several_sizes = arguments.batch_sizes.len() > 1;
+    let several_sizes = arguments.batch.batch_sizes.len() > 1;
     let mut duel = duel(sides, arguments)
         .leave_out_unfit(is_all(arguments))
         .per_sample(several_sizes)
@@ -211,22 +212,31 @@ fn measure_in(
 }
 
 fn duel(sides: impl IntoIterator<Item = Profiler>, arguments: &Compare) -> Duel {
-    let mut duel = Duel::new(sides)
-        .processes(arguments.processes)
-        .turns(arguments.turns)
-        .turn(arguments.turn)
-        .timeout(arguments.timeout);
-    if let Some(runs) = arguments.runs {
+    let Compare { processes, turns, counts, timeout, .. } = arguments;
+    let mut duel = Duel::new(sides);
+    if let Some(processes) = processes.processes {
+        duel = duel.processes(processes);
+    }
+    if let Some(turns) = turns.turns {
+        duel = duel.turns(turns);
+    }
+    if let Some(turn) = turns.time.turn {
+        duel = duel.turn(turn);
+    }
+    if let Some(timeout) = timeout.timeout {
+        duel = duel.timeout(timeout);
+    }
+    if let Some(runs) = counts.runs {
         duel = duel.runs(runs);
     }
-    if let Some(warmup) = arguments.warmup {
+    if let Some(warmup) = counts.warmup {
         duel = duel.warmup(warmup);
     }
     duel
 }
 
 fn is_all(arguments: &Compare) -> bool {
-    arguments.engines.iter().any(|engine| engine == "all")
+    arguments.engines.engines.iter().any(|engine| engine == "all")
 }
 
 /// Every combination of models, engines, devices and precisions that was asked for.
@@ -238,19 +248,20 @@ fn sides(arguments: &Compare, places: &Places, global: &Global) -> Result<Vec<Pr
     }
     let engines: Vec<&str> = match is_all(arguments) {
         true => available(places, trains(arguments)),
-        false => arguments.engines.iter().map(String::as_str).collect(),
+        false => arguments.engines.engines.iter().map(String::as_str).collect(),
     };
-    let mut precisions: Vec<_> = arguments.precisions.iter().copied().map(Some).collect();
+    let mut precisions: Vec<_> =
+        arguments.precisions.precisions.iter().copied().map(Some).collect();
     if precisions.is_empty() {
         precisions.push(None);
     }
     let mut sides = Vec::new();
     for model in &models {
-        let Compare { workload, origin, tuning, .. } = arguments;
-        let base = measurement(model, workload, origin, tuning, places.clone())?;
-        let base = arguments.tag.iter().fold(base, |side, tag| side.tag(tag));
+        let Compare { workload, origin, threads, tuning, store, .. } = arguments;
+        let base = measurement(model, workload, origin, places.clone())?;
+        let base = with(base, &[threads, tuning, &store.tags]);
         for engine in &engines {
-            for device in &arguments.devices {
+            for device in &arguments.devices.devices {
                 for precision in &precisions {
                     let side = base.clone().engine(*engine).device(*device);
                     let side = match precision {
@@ -277,15 +288,19 @@ fn sides(arguments: &Compare, places: &Places, global: &Global) -> Result<Vec<Pr
 /// The side with every batch size and number of threads that was asked for.
 fn sizes(side: Profiler, arguments: &Compare) -> Vec<Profiler> {
     let mut sides = vec![side];
-    if !arguments.batch_sizes.is_empty() {
+    if !arguments.batch.batch_sizes.is_empty() {
         let each = |side: Profiler| {
-            arguments.batch_sizes.iter().map(move |size| side.clone().batch_size(*size))
+            arguments.batch.batch_sizes.iter().map(move |size| side.clone().batch_size(*size))
         };
         sides = sides.into_iter().flat_map(each).collect();
     }
-    if !arguments.thread_counts.is_empty() {
+    if !arguments.thread_counts.thread_counts.is_empty() {
         let each = |side: Profiler| {
-            arguments.thread_counts.iter().map(move |count| side.clone().threads(*count))
+            arguments
+                .thread_counts
+                .thread_counts
+                .iter()
+                .map(move |count| side.clone().threads(*count))
         };
         sides = sides.into_iter().flat_map(each).collect();
     }

@@ -2,8 +2,12 @@
 
 use crate::{
     Exit, Failure, Sinks,
-    arguments::{Export, Global, Tuning, Workload},
-    command::{folders, measurement::measurement, table_width},
+    arguments::{Export, Global, Workload},
+    command::{
+        folders,
+        measurement::{Settings, measurement},
+        table_width,
+    },
     interrupt, output,
     places::places,
     progress::Progress,
@@ -41,27 +45,19 @@ pub(crate) fn run(arguments: &Export, global: &Global) -> Result<Exit, Failure> 
 }
 
 fn exporter(arguments: &Export, global: &Global) -> Result<Exporter, Failure> {
-    let model = arguments.model.as_deref().or(arguments.model_flag.as_deref());
-    let workload = Workload {
-        sequence_length: arguments.sequence_length,
-        batch_size: arguments.batch_size,
-        input: arguments.input.clone(),
-        seed: arguments.seed,
-        ..Workload::default()
-    };
-    let tuning = Tuning::default();
-    let model = model.unwrap_or_default();
-    let profiler = measurement(model, &workload, &arguments.origin, &tuning, places(global))?
-        .folders(folders(global)?)
-        .timeout(arguments.timeout);
+    let model = arguments.model.named().unwrap_or_default();
+    let (batch, inputs) = (arguments.batch.clone(), arguments.inputs.clone());
+    let workload = Workload { batch, inputs, ..Workload::default() };
+    let profiler = measurement(model, &workload, &arguments.origin, places(global))?;
+    let profiler = arguments.timeout.apply(profiler.folders(folders(global)?));
     let mut exporter = Exporter::new(profiler)
-        .engines(arguments.engines.clone())
+        .engines(arguments.engines.engines.clone())
         .weights_beside(arguments.external_data)
         .replace(arguments.force);
     if let Some(opset) = arguments.opset {
         exporter = exporter.opset(opset);
     }
-    if let Some(precision) = arguments.precision {
+    if let Some(precision) = arguments.precision.precision {
         exporter = exporter.precision(precision);
     }
     Ok(exporter)

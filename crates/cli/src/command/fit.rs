@@ -2,10 +2,10 @@
 
 use crate::{
     Exit, Failure, Sinks,
-    arguments::{Fit, Global},
+    arguments::{Fit, Global, Workload},
     command::{
         folders,
-        measurement::measurement,
+        measurement::{measurement, with},
         style, table_width,
         target::{Format, Target},
         watched_session,
@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Fit, global: &Global) -> Result<Exit, Failure> {
     // Everything that can be found wrong is found before minutes are spent.
     let target = Target::of(&arguments.form)?;
     let fitter = fitter(arguments, global, &folders)?;
-    let mut session = watched_session(&folders, arguments.no_store, global, "the search")?;
+    let mut session = watched_session(&folders, arguments.store.no_store, global, "the search")?;
     let mut progress = Progress::new(global.quiet);
     let outcome = fitter.fit(&mut session, &mut |event| progress.hear(&event));
     progress.clear();
@@ -49,34 +49,19 @@ pub(crate) fn run(arguments: &Fit, global: &Global) -> Result<Exit, Failure> {
 }
 
 fn fitter(arguments: &Fit, global: &Global, folders: &Folders) -> Result<Fitter, Failure> {
-    let model = arguments.model.as_deref().or(arguments.model_flag.as_deref()).unwrap_or_default();
-    let Fit { origin, tuning, .. } = arguments;
-    let mut profiler = measurement(model, &arguments.workload(), origin, tuning, places(global))?
-        .folders(folders.clone())
-        .device(arguments.device)
-        .timeout(arguments.timeout);
-    if let Some(means) = arguments.limit_by {
-        profiler = profiler.limit_by(means);
-    }
-    if let Some(runs) = arguments.runs {
-        profiler = profiler.runs(runs);
-    }
-    if let Some(warmup) = arguments.warmup {
-        profiler = profiler.warmup(warmup);
-    }
-    if let Some(duration) = arguments.duration {
-        profiler = profiler.duration(duration);
-    }
-    if let Some(share) = arguments.target_error {
-        profiler = profiler.target_error(share);
-    }
-    let engines = match arguments.engines.as_slice() {
+    let model = arguments.model.named().unwrap_or_default();
+    let Fit { origin, device, threads, tuning, limit, sampling, timeout, .. } = arguments;
+    // The batch size is what is looked for.
+    let workload = Workload { inputs: arguments.inputs.clone(), ..Workload::default() };
+    let base = measurement(model, &workload, origin, places(global))?.folders(folders.clone());
+    let profiler = with(base, &[device, threads, tuning, limit, sampling, timeout]);
+    let engines = match arguments.engines.engines.as_slice() {
         [only] if only == "auto" => Vec::new(),
         named => named.to_vec(),
     };
     Ok(Fitter::new(profiler, arguments.memory_constrained)
         .engines(engines)
-        .precisions(arguments.precision.iter().copied())
+        .precisions(arguments.precisions.precisions.iter().copied())
         .most_batch(arguments.max_batch))
 }
 

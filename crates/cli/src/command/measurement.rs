@@ -1,9 +1,11 @@
-//! What every measuring command asks alike: the model, what goes into it, and what engines are told.
+//! What every measuring command asks alike: how the groups of arguments become a measurement, in one place.
 
 use crate::{
     Exit, Failure,
     arguments::{
-        Global, LossArgument, OptimizerArgument, Origin, TrainingArguments, Tuning, Workload,
+        DeviceArgument, EngineArguments, Global, LimitArguments, LimitMeans, LossArgument,
+        OptimizerArgument, Origin, PrecisionArgument, SampleCounts, Sampling, Tags,
+        ThreadsArgument, Timeout, TrainingArguments, Tuning, Workload,
     },
     output,
 };
@@ -16,7 +18,7 @@ use modelmeter::{
 use std::fs;
 
 /// What is measured where nobody names a model.
-const DEFAULT_MODEL: &str = "distilbert-base-uncased";
+pub(crate) const DEFAULT_MODEL: &str = "distilbert-base-uncased";
 
 /// The model where none was named, said aloud; a module of the user's own has no other name.
 pub(crate) fn default_model(origin: &Origin, global: &Global) -> &'static str {
@@ -29,36 +31,109 @@ pub(crate) fn default_model(origin: &Origin, global: &Global) -> &'static str {
     DEFAULT_MODEL
 }
 
-/// A measurement of one model as the shared arguments describe it.
+/// A group of arguments that says something about a measurement.
+pub(crate) trait Settings {
+    /// The same measurement with what the arguments say; what they leave open stays.
+    fn apply(&self, profiler: Profiler) -> Profiler;
+}
+
+/// The measurement with several groups of arguments.
+pub(crate) fn with(profiler: Profiler, groups: &[&dyn Settings]) -> Profiler {
+    groups.iter().fold(profiler, |profiler, group| group.apply(profiler))
+}
+
+/// The measurement with a setting, where it was given.
+fn set<T>(profiler: Profiler, value: Option<T>, how: impl Fn(Profiler, T) -> Profiler) -> Profiler {
+    match value {
+        Some(value) => how(profiler, value),
+        None => profiler,
+    }
+}
+
+impl Settings for EngineArguments {
+    fn apply(&self, profiler: Profiler) -> Profiler {
+        let named = self.engine.as_ref().filter(|engine| *engine != "auto");
+        let profiler = set(profiler, named, Profiler::engine);
+        with(profiler, &[&self.device, &self.precision, &self.threads, &self.tuning])
+    }
+}
+
+impl Settings for DeviceArgument {
+    fn apply(&self, profiler: Profiler) -> Profiler {
+        profiler.device(self.device)
+    }
+}
+
+impl Settings for PrecisionArgument {
+    fn apply(&self, profiler: Profiler) -> Profiler {
+        set(profiler, self.precision, Profiler::precision)
+    }
+}
+
+impl Settings for ThreadsArgument {
+    fn apply(&self, profiler: Profiler) -> Profiler {
+        set(profiler, self.threads, Profiler::threads)
+    }
+}
+
+impl Settings for Tuning {
+    fn apply(&self, profiler: Profiler) -> Profiler {
+        profiler.options(self.options())
+    }
+}
+
+impl Settings for LimitArguments {
+    fn apply(&self, profiler: Profiler) -> Profiler {
+        self.means.apply(set(profiler, self.memory_limit, Profiler::memory_limit))
+    }
+}
+
+impl Settings for LimitMeans {
+    fn apply(&self, profiler: Profiler) -> Profiler {
+        set(profiler, self.limit_by, Profiler::limit_by)
+    }
+}
+
+impl Settings for Sampling {
+    fn apply(&self, profiler: Profiler) -> Profiler {
+        let profiler = set(self.counts.apply(profiler), self.duration, Profiler::duration);
+        set(profiler, self.target_error, Profiler::target_error)
+    }
+}
+
+impl Settings for SampleCounts {
+    fn apply(&self, profiler: Profiler) -> Profiler {
+        set(set(profiler, self.runs, Profiler::runs), self.warmup, Profiler::warmup)
+    }
+}
+
+impl Settings for Timeout {
+    fn apply(&self, profiler: Profiler) -> Profiler {
+        set(profiler, self.timeout, Profiler::timeout)
+    }
+}
+
+impl Settings for Tags {
+    fn apply(&self, profiler: Profiler) -> Profiler {
+        self.tag.iter().fold(profiler, |profiler, tag| profiler.tag(tag))
+    }
+}
+
+/// A measurement of one model as the shared arguments describe it; engine and sampling are applied by [`with`].
 pub(crate) fn measurement(
     model: &str,
     workload: &Workload,
     origin: &Origin,
-    tuning: &Tuning,
     places: Places,
 ) -> Result<Profiler, Failure> {
-    let mut profiler = hub(Profiler::new(model), origin.offline)
-        .seed(workload.seed)
-        .places(places)
-        .options(tuning.options());
-    if let Some(batch_size) = workload.batch_size {
-        profiler = profiler.batch_size(batch_size);
-    }
-    if let Some(length) = workload.sequence_length {
-        profiler = profiler.sequence_length(length);
-    }
-    if let Some(data) = &workload.data {
-        profiler = profiler.data(data);
-    }
-    for input in &workload.input {
-        profiler = input.apply(profiler);
-    }
-    if let Some(threads) = workload.threads {
-        profiler = profiler.threads(threads);
-    }
-    if let Some(revision) = &origin.revision {
-        profiler = profiler.revision(revision);
-    }
+    let Workload { batch, inputs, data, .. } = workload;
+    let mut profiler =
+        hub(Profiler::new(model), origin.hub.offline).seed(inputs.seed.value()).places(places);
+    profiler = set(profiler, batch.batch_size, Profiler::batch_size);
+    profiler = set(profiler, inputs.sequence_length, Profiler::sequence_length);
+    profiler = set(profiler, data.as_ref(), Profiler::data);
+    profiler = inputs.input.iter().fold(profiler, |profiler, input| input.apply(profiler));
+    profiler = set(profiler, origin.revision.as_ref(), Profiler::revision);
     if let Some((file, function)) = &origin.torch_module {
         profiler = profiler.torch_module(file, function);
     }

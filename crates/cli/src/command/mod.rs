@@ -11,6 +11,7 @@ pub(crate) mod devices;
 pub(crate) mod engines;
 pub(crate) mod export;
 pub(crate) mod fit;
+pub(crate) mod man;
 pub(crate) mod measurement;
 pub(crate) mod models;
 pub(crate) mod optimize;
@@ -41,8 +42,16 @@ use std::path::PathBuf;
 
 /// Where things are kept: arguments and environment first, then the platform's own places.
 pub(crate) fn folders(global: &Global) -> Result<Folders, Failure> {
-    let cache = global.cache.clone().or_else(|| path_of("MODELMETER_CACHE"));
-    let database = global.db.clone().or_else(|| path_of("MODELMETER_DB"));
+    folders_of(global.cache.clone(), global.db.clone())
+}
+
+/// The same for somebody who has no arguments, or not yet.
+pub(crate) fn folders_of(
+    cache: Option<PathBuf>,
+    database: Option<PathBuf>,
+) -> Result<Folders, Failure> {
+    let cache = cache.or_else(|| path_of("MODELMETER_CACHE"));
+    let database = database.or_else(|| path_of("MODELMETER_DB"));
     let own = Folders::of_this_user();
     let mut folders = match (own, &cache, &database) {
         (Ok(folders), _, _) => folders,

@@ -24,11 +24,11 @@ pub(crate) fn run(arguments: &Optimize, global: &Global) -> Result<Exit, Failure
     if let Some(file) = json.filter(|file| *file != Path::new("-")) {
         output::check_folder(file)?;
     }
-    let model = profiler(&arguments.model, &arguments.proof, global)?;
+    let model = profiler(arguments.model.named().unwrap_or_default(), &arguments.proof, global)?;
     let mut optimizer = Optimizer::new(target, arguments.max_drift)
         .calibrate(texts(arguments.calibrate.as_deref())?)
         .prover(prover(&arguments.proof));
-    match arguments.proof.engines.as_slice() {
+    match arguments.proof.engines.engines.as_slice() {
         [] => {}
         [engine] => optimizer = optimizer.engine(engine),
         _ => {
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Optimize, global: &Global) -> Result<Exit, Failure
         }
     }
     let mut session =
-        watched_session(&folders(global)?, arguments.proof.no_store, global, "the search")?;
+        watched_session(&folders(global)?, arguments.proof.store.no_store, global, "the search")?;
     let mut progress = Progress::new(global.quiet);
     let folder = arguments.output.as_deref();
     let found = optimizer.optimize(&model, folder, arguments.force, &mut session, &mut |event| {

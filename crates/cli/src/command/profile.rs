@@ -5,7 +5,7 @@ use crate::{
     arguments::{Global, IsolationArgument, MemoryArgument, Profile},
     command::{
         check, folders,
-        measurement::{default_model, measurement, training},
+        measurement::{default_model, measurement, training, with},
         style, table_width, watched_session,
     },
     output,
@@ -23,7 +23,8 @@ pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure>
     // Everything that can be found wrong is found before minutes are spent.
     let profiler = profiler(arguments, global)?.folders(folders.clone());
     check_outputs(arguments)?;
-    let mut session = watched_session(&folders, arguments.no_store, global, "the measurement")?;
+    let mut session =
+        watched_session(&folders, arguments.store.skip.no_store, global, "the measurement")?;
     let mut progress = Progress::new(global.quiet);
     let outcome = profiler.profile_in(&mut session, &mut |event| progress.hear(&event));
     progress.clear();
@@ -59,7 +60,10 @@ fn hold(
     sinks: &mut Sinks,
     global: &Global,
 ) -> Result<Exit, Failure> {
-    let gate = Gate::new([profiler.clone().inside(Inside::default())]).timeout(arguments.timeout);
+    let mut gate = Gate::new([profiler.clone().inside(Inside::default())]);
+    if let Some(timeout) = arguments.timeout.timeout {
+        gate = gate.timeout(timeout);
+    }
     let gate = arguments.threshold.iter().fold(gate, |gate, limit| gate.threshold(*limit));
     let mut progress = Progress::new(global.quiet);
     let outcome = gate.run(session, &mut |event| progress.hear(&event));
@@ -81,48 +85,20 @@ fn hold(
 }
 
 fn profiler(arguments: &Profile, global: &Global) -> Result<Profiler, Failure> {
-    let named = [&arguments.model, &arguments.model_flag, &arguments.model_path];
-    let Profile { workload, origin, tuning, .. } = arguments;
-    let model = match named.into_iter().flatten().next() {
-        Some(model) => model,
-        None => default_model(origin, global),
-    };
-    let mut profiler = measurement(model, workload, origin, tuning, places(global))?;
-    profiler = arguments
-        .limit
-        .apply(profiler)
-        .device(arguments.device)
-        .timeout(arguments.timeout)
-        .isolation(match arguments.isolation {
+    let Profile { workload, origin, engine, limit, sampling, timeout, store, .. } = arguments;
+    let model = arguments.model.named().unwrap_or_else(|| default_model(origin, global));
+    let base = measurement(model, workload, origin, places(global))?;
+    let mut profiler = with(base, &[engine, limit, sampling, timeout, &store.tags]).isolation(
+        match arguments.isolation {
             IsolationArgument::Process => Isolation::Process,
             IsolationArgument::None => Isolation::None,
-        });
-    if arguments.engine != "auto" {
-        profiler = profiler.engine(&arguments.engine);
-    }
-    if let Some(precision) = arguments.precision {
-        profiler = profiler.precision(precision);
-    }
-    if let Some(runs) = arguments.runs {
-        profiler = profiler.runs(runs);
-    }
-    if let Some(warmup) = arguments.warmup {
-        profiler = profiler.warmup(warmup);
-    }
-    if let Some(duration) = arguments.duration {
-        profiler = profiler.duration(duration);
-    }
-    if let Some(share) = arguments.target_error {
-        profiler = profiler.target_error(share);
-    }
+        },
+    );
     profiler = profiler.inside(inside(arguments));
     if arguments.train {
         profiler = profiler.training(training(&arguments.training));
     } else if let Some(flag) = arguments.training.given() {
         return Err(Failure::new(Exit::Wrong, format!("`{flag}` needs `--train`")));
-    }
-    for tag in &arguments.tag {
-        profiler = profiler.tag(tag);
     }
     Ok(profiler)
 }

@@ -3,7 +3,11 @@
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Global, ProofArguments},
-    command::{folders, measurement::measurement, table_width, watched_session},
+    command::{
+        folders,
+        measurement::{measurement, with},
+        table_width, watched_session,
+    },
     output,
     places::places,
     progress::Progress,
@@ -44,8 +48,12 @@ impl Proving<'_> {
         prover.check()?;
         let profiler = self.profiler(global)?;
         let folders = folders(global)?;
-        let mut session =
-            watched_session(&folders, self.proof.no_store || !self.timed, global, "the proof")?;
+        let mut session = watched_session(
+            &folders,
+            self.proof.store.no_store || !self.timed,
+            global,
+            "the proof",
+        )?;
         let mut progress = Progress::new(global.quiet);
         let proof = change(&profiler, &mut |event| progress.hear(&event)).and_then(|changed| {
             prover.prove(&profiler, &changed, &mut session, &mut |event| progress.hear(&event))
@@ -80,18 +88,25 @@ pub(crate) fn profiler(
     proof: &ProofArguments,
     global: &Global,
 ) -> Result<Profiler, Failure> {
-    let ProofArguments { workload, origin, tuning, .. } = proof;
-    let profiler = measurement(model, workload, origin, tuning, places(global))?;
-    Ok(profiler.folders(folders(global)?).device(proof.device).timeout(proof.timeout))
+    let ProofArguments { workload, origin, device, threads, tuning, timeout, .. } = proof;
+    let base = measurement(model, workload, origin, places(global))?.folders(folders(global)?);
+    Ok(with(base, &[device, threads, tuning, timeout]))
 }
 
 /// How a change is proved.
 pub(crate) fn prover(proof: &ProofArguments) -> Prover {
-    let engines = match proof.engines.as_slice() {
+    let engines = match proof.engines.engines.as_slice() {
         [only] if only == "all" || only == "auto" => Vec::new(),
         named => named.iter().map(|engine| engine.to_ascii_lowercase()).collect(),
     };
-    Prover::new().engines(engines).processes(proof.processes).turn(proof.turn)
+    let mut prover = Prover::new().engines(engines);
+    if let Some(processes) = proof.processes.processes {
+        prover = prover.processes(processes);
+    }
+    match proof.turn.turn {
+        Some(turn) => prover.turn(turn),
+        None => prover,
+    }
 }
 
 /// The lines of a file of texts.

@@ -15,7 +15,7 @@ const USUAL_PATTERN: (usize, usize) = (2, 4);
 pub(crate) fn run(arguments: &Prune, global: &Global) -> Result<Exit, Failure> {
     let config = config(arguments)?;
     let proving = Proving {
-        model: &arguments.model,
+        model: arguments.model.named().unwrap_or_default(),
         proof: &arguments.proof,
         markdown: arguments.place.markdown.as_deref(),
         timed: !arguments.place.no_proof,
@@ -57,7 +57,7 @@ fn config(arguments: &Prune) -> Result<PruningConfig, Failure> {
             ScheduleArgument::Gradual => Schedule::Gradual { steps: arguments.steps },
         },
         calibrate: texts(arguments.calibrate.as_deref())?,
-        seed: arguments.proof.workload.seed,
+        seed: arguments.proof.workload.inputs.seed.value(),
     })
 }
 

@@ -1,6 +1,6 @@
 //! A plan as a file of TOML, and what is said of one that is not right.
 
-use crate::{Error, PRESETS, PlanSpec, Profiler};
+use crate::{Error, PRESETS, PlanSpec, Profiler, engine_id};
 use exchange::bounds::{BY_HAND, read_text};
 use models::Preset;
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -180,7 +180,7 @@ impl PlanFile {
         Ok(PlanSpec {
             name: self.name.clone().unwrap_or_default(),
             models: models(&self.models, &self.categories, self.all)?,
-            engines: self.engines.clone(),
+            engines: self.engines.iter().map(|name| engine_id(name).to_owned()).collect(),
             devices: self.devices.clone(),
             precisions: self.precisions.clone(),
             batch_sizes: self.batch_sizes.clone(),

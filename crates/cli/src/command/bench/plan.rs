@@ -2,10 +2,11 @@
 
 use crate::{
     Exit, Failure,
-    arguments::Bench,
-    command::measurement::{hub, training},
+    arguments::{Bench, SampleCounts, Sampling, Tags, Timeout},
+    command::measurement::{hub, training, with},
 };
 use modelmeter::{Mode, PlanFile, PlanSpec, Profiler, engine::Places};
+use std::path::Path;
 
 /// What a file and arguments say together.
 pub(crate) struct Read {
@@ -19,26 +20,28 @@ pub(crate) struct Read {
 
 /// The plan and what all its cells have in common; options that are given replace what the file says.
 pub(crate) fn read(arguments: &Bench, places: Places) -> Result<Read, Failure> {
-    let file = match &arguments.plan {
+    let (plan, mut model) = subjects(&arguments.subjects)?;
+    let file = match plan {
         Some(path) => PlanFile::read(path)?,
         None => PlanFile::default(),
     };
     let mut spec = file.spec()?;
-    let Bench { model, category, all, .. } = arguments;
+    let Bench { category, all, .. } = arguments;
+    model.extend(arguments.model.iter().cloned());
     if !model.is_empty() || !category.is_empty() || *all {
-        spec.models = PlanSpec::models_of(model, category, *all)?;
+        spec.models = PlanSpec::models_of(&model, category, *all)?;
     }
-    replace(&mut spec.engines, &arguments.engines);
-    replace(&mut spec.devices, &arguments.device);
-    replace(&mut spec.precisions, &arguments.precision);
-    replace(&mut spec.batch_sizes, &arguments.batch_sizes);
+    replace(&mut spec.engines, &arguments.engines.engines);
+    replace(&mut spec.devices, &arguments.devices.devices);
+    replace(&mut spec.precisions, &arguments.precisions.precisions);
+    replace(&mut spec.batch_sizes, &arguments.batch.batch_sizes);
     replace(&mut spec.sequence_lengths, &arguments.sequence_lengths);
-    replace(&mut spec.threads, &arguments.threads);
+    replace(&mut spec.threads, &arguments.threads.thread_counts);
     if arguments.training_mode && !spec.modes.contains(&Mode::Training) {
         spec.modes.push(Mode::Training);
     }
-    spec.processes = arguments.processes.unwrap_or(spec.processes);
-    spec.seed = arguments.seed.unwrap_or(spec.seed);
+    spec.processes = arguments.processes.processes.unwrap_or(spec.processes);
+    spec.seed = arguments.seed.seed.unwrap_or(spec.seed);
     spec.limit = arguments.limit.or(spec.limit);
     if spec.name.is_empty() {
         spec.name = spec.name_by_content();
@@ -52,36 +55,43 @@ pub(crate) fn read(arguments: &Bench, places: Places) -> Result<Read, Failure> {
 }
 
 fn base(arguments: &Bench, file: &PlanFile, places: Places) -> Profiler {
-    let mut base = hub(Profiler::new(""), arguments.offline)
+    let base = hub(Profiler::new(""), arguments.hub.offline)
         .places(places)
-        .options(arguments.tuning.options())
         .training(training(&arguments.training));
+    let given = &arguments.sampling;
     // One of the two says how long: given options beat the file.
-    let given = (arguments.runs, arguments.duration);
-    let (runs, duration) = match given {
+    let (runs, duration) = match (given.counts.runs, given.duration) {
         (None, None) => (file.runs, file.duration),
         given => given,
     };
-    if let Some(runs) = runs {
-        base = base.runs(runs);
+    let sampling = Sampling {
+        counts: SampleCounts { runs, warmup: given.counts.warmup.or(file.warmup) },
+        duration,
+        target_error: given.target_error.or(file.target_error),
+    };
+    let timeout = Timeout { timeout: arguments.timeout.timeout.or(file.timeout) };
+    let tags = Tags { tag: file.tags.iter().chain(&arguments.tags.tag).cloned().collect() };
+    with(base, &[&arguments.tuning, &sampling, &timeout, &arguments.memory, &tags])
+}
+
+/// The plan and the models among what was named without an option; a model's name is no file.
+fn subjects(named: &[String]) -> Result<(Option<&Path>, Vec<String>), Failure> {
+    let (plans, models): (Vec<&String>, Vec<&String>) =
+        named.iter().partition(|name| is_plan(name));
+    if let [_, second, ..] = plans.as_slice() {
+        let text = format!("one plan is measured at a time, and `{second}` is a second one");
+        return Err(Failure::new(Exit::Wrong, text).hint(format!("`modelmeter bench {second}`")));
     }
-    if let Some(duration) = duration {
-        base = base.duration(duration);
-    }
-    if let Some(warmup) = arguments.warmup.or(file.warmup) {
-        base = base.warmup(warmup);
-    }
-    if let Some(share) = arguments.target_error.or(file.target_error) {
-        base = base.target_error(share);
-    }
-    if let Some(timeout) = arguments.timeout.or(file.timeout) {
-        base = base.timeout(timeout);
-    }
-    base = arguments.memory.apply(base);
-    for tag in file.tags.iter().chain(&arguments.tag) {
-        base = base.tag(tag);
-    }
-    base
+    let plan = plans.first().map(|plan| Path::new(plan.as_str()));
+    Ok((plan, models.into_iter().cloned().collect()))
+}
+
+/// A TOML file, also one that is not there: the error then says so. A model may be a file of another kind.
+fn is_plan(name: &str) -> bool {
+    let path = Path::new(name);
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let is_model = ["onnx", "pt", "pt2", "safetensors"].contains(&ending);
+    ending.eq_ignore_ascii_case("toml") || (path.is_file() && !is_model)
 }
 
 fn replace<T: Clone>(setting: &mut Vec<T>, given: &[T]) {
