@@ -149,7 +149,12 @@ pub(crate) fn usual() -> Material {
     cells.push(gpu);
     let mut training = cell("small-transformer", "rten", Precision::Fp32, 4, 0.055);
     training.key.mode = Mode::Training;
-    training.key.variant = r#"{"optimizer":"adamw","loss":"cross-entropy"}"#.into();
+    training.key.variant = concat!(
+        r#"{"training":{"optimizer":"adamw","loss":"cross-entropy","learning_rate":0.0001,"#,
+        r#""accumulation":1,"checkpointing":false,"world_size":1}}"#
+    )
+    .into();
+    assert!(types::Variant::parse(&training.key.variant).is_some());
     cells.push(training);
     of(cells)
 }
