@@ -43,7 +43,7 @@ const REFUSALS: [&str; 8] = [
     "memoryerror",
 ];
 
-fn is_refusal(text: &str) -> bool {
+pub(crate) fn is_refusal(text: &str) -> bool {
     let text = text.to_lowercase();
     REFUSALS.iter().any(|words| text.contains(words))
 }

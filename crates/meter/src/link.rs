@@ -24,8 +24,11 @@ use std::{
 };
 use types::{LimitedBy, MemoryLimit};
 
-/// How much of what a worker prints is kept for its exit_report.
-const LAST_WORDS: usize = 4096;
+/// How long the end of what a dead worker printed is waited for.
+const DRAIN: Duration = Duration::from_millis(500);
+
+/// How much of what a worker prints is kept to tell how it ended.
+const LAST_WORDS: usize = 16 << 10;
 
 /// How many answers may wait; a worker that talks without being asked must not fill our memory.
 const WAITING_REPLIES: usize = 4;
@@ -201,10 +204,7 @@ impl Link {
             Some(_) => self.child = None,
             None => self.stop(),
         }
-        if self.child.is_some() {
-            // What it printed last may still be on its way through the pipe.
-            thread::sleep(Duration::from_millis(20));
-        }
+        self.wait_for_last_words();
         let last_words = self.last_words();
         let Some(status) = status else {
             let how = "it closed its stream".into();
@@ -229,13 +229,24 @@ impl Link {
         MeterError::Died { doing, how: end.how, last_words, out_of_memory: end.out_of_memory }
     }
 
+    /// What it printed last may still be on its way through the pipe: whoever reads it holds a reference until its end.
+    /// A process that the worker started may keep the pipe open, and is not waited for.
+    fn wait_for_last_words(&self) {
+        let begin = Instant::now();
+        while Arc::strong_count(&self.last_words) > 1 && begin.elapsed() < DRAIN {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     fn last_words(&self) -> String {
         let Ok(words) = self.last_words.lock() else { return String::new() };
         let bytes: Vec<u8> = words.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        // Backtraces are long; the first line after the last panic or the very last lines say it.
+        // Backtraces are long; the first line after the last panic, a refusal of memory or the very last lines say it.
         let start = lines.iter().rposition(|line| line.contains("panicked at"));
+        let refused = || lines.iter().rposition(|line| exit_report::is_refusal(line));
+        let start = start.or_else(refused);
         let start = start.unwrap_or(lines.len().saturating_sub(3));
         lines[start..].iter().take(3).copied().collect::<Vec<_>>().join("; ")
     }
