@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use types::{Bytes, Ceiling, Ceilings, Device, Machine, Precision};
 
-/// The schema of [`ceilings_json`].
+/// The name and version of the JSON.
 pub const CEILINGS_SCHEMA: &str = "modelmeter.ceilings/1";
 
 /// Repetitions this far below the best show that something else ran.

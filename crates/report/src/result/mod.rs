@@ -115,7 +115,7 @@ pub struct DataTable {
 }
 
 impl DataTable {
-    /// A table from the cells that [`crate::csv`] prepares.
+    /// A table; `None` is an empty cell.
     #[must_use]
     pub fn new<S: Into<String>>(
         columns: impl IntoIterator<Item = S>,
