@@ -13,7 +13,7 @@ test: postgresql chromium
 	@# One waits for the network, the other for the processors.
 	$(MAKE) --jobs=2 --output-sync=target venv built
 	$(MAKE) check
-	$(CARGO) test --release --workspace --no-fail-fast
+	CARGO="$(CARGO)" $(PYTHON) .ci/tests
 
 built:
 	$(CARGO) test --release --workspace --no-run --quiet
@@ -32,10 +32,11 @@ advisories:
 venv: $(VENV)/.complete
 
 # Made anew when the requirements change or an installation was cut off.
-$(VENV)/.complete: requirements-test.txt
+$(VENV)/.complete: requirements-test.txt requirements-files.txt
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --requirement requirements-test.txt
+	$(VENV)/bin/pip install --quiet --no-deps --requirement requirements-files.txt
 	touch $@
 
 # The store's tests start a server of their own; only its programs are needed.
@@ -47,8 +48,7 @@ chromium:
 	@.ci/chromium
 
 # Runs what was asked for, sentence by sentence, and writes docs/SEEDS.md.
-seeds: venv
-	$(CARGO) build --release --package modelmeter-cli
+seeds: venv built
 	docs/seeds/run target/release/modelmeter $(VENV)/bin/python
 
 # Damages every file and message that is read (docs/FUZZING.md). What is found is kept in crates/fuzz/cases.

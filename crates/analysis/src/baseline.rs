@@ -1,9 +1,25 @@
-//! Which side the others are held against.
+//! Which side the others are compared with.
 
 use crate::CompareError;
 
-/// The engine that people compare with, where nobody says otherwise.
-const USUAL: &str = "torch";
+/// Which side the others are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Baseline<'a> {
+    /// The side with this label.
+    Side(&'a str),
+    /// The first side of this engine that was measured, else the first that was.
+    Engine(&'a str),
+    /// The first side that was measured.
+    First,
+}
+
+impl<'a> Baseline<'a> {
+    /// The engine that others are compared with by default, if there is one.
+    #[must_use]
+    pub fn usual(engine: Option<&'a str>) -> Baseline<'a> {
+        engine.map_or(Baseline::First, Baseline::Engine)
+    }
+}
 
 /// What the choice of a baseline needs to know of a side.
 pub(crate) struct Candidate<'a> {
@@ -13,11 +29,10 @@ pub(crate) struct Candidate<'a> {
     pub(crate) missing: Option<String>,
 }
 
-/// The baseline's place in the list: the one asked for, else the first `torch` that was measured, else the first side
-/// that was.
+/// The baseline's place in the list.
 pub(crate) fn choose(
     candidates: &[Candidate<'_>],
-    asked: Option<&str>,
+    baseline: Baseline<'_>,
 ) -> Result<usize, CompareError> {
     if candidates.len() < 2 {
         return Err(CompareError::TooFewSides(candidates.len()));
@@ -27,7 +42,7 @@ pub(crate) fn choose(
             return Err(CompareError::SameLabel(candidate.label.into()));
         }
     }
-    if let Some(asked) = asked {
+    if let Baseline::Side(asked) = baseline {
         let Some(at) = candidates.iter().position(|candidate| candidate.label == asked) else {
             let known: Vec<&str> = candidates.iter().map(|candidate| candidate.label).collect();
             return Err(CompareError::UnknownBaseline {
@@ -43,7 +58,7 @@ pub(crate) fn choose(
         };
     }
     let measured = || (0..candidates.len()).filter(|&at| candidates[at].missing.is_none());
-    let usual = measured().find(|&at| candidates[at].engine == USUAL);
+    let usual = measured().find(|&at| baseline == Baseline::Engine(candidates[at].engine));
     usual.or_else(|| measured().next()).ok_or_else(|| {
         let each = candidates.iter().filter_map(|candidate| {
             Some(format!("`{}`: {}", candidate.label, candidate.missing.as_ref()?))
@@ -67,32 +82,35 @@ mod tests {
     }
 
     #[test]
-    fn torch_is_the_baseline_wherever_it_stands() {
-        let both = sides(&[("rten", "rten", true), ("eager", "torch", true)]);
-        assert_eq!(choose(&both, None), Ok(1));
-        assert_eq!(choose(&both, Some("rten")), Ok(0));
-        let without = sides(&[("rten", "rten", true), ("openvino", "openvino", true)]);
-        assert_eq!(choose(&without, None), Ok(0));
+    fn the_usual_engine_is_the_baseline_wherever_it_stands() {
+        let usual = Baseline::usual(Some("usual"));
+        let both = sides(&[("a", "a", true), ("eager", "usual", true)]);
+        assert_eq!(choose(&both, usual), Ok(1));
+        assert_eq!(choose(&both, Baseline::First), Ok(0));
+        assert_eq!(choose(&both, Baseline::Side("a")), Ok(0));
+        let without = sides(&[("a", "a", true), ("b", "b", true)]);
+        assert_eq!(choose(&without, usual), Ok(0));
+        assert_eq!(Baseline::usual(None), Baseline::First);
     }
 
     #[test]
     fn a_side_without_times_is_nobodys_baseline() {
         let failed = sides(&[("torch", "torch", false), ("a", "x", false), ("rten", "rten", true)]);
-        assert_eq!(choose(&failed, None), Ok(2));
-        let error = choose(&failed, Some("torch")).unwrap_err();
+        assert_eq!(choose(&failed, Baseline::Engine("torch")), Ok(2));
+        let error = choose(&failed, Baseline::Side("torch")).unwrap_err();
         assert_eq!(error.to_string(), "the baseline `torch` was not measured: it crashed");
         assert!(error.hint().is_some());
-        let error = choose(&failed[..2], None).unwrap_err();
+        let error = choose(&failed[..2], Baseline::First).unwrap_err();
         assert!(error.to_string().contains("`a`: it crashed"), "{error}");
     }
 
     #[test]
     fn names_must_be_known_and_unlike() {
         let two = sides(&[("rten", "rten", true), ("rten", "rten", true)]);
-        assert_eq!(choose(&two, None), Err(CompareError::SameLabel("rten".into())));
-        assert_eq!(choose(&two[..1], None), Err(CompareError::TooFewSides(1)));
+        assert_eq!(choose(&two, Baseline::First), Err(CompareError::SameLabel("rten".into())));
+        assert_eq!(choose(&two[..1], Baseline::First), Err(CompareError::TooFewSides(1)));
         let two = sides(&[("rten", "rten", true), ("torch", "torch", true)]);
-        let error = choose(&two, Some("tract")).unwrap_err();
-        assert_eq!(error.to_string(), "no side is called `tract`; there are rten, torch");
+        let error = choose(&two, Baseline::Side("tract")).unwrap_err();
+        assert_eq!(error.to_string(), "unknown side `tract`; the sides are rten, torch");
     }
 }

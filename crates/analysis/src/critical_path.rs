@@ -18,7 +18,7 @@ const SYNCHRONISES: &str = "synchronize";
 /// What a queue does between two kernels that were both there.
 const BETWEEN: &str = "between two kernels";
 
-/// The path, and the stretches it is made of; `None` where starts are not known or nothing was traced.
+/// The path, and the stretches it is made of; `None` if starts are not known or nothing was traced.
 #[must_use]
 pub fn critical_path(timeline: &Timeline) -> Option<(CriticalPath, Vec<Span>)> {
     if timeline.laid_out {
@@ -53,8 +53,8 @@ pub fn critical_path(timeline: &Timeline) -> Option<(CriticalPath, Vec<Span>)> {
     let mut links: Vec<PathLink> = links.into_iter().map(link).collect();
     links.sort_by(|a, b| b.time.0.total_cmp(&a.time.0));
     let wait = |((who, on), (times, nanos)): ((u32, u32), (u64, u64))| Wait {
-        who: walker.named(who),
-        on: walker.named(on),
+        who: walker.track_name(who),
+        on: walker.track_name(on),
         times: times as f64 / count,
         time: mean(nanos),
         share: share(nanos),
@@ -304,7 +304,7 @@ impl<'a> Walker<'a> {
             .sum()
     }
 
-    fn named(&self, track: u32) -> String {
+    fn track_name(&self, track: u32) -> String {
         let track = self.tracks.get(track as usize);
         track.map_or_else(String::new, |track| format!("{} {}", track.group, track.name))
     }
@@ -340,6 +340,33 @@ fn cut<'a>(start: u64, end: u64, span: &'a Span, pieces: &mut Vec<Piece<'a>>) {
     if start < end {
         pieces.push(Piece { start, end, span });
     }
+}
+
+/// Links of a path that are not told one by one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RestOfPath {
+    /// How many.
+    pub links: usize,
+    /// How often they are on the path of a run, together.
+    pub times: f64,
+    /// Their time in a run.
+    pub time: Seconds,
+    /// Their share of the path.
+    pub share: Ratio,
+}
+
+/// So many of the longest links, and the others together.
+#[must_use]
+pub fn longest_links(path: &CriticalPath, most: usize) -> (&[PathLink], Option<RestOfPath>) {
+    let (told, rest) = path.links.split_at(path.links.len().min(most));
+    let sum = |of: fn(&PathLink) -> f64| rest.iter().map(of).sum::<f64>();
+    let rest = (!rest.is_empty()).then(|| RestOfPath {
+        links: rest.len(),
+        times: sum(|link| link.times),
+        time: Seconds(sum(|link| link.time.0)),
+        share: Ratio(sum(|link| link.share.0)),
+    });
+    (told, rest)
 }
 
 #[cfg(test)]

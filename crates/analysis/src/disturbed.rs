@@ -10,7 +10,7 @@ pub(crate) fn undisturbed<'t>(
     base.iter().zip(side).filter(|(base, side)| cause(base, side).is_none())
 }
 
-/// How many pairs of turns were disturbed, over all rounds; `None` where none was.
+/// How many pairs of turns were disturbed, over all rounds; `None` if none was.
 #[must_use]
 pub fn disturbed_pairs(base: &[Vec<Turn>], side: &[Vec<Turn>]) -> Option<Disturbed> {
     let pairs = || base.iter().zip(side).flat_map(|(base, side)| base.iter().zip(side));

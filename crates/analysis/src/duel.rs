@@ -1,22 +1,23 @@
 //! Sides that took turns: pairs of turns, the parity gate, the verdicts.
 
 use crate::{
-    CompareError,
+    Baseline, CompareError,
     baseline::{self, Candidate},
     disturbed::{disturbed_pairs, undisturbed},
     outcome::{Pending, Unseen, decide, invalid},
 };
+use number::{fixed, percent, scientific};
 use stats::{log_ratio, paired_ratio, summarise};
 use types::{Agreement, ComparisonReport, Design, Duel, Parity, Seconds, Side, SideReport, Turn};
 
-/// What a duel says: each side against the baseline, which is the one asked for, else `torch`, else the first.
+/// What a duel says: each side against the baseline.
 ///
 /// Turn j of a side in round k is paired with turn j of the baseline in round k: they are neighbours in time. A speed-up
 /// is refused where the outputs of the two were not found equal.
 ///
 /// # Errors
 /// When there are fewer than two sides, two have one label, or the baseline is unknown or has no times.
-pub fn compare_duel(duel: &Duel, baseline: Option<&str>) -> Result<ComparisonReport, CompareError> {
+pub fn compare_duel(duel: &Duel, baseline: Baseline<'_>) -> Result<ComparisonReport, CompareError> {
     // Where the gate let nobody be timed, the refusals are the result.
     let timed = duel.sides.iter().any(|side| !samples(side).is_empty());
     let candidates: Vec<Candidate<'_>> = duel
@@ -40,9 +41,9 @@ pub fn compare_duel(duel: &Duel, baseline: Option<&str>) -> Result<ComparisonRep
     let design = design(duel);
     if let Design::Interleaved { rounds: 1, .. } = design {
         remarks.push(format!(
-            "one process a side: between-process variance is not seen, so a difference below {:.0} % is not called; \
-             three rounds or more see it",
-            100.0 * Unseen::OtherProcesses.allowance()
+            "one process per side does not show the variance between processes, so a difference below {} is not \
+             reported; use three rounds or more",
+            percent(Unseen::OtherProcesses.allowance())
         ));
     }
     Ok(ComparisonReport {
@@ -100,12 +101,12 @@ fn pending(
     };
     if is_uneven(base, side) {
         remarks.push(format!(
-            "`{label}` and `{}` did not take equally many turns; those without a partner are left out",
+            "`{label}` and `{}` have different numbers of turns; unpaired turns are left out",
             base.info.label
         ));
     }
     let estimate = refusal.and_then(|()| {
-        paired_ratio(&rounds, seed).ok_or_else(|| "no turn of it has a partner".to_owned())
+        paired_ratio(&rounds, seed).ok_or_else(|| "none of its turns has a pair".to_owned())
     });
     let processes = rounds.iter().filter(|pairs| !pairs.is_empty()).count();
     Pending {
@@ -128,7 +129,7 @@ fn is_uneven(base: &Side, side: &Side) -> bool {
     turns(base) != turns(side)
 }
 
-/// Whether both compute the same: held against each other, or both against a third.
+/// Whether both compute the same: compared with each other, or both against a third.
 fn gate(parity: &[Parity], side: &str, base: &str) -> Result<(), String> {
     let concerns = |entry: &&Parity| [side, base].contains(&entry.side.as_str());
     if let Some(broken) = parity.iter().filter(concerns).find(|entry| !entry.holds) {
@@ -147,7 +148,7 @@ fn gate(parity: &[Parity], side: &str, base: &str) -> Result<(), String> {
     if held(side, base) || third() {
         Ok(())
     } else {
-        Err(format!("its outputs were not held against those of `{base}`"))
+        Err(format!("its outputs were not compared with those of `{base}`"))
     }
 }
 
@@ -167,12 +168,13 @@ fn describe(broken: &Parity) -> String {
         match (&output.why, output.max_abs, output.tolerance, output.cosine) {
             (Some(why), ..) => text.push_str(&format!(", {why}")),
             (None, Some(found), Some(allowed), _) if found > allowed => {
-                text.push_str(&format!(" by {found:.1e}, allowed is {allowed:.1e}"));
+                let (found, allowed) = (scientific(found), scientific(allowed));
+                text.push_str(&format!(" by {found}, the limit is {allowed}"));
                 if let Some(explained) = output.rounding {
-                    text.push_str(&format!("; rounding explains {explained:.1e}"));
+                    text.push_str(&format!("; rounding explains {}", scientific(explained)));
                 }
             }
-            (None, _, _, Some(cosine)) => text.push_str(&format!(", cosine {cosine:.4}")),
+            (None, _, _, Some(cosine)) => text.push_str(&format!(", cosine {}", fixed(cosine, 4))),
             (None, ..) => {}
         }
         if let Some(note) = &output.note {

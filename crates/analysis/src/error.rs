@@ -22,15 +22,15 @@ pub enum CompareError {
         /// The tool.
         tool: String,
     },
-    /// Nobody has the name that the others shall be held against.
-    #[error("no side is called `{asked}`; there are {known}")]
+    /// Nobody has the name that the others shall be compared with.
+    #[error("unknown side `{asked}`; the sides are {known}")]
     UnknownBaseline {
         /// What was asked for.
         asked: String,
         /// The labels there are.
         known: String,
     },
-    /// The side that the others shall be held against has no times.
+    /// The side that the others shall be compared with has no times.
     #[error("the baseline `{label}` was not measured: {why}")]
     BaselineFailed {
         /// Its label.
@@ -51,9 +51,9 @@ impl CompareError {
             CompareError::TooFewSides(_) => Some("name a second engine or run"),
             CompareError::SameLabel(_) => Some("name each side once"),
             CompareError::BaselineFailed { .. } => Some("choose another baseline"),
-            CompareError::Imported { .. } => Some(
-                "`modelmeter runs show` shows what it states; measure the model here to compare",
-            ),
+            CompareError::Imported { .. } => {
+                Some("`modelmeter runs show` shows its numbers; measure the model here to compare")
+            }
             CompareError::NoRuns(_)
             | CompareError::UnknownBaseline { .. }
             | CompareError::NothingMeasured(_) => None,

@@ -35,7 +35,7 @@ impl Climb {
         if self.falls >= FALLS {
             return Some(format!("slower at each of the last {FALLS} doublings"));
         }
-        (self.idle >= IDLE).then(|| format!("no faster since batch {since}"))
+        (self.idle >= IDLE).then(|| format!("not faster since batch {since}"))
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn three_doublings_that_bring_nothing_end_it() {
         let ends = climb(&[5.0, 9.0, 9.1, 9.0, 9.2, 9.3].map(|value| rate(value, 0.5)));
-        assert_eq!(ends.unwrap(), (16, "no faster since batch 2".into()));
+        assert_eq!(ends.unwrap(), (16, "not faster since batch 2".into()));
     }
 
     #[test]

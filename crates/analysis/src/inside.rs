@@ -13,7 +13,7 @@ use types::{
 /// Seed of the bootstrap: fixed, so that the same turns always give the same interval.
 const SEED: u64 = 0x6c61_7965_7273;
 
-/// The machine's ceilings for one precision: FLOP/s and bytes a second.
+/// The machine's ceilings for one precision: FLOP/s and bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Roof {
     flops: f64,
@@ -39,7 +39,7 @@ impl Roof {
     }
 }
 
-/// Operations and bytes; `None` where nothing was counted.
+/// Operations and bytes; `None` if nothing was counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Work {
     pub(crate) flops: Option<u64>,
@@ -73,7 +73,7 @@ pub(crate) struct Part {
     pub(crate) seconds: f64,
 }
 
-/// Where the time goes; `None` where a turn is missing or took no time.
+/// Where the time goes; `None` if a turn is missing or took no time.
 #[must_use]
 pub fn layer_report(
     turns: &[LayerTurn],
@@ -101,7 +101,7 @@ pub fn layer_report(
     })
 }
 
-/// All turns of one side as one profile, to be joined with others; `None` where a turn is missing or took no time.
+/// All turns of one side as one profile, to be joined with others; `None` if a turn is missing or took no time.
 #[must_use]
 pub fn layer_profile(label: &str, turns: &[LayerTurn]) -> Option<LayerProfile> {
     Some(LayerProfile {
@@ -248,8 +248,8 @@ fn plain_operator(name: &str) -> &str {
     inner.strip_prefix("Fused").unwrap_or(inner)
 }
 
-/// Time and work by operator, the slowest first. Work counts where the graph's node has the same operator and module:
-/// what an engine fused under another name has time, and nobody knows which part of the work is its.
+/// Time and work by operator, the slowest first. Work counts where the graph's node has the same operator and module: what
+/// an engine fused under another name has time, and is unknown which part of the work is its.
 fn operators(parts: &[Part], work: &[LayerWork], spend: &Spend) -> Vec<Rollup> {
     let known: HashMap<(&str, &str), Work> = work.iter().fold(HashMap::new(), |mut known, work| {
         let key = (work.path.as_str(), work.operator.as_str());

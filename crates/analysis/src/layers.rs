@@ -13,7 +13,7 @@ use types::{
 
 const NANOS: f64 = 1e9;
 
-/// Joins profiles on their modules; ratios are held against the first. Empty without profiles.
+/// Joins profiles on their modules; ratios are compared with the first. Empty without profiles.
 #[must_use]
 pub fn join_layers(profiles: &[LayerProfile]) -> LayerJoin {
     let placed: Vec<Placed> = profiles.iter().map(Placed::of).collect();

@@ -13,6 +13,8 @@ mod error;
 mod fit;
 pub mod gate;
 mod inside;
+mod layer_group;
+mod layer_pool;
 mod layer_tree;
 mod layers;
 mod likeness;
@@ -21,25 +23,35 @@ mod outcome;
 mod parity;
 mod part;
 pub mod proof;
+mod run_sums;
 mod scatter;
 mod stored;
 mod survey;
+mod time_tree;
 mod trend;
 
-pub use critical_path::critical_path;
+pub use baseline::Baseline;
+pub use critical_path::{RestOfPath, critical_path, longest_links};
 pub use distribution::{DIFFERENT_BELOW, Repeated, compare_draws};
 pub use disturbed::{disturbed_pairs, too_busy};
 pub use duel::compare_duel;
 pub use error::CompareError;
 pub use fit::{Climb, contenders, is_below, ranked};
 pub use inside::{layer_profile, layer_report};
+pub use layer_group::{LayerGroup, group_rows};
+pub use layer_pool::{LayerPool, LayerSum, fold_small, pool_layers};
 pub use layers::join_layers;
-pub use memory::{Ledger, check_leak, read_ledger};
+pub use memory::{
+    Ledger, check_leak, layer_memory_sum, pool_layer_memory, pool_step_memory, read_ledger,
+    step_memory_sum,
+};
 pub use parity::{Difference, Floor, Ruling, Tolerance, difference, differences, rounding_share};
 pub use part::part;
+pub use run_sums::{metric_sum, watching_share};
 pub use stored::{StoredSide, compare_runs, labels};
 pub use survey::{
     Cells, LimitError, MOST_RUNS, NEARLY, PricesError, Selection, against, analyse, parse_memory,
     parse_prices, parse_slo, recommend,
 };
+pub use time_tree::{TimeNode, TimeTree};
 pub use trend::{HistoryRun, TrendQuestion, standing, trend};

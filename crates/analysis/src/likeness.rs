@@ -1,12 +1,11 @@
 //! In what stored runs differ, and what that does to a comparison.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-use types::{Cell, Run, Text};
+use types::{Cell, Run, Text, stable_hash};
 
 /// What a difference means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// The work is not the same, so times cannot be held against each other.
+    /// The work is not the same, so times cannot be compared with each other.
     OtherWork,
     /// Worth knowing; the text says what is then really compared.
     Remark(&'static str),
@@ -64,15 +63,15 @@ fn shapes(cell: &Cell) -> String {
         format!("{} {}", input.name, dims.join("×"))
     });
     let all: Vec<String> = each.collect();
-    if all.is_empty() { "as the model says".into() } else { all.join(", ") }
+    if all.is_empty() { "the model's own".into() } else { all.join(", ") }
 }
 
 /// Two texts that differ anywhere differ in this.
 fn text_of(text: &Text) -> String {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
+    // No line holds a line break, so joined lines differ wherever the lists do.
+    let hash = stable_hash(text.lines.join("\n").into_bytes());
     let lines = if text.lines.len() == 1 { "line" } else { "lines" };
-    format!("{} {lines} ({:08x})", text.lines.len(), hasher.finish() as u32)
+    format!("{} {lines} ({:08x})", text.lines.len(), hash as u32)
 }
 
 /// One thing in which two groups of runs differ.
@@ -94,15 +93,27 @@ pub(crate) fn differences(left: &[Run], right: &[Run]) -> Vec<Unlike> {
             said if said.is_empty() => "none".into(),
             said => said,
         });
-        found.extend([version, options].iter().filter_map(|fact| unlike(fact, left, right)));
+        found.extend(unlike(&version, left, right));
+        // Words may leave out what the options differ in.
+        let same = has_options_of(left, right) && has_options_of(right, left);
+        found.extend((!same).then(|| told(&options, left, right)));
     }
     found
 }
 
 fn unlike(fact: &Fact, left: &[Run], right: &[Run]) -> Option<Unlike> {
-    let (one, other) = (values(left, fact.of), values(right, fact.of));
-    let text = format!("{} {} and {}", fact.name, one.join(", "), other.join(", "));
-    (one != other).then_some(Unlike { meaning: fact.meaning, text })
+    (values(left, fact.of) != values(right, fact.of)).then(|| told(fact, left, right))
+}
+
+fn told(fact: &Fact, left: &[Run], right: &[Run]) -> Unlike {
+    let [one, other] = [left, right].map(|runs| values(runs, fact.of).join(", "));
+    Unlike { meaning: fact.meaning, text: format!("{} {one} and {other}", fact.name) }
+}
+
+/// Whether the engine options of each of these runs are among those of the others.
+fn has_options_of(others: &[Run], runs: &[Run]) -> bool {
+    let is_there = |run: &Run| others.iter().any(|other| other.cell.options == run.cell.options);
+    runs.iter().all(is_there)
 }
 
 /// The values of a fact over several runs, each once.

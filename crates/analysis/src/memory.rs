@@ -3,6 +3,8 @@
 
 mod leak;
 mod ledger;
+mod pools;
 
 pub use leak::check_leak;
 pub use ledger::{Ledger, read_ledger};
+pub use pools::{layer_memory_sum, pool_layer_memory, pool_step_memory, step_memory_sum};

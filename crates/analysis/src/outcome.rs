@@ -1,6 +1,7 @@
 //! What may be said of a speed-up: better, worse, or that the data do not decide.
 
 use crate::disturbed::too_busy;
+use number::fixed;
 use stats::{RatioEstimate, false_discovery};
 use types::{Comparison, Disturbed, Interval, Outcome, SideInfo, SpeedUp};
 
@@ -10,9 +11,9 @@ const LEVEL: f64 = 0.05;
 /// What the times of a comparison cannot show, as a share that is added to either end of its interval before a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unseen {
-    /// Several processes a side, and drift struck both sides alike.
+    /// Several processes per side, and drift struck both sides alike.
     Nothing,
-    /// One process a side: addresses and pages alone may move a program by a tenth (Mytkowicz and others, 2009).
+    /// One process per side: addresses and pages alone may move a program by a tenth (Mytkowicz and others, 2009).
     OtherProcesses,
     /// The sides were timed at different times: an idle machine was seen to drift by 30 % between batches minutes apart.
     Drift,
@@ -87,14 +88,17 @@ fn corrected(side: &str, speed_up: &SpeedUp, asked: usize) -> Option<String> {
     let p = speed_up.adjusted_p.filter(|p| *p >= LEVEL)?;
     let leaves_out_one = low > 1.0 || high < 1.0;
     (leaves_out_one && asked > 1).then(|| {
-        format!("the interval of `{side}` alone leaves out 1; corrected for {asked} comparisons p is {p:.2}")
+        format!(
+            "the interval of `{side}` excludes 1, but p corrected for {asked} comparisons is {}",
+            fixed(p, 2)
+        )
     })
 }
 
 /// Why a side's times are not to be believed, where they are not.
 pub(crate) fn invalid(info: &SideInfo) -> Option<String> {
     let first = info.verdict.reasons.iter().find(|reason| reason.invalidates);
-    let why = first.map_or("its verdict says no reason", |reason| reason.text.as_str());
+    let why = first.map_or("no reason is stored", |reason| reason.text.as_str());
     (!info.verdict.valid).then(|| format!("`{}` is not valid: {why}", info.label))
 }
 

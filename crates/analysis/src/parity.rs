@@ -4,6 +4,7 @@
 //! norm. Where it fails, it may still be that rounding explains it (a sigmoid near 0, a difference of large numbers): what
 //! rounding moves is a [`Floor`], learned by running the model again with noise of that size.
 
+use number::{fixed, percent};
 use types::{Elements, HostTensor, Precision};
 
 /// How many times what rounding moved in a trial it may have moved between two engines: two trials show one end of a
@@ -75,7 +76,7 @@ pub struct Floor {
 }
 
 impl Floor {
-    /// What a trial with noise moved; `None` where the two cannot be compared.
+    /// What a trial with noise moved; `None` if the two cannot be compared.
     #[must_use]
     pub fn seen(plain: &HostTensor, noisy: &HostTensor) -> Option<Floor> {
         let found = difference(plain, noisy);
@@ -207,7 +208,7 @@ impl Difference {
         if explained { Ruling::Rounding } else { Ruling::Different }
     }
 
-    /// What the largest difference may be by the output's own scale; `None` where it is not held to a bound.
+    /// What the largest difference may be by the output's own scale; `None` if it is not held to a bound.
     #[must_use]
     pub fn allowed(&self, tolerance: &Tolerance) -> Option<f64> {
         match self.kind {
@@ -217,13 +218,13 @@ impl Difference {
         .filter(|allowed| allowed.is_finite())
     }
 
-    /// The norm of the difference as a share of the reference's; `None` where that is zero or numbers are only names.
+    /// The norm of the difference as a share of the reference's; `None` if that is zero or numbers are only names.
     #[must_use]
     pub fn relative_norm(&self) -> Option<f64> {
         (self.norm > 0.0 && self.kind != Kind::Whole).then(|| self.error / self.norm)
     }
 
-    /// Why it does not hold, in words; `None` where the largest difference says so by itself.
+    /// Why it does not hold, in words; `None` if the largest difference says so by itself.
     #[must_use]
     pub fn reason(&self, tolerance: &Tolerance) -> Option<String> {
         if let Some(unlike) = &self.unlike {
@@ -233,8 +234,8 @@ impl Difference {
             return Some("no number is finite on either side".into());
         }
         if self.kind == Kind::Whole {
-            let percent = self.changed * 100.0;
-            return Some(format!("{percent:.3} % of its whole numbers are others"));
+            let share = percent(self.changed);
+            return Some(format!("{share} of its whole numbers differ"));
         }
         let over = self.allowed(tolerance).is_some_and(|allowed| self.max_abs > allowed);
         if over {
@@ -242,11 +243,11 @@ impl Difference {
         }
         match self.relative_norm() {
             Some(share) if share > tolerance.norm => {
-                let (found, allowed) = (share * 100.0, tolerance.norm * 100.0);
-                Some(format!("the error is {found:.1} % of it, allowed is {allowed} %"))
+                let (found, allowed) = (percent(share), percent(tolerance.norm));
+                Some(format!("the error is {found} of it, the limit is {allowed}"))
             }
             _ if self.cosine < tolerance.cosine => {
-                Some(format!("the cosine is {:.6}", self.cosine))
+                Some(format!("the cosine is {}", fixed(self.cosine, 6)))
             }
             _ => None,
         }
@@ -420,7 +421,7 @@ mod tests {
         assert_eq!(rule(&a, &[1.1, -1.9, 3.1], Precision::Int8, None), Ruling::Equal);
         let doubled = difference(&tensor(&a), &tensor(&a.map(|x| 2.0 * x)));
         let why = doubled.reason(&Tolerance::of(FP32, Precision::Int8)).unwrap();
-        assert_eq!(why, "the error is 100.0 % of it, allowed is 35 %");
+        assert_eq!(why, "the error is 100 % of it, the limit is 35 %");
     }
 
     #[test]
@@ -456,7 +457,7 @@ mod tests {
         let ids = |values: &[i64]| of(Elements::I64(values.to_vec()));
         let next = difference(&ids(&[30_000, 7]), &ids(&[30_001, 7]));
         assert_eq!(next.rule(&tolerance, None), Ruling::Different);
-        assert_eq!(next.reason(&tolerance).unwrap(), "50.000 % of its whole numbers are others");
+        assert_eq!(next.reason(&tolerance).unwrap(), "50 % of its whole numbers differ");
         let noisy = Floor::seen(&ids(&[3, 7]), &ids(&[4, 7])).unwrap();
         assert_eq!(next.rule(&tolerance, Some(&noisy)), Ruling::Rounding);
         let bytes = |values: &[u8]| of(Elements::U8(values.to_vec()));

@@ -2,7 +2,7 @@
 
 use types::{Elements, HostTensor};
 
-/// The part that begins at this row and has these dimensions; `None` where the tensor does not reach so far.
+/// The part that begins at this row and has these dimensions; `None` if the tensor does not reach so far.
 #[must_use]
 pub fn part(tensor: &HostTensor, row: usize, dims: &[usize]) -> Option<HostTensor> {
     let begins = |axis: usize| if axis == 0 { row } else { 0 };

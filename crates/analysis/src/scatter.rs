@@ -1,7 +1,7 @@
 //! How far a machine may have drifted between two batches of runs that did not take turns, as far as the runs
 //! themselves show it.
 
-/// From so many runs a side on, their own scatter stands for the machine; fewer may agree by luck.
+/// From so many runs per side on, their own scatter stands for the machine; fewer may agree by luck.
 const ENOUGH_RUNS: usize = 5;
 
 /// The other batch lies within so many deviations of a run 19 times in 20, if the machine drifts between batches as it
@@ -29,7 +29,7 @@ impl Scatter {
     }
 }
 
-/// The share by which drift alone may move one side against the other; `None` where there are too few runs to say it.
+/// The share by which drift alone may move one side against the other; `None` if there are too few runs to say it.
 pub(crate) fn drift_between(base: Scatter, side: Scatter) -> Option<f64> {
     let enough = base.runs.min(side.runs) >= ENOUGH_RUNS;
     let deviation = base.deviation.max(side.deviation);

@@ -1,12 +1,13 @@
 //! Runs that were stored before: what can still be said when nobody took turns.
 
 use crate::{
-    CompareError,
+    Baseline, CompareError,
     baseline::{self, Candidate},
     duel::median,
     likeness::{Meaning, differences},
     outcome::{Pending, Unseen, decide, invalid},
 };
+use number::percent;
 use stats::{summarise, unpaired_ratio};
 use std::time::Duration;
 use types::{Bytes, ComparisonReport, Design, Phase, Run, SideInfo, SideReport, Verdict};
@@ -20,7 +21,7 @@ pub struct StoredSide<'a> {
     pub runs: &'a [Run],
 }
 
-/// What stored runs say: each side against the baseline, which is the one asked for, else `torch`, else the first.
+/// What stored runs say: each side against the baseline.
 ///
 /// Nobody took turns, so drift of the machine looks like a difference; outputs are not stored, so parity is not known.
 /// Both are said in the remarks, and a verdict needs a difference beyond what an idle machine was seen to drift, unless
@@ -32,7 +33,7 @@ pub struct StoredSide<'a> {
 /// or has no times.
 pub fn compare_runs(
     sides: &[StoredSide<'_>],
-    baseline: Option<&str>,
+    baseline: Baseline<'_>,
 ) -> Result<ComparisonReport, CompareError> {
     if let Some(empty) = sides.iter().find(|side| side.runs.is_empty()) {
         return Err(CompareError::NoRuns(empty.label.into()));
@@ -60,9 +61,9 @@ pub fn compare_runs(
     let detectable = found.reduce(f64::max);
     let all = || sides.iter().flat_map(|side| side.runs);
     let mut remarks = vec![
-        "stored runs took no turns: drift of the machine between them looks like a difference"
+        "stored runs were not interleaved: drift of the machine between them looks like a difference"
             .into(),
-        "stored runs keep no outputs: whether both sides computed the same is not known".into(),
+        "stored runs have no outputs: parity is unknown".into(),
     ];
     remarks.extend(sides.iter().flat_map(inner_differences));
     Ok(ComparisonReport {
@@ -167,15 +168,15 @@ fn hold_against(
     };
     if estimate.is_ok() && base.runs.len().min(side.runs.len()) < 2 {
         remarks.push(
-            "one process on a side: between-process variance is not seen; several runs a side show it".into(),
+            "one process on a side does not show the variance between processes; use several runs per side".into(),
         );
     }
     let unseen = if alternate(base.runs, side.runs) { Unseen::Nothing } else { Unseen::Drift };
     if estimate.is_ok() && unseen == Unseen::Drift {
         remarks.push(format!(
-            "the sides ran at different times: a difference below {:.0} % is not called, since an idle machine may \
-             drift as far",
-            100.0 * unseen.allowance()
+            "the sides ran at different times: a difference below {} is not reported, since an idle machine may \
+             drift by that much",
+            percent(unseen.allowance())
         ));
     }
     let both = infos.iter().filter(|info| [base.label, side.label].contains(&info.label.as_str()));

@@ -4,21 +4,17 @@
 //! step at their newest points, how many show it within two points. Seeds are none that a test uses. 1 % false alarms are asked for.
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
-use modelmeter::stats::cuts;
+use stats::{SplitMix, cuts};
 
 const LEVEL: f64 = 0.01;
 const POINTS: usize = 30;
 
-/// Numbers that look drawn: splitmix64, and Box and Muller's way to the normal distribution.
-struct Draw(u64);
+/// Numbers that look drawn, and Box and Muller's way to the normal distribution.
+struct Draw(SplitMix);
 
 impl Draw {
     fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+        self.0.unit()
     }
 
     fn normal(&mut self) -> f64 {
@@ -76,7 +72,7 @@ fn main() {
     println!("| noise of 1 % | false alarms | +5 %, 3 points after | 5 | 10 | 15 |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: |");
     for (number, (name, noise)) in NOISES.into_iter().enumerate() {
-        let mut draw = Draw(0x0bad_cafe + number as u64);
+        let mut draw = Draw(SplitMix::new(0x0bad_cafe + number as u64));
         let share = |count: u64| format!("{:.1} %", 100.0 * count as f64 / trials as f64);
         let alarms =
             (0..trials).filter(|&seed| !called(&noise(POINTS, &mut draw), seed).is_empty());

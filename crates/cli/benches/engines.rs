@@ -4,19 +4,17 @@
 //! `cargo bench -p modelmeter-cli --bench engines [-- MODEL]`, with `.venv` made by `make venv` or `MODELMETER_PYTHON`.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints and may panic")]
 
-use modelmeter::{
-    Device, ENGINES, Precision, WORKER_ARGUMENT,
-    engine::{self, Engine, Host, LoadJob, LoadRequest, Places, Reply, Request},
-    meter::{Launch, Link},
-    models::{self, Resolved},
-    types::{InputSpec, Module, Phase},
-};
+use engine::{Engine, Host, LoadJob, LoadRequest, Places, Reply, Request};
+use meter::{Launch, Link};
+use modelmeter::{Device, ENGINES, Precision, WORKER_ARGUMENT};
+use models::Resolved;
 use std::{
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
 };
+use types::{InputSpec, Module, Phase};
 
 /// Fresh processes on each side: two processes of one program differ by percents, and one pair would show only that.
 const ROUNDS: usize = 12;
@@ -120,7 +118,7 @@ fn start(id: &str, places: &Places) {
             time
         })
         .collect();
-    let summary = modelmeter::stats::summarise(&nanos, 1).unwrap();
+    let summary = stats::summarise(&nanos, 1).unwrap();
     println!("| {id} | {:.1} ms | {:.1} ms |", summary.median * 1e3, summary.p95 * 1e3);
 }
 
@@ -155,14 +153,14 @@ fn compare(id: &str, model: &str, places: &Places) {
             all_theirs.extend(&their);
             all_ours.extend(&our);
             // Ours over theirs, so that above 1 is slower.
-            pairs.push(modelmeter::stats::log_ratio(&our, &their).unwrap());
+            pairs.push(stats::log_ratio(&our, &their).unwrap());
         }
         rounds.push(pairs);
         link.close();
         plain.child.kill().unwrap();
         plain.child.wait().unwrap();
     }
-    let estimate = modelmeter::stats::paired_ratio(&rounds, 1).unwrap();
+    let estimate = stats::paired_ratio(&rounds, 1).unwrap();
     let interval = estimate.interval.unwrap();
     println!(
         "| {id} | {:.2} ms | {:.2} ms | {:.3} [{:.3}, {:.3}] | {:.3} |",
@@ -184,7 +182,7 @@ fn open_worker(
     places: &Places,
 ) -> Link {
     let engine = engine_of(id);
-    let threads = modelmeter::hardware::default_threads();
+    let threads = hardware::default_threads();
     let mut request = LoadRequest::of_onnx(&resolved.onnx, Device::Cpu, Precision::Fp32, threads);
     request.module.clone_from(&resolved.module);
     request.places.clone_from(places);
@@ -196,7 +194,7 @@ fn open_worker(
         seed: 0,
         text: None,
         media: None,
-        postprocess: modelmeter::types::Postprocess::None,
+        postprocess: types::Postprocess::None,
         training: None,
     };
     let mut link = Link::open(&launch(engine, places), Duration::from_secs(600)).unwrap();
@@ -215,7 +213,7 @@ struct Plain {
 impl Plain {
     fn start(id: &str, resolved: &Resolved, drawn: &Path) -> Plain {
         let mut command = Command::new(python());
-        let threads = modelmeter::hardware::default_threads().to_string();
+        let threads = hardware::default_threads().to_string();
         let window = WINDOW.as_nanos().to_string();
         command.arg("-c");
         match (id, &resolved.module) {
@@ -252,7 +250,7 @@ fn worker_window(link: &mut Link) -> Vec<u64> {
 }
 
 fn median(nanos: &[u64]) -> f64 {
-    modelmeter::stats::median(nanos).unwrap()
+    stats::median(nanos).unwrap()
 }
 
 /// The tenth percentile: what the machine takes away from us does not reach it.

@@ -1,21 +1,20 @@
 //! How often the gate cries wolf, what it finds, and what a verdict costs.
 //!
-//! `cargo bench --workspace --bench gate`: one and the same thing held against itself (every alarm is false), then a
+//! `cargo bench --workspace --bench gate`: one and the same thing compared with itself (every alarm is false), then a
 //! planted slow-down, by the scripted engine, whose truth is known, and by a real network with more work. Every comparison
-//! is a whole gate of its own: fresh processes, looks, ruling. `COUNT=20` is a short look, `PARTS=itself,waiting,fake,real,long,busy`
-//! chooses (`busy` starts one burning process for each processor: a change of a fifth must never be called the other way round; `waiting` is the scripted engine asleep: all it shows is when the system wakes it, however busy the machine is), `JOBS=8` lets so many gates run beside each other on a machine with the processors for it, `RAW=FILE`
-//! keeps what every round said.
+//! is a whole gate of its own: fresh processes, looks, ruling. `COUNT=20` is a short look,
+//! `PARTS=itself,waiting,fake,real,long,busy` chooses (`busy` starts one burning process for each processor: a change of a
+//! fifth must never be called the other way round; `waiting` is the scripted engine asleep: all it shows is when the system
+//! wakes it, however busy the machine is), `JOBS=8` lets so many gates run beside each other on a machine with the
+//! processors for it, `RAW=FILE` keeps what every round said.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints and may panic")]
 
-use modelmeter::{
-    Folders, Gate, HeldAgainst, Profiler, Session,
-    analysis::gate::{Trial, round_changes, rule},
-    engine::{FakeEngine, claim_standard_streams, serve},
-    meter::{self, Bench, Contender, Depth, DuelRule, Job, Launch},
-    probe::IdlePower,
-    stats::Evidence,
-    types::{self, GateDesign, Gauge, Question, Ruling, Statistic, StoppingRule, Turn},
-};
+use analysis::gate::{Trial, round_changes, rule};
+use engine::{FakeEngine, claim_standard_streams, serve};
+use meter::{Bench, Contender, Depth, DuelRule, Job, Launch};
+use modelmeter::{Folders, Gate, GateBaseline, Profiler, Session};
+use probe::IdlePower;
+use stats::Evidence;
 use std::{
     collections::BTreeMap,
     fs,
@@ -27,6 +26,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
+use types::{GateDesign, Gauge, Question, Ruling, Statistic, StoppingRule, Turn};
 
 const FAKE_WORKER: &str = "__fake-worker";
 /// The default gate's and the long one's processes and alert.
@@ -48,7 +48,7 @@ fn main() {
     let parts = std::env::var("PARTS").unwrap_or_else(|_| "itself,fake,real,long".into());
     let parts: Vec<&str> = parts.split(',').collect();
     println!(
-        "| what | gates | failed | cannot tell | held | seconds a verdict, median (p90) | processes a side, mean |"
+        "| what | gates | failed | cannot tell | held | seconds a verdict, median (p90) | processes per side, mean |"
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
     let kept = tempfile::tempdir().unwrap();
@@ -201,7 +201,7 @@ fn folders(folder: &Path) -> Folders {
 fn real(folder: &Path, base: &str, side: &str, (processes, alert): (u32, f64)) -> Said {
     let profiler = Profiler::new(side).engine("rten").batch_size(8).threads(1).offline(true);
     let gate = Gate::new([profiler.folders(folders(folder))])
-        .against(HeldAgainst::Model(base.to_owned()))
+        .against(GateBaseline::Model(base.to_owned()))
         .gauges([Gauge::Latency(Statistic::P50)])
         .processes(processes)
         .alert(alert);
@@ -262,7 +262,7 @@ fn fight(rounds: u32, rounds_before: u32, scripts: &[String; 2]) -> Vec<f64> {
             environment: Vec::new(),
         },
         bench: Bench {
-            machine: modelmeter::hardware::machine(),
+            machine: hardware::machine(),
             ceilings: None,
             idle: IdlePower::default(),
             versions: BTreeMap::new(),

@@ -3,7 +3,6 @@
 //! `cargo bench -p modelmeter-cli --bench graph`
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints and may panic")]
 
-use modelmeter::{graph, models};
 use std::time::Instant;
 
 fn main() {

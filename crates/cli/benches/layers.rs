@@ -5,21 +5,17 @@
 //! `MODELMETER_PYTHON`. `ROUNDS=1` is a short look.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints and may panic")]
 
-use modelmeter::{
-    Device, ENGINES, Precision, WORKER_ARGUMENT,
-    engine::{
-        self, Detail, Engine, Host, LoadJob, LoadRequest, NodeProfile, Places, Reply, Request,
-    },
-    meter::{Launch, Link},
-    models::{self, Resolved},
-    types::{InputSpec, Module, Phase},
-};
+use engine::{Detail, Engine, Host, LoadJob, LoadRequest, NodeProfile, Places, Reply, Request};
+use meter::{Launch, Link};
+use modelmeter::{Device, ENGINES, Precision, WORKER_ARGUMENT};
+use models::Resolved;
 use std::{
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     time::Duration,
 };
+use types::{InputSpec, Module, Phase};
 
 /// Fresh processes for each engine: two processes of one program differ by percents.
 const ROUNDS: usize = 4;
@@ -193,7 +189,7 @@ impl Pairs {
     fn add(&mut self, plain: &[u64], with: &[u64], profile: Option<&NodeProfile>) {
         self.plain.push(median(plain));
         self.with.push(median(with));
-        self.cost.push(modelmeter::stats::log_ratio(with, plain).unwrap());
+        self.cost.push(stats::log_ratio(with, plain).unwrap());
         if let Some(profile) = profile {
             let sum: u64 = profile.nodes.iter().map(|node| node.nanos).sum();
             // The sum is over all runs; what the median run would have of it.
@@ -214,7 +210,7 @@ impl Table {
             self.rounds.iter().map(|pairs| field(pairs).clone()).collect()
         };
         let ratio = |logs: Vec<Vec<f64>>| {
-            let estimate = modelmeter::stats::paired_ratio(&logs, 1)?;
+            let estimate = stats::paired_ratio(&logs, 1)?;
             let interval = estimate.interval?;
             Some((estimate.ratio, interval.low, interval.high))
         };
@@ -249,7 +245,7 @@ fn open_worker(id: &str, scene: &Scene) -> Link {
             Launch::Process { program, arguments, environment }
         }
     };
-    let threads = modelmeter::hardware::default_threads();
+    let threads = hardware::default_threads();
     let onnx = &scene.resolved.onnx;
     let mut request = LoadRequest::of_onnx(onnx, scene.device, Precision::Fp32, threads);
     request.module.clone_from(&scene.resolved.module);
@@ -262,7 +258,7 @@ fn open_worker(id: &str, scene: &Scene) -> Link {
         seed: 0,
         text: None,
         media: None,
-        postprocess: modelmeter::types::Postprocess::None,
+        postprocess: types::Postprocess::None,
         training: None,
     };
     let mut link = Link::open(&launch, Duration::from_secs(600)).unwrap();
@@ -295,7 +291,7 @@ struct Plain {
 
 impl Plain {
     fn start(scene: &Scene, class: &str, config: &str) -> Plain {
-        let threads = modelmeter::hardware::default_threads().to_string();
+        let threads = hardware::default_threads().to_string();
         let mut child = Command::new(python())
             .args(["-c", TORCH, class])
             .arg(&scene.drawn)
@@ -319,7 +315,7 @@ impl Plain {
 }
 
 fn median(nanos: &[u64]) -> f64 {
-    modelmeter::stats::median(nanos).unwrap()
+    stats::median(nanos).unwrap()
 }
 
 fn middle(values: &[f64]) -> f64 {

@@ -3,18 +3,16 @@
 //! `cargo bench -p modelmeter-cli --bench memory [-- MODEL]`. `ROUNDS=1` is a short look.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints and may panic")]
 
-use modelmeter::{
-    Device, Precision, WORKER_ARGUMENT,
-    engine::{LoadJob, LoadRequest, Reply, Request},
-    meter::{Launch, Link},
-    models::{self, Resolved},
-    stats::{self, RatioEstimate},
-    types::{InputSpec, Phase, Postprocess},
-};
+use engine::{LoadJob, LoadRequest, Reply, Request};
+use meter::{Launch, Link};
+use modelmeter::{Device, Precision, WORKER_ARGUMENT};
+use models::Resolved;
+use stats::RatioEstimate;
 use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
+use types::{InputSpec, Phase, Postprocess};
 
 /// Fresh processes on each side: two processes of one program differ by percents.
 const ROUNDS: usize = 4;
@@ -59,7 +57,7 @@ impl Side {
             environment: Vec::new(),
         };
         let link = Link::open(&launch, Duration::from_secs(600)).unwrap();
-        let threads = modelmeter::hardware::default_threads();
+        let threads = hardware::default_threads();
         let job = LoadJob {
             engine: "rten".into(),
             request: LoadRequest::of_onnx(&resolved.onnx, Device::Cpu, Precision::Fp32, threads),

@@ -4,11 +4,13 @@
 //! command finds (`MODELMETER_PYTHON` for ONNX Runtime's library).
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints and may panic")]
 
+use engine::Places;
 use modelmeter::{
     Precision, Profiler, Prover, Pruner, PruningConfig, PruningMethod, QuantizationConfig,
-    Quantizer, Session, engine::Places, report, types::ProofReport,
+    Quantizer, Session,
 };
 use std::{path::Path, time::Duration};
+use types::ProofReport;
 
 const MODELS: [&str; 2] = ["distilbert-base-uncased", "bert-base-uncased"];
 

@@ -3,19 +3,16 @@
 //! `cargo bench -p modelmeter-cli --bench overhead [-- MODEL]`
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints and may panic")]
 
-use modelmeter::{
-    Device, Precision,
-    engine::{self, Engine, Host, LoadJob, LoadRequest, Reply, Request, Session},
-    meter::{Launch, Link},
-    models,
-    types::{HostTensor, InputSpec, Phase},
-};
+use engine::{Engine, Host, LoadJob, LoadRequest, Reply, Request, Session};
+use meter::{Launch, Link};
+use modelmeter::{Device, Precision};
 use std::{
     io::{BufRead, BufReader, Write},
     path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
 };
+use types::{HostTensor, InputSpec, Phase};
 
 /// The argument that makes this program the bare loop.
 const BARE: &str = "bare";
@@ -63,7 +60,7 @@ fn compare(name: &str) {
     }
     let ratios: Vec<f64> = bare.iter().zip(&worker).map(|(bare, worker)| worker / bare).collect();
     let nanos: Vec<u64> = ratios.iter().map(|ratio| (ratio * 1e9) as u64).collect();
-    let summary = modelmeter::stats::summarise(&nanos, 1).unwrap();
+    let summary = stats::summarise(&nanos, 1).unwrap();
     println!(
         "| {name} | {:.3} ms | {:.3} ms | {:.4} [{:.4}, {:.4}] |",
         middle(&bare) * 1e3,
@@ -81,12 +78,7 @@ fn rten() -> &'static dyn Engine {
 }
 
 fn load_request(onnx: &Path) -> LoadRequest {
-    LoadRequest::of_onnx(
-        onnx,
-        Device::Cpu,
-        Precision::Fp32,
-        modelmeter::hardware::default_threads(),
-    )
+    LoadRequest::of_onnx(onnx, Device::Cpu, Precision::Fp32, hardware::default_threads())
 }
 
 fn open_worker(request: LoadRequest, inputs: Vec<InputSpec>) -> Link {
@@ -104,7 +96,7 @@ fn open_worker(request: LoadRequest, inputs: Vec<InputSpec>) -> Link {
         seed: 0,
         text: None,
         media: None,
-        postprocess: modelmeter::types::Postprocess::None,
+        postprocess: types::Postprocess::None,
         training: None,
     };
     link.ask(&Request::Load(Box::new(job)), "load").unwrap();
@@ -174,7 +166,7 @@ fn worker_window(link: &mut Link) -> Vec<u64> {
 }
 
 fn median(nanos: &[u64]) -> f64 {
-    modelmeter::stats::median(nanos).unwrap()
+    stats::median(nanos).unwrap()
 }
 
 fn middle(values: &[f64]) -> f64 {

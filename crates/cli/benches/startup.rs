@@ -52,7 +52,7 @@ fn until_load(profiler: &Profiler, folders: &Folders) -> u64 {
     let mut session = Session::with_store(&folders.database).unwrap();
     let profiler = profiler.clone().warmup(0).runs(1);
     let run = profiler.profile_in(&mut session, &mut |event| {
-        if matches!(event, Event::StageStarted { stage: Stage::Load }) {
+        if matches!(event, Event::StageStarted { stage: Stage::Load, .. }) {
             reached = Some(started.elapsed());
         }
     });
@@ -61,6 +61,6 @@ fn until_load(profiler: &Profiler, folders: &Folders) -> u64 {
 }
 
 fn show(what: &str, nanos: &[u64]) {
-    let summary = modelmeter::stats::summarise(nanos, 1).unwrap();
+    let summary = stats::summarise(nanos, 1).unwrap();
     println!("| {what} | {:.1} ms | {:.1} ms |", summary.median * 1e3, summary.p95 * 1e3);
 }

@@ -3,15 +3,13 @@
 //! `cargo bench -p modelmeter-cli --bench store`
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints and may panic")]
 
-use modelmeter::{
-    Folders, Phase, Profiler, RunId, Session, Store,
-    store::{Filter, new_run_id},
-    types::{Allocations, LayerName},
-};
+use modelmeter::{Folders, Phase, Profiler, RunId, Session, Store};
 use std::{
     process::{Command, Stdio},
     time::Instant,
 };
+use store::{Filter, new_run_id};
+use types::{Allocations, LayerName};
 
 fn main() {
     modelmeter::serve_if_worker();
@@ -43,9 +41,7 @@ fn main() {
     println!("| on disk (at most 20 MB) | {:.1} MB |", grown as f64 / 1e6);
     let back = timed("read them back", || store.allocations(&id).unwrap());
     assert_eq!(back.as_ref(), Some(&all));
-    timed("add them up: peak, live set, layers", || {
-        modelmeter::analysis::read_ledger(&all).unwrap()
-    });
+    timed("add them up: peak, live set, layers", || analysis::read_ledger(&all).unwrap());
 
     run.samples[0].nanos = real;
     let started = run.started_at;

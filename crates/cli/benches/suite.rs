@@ -4,7 +4,9 @@
 //! database. `ROUNDS=2` is a short look.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints and may panic")]
 
-use modelmeter::{CellStanding, Control, Folders, PlanRunner, PlanSpec, Profiler, Session, stats};
+use modelmeter::{
+    CellMeasurer, CellStanding, Control, Folders, PlanRunner, PlanSpec, Profiler, Session,
+};
 use std::{path::Path, time::Instant};
 
 /// Turns of either side, each a whole plan.
@@ -97,8 +99,10 @@ fn plan(folders: &Folders) {
         processes: PROCESSES,
         ..PlanSpec::default()
     };
-    let runner = PlanRunner::new(spec, profiler("", folders), folders.clone());
+    let runner = PlanRunner::new(spec, &folders.database);
     let mut session = Session::with_folders(folders).unwrap();
-    let report = runner.run(&mut session, &Control::default(), &mut |_| {}).unwrap();
+    let base = profiler("", folders);
+    let mut measurer = CellMeasurer::new(&base, &mut session);
+    let report = runner.run(&mut measurer, &Control::default(), &mut |_| {}).unwrap();
     assert_eq!(report.count(CellStanding::Measured), MODELS.len() * BATCHES.len());
 }

@@ -4,15 +4,13 @@
 //! `TMPDIR`.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints and may panic")]
 
-use modelmeter::{
-    Device, Folders, Phase, Precision, Profiler, Run, RunId, Session, Store,
-    types::{Bytes, Metric},
-};
+use modelmeter::{Device, Folders, Phase, Precision, Profiler, Run, RunId, Session, Store};
 use std::{
     path::Path,
     process::{Command, Stdio},
     time::Instant,
 };
+use types::{Bytes, Metric};
 
 const RUNS: u64 = 1_000_000;
 const SAMPLES: usize = 100;

@@ -5,7 +5,8 @@
 //! `MODELMETER_PYTHON`.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints and may panic")]
 
-use modelmeter::{Duel, Folders, Profiler, Session, TrainingRequest, engine::Places};
+use engine::Places;
+use modelmeter::{Duel, Folders, Profiler, Session, TrainingRequest};
 use std::{
     path::{Path, PathBuf},
     process::Command,
@@ -65,7 +66,7 @@ fn main() {
     let model = arguments.first().map_or("distilbert-base-uncased", String::as_str);
     let number = |at: usize, usual: usize| arguments.get(at).map_or(usual, |n| n.parse().unwrap());
     let (batch, length) = (number(1, 4), number(2, 128));
-    let threads = modelmeter::hardware::default_threads();
+    let threads = hardware::default_threads();
     let places = Places { python: Some(python()), ..Places::default() };
     let folder = std::env::temp_dir().join("modelmeter-bench");
     let folders = Folders {

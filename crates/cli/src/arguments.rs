@@ -1,7 +1,7 @@
 //! Arguments, help and examples; nothing here does anything.
 //!
-//! Options that several commands have are defined once, in the groups `model`, `workload`, `engine`, `sampling` and
-//! `store`. A command flattens the groups that it has and changes a default or a help text with `mut_arg`.
+//! Options that several commands have are defined once, in the groups `model`, `workload`, `engine`, `sampling`,
+//! `store` and `result_output`. A command flattens the groups that it has and changes a default or a help text with `mut_arg`.
 //! `command::measurement` applies the groups to a measurement.
 
 mod advise;
@@ -23,6 +23,7 @@ mod model;
 mod optimise;
 mod profile;
 mod report;
+mod result_output;
 mod runs;
 mod sampling;
 mod since;
@@ -49,7 +50,7 @@ pub(crate) use export::Export;
 pub(crate) use fit::Fit;
 pub(crate) use habits::{Refusal, parse};
 pub(crate) use limit::{LimitArguments, LimitMeans};
-pub(crate) use lists::{Completions, Devices, Engines, EnginesAction, Man, Models};
+pub(crate) use lists::{Completions, Devices, Engines, EnginesAction, Man, Models, Schema};
 pub(crate) use model::{ModelArguments, Offline, Origin};
 pub(crate) use optimise::{
     AlsoArgument, MethodArgument, Optimize, ProofArguments, Prune, Quantize, ScheduleArgument,
@@ -57,10 +58,11 @@ pub(crate) use optimise::{
 };
 pub(crate) use profile::{IsolationArgument, MemoryArgument, Profile};
 pub(crate) use report::Report;
+pub(crate) use result_output::{OutputFile, ResultOutput, is_stdout};
 pub(crate) use runs::{RunFilter, Runs, RunsAction, RunsDelete, RunsList, RunsShow, RunsTag};
 pub(crate) use sampling::{Processes, SampleCounts, Sampling, Timeout, TurnTime, Turns};
 pub(crate) use store::{NoStore, StoreArguments, Tags};
-pub(crate) use survey::{Analyze, Form, Recommend, SurveyArguments};
+pub(crate) use survey::{Analyze, Recommend, SurveyArguments};
 pub(crate) use training::{LossArgument, OptimizerArgument, TrainingArguments};
 pub(crate) use trend::Trend;
 pub(crate) use visualize::{FormatArgument, ThemeArgument, Visualize};
@@ -123,7 +125,7 @@ pub(crate) enum Command {
     Profile(Box<Profile>),
     /// Compare engines, devices, precisions, models or stored runs
     ///
-    /// All sides run in turns, so that drift of the machine affects all of them equally. Their outputs are compared
+    /// All sides run interleaved, so that drift of the machine affects all of them equally. Their outputs are compared
     /// first; a side with other outputs is not timed. How: docs/MEASUREMENT.md
     Compare(Box<Compare>),
     /// Measure many models and settings by a plan; resumable
@@ -233,6 +235,9 @@ pub(crate) enum Command {
     Completions(Completions),
     /// Write man pages
     Man(Man),
+    /// Print the JSON Schema of a document that `--json` prints
+    #[command(hide = true)]
+    Schema(Schema),
 }
 
 /// The parser's own flag stands alone under a heading of its own, before all others.
@@ -263,7 +268,7 @@ mod tests {
         assert_eq!((counts.runs, counts.warmup), (Some(5), Some(2)));
     }
 
-    /// Every option stands under a heading, and the headings are those of the house.
+    /// Every option stands under a heading, and all headings are on one list.
     #[test]
     fn headings_are_few_and_the_same_everywhere() {
         const HEADINGS: [&str; 16] = [

@@ -4,12 +4,10 @@
 
 use crate::command;
 use clap_complete::{CompletionCandidate, PathCompleter, engine::ValueCompleter};
-use modelmeter::{
-    ENGINES, PRESETS, Store,
-    report::clean,
-    store::{self, Filter, RunRow},
-};
+use modelmeter::{ENGINES, Engines, PRESETS, Store};
+use report::clean;
 use std::ffi::OsStr;
+use store::{Filter, RunRow};
 
 /// How many runs are offered, the newest.
 const RUNS: u64 = 50;
@@ -20,6 +18,19 @@ const DIGITS: usize = 12;
 /// The engines' names as a list for help texts.
 pub(crate) fn engine_names() -> String {
     ENGINES.iter().map(|engine| engine.id()).collect::<Vec<_>>().join(", ")
+}
+
+/// The help of `calibrate --device`: who measures which device.
+pub(crate) fn calibrated_devices() -> String {
+    let able = ENGINES.iter().filter(|engine| engine.calibrates()).map(|engine| engine.id());
+    let able = able.collect::<Vec<_>>().join(" or ");
+    format!("Device: cpu, cuda, cuda:1, rocm, mps; all but the cpu need {able}")
+}
+
+/// The help of the model of `noise`: what is run by default.
+pub(crate) fn noise_model() -> String {
+    let engine = Engines::default().embedded().map_or("auto", |engine| engine.id());
+    format!("Model that is compared with itself [default: small-transformer with {engine}]")
 }
 
 /// The engines of this build.

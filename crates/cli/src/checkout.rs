@@ -1,7 +1,8 @@
 //! Which state of somebody's source a command was called in.
 
-use modelmeter::{models::checkout_of, types::Revision};
+use models::checkout_of;
 use std::env;
+use types::Revision;
 
 /// Variables in which continuous integration says the commit; the first that is set counts.
 const COMMITS: [&str; 3] = ["GITHUB_SHA", "CI_COMMIT_SHA", "BUILDKITE_COMMIT"];

@@ -1,10 +1,12 @@
 //! One renderer for everything that goes wrong: what happened, why, what to try next.
 
 use crate::Exit;
-use modelmeter::{
-    Error, engine::EngineErrorKind, meter::MeterError, models::ModelError, report::clean,
-    store::StoreError,
-};
+use engine::EngineErrorKind;
+use meter::MeterError;
+use modelmeter::{Error, PlanError};
+use models::ModelError;
+use report::clean;
+use store::StoreError;
 
 /// Something that ends the command.
 #[derive(Debug)]
@@ -35,6 +37,12 @@ impl Failure {
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// A hint, if there is none yet.
+    pub(crate) fn or_hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hint.get_or_insert_with(|| hint.into());
         self
     }
 
@@ -76,10 +84,16 @@ impl From<Error> for Failure {
             // One engine has said it in the message.
             Error::NoEngine { why, .. } if why.len() == 1 => Vec::new(),
             Error::NoEngine { why, .. } | Error::NoCalibration { why, .. } => why,
-            Error::Baseline { others, .. } => others,
+            Error::Baseline { other_failures, .. } => other_failures,
             _ => Vec::new(),
         };
         failure
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Failure {
+        Failure::from(Error::from(error))
     }
 }
 
@@ -146,8 +160,7 @@ fn exit_of(error: &Error) -> Exit {
         | Error::NoRuns
         | Error::NotStored { .. }
         | Error::Prices { .. }
-        | Error::Read { .. }
-        | Error::Precision { .. } => Exit::Wrong,
+        | Error::Read { .. } => Exit::Wrong,
         Error::TooBusy { .. } => Exit::Untold,
         Error::Meter(MeterError::Engine(failure)) => match failure.kind {
             EngineErrorKind::BadModel | EngineErrorKind::BadInput => Exit::Wrong,
@@ -168,7 +181,8 @@ mod tests {
     fn a_full_temporary_folder_is_named_with_what_is_needed_and_what_to_do() {
         let full = || io::Error::from_raw_os_error(libc::ENOSPC);
         let path = || PathBuf::from("/small/tmp");
-        let inputs = Error::Temporary { path: path(), needed: 4096, source: full() };
+        let inputs =
+            Error::Temporary { what: "the inputs", path: path(), needed: 4096, source: full() };
         let other = Error::Write { path: path(), source: full() };
         for (error, needed) in [(inputs, "4096 bytes"), (other, "")] {
             let failure = Failure::from(error);
@@ -185,7 +199,7 @@ mod tests {
         let error = Error::Baseline {
             label: "torch".into(),
             why: "it was killed".into(),
-            others: vec![("rten".into(), "it did not answer".into())],
+            other_failures: vec![("rten".into(), "it did not answer".into())],
             hint: None,
         };
         let text = Failure::from(error).render(false);

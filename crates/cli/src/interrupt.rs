@@ -1,7 +1,8 @@
 //! Ctrl-C while something is measured: ends at once, and says what was kept and how to go on.
 
 use crate::{Exit, Failure, output};
-use modelmeter::{Session, models::discard_unfinished};
+use modelmeter::Session;
+use models::discard_unfinished;
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
     iterator::Signals,
@@ -17,7 +18,7 @@ pub(crate) fn watch(session: &Session, is_kept: bool, what: &'static str) -> Res
 /// The same for a command that stores nothing.
 pub(crate) fn watch_files(what: &'static str) -> Result<(), Failure> {
     start(move || {
-        format!("\nstopped: {what} is not finished\nhint: the same command begins it again\n")
+        format!("\nstopped: {what} is not finished\nhint: run the same command to start again\n")
     })
 }
 
@@ -42,12 +43,14 @@ fn start(said: impl FnOnce() -> String + Send + 'static) -> Result<(), Failure> 
 /// What is left of it, and what to do next.
 fn said(is_kept: bool, runs: u64, what: &str) -> String {
     let kept = match (is_kept, runs) {
-        (false, _) => "nothing was stored, as asked (`--no-store`)".to_owned(),
+        (false, _) => "nothing was stored (`--no-store`)".to_owned(),
         (true, 0) => "nothing was stored".to_owned(),
         (true, 1) => "1 run was stored (`modelmeter runs list --limit 1`)".to_owned(),
         (true, runs) => format!("{runs} runs were stored (`modelmeter runs list --limit {runs}`)"),
     };
-    format!("\nstopped: {kept}; {what} under way is lost\nhint: the same command begins it again\n")
+    format!(
+        "\nstopped: {kept}; {what} in progress is lost\nhint: run the same command to start again\n"
+    )
 }
 
 #[cfg(test)]
@@ -57,12 +60,12 @@ mod tests {
     #[test]
     fn what_was_kept_is_counted_and_what_was_not_is_named() {
         assert!(
-            said(true, 0, "the run").contains("stopped: nothing was stored; the run under way")
+            said(true, 0, "the run").contains("stopped: nothing was stored; the run in progress")
         );
         assert!(said(true, 1, "the check").contains("1 run was stored"));
         let several = said(true, 12, "the check");
         assert!(several.contains("12 runs were stored (`modelmeter runs list --limit 12`)"));
-        assert!(several.contains("hint: the same command begins it again"), "{several}");
+        assert!(several.contains("hint: run the same command to start again"), "{several}");
         assert!(said(false, 12, "the run").contains("--no-store"));
     }
 }

@@ -1,6 +1,6 @@
 //! The `modelmeter` command: arguments in, one file a command.
 //!
-//! The only room that reads arguments and environment, prints and exits.
+//! The only crate that reads arguments and environment, prints and exits.
 
 mod arguments;
 mod candidates;
@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 /// The system's allocator; a worker that is asked where its memory goes writes down what it does.
 #[global_allocator]
-static ALLOCATOR: modelmeter::probe::TrackingAllocator = modelmeter::probe::TrackingAllocator;
+static ALLOCATOR: probe::TrackingAllocator = probe::TrackingAllocator;
 
 fn main() -> ExitCode {
     // A worker is this program again, before anything else could print.
@@ -79,6 +79,7 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Command::Host => command::bench::serve(global),
         Command::Completions(completions) => command::completions::run(completions),
         Command::Man(man) => command::man::run(man),
+        Command::Schema(schema) => command::schema::run(schema),
     }
 }
 
@@ -87,7 +88,7 @@ fn install_panic_message() {
     let details = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         // A library over a file that it cannot read: whoever called it says so.
-        if modelmeter::types::is_caught() {
+        if types::is_caught() {
             return;
         }
         if let Some(failure) = panic.payload_as_str().and_then(shortage::of_panic) {
@@ -100,8 +101,8 @@ fn install_panic_message() {
         }
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         output::complain(&format!(
-            "error: modelmeter has a bug (at {place}); stored runs are not touched\n\
-             hint: run again with `RUST_BACKTRACE=1` and report what it prints\n"
+            "error: modelmeter has a bug (at {place}); stored runs are safe\nhint: run again with `RUST_BACKTRACE=1` \
+             and report what it prints\n"
         ));
         #[expect(clippy::exit, reason = "the documented status of our own bugs")]
         std::process::exit(Exit::Bug as i32);

@@ -36,7 +36,7 @@ pub(crate) fn check_folder(path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
         let text = format!("there is no folder `{}`", folder.display());
-        return Err(Failure::new(Exit::Wrong, text).hint("make it first"));
+        return Err(Failure::new(Exit::Wrong, text).hint("create it first"));
     }
     if path.is_dir() {
         let text = format!("`{}` is a folder", path.display());
@@ -54,7 +54,7 @@ pub(crate) fn plain(name: &str) -> String {
 /// Makes a folder, with those it lies in.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| {
-        Failure::new(Exit::Wrong, format!("could not make the folder `{}`", folder.display()))
+        Failure::new(Exit::Wrong, format!("could not create the folder `{}`", folder.display()))
             .cause(error.to_string())
     })
 }

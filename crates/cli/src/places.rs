@@ -4,38 +4,30 @@
 //! the current folder and those above it are where downloads lie.
 
 use crate::{arguments::Global, command};
-use modelmeter::engine::Places;
+use engine::Places;
+use modelmeter::ENGINES;
 use std::{
     collections::BTreeMap,
     env,
     path::{Path, PathBuf},
 };
 
-/// Variables that name an engine's library or folder outright.
-const LIBRARY_VARIABLES: [(&str, &str); 3] = [
-    ("onnxruntime", "ORT_DYLIB_PATH"),
-    ("openvino", "OPENVINO_INSTALL_DIR"),
-    ("openvino", "INTEL_OPENVINO_DIR"),
-];
-
 /// Where libraries of the system lie.
-const SYSTEM_FOLDERS: [&str; 7] = [
+const SYSTEM_FOLDERS: [&str; 6] = [
     "/usr/local/lib",
     "/usr/lib",
     "/usr/lib64",
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
     "/opt/homebrew/lib",
-    "/opt/intel/openvino",
 ];
 
 /// Where engines are looked for.
 pub(crate) fn places(global: &Global) -> Places {
     let mut libraries = BTreeMap::new();
-    for (engine, variable) in LIBRARY_VARIABLES {
-        if let Some(path) = command::path_of(variable) {
-            libraries.entry(engine.to_owned()).or_insert(path);
-        }
+    for engine in ENGINES {
+        let named = engine.library_variables().iter().find_map(|name| command::path_of(name));
+        libraries.extend(named.map(|path| (engine.id().to_owned(), path)));
     }
     Places {
         python: python(global),
@@ -83,6 +75,7 @@ fn node_modules() -> Vec<PathBuf> {
 fn system_folders() -> Vec<PathBuf> {
     folders_of("LD_LIBRARY_PATH")
         .chain(SYSTEM_FOLDERS.into_iter().map(PathBuf::from))
+        .chain(ENGINES.iter().flat_map(|engine| engine.system_folders()).map(PathBuf::from))
         .filter(|folder| folder.is_dir())
         .collect()
 }

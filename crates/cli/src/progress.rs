@@ -17,7 +17,7 @@ impl Progress {
         let target = if quiet || !is_terminal(Stream::Error) {
             ProgressDrawTarget::hidden()
         } else {
-            // The worker shares the processors: four times a second is enough to look alive.
+            // The worker shares the processors: four times per second is enough to look alive.
             ProgressDrawTarget::stderr_with_hz(4)
         };
         bar.set_draw_target(target);
@@ -28,16 +28,22 @@ impl Progress {
     /// Hears an event.
     pub(crate) fn hear(&mut self, event: &Event) {
         match event {
-            Event::StageStarted { stage } => self.enter(*stage),
-            Event::Progress { stage, done, total, note } => {
+            Event::StageStarted { stage, label } => {
+                self.enter(*stage);
+                self.bar.set_message(label.clone().unwrap_or_default());
+            }
+            Event::Progress { stage, done, total, note, label } => {
                 if self.stage != Some(*stage) {
                     self.enter(*stage);
                 }
                 self.show(*stage, *done, *total);
-                self.bar.set_message(note.clone());
+                self.bar.set_message(match label {
+                    Some(label) => format!("{label}: {note}"),
+                    None => note.clone(),
+                });
             }
-            Event::CellFinished { .. } | Event::CellFailed { .. } => self.bar.finish_and_clear(),
-            Event::CellStarted { .. } => {}
+            // Whoever started the command says when it is over; there may be more to measure.
+            _ => {}
         }
     }
 
@@ -49,8 +55,7 @@ impl Progress {
     fn enter(&mut self, stage: Stage) {
         self.stage = Some(stage);
         self.bar.set_style(spinner());
-        self.bar.set_prefix(doing(stage));
-        self.bar.set_message("");
+        self.bar.set_prefix(stage.words());
     }
 
     fn show(&self, stage: Stage, done: u64, total: Option<u64>) {
@@ -60,19 +65,6 @@ impl Progress {
             self.bar.set_style(if stage == Stage::Prepare { bytes() } else { plain() });
         }
         self.bar.set_position(done);
-    }
-}
-
-fn doing(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Prepare => "preparing",
-        Stage::Start => "starting",
-        Stage::Load => "loading",
-        Stage::First => "first inference",
-        Stage::Warmup => "warming up",
-        Stage::Sample => "measuring",
-        Stage::Layers => "looking inside",
-        Stage::Calibrate => "calibrating",
     }
 }
 

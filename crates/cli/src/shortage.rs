@@ -1,7 +1,7 @@
 //! A system that gives no memory or no threads: not our bug, and not a crash.
 
 use crate::{Exit, Failure};
-use modelmeter::probe::refused_allocation;
+use probe::refused_allocation;
 
 /// What the standard library and thread pools say when the system gives no thread.
 const NO_THREAD: [&str; 3] =
@@ -10,8 +10,8 @@ const NO_THREAD: [&str; 3] =
 /// The failure that a panic stands for, where it is for want of threads or memory.
 pub(crate) fn of_panic(said: &str) -> Option<Failure> {
     NO_THREAD.iter().any(|words| said.contains(words)).then(|| {
-        Failure::new(Exit::Cannot, "the system gives no more threads").cause(said).hint(
-            "end other programs, or raise what `ulimit -u` (threads) and `ulimit -v` (their stacks) allow",
+        Failure::new(Exit::Cannot, "the system refused to start more threads").cause(said).hint(
+            "stop other programs, or raise the limits `ulimit -u` (threads) and `ulimit -v` (their stacks)",
         )
     })
 }
@@ -25,8 +25,8 @@ pub(crate) fn explain_refused_memory() {
 }
 
 extern "C" fn on_abort(_signal: libc::c_int) {
-    const TEXT: &str = "error: the system gives no more memory; stored runs are not touched\n\
-        hint: use a smaller `--batch-size`, end other programs, or raise what `ulimit -v` allows\n";
+    const TEXT: &str = "error: the system is out of memory; stored runs are safe\nhint: use a smaller `--batch-size`, \
+                        stop other programs, or raise the limit `ulimit -v`\n";
     if refused_allocation().is_none() {
         // Any other abort stays one: a handler that was taken away does not come again.
         // SAFETY: both calls may be made in a handler and have no memory arguments.

@@ -3,15 +3,20 @@
 
 use crate::{
     Exit, Failure,
-    arguments::Global,
-    command, output,
+    arguments::{Global, ResultOutput, is_stdout},
+    command,
+    output::{self, Out},
     terminal::{self, Stream},
 };
-use modelmeter::{
-    Notice, Run, Session, exchange,
-    report::{Style, clean},
+use modelmeter::{Notice, Run, Session};
+use report::{ResultDocument, Style, clean};
+use std::{
+    io,
+    path::{Path, PathBuf},
 };
-use std::path::Path;
+
+/// Writes one file of a folder.
+pub(crate) type FileWriter<'a> = Box<dyn FnOnce(Out<'_>) -> io::Result<()> + 'a>;
 
 /// The outputs of one command, and what became of them.
 pub(crate) struct Sinks {
@@ -54,19 +59,68 @@ impl Sinks {
         self.failures.extend(outcome.err());
     }
 
-    /// Writes text to a file, or to standard output for `-`.
-    pub(crate) fn file(&mut self, path: &Path, text: impl FnOnce() -> String) -> bool {
-        self.talks_data |= path == Path::new("-");
-        let written = output::to_file(path, &text());
+    /// Writes text to a file and says so, or writes it to standard output for `-`.
+    pub(crate) fn file(&mut self, path: &Path, text: impl FnOnce() -> String) {
+        self.file_with(path, |out| out.write_all(text().as_bytes()));
+    }
+
+    /// The same where something writes itself.
+    pub(crate) fn file_with(&mut self, path: &Path, write: impl FnOnce(Out<'_>) -> io::Result<()>) {
+        if self.file_untold(path, write) && !is_stdout(path) {
+            self.talk(&format!("wrote {}\n", path.display()));
+        }
+    }
+
+    /// Writes files into a folder, which is made, and says how many.
+    pub(crate) fn folder<'a>(
+        &mut self,
+        folder: &Path,
+        files: impl IntoIterator<Item = (PathBuf, FileWriter<'a>)>,
+    ) {
+        self.attempt(output::make_folder(folder));
+        let count = files
+            .into_iter()
+            .filter_map(|(name, write)| self.file_untold(&folder.join(name), write).then_some(()))
+            .count();
+        if count > 0 {
+            self.talk(&format!("wrote {count} files into {}\n", folder.display()));
+        }
+    }
+
+    /// Writes a file; whether it was.
+    fn file_untold(&mut self, path: &Path, write: impl FnOnce(Out<'_>) -> io::Result<()>) -> bool {
+        self.talks_data |= is_stdout(path);
+        let written = output::to_file_with(path, write);
         let is_written = written.is_ok();
         self.attempt(written);
         is_written
     }
 
-    /// Writes text to a file and says so.
-    pub(crate) fn file_aloud(&mut self, path: &Path, text: impl FnOnce() -> String) {
-        if self.file(path, text) && path != Path::new("-") {
-            self.talk(&format!("wrote {}\n", path.display()));
+    /// Writes a result in every format that was asked for, and shows it unless standard output is for data.
+    pub(crate) fn result(&mut self, document: &ResultDocument, asked: &ResultOutput, exit: Exit) {
+        self.formats(document, asked);
+        self.page_of(exit, |style| document.terminal(style, command::table_width()));
+    }
+
+    /// The same for a list, which those who asked for quiet want too.
+    pub(crate) fn list(
+        &mut self,
+        document: &ResultDocument,
+        asked: &ResultOutput,
+        width: Option<usize>,
+    ) {
+        self.formats(document, asked);
+        if !self.talks_data {
+            let written = output::data(&document.terminal(&self.style, width));
+            self.attempt(written);
+        }
+    }
+
+    /// Writes a result in every format that was asked for.
+    pub(crate) fn formats(&mut self, document: &ResultDocument, asked: &ResultOutput) {
+        self.talks_data |= asked.is_data();
+        for (format, path) in asked.files() {
+            self.file(path, || (format.render)(document));
         }
     }
 
@@ -85,11 +139,6 @@ impl Sinks {
     /// Standard output is for a program that reads data.
     pub(crate) fn leave_to_data(&mut self) {
         self.talks_data = true;
-    }
-
-    /// Shows the page of a result that is fine.
-    pub(crate) fn page(&mut self, page: impl FnOnce(&Style) -> String) {
-        self.page_of(Exit::Fine, page);
     }
 
     /// Shows the page of a result. One that is not fine shows in any case: to those who asked for quiet, and beside data, on

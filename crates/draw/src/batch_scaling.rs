@@ -59,9 +59,10 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     }
     let rows = models.len().div_ceil(columns);
     let notes = [
-        "Dotted: the ideal from the best line's smallest batch on, twice the batch in the same time. Both axes are logarithmic."
+        "Dotted: ideal scaling from the best line's smallest batch, twice the batch in the same time. Both axes are \
+         logarithmic."
             .to_owned(),
-        format!("{WHISKERS} A whisker without a foot goes on beyond the field."),
+        format!("{WHISKERS} A whisker without an end mark continues beyond the chart."),
         choose::page_note(material, more, pages),
     ];
     Ok(page.finish(top + outer * rows as f64 - 18.0, &notes))
@@ -72,7 +73,7 @@ pub(crate) fn pages(material: &Material) -> usize {
     choice(material).pages
 }
 
-/// Up to four models with their lines, how many cells find no room, and the pages that all models take.
+/// Up to four models with their lines, how many cells does not fit, and the pages that all models take.
 struct Fields<'a> {
     models: Vec<(&'a str, Vec<Line<'a>>)>,
     more: usize,
@@ -155,7 +156,7 @@ fn field(
     let batches = || lines.iter().flatten().map(|cell| cell.key.batch_size as f64);
     let x = Scale::log(batches(), area.x, area.right());
     canvas.rectangle(area, look.panel, 1.0);
-    axis::left(canvas, area, &y, Unit::PerSecond, "samples a second");
+    axis::left(canvas, area, &y, Unit::PerSecond, "samples per second");
     let mut ticks: Vec<u64> = lines.iter().flatten().map(|cell| cell.key.batch_size).collect();
     ticks.sort_unstable();
     ticks.dedup();

@@ -134,15 +134,36 @@ impl Canvas {
         ));
     }
 
+    /// Two words or more that follow each other, however wide the reader's font is.
+    pub(crate) fn text_pair(&mut self, x: f64, y: f64, first: (&str, Ink), second: (&str, Ink)) {
+        let part = |gap: &str, (text, ink): (&str, Ink)| {
+            let weight = if ink.weight == Weight::Bold { " font-weight=\"700\"" } else { "" };
+            let (size, colour) = (number(ink.size), hex(ink.colour));
+            let text = escape(text);
+            format!("<tspan{gap} font-size=\"{size}\"{weight} fill=\"{colour}\">{text}</tspan>")
+        };
+        self.line_of(format_args!(
+            "<text x=\"{}\" y=\"{}\">{}{}</text>",
+            number(x),
+            number(y),
+            part("", first),
+            part(" dx=\"8\"", second)
+        ));
+    }
+
     /// Words that are shortened to the room there is; the whole of them is shown when pointed at.
     pub(crate) fn text_within(&mut self, x: f64, y: f64, text: &str, ink: Ink, room: f64) {
         let whole = report::clean(text);
         let short = font::fit(&whole, ink.size, ink.weight, room);
-        if short == whole {
-            return self.text(x, y, &whole, ink);
-        }
-        self.line_of(format_args!("<g><title>{}</title>", escape(&whole)));
-        self.text(x, y, &short, ink);
+        let title = (short != whole).then_some(whole.as_str());
+        self.titled(title, |canvas| canvas.text(x, y, &short, ink));
+    }
+
+    /// What shows a title when pointed at, if there is one.
+    pub(crate) fn titled(&mut self, title: Option<&str>, draw: impl FnOnce(&mut Canvas)) {
+        let Some(title) = title else { return draw(self) };
+        self.line_of(format_args!("<g><title>{}</title>", escape(title)));
+        draw(self);
         self.line_of(format_args!("</g>"));
     }
 

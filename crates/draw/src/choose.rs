@@ -27,7 +27,7 @@ pub(crate) fn page_note(material: &Material, more: usize, pages: usize) -> Strin
     match material.page {
         Some(page) => format!("Page {} of {pages}.", page + 1),
         None if more > 0 && material.has_pages => format!(
-            "The best of every model; all cells are on {pages} pages, in the files with numbers."
+            "The best of every model; all cells are on {pages} pages, in the numbered files."
         ),
         None => left_out(more),
     }

@@ -1,4 +1,5 @@
-//! Every model on all hardware: samples a second as a share of the model's best, the number in each field.
+//! Every model by machine, device, engine and precision: samples per second as a share of the model's best, the number in
+//! each field.
 
 use crate::{
     Absent, Material, Theme,
@@ -12,29 +13,29 @@ use crate::{
 use std::collections::{BTreeMap, BTreeSet};
 use types::{Mode, PooledCell};
 
-/// So many models and so much hardware can be read.
+/// So many models and columns can be read.
 const MOST_MODELS: usize = 16;
 const MOST_COLUMNS: usize = 9;
 
-/// What makes up hardware, in the order it is written.
-const HARDWARE: [Facet; 4] = [Facet::Machine, Facet::Device, Facet::Engine, Facet::Precision];
+/// What makes up a column, in the order it is written.
+const COLUMN: [Facet; 4] = [Facet::Machine, Facet::Device, Facet::Engine, Facet::Precision];
 
-type Hardware = [String; 4];
+type Place = [String; 4];
 
-/// What is known of each model on each hardware.
+/// What is known of each model in each column.
 struct Fields<'a> {
-    measured: BTreeMap<(&'a str, Hardware), &'a PooledCell>,
+    measured: BTreeMap<(&'a str, Place), &'a PooledCell>,
     /// Measured, but without a valid run.
-    not_valid: BTreeSet<(&'a str, Hardware)>,
+    not_valid: BTreeSet<(&'a str, Place)>,
 }
 
 fn fields(material: &Material) -> Fields<'_> {
     let best = choose::best_of_series(choose::inferences(material), choose::throughput);
-    let mut measured: BTreeMap<(&str, Hardware), &PooledCell> = BTreeMap::new();
+    let mut measured: BTreeMap<(&str, Place), &PooledCell> = BTreeMap::new();
     for cell in best {
-        let hardware = HARDWARE.map(|facet| facet.of(&cell.key, &material.machines));
+        let place = COLUMN.map(|facet| facet.of(&cell.key, &material.machines));
         // Threads, lengths and the rest are not apart here: the best of them stands for all, what is valid first.
-        let entry = measured.entry((&cell.key.model, hardware)).or_insert(cell);
+        let entry = measured.entry((&cell.key.model, place)).or_insert(cell);
         let rank = |cell: &PooledCell| (cell.invalid.is_none(), choose::throughput(cell));
         if rank(cell) > rank(entry) {
             *entry = cell;
@@ -43,8 +44,8 @@ fn fields(material: &Material) -> Fields<'_> {
     let inferences = material.not_valid.iter().filter(|one| one.key.mode == Mode::Inference);
     let not_valid = inferences
         .map(|one| {
-            let hardware = HARDWARE.map(|facet| facet.of(&one.key, &material.machines));
-            (one.key.model.as_str(), hardware)
+            let place = COLUMN.map(|facet| facet.of(&one.key, &material.machines));
+            (one.key.model.as_str(), place)
         })
         .filter(|place| !measured.contains_key(place))
         .collect();
@@ -56,8 +57,8 @@ pub(crate) fn pages(material: &Material) -> usize {
     let Fields { measured, not_valid } = fields(material);
     let known = || measured.keys().chain(&not_valid);
     let models: BTreeSet<&str> = known().map(|(model, _)| *model).collect();
-    let hardware: BTreeSet<&Hardware> = known().map(|(_, hardware)| hardware).collect();
-    models.len().div_ceil(MOST_MODELS).max(1) * hardware.len().div_ceil(MOST_COLUMNS).max(1)
+    let places: BTreeSet<&Place> = known().map(|(_, place)| place).collect();
+    models.len().div_ceil(MOST_MODELS).max(1) * places.len().div_ceil(MOST_COLUMNS).max(1)
 }
 
 pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> {
@@ -67,28 +68,28 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     }
     let pages = pages(material);
     let known = || fields.keys().chain(&not_valid);
-    let (hardware, models) = match material.page {
+    let (places, models) = match material.page {
         None => {
-            let hardware = most(known().map(|(_, hardware)| hardware), MOST_COLUMNS);
+            let places = most(known().map(|(_, place)| place), MOST_COLUMNS);
             // Models that have a field there: a row of nothing would tell nothing.
-            let there = known().filter(|(_, place)| hardware.contains(&place));
+            let there = known().filter(|(_, place)| places.contains(&place));
             let models: Vec<&str> = most(there.map(|(model, _)| *model), MOST_MODELS);
-            (hardware, models)
+            (places, models)
         }
         Some(page) => {
-            let all: BTreeSet<&Hardware> = known().map(|(_, hardware)| hardware).collect();
+            let all: BTreeSet<&Place> = known().map(|(_, place)| place).collect();
             let columns = all.len().div_ceil(MOST_COLUMNS).max(1);
             let models: BTreeSet<&str> = known().map(|(model, _)| *model).collect();
             let (row, column) = (page / columns, page % columns);
             let from = column * MOST_COLUMNS;
-            let hardware = all.into_iter().skip(from).take(MOST_COLUMNS).collect();
+            let places = all.into_iter().skip(from).take(MOST_COLUMNS).collect();
             let models = models.into_iter().skip(row * MOST_MODELS).take(MOST_MODELS).collect();
-            (hardware, models)
+            (places, models)
         }
     };
     let cells: Vec<&PooledCell> = fields
         .iter()
-        .filter(|((model, place), _)| models.contains(model) && hardware.contains(&place))
+        .filter(|((model, place), _)| models.contains(model) && places.contains(&place))
         .map(|(_, cell)| *cell)
         .collect();
     let more = fields.len() - cells.len();
@@ -98,23 +99,23 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
         &[Facet::Batch, Facet::Length, Facet::Threads, Facet::Weights, Facet::Variant],
     );
     let about = [words.common(), format!("Samples a second at the best batch; {}", pooled(&cells))];
-    let mut page = Page::new(theme, "Models on hardware", &about);
+    let said: Vec<Facet> = COLUMN.into_iter().filter(|facet| words.varies(*facet)).collect();
+    let said = if said.is_empty() { vec![Facet::Engine] } else { said };
+    let mut page = Page::new(theme, &title(&said), &about);
     let look = page.canvas.look;
 
     let name_ink = Ink::new(SIZE, look.text).bold();
     let widest =
         models.iter().map(|model| name_ink.width(&report::clean(model))).fold(40.0, f64::max);
     let left = MARGIN + widest.min(240.0) + 14.0;
-    let said: Vec<Facet> = HARDWARE.into_iter().filter(|facet| words.varies(*facet)).collect();
-    let said = if said.is_empty() { vec![Facet::Engine] } else { said };
-    let width = ((WIDTH - MARGIN - left) / hardware.len() as f64).min(170.0);
+    let width = ((WIDTH - MARGIN - left) / places.len() as f64).min(170.0);
     let mut y = page.top - 4.0;
     for (line, facet) in said.iter().enumerate() {
         y += 16.0;
         let ink =
             Ink::new(12.0, if line + 1 == said.len() { look.text } else { look.muted }).middle();
-        let place = HARDWARE.iter().position(|known| known == facet).unwrap_or(0);
-        for (column, words) in hardware.iter().enumerate() {
+        let place = COLUMN.iter().position(|known| known == facet).unwrap_or(0);
+        for (column, words) in places.iter().enumerate() {
             let x = left + width * (column as f64 + 0.5);
             page.canvas.text_within(x, y, &words[place], ink, width - 8.0);
         }
@@ -124,14 +125,14 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     for model in &models {
         let middle = y + HEIGHT / 2.0 + 4.5;
         page.canvas.text_within(MARGIN, middle, model, name_ink, left - MARGIN - 14.0);
-        let rate = |place: &Hardware| {
+        let rate = |place: &Place| {
             fields.get(&(*model, place.clone())).and_then(|cell| choose::throughput(cell))
         };
         // Best of all that was measured, shown or not.
         let believed = fields.iter().filter(|(_, cell)| cell.invalid.is_none());
         let all = believed.filter(|((name, _), _)| name == model);
         let top = all.filter_map(|(_, cell)| choose::throughput(cell)).fold(0.0, f64::max);
-        for (column, place) in hardware.iter().enumerate() {
+        for (column, place) in places.iter().enumerate() {
             let x = left + width * column as f64;
             let field = Area { x: x + 1.5, y: y + 1.5, width: width - 3.0, height: HEIGHT - 3.0 };
             let cell = fields.get(&(*model, (*place).clone()));
@@ -149,7 +150,8 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     }
     let bottom = key(&mut page.canvas, left, y + 20.0);
     let mut notes = vec![
-        "Large: samples a second; small: as a share of the model's best. Hatched: not measured, or measured without a valid run."
+        "Large: samples per second; small: as a share of the model's best. Hatched: not measured, or measured without \
+         a valid run."
             .to_owned(),
     ];
     if material.page.is_some() || (more > 0 && material.has_pages) {
@@ -157,11 +159,30 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     } else if more > 0 {
         let fields = if more == 1 { "field is" } else { "fields are" };
         notes.push(format!(
-            "{} more {fields} not shown: narrow with --model, --machine or --engine.",
+            "{} more {fields} not shown; filter with --model, --machine or --engine.",
             report::count(more as u64)
         ));
     }
     Ok(page.finish(bottom, &notes))
+}
+
+/// What rows and columns are: `Models by machine and engine`.
+fn title(columns: &[Facet]) -> String {
+    let names: Vec<&str> = columns
+        .iter()
+        .map(|facet| match facet {
+            Facet::Machine => "machine",
+            Facet::Device => "device",
+            Facet::Precision => "precision",
+            _ => "engine",
+        })
+        .collect();
+    match names.as_slice() {
+        [rest @ .., last] if !rest.is_empty() => {
+            format!("Models by {} and {last}", rest.join(", "))
+        }
+        names => format!("Models by {}", names.join("")),
+    }
 }
 
 /// So many of the names as find room, those with most fields first, in their order.

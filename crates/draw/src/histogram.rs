@@ -101,7 +101,7 @@ pub(crate) fn draw(material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
                 report::seconds(*last)
             ),
         },
-        if is_sure { String::new() } else { "* too few samples to claim it.".into() },
+        if is_sure { String::new() } else { "* too few samples to support it.".into() },
     ];
     let about = format!(
         "{} samples from {} to {}, median {}, p95 {}, p99 {}",

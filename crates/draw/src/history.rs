@@ -3,11 +3,13 @@
 use crate::{
     Absent, Theme, axis,
     canvas::{Area, Ink, Stroke},
-    page::{MARGIN, Page, WIDTH},
-    rows::heading,
+    page::{MARGIN, Page, SIZE},
     scale::Scale,
 };
+use std::cmp::Reverse;
 use types::{Trend, TrendMetric, TrendSeries};
+
+const TITLE: &str = "History";
 
 /// Histories that one picture holds: those with changes first.
 const MOST: usize = 8;
@@ -18,33 +20,50 @@ const WIDE: f64 = 1.25;
 /// Points of paper that a field is high.
 const HEIGHT: f64 = 190.0;
 
+/// Points of paper above a field, for the name of its cell.
+const ABOVE: f64 = 42.0;
+
 /// The picture of histories as SVG; equal histories give equal text.
 ///
 /// # Errors
 /// Where there is no history.
 pub fn history(trend: &Trend, theme: Theme) -> Result<String, Absent> {
+    let about = format!("{}, oldest to newest", trend.metric.words());
+    draw(trend, Page::new(theme, TITLE, &[about]))
+}
+
+/// The same without a title, so many points wide.
+pub(crate) fn untitled(trend: &Trend, theme: Theme, width: f64) -> Result<String, Absent> {
+    draw(trend, Page::untitled(theme, width, TITLE))
+}
+
+fn draw(trend: &Trend, mut page: Page) -> Result<String, Absent> {
     let mut shown: Vec<&TrendSeries> =
         trend.series.iter().filter(|series| !series.points.is_empty()).collect();
-    shown.sort_by_key(|series| std::cmp::Reverse(series.changes.len().min(1)));
-    let more = shown.len().saturating_sub(MOST);
+    let all = shown.len();
+    shown.sort_by_key(|series| Reverse((series.changes.len().min(1), series.points.len())));
+    // Single points are drawn only where there is nothing else.
+    if shown.first().is_some_and(|series| series.points.len() > 1) {
+        shown.retain(|series| series.points.len() > 1);
+    }
     shown.truncate(MOST);
     if shown.is_empty() {
         // There are runs, or nobody would ask: the list says what is wrong with them.
         return Err(Absent::new("no valid run has this number", "modelmeter runs list"));
     }
-    let about = format!("{}, oldest to newest", trend.metric.words());
-    let mut page = Page::new(theme, "History", &[about]);
     let mut top = page.top;
     for series in &shown {
         field(&mut page, top, series, trend);
-        top += HEIGHT + 42.0 + axis::BELOW + 22.0;
+        top += ABOVE + HEIGHT + axis::BELOW + 22.0;
     }
-    let left_out = match more {
+    let left_out = match all - shown.len() {
         0 => String::new(),
+        1 => "1 more history is not shown.".into(),
         more => format!("{} more histories are not shown.", report::count(more as u64)),
     };
     let notes = [
-        "Whiskers: 95 % interval of the runs of a point. Lines: the level of a stretch. Dashed: where it changed.".to_owned(),
+        "Whiskers: 95 % interval of the runs of a point. Lines: the level between changes. Dashed: a change."
+            .to_owned(),
         "The axis does not begin at 0.".to_owned(),
         left_out,
     ];
@@ -52,10 +71,10 @@ pub fn history(trend: &Trend, theme: Theme) -> Result<String, Absent> {
 }
 
 fn field(page: &mut Page, top: f64, series: &TrendSeries, trend: &Trend) {
+    let width = page.width - 2.0 * MARGIN;
     let canvas = &mut page.canvas;
     let look = canvas.look;
     let metric = trend.metric;
-    let width = WIDTH - 2.0 * MARGIN;
     let machine = trend.machines.get(&series.key.machine).filter(|name| !name.is_empty());
     let unit = series.key.length_unit();
     let length =
@@ -66,11 +85,13 @@ fn field(page: &mut Page, top: f64, series: &TrendSeries, trend: &Trend) {
         length.unwrap_or_default(),
         machine.unwrap_or(&series.key.machine)
     );
-    heading(canvas, (MARGIN, top + 6.0), &series.key.model, &note, width);
+    let name = Ink::new(SIZE, look.text).bold();
+    canvas.text_within(MARGIN, top + 6.0, &series.key.model, name, width);
+    canvas.text_within(MARGIN, top + 24.0, &note, Ink::new(SIZE, look.muted), width);
     let (low, high) = range(series);
-    let y = Scale::between(low, high, top + 42.0 + HEIGHT, top + 42.0);
+    let y = Scale::between(low, high, top + ABOVE + HEIGHT, top + ABOVE);
     let left = axis::width_of(&y, metric.unit()) + 10.0;
-    let area = Area { x: MARGIN + left, y: top + 42.0, width: width - left, height: HEIGHT };
+    let area = Area { x: MARGIN + left, y: top + ABOVE, width: width - left, height: HEIGHT };
     canvas.rectangle(area, look.panel, 1.0);
     axis::left(canvas, area, &y, metric.unit(), "");
     let last = (series.points.len() - 1).max(1) as f64;

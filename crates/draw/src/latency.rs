@@ -40,7 +40,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     let (cells, bare): (Vec<&PooledCell>, Vec<&PooledCell>) =
         cells.into_iter().partition(|cell| !samples(cell).is_empty());
     if cells.is_empty() {
-        let why = "no valid run has samples: another tool's result is only a summary";
+        let why = "no valid run has samples: imported results are only summaries";
         let none = "no valid run is stored";
         return Err(choose::absent(material, if bare.is_empty() { none } else { why }, MEASURE));
     }
@@ -77,7 +77,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
         let colour = page.canvas.look.series(palette.number(&row.cell.key.engine));
         let samples = samples(row.cell);
         beyond += samples.iter().filter(|sample| **sample > scale.high()).count();
-        distribution(&mut page.canvas, samples, &scale, row.y, colour);
+        distribution(&mut page.canvas, samples, &scale, (field, row.y), colour);
     }
     let bare = bare.len();
     let notes = [
@@ -87,7 +87,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
             String::new()
         } else {
             format!(
-                "* fewer than {} samples: too few to claim a p95.",
+                "* fewer than {} samples: too few to support a p95.",
                 report::count(PERCENTILE_FLOORS[2].samples)
             )
         },
@@ -99,19 +99,27 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
         hidden,
         match bare {
             0 => String::new(),
-            1 => "1 cell has no samples: another tool measured it.".into(),
-            many => format!("{} cells have no samples: another tool measured them.", report::count(many as u64)),
+            1 => "1 cell has no samples, because it was imported.".into(),
+            many => format!("{} cells have no samples, because they were imported.", report::count(many as u64)),
         },
     ];
     Ok(page.finish(field.bottom() + axis::BELOW, &notes))
 }
 
 /// Density above the line, dots below it, box and marks on it.
-fn distribution(canvas: &mut Canvas, sorted: &[f64], scale: &Scale, y: f64, colour: Colour) {
+fn distribution(
+    canvas: &mut Canvas,
+    sorted: &[f64],
+    scale: &Scale,
+    (field, y): (Area, f64),
+    colour: Colour,
+) {
     let line = y + 8.0;
     let shown = &sorted[..sorted.partition_point(|sample| *sample <= scale.high())];
     let places: Vec<f64> = shown.iter().map(|sample| scale.at(*sample)).collect();
-    let hill = density(&places);
+    // What smoothing adds beyond the field is cut.
+    let is_within = |(x, _): &(f64, f64)| (field.x..=field.right()).contains(x);
+    let hill: Vec<(f64, f64)> = density(&places).into_iter().filter(is_within).collect();
     if let (Some(first), Some(last)) = (hill.first(), hill.last()) {
         const HEIGHT: f64 = 27.0;
         let mut outline = vec![(first.0, line)];
@@ -141,20 +149,12 @@ fn distribution(canvas: &mut Canvas, sorted: &[f64], scale: &Scale, y: f64, colo
 /// How thick places lie, from 0 to 1, by a bell of Silverman's width over each.
 fn density(places: &[f64]) -> Vec<(f64, f64)> {
     let (Some(first), Some(last)) = (places.first(), places.last()) else { return Vec::new() };
-    let count = places.len() as f64;
-    let mean = places.iter().sum::<f64>() / count;
-    let deviation = (places.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count).sqrt();
-    let of = |share: f64| quantile(places, share).unwrap_or(mean);
-    let spread = deviation.min((of(0.75) - of(0.25)) / 1.34);
     // Never thinner than can be seen.
-    let width = (0.9 * spread * count.powf(-0.2)).max(1.5);
+    let width = stats::bell_width(places).max(1.5);
     // The far tail is flat; its samples are dots. Most places are where there is something to see.
-    let (from, to) = (first - 3.0 * width, last.min(of(0.995) + 8.0 * width) + 3.0 * width);
-    let height = |x: f64| -> f64 {
-        let near = places.partition_point(|place| *place < x - 4.0 * width);
-        let far = places.partition_point(|place| *place <= x + 4.0 * width);
-        places[near..far].iter().map(|place| (-((x - place) / width).powi(2) / 2.0).exp()).sum()
-    };
+    let tail = quantile(places, 0.995).unwrap_or(*last);
+    let (from, to) = (first - 3.0 * width, last.min(tail + 8.0 * width) + 3.0 * width);
+    let height = |x: f64| stats::density(places, width, x);
     let step = (to - from) / (PLACES - 1) as f64;
     let mut hill: Vec<(f64, f64)> =
         (0..PLACES).map(|index| from + step * index as f64).map(|x| (x, height(x))).collect();

@@ -21,12 +21,12 @@ pub(crate) fn draw(material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
     let run = material.run;
     let Some(layers) = &run.layers else {
         return Err(Absent::new(
-            "nobody looked inside the model",
+            "the layers were not profiled",
             "modelmeter profile MODEL --layers",
         ));
     };
     let ceilings = material.ceilings.filter(|known| !known.flops.is_empty()).ok_or_else(|| {
-        Absent::new("the ceilings of the machine are not known", "modelmeter calibrate")
+        Absent::new("the ceilings of the machine are unknown", "modelmeter calibrate")
     })?;
     let kinds: Vec<(&str, &Spent, (f64, f64))> = layers
         .kinds
@@ -80,7 +80,7 @@ pub(crate) fn draw(material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
             .to_owned(),
     ];
     let about: Vec<String> = kinds.iter().map(|(name, spent, _)| told(name, spent)).collect();
-    Ok(plot.finish("Layers under the roof of the machine", &about.join("; "), notes))
+    Ok(plot.finish("Roofline of the layers", &about.join("; "), notes))
 }
 
 fn place(spent: &Spent) -> Option<(f64, f64)> {

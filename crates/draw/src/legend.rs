@@ -43,14 +43,20 @@ pub(crate) fn series(page: &mut Page, cells: &[&PooledCell], palette: &Palette) 
     row(page, &keys);
 }
 
-/// Writes engines above a picture without marks, where there is more than one.
+/// Writes engines above a picture without marks, if there is more than one.
 pub(crate) fn engines(page: &mut Page, cells: &[&PooledCell], palette: &Palette) {
     let keys = engine_keys(page, cells, palette);
     row(page, &keys);
 }
 
 fn engine_keys(page: &Page, cells: &[&PooledCell], palette: &Palette) -> Vec<Key> {
-    let engines: BTreeSet<&str> = cells.iter().map(|cell| cell.key.engine.as_str()).collect();
+    // In the order in which the picture shows them.
+    let mut engines: Vec<&str> = Vec::new();
+    for cell in cells {
+        if !engines.contains(&cell.key.engine.as_str()) {
+            engines.push(&cell.key.engine);
+        }
+    }
     if engines.len() < 2 {
         return Vec::new();
     }

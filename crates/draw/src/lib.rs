@@ -1,13 +1,14 @@
 //! Pictures of what was measured: numbers in, SVG out, and PNG from the same SVG.
 //!
 //! One file draws one picture; [`PICTURES`] is the list of them, [`RUN_PICTURES`] that of pictures of one run for a page. What they share, from the colours to the row of labels, stands
-//! in files of its own, so that all have one look. Nothing here reads a database or writes a file.
+//! in files of its own, so that all have one look. A flame graph ([`flamegraph`]) is a page of its own, with a script. Nothing here reads a database or writes a file.
 
 mod axis;
 mod batch_scaling;
 mod canvas;
 mod choose;
 mod dodge;
+mod flame;
 mod font;
 mod heat_map;
 mod histogram;
@@ -37,6 +38,7 @@ mod training;
 mod words;
 
 pub use choose::{wanted_details, wanted_samples};
+pub use flame::flamegraph;
 pub use history::history;
 pub use history_page::history_page;
 pub use look::{Theme, variables, with_variables};

@@ -23,7 +23,7 @@ pub struct Material {
     pub not_valid: Vec<NotValidCell>,
     /// The command that measures the newest of those again.
     pub again: Option<String>,
-    /// Whether what finds no room in a picture gets numbered pages.
+    /// Whether what does not fit in a picture gets numbered pages.
     pub has_pages: bool,
     /// Which page is drawn, from 0; `None` is the best of every model, as far as there is room.
     pub page: Option<usize>,

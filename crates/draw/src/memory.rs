@@ -48,7 +48,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
         .map(|part| Key::Swatch(colours[part], names[part].into()))
         .collect();
     if !keys.is_empty() {
-        keys.push(Key::Swatch(rest, "the engine and all else".into()));
+        keys.push(Key::Swatch(rest, "engine and everything else".into()));
     }
     legend::row(&mut page, &keys);
     let text = |cell: &PooledCell| {
@@ -100,12 +100,13 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     let notes = [
         "Whiskers: 95 % interval over the pooled runs; the bar is the largest of them.".to_owned(),
         if limits.iter().any(Option::is_some) {
-            "Dashed: the limit that the worker was held to.".into()
+            "Dashed: the memory limit of the worker.".into()
         } else {
             String::new()
         },
         if !keys.is_empty() && parts.iter().any(Option::is_none) {
-            "Grey alone: its parts are not known, or add up to more than was ever resident; weights that are mapped and not read take nothing."
+            "Only grey: the parts are unknown, or add up to more than the resident memory; weights that are mapped \
+             but not read take no memory."
                 .into()
         } else {
             String::new()

@@ -15,15 +15,15 @@ const COLUMNS: usize = 300;
 pub(crate) fn draw(material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
     const HINT: &str = "modelmeter profile MODEL --memory";
     let Some(memory) = &material.run.memory else {
-        return Err(Absent::new("nobody watched the allocations", HINT));
+        return Err(Absent::new("the allocations were not recorded", HINT));
     };
     let points = &memory.timeline;
     let length = points.iter().map(|point| point.at).max().unwrap_or(0);
     let peak = points.iter().map(|point| point.bytes).max().unwrap_or(0);
     if length == 0 || peak <= 0 {
         let why = memory.allocator.peak.why.as_deref();
-        let why = why.unwrap_or("the engine tells sums, not when it allocated");
-        return Err(Absent::new(report::clean(why), format!("{HINT} --engine rten")));
+        let why = why.unwrap_or("the engine reports totals, not single allocations");
+        return Err(Absent::new(report::clean(why), format!("{HINT} --engine ENGINE")));
     }
     let low = points.iter().map(|point| point.bytes).min().unwrap_or(0).min(0);
     let mut plot = Plot::new();
@@ -56,7 +56,7 @@ pub(crate) fn draw(material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
     let node = report::clean(&memory.allocator.node);
     let notes = vec![
         "Bytes above what was allocated before the inference.".to_owned(),
-        if node.is_empty() { String::new() } else { format!("At the peak ran `{node}`.") },
+        if node.is_empty() { String::new() } else { format!("`{node}` ran at the peak.") },
     ];
     let about = format!("{words} above the base in {}", report::seconds(length as f64 / 1e9));
     Ok(plot.finish("Allocated memory over one inference", &about, notes))

@@ -19,6 +19,8 @@ pub(crate) const SIZE: f64 = 13.0;
 pub(crate) struct Page {
     pub(crate) canvas: Canvas,
     pub(crate) top: f64,
+    /// Points from edge to edge.
+    pub(crate) width: f64,
     title: String,
     about: String,
 }
@@ -26,9 +28,10 @@ pub(crate) struct Page {
 impl Page {
     /// Writes the title, and under it what the picture shows.
     pub(crate) fn new(theme: Theme, title: &str, about: &[String]) -> Page {
-        let look = theme.look();
-        let mut canvas = Canvas::new(look);
-        let room = WIDTH - 2.0 * MARGIN;
+        let mut page = Page::untitled(theme, WIDTH, title);
+        let Page { canvas, width, .. } = &mut page;
+        let look = canvas.look;
+        let room = *width - 2.0 * MARGIN;
         canvas.text_within(MARGIN, 44.0, title, Ink::new(21.0, look.text).bold(), room);
         let mut top = 44.0;
         for line in about.iter().filter(|line| !line.is_empty()) {
@@ -39,7 +42,13 @@ impl Page {
                 canvas.text(MARGIN, top, part, Ink::new(SIZE, look.muted));
             }
         }
-        Page { canvas, top: top + 26.0, title: title.to_owned(), about: about.join(". ") }
+        Page { top: top + 26.0, about: about.join(". "), ..page }
+    }
+
+    /// A picture for a place that shows its title already; `title` is for those who cannot see it.
+    pub(crate) fn untitled(theme: Theme, width: f64, title: &str) -> Page {
+        let canvas = Canvas::new(theme.look());
+        Page { canvas, top: MARGIN / 2.0, width, title: title.to_owned(), about: String::new() }
     }
 
     /// Writes the notes below `bottom`, each a line or more, and ends the document.
@@ -49,25 +58,26 @@ impl Page {
         let mut y = bottom + 12.0;
         for note in notes.iter().filter(|note| !note.is_empty()) {
             let note = report::clean(note);
-            for line in font::wrap(&note, NOTE, Weight::Regular, WIDTH - 2.0 * MARGIN) {
+            for line in font::wrap(&note, NOTE, Weight::Regular, self.width - 2.0 * MARGIN) {
                 y += 17.0;
                 self.canvas.text(MARGIN, y, &line, ink);
             }
         }
-        self.canvas.finish(WIDTH, y + 22.0, &self.title, &self.about)
+        self.canvas.finish(self.width, y + 22.0, &self.title, &self.about)
     }
 }
 
 /// What the whiskers are; every picture that has some says so.
-pub(crate) const WHISKERS: &str = "Whiskers: 95 % interval of the pooled runs; where none show, they are narrower than the mark or nothing was repeated.";
+pub(crate) const WHISKERS: &str = "Whiskers: 95 % interval of the pooled runs; if there is none, it is narrower than \
+                                   the mark or nothing was repeated.";
 
-/// How many cells found no room, and what to do about it.
+/// How many cells did not fit, and what to do about it.
 pub(crate) fn left_out(more: usize) -> String {
     match more {
         0 => String::new(),
-        1 => "1 more cell is not shown: narrow with --model, --engine or --precision.".into(),
+        1 => "1 more cell is not shown; filter with --model, --engine or --precision.".into(),
         more => format!(
-            "{} more cells are not shown: narrow with --model, --engine or --precision.",
+            "{} more cells are not shown; filter with --model, --engine or --precision.",
             report::count(more as u64)
         ),
     }

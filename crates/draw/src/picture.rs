@@ -36,7 +36,7 @@ pub struct Picture {
 impl Picture {
     /// The picture with this name.
     #[must_use]
-    pub fn named(name: &str) -> Option<&'static Picture> {
+    pub fn by_name(name: &str) -> Option<&'static Picture> {
         PICTURES.iter().find(|picture| picture.name == name)
     }
 
@@ -71,13 +71,13 @@ impl Picture {
 pub const PICTURES: &[Picture] = &[
     Picture {
         name: "throughput",
-        shows: "samples a second at the best batch, with intervals",
+        shows: "samples per second at the best batch, with intervals",
         draw: throughput::draw,
         pages: |material| throughput::choice(material, None).pages,
     },
     Picture {
         name: "latency",
-        shows: "how the samples of the time are distributed, median and p95 marked",
+        shows: "distribution of the times, with median and p95",
         draw: latency::draw,
         pages: |material| latency::choice(material, None).pages,
     },
@@ -89,25 +89,25 @@ pub const PICTURES: &[Picture] = &[
     },
     Picture {
         name: "batch-scaling",
-        shows: "samples a second over the batch size, beside the ideal",
+        shows: "samples per second over the batch size, beside the ideal",
         draw: batch_scaling::draw,
         pages: batch_scaling::pages,
     },
     Picture {
         name: "training",
-        shows: "a training step by phases, in times of its inference",
+        shows: "a training step by phases, relative to its inference",
         draw: training::draw,
         pages: |material| training::choice(material, None).pages,
     },
     Picture {
         name: "roofline",
-        shows: "operations a second under the measured ceilings of the machine",
+        shows: "operations per second under the measured ceilings of the machine",
         draw: roofline::draw,
         pages: |material| roofline::choice(material, None).map_or(1, |(_, choice)| choice.pages),
     },
     Picture {
         name: "heat-map",
-        shows: "every model on all hardware, as a share of its best",
+        shows: "every model by machine, device, engine and precision, as a share of its best",
         draw: heat_map::draw,
         pages: heat_map::pages,
     },
@@ -141,7 +141,7 @@ impl RunMaterial<'_> {
 
     pub(crate) fn no_samples(&self) -> Absent {
         let why = match &self.run.imported {
-            Some(import) => format!("{} tells no samples", report::clean(&import.tool)),
+            Some(import) => format!("{} reports no samples", report::clean(&import.tool)),
             None => "the run has no samples".into(),
         };
         Absent::new(why, MEASURE)
@@ -179,7 +179,7 @@ pub struct RunPicture {
 impl RunPicture {
     /// The picture with this name.
     #[must_use]
-    pub fn named(name: &str) -> Option<&'static RunPicture> {
+    pub fn by_name(name: &str) -> Option<&'static RunPicture> {
         RUN_PICTURES.iter().find(|picture| picture.name == name)
     }
 
@@ -196,11 +196,15 @@ impl RunPicture {
 /// Every picture of one run.
 pub const RUN_PICTURES: &[RunPicture] = &[
     RunPicture { name: "histogram", title: "Distribution", draw: histogram::draw },
-    RunPicture { name: "order", title: "In their order", draw: sample_order::draw },
-    RunPicture { name: "layer-roofline", title: "Under the roof", draw: layer_roofline::draw },
+    RunPicture { name: "order", title: "Sample order", draw: sample_order::draw },
+    RunPicture {
+        name: "layer-roofline",
+        title: "Roofline of the layers",
+        draw: layer_roofline::draw,
+    },
     RunPicture {
         name: "memory-timeline",
-        title: "Over one inference",
+        title: "Memory over one inference",
         draw: memory_timeline::draw,
     },
     RunPicture { name: "phases", title: "Phases of a step", draw: phases::draw },

@@ -10,12 +10,12 @@ use std::collections::BTreeSet;
 use types::{Ceilings, Precision, Unit};
 
 /// A named ceiling.
-pub(crate) type Named = (String, f64);
+pub(crate) type NamedCeiling = (String, f64);
 
-/// What is over the points: flat roofs of operations a second, slopes of bytes a second; memory is the first slope.
+/// What is over the points: flat roofs of operations per second, slopes of bytes per second; memory is the first slope.
 pub(crate) struct Roof {
-    pub(crate) flat: Vec<Named>,
-    pub(crate) slopes: Vec<Named>,
+    pub(crate) flat: Vec<NamedCeiling>,
+    pub(crate) slopes: Vec<NamedCeiling>,
 }
 
 /// Where the picture is drawn.
@@ -31,7 +31,7 @@ impl Roof {
         let flat = ceilings.flops.iter().filter(|(precision, _)| shown.contains(precision));
         let memory = ceilings.bandwidth.iter().map(|ceiling| ("memory".to_owned(), ceiling.value));
         let caches = ceilings.caches.iter().map(|c| (format!("L{}", c.level), c.ceiling.value));
-        let fine = |(_, value): &Named| value.is_finite() && *value > 0.0;
+        let fine = |(_, value): &NamedCeiling| value.is_finite() && *value > 0.0;
         Roof {
             flat: flat.map(|(p, ceiling)| (p.to_string(), ceiling.value)).filter(fine).collect(),
             slopes: memory.chain(caches).filter(fine).collect(),
@@ -45,12 +45,12 @@ impl Roof {
 }
 
 /// What is written beside a flat roof.
-fn flat_text((name, value): &Named) -> String {
+fn flat_text((name, value): &NamedCeiling) -> String {
     format!("{name} {}", report::flops_per_second(*value))
 }
 
 impl Field {
-    /// A field for these points (operations a byte, operations a second) and their roof, within a frame with room for words.
+    /// A field for these points (operations a byte, operations per second) and their roof, within a frame with room for words.
     pub(crate) fn within(frame: Area, points: &[(f64, f64)], roof: &Roof) -> Field {
         let rates = points.iter().map(|(_, rate)| *rate);
         let rates = rates.chain(roof.flat.iter().map(|(_, v)| *v));
@@ -92,7 +92,7 @@ impl Field {
     pub(crate) fn draw_axes(&self, canvas: &mut Canvas) {
         let look = canvas.look;
         canvas.rectangle(self.area, look.panel, 1.0);
-        axis::left(canvas, self.area, &self.y, Unit::FlopsPerSecond, "operations a second");
+        axis::left(canvas, self.area, &self.y, Unit::FlopsPerSecond, "operations per second");
         let name = "operations for each byte that nodes read or write";
         axis::below(canvas, self.area, &self.x, Unit::Count, name);
     }

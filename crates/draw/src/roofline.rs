@@ -16,7 +16,7 @@ use types::{Ceilings, Device, Mode, PooledCell, Precision};
 
 const HEIGHT: f64 = 400.0;
 
-/// A cell and its place: operations a byte, operations a second.
+/// A cell and its place: operations a byte, operations per second.
 struct Point<'a> {
     cell: &'a PooledCell,
     intensity: f64,
@@ -136,7 +136,7 @@ fn table(
     let (ink, head) = (Ink::new(SIZE, look.text), Ink::new(12.0, look.muted).end());
     let right = WIDTH - MARGIN;
     let columns = [right - 250.0, right - 110.0, right];
-    let names = ["operations a second", "operations a byte", "of attainable"];
+    let names = ["operations per second", "operations a byte", "of attainable"];
     for (x, name) in columns.into_iter().zip(names) {
         canvas.text(x, top, name, head);
     }

@@ -2,6 +2,7 @@
 
 use crate::{
     canvas::{Area, Canvas, Ink, Stroke},
+    font,
     page::{MARGIN, Page, SIZE, WIDTH},
     words::Words,
 };
@@ -112,10 +113,14 @@ pub(crate) fn heading(canvas: &mut Canvas, at: (f64, f64), model: &str, note: &s
     let note_ink = Ink::new(SIZE, canvas.look.muted);
     let note_width = note_ink.width(note);
     let for_name = if note.is_empty() { room } else { room - note_width - 8.0 };
-    let name = report::clean(model);
-    canvas.text_within(at.0, at.1, &name, name_ink, for_name);
-    let width = name_ink.width(&name).min(for_name);
-    canvas.text(at.0 + width + 8.0, at.1, note, note_ink);
+    let whole = report::clean(model);
+    if note.is_empty() {
+        return canvas.text_within(at.0, at.1, &whole, name_ink, for_name);
+    }
+    let name = font::fit(&whole, name_ink.size, name_ink.weight, for_name);
+    canvas.titled((name != whole).then_some(whole.as_str()), |canvas| {
+        canvas.text_pair(at.0, at.1, (&name, name_ink), (note, note_ink));
+    });
 }
 
 /// A line from end to end of an interval with a foot at either.

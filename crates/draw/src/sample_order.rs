@@ -51,7 +51,7 @@ pub(crate) fn draw(material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
         plot.canvas.rectangle(before, look.grid, 0.6);
     }
     axis::left(&mut plot.canvas, field, &y, Unit::Seconds, "");
-    let name = format!("{}s in their order", material.sample_word());
+    let name = format!("{}s in order", material.sample_word());
     axis::below(&mut plot.canvas, field, &x, Unit::Count, &name);
     let band = Area {
         x: x.at(warm.len() as f64),
@@ -112,20 +112,16 @@ pub(crate) fn draw(material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
     let most = all().fold(0.0, f64::max);
     let notes = vec![
         match outliers {
-            0 => "No sample stands apart.".into(),
-            1 => {
-                "Cross: 1 sample stands apart (modified Z-score above 3.5); it counts all the same."
-                    .into()
-            }
+            0 => "No outliers.".into(),
+            1 => "Cross: 1 outlier (modified Z-score above 3.5); it is counted, too.".into(),
             many => format!(
-                "Crosses: {} samples stand apart (modified Z-score above 3.5); they count all the same.",
+                "Crosses: {} outliers (modified Z-score above 3.5); they are counted, too.",
                 report::count(many as u64)
             ),
         },
         warm_words(material, warm.len()),
         if samples.len() > MOST_DOTS {
-            "Band: from the lowest to the highest sample of each stretch, its middle one as a line."
-                .into()
+            "Band: from the lowest to the highest sample of each section; line: its median.".into()
         } else {
             String::new()
         },
@@ -138,14 +134,14 @@ pub(crate) fn draw(material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
                 report::seconds(most)
             ),
         },
-        "Green: where the median lies with 95 % confidence.".into(),
+        "Green: 95 % interval of the median.".into(),
     ];
     let about = format!(
-        "{} warm-up and {} measured samples in their order; {outliers} stand apart",
+        "{} warm-up and {} measured samples in order; {outliers} outliers",
         warm.len(),
         samples.len()
     );
-    Ok(plot.finish("Samples in their order", &about, notes))
+    Ok(plot.finish("Samples in order", &about, notes))
 }
 
 fn warm_words(material: &RunMaterial<'_>, shown: usize) -> String {
@@ -155,7 +151,7 @@ fn warm_words(material: &RunMaterial<'_>, shown: usize) -> String {
         (0, _) => String::new(),
         (_, true) => format!("Grey: warm-up, which is not counted; the first {word} took {first}."),
         (_, false) => format!(
-            "Grey: warm-up, which never settled and is not counted; the first {word} took {first}."
+            "Grey: warm-up, which did not settle and is not counted; the first {word} took {first}."
         ),
     }
 }

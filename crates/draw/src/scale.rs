@@ -116,7 +116,10 @@ impl Scale {
         let (first, last) = (self.low.log10(), self.high.log10());
         let decades = last - first;
         let steps: &[f64] = match decades {
+            few if few <= 0.6 => &[1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0],
+            few if few <= 1.2 => &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],
             few if few <= 2.4 => &[1.0, 2.0, 5.0],
+            few if few <= 4.2 => &[1.0, 3.0],
             _ => &[1.0],
         };
         // At most eight powers of ten, whatever the span.
@@ -184,6 +187,17 @@ mod tests {
         assert_eq!(ticks, [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0]);
         let narrow = Scale::log([10.0, 11.0].into_iter(), 0.0, 1.0);
         assert!(narrow.ticks().len() >= 2, "{:?}", narrow.ticks());
+    }
+
+    #[test]
+    fn no_gap_between_the_ticks_of_a_log_scale_is_a_third() {
+        for ends in [[1.0, 3.0], [0.9, 9.5], [1.5, 480.0], [0.4, 130.0], [2.0, 60_000.0]] {
+            let scale = Scale::log(ends.into_iter(), 0.0, 90.0);
+            let mut places = vec![0.0];
+            places.extend(scale.ticks().into_iter().map(|tick| scale.at(tick)));
+            places.push(90.0);
+            assert!(places.windows(2).all(|pair| pair[1] - pair[0] < 30.0), "{ends:?} {places:?}");
+        }
     }
 
     #[test]

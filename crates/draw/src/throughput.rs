@@ -39,7 +39,8 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     let (from, to) = (field.x + 12.0, field.right() - 12.0);
     let values: Vec<f64> = cells.iter().flat_map(|cell| ends(cell)).collect();
     let scale = Scale::fitting(&values, from, to);
-    let name = if scale.is_log() { "samples a second, logarithmic" } else { "samples a second" };
+    let name =
+        if scale.is_log() { "samples per second, logarithmic" } else { "samples per second" };
     axis::below(&mut page.canvas, field, &scale, Unit::PerSecond, name);
     for row in &laid.rows {
         let Some(pooled) = row.cell.throughput.value else { continue };

@@ -45,7 +45,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
         return Err(match trained.count() {
             0 => Absent::new("no valid training run is stored", "modelmeter profile MODEL --train"),
             _ => Absent::new(
-                "no valid inference of the same batch stands beside a training run",
+                "no training run has a valid inference of the same batch to compare with",
                 "modelmeter profile MODEL",
             ),
         });
@@ -130,13 +130,13 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
         }
     }
     let notes = [
-        "Bars are medians; dashed: the inference itself. What is outlined lies between the phases."
+        "Bars are medians; dashed: the inference itself. Outlined: time between the phases."
             .to_owned(),
         match without {
             0 => String::new(),
-            1 => "1 training has no inference of the same batch beside it.".into(),
+            1 => "1 training has no inference of the same batch.".into(),
             many => format!(
-                "{} trainings have no inference of the same batch beside them.",
+                "{} trainings have no inference of the same batch.",
                 report::count(many as u64)
             ),
         },

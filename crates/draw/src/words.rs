@@ -34,7 +34,7 @@ impl Facet {
         Facet::Origin,
     ];
 
-    /// What a cell says to it; empty where that is nothing worth saying.
+    /// What a cell says to it; empty if that is nothing worth saying.
     pub(crate) fn of(self, key: &CellKey, machines: &BTreeMap<String, String>) -> String {
         match self {
             Facet::Machine => {

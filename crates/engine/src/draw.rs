@@ -1,47 +1,29 @@
 //! Fills inputs from their recipes; the same seed gives the same numbers on every machine.
 
 use crate::{EngineError, EngineErrorKind, LoadJob, read_tensors};
-use types::{ElementType, Elements, Fill, HostTensor, InputSpec};
+use stats::SplitMix;
+use types::{ElementType, Elements, Fill, HostTensor, InputSpec, stable_hash};
 
-/// A small seeded generator (SplitMix64): inputs need no more, and it never changes under us.
-struct Generator(u64);
-
-impl Generator {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Evenly distributed in [0, 1).
-    fn unit(&mut self) -> f64 {
-        // 53 bits are what a double holds.
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// Normally distributed (Box–Muller).
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.unit()).cos()
-    }
+/// A normally distributed number (Box–Muller).
+fn normal(random: &mut SplitMix) -> f64 {
+    let radius = (-2.0 * (1.0 - random.unit()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * random.unit()).cos()
 }
 
 /// Fills one input from its recipe. The seed is mixed with the input's name, so the order of inputs is free.
 #[must_use]
 pub fn draw(spec: &InputSpec, seed: u64) -> HostTensor {
     let count: usize = spec.dims.iter().product();
-    let mut generator = Generator(seed ^ hash_name(&spec.name));
+    let mut random = SplitMix::new(seed ^ stable_hash(spec.name.bytes()));
     let row = spec.dims.last().copied().unwrap_or(1).max(1);
     let numbers: Vec<f64> = (0..count)
         .map(|index| match &spec.fill {
             Fill::Integers { low, high } => {
                 let span = high.saturating_sub(*low).max(1) as u64;
-                (*low + (generator.next() % span) as i64) as f64
+                (*low + (random.number() % span) as i64) as f64
             }
-            Fill::Uniform { low, high } => low + (high - low) * generator.unit(),
-            Fill::Normal { mean, std } => mean + std * generator.normal(),
+            Fill::Uniform { low, high } => low + (high - low) * random.unit(),
+            Fill::Normal { mean, std } => mean + std * normal(&mut random),
             Fill::Constant { value } => *value,
             Fill::Positions => (index % row) as f64,
             Fill::Values { values } => {
@@ -74,7 +56,8 @@ pub(crate) fn inputs_of(job: &LoadJob) -> Result<Vec<HostTensor>, EngineError> {
         spec.dims.iter().try_fold(1_usize, |count, size| count.checked_mul(*size)).is_none()
     };
     if let Some(spec) = job.inputs.iter().find(beyond) {
-        let text = format!("input `{}` of shape {:?} is beyond all memory", spec.name, spec.dims);
+        let text =
+            format!("input `{}` of shape {:?} is too large for any memory", spec.name, spec.dims);
         return Err(EngineError::new(EngineErrorKind::BadInput, text));
     }
     let find = |spec: &InputSpec| match read.iter().position(|tensor| tensor.name == spec.name) {
@@ -88,13 +71,6 @@ pub(crate) fn inputs_of(job: &LoadJob) -> Result<Vec<HostTensor>, EngineError> {
         None => Ok(draw(spec, job.seed)),
     };
     job.inputs.iter().map(find).collect()
-}
-
-/// FNV-1a; only spreads seeds, needs no strength.
-fn hash_name(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }
 
 fn cast(numbers: &[f64], dtype: ElementType) -> Elements {

@@ -8,7 +8,7 @@ use types::{Elements, HostTensor, InputRole, Postprocess};
 
 /// The steps around an inference.
 pub(crate) struct Encoder<'a> {
-    /// The tokenizer and what it encodes in each sample, where there is text.
+    /// The tokenizer and what it encodes in each sample, if there is text.
     pub(crate) tokeniser: Option<(&'a dyn Tokeniser, &'a TextJob)>,
     /// What turns outputs into the answer.
     pub(crate) postprocess: Postprocess,

@@ -9,6 +9,9 @@ use crate::{
     watch_runs,
 };
 use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    path::Path,
     str::FromStr,
     time::{Duration, Instant},
 };
@@ -37,20 +40,58 @@ pub enum Act {
     NotANumber,
     /// Allocate so many bytes and free them.
     Hold(usize),
+    /// Allocate so many bytes for every number that goes in, and free them.
+    HoldEach(usize),
     /// Allocate so many bytes and keep them for ever.
     Leak(usize),
+    /// Do all of these, one after the other.
+    All(Vec<Act>),
 }
 
 /// An engine that follows a script: `10ms, 11ms, crash`. The script starts anew when it ends.
+///
+/// A model may have a script of its own beside it, `model.script` beside `model.onnx`: each load takes the next line, and
+/// the lines start anew when they end. So processes of one measurement can differ as the test wants.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FakeEngine {
+    id: &'static str,
     script: Vec<Act>,
+}
+
+impl FakeEngine {
+    /// The same engine under another name than `fake`.
+    #[must_use]
+    pub fn with_id(self, id: &'static str) -> FakeEngine {
+        FakeEngine { id, ..self }
+    }
+
+    /// The line of a model's own script that is next, where it has one.
+    fn script_beside(onnx: &Path) -> Result<Option<Vec<Act>>, EngineError> {
+        let Ok(lines) = fs::read_to_string(onnx.with_extension("script")) else {
+            return Ok(None);
+        };
+        let lines: Vec<&str> = lines.lines().filter(|line| !line.is_empty()).collect();
+        let failed = |error: io::Error| {
+            let text = format!("the loads of `{}` cannot be counted", onnx.display());
+            EngineError::new(EngineErrorKind::Failed, text).with_source(error.to_string())
+        };
+        let counter = onnx.with_extension("loads");
+        let mut file =
+            OpenOptions::new().append(true).create(true).open(counter).map_err(failed)?;
+        let loads = file.metadata().map_err(failed)?.len();
+        file.write_all(b".").map_err(failed)?;
+        let line = lines.get(loads as usize % lines.len().max(1)).copied().unwrap_or_default();
+        let bad = |error: ParseScriptError| {
+            EngineError::new(EngineErrorKind::BadModel, error.to_string())
+        };
+        FakeEngine::from_str(line).map(|fake| Some(fake.script)).map_err(bad)
+    }
 }
 
 /// A script nobody can follow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no act; known are a time (`10ms`), crash, exit N, hang, fail TEXT, panic, print TEXT, nan, work STEPS, hold BYTES, leak BYTES"
+    "`{0}` is no act; known are a time (`10ms`), crash, exit N, hang, fail TEXT, panic, print TEXT, nan, work STEPS, hold BYTES, hold-each BYTES, leak BYTES; `+` joins acts of one inference"
 )]
 pub struct ParseScriptError(String);
 
@@ -59,11 +100,18 @@ impl FromStr for FakeEngine {
 
     fn from_str(text: &str) -> Result<FakeEngine, ParseScriptError> {
         let script = text.split(',').map(|act| parse_act(act.trim())).collect::<Result<_, _>>()?;
-        Ok(FakeEngine { script })
+        Ok(FakeEngine { id: "fake", script })
     }
 }
 
 fn parse_act(text: &str) -> Result<Act, ParseScriptError> {
+    if text.contains('+') {
+        return text
+            .split('+')
+            .map(|act| parse_act(act.trim()))
+            .collect::<Result<_, _>>()
+            .map(Act::All);
+    }
     let unknown = || ParseScriptError(text.to_owned());
     let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
     match word {
@@ -76,6 +124,7 @@ fn parse_act(text: &str) -> Result<Act, ParseScriptError> {
         "nan" => Ok(Act::NotANumber),
         "work" => rest.parse().map(Act::Work).map_err(|_| unknown()),
         "hold" => rest.parse().map(Act::Hold).map_err(|_| unknown()),
+        "hold-each" => rest.parse().map(Act::HoldEach).map_err(|_| unknown()),
         "leak" => rest.parse().map(Act::Leak).map_err(|_| unknown()),
         time => {
             let digits = time.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -93,7 +142,7 @@ fn parse_act(text: &str) -> Result<Act, ParseScriptError> {
 
 impl Engine for FakeEngine {
     fn id(&self) -> &'static str {
-        "fake"
+        self.id
     }
 
     fn describe(&self) -> &'static str {
@@ -131,7 +180,8 @@ impl Loader for FakeEngine {
                 format!("there is no file `{}`", request.onnx.display()),
             ));
         }
-        Ok(Box::new(FakeModel { script: self.script.clone() }))
+        let own = FakeEngine::script_beside(&request.onnx)?;
+        Ok(Box::new(FakeModel { script: own.unwrap_or_else(|| self.script.clone()) }))
     }
 }
 
@@ -165,25 +215,9 @@ struct FakeSession<'a> {
     output: Option<Vec<f32>>,
 }
 
-impl Session for FakeSession<'_> {
-    fn bind(&mut self, inputs: &[HostTensor]) -> Result<(), EngineError> {
-        match inputs {
-            [HostTensor { name, elements: types::Elements::F32(values), .. }] if name == "x" => {
-                self.input.clone_from(values);
-                Ok(())
-            }
-            _ => Err(EngineError::new(
-                EngineErrorKind::BadInput,
-                "the fake takes one input, `x`, of f32",
-            )),
-        }
-    }
-
+impl FakeSession<'_> {
     #[expect(clippy::print_stdout, reason = "misbehaving is what the fake is for")]
-    fn infer(&mut self) -> Result<(), EngineError> {
-        let act = &self.script[self.at % self.script.len()];
-        self.at += 1;
-        self.output = Some(self.input.iter().map(|x| x * 2.0).collect());
+    fn perform(&mut self, act: &Act) -> Result<(), EngineError> {
         match act {
             Act::Take(time) => std::thread::sleep(*time),
             Act::Work(steps) => {
@@ -208,11 +242,37 @@ impl Session for FakeSession<'_> {
             Act::Print(text) => println!("{text}"),
             Act::NotANumber => self.output = Some(vec![f32::NAN; self.input.len()]),
             Act::Hold(bytes) => drop(std::hint::black_box(vec![1u8; *bytes])),
+            Act::HoldEach(bytes) => {
+                drop(std::hint::black_box(vec![1u8; bytes.saturating_mul(self.input.len())]));
+            }
+            Act::All(acts) => return acts.iter().try_for_each(|act| self.perform(act)),
             Act::Leak(bytes) => {
                 std::hint::black_box(vec![1u8; *bytes].leak());
             }
         }
         Ok(())
+    }
+}
+
+impl Session for FakeSession<'_> {
+    fn bind(&mut self, inputs: &[HostTensor]) -> Result<(), EngineError> {
+        match inputs {
+            [HostTensor { name, elements: types::Elements::F32(values), .. }] if name == "x" => {
+                self.input.clone_from(values);
+                Ok(())
+            }
+            _ => Err(EngineError::new(
+                EngineErrorKind::BadInput,
+                "the fake takes one input, `x`, of f32",
+            )),
+        }
+    }
+
+    fn infer(&mut self) -> Result<(), EngineError> {
+        let act = &self.script[self.at % self.script.len()];
+        self.at += 1;
+        self.output = Some(self.input.iter().map(|x| x * 2.0).collect());
+        self.perform(act)
     }
 
     fn outputs(&self) -> Result<Vec<OutputView<'_>>, EngineError> {
@@ -312,6 +372,23 @@ mod tests {
                 Act::NotANumber,
             ]
         );
+        let both: FakeEngine = "1ms + hold-each 8".parse().unwrap();
+        assert_eq!(
+            both.script,
+            [Act::All(vec![Act::Take(Duration::from_millis(1)), Act::HoldEach(8)])]
+        );
         assert!("10 parsecs".parse::<FakeEngine>().unwrap_err().to_string().contains("parsecs"));
+    }
+
+    #[test]
+    fn each_load_of_a_model_takes_the_next_line_of_its_own_script() {
+        let home = tempfile::tempdir().unwrap();
+        let onnx = home.path().join("model.onnx");
+        assert_eq!(FakeEngine::script_beside(&onnx).unwrap(), None);
+        fs::write(home.path().join("model.script"), "1ms\ncrash\n").unwrap();
+        let lines: Vec<Vec<Act>> =
+            (0..3).map(|_| FakeEngine::script_beside(&onnx).unwrap().unwrap()).collect();
+        let time = Act::Take(Duration::from_millis(1));
+        assert_eq!(lines, [vec![time.clone()], vec![Act::Crash], vec![time]]);
     }
 }

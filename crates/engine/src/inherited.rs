@@ -1,7 +1,7 @@
 //! What of our environment a worker gets: what engines read, and nothing that only we or the user's other programs need.
 //!
 //! Our own environment may hold the password of a database, tokens and keys. A worker runs somebody's model, so it is
-//! handed what is on the list below and nothing else; docs and tests walk that list.
+//! handed what is on the list below, what its engine lists, and nothing else.
 
 use std::{
     env,
@@ -10,7 +10,7 @@ use std::{
 };
 
 /// Names of variables that are handed on; one that ends with `*` stands for all that begin so.
-pub const INHERITED: [&str; 101] = [
+pub const INHERITED: [&str; 92] = [
     // The user and the language.
     "HOME",
     "USER",
@@ -56,16 +56,7 @@ pub const INHERITED: [&str; 101] = [
     "RAYON_*",
     "ONEDNN_*",
     "DNNL_*",
-    // Engines.
-    "ORT_*",
-    "ONNXRUNTIME_*",
-    "OPENVINO_*",
-    "INTEL_OPENVINO_DIR",
-    "OV_*",
-    "RTEN_*",
-    "TORCH*",
-    "PYTORCH_*",
-    "ATEN_*",
+    // What several engines use; variables of one alone are with that engine.
     "TRITON_*",
     "XLA_*",
     "TF_*",
@@ -136,7 +127,13 @@ const OWN_SECRETS: [&str; 1] = ["MODELMETER_DB"];
 /// What of our environment a worker gets.
 #[must_use]
 pub fn inherited() -> Vec<(OsString, OsString)> {
-    select(env::vars_os())
+    select(env::vars_os(), &INHERITED)
+}
+
+/// What of our environment an engine's worker gets beside that: what is on the engine's own list.
+#[must_use]
+pub fn inherited_beside(names: &[&str]) -> Vec<(OsString, OsString)> {
+    select(env::vars_os(), names)
 }
 
 /// Gives a program that the user named all of the user's environment, less our own secrets.
@@ -154,17 +151,20 @@ fn is_own_secret(name: &OsStr, value: &OsStr) -> bool {
     OWN_SECRETS.iter().any(|own| name == *own) && value.to_string_lossy().contains("://")
 }
 
-fn select(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
-    variables.filter(|(name, _)| is_inherited(name)).map(without_current_folder).collect()
+fn select(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+    list: &[&str],
+) -> Vec<(OsString, OsString)> {
+    variables.filter(|(name, _)| is_inherited(name, list)).map(without_current_folder).collect()
 }
 
-fn is_inherited(name: &OsStr) -> bool {
+fn is_inherited(name: &OsStr, list: &[&str]) -> bool {
     let Some(name) = name.to_str() else { return false };
     let matches = |known: &&str| match known.strip_suffix('*') {
         Some(begin) => name.starts_with(begin),
         None => name == *known,
     };
-    INHERITED.iter().any(matches) && !SECRET.iter().any(|end| name.ends_with(end))
+    list.iter().any(matches) && !SECRET.iter().any(|end| name.ends_with(end))
 }
 
 /// An empty or relative entry means the folder somebody happens to stand in, whose files are nobody's choice.
@@ -185,7 +185,11 @@ mod tests {
     fn selected(variables: &[(&str, &str)]) -> Vec<(String, String)> {
         let variables = variables.iter().map(|(name, value)| (name.into(), value.into()));
         let text = |value: OsString| value.into_string().unwrap();
-        select(variables).into_iter().map(|(name, value)| (text(name), text(value))).collect()
+        let list: Vec<&str> = INHERITED.into_iter().chain(["ENGINE*"]).collect();
+        select(variables, &list)
+            .into_iter()
+            .map(|(name, value)| (text(name), text(value)))
+            .collect()
     }
 
     #[test]
@@ -200,7 +204,7 @@ mod tests {
             ("SSH_AUTH_SOCK", "/run/x"),
             ("MODELMETER_PYTHON", "/usr/bin/python3"),
             // They begin as engines' variables do.
-            ("TORCHSERVE_TOKEN", "x"),
+            ("ENGINE_SERVER_TOKEN", "x"),
             ("ROCM_REGISTRY_PASSWORD", "x"),
             ("NVIDIA_API_KEY", "x"),
         ];
@@ -224,7 +228,7 @@ mod tests {
             ("CUDA_VISIBLE_DEVICES", "1"),
             ("LD_PRELOAD", "/usr/lib/libjemalloc.so.2"),
             ("PYTHONHASHSEED", "0"),
-            ("TORCHINDUCTOR_CACHE_DIR", "/cache"),
+            ("ENGINE_CACHE_DIR", "/cache"),
         ];
         let kept = selected(&read);
         assert_eq!(kept.len(), read.len(), "{kept:?}");

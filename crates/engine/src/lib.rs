@@ -11,6 +11,7 @@ pub mod conformance;
 mod descriptors;
 mod draw;
 mod encoder;
+mod engine;
 mod error;
 mod fake;
 pub mod found;
@@ -23,11 +24,13 @@ mod postprocess;
 pub mod private;
 mod protocol;
 mod reading;
+mod runner;
 mod socket;
 mod spectrogram;
 mod tensors;
 mod timeline;
 mod training;
+mod training_traits;
 mod view;
 mod watched;
 mod worker;
@@ -37,9 +40,12 @@ pub use child::{DEVICE_MEMORY, become_expendable};
 pub use descriptors::{Channel, claim_standard_streams};
 pub use draw::draw;
 use encoder::Encoder;
+pub use engine::{
+    Availability, Engine, Host, InstallProgress, Installer, Starter, Takes, WorkerCommand,
+};
 pub use error::{EngineError, EngineErrorKind};
 pub use fake::{Act, FakeEngine, ParseScriptError};
-pub use inherited::{INHERITED, inherited, keep_secrets};
+pub use inherited::{INHERITED, inherited, inherited_beside, keep_secrets};
 pub use media::{Media, picture_size, size_of, sound_length};
 pub use memory::{AllocationTracker, EventCount, MemoryRecord, MemoryReporter, Untracked};
 pub use places::Places;
@@ -50,14 +56,16 @@ pub use protocol::{
     TrainedParameter, TrainingFiles, TrainingJob, Window, read_message, read_message_within,
     write_message,
 };
+pub use runner::{
+    Arena, GraphRunner, NodeCall, ProfiledRunner, RunOutputs, RunRecord, RunnerLoader,
+};
 pub use socket::{
-    Arena, Availability, Detail, Engine, GraphRunner, Host, InstallProgress, Installer,
-    LoadRequest, LoadedModel, Loader, NodeCall, NodeProfile, NodeProfiler, NodeTime,
-    ProfiledRunner, RunOutputs, RunRecord, Session, ShapeObserver, Signature, SignatureValue,
-    Starter, Takes, WorkerCommand,
+    Detail, LoadRequest, LoadedModel, Loader, NodeProfile, NodeProfiler, NodeTime, Session,
+    ShapeObserver, Signature, SignatureValue,
 };
 pub use tensors::{read_tensors, view_of, write_tensors};
 pub use timeline::TimelineWriter;
+pub use training_traits::TrainingTraits;
 pub use view::{ElementsView, OutputView};
 pub use watched::{Watched, watch_runs};
 pub use worker::{Encoded, OpenTokeniser, Tokeniser, serve, serve_tracked};

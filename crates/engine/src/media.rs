@@ -36,7 +36,7 @@ pub struct Media {
 }
 
 fn failed(path: &Path, why: impl ToString) -> EngineError {
-    let text = format!("could not make `{}` ready", path.display());
+    let text = format!("could not prepare `{}`", path.display());
     EngineError::new(EngineErrorKind::BadInput, text).with_source(why.to_string())
 }
 
@@ -142,7 +142,8 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 fn numbers_of(spec: &InputSpec) -> Result<usize, EngineError> {
     let count = spec.dims.iter().try_fold(1_usize, |count, size| count.checked_mul(*size));
     count.ok_or_else(|| {
-        let text = format!("input `{}` of shape {:?} is beyond all memory", spec.name, spec.dims);
+        let text =
+            format!("input `{}` of shape {:?} is too large for any memory", spec.name, spec.dims);
         EngineError::new(EngineErrorKind::BadInput, text)
     })
 }
@@ -159,13 +160,13 @@ fn check_spectrogram(
     let gives = bands.checked_mul(frames);
     if gives != Some(takes) {
         return refuse(format!(
-            "a spectrogram of {bands} bands and {frames} moments does not fill input `{}`, which takes {takes} numbers",
+            "a spectrogram of {bands} bands and {frames} frames does not fill input `{}`, which takes {takes} numbers",
             spec.name
         ));
     }
     if frames.saturating_mul(hop) > MOST_SAMPLES {
         return refuse(format!(
-            "a spectrogram of {frames} moments, {hop} samples apart, is longer than a day"
+            "a spectrogram of {frames} frames, {hop} samples apart, is longer than a day"
         ));
     }
     Ok(())
@@ -274,7 +275,7 @@ fn samples(bytes: &[u8], rate: u32) -> Result<Vec<f32>, String> {
     let form = reader.spec();
     if form.sample_rate != rate {
         return Err(format!(
-            "it has {} samples a second, the model takes {rate}; resample it first",
+            "it has {} samples per second, the model takes {rate}; resample it first",
             form.sample_rate
         ));
     }

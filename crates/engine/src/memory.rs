@@ -7,7 +7,7 @@ use types::{Allocations, Bytes, Reading, Recorded, StepMemory};
 /// Says how many events were recorded so far.
 pub type EventCount<'a> = &'a dyn Fn() -> u64;
 
-/// Writes down every allocation and free of the worker's process; the room that has such a recorder hands it in.
+/// Writes down every allocation and free of the worker's process; the crate that has such a recorder hands it in.
 pub trait AllocationTracker {
     /// Records while `work` runs. `mark` is asked at every event what runs now; it must be quick and must not allocate.
     ///
@@ -52,7 +52,7 @@ pub struct MemoryRecord {
     /// The most above the base, where no list of allocations tells it.
     #[serde(default)]
     pub peak: Reading<Bytes>,
-    /// What ran at that peak; empty where nobody knows.
+    /// What ran at that peak; empty if is unknown.
     #[serde(default)]
     pub peak_node: String,
     /// The most that tensors held of a pool or an arena.
@@ -71,7 +71,7 @@ pub struct MemoryRecord {
     /// What a training step holds, by module.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepMemory>,
-    /// What a reader must know.
+    /// Remarks that limit or explain the result.
     #[serde(default)]
     pub remarks: Vec<String>,
 }
@@ -86,10 +86,10 @@ impl AllocationTracker for Untracked {
         _mark: fn() -> u64,
         _work: &mut dyn FnMut(EventCount<'_>),
     ) -> Result<Recorded, String> {
-        Err("this worker has no recorder of allocations".into())
+        Err("this worker cannot record allocations".into())
     }
 
     fn allocated(&self) -> Reading<Bytes> {
-        Reading::missing("this worker has no recorder of allocations")
+        Reading::missing("this worker cannot record allocations")
     }
 }

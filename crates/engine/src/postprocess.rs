@@ -3,7 +3,7 @@
 use crate::{ElementsView, OutputView};
 use types::Postprocess;
 
-/// The answer: one row a sample.
+/// The answer: one row per sample.
 pub type Answer = Vec<Vec<f32>>;
 
 /// Turns the first output into the answer; other kinds of outputs are left as they are and give no answer.

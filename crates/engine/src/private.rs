@@ -6,9 +6,13 @@
 
 use std::{
     env,
+    ffi::CString,
     fs::{self, DirBuilder, File, OpenOptions, Permissions},
     io,
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    },
     path::{Path, PathBuf},
     sync::Once,
     time::{Duration, SystemTime},
@@ -83,6 +87,26 @@ pub fn runtime_folder() -> Result<PathBuf, NotPrivate> {
 /// When the place is not ours alone.
 pub fn lasting_folder(name: &str) -> Result<PathBuf, NotPrivate> {
     own_folder(&own_folder(&env::temp_dir(), &name_of_user())?, name)
+}
+
+/// Where folders that go away again are made; no more than a name where it cannot be used.
+#[must_use]
+pub fn temporary_place() -> PathBuf {
+    let temporary = env::temp_dir();
+    own_folder(&temporary, &name_of_user()).unwrap_or(temporary)
+}
+
+/// Bytes that the disk behind a folder still takes, where the system tells.
+#[must_use]
+pub fn free_space(folder: &Path) -> Option<u64> {
+    let path = CString::new(folder.as_os_str().as_bytes()).ok()?;
+    // SAFETY: the struct is plain numbers; all zero is a valid one.
+    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the path is a string that ends in zero, and both it and the struct outlive the call.
+    let result = unsafe { libc::statvfs(path.as_ptr(), &raw mut found) };
+    // The types of the fields differ between systems.
+    let bytes = found.f_bavail as u128 * found.f_frsize as u128;
+    (result == 0).then(|| u64::try_from(bytes).unwrap_or(u64::MAX))
 }
 
 /// Opens the file of a lock without following a link; makes it where there is none, readable by us alone.

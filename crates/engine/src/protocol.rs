@@ -4,13 +4,14 @@
 //! `load` → `loaded`, `first` → `first`, `run` → `window`, `observe` → `observed`, `outputs` → `written`,
 //! `profile` → `profiled`, `memory` → `remembered`, `count` → `counted`, `trained` → `trained`, `gradients` → `written`, `bye` → the end. A worker without a model may be asked to
 //! `calibrate` → `calibrated`, and to read what a model's folder holds beside the model: `encode` → `encoded` measures text
-//! with its tokenizer, `make` → `written` makes pictures and recordings ready. So no file of a model is parsed where the
-//! runs are kept.
+//! with its tokenizer, `make` → `written` makes pictures and recordings ready, `unpickle` → `written` turns pickled weights
+//! into safetensors. So no file of a model is parsed where the runs are kept.
 //! Anything may be answered with `failed`. Timing happens in the worker; the parent only decides when it is enough.
 
 use crate::{
     Detail, EngineError, EngineErrorKind, LoadRequest, MemoryRecord, NodeProfile, Signature,
 };
+use number::mebibytes;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     collections::BTreeMap,
@@ -41,7 +42,7 @@ pub struct Greeting {
 /// Text to tokenise in every sample.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TextJob {
-    /// One line a sample of the batch.
+    /// One line per sample of the batch.
     pub lines: Vec<String>,
     /// The tokenizer's file.
     pub tokenizer: PathBuf,
@@ -143,9 +144,9 @@ pub struct TrainedParameter {
     pub file: PathBuf,
     /// Where they begin in it.
     pub offset: u64,
-    /// The output of the backward graph with the whole gradient, where there is one.
+    /// The output of the backward graph with the whole gradient, if there is one.
     pub gradient: Option<String>,
-    /// The outputs with the rows that were looked up and their gradients, where there are some.
+    /// The outputs with the rows that were looked up and their gradients, if there are some.
     pub rows: Option<(String, String)>,
 }
 
@@ -219,6 +220,13 @@ pub enum Request {
         /// The file to write.
         path: PathBuf,
     },
+    /// Write the tensors of a folder's pickles as safetensors; needs no model, and an engine that reads pickles.
+    Unpickle {
+        /// The folder.
+        folder: PathBuf,
+        /// The file to write.
+        path: PathBuf,
+    },
     /// Run so often with instruments and tell where the memory went.
     Memory {
         /// How often.
@@ -251,7 +259,7 @@ pub struct LoadReport {
     pub placement: String,
     /// What goes in and comes out.
     pub signature: Signature,
-    /// Real tokens in the batch, where there is text (padding is not counted).
+    /// Real tokens in the batch, if there is text (padding is not counted).
     pub real_tokens: Option<u64>,
     /// What a reader of the results must know.
     #[serde(default)]
@@ -279,7 +287,7 @@ pub struct ProgramCount {
     pub parameters: u64,
     /// Bytes of parameters and buffers, in the formats they are held in.
     pub weight_bytes: u64,
-    /// What one inference takes; `None` where it could not be counted.
+    /// What one inference takes; `None` if it could not be counted.
     #[serde(default)]
     pub work: Option<ProgramWork>,
     /// Why it could not.
@@ -292,7 +300,7 @@ pub struct ProgramCount {
 pub struct ProgramWork {
     /// Operations, by the convention of our graphs.
     pub flops: u64,
-    /// Share of the operators that could cost something whose operations were counted; `None` where there was none.
+    /// Share of the operators that could cost something whose operations were counted; `None` if there was none.
     pub coverage: Option<f64>,
     /// Bytes that the operators read.
     pub bytes_read: u64,
@@ -300,7 +308,7 @@ pub struct ProgramWork {
     pub bytes_written: u64,
     /// The most bytes of this inference's own values that were alive at once.
     pub activation_peak: u64,
-    /// Operators whose operations nobody knows.
+    /// Operators whose operations is unknown.
     #[serde(default)]
     pub uncounted: Vec<String>,
 }
@@ -361,14 +369,14 @@ pub enum Reply {
     First(Box<FirstReport>),
     /// To `run`.
     Window(Window),
-    /// To `observe`; empty where the engine cannot tell.
+    /// To `observe`; empty if the engine cannot tell.
     Observed {
         /// Names and shapes.
         shapes: Vec<(String, Vec<usize>)>,
     },
     /// To `outputs`: the file stands.
     Written,
-    /// To `profile`; `None` where the engine cannot tell.
+    /// To `profile`; `None` if the engine cannot tell.
     Profiled {
         /// Where the time went.
         profile: Option<NodeProfile>,
@@ -378,7 +386,7 @@ pub enum Reply {
         /// What the device can do at best.
         ceilings: Box<Ceilings>,
     },
-    /// To `memory`; `None` where the engine cannot tell.
+    /// To `memory`; `None` if the engine cannot tell.
     Remembered {
         /// Where the memory went; the columns are in the file.
         record: Option<Box<MemoryRecord>>,
@@ -435,7 +443,7 @@ pub fn read_message_within<T: DeserializeOwned>(
     }
     if line.last() != Some(&b'\n') {
         if line.len() as u64 >= limit {
-            let text = format!("a message of more than {} MiB", limit >> 20);
+            let text = format!("a message of more than {}", mebibytes(limit));
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
         // The writer died in the middle of a message: half a message is no message.

@@ -1,6 +1,6 @@
 //! Writes down what happened when, for engines that profile in our own worker.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 use types::{Names, Span, SpanKind, Timeline, Track, module_of};
 
 /// The track of the thread that asks for inferences.
@@ -16,9 +16,8 @@ impl TimelineWriter {
     /// For an engine that tells when its nodes began.
     #[must_use]
     pub fn new() -> TimelineWriter {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let timeline = Timeline {
-            began_at: i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
+            began_at: clock::now(),
             tracks: vec![Track { group: "worker".into(), name: "main".into() }],
             ..Timeline::default()
         };

@@ -41,7 +41,7 @@ pub trait Tokeniser {
     fn encode(&self, texts: &[String], max_length: Option<usize>) -> Result<Encoded, String>;
 }
 
-/// Opens a tokenizer file; the room that knows tokenizers hands it in.
+/// Opens a tokenizer file; the crate that knows tokenizers hands it in.
 pub type OpenTokeniser<'a> = &'a dyn Fn(&Path) -> Result<Box<dyn Tokeniser>, String>;
 
 /// Answers one parent until it says `bye` or goes away.
@@ -105,6 +105,10 @@ pub fn serve_tracked(
                 let made = guard(|| reading::make_media(&media, &inputs, &path));
                 let reply = made.map(|()| Reply::Written);
                 write_message(&mut writer, &reply.unwrap_or_else(Reply::Failed))?;
+            }
+            Request::Unpickle { .. } => {
+                let failure = failed("this worker reads no pickles");
+                write_message(&mut writer, &Reply::Failed(failure))?;
             }
             other => {
                 let message = format!("asked for `{other:?}` before a model was loaded");
@@ -225,7 +229,7 @@ impl Prepared {
                     Err(failed("this model was not loaded to be trained"))
                 }
                 Request::Calibrate { device, .. } => Err(no_calibration(device)),
-                Request::Encode { .. } | Request::Make { .. } => {
+                Request::Encode { .. } | Request::Make { .. } | Request::Unpickle { .. } => {
                     Err(failed("a worker with a model reads nothing else"))
                 }
                 Request::Bye => return Ok(()),

@@ -2,7 +2,7 @@
 
 use crate::{Error, Format, Problem, bounds, import::file_name, own, table::Table};
 use std::collections::{BTreeMap, HashMap};
-use types::{CellKey, FileCell, Interval, Measured, Mode, Pooled, Provenance};
+use types::{CellKey, FileCell, Interval, Machine, Measured, Mode, Pooled, Provenance};
 
 /// A column that only an analysis has.
 const ANALYSIS: &str = "run_ids";
@@ -74,7 +74,7 @@ fn export(file: &str, bytes: &[u8]) -> Result<(Vec<FileCell>, Vec<Problem>), Pro
 fn check(rows: usize, problems: &mut Vec<Problem>) -> Result<(), Problem> {
     problems.truncate(bounds::PROBLEMS);
     if rows > MOST {
-        let what = format!("has more than {MOST} rows, the most that is compared: split it");
+        let what = format!("has more than {MOST} rows, the limit of a comparison: split it");
         return Err(Problem::file(what));
     }
     Ok(())
@@ -127,7 +127,7 @@ fn cell(row: &HashMap<&str, &str>, line: u64) -> Result<FileCell, Problem> {
 fn pooled(runs: impl Iterator<Item = Measured>) -> Vec<FileCell> {
     let mut cells: BTreeMap<CellKey, Vec<Measured>> = BTreeMap::new();
     for run in runs.filter(|run| run.valid) {
-        let machine = run.machine.strip_prefix("imported-").unwrap_or(&run.machine).to_owned();
+        let machine = Machine::own_key(&run.machine).to_owned();
         let key = CellKey {
             model: run.model.to_string(),
             random_weights: run.random_weights,

@@ -3,6 +3,7 @@
 //! A file of another program may be endless, or a few bytes that stand for gigabytes. Every bound here is far above what
 //! real files hold and is meant to keep the memory of a reader under one or two gigabytes. Whoever meets one says it, with the way round.
 
+use number::mebibytes;
 use std::{
     fs::File,
     io::{self, Read},
@@ -88,13 +89,8 @@ pub fn read_bytes(input: impl Read, bound: Bound) -> io::Result<Vec<u8>> {
 
 fn too_large(bound: Bound) -> io::Error {
     let Bound { bytes, instead } = bound;
-    let why = format!("it is larger than {}, the most that is read: {instead}", size(bytes));
+    let why = format!("it is larger than the limit of {}: {instead}", mebibytes(bytes));
     io::Error::new(io::ErrorKind::FileTooLarge, why)
-}
-
-/// `256 MiB`, as bounds are said.
-pub(crate) fn size(bytes: u64) -> String {
-    format!("{} MiB", bytes >> 20)
 }
 
 #[cfg(test)]
@@ -106,7 +102,7 @@ mod tests {
         let bound = Bound { bytes: 3 << 20, instead: "stop" };
         assert_eq!(read_bytes(io::repeat(0).take(3 << 20), bound).unwrap().len(), 3 << 20);
         let error = read_bytes(io::repeat(0), bound).unwrap_err();
-        assert_eq!(error.to_string(), "it is larger than 3 MiB, the most that is read: stop");
+        assert_eq!(error.to_string(), "it is larger than the limit of 3 MiB: stop");
         assert!(read_file(Path::new("/dev/zero"), bound).is_err());
     }
 }

@@ -23,7 +23,7 @@ impl Format {
             Seen::Known(format) => Ok(format),
             Seen::Report => Err(Error::Report {
                 file: file.to_owned(),
-                why: "it leaves out what a run needs; export with `--format jsonl` instead".into(),
+                why: "it does not contain everything that a run needs; export with `--format jsonl` instead".into(),
             }),
             Seen::Unknown(why) => Err(Error::Unknown { file: file.to_owned(), why }),
         }
@@ -66,7 +66,7 @@ fn json(text: &str) -> Seen {
     ];
     match marks.into_iter().find(|(holds, _)| *holds) {
         Some((_, format)) => Seen::Known(format),
-        None => Seen::Unknown("it is JSON, but of no tool that we know".into()),
+        None => Seen::Unknown("it is JSON of an unknown tool".into()),
     }
 }
 
@@ -90,7 +90,7 @@ fn plain(text: &str) -> Seen {
         Seen::Known(Format::Timm)
     } else if has("model") && has("top1") {
         let why =
-            "it is a table of accuracies without a time or a rate; take timm's `benchmark-*.csv`";
+            "it is a table of accuracies without a time or a rate; use timm's `benchmark-*.csv`";
         Seen::Unknown(why.into())
     } else {
         let shown: String = header.chars().take(40).filter(|c| !c.is_control()).collect();

@@ -15,8 +15,9 @@ pub(crate) const OURS: &str = "modelmeter";
 /// What stands where a text is not known.
 pub(crate) const UNKNOWN: &str = "not told";
 
-/// Said where samples a second would need the batch.
-pub(crate) const BATCH_UNTOLD: &str = "the file does not tell the batch size; 1 stands in its place, and only calls a second are known";
+/// Said where samples per second would need the batch.
+pub(crate) const BATCH_UNTOLD: &str = "the file does not state the batch size; 1 is assumed, and only calls per \
+                                       second are known";
 
 /// Nanoseconds in a second.
 const NANOS: f64 = 1e9;
@@ -230,7 +231,7 @@ impl Draft {
         let fingerprint = self.fingerprint.take().unwrap_or_else(|| {
             let facts =
                 format!("{}\n{}\n{:?}\n{:?}", self.tool, cell.model, self.parameters, self.size);
-            format!("imported-{}", key::short_hash(&facts, 16))
+            Machine::imported_key(&key::short_hash(&facts, 16))
         });
         ModelInfo {
             name: cell.model.clone(),
@@ -314,7 +315,7 @@ impl Draft {
         let main = summaries.get(&Phase::Inference).or_else(|| summaries.get(&Phase::Total));
         let stated = self.stated.get(&Phase::Inference).or_else(|| self.stated.get(&Phase::Total));
         if main.is_none() && !self.stated.is_empty() {
-            let text = "the file has only statistics, no samples: nobody can check them or say how sure they are";
+            let text = "the file has only statistics, no samples: they cannot be checked and have no intervals";
             add(ReasonCode::Imported, false, text.into());
         }
         let count = main.map(|summary| summary.count).or_else(|| stated?.count);
@@ -352,5 +353,5 @@ fn name_machine(machine: &mut Machine, file: &str) {
     );
     let is_known = machine.cpu.model != UNKNOWN || !machine.gpus.is_empty();
     let named = if is_known { facts } else { format!("{facts}\n{file}") };
-    machine.key = format!("imported-{}", key::short_hash(&named, 12));
+    machine.key = Machine::imported_key(&key::short_hash(&named, 12));
 }

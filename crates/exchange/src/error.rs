@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Nothing in it looks like a format that we know.
-    #[error("`{file}` is no result that can be imported: {why}; known are {}", Format::names())]
+    #[error("`{file}` cannot be imported: {why}; known formats: {}", Format::names())]
     Unknown {
         /// The file's name.
         file: String,

@@ -5,9 +5,9 @@ use std::{fmt, str::FromStr};
 /// A format of runs, ours or another tool's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Format {
-    /// Ours: whole runs, one a line, nothing lost.
+    /// Ours: whole runs, one per line, nothing lost.
     JsonLines,
-    /// Ours: one row a run, flat columns.
+    /// Ours: one row per run, flat columns.
     Csv,
     /// Ours: the same columns, and the samples of the main phase.
     Parquet,
@@ -29,9 +29,9 @@ pub enum Format {
     Timm,
 }
 
-/// A format name nobody knows.
+/// A format name is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown format `{0}`; known are {known}", known = Format::names())]
+#[error("unknown format `{0}`; known formats: {known}", known = Format::names())]
 pub struct ParseFormatError(pub String);
 
 impl Format {
@@ -75,8 +75,8 @@ impl Format {
     #[must_use]
     pub fn describe(self) -> &'static str {
         match self {
-            Format::JsonLines => "whole runs with every sample, one a line; nothing is lost",
-            Format::Csv => "one row a run, SI units in the column names",
+            Format::JsonLines => "complete runs with every sample, one per line",
+            Format::Csv => "one row per run, SI units in the column names",
             Format::Parquet => "the columns of csv, and the samples of the main phase as a list",
             Format::OptimumBenchmark => {
                 "`benchmark.json` or `benchmark_report.json` of optimum-benchmark"

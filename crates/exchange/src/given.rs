@@ -38,7 +38,7 @@ impl Given {
         if let Some(batch) = self.batch_size.filter(|_| !run.tells("cell.batch_size")) {
             run.cell.batch_size = batch;
             told(run, "cell.batch_size");
-            // Calls a second were known before; with the batch they are samples a second.
+            // Calls a second were known before; with the batch they are samples per second.
             let calls = run.metric("throughput.queries").and_then(|metric| metric.value);
             if let Some(rate) = calls {
                 let key = "throughput.samples";

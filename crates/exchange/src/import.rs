@@ -83,8 +83,8 @@ pub fn import_with(
     };
     let broken = |problem| Error::Broken { file: file.to_owned(), format, problem };
     if bytes.len() as u64 > bounds::RESULTS.bytes {
-        let most = bounds::size(bounds::RESULTS.bytes);
-        let what = format!("is larger than {most}, the most that is read at once: split it");
+        let most = number::mebibytes(bounds::RESULTS.bytes);
+        let what = format!("is larger than the limit of {most}: split it");
         return Err(broken(Problem::file(what)));
     }
     let (mut runs, mut problems) = if format.is_ours() {
@@ -129,7 +129,9 @@ fn read_foreign(format: Format, text: &str, name: &str) -> Result<Found, Problem
         Format::TrtexecProfile => foreign::trtexec_profile(text, name),
         Format::Mlperf => foreign::mlperf(text, name),
         Format::Timm => foreign::timm(text, name),
-        Format::JsonLines | Format::Csv | Format::Parquet => Err(Problem::file("is one of ours")),
+        Format::JsonLines | Format::Csv | Format::Parquet => {
+            Err(Problem::file("is a file of Modelmeter"))
+        }
     }
 }
 

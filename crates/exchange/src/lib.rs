@@ -18,7 +18,6 @@ mod key;
 mod node;
 mod own;
 mod table;
-mod time;
 mod weighed;
 
 pub use baseline::file_cells;
@@ -27,4 +26,6 @@ pub use format::{Format, ParseFormatError};
 pub use given::Given;
 pub use import::{Imported, import, import_with};
 pub use key::key;
-pub use own::{Column, Kind, Runs, Writer, columns, stream, stream_from, write};
+pub use own::{
+    Column, Kind, Runs, WHOLE_RUN_SCHEMA, WholeRun, Writer, columns, stream, stream_from, write,
+};

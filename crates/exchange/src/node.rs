@@ -72,7 +72,11 @@ impl<'a> Node<'a> {
     /// A time above nothing, in seconds, from a number in the given share of a second.
     pub(crate) fn seconds(&self, unit: f64) -> Found<f64> {
         let number = self.amount()?;
-        if number > 0.0 { Ok(number * unit) } else { Err(self.complain("is no time: it is 0")) }
+        if number > 0.0 {
+            Ok(number * unit)
+        } else {
+            Err(self.complain("is 0, which is not a valid time"))
+        }
     }
 
     /// A count.

@@ -2,7 +2,7 @@
 
 use crate::{
     Problem,
-    bounds::{self, COLUMNS, ROW},
+    bounds::{COLUMNS, ROW},
 };
 use csv::{Position, StringRecord};
 use std::{
@@ -81,8 +81,8 @@ impl<R: Read> Read for Bounded<R> {
         let allowed = self.allowed.get();
         if allowed == 0 {
             let why = format!(
-                "a row is longer than {}, the most that is read; the rest was not read",
-                bounds::size(ROW)
+                "a row is longer than the limit of {}; the rest was not read",
+                number::mebibytes(ROW)
             );
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
         }

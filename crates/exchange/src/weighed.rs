@@ -5,7 +5,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::{Map, Number, Value};
 use std::{cell::Cell, fmt};
 
-/// Bytes of a value in a list, with the room that a growing list keeps free.
+/// Bytes of a value in a list, with the crate that a growing list keeps free.
 const VALUE: usize = 160;
 /// Bytes of an entry in an object, with the same.
 const ENTRY: usize = 240;
@@ -24,7 +24,7 @@ impl Weighed {
 
     fn take<E: Error>(&self, bytes: usize) -> Result<(), E> {
         let left = self.left.get().checked_sub(bytes).ok_or_else(|| {
-            let most = bounds::size(bounds::VALUES as u64);
+            let most = number::mebibytes(bounds::VALUES as u64);
             E::custom(format!("would take more than {most} of memory, the most for one record"))
         })?;
         self.left.set(left);

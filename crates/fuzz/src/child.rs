@@ -1,6 +1,6 @@
 //! The child process: runs cases one after the other and says how they end.
 //!
-//! What it writes, one a line: `finding CASE WHAT`, and at last `done`. Where it stands is in a file, so that a parent
+//! What it writes, one per line: `finding CASE WHAT`, and at last `done`. Where it stands is in a file, so that a parent
 //! knows the case that ended it.
 
 use crate::{

@@ -1,28 +1,24 @@
 //! Seeded chance: the same target, seed and case give the same bytes on every machine.
 
-/// A small generator (SplitMix64).
+use stats::SplitMix;
+use types::stable_hash;
+
+/// The chance of one case.
 #[derive(Debug, Clone)]
-pub struct Random(u64);
+pub struct Random(SplitMix);
 
 impl Random {
     /// The chance of one case.
     #[must_use]
     pub fn of_case(target: &str, seed: u64, case: u64) -> Random {
-        let name = target.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
-        let mut random = Random(name ^ seed.rotate_left(32));
-        let stir = random.number();
-        Random(stir ^ case.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        let name = stable_hash(target.bytes());
+        let stir = SplitMix::new(name ^ seed.rotate_left(32)).number();
+        Random(SplitMix::new(stir ^ case.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 
     /// Any number.
     pub fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.number()
     }
 
     /// A number below `end`; 0 where there is none.
@@ -35,7 +31,7 @@ impl Random {
         self.below(100) < share
     }
 
-    /// One of these; `None` where there is none.
+    /// One of these; `None` if there is none.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         let at = self.below(from.len());
         from.get(at)

@@ -1,4 +1,4 @@
-//! The list of readers that are held against damage.
+//! The list of readers that are compared with damage.
 
 use crate::{Random, targets};
 
@@ -20,7 +20,7 @@ impl<T, E> From<&Result<T, E>> for Outcome {
 /// Reads one case; a panic is a finding, and so is an assertion about what was read.
 pub(crate) type Reader = Box<dyn FnMut(&[u8]) -> Outcome>;
 
-/// A reader that is held against damage.
+/// A reader that is compared with damage.
 pub struct Target {
     /// Its name in arguments and folders.
     pub name: &'static str,
@@ -50,6 +50,7 @@ pub const TARGETS: &[Target] = &[
     targets::graph::DIFFERENTIATE,
     targets::folder::MODEL_FILE,
     targets::folder::CHECKPOINT,
+    targets::gguf::GGUF,
     targets::config::CONFIG,
     targets::config::DESCRIPTION,
     targets::text::TOKENIZER,
@@ -68,6 +69,7 @@ pub const TARGETS: &[Target] = &[
     targets::exchange::FOREIGN_TEXT,
     targets::protocol::REQUESTS,
     targets::protocol::REPLIES,
+    targets::measurement::MEASUREMENT,
     targets::store::SAMPLES,
     targets::store::DOCUMENT,
 ];

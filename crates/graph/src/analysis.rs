@@ -22,15 +22,15 @@ pub struct NodeWork {
     pub name: String,
     /// Its operator.
     pub op_type: String,
-    /// Its module path; empty where its name holds none.
+    /// Its module path; empty if its name holds none.
     pub path: String,
     /// What its layer is for.
     pub kind: LayerKind,
-    /// Its operations in one inference, all rounds of a loop together; `None` where nobody could count them.
+    /// Its operations in one inference, all rounds of a loop together; `None` if nobody could count them.
     pub flops: Option<Flops>,
-    /// Bytes it reads; `None` where a shape is unknown.
+    /// Bytes it reads; `None` if a shape is unknown.
     pub bytes_read: Option<Bytes>,
-    /// Bytes it writes; `None` where a shape is unknown.
+    /// Bytes it writes; `None` if a shape is unknown.
     pub bytes_written: Option<Bytes>,
 }
 

@@ -5,8 +5,8 @@
 
 use std::cell::Cell;
 
-/// Nodes inside calls that are looked into, in all: exporters write thousands.
-const MOST_NODES: usize = 100_000;
+/// Nodes inside calls that are looked into, in all: exporters write thousands, and each takes about 7 kB.
+const MOST_NODES: usize = 30_000;
 
 /// What is left to be looked into.
 pub(crate) struct Calls(Cell<usize>);

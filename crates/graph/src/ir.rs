@@ -52,7 +52,7 @@ pub struct ValueInfo {
     pub name: String,
     /// Its element type.
     pub dtype: DataType,
-    /// Its dimensions; `None` where even the rank is unknown.
+    /// Its dimensions; `None` if even the rank is unknown.
     pub shape: Option<Vec<Dim>>,
 }
 

@@ -4,7 +4,7 @@ use crate::Node;
 use types::LayerKind;
 
 /// The module path in a node's name: `encoder.layer.0.attention.self.query` out of
-/// `/encoder/layer.0/attention/self/query/MatMul_1`; empty where the name holds none.
+/// `/encoder/layer.0/attention/self/query/MatMul_1`; empty if the name holds none.
 #[must_use]
 pub fn module_path(name: &str, op_type: &str) -> String {
     let separator = if name.contains('/') { '/' } else { '.' };

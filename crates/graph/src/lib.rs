@@ -46,7 +46,7 @@ pub use onnx::{ReadError, WriteError, open_regular};
 pub use opset::{OPSETS, OpsetError};
 pub use precision::{
     ConvertError, ConvertOptions, Converted, Int8, Left, Plan, PlannedWeight, Report, Tally,
-    convert, native_precision, plan_conversion,
+    WhyLeft, convert, native_precision, plan_conversion,
 };
 pub use prune::{
     Also, Block, BlockKind, Importance, PruneError, PruneMethod, PruneOptions, Pruning, Scales,

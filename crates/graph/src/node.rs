@@ -65,7 +65,7 @@ impl Node {
         })
     }
 
-    /// The name of the input at this place; `None` where it is omitted.
+    /// The name of the input at this place; `None` if it is omitted.
     #[must_use]
     pub fn input(&self, index: usize) -> Option<&str> {
         self.inputs.get(index).map(String::as_str).filter(|name| !name.is_empty())

@@ -19,13 +19,13 @@ pub(crate) fn sort(graph: &mut Graph) -> Result<(), String> {
         }
     }
     let Some(before) = waits(graph) else { return Ok(()) };
-    let order = ordered(&before).map_err(|place| named(&graph.nodes[place]))?;
+    let order = ordered(&before).map_err(|place| node_label(&graph.nodes[place]))?;
     let mut nodes: Vec<Option<Node>> = graph.nodes.drain(..).map(Some).collect();
     graph.nodes.extend(order.into_iter().filter_map(|place| nodes[place].take()));
     Ok(())
 }
 
-fn named(node: &Node) -> String {
+fn node_label(node: &Node) -> String {
     let first = node.outputs.iter().find(|name| !name.is_empty());
     match node.name.is_empty() {
         true => first.unwrap_or(&node.op_type).clone(),
@@ -33,7 +33,7 @@ fn named(node: &Node) -> String {
     }
 }
 
-/// By node: the nodes that must come before it; `None` where all of them do.
+/// By node: the nodes that must come before it; `None` if all of them do.
 fn waits(graph: &Graph) -> Option<Vec<Vec<usize>>> {
     let mut last: HashMap<&str, usize> = HashMap::new();
     for (place, node) in graph.nodes.iter().enumerate() {

@@ -36,7 +36,7 @@ const MOST: f32 = 1e30;
 const WAVE: f32 = 211.0;
 
 /// The same model, with every computed 32-bit float made smaller by up to twice this share of itself (for functions with a
-/// range such as `Sigmoid`: or larger by that share of 1); `None` where it computes none.
+/// range such as `Sigmoid`: or larger by that share of 1); `None` if it computes none.
 ///
 /// The noise follows from the numbers alone, so the result is the same in every run; another `draw` is another noise.
 /// Nothing gets larger than it was by more than the noise, so masks at the end of the number range stay finite.

@@ -110,7 +110,7 @@ fn chunks<const N: usize>(
     (parts.len() == elements && rest.is_empty()).then(|| parts.iter().copied())
 }
 
-/// The elements of little-endian `bytes`; `None` where they are not exactly `elements` plain numbers.
+/// The elements of little-endian `bytes`; `None` if they are not exactly `elements` plain numbers.
 pub(crate) fn numbers(dtype: DataType, bytes: &[u8], elements: usize) -> Option<Vec<f64>> {
     macro_rules! read {
         ($convert:expr) => {

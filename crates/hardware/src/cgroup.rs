@@ -20,7 +20,7 @@ pub struct Group {
     pub mount: PathBuf,
 }
 
-/// The group of a process for one controller; `None` where there are no control groups or the group cannot be reached.
+/// The group of a process for one controller; `None` if there are no control groups or the group cannot be reached.
 #[must_use]
 pub fn group(pid: u32, controller: &str) -> Option<Group> {
     let membership = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;

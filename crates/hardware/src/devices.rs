@@ -1,24 +1,25 @@
 //! Every device a model could run on, or why it is not here and what would bring it.
 
 use crate::{identity::machine, nvidia};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::{fs, path::Path};
 use types::{Bytes, Device, Machine};
 
-/// One device: there when `available`, otherwise `note` says why not and what would help.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// One device; if it is not `available`, `note` says why and what would help.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DeviceInfo {
-    /// Which.
+    /// Which one.
     pub device: Device,
-    /// Whether the system offers it; an engine that can use it is another question.
+    /// Whether the system has it, regardless of whether an engine can use it.
     pub available: bool,
-    /// Its name, where it is there.
+    /// Its name, if the device is present.
     pub name: Option<String>,
     /// Its memory.
     pub memory: Option<Bytes>,
     /// Its driver and version.
     pub driver: Option<String>,
-    /// What a person should know: cores and vector units, or why it is missing and what would help.
+    /// Details for people: cores and vector units, or why it is missing and what would help.
     pub note: String,
 }
 

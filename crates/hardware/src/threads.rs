@@ -18,8 +18,8 @@ pub fn default_threads() -> u32 {
     capped(cores, cgroup::limits(std::process::id()).cpus)
 }
 
-/// The processors that everyone who takes turns shall run on in this round, with so many threads each; `None` where they
-/// may have all of them, or the system does not tell which there are.
+/// The processors that everyone who takes turns shall run on in this round, with so many threads each; `None` if they may
+/// have all of them, or the system does not tell which there are.
 ///
 /// Those who alternate never compete, and on the same processors they share whatever those are worth: a processor
 /// whose core another machine uses too is slower for as long as that lasts. Rounds go round the machine.

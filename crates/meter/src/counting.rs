@@ -73,9 +73,9 @@ fn on_graph(job: &Job<'_>) -> Counted {
 
 /// The framework's own count, or why there is none.
 fn asked(link: &mut Link) -> Result<Result<ProgramCount, String>, MeterError> {
-    match link.ask(&Request::Count, "count its work") {
+    match link.ask(&Request::Count, "count its operations") {
         Ok(Reply::Counted { count }) => Ok(Ok(*count)),
-        Ok(_) => Ok(Err("the worker does not count".into())),
+        Ok(_) => Ok(Err("the worker cannot count operations".into())),
         Err(MeterError::Engine(failure)) => Ok(Err(failure.message)),
         Err(error) => Err(error),
     }
@@ -105,13 +105,13 @@ fn of_program(count: ProgramCount) -> Counted {
         Some(work) if work.flops == 0 && work.coverage.is_none_or(|share| share < 1.0) => {
             let why = match work.uncounted.as_slice() {
                 [] => "no operator that computes was seen".to_owned(),
-                names => format!("nobody knows what `{}` takes", names.join("`, `")),
+                names => format!("the cost of `{}` is unknown", names.join("`, `")),
             };
             name(&mut unknown, &["work.flops", "work.coverage"], &why);
         }
         Some(_) => {}
         None => {
-            let why = count.why.unwrap_or_else(|| "PyTorch could not count it".into());
+            let why = count.why.unwrap_or_else(|| "the framework could not count it".into());
             name(&mut unknown, &WORK, &why);
         }
     }
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(none.unknown.len(), WORK.len());
         assert!(none.unknown.values().all(|why| why == "it branches on a value"));
         let strange = counted(Some(work(0, Some(0.0), &["mystery"])), None);
-        assert_eq!(strange.unknown["work.flops"], "nobody knows what `mystery` takes");
+        assert_eq!(strange.unknown["work.flops"], "the cost of `mystery` is unknown");
         assert!(!strange.unknown.contains_key("work.bytes"));
         // Either it only moves numbers, or it computes where nobody sees it.
         let idle = counted(Some(work(0, None, &[])), None);

@@ -161,9 +161,10 @@ fn no_ceiling(ceilings: Option<&Ceilings>, device: Device, precision: Precision)
     }
     match device.bounded_by() {
         Some(bounding) => format!(
-            "the {precision} ceiling of {bounding} was not measured; `modelmeter calibrate --device {bounding}` does"
+            "the {precision} ceiling of {bounding} was not measured; `modelmeter calibrate --device {bounding}` \
+             measures it"
         ),
-        None => format!("nobody can tell which hardware `{device}` takes"),
+        None => format!("the hardware behind `{device}` is unknown"),
     }
 }
 

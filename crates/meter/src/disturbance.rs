@@ -1,6 +1,7 @@
 //! Whether something else took the machine away: the rules that a run, and every turn of a duel, is held to.
 
-use types::{GpuState, Machine, Reason, ReasonCode, TurnConditions};
+use number::percent;
+use types::{GpuState, Machine, Reason, ReasonCode, ThrottleReason, TurnConditions};
 
 /// Above this share of stolen time the numbers are the hypervisor's, not the model's.
 const STEAL_INVALID: f64 = 0.10;
@@ -28,22 +29,21 @@ pub(crate) fn other_work(
     let enough_processors = threads <= machine.cpu.threads;
     let waited = conditions.waited.filter(|_| enough_processors);
     let waited = waited.map_or(0.0, |waited| waited / f64::from(threads));
-    let others = conditions.others.unwrap_or(0.0);
-    let used = || format!("other work used {:.0} % of the machine", others * 100.0);
+    let other_work = conditions.other_work.unwrap_or(0.0);
+    let used = || format!("other work used {} of the machine", percent(other_work));
     let text = if waited > WAITED_INVALID {
-        let share = waited * 100.0;
-        let and = match conditions.others {
-            Some(others) if others >= 0.005 => format!("{} and ", used()),
+        let and = match conditions.other_work {
+            Some(other_work) if other_work >= 0.005 => format!("{} and ", used()),
             _ => "other work ".to_owned(),
         };
-        format!("{and}let the threads wait {share:.0} % of the time")
-    } else if others > BUSY_REMARK {
+        format!("{and}kept the threads waiting {} of the time", percent(waited))
+    } else if other_work > BUSY_REMARK {
         used()
     } else {
         return None;
     };
     let hint = Some("stop other programs and measure again".to_owned());
-    let invalidates = others > BUSY_INVALID || waited > WAITED_INVALID;
+    let invalidates = other_work > BUSY_INVALID || waited > WAITED_INVALID;
     Some(Reason { code: ReasonCode::BusyMachine, invalidates, text, hint })
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn stolen(steal: Option<f64>) -> Option<Reason> {
     Some(Reason {
         code: ReasonCode::StolenTime,
         invalidates: steal > STEAL_INVALID,
-        text: format!("the hypervisor took {:.1} % of the processor time", steal * 100.0),
+        text: format!("the hypervisor took {} of the processor time", percent(steal)),
         hint: None,
     })
 }
@@ -66,21 +66,20 @@ pub(crate) fn gpu(state: &GpuState) -> Vec<Reason> {
             code: ReasonCode::DeviceShared,
             invalidates: true,
             text: format!(
-                "{} other processes held GPU {}",
+                "{} other processes used GPU {}",
                 state.other_processes.len(),
                 state.index
             ),
             hint: Some("`nvidia-smi` shows them; stop them and measure again".into()),
         });
     }
-    // A power cap belongs to the card; heat and a failing supply do not.
-    let hot = |reason: &&String| reason.contains("thermal") || reason.contains("hw slowdown");
-    let hot: Vec<&str> = state.throttle_reasons.iter().filter(hot).map(String::as_str).collect();
+    let faults = state.throttle_reasons.iter().filter(|reason| reason.is_fault());
+    let hot: Vec<&str> = faults.map(ThrottleReason::words).collect();
     if !hot.is_empty() {
         reasons.push(Reason {
             code: ReasonCode::Throttled,
             invalidates: true,
-            text: format!("the clock of GPU {} was held back: {}", state.index, hot.join(", ")),
+            text: format!("the clock of GPU {} was throttled: {}", state.index, hot.join(", ")),
             hint: Some("let it cool down".into()),
         });
     }
@@ -123,8 +122,8 @@ mod tests {
         }
     }
 
-    fn turn(others: f64, waited: f64, steal: f64) -> TurnConditions {
-        TurnConditions { others: Some(others), waited: Some(waited), steal: Some(steal) }
+    fn turn(other_work: f64, waited: f64, steal: f64) -> TurnConditions {
+        TurnConditions { other_work: Some(other_work), waited: Some(waited), steal: Some(steal) }
     }
 
     #[test]
@@ -135,7 +134,7 @@ mod tests {
         assert!(found.invalidates, "{found:?}");
         assert_eq!(
             found.text,
-            "other work used 25 % of the machine and let the threads wait 25 % of the time"
+            "other work used 25 % of the machine and kept the threads waiting 25 % of the time"
         );
         // The same amount of other work on processors of its own is a remark.
         assert!(!other_work(&turn(0.25, 0.001, 0.0), 2, &machine).unwrap().invalidates);
@@ -159,11 +158,9 @@ mod tests {
 
     #[test]
     fn heat_disturbs_a_gpu_and_its_power_limit_does_not() {
-        let state = |reason: &str| GpuState {
-            throttle_reasons: vec![reason.to_owned()],
-            ..GpuState::default()
-        };
-        assert!(gpu(&state("sw power cap")).is_empty());
-        assert_eq!(gpu(&state("sw thermal slowdown"))[0].code, ReasonCode::Throttled);
+        let state = |reason| GpuState { throttle_reasons: vec![reason], ..GpuState::default() };
+        assert!(gpu(&state(ThrottleReason::SwPowerCap)).is_empty());
+        let hot = gpu(&state(ThrottleReason::SwThermalSlowdown));
+        assert_eq!(hot[0].code, ReasonCode::Throttled);
     }
 }

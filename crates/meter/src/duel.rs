@@ -36,11 +36,11 @@ pub struct Contender<'a> {
     pub job: &'a dyn Fn() -> Job<'a>,
     /// How its workers are started.
     pub launch: Launch,
-    /// What is known of the machine and of the device it runs on.
+    /// The machine and the device it runs on.
     pub bench: Bench,
 }
 
-/// How a duel is fought.
+/// How an interleaved comparison is carried out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DuelRule {
     /// Fresh workers for each contender, one after the other.
@@ -51,9 +51,9 @@ pub struct DuelRule {
     pub turns: u32,
     /// How long a turn lasts at least.
     pub turn: Duration,
-    /// How many samples a turn has at least.
+    /// How many samples per turn has at least.
     pub least: u64,
-    /// How many samples a turn has at most.
+    /// How many samples per turn has at most.
     pub most: u64,
     /// How many samples each contender takes over all its turns, where that was asked: turns then share them out.
     pub samples: Option<u64>,
@@ -97,7 +97,7 @@ pub struct Bout {
 /// What became of one contender.
 #[derive(Debug, Default)]
 pub struct Record {
-    /// Its rounds; empty where it was never timed.
+    /// Its rounds; empty if it was never timed.
     pub bouts: Vec<Bout>,
     /// What the engine said of itself when it was loaded first.
     pub loaded: Option<engine::LoadReport>,
@@ -272,7 +272,7 @@ fn report(sink: &mut dyn FnMut(Event), rule: &DuelRule, round: u32, turn: u32, l
     let done = u64::from(round * turns + turn);
     let total = Some(u64::from(rule.rounds.max(1) * turns));
     let note = format!("round {} of {}: {label}", round + 1, rule.rounds.max(1));
-    sink(Event::Progress { stage: Stage::Sample, done, total, note });
+    sink(Event::progress(Stage::Sample, done, total, note));
 }
 
 /// One contender's worker in one round.
@@ -314,14 +314,14 @@ impl<'a> Corner<'a> {
             true => hardware::shared_processors(job.cell.threads, round),
             false => None,
         };
-        let (begin, started_at) = (Instant::now(), measure::micros_since_epoch());
+        let (begin, started_at) = (Instant::now(), clock::now());
         let before = Snapshot::take();
-        sink(Event::StageStarted { stage: Stage::Start });
+        sink(Event::stage(Stage::Start));
         let mut link =
             Link::open_on(&contender.launch, rule.stopping.timeout, processors.as_deref())?;
         let target = Target::new(link.pid(), job.cell.device).with_idle(contender.bench.idle);
         let watcher = Watcher::start(&measure::memory_probes(job.cell.device), &target);
-        sink(Event::StageStarted { stage: Stage::Load });
+        sink(Event::stage(Stage::Load));
         let loaded = measure::load(&mut link, &job)?;
         // What trains shows what it has before its weights move; elsewhere the first inference comes first, while all
         // is cold.
@@ -330,7 +330,7 @@ impl<'a> Corner<'a> {
         if let Some(folder) = show.filter(|_| trains) {
             shown = Some(look::show(&mut link, folder, rule.show)?);
         }
-        sink(Event::StageStarted { stage: Stage::First });
+        sink(Event::stage(Stage::First));
         let first = measure::first_inference(&mut link)?;
         if let Some(folder) = show.filter(|_| !trains) {
             shown = Some(look::show(&mut link, folder, rule.show)?);
@@ -352,7 +352,7 @@ impl<'a> Corner<'a> {
     }
 
     fn warm_up(&mut self, rule: &DuelRule, sink: &mut dyn FnMut(Event)) -> Result<(), MeterError> {
-        self.warmup = sampling::warm_up(&mut self.link, &rule.stopping, sink)?;
+        self.warmup = sampling::warm_up(&mut self.link, &self.job.cell, &rule.stopping, sink)?;
         // Nothing watches while turns are timed; the high-water mark is reached by now.
         self.memory = self.watcher.take().map(Watcher::stop).unwrap_or_default();
         // What a GPU did while models were loaded says nothing of the turns; what it held does.
@@ -364,7 +364,7 @@ impl<'a> Corner<'a> {
 
     /// One turn. Its first inference is not counted: the others have just emptied the caches.
     fn take_turn(&mut self, rule: &DuelRule, machine: &Machine) -> Result<(), MeterError> {
-        sampling::window(&mut self.link, 1, Duration::ZERO)?;
+        sampling::window(&mut self.link, &self.job.cell, 1, Duration::ZERO)?;
         let phase = crate::derive::headline_phase(&self.job.cell);
         let (mut headline, mut samples): (Vec<u64>, Vec<Samples>) = (Vec::new(), Vec::new());
         let before = Moment::take(self.link.pid());
@@ -372,14 +372,13 @@ impl<'a> Corner<'a> {
         loop {
             let left = rule.turn.saturating_sub(begin.elapsed());
             let most = rule.most.saturating_sub(headline.len() as u64).max(1);
-            let window = sampling::window(&mut self.link, most, left)?;
+            let window = sampling::window(&mut self.link, &self.job.cell, most, left)?;
             let of_phase = window.iter().find(|samples| samples.phase == phase);
             headline.extend(of_phase.map_or(&[][..], |samples| &samples.nanos));
             sampling::append(&mut samples, window);
             let count = headline.len() as u64;
             let enough = count >= rule.least && begin.elapsed() >= rule.turn;
-            // A worker that never times the phase would be asked for ever.
-            if enough || count >= rule.most || headline.is_empty() {
+            if enough || count >= rule.most {
                 break;
             }
         }
@@ -466,7 +465,7 @@ fn processors(conditions: &TurnConditions, turns: u64) -> ProbeReport {
     let metric = |key: &str, unit, value: Option<f64>| match value {
         Some(value) => Metric::measured(key, unit, Direction::Neutral, value),
         None => {
-            let why = "the system does not tell, or the turns were too short";
+            let why = "the system does not report it, or the turns were too short";
             Metric::missing(key, unit, Direction::Neutral, why)
         }
     };
@@ -475,7 +474,7 @@ fn processors(conditions: &TurnConditions, turns: u64) -> ProbeReport {
         unavailable: None,
         metrics: vec![
             metric("cpu.process.waited", Unit::Count, conditions.waited),
-            metric("cpu.others.utilisation", Unit::Ratio, conditions.others),
+            metric("cpu.others.utilisation", Unit::Ratio, conditions.other_work),
         ],
         readings: turns * 2,
         cost: Duration::ZERO,

@@ -9,11 +9,11 @@ pub(crate) const MORE_MEMORY: &str =
     "use a smaller `--batch-size` or `--sequence-length`, or a machine with more memory";
 
 /// What everybody is told who got no thread or process.
-pub(crate) const NO_THREADS: &str = "the system gives no more threads";
+pub(crate) const NO_THREADS: &str = "the system refused to start more threads";
 
 /// What helps against it.
 pub(crate) const MORE_THREADS: &str =
-    "end other programs, or raise what `ulimit -u` (threads) and `ulimit -v` (their stacks) allow";
+    "stop other programs, or raise the limits `ulimit -u` (threads) and `ulimit -v` (their stacks)";
 
 /// Why a cell ended without a run.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum MeterError {
         source: io::Error,
     },
     /// The worker's temporary folder could not be made.
-    #[error("could not make a temporary folder for the worker")]
+    #[error("could not create a temporary folder for the worker")]
     Scratch(#[source] io::Error),
     /// The system gives no more threads, or no room for their stacks.
     #[error("{NO_THREADS}")]
@@ -37,7 +37,7 @@ pub enum MeterError {
         cause: String,
     },
     /// The worker could not be held to its limit of memory.
-    #[error("could not hold the worker to its memory limit by `{by}`")]
+    #[error("could not limit the worker's memory with `{by}`")]
     Limit {
         /// By which means.
         by: LimitedBy,
@@ -46,7 +46,7 @@ pub enum MeterError {
         source: io::Error,
     },
     /// The worker ended while it should have answered.
-    #[error("the worker ended while it should {doing}: {how}")]
+    #[error("the worker failed to {doing}: {how}")]
     Died {
         /// What it was asked.
         doing: &'static str,
@@ -66,7 +66,7 @@ pub enum MeterError {
         limit: Duration,
     },
     /// The worker said something that makes no sense here.
-    #[error("the worker answered out of turn while it should {doing}: {said}")]
+    #[error("unexpected answer of the worker, which had to {doing}: {said}")]
     Protocol {
         /// What it was asked.
         doing: &'static str,
@@ -94,19 +94,20 @@ impl MeterError {
             }
             MeterError::Start { .. } => None,
             MeterError::Scratch(_) => {
-                Some("`TMPDIR=/var/tmp` in front of the command names another folder".into())
+                Some("put `TMPDIR=/var/tmp` in front of the command to use another folder".into())
             }
             MeterError::NoThreads { .. } => Some(MORE_THREADS.into()),
             MeterError::Limit { by: LimitedBy::Cgroup, .. } => {
-                Some("`--limit-by rlimit` needs no rights, and counts more strictly".into())
+                Some("`--limit-by rlimit` needs no privileges, but counts more strictly".into())
             }
             MeterError::Limit { .. } => None,
             MeterError::Died { out_of_memory: true, .. } => Some(MORE_MEMORY.into()),
             MeterError::Died { .. } => Some(
-                "`--isolation none` runs in this process, where a debugger sees the crash".into(),
+                "`--isolation none` runs in this process, where a debugger can see the crash"
+                    .into(),
             ),
             MeterError::Timeout { .. } => {
-                Some("`--timeout 30m` waits longer; a smaller `--batch-size` answers sooner".into())
+                Some("`--timeout 30m` waits longer; a smaller `--batch-size` is faster".into())
             }
             MeterError::Protocol { .. } => None,
             MeterError::Engine(failure) => failure.hint.clone(),
@@ -119,7 +120,7 @@ impl MeterError {
         match self {
             MeterError::Engine(failure) => failure.causes.clone(),
             MeterError::Died { last_words, .. } if !last_words.is_empty() => {
-                vec![format!("its last words: {last_words}")]
+                vec![format!("its last output: {last_words}")]
             }
             MeterError::Start { source, .. }
             | MeterError::Limit { source, .. }

@@ -22,7 +22,7 @@ pub(crate) fn describe(status: ExitStatus, last_words: &str, kernel_kills: u64) 
     }
     let how = match (status.signal(), status.code()) {
         (Some(signal), _) => format!("killed by signal {signal} ({})", signal_name(signal)),
-        (None, Some(0)) => "it left early without an error".into(),
+        (None, Some(0)) => "it exited early without an error".into(),
         (None, Some(code)) => format!("it exited with status {code}"),
         (None, None) => "for an unknown reason".into(),
     };

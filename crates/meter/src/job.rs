@@ -14,7 +14,7 @@ pub type Refine<'a> = &'a dyn Fn(&[(String, Vec<usize>)]) -> Work;
 
 /// One cell, ready to be measured.
 pub struct Job<'a> {
-    /// What was asked.
+    /// The request.
     pub cell: Cell,
     /// What the run will be called.
     pub id: RunId,
@@ -36,7 +36,7 @@ pub struct Job<'a> {
     pub media: Option<MediaJob>,
     /// What turns outputs into the answer.
     pub postprocess: Postprocess,
-    /// How it is trained, where it is.
+    /// How it is trained; only for training.
     pub training: Option<Box<TrainingJob>>,
     /// Operations of one step of a training, phase by phase.
     pub phase_flops: Vec<(Phase, u64)>,

@@ -1,6 +1,7 @@
 //! Says whether a measurement can be believed, and what speaks against it.
 
 use crate::disturbance;
+use number::{percent, plus_minus};
 use types::{
     Environment, Metric, Phase, Reason, ReasonCode, StopReason, StoppingRule, Summary,
     TurnConditions, Verdict, WarmupReport,
@@ -66,7 +67,7 @@ fn enough_samples(evidence: &Evidence<'_>) -> Vec<Reason> {
     let mut reasons = Vec::new();
     let count = evidence.summary.count;
     if !evidence.warmup.settled {
-        let text = format!("warm-up never settled in {} runs", evidence.warmup.runs);
+        let text = format!("warm-up did not settle in {} runs", evidence.warmup.runs);
         // Twice what was not enough, and what that takes.
         let runs = evidence.warmup.runs.saturating_mul(2).max(FEWEST_WARMUP);
         let seconds = (runs as f64 * evidence.summary.median).ceil().max(1.0) as u64;
@@ -112,12 +113,12 @@ fn steady(evidence: &Evidence<'_>) -> Vec<Reason> {
     {
         let invalid = error > asked * WIDE_INVALID;
         let text = format!(
-            "the median is known to ± {:.1} %, asked was ± {:.1} %; sampling ended at {}",
-            error * 100.0,
-            asked * 100.0,
+            "the median has an error of {}, the target was {}; sampling stopped at {}",
+            plus_minus(error),
+            plus_minus(asked),
             match evidence.stop {
-                StopReason::DurationCap => "its longest duration",
-                _ => "its number of runs",
+                StopReason::DurationCap => "the maximum duration",
+                _ => "the number of runs",
             }
         );
         let more = match evidence.stop {
@@ -129,9 +130,8 @@ fn steady(evidence: &Evidence<'_>) -> Vec<Reason> {
     }
     if let Some(drift) = stats::drift(evidence.nanos) {
         let direction = if drift.change > 0.0 { "slower" } else { "faster" };
-        let share = drift.change.abs() * 100.0;
-        let text =
-            format!("the last third of the samples was {share:.1} % {direction} than the first");
+        let share = percent(drift.change.abs());
+        let text = format!("the last third of the samples was {share} {direction} than the first");
         reasons.push(against(ReasonCode::Drift, false, text, None));
     }
     reasons
@@ -142,7 +142,7 @@ fn quiet_machine(evidence: &Evidence<'_>) -> Vec<Reason> {
     let environment = evidence.environment;
     let mut reasons: Vec<Reason> = disturbance::stolen(environment.steal).into_iter().collect();
     let conditions = TurnConditions {
-        others: evidence.metric("cpu.others.utilisation"),
+        other_work: evidence.metric("cpu.others.utilisation"),
         waited: evidence.metric("cpu.process.waited"),
         steal: environment.steal,
     };
@@ -155,7 +155,8 @@ fn quiet_machine(evidence: &Evidence<'_>) -> Vec<Reason> {
     if let Some(governor) = environment.governor.as_deref()
         && governor != "performance"
     {
-        let text = format!("the clock is governed by `{governor}` and may change between runs");
+        let text =
+            format!("the clock governor is `{governor}`: the frequency may change between runs");
         let hint = Some("`cpupower frequency-set -g performance`".to_owned());
         reasons.push(against(ReasonCode::FrequencyScaling, false, text, hint));
     }
@@ -175,27 +176,27 @@ fn possible(evidence: &Evidence<'_>) -> Vec<Reason> {
         evidence.metric("compute.ceiling_share").filter(|share| is_above_ceiling(*share))
     {
         let text = format!(
-            "the rate is {:.0} % of this machine's measured ceiling, more than it can do",
-            share * 100.0
+            "the rate is {} of this machine's measured ceiling, which is not possible",
+            percent(share)
         );
         let hint = "`modelmeter calibrate` measures the ceilings again".to_owned();
         reasons.push(against(ReasonCode::AboveCeiling, true, text, Some(hint)));
     }
     if evidence.coverage < 1.0 {
         let text = format!(
-            "{:.1} % of the operators were counted; FLOP and FLOP/s are lower bounds",
-            evidence.coverage * 100.0
+            "{} of the operators were counted; FLOP and FLOP/s are lower bounds",
+            percent(evidence.coverage)
         );
         reasons.push(against(ReasonCode::PartialCoverage, false, text, None));
     }
     if !evidence.non_finite.is_empty() {
         let names = evidence.non_finite.join("`, `");
-        let text = format!("output `{names}` holds numbers that are not finite");
+        let text = format!("output `{names}` contains numbers that are not finite");
         let hint = Some("check the model with real inputs; its speed may differ there".to_owned());
         reasons.push(against(ReasonCode::NonFiniteOutput, false, text, hint));
     }
     if !evidence.isolated {
-        let text = "measured inside the calling process, not in one of its own".to_owned();
+        let text = "measured in the calling process, not in a separate worker".to_owned();
         reasons.push(against(ReasonCode::NotIsolated, false, text, None));
     }
     reasons

@@ -1,16 +1,16 @@
 //! The pass with instruments, in turns with runs that have none, so that its cost is measured and not guessed.
 
-use crate::{Job, Launch, Link, MeterError, derive, measure, sampling};
+use crate::{Job, Launch, Link, MeterError, derive, disturbance, measure, sampling};
 use engine::{Detail, NodeProfile, Reply, Request};
-use probe::Series;
+use probe::{Moment, Series};
 use std::time::{Duration, Instant};
-use types::{Event, Phase, Samples, Stage, StoppingRule, Timeline};
+use types::{Cell, Event, Machine, Phase, Reason, Samples, Stage, StoppingRule, Timeline};
 
 /// Turns, each a stretch without and one with instruments; the interval of the cost rests on their number.
 const TURNS: usize = 8;
 
 /// How long a stretch should last: a machine's drift is slower than this, a single hiccup shorter.
-const STRETCH: Duration = Duration::from_millis(700);
+const STRETCH: Duration = Duration::from_millis(300);
 
 /// Runs in a stretch at least and at most; below, one hiccup decides; above, an engine's own record may fill up.
 const RUNS: (u64, u64) = (2, 500);
@@ -24,13 +24,15 @@ const FEWEST: usize = 4;
 /// What the turns gave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerPass {
-    /// One entry a turn: the inferences without instruments, in nanoseconds.
+    /// One entry per turn: the inferences without instruments, in nanoseconds.
     pub plain: Vec<Vec<u64>>,
-    /// One entry a turn: the same inferences with them.
+    /// One entry per turn: the same inferences with them.
     pub profiled: Vec<NodeProfile>,
+    /// What else took the machine meanwhile.
+    pub disturbance: Option<Reason>,
 }
 
-/// Runs a job in a fresh worker, in turns without and with instruments; `None` where its engine has none.
+/// Runs a job in a fresh worker, in turns without and with instruments; `None` if its engine has none.
 ///
 /// # Errors
 /// When the worker or the engine fails.
@@ -38,10 +40,11 @@ pub fn layer_pass(
     job: &Job<'_>,
     launch: &Launch,
     rule: &StoppingRule,
+    machine: &Machine,
     sink: &mut dyn FnMut(Event),
 ) -> Result<Option<LayerPass>, MeterError> {
     let stage = Stage::Layers;
-    sink(Event::StageStarted { stage });
+    sink(Event::stage(stage));
     let mut link = Link::open(launch, rule.timeout)?;
     measure::load(&mut link, job)?;
     measure::first_inference(&mut link)?;
@@ -50,30 +53,30 @@ pub fn layer_pass(
         link.close();
         return Ok(None);
     }
-    let warm = sampling::warm_up(&mut link, rule, &mut |_| {})?;
+    let warm = sampling::warm_up(&mut link, &job.cell, rule, &mut |_| {})?;
     let count = runs_in(STRETCH, &warm.nanos);
     let phase = derive::model_phase(&job.cell);
-    let mut pass = LayerPass { plain: Vec::new(), profiled: Vec::new() };
+    let mut pass = LayerPass { plain: Vec::new(), profiled: Vec::new(), disturbance: None };
+    let before = Moment::take(link.pid());
     let begin = Instant::now();
     for turn in 0..TURNS {
         if turn >= FEWEST && begin.elapsed() > LONGEST {
             break;
         }
-        sink(Event::Progress {
-            stage,
-            done: turn as u64,
-            total: Some(TURNS as u64),
-            note: format!("turn {} of {TURNS}", turn + 1),
-        });
+        let note = format!("turn {} of {TURNS}", turn + 1);
+        sink(Event::progress(stage, turn as u64, Some(TURNS as u64), note));
         // ABBA: what drifts in one direction falls on both sides alike.
         if turn % 2 == 0 {
-            pass.plain.push(plain(&mut link, count, phase)?);
+            pass.plain.push(plain(&mut link, &job.cell, count, phase)?);
         }
         pass.profiled.extend(profile(&mut link, count, Detail::Times)?);
         if turn % 2 == 1 {
-            pass.plain.push(plain(&mut link, count, phase)?);
+            pass.plain.push(plain(&mut link, &job.cell, count, phase)?);
         }
     }
+    let conditions = before.until(&Moment::take(link.pid())).conditions();
+    let other_work = disturbance::other_work(&conditions, job.cell.threads, machine);
+    pass.disturbance = other_work.or_else(|| disturbance::stolen(conditions.steal));
     link.close();
     Ok(Some(pass))
 }
@@ -84,8 +87,8 @@ const TIMELINE: Duration = Duration::from_secs(1);
 /// Inferences on a timeline at least and at most.
 const TIMELINE_RUNS: (u64, u64) = (3, 20);
 
-/// What happens when in a few warm inferences, in a fresh worker, with its memory and processors beside; `None`
-/// where its engine cannot tell.
+/// What happens when in a few warm inferences, in a fresh worker, with its memory and processors beside; `None` if its
+/// engine cannot tell.
 ///
 /// # Errors
 /// When the worker or the engine fails.
@@ -95,11 +98,11 @@ pub fn timeline(
     rule: &StoppingRule,
     sink: &mut dyn FnMut(Event),
 ) -> Result<Option<Timeline>, MeterError> {
-    sink(Event::StageStarted { stage: Stage::Layers });
+    sink(Event::stage(Stage::Layers));
     let mut link = Link::open(launch, rule.timeout)?;
     measure::load(&mut link, job)?;
     measure::first_inference(&mut link)?;
-    let warm = sampling::warm_up(&mut link, rule, &mut |_| {})?;
+    let warm = sampling::warm_up(&mut link, &job.cell, rule, &mut |_| {})?;
     let count = runs_in(TIMELINE, &warm.nanos).clamp(TIMELINE_RUNS.0, TIMELINE_RUNS.1);
     let series = Series::start(link.pid());
     let profile = profile(&mut link, count, Detail::Timeline)?;
@@ -117,7 +120,7 @@ fn runs_in(stretch: Duration, warm: &[u64]) -> u64 {
     (fitting as u64).clamp(RUNS.0, RUNS.1)
 }
 
-fn plain(link: &mut Link, count: u64, phase: Phase) -> Result<Vec<u64>, MeterError> {
+fn plain(link: &mut Link, cell: &Cell, count: u64, phase: Phase) -> Result<Vec<u64>, MeterError> {
     let mut all: Vec<Samples> = Vec::new();
     let taken = |all: &[Samples]| {
         let of = all.iter().find(|samples| samples.phase == phase);
@@ -125,13 +128,13 @@ fn plain(link: &mut Link, count: u64, phase: Phase) -> Result<Vec<u64>, MeterErr
     };
     while (taken(&all).len() as u64) < count {
         let missing = count - taken(&all).len() as u64;
-        sampling::append(&mut all, sampling::window(link, missing, STRETCH)?);
+        sampling::append(&mut all, sampling::window(link, cell, missing, STRETCH)?);
     }
     Ok(taken(&all))
 }
 
 fn profile(link: &mut Link, count: u64, detail: Detail) -> Result<Option<NodeProfile>, MeterError> {
-    let doing = "show where its time goes";
+    let doing = "measure its layers";
     match link.ask(&Request::Profile { count, detail }, doing)? {
         Reply::Profiled { profile } => Ok(profile),
         other => Err(MeterError::Protocol { doing, said: format!("{other:?}") }),
@@ -144,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_stretch_holds_as_many_runs_as_fit_and_never_one() {
-        assert_eq!(runs_in(STRETCH, &[9_000_000_000, 69_000_000, 69_000_000, 69_000_000]), 10);
+        assert_eq!(runs_in(STRETCH, &[9_000_000_000, 69_000_000, 69_000_000, 69_000_000]), 4);
         assert_eq!(runs_in(STRETCH, &[3_000_000_000]), 2);
         assert_eq!(runs_in(STRETCH, &[1_000]), 500);
         assert_eq!(runs_in(STRETCH, &[]), 2);

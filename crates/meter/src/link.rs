@@ -121,7 +121,7 @@ impl Link {
         self.greeting.pid
     }
 
-    /// From spawning the worker to its greeting.
+    /// From starting the worker process to its first message.
     #[must_use]
     pub fn started_in(&self) -> Duration {
         self.started_in
@@ -207,7 +207,7 @@ impl Link {
         self.wait_for_last_words();
         let last_words = self.last_words();
         let Some(status) = status else {
-            let how = "it closed its stream".into();
+            let how = "it closed its output".into();
             return MeterError::Died { doing, how, last_words, out_of_memory: false };
         };
         let since = || match (self.kills_before, exit_report::kernel_kills()) {
@@ -217,7 +217,7 @@ impl Link {
         let kills = self.hold.as_ref().and_then(Hold::kills).unwrap_or_else(since);
         let mut end = exit_report::describe(status, &last_words, kills);
         if self.is_held_by_rlimit() && exit_report::is_without_threads(&last_words) {
-            end.how = "it ran out of memory (the stack of a thread was refused)".into();
+            end.how = "it ran out of memory (no memory for the stack of a thread)".into();
             end.out_of_memory = true;
         }
         if !end.out_of_memory && exit_report::is_without_threads(&last_words) {
@@ -336,7 +336,7 @@ fn start_process(
     place: &Place<'_>,
 ) -> Result<Ends, MeterError> {
     let Launch::Process { program, arguments, environment } = launch else {
-        let source = io::Error::other("only a process can be held to a limit");
+        let source = io::Error::other("only a separate process can have a memory limit");
         return Err(MeterError::Limit { by: LimitedBy::Nobody, source });
     };
     let failed = |source| MeterError::Start { program: program.display().to_string(), source };

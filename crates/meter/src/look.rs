@@ -91,10 +91,10 @@ pub(crate) fn show(
     depth: Depth,
 ) -> Result<Vec<HostTensor>, MeterError> {
     if depth == Depth::Gradients {
-        return written(link, folder, "show its gradients", |path| Request::Gradients { path });
+        return written(link, folder, "return its gradients", |path| Request::Gradients { path });
     }
     let inside = depth == Depth::Modules;
-    written(link, folder, "show its outputs", |path| Request::Outputs { path, inside })
+    written(link, folder, "return its outputs", |path| Request::Outputs { path, inside })
 }
 
 /// What a worker writes when it is asked this.

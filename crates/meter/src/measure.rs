@@ -1,4 +1,4 @@
-//! One cell from worker start to verdict, and a plan cell by cell.
+//! One cell from worker start to verdict.
 
 use crate::{
     Bench, Evidence, Job, Launch, Link, MeterError,
@@ -10,41 +10,16 @@ use engine::{FirstReport, LoadJob, LoadReport, LoadRequest, Reply, Request, Text
 use probe::{Conditions, PROBES, Probe, Snapshot, Target, Watcher};
 use std::{
     collections::BTreeMap,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 use types::{
-    BrokenLoss, Cell, Cold, Device, EngineInfo, Environment, Event, FedInput, Machine, Metric,
-    ModelInfo, Phase, Plan, ProbeReport, Reason, ReasonCode, Run, Samples, Stage, StopReason,
-    StoppingRule, Summary, TrainingReport, WarmupReport,
+    BrokenLoss, Cold, Device, EngineInfo, Environment, Event, FedInput, Machine, Metric, ModelInfo,
+    Phase, ProbeReport, Reason, ReasonCode, Run, Samples, Stage, StopReason, StoppingRule, Summary,
+    TrainingReport, WarmupReport,
 };
 
 /// Seed of the bootstrap: fixed, so that the same samples always give the same interval.
 const BOOTSTRAP_SEED: u64 = 0x6d6f_6465_6c6d;
-
-/// Turns a cell into a job, telling what goes on, or says in plain words why it cannot.
-pub type Prepare<'p, 'a> = dyn FnMut(&Cell, &mut dyn FnMut(Event)) -> Result<Job<'a>, String> + 'p;
-
-/// Measures every cell of a plan; one that fails costs only itself.
-///
-/// `prepare` turns a cell into a job; `sink` hears everything, the finished runs included.
-pub fn run_plan<'a>(
-    plan: &Plan,
-    bench: &Bench,
-    launch: &Launch,
-    prepare: &mut Prepare<'_, 'a>,
-    sink: &mut dyn FnMut(Event),
-) {
-    for (index, cell) in plan.cells.iter().enumerate() {
-        sink(Event::CellStarted { index, of: plan.cells.len(), cell: Box::new(cell.clone()) });
-        let outcome = prepare(cell, sink).and_then(|job| {
-            measure(&job, bench, launch, &plan.stopping, sink).map_err(|error| error.to_string())
-        });
-        match outcome {
-            Ok(run) => sink(Event::CellFinished { run: Box::new(run) }),
-            Err(error) => sink(Event::CellFailed { cell: Box::new(cell.clone()), error }),
-        }
-    }
-}
 
 /// Measures one cell in one fresh worker.
 ///
@@ -58,22 +33,22 @@ pub fn measure(
     sink: &mut dyn FnMut(Event),
 ) -> Result<Run, MeterError> {
     let begin = Instant::now();
-    let started_at = micros_since_epoch();
+    let started_at = clock::now();
     let before = Snapshot::take();
-    sink(Event::StageStarted { stage: Stage::Start });
+    sink(Event::stage(Stage::Start));
     let mut link = Link::open(launch, rule.timeout)?;
     let target = Target::new(link.pid(), job.cell.device).with_idle(bench.idle);
 
     let loading = Watcher::start(&loading_probes(job.cell.device), &target);
-    sink(Event::StageStarted { stage: Stage::Load });
+    sink(Event::stage(Stage::Load));
     let loaded = load(&mut link, job)?;
-    sink(Event::StageStarted { stage: Stage::First });
+    sink(Event::stage(Stage::First));
     let first = first_inference(&mut link)?;
-    let warmup = sampling::warm_up(&mut link, rule, sink)?;
+    let warmup = sampling::warm_up(&mut link, &job.cell, rule, sink)?;
     let loading = loading.stop();
 
     let watcher = Watcher::start(PROBES, &target);
-    let (samples, stop) = sampling::sample(&mut link, rule, sink)?;
+    let (samples, stop) = sampling::sample(&mut link, &job.cell, rule, sink)?;
     let probes = watcher.stop();
     let conditions = before.diff(&Snapshot::take(), &[link.pid(), std::process::id()]);
     let cold = Cold {
@@ -192,7 +167,7 @@ pub fn observe_shapes(
         return Vec::new();
     }
     let request = Request::Observe { values: values.to_vec() };
-    let mut found = match link.ask(&request, "show its shapes") {
+    let mut found = match link.ask(&request, "report its shapes") {
         Ok(Reply::Observed { shapes }) => shapes,
         _ => Vec::new(),
     };
@@ -214,7 +189,7 @@ pub(crate) fn trained(
     if job.training.is_none() {
         return Ok(None);
     }
-    let doing = "tell how the training went";
+    let doing = "report the result of the training";
     match link.ask(&Request::Trained, doing)? {
         Reply::Trained { report } => {
             Ok(Some(TrainingReport { flops: job.phase_flops.clone(), ..*report }))
@@ -233,9 +208,9 @@ fn broken(training: Option<&TrainingReport>) -> Vec<Reason> {
         code: ReasonCode::NonFiniteOutput,
         invalidates: true,
         text: format!(
-            "the loss is not a number from step {step} on; `{place}` is the first that is not finite"
+            "the loss is NaN from step {step} on; `{place}` is the first value that is not finite"
         ),
-        hint: Some("a smaller `--learning-rate` may train it".into()),
+        hint: Some("try a smaller `--learning-rate`".into()),
     }]
 }
 
@@ -395,8 +370,7 @@ fn in_tf32(job: &Job<'_>, bench: &Bench, metrics: &[Metric]) -> Vec<Reason> {
     if !derive::is_in_tf32(ceilings, job.cell.precision, rate) {
         return Vec::new();
     }
-    let text =
-        "faster than fp32 can be here: the products were rounded to TF32, whose ceiling is used";
+    let text = "faster than the fp32 ceiling: the products were computed in TF32, whose ceiling is used instead";
     vec![Reason {
         code: ReasonCode::Assumption,
         invalidates: false,
@@ -410,9 +384,4 @@ fn summarise(samples: &[Samples]) -> BTreeMap<Phase, Summary> {
         .iter()
         .filter_map(|s| Some((s.phase, stats::summarise(&s.nanos, BOOTSTRAP_SEED)?)))
         .collect()
-}
-
-pub(crate) fn micros_since_epoch() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

@@ -5,7 +5,7 @@ use engine::{MemoryRecord, Reply, Request, read_allocations};
 use probe::{PROBES, Probe, Target, Watcher};
 use std::{fs, path::Path, time::Duration};
 use types::{
-    Bytes, Device, Estimate, Event, Interval, Phase, ProbeReport, Reading, Samples, Stage,
+    Bytes, Cell, Device, Estimate, Event, Interval, Phase, ProbeReport, Reading, Samples, Stage,
     SystemMemory,
 };
 
@@ -33,13 +33,13 @@ const SEED: u64 = 0x006d_656d_6f72_7900;
 /// What the memory pass found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryPass {
-    /// What the engine's memory did; `None` where the engine cannot tell.
+    /// What the engine's memory did; `None` if the engine cannot tell.
     pub record: Option<MemoryRecord>,
     /// What the system saw, without instruments.
     pub system: SystemMemory,
     /// What the instruments cost: with ÷ without − 1.
     pub cost: Reading<Estimate>,
-    /// What is resident of the model's own files, mapped into the worker; `None` where the system does not tell.
+    /// What is resident of the model's own files, mapped into the worker; `None` if the system does not tell.
     pub mapped: Option<Bytes>,
     /// Whether the worker was a part of this process, which allocates as well.
     pub is_shared: bool,
@@ -57,12 +57,7 @@ pub fn memory_pass(
     folder: &Path,
     sink: &mut dyn FnMut(Event),
 ) -> Result<MemoryPass, MeterError> {
-    sink(Event::Progress {
-        stage: Stage::Sample,
-        done: 0,
-        total: None,
-        note: "where the memory goes".into(),
-    });
+    sink(Event::progress(Stage::Sample, 0, None, "recording memory"));
     let mut link = Link::open(launch, timeout)?;
     let target = Target::new(link.pid(), job.cell.device);
     let watcher = Watcher::start(&probes(job.cell.device), &target);
@@ -71,15 +66,15 @@ pub fn memory_pass(
     let loading = watcher.stop();
     let watcher = Watcher::start(&probes(job.cell.device), &target);
     let phase = derive::model_phase(&job.cell);
-    let plain = of_phase(sampling::window(&mut link, u64::MAX, UNDISTURBED)?, phase);
+    let plain = of_phase(sampling::window(&mut link, &job.cell, u64::MAX, UNDISTURBED)?, phase);
     let running = watcher.stop();
     let mapped = job.onnx.parent().and_then(|folder| probe::mapped_from(link.pid(), folder));
     let each = Duration::from_nanos(stats::median(&plain).map_or(0, |s| (s * 1e9) as u64));
     let runs = RUNS.min(times(LONGEST, each)).max(1);
     let record = remember(&mut link, runs, folder)?;
     let cost = match &record {
-        Some(_) => cost(&mut link, each, phase, folder)?,
-        None => Reading::missing("this engine tells nothing of its memory"),
+        Some(_) => cost(&mut link, &job.cell, each, folder)?,
+        None => Reading::missing("this engine does not report its memory"),
     };
     link.close();
     Ok(MemoryPass {
@@ -113,7 +108,7 @@ fn remember(
     folder: &Path,
 ) -> Result<Option<MemoryRecord>, MeterError> {
     let events = folder.join(format!("allocations-{}", link.pid()));
-    let doing = "show where its memory goes";
+    let doing = "record its memory";
     let request = Request::Memory { count, events: events.clone() };
     let record = match link.ask(&request, doing)? {
         Reply::Remembered { record } => record,
@@ -132,10 +127,11 @@ fn remember(
 /// Windows with and without instruments in turns, the order turned round each time.
 fn cost(
     link: &mut Link,
+    cell: &Cell,
     each: Duration,
-    phase: Phase,
     folder: &Path,
 ) -> Result<Reading<Estimate>, MeterError> {
+    let phase = derive::model_phase(cell);
     // A training step allocates far more often than an inference, and all of it is written down.
     let most = if phase == Phase::Inference { 1000 } else { STEPS };
     let count = times(WINDOW, each).clamp(1, most);
@@ -143,7 +139,7 @@ fn cost(
     let turns = TURNS.min(times(LONGEST_TURNS, pair) as usize).max(FEWEST_TURNS);
     let mut logs = Vec::with_capacity(turns);
     let plain = |link: &mut Link| {
-        sampling::window(link, count, Duration::MAX).map(|samples| of_phase(samples, phase))
+        sampling::window(link, cell, count, Duration::MAX).map(|samples| of_phase(samples, phase))
     };
     for turn in 0..turns {
         let early = if turn % 2 == 0 { Some(plain(link)?) } else { None };
@@ -158,13 +154,13 @@ fn cost(
         let interval = Interval { low: cost(interval.high), high: cost(interval.low) };
         Some(Estimate { value: cost(estimate.ratio), interval })
     });
-    Ok(Reading::or_missing(estimate, "too few inferences to tell what the instruments cost"))
+    Ok(Reading::or_missing(estimate, "too few inferences to measure the cost of the instruments"))
 }
 
 fn system(device: Device, loading: &[ProbeReport], running: &[ProbeReport]) -> SystemMemory {
     let reading = |reports: &[ProbeReport], probe: &str, key: &str| -> Reading<Bytes> {
         let report = reports.iter().find(|report| report.probe == probe);
-        let Some(report) = report else { return Reading::missing("nobody watched it") };
+        let Some(report) = report else { return Reading::missing("it was not recorded") };
         if let Some(why) = &report.unavailable {
             return Reading::missing(why.clone());
         }
@@ -173,7 +169,7 @@ fn system(device: Device, loading: &[ProbeReport], running: &[ProbeReport]) -> S
                 value: metric.value.map(|bytes| Bytes(bytes as u64)),
                 why: metric.why.clone(),
             },
-            None => Reading::missing(format!("`{key}` was not seen")),
+            None => Reading::missing(format!("`{key}` was not recorded")),
         }
     };
     // The high-water mark is set back between loading and running; the peak people mean is over both.

@@ -1,4 +1,4 @@
-//! Has a worker read what lies beside a model: a tokenizer, pictures, recordings. No run is behind it, and nothing is
+//! Has a worker read what lies beside a model: a tokenizer, pictures, recordings, pickles. No run is behind it, and nothing is
 //! timed; the worker is there so that a hostile file costs a worker and not the measurement.
 
 use crate::{Launch, Link, MeterError};
@@ -37,7 +37,7 @@ pub fn make_media(
     inputs: &[InputSpec],
     folder: &Path,
 ) -> Result<Option<HostTensor>, MeterError> {
-    let doing = "make the files ready";
+    let doing = "prepare the files";
     let mut link = Link::open(launch, timeout)?;
     let path = folder.join("made.safetensors");
     let request = Request::Make {
@@ -54,6 +54,27 @@ pub fn make_media(
     // It goes with its folder otherwise.
     let _ = fs::remove_file(&path);
     Ok(made.into_iter().next())
+}
+
+/// Has an engine's worker write the tensors of a folder's pickles into a file, as safetensors.
+///
+/// # Errors
+/// When the pickles cannot be read, or the worker fails.
+pub fn unpickle(
+    launch: &Launch,
+    timeout: Duration,
+    folder: &Path,
+    path: &Path,
+) -> Result<(), MeterError> {
+    let doing = "read the pickled weights";
+    let mut link = Link::open(launch, timeout)?;
+    let request = Request::Unpickle { folder: folder.to_owned(), path: path.to_owned() };
+    match link.ask(&request, doing)? {
+        Reply::Written => {}
+        other => return Err(out_of_turn(doing, &other)),
+    }
+    link.close();
+    Ok(())
 }
 
 fn out_of_turn(doing: &'static str, reply: &Reply) -> MeterError {

@@ -11,7 +11,7 @@ const RUNS: u64 = 2;
 /// What a rehearsal showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rehearsal {
-    /// The most that it held where it computes: resident, or on a device with its own memory; `None` where nobody tells.
+    /// The most that it held where it computes: resident, or on a device with its own memory; `None` if nobody tells.
     pub peak: Option<Bytes>,
     /// What the worker was held to.
     pub limit: Option<MemoryLimit>,
@@ -27,16 +27,16 @@ pub fn rehearse(
     timeout: Duration,
     sink: &mut dyn FnMut(Event),
 ) -> Result<Rehearsal, MeterError> {
-    sink(Event::StageStarted { stage: Stage::Start });
+    sink(Event::stage(Stage::Start));
     let mut link = Link::open(launch, timeout)?;
     let device = job.cell.device;
     let watcher =
         Watcher::start(&measure::loading_probes(device), &Target::new(link.pid(), device));
-    sink(Event::StageStarted { stage: Stage::Load });
+    sink(Event::stage(Stage::Load));
     measure::load(&mut link, job)?;
-    sink(Event::StageStarted { stage: Stage::First });
+    sink(Event::stage(Stage::First));
     measure::first_inference(&mut link)?;
-    sampling::window(&mut link, RUNS, timeout)?;
+    sampling::window(&mut link, &job.cell, RUNS, timeout)?;
     let reports = watcher.stop();
     let limit = link.limit();
     link.close();

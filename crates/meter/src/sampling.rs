@@ -1,9 +1,9 @@
 //! Warms up until it settles, then samples until it is enough.
 
-use crate::{Link, MeterError};
+use crate::{Link, MeterError, derive};
 use engine::{Reply, Request};
 use std::time::{Duration, Instant};
-use types::{Event, Phase, Samples, Stage, StopReason, StoppingRule, Warmup, WarmupReport};
+use types::{Cell, Event, Phase, Samples, Stage, StopReason, StoppingRule, Warmup, WarmupReport};
 
 /// How long one window of warm-up lasts: long enough for its median to mean something, short enough to stop soon.
 const WARMUP_WINDOW: Duration = Duration::from_millis(60);
@@ -14,16 +14,34 @@ const SAMPLE_WINDOW: Duration = Duration::from_millis(250);
 /// How far the last three windows may differ when warm.
 const WARM_TOLERANCE: f64 = 0.10;
 
-/// Runs a window and returns its samples by phase.
+/// Runs a window and returns its samples by phase: at least one of every phase that the cell's numbers rest on, and as many
+/// of each. A worker that never times them would be asked for ever.
 pub(crate) fn window(
     link: &mut Link,
+    cell: &Cell,
     count: u64,
     budget: Duration,
 ) -> Result<Vec<Samples>, MeterError> {
-    match link.ask(&Request::Run { count, budget }, "run")? {
-        Reply::Window(window) => Ok(window.samples),
-        other => Err(MeterError::Protocol { doing: "run", said: format!("{other:?}") }),
+    let wrong = |said: String| MeterError::Protocol { doing: "run", said };
+    let samples = match link.ask(&Request::Run { count, budget }, "run")? {
+        Reply::Window(window) => window.samples,
+        other => return Err(wrong(format!("{other:?}").chars().take(200).collect())),
+    };
+    let count = samples.first().map_or(0, |first| first.nanos.len());
+    let is_whole = samples.iter().enumerate().all(|(place, one)| {
+        one.nanos.len() == count && samples[..place].iter().all(|other| other.phase != one.phase)
+    });
+    if count == 0 || !is_whole {
+        return Err(wrong(
+            "a window without samples, or with more of one phase than of another".into(),
+        ));
     }
+    for phase in [derive::headline_phase(cell), derive::model_phase(cell)] {
+        if samples.iter().all(|one| one.phase != phase) {
+            return Err(wrong(format!("a window without samples of `{}`", phase.name())));
+        }
+    }
+    Ok(samples)
 }
 
 /// The samples of the model itself: of a whole step where it is trained.
@@ -35,15 +53,16 @@ fn inference_of(samples: &[Samples]) -> &[u64] {
 /// Warms up as the rule says; every warm-up sample is kept, none is counted.
 pub(crate) fn warm_up(
     link: &mut Link,
+    cell: &Cell,
     rule: &StoppingRule,
     sink: &mut dyn FnMut(Event),
 ) -> Result<WarmupReport, MeterError> {
-    sink(Event::StageStarted { stage: Stage::Warmup });
+    sink(Event::stage(Stage::Warmup));
     let mut nanos = Vec::new();
     let settled = match rule.warmup {
         Warmup::Runs { count } => {
             while (nanos.len() as u64) < count {
-                let samples = window(link, count - nanos.len() as u64, SAMPLE_WINDOW)?;
+                let samples = window(link, cell, count - nanos.len() as u64, SAMPLE_WINDOW)?;
                 nanos.extend_from_slice(inference_of(&samples));
                 progress(sink, Stage::Warmup, nanos.len() as u64, Some(count), nanos.len());
             }
@@ -53,7 +72,7 @@ pub(crate) fn warm_up(
             let begin = Instant::now();
             let mut medians = Vec::new();
             loop {
-                let samples = window(link, u64::MAX, WARMUP_WINDOW)?;
+                let samples = window(link, cell, u64::MAX, WARMUP_WINDOW)?;
                 nanos.extend_from_slice(inference_of(&samples));
                 medians.extend(stats::median(inference_of(&samples)));
                 progress(sink, Stage::Warmup, nanos.len() as u64, None, nanos.len());
@@ -72,16 +91,17 @@ pub(crate) fn warm_up(
 /// Samples until both minima are reached and the interval is tight, or a cap is hit.
 pub(crate) fn sample(
     link: &mut Link,
+    cell: &Cell,
     rule: &StoppingRule,
     sink: &mut dyn FnMut(Event),
 ) -> Result<(Vec<Samples>, StopReason), MeterError> {
-    sink(Event::StageStarted { stage: Stage::Sample });
+    sink(Event::stage(Stage::Sample));
     let begin = Instant::now();
     let mut all: Vec<Samples> = Vec::new();
     loop {
         let taken = inference_of(&all).len() as u64;
         let remaining = rule.max_runs.saturating_sub(taken);
-        append(&mut all, window(link, remaining, SAMPLE_WINDOW)?);
+        append(&mut all, window(link, cell, remaining, SAMPLE_WINDOW)?);
         let taken = inference_of(&all).len() as u64;
         let elapsed = begin.elapsed();
         report(sink, rule, taken, elapsed);
@@ -129,7 +149,7 @@ fn report(sink: &mut dyn FnMut(Event), rule: &StoppingRule, taken: u64, elapsed:
 }
 
 fn progress(sink: &mut dyn FnMut(Event), stage: Stage, done: u64, total: Option<u64>, runs: usize) {
-    sink(Event::Progress { stage, done, total, note: spell_runs(runs) });
+    sink(Event::progress(stage, done, total, spell_runs(runs)));
 }
 
 fn spell_runs(runs: usize) -> String {

@@ -1,4 +1,4 @@
-//! The recorder of allocations that a worker is handed: the probe's, behind the engine room's socket.
+//! The recorder of allocations that a worker is handed: the probe's, behind the engine's interface.
 
 use engine::{AllocationTracker, EventCount};
 use probe::Recording;

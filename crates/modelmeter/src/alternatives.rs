@@ -1,6 +1,6 @@
 //! Who else could run a model that one engine refuses.
 
-use crate::{ENGINES, Profiler, choose::refusal, prepare::Prepared, worker};
+use crate::{Profiler, choose::refusal, prepare::Prepared, worker};
 use engine::{Engine, EngineErrorKind};
 use meter::{Job, MeterError, can_load};
 use std::time::{Duration, Instant};
@@ -19,12 +19,13 @@ pub(crate) fn add_hint(
     if failure.kind == EngineErrorKind::Unsupported {
         let begin = Instant::now();
         let time = PATIENCE.min(profiler.rule.timeout);
-        let able: Vec<String> = ENGINES
+        let able: Vec<String> = profiler
+            .engines
             .iter()
             .filter(|engine| engine.id() != prepared.engine.id())
             .filter(|engine| {
                 let left = time.saturating_sub(begin.elapsed());
-                !left.is_zero() && runs(**engine, profiler, prepared, job, left)
+                !left.is_zero() && runs(*engine, profiler, prepared, job, left)
             })
             .map(|engine| format!("`--engine {}`", engine.id()))
             .collect();

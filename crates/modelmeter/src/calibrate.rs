@@ -1,7 +1,7 @@
 //! Asks what a device can do at best: the processors by our own kernels, others through an engine that computes on them.
 
-use crate::{ENGINES, Error, Isolation, Session, worker};
-use engine::{Availability, Engine, Host, Places, Reply, Request};
+use crate::{Engines, Error, Isolation, Session, worker};
+use engine::{Availability, Engine, Places, Reply, Request};
 use hardware::Scope;
 use meter::{Link, MeterError};
 use std::time::Duration;
@@ -44,6 +44,7 @@ pub struct Calibrator {
     device: Device,
     threads: Option<u32>,
     keep: Keep,
+    engines: Engines,
     places: Places,
     timeout: Duration,
 }
@@ -62,6 +63,7 @@ impl Calibrator {
             device: Device::Cpu,
             threads: None,
             keep: Keep::Higher,
+            engines: Engines::default(),
             places: Places::default(),
             timeout: Duration::from_secs(600),
         }
@@ -85,6 +87,13 @@ impl Calibrator {
     #[must_use]
     pub fn keep(mut self, keep: Keep) -> Calibrator {
         self.keep = keep;
+        self
+    }
+
+    /// Asks one of these engines instead of all that this build has.
+    #[must_use]
+    pub fn engines(mut self, engines: Engines) -> Calibrator {
+        self.engines = engines;
         self
     }
 
@@ -133,7 +142,7 @@ impl Calibrator {
     fn bounding_device(&self) -> Result<Device, Error> {
         let device = if self.device == Device::Auto { Device::Cpu } else { self.device };
         device.bounded_by().ok_or_else(|| {
-            let why = "nobody can tell which hardware it takes".to_owned();
+            let why = "its hardware is unknown".to_owned();
             Error::NoCalibration { device, why: vec![(device.to_string(), why)] }
         })
     }
@@ -146,14 +155,14 @@ impl Calibrator {
         }
     }
 
-    /// The first engine that computes on the device in a program of its own and knows how to measure it.
+    /// The first engine that computes on the device and knows how to measure it.
     fn through_an_engine(
         &self,
         device: Device,
         sink: &mut dyn FnMut(Event),
     ) -> Result<Ceilings, Error> {
         let mut why = Vec::new();
-        for &engine in ENGINES.iter().filter(|engine| matches!(engine.host(), Host::Program(_))) {
+        for engine in self.engines.iter().filter(|engine| engine.calibrates()) {
             match self.refusal(engine, device) {
                 Some(reason) => why.push((engine.id().to_owned(), reason)),
                 None => return self.ask(engine, device, sink),
@@ -179,11 +188,11 @@ impl Calibrator {
         device: Device,
         sink: &mut dyn FnMut(Event),
     ) -> Result<Ceilings, Error> {
-        let launch = worker::launch(Isolation::Process, engine, &self.places)?;
-        sink(Event::StageStarted { stage: Stage::Start });
+        let launch = worker::launch(Isolation::Process, self.engines, engine, &self.places)?;
+        sink(Event::stage(Stage::Start));
         let mut link = Link::open(&launch, self.timeout)?;
-        sink(Event::StageStarted { stage: Stage::Calibrate });
-        let doing = "measure what the device can do";
+        sink(Event::stage(Stage::Calibrate));
+        let doing = "measure the ceilings of the device";
         let ceilings = match link.ask(&Request::Calibrate { device, threads: 0 }, doing)? {
             Reply::Calibrated { ceilings } if ceilings.device == device => *ceilings,
             other => {
@@ -204,8 +213,8 @@ pub(crate) fn processors(
     sink: &mut dyn FnMut(Event),
 ) -> Ceilings {
     let stage = Stage::Calibrate;
-    sink(Event::StageStarted { stage });
+    sink(Event::stage(stage));
     hardware::ceilings(threads, scope, &mut |done, total| {
-        sink(Event::Progress { stage, done, total: Some(total), note: note.to_owned() });
+        sink(Event::progress(stage, done, Some(total), note));
     })
 }

@@ -1,7 +1,8 @@
 //! Which engine runs on which device, and why.
 
-use crate::{ENGINES, EngineChoice, Error};
+use crate::{EngineChoice, Engines, Error};
 use engine::{Availability, Engine, Places, Takes};
+use std::fmt::{Display, Formatter};
 use types::{Device, Precision};
 
 /// An engine and a device that go together.
@@ -13,62 +14,85 @@ pub struct Choice {
     pub device: Device,
 }
 
-/// Picks an engine and a device for what was asked; never something else than was asked.
-///
-/// # Errors
-/// When the engine is unknown or not here, or nothing here can do what was asked; every engine says why.
-pub fn choose(
-    engine: &EngineChoice,
-    device: Device,
-    precision: Precision,
-    places: &Places,
-    fits: &dyn Fn(Takes) -> bool,
-) -> Result<Choice, Error> {
-    let candidates: Vec<&'static dyn Engine> = match engine {
-        EngineChoice::Auto => ENGINES.to_vec(),
-        EngineChoice::Named(id) => {
-            let known = || ENGINES.iter().map(|engine| engine.id().to_owned()).collect();
-            let found = ENGINES.iter().find(|engine| engine.id() == id.to_ascii_lowercase());
-            let found =
-                found.ok_or_else(|| Error::UnknownEngine { id: id.clone(), known: known() })?;
-            vec![*found]
-        }
-    };
-    let wishes = if device == Device::Auto { Device::PREFERENCE.to_vec() } else { vec![device] };
-    for wish in wishes {
-        // Who asks for OpenVINO means that engine first; another engine may have it inside.
-        let mut candidates = candidates.clone();
-        candidates.sort_by_key(|engine| wish == Device::Openvino && !is_openvino(*engine));
-        for &engine in candidates.iter().filter(|engine| fits(engine.takes())) {
-            let device = meant_by(wish, engine, places);
-            if refusal(engine, device, precision, places).is_none() {
-                return Ok(Choice { engine, device });
-            }
+/// What would run where what was asked for does not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Instead {
+    /// The engine, once it is here; how to get it.
+    Install(String),
+    /// The same on the processor.
+    Cpu,
+    /// Another engine.
+    Engine(&'static str),
+    /// Another precision.
+    Precision(Precision),
+}
+
+impl Display for Instead {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Instead::Install(how) => f.write_str(how),
+            Instead::Cpu => f.write_str("`--device cpu` works here"),
+            Instead::Engine(id) => write!(f, "`--engine {id}` runs it"),
+            Instead::Precision(other) => write!(f, "`--precision {other}` runs there"),
         }
     }
-    let why = candidates
-        .iter()
-        .map(|engine| {
-            let wish = if device == Device::Auto { Device::Cpu } else { device };
-            let wish = meant_by(wish, *engine, places);
-            let unfit = (!fits(engine.takes())).then(|| engine.takes().refusal().to_owned());
-            let why = unfit.or_else(|| refusal(*engine, wish, precision, places));
-            (engine.id().to_owned(), why.unwrap_or_default())
-        })
-        .collect();
-    let hint = what_runs(&candidates, device, precision, places, fits);
-    Err(Error::NoEngine { device, precision, why, hint })
+}
+
+impl Engines {
+    /// Picks an engine and a device for what was asked; never something else than was asked.
+    ///
+    /// # Errors
+    /// When the engine is unknown or not here, or nothing here can do what was asked; every engine says why.
+    pub fn choose(
+        self,
+        engine: &EngineChoice,
+        device: Device,
+        precision: Precision,
+        places: &Places,
+        fits: &dyn Fn(Takes) -> bool,
+    ) -> Result<Choice, Error> {
+        let candidates: Vec<&'static dyn Engine> = match engine {
+            EngineChoice::Auto => self.iter().collect(),
+            EngineChoice::Named(id) => vec![self.require(id)?],
+        };
+        let wishes =
+            if device == Device::Auto { Device::PREFERENCE.to_vec() } else { vec![device] };
+        for wish in wishes {
+            // The name of a family of devices means the engine of that family first; another may have it inside.
+            let mut candidates = candidates.clone();
+            candidates.sort_by_key(|engine| engine.device_meant_by(places, wish).is_none());
+            for &engine in candidates.iter().filter(|engine| fits(engine.takes())) {
+                let device = meant_by(wish, engine, places);
+                if refusal(engine, device, precision, places).is_none() {
+                    return Ok(Choice { engine, device });
+                }
+            }
+        }
+        let why = candidates
+            .iter()
+            .map(|engine| {
+                let wish = if device == Device::Auto { Device::Cpu } else { device };
+                let wish = meant_by(wish, *engine, places);
+                let unfit = (!fits(engine.takes())).then(|| engine.takes().refusal().to_owned());
+                let why = unfit.or_else(|| refusal(*engine, wish, precision, places));
+                (engine.id().to_owned(), why.unwrap_or_default())
+            })
+            .collect();
+        let instead = what_runs(self, &candidates, device, precision, places, fits);
+        Err(Error::NoEngine { device, precision, why, instead })
+    }
 }
 
 /// What would run instead, nearest to what was asked first: a package to install, the same on the processor, another
 /// engine, another precision. Only what the engines themselves do not refuse is named.
 fn what_runs(
+    engines: Engines,
     asked: &[&'static dyn Engine],
     device: Device,
     precision: Precision,
     places: &Places,
     fits: &dyn Fn(Takes) -> bool,
-) -> Option<String> {
+) -> Option<Instead> {
     let wish = if device == Device::Auto { Device::Cpu } else { device };
     let runs = |engine: &dyn Engine, device, precision| {
         let device = meant_by(device, engine, places);
@@ -78,33 +102,24 @@ fn what_runs(
     if let [engine] = fitting.as_slice()
         && let Availability::Unavailable { hint, .. } = engine.availability(places)
     {
-        return Some(hint);
+        return Some(Instead::Install(hint));
     }
     let named = asked.len() == 1;
     if wish != Device::Cpu && asked.iter().any(|engine| runs(*engine, Device::Cpu, precision)) {
-        return Some("`--device cpu` runs now".into());
+        return Some(Instead::Cpu);
     }
-    if let Some(other) = ENGINES.iter().find(|engine| named && runs(**engine, wish, precision)) {
-        return Some(format!("`--engine {}` runs it", other.id()));
+    if let Some(other) = engines.iter().find(|engine| named && runs(*engine, wish, precision)) {
+        return Some(Instead::Engine(other.id()));
     }
     let other = Precision::ALL.into_iter().find(|other| {
         *other != precision && asked.iter().any(|engine| runs(*engine, wish, *other))
     });
-    other.map(|other| format!("`--precision {other}` runs there"))
+    other.map(Instead::Precision)
 }
 
-/// The device that a wish means to an engine: to the OpenVINO engine, `openvino` is the first device of its own.
+/// The device that a wish means to an engine: the name of a family of devices is one of its own to the family's engine.
 pub(crate) fn meant_by(wish: Device, engine: &dyn Engine, places: &Places) -> Device {
-    match wish {
-        Device::Openvino if is_openvino(engine) => {
-            engine.devices(places).first().copied().unwrap_or(Device::Cpu)
-        }
-        wish => wish,
-    }
-}
-
-fn is_openvino(engine: &dyn Engine) -> bool {
-    engine.id() == engine_openvino::OpenVino.id()
+    engine.device_meant_by(places, wish).unwrap_or(wish)
 }
 
 /// Why an engine cannot run this here; `None` when it can.
@@ -136,27 +151,27 @@ pub(crate) fn refusal(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ENGINES;
+
+    fn choose(
+        engine: &EngineChoice,
+        device: Device,
+        precision: Precision,
+    ) -> Result<Choice, Error> {
+        Engines::default().choose(engine, device, precision, &Places::default(), &|_| true)
+    }
 
     #[test]
     fn auto_takes_the_cpu_where_nothing_else_is() {
         let places = Places::default();
-        let choice =
-            choose(&EngineChoice::Auto, Device::Auto, Precision::Fp32, &places, &|_| true).unwrap();
+        let choice = choose(&EngineChoice::Auto, Device::Auto, Precision::Fp32).unwrap();
         assert!(choice.engine.devices(&places).contains(&choice.device));
         assert_ne!(choice.device, Device::Auto);
     }
 
     #[test]
     fn what_cannot_be_had_is_refused_with_every_engines_reason() {
-        let error = choose(
-            &EngineChoice::Auto,
-            Device::Webnn,
-            Precision::Fp32,
-            &Places::default(),
-            &|_| true,
-        )
-        .err()
-        .unwrap();
+        let error = choose(&EngineChoice::Auto, Device::Webnn, Precision::Fp32).err().unwrap();
         let Error::NoEngine { why, .. } = error else { panic!("{error}") };
         assert_eq!(why.len(), ENGINES.len());
         assert!(why.iter().all(|(_, why)| !why.is_empty()));
@@ -165,14 +180,12 @@ mod tests {
     #[test]
     fn an_engine_that_was_named_speaks_for_itself_only() {
         let rten = EngineChoice::Named("rten".into());
-        let refused = |device, precision| {
-            choose(&rten, device, precision, &Places::default(), &|_| true).err().unwrap()
-        };
+        let refused = |device, precision| choose(&rten, device, precision).err().unwrap();
         // Another engine may run it there: beside a table in which one did, "no engine here" would be false.
         let error = refused(Device::Cuda(0), Precision::Fp32);
         let text = "engine `rten` cannot run fp32 on `cuda:0`: runs on cpu only";
         assert_eq!(error.to_string(), text);
-        assert!(error.hint().unwrap().starts_with("`--device cpu` runs now"));
+        assert!(error.hint().unwrap().starts_with("`--device cpu` works here"));
         let error = refused(Device::Cpu, Precision::Bf16);
         assert!(error.to_string().starts_with("engine `rten` cannot run bf16 on `cpu`"), "{error}");
         assert!(error.hint().unwrap().contains("`--precision fp32`"), "{:?}", error.hint());
@@ -181,7 +194,7 @@ mod tests {
     #[test]
     fn an_engine_that_is_not_here_is_answered_with_how_to_get_it() {
         let torch = EngineChoice::Named("torch".into());
-        let error = choose(&torch, Device::Auto, Precision::Fp32, &Places::default(), &|_| true);
+        let error = choose(&torch, Device::Auto, Precision::Fp32);
         let hint = error.err().unwrap().hint().unwrap();
         assert!(hint.contains("--python") && !hint.contains("--precision"), "{hint}");
     }
@@ -189,9 +202,7 @@ mod tests {
     #[test]
     fn an_unknown_engine_is_named() {
         let wish = EngineChoice::Named("abacus".into());
-        let error = choose(&wish, Device::Cpu, Precision::Fp32, &Places::default(), &|_| true)
-            .err()
-            .unwrap();
+        let error = choose(&wish, Device::Cpu, Precision::Fp32).err().unwrap();
         assert!(error.to_string().contains("`abacus`"));
     }
 }

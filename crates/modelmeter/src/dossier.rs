@@ -1,4 +1,4 @@
-//! Stored runs as a report: which runs, what is told with them, and which of them can be held against each other.
+//! Stored runs as a report: which runs, what is told with them, and which of them can be compared with each other.
 
 use crate::{
     Error, Survey, advise,
@@ -6,7 +6,7 @@ use crate::{
     visualize::material_of,
 };
 use analysis::{
-    StoredSide,
+    Baseline, StoredSide,
     advice::{Facts, Missing, again, judge_all},
     compare_runs, labels,
 };
@@ -71,6 +71,23 @@ pub fn dossier(store: &Store, about: &About) -> Result<Dossier, Error> {
     Ok(Dossier { title, subjects, comparisons, unmeasured, is_brief: false })
 }
 
+/// A report about one run that need not be stored.
+///
+/// # Errors
+/// Where the database cannot be read.
+pub fn dossier_of(run: Run, name: &str, store: Option<&Store>) -> Result<Dossier, Error> {
+    let (known, measured) = match store {
+        Some(store) => {
+            let known = store.all_ceilings(&run.environment.machine.key)?;
+            let measured = advise::measured(&run, store)?;
+            (known, measured)
+        }
+        None => (Vec::new(), Vec::new()),
+    };
+    let subjects = vec![subject(run, name.to_owned(), &known, measured)];
+    Ok(Dossier { subjects, ..Dossier::default() })
+}
+
 /// The report as one HTML page, whole in itself; equal runs give equal bytes.
 #[must_use]
 pub fn dossier_page(dossier: &Dossier, pictures: Pictures) -> String {
@@ -130,7 +147,9 @@ fn subject(
     });
     let command = match &run.imported {
         None => Ok(again(&run)),
-        Some(import) => Err(format!("{} measured this run, and only it can again", import.tool)),
+        Some(import) => {
+            Err(format!("this run was measured by {}, which has to repeat it", import.tool))
+        }
     };
     let mut subject = Subject {
         name,
@@ -143,7 +162,7 @@ fn subject(
     };
     if subject.run.imported.is_none() {
         let unmeasured =
-            || Missing::because("a report measures nothing").with_hint("`modelmeter advise` does");
+            || Missing::because("a report does not measure").with_hint("`modelmeter advise` does");
         let facts = Facts {
             run: &subject.run,
             goal: None,
@@ -192,13 +211,15 @@ fn comparisons(subjects: &[Subject]) -> Vec<ComparisonReport> {
         works.entry(work).or_default().entry(way).or_default().push(run.clone());
     }
     let several = works.into_values().filter(|sides| (2..=MOST_SIDES).contains(&sides.len()));
+    let usual = crate::Engines::default().reference();
+    let baseline = Baseline::usual(usual.map(|engine| engine.id()));
     let compare = |sides: BTreeMap<String, Vec<Run>>| {
         let groups: Vec<&[Run]> = sides.values().map(Vec::as_slice).collect();
         let labels = labels(&groups);
         let sides: Vec<StoredSide<'_>> =
             labels.iter().zip(&groups).map(|(label, runs)| StoredSide { label, runs }).collect();
         // Sides that cannot be compared are still in the overview.
-        compare_runs(&sides, None).ok()
+        compare_runs(&sides, baseline).ok()
     };
     several.filter_map(compare).collect()
 }

@@ -5,11 +5,12 @@ use crate::{
     parity::{self, has_same_rows, hold_against, join_gradients},
     prepare,
     prepare::Prepared,
+    scratch::{Scratch, output_bytes},
     sides::{assemble, labels},
 };
-use engine::private::TemporaryFolder;
+use analysis::Baseline;
 use meter::{Bench, Contender, Depth, DuelRule, Record};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use types::{
     Agreement, Cell, ComparisonReport, Device, Event, HostTensor, LayerJoin, Mode, ModelInfo,
     Parity, Precision, Run, StoppingRule, Warmup,
@@ -86,7 +87,8 @@ impl Duel {
         }
     }
 
-    /// Holds the others against the side with this word in its label; torch unless said, else the first.
+    /// Compares the others with the side that has this word in its label; by default the engine that is the
+    /// [reference](crate::Engines::reference), else the first side.
     #[must_use]
     pub fn baseline(mut self, word: impl Into<String>) -> Duel {
         self.baseline = Some(word.into());
@@ -199,7 +201,7 @@ impl Duel {
         sink: &mut dyn FnMut(Event),
     ) -> Result<ComparisonReport, Error> {
         let outcome = self.measure_sides(session, sink)?;
-        let mut report = analysis::compare_duel(&outcome.duel, Some(&outcome.baseline))?;
+        let mut report = analysis::compare_duel(&outcome.duel, Baseline::Side(&outcome.baseline))?;
         report.layers = outcome.layers;
         Ok(report)
     }
@@ -212,7 +214,7 @@ impl Duel {
     ) -> Result<DuelOutcome, Error> {
         self.check()?;
         let begin = Instant::now();
-        let started_at = micros_since_epoch();
+        let started_at = clock::now();
         let (sides, prepared, left_out) = self.prepare(sink)?;
         // Outputs are compared first: weights that rotted on the disk would look like another engine's mistake.
         for ready in &prepared {
@@ -228,9 +230,9 @@ impl Duel {
             .map(|(side, ready)| side.launch(ready))
             .collect::<Result<Vec<_>, Error>>()?;
         let benches = benches(&prepared, session, sink)?;
-        let folder = TemporaryFolder::make();
-        let folder =
-            folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
+        // Of one side after the other.
+        let needed = prepared.iter().map(output_bytes).max().unwrap_or(0);
+        let folder = Scratch::make("the outputs", needed)?;
 
         let refines: Vec<_> = prepared
             .iter()
@@ -295,6 +297,7 @@ impl Duel {
             for run in &mut own {
                 run.tags.clone_from(&side.tags);
                 session.remember(run);
+                sink(Event::CellFinished { run: Box::new(run.clone()) });
             }
             runs.push(own);
         }
@@ -310,7 +313,7 @@ impl Duel {
             return Err(Error::Baseline {
                 label: labels[baseline].clone(),
                 why: crate::error::spell(error),
-                others: failed.collect(),
+                other_failures: failed.collect(),
                 hint: error.hint(),
             });
         }
@@ -334,7 +337,7 @@ impl Duel {
             }
             // The comparison stands: only where its time goes is not known.
             Some(Err(error)) => {
-                remarks.push(format!("where the time goes, layer by layer, is not known: {error}"));
+                remarks.push(format!("no times by layer: {error}"));
                 None
             }
             None => None,
@@ -375,7 +378,7 @@ impl Duel {
                 return Err(error);
             }
             let why = left_out.join("; ");
-            return Err(Error::Rule(format!("fewer than two sides can take part; {why}")));
+            return Err(Error::Rule(format!("fewer than two sides can be measured; {why}")));
         }
         Ok((sides, prepared, left_out))
     }
@@ -389,7 +392,7 @@ impl Duel {
             return wrong("processes, turns and runs must be at least 1");
         }
         if self.rule.stopping.timeout.is_zero() {
-            return wrong("the timeout must be longer than nothing");
+            return wrong("the timeout must be longer than 0");
         }
         self.sides.iter().try_for_each(Profiler::check_rule)
     }
@@ -405,7 +408,10 @@ impl Duel {
                 word: word.clone(),
                 known: labels.to_vec(),
             }),
-            None => Ok(has("torch").unwrap_or(0)),
+            None => {
+                let engines = self.sides.first().map(|side| side.engines).unwrap_or_default();
+                Ok(engines.reference().and_then(|engine| has(engine.id())).unwrap_or(0))
+            }
         }
     }
 
@@ -429,7 +435,7 @@ impl Duel {
     }
 }
 
-/// What is held against each other: gradients where all take the same training step, outputs elsewhere.
+/// What is compared with each other: gradients where all take the same training step, outputs elsewhere.
 fn what_to_show(prepared: &[Prepared]) -> Depth {
     let first = &prepared[0].cell;
     let alike =
@@ -451,7 +457,7 @@ fn share_out(duel: &mut types::Duel, prepared: &[Prepared]) {
             turn.samples.iter_mut().for_each(|nanos| *nanos = (*nanos / batch).max(1));
         }
     }
-    duel.remarks.push("times are those of one sample: inference ÷ batch size".into());
+    duel.remarks.push("times are per sample: inference ÷ batch size".into());
 }
 
 /// Whether two models are different ones, and not two states of one.
@@ -464,11 +470,6 @@ type Ready<'s> = (Vec<&'s Profiler>, Vec<Prepared>, Vec<String>);
 /// Whether a side's engine cannot run what was asked, as opposed to something being wrong with what was asked.
 fn is_unfit(error: &Error) -> bool {
     matches!(error, Error::NotForEngine { .. } | Error::NoEngine { .. })
-}
-
-pub(crate) fn micros_since_epoch() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// What is known of the machine for every side: a ceiling belongs to a device, a precision and a number of threads.

@@ -1,7 +1,9 @@
 //! What can go wrong behind the door, with a hint each.
 
+use crate::Instead;
 use meter::MeterError;
 use models::ModelError;
+use plan::PlanError;
 use std::path::PathBuf;
 use store::StoreError;
 use types::{Device, Precision};
@@ -19,8 +21,8 @@ pub enum Error {
     /// The database refused.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// An engine nobody knows.
-    #[error("no engine is called `{id}`; known are {}", known.join(", "))]
+    /// An engine is unknown.
+    #[error("unknown engine `{id}`; known engines: {}", known.join(", "))]
     UnknownEngine {
         /// What was asked for.
         id: String,
@@ -37,10 +39,10 @@ pub enum Error {
         /// Each engine that was asked, and why it cannot.
         why: Vec<(String, String)>,
         /// What would run, found by asking the engines.
-        hint: Option<String>,
+        instead: Option<Instead>,
     },
     /// Nothing here can measure what a device can do at best.
-    #[error("nothing here can measure the ceilings of `{device}`")]
+    #[error("the ceilings of `{device}` cannot be measured on this machine")]
     NoCalibration {
         /// The device asked for.
         device: Device,
@@ -53,20 +55,20 @@ pub enum Error {
     /// The sides cannot be compared.
     #[error(transparent)]
     Compare(#[from] analysis::CompareError),
-    /// The side that the others were to be held against dropped out.
-    #[error("`{label}`, which the others are compared with, dropped out")]
+    /// The side that the others were to be compared with dropped out.
+    #[error("the baseline `{label}` could not be measured")]
     Baseline {
-        /// Which.
+        /// Which one.
         label: String,
         /// Why, causes and all.
         why: String,
         /// Other sides that dropped out, and why.
-        others: Vec<(String, String)>,
+        other_failures: Vec<(String, String)>,
         /// What to try.
         hint: Option<String>,
     },
     /// No side is called so.
-    #[error("no side is called `{word}`; there are {}", known.join(", "))]
+    #[error("unknown side `{word}`; the sides are {}", known.join(", "))]
     UnknownBaseline {
         /// What was asked for.
         word: String,
@@ -94,12 +96,14 @@ pub enum Error {
         hint: Option<String>,
     },
     /// Nobody can hold the engine to a limit of memory.
-    #[error("nobody would enforce a memory limit on engine `{engine}` on `{device}`")]
+    #[error("a memory limit cannot be enforced for engine `{engine}` on `{device}`")]
     Unlimited {
         /// The engine.
         engine: String,
         /// The device.
         device: Device,
+        /// Engines that keep a limit, each with the GPUs it keeps it on.
+        able: Vec<(String, String)>,
     },
     /// The model cannot be trained as asked.
     #[error("cannot train it: {why}")]
@@ -120,17 +124,8 @@ pub enum Error {
         hint: String,
     },
     /// A plan is not one, or cannot be.
-    #[error("{}{}{why}", path.as_ref().map_or_else(String::new, |path| format!("`{}`", path.display())), place(path.is_some(), *line))]
-    Plan {
-        /// Its file, where it has one.
-        path: Option<PathBuf>,
-        /// The line that is wrong.
-        line: Option<usize>,
-        /// What is wrong.
-        why: String,
-        /// What may have been meant.
-        hint: Option<String>,
-    },
+    #[error(transparent)]
+    Plan(PlanError),
     /// Another machine cannot be had.
     #[error("`{address}` cannot be used: {why}")]
     Host {
@@ -149,16 +144,6 @@ pub enum Error {
         needed: u64,
         /// Bytes of memory.
         present: u64,
-    },
-    /// The asked precision is not the file's own.
-    #[error("`{model}` computes in {native}; it cannot be run in {asked}")]
-    Precision {
-        /// The model.
-        model: String,
-        /// What the file holds.
-        native: Precision,
-        /// What was asked.
-        asked: Precision,
     },
     /// Other work took the machine away, so that nothing can be told.
     #[error("{why}")]
@@ -190,7 +175,9 @@ pub enum Error {
         error: analysis::PricesError,
     },
     /// There is no program that could be the worker.
-    #[error("there is no worker program: this program is none and `modelmeter` is not installed")]
+    #[error(
+        "no worker program was found: this program cannot be a worker, and `modelmeter` is not installed"
+    )]
     NoWorker,
     /// The system has no home folder for this user.
     #[error("this user has no home folder, so there is no place for {what}")]
@@ -207,12 +194,14 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
-    /// The temporary folder did not take the inputs.
-    #[error("could not write the inputs, {needed} bytes, into the temporary folder `{}`", path.display())]
+    /// The temporary folder did not take what is needed for a while.
+    #[error("could not write {what}{} into the temporary folder `{}`", bytes_in_words(*needed), path.display())]
     Temporary {
+        /// What was to be written.
+        what: &'static str,
         /// The folder.
         path: PathBuf,
-        /// Bytes that are needed there.
+        /// Bytes that are needed there at least; 0 where nobody knows.
         needed: u64,
         /// Why.
         #[source]
@@ -250,7 +239,7 @@ impl Error {
             Error::UnknownEngine { .. } => {
                 Some("`modelmeter devices` shows what works here".into())
             }
-            Error::NoEngine { hint, .. } => Some(match hint {
+            Error::NoEngine { instead, .. } => Some(match instead {
                 Some(hint) => format!("{hint}; `modelmeter devices` shows what works here"),
                 None => "`modelmeter devices` shows what works here".into(),
             }),
@@ -259,9 +248,6 @@ impl Error {
             ),
             Error::Memory { .. } => {
                 Some("use a smaller `--batch-size`, `--sequence-length` or `--input`".into())
-            }
-            Error::Precision { native, .. } => {
-                Some(format!("leave `--precision` away to run it in {native}"))
             }
             Error::NoWorker => Some(
                 "call `modelmeter::serve_if_worker()` first in `main`, or install `modelmeter`"
@@ -272,19 +258,20 @@ impl Error {
             Error::Exchange(_) => {
                 Some("give a CSV of `analyze --output FILE.csv` or `db export FILE.csv`".into())
             }
-            Error::Baseline { hint, .. } | Error::Training { hint, .. } | Error::Plan { hint, .. } => {
-                hint.clone()
-            }
+            Error::Plan(error) => error.hint(),
+            Error::Baseline { hint, .. } | Error::Training { hint, .. } => hint.clone(),
             Error::StepInside { hint, .. } => Some(hint.clone()),
             Error::UnknownLayer { near, .. } => {
-                Some(format!("near it are `{}`", near.join("`, `")))
+                Some(format!("similar names: `{}`", near.join("`, `")))
             }
             Error::Host { address, .. } => Some(format!(
-                "`ssh {address} modelmeter --version` must answer without a password; `--host-program` says where it is there"
+                "`ssh {address} modelmeter --version` must answer without a password; `--host-program` sets its path \
+                 there"
             )),
-            Error::Unlimited { .. } => Some(
-                "`--device cpu` is held by the system; of GPU engines `torch` keeps a limit on CUDA and ROCm".into(),
-            ),
+            Error::Unlimited { able, .. } => {
+                let able = able.iter().map(|(id, on)| format!("; `{id}` can be limited on {on}"));
+                Some(format!("`--device cpu` can be limited{}", able.collect::<String>()))
+            }
             Error::NotForEngine { hint, .. } => hint.clone(),
             Error::TooBusy { .. } => Some("stop other programs and measure again".into()),
             Error::NoRuns => Some("`modelmeter profile MODEL` makes one".into()),
@@ -292,7 +279,7 @@ impl Error {
                 Some(format!("did you mean `{}`?", near.join("`, `")))
             }
             Error::NotStored { known, .. } if !known.is_empty() => {
-                Some(format!("there are `{}`", known.join("`, `")))
+                Some(format!("known: `{}`", known.join("`, `")))
             }
             Error::NotStored { .. } => Some("`modelmeter db status` shows what is stored".into()),
             Error::Prices { error, .. } => Some(error.hint()),
@@ -307,6 +294,10 @@ impl Error {
     }
 }
 
+fn bytes_in_words(bytes: u64) -> String {
+    if bytes == 0 { String::new() } else { format!(", {bytes} bytes,") }
+}
+
 /// One engine that was asked for says for itself why it cannot; of several nobody can.
 fn nobody(device: Device, precision: Precision, why: &[(String, String)]) -> String {
     let what = match device {
@@ -319,13 +310,14 @@ fn nobody(device: Device, precision: Precision, why: &[(String, String)]) -> Str
     }
 }
 
-/// `, line 3: ` behind a file's name.
-fn place(has_path: bool, line: Option<usize>) -> String {
-    match (has_path, line) {
-        (true, Some(line)) => format!(", line {line}: "),
-        (false, Some(line)) => format!("line {line}: "),
-        (true, None) => ": ".into(),
-        (false, None) => String::new(),
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Error {
+        match error {
+            PlanError::Store(error) => Error::Store(error),
+            PlanError::UnknownEngine { id, known } => Error::UnknownEngine { id, known },
+            PlanError::Rule(text) => Error::Rule(text),
+            wrong @ PlanError::Wrong { .. } => Error::Plan(wrong),
+        }
     }
 }
 

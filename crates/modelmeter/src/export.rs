@@ -1,12 +1,13 @@
 //! Writes a model as one ONNX file, has engines load the file again, and compares their answers with the model's.
 
 use crate::{
-    ENGINES, Error, Profiler,
+    Error, Profiler,
     error::spell,
     parity::{Sides, hold_against},
     prepare::{self, Prepared},
+    scratch::Scratch,
 };
-use engine::{Availability, Engine, Takes, private::TemporaryFolder};
+use engine::{Availability, Engine, Takes};
 use graph::{Model, TensorData};
 use meter::{Depth, Launch, outputs_of};
 use models::{ModelError, Resolved, Unfinished};
@@ -163,24 +164,21 @@ impl Exporter {
         if ours(path).is_ok_and(|model| reads_it(&model)) {
             return Ok(());
         }
-        let why = "it holds the weights of no export of Modelmeter that is there".into();
+        let why = "it is not the weights file of an existing export of Modelmeter".into();
         Err(ModelError::NotOurs { path: data, why })
     }
 
     /// The engines that load the file.
     fn checkers(&self) -> Result<Vec<&'static dyn Engine>, Error> {
-        let known = || ENGINES.iter().map(|engine| engine.id().to_owned()).collect();
-        let find = |id: &String| {
-            let found = ENGINES.iter().find(|engine| engine.id().eq_ignore_ascii_case(id));
-            found.copied().ok_or_else(|| Error::UnknownEngine { id: id.clone(), known: known() })
-        };
+        let all = self.profiler.engines;
         if self.engines.is_empty() {
             let here = |engine: &&'static dyn Engine| {
                 engine.takes() == Takes::Onnx && self.version(*engine).is_some()
             };
-            return Ok(ENGINES.iter().copied().filter(here).collect());
+            return Ok(all.iter().filter(here).collect());
         }
-        let engines = self.engines.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+        let engines =
+            self.engines.iter().map(|id| all.require(id)).collect::<Result<Vec<_>, _>>()?;
         match engines.iter().find(|engine| engine.takes() != Takes::Onnx) {
             Some(engine) => Err(Error::Rule(format!(
                 "engine `{}` loads modules, not ONNX files: it is what the file is compared with",
@@ -260,9 +258,7 @@ impl Exporter {
         checkers: &[&'static dyn Engine],
         sink: &mut dyn FnMut(Event),
     ) -> Result<(String, Vec<ExportCheck>), Error> {
-        let folder = TemporaryFolder::make();
-        let folder =
-            folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
+        let folder = Scratch::make("the outputs", 0)?;
         let mut prepared: Vec<Prepared> = Vec::new();
         let mut outputs: Vec<Option<Vec<HostTensor>>> = Vec::new();
         let mut labels: Vec<String> = Vec::new();
@@ -280,7 +276,7 @@ impl Exporter {
             if let Ok(seen) = self.run(engine, None, folder.path(), sink) {
                 reference = match engine.takes() {
                     Takes::Module => engine.id().to_owned(),
-                    Takes::Onnx => format!("the model before, on {}", engine.id()),
+                    Takes::Onnx => format!("the original model on {}", engine.id()),
                 };
                 take(reference.clone(), seen);
                 break;
@@ -292,7 +288,9 @@ impl Exporter {
             let failed = match seen {
                 Ok(seen) => {
                     take(engine.id().to_owned(), seen);
-                    reference.is_empty().then(|| "nothing runs the model as it is".to_owned())
+                    reference
+                        .is_empty()
+                        .then(|| "no engine here runs the original model".to_owned())
                 }
                 Err(why) => Some(why),
             };
@@ -329,7 +327,7 @@ impl Exporter {
         resolved: &Resolved,
         checkers: &[&'static dyn Engine],
     ) -> Vec<&'static dyn Engine> {
-        let frameworks = ENGINES.iter().copied().filter(|engine| {
+        let frameworks = self.profiler.engines.iter().filter(|engine| {
             engine.takes() == Takes::Module
                 && resolved.module.is_some()
                 && self.version(*engine).is_some()

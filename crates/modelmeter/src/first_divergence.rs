@@ -1,21 +1,19 @@
 //! Finds the first layer whose output differs between two sides whose answers do.
 
-use crate::{parity::is_same_computation, prepare::Prepared, rounding};
+use crate::{
+    changed_graph::ChangedGraph, parity::is_same_computation, prepare::Prepared, rounding,
+};
 use analysis::{Floor, Ruling, Tolerance, difference};
 use engine::Takes;
 use graph::DataType;
 use meter::{Depth, Launch, MeterError, outputs_of};
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::Path, time::Duration};
 use types::HostTensor;
 
 /// What a framework's worker writes in front of a module's path.
 const MODULE: &str = "module:";
 
-/// The path of the first module whose output differs; `None` where that cannot be seen.
+/// The path of the first module whose output differs; `None` if that cannot be seen.
 ///
 /// The search must never hide what it explains: whatever goes wrong in it leaves the answer open. A copy is not blamed on
 /// a layer: all its layers are the same. A module whose difference rounding explains is not where they part.
@@ -106,13 +104,12 @@ fn look_with(
     if let Some(noisy) = noise.and_then(|n| graph::with_rounding_noise(&model, &shapes, n, 0)) {
         model = noisy;
     }
-    let file = TappedFile::beside(&job.onnx);
-    if model.write(&file.0).is_err() {
+    let Ok(file) = ChangedGraph::write(&model, &job.onnx) else {
         // A folder that cannot be written to: the difference stands, only its place stays unknown.
         let outputs = outputs_of(&job, launch, timeout, folder, Depth::Outputs)?;
         return Ok(Seen { outputs, modules: Vec::new() });
-    }
-    job.onnx.clone_from(&file.0);
+    };
+    job.onnx = file.path().to_owned();
     let tensors = outputs_of(&job, launch, timeout, folder, Depth::Outputs)?;
     let named = taps.into_iter().filter_map(|tap| {
         let tensor = tensors.iter().find(|tensor| tensor.name == tap.value)?;
@@ -124,37 +121,4 @@ fn look_with(
     };
     let outputs = tensors.into_iter().filter(is_output).collect();
     Ok(Seen { outputs, modules })
-}
-
-/// A graph beside the one it was made from, because engines read external weights only from the graph's own folder.
-/// It goes away in the end; what a killed process left goes when the next one is made.
-pub(crate) struct TappedFile(pub(crate) PathBuf);
-
-impl TappedFile {
-    /// A writing takes seconds; who has not removed his file after this long is gone.
-    const ABANDONED: Duration = Duration::from_secs(3600);
-
-    /// A place for one beside `onnx`.
-    pub(crate) fn beside(onnx: &Path) -> TappedFile {
-        let folder = onnx.parent().unwrap_or(Path::new("."));
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            let number = name.strip_prefix(".taps-").and_then(|rest| rest.strip_suffix(".onnx"));
-            let is_ours = number.is_some_and(|number| number.parse::<u32>().is_ok());
-            let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
-            if is_ours && age().is_some_and(|age| age > TappedFile::ABANDONED) {
-                // Another process may be removing it too.
-                let _ = fs::remove_file(entry.path());
-            }
-        }
-        TappedFile(onnx.with_file_name(format!(".taps-{}.onnx", std::process::id())))
-    }
-}
-
-impl Drop for TappedFile {
-    fn drop(&mut self) {
-        // It may never have been written.
-        let _ = fs::remove_file(&self.0);
-    }
 }

@@ -1,6 +1,6 @@
 //! Values and shapes of inputs that the user gave, read before anything is settled.
 
-use crate::{Error, Profiler, prepare::check_memory, worker};
+use crate::{Error, Profiler, prepare::check_memory, scratch::Scratch, worker};
 use meter::MeterError;
 use models::{ModelError, Preprocessor, Resolved};
 use std::{
@@ -146,7 +146,7 @@ impl GivenInputs {
         };
         let files = files(path)?;
         if files.is_empty() {
-            return Err(useless("it holds no picture (`.png`, `.jpg`) and no `.wav` file").into());
+            return Err(useless("it contains no image (`.png`, `.jpg`) and no `.wav` file").into());
         }
         let preprocessor = match &resolved.preprocessor {
             Some(path) => Preprocessor::read(path)?,
@@ -155,7 +155,7 @@ impl GivenInputs {
         let is_sound = files.iter().any(|file| ending_of(file) == "wav");
         let role = if is_sound { InputRole::Audio } else { InputRole::Image };
         let kind = resolved.kinds.iter().find(|kind| kind.role == role).ok_or_else(|| {
-            useless(if is_sound { "no input takes sound" } else { "no input takes pictures" })
+            useless(if is_sound { "no input takes audio" } else { "no input takes images" })
         })?;
         let only = resolved.default_batch(&self.shapes);
         let batch = profiler.batch_size.or(only).unwrap_or(files.len().min(DEFAULT_BATCH));
@@ -173,9 +173,9 @@ impl GivenInputs {
         };
         let recipe = recipe.ok_or_else(|| {
             useless(if is_sound {
-                "its input takes neither samples of sound nor Whisper's spectrogram"
+                "its input takes neither audio samples nor a Whisper spectrogram"
             } else {
-                "its input takes no pictures with three colours"
+                "its input does not take RGB images"
             })
         })?;
         let hash = models::hash_contents(&files)?;
@@ -222,19 +222,25 @@ impl GivenInputs {
     }
 }
 
+fn bytes_of(input: &InputSpec) -> Option<u64> {
+    let elements = input.dims.iter().copied().try_fold(1_usize, usize::checked_mul)?;
+    Some(elements as u64 * input.dtype.size() as u64)
+}
+
 /// Has a worker decode the files.
 fn made(
     profiler: &Profiler,
     job: &MediaJob,
     inputs: &[InputSpec],
 ) -> Result<Option<HostTensor>, Error> {
-    let folder = tempfile::Builder::new().prefix("modelmeter-").tempdir();
-    let folder = folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
+    // One of them is made.
+    let needed = inputs.iter().filter_map(bytes_of).min().unwrap_or(0);
+    let folder = Scratch::make("the input made of files", needed)?;
     let (launch, time) = (worker::launch_to_read(profiler), worker::time_to_read(profiler));
     Ok(meter::make_media(&launch, time, job, inputs, folder.path())?)
 }
 
-/// How recordings become this input, and how long it then is; `None` where they cannot.
+/// How recordings become this input, and how long it then is; `None` if they cannot.
 fn sound_recipe(
     preprocessor: &Preprocessor,
     files: &[PathBuf],
@@ -256,7 +262,7 @@ fn sound_recipe(
     }
 }
 
-/// How pictures become this input, and how large it then is; `None` where they cannot.
+/// How pictures become this input, and how large it then is; `None` if they cannot.
 fn image_recipe(
     preprocessor: &Preprocessor,
     files: &[PathBuf],

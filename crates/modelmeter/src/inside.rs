@@ -1,19 +1,14 @@
 //! Looks inside a model after it was timed: where its time goes, layer by layer.
 
 use crate::{Error, error::spell, prepare::Prepared};
-use engine::NodeTime;
+use engine::{Engine, NodeTime};
 use meter::{Bench, Job, Launch, LayerPass, layer_pass};
+use number::percent;
 use std::collections::BTreeSet;
 use types::{
     Bytes, Event, LayerKind, LayerReport, LayerTime, LayerTurn, LayerWork, ModuleWork, Pooling,
     Reason, ReasonCode, StoppingRule, Timeline,
 };
-
-/// How alike two names must be for one to be meant by the other, from 0 to 1.
-const LIKENESS: f64 = 0.75;
-
-/// Names offered at most where none matches.
-const OFFERED: usize = 6;
 
 /// How far the layers may be from the whole before that is said; docs/MEASUREMENT.md.
 const CLOSURE: f64 = 0.05;
@@ -41,19 +36,21 @@ pub(crate) fn check_step(inside: &Inside, prepared: &Prepared) -> Result<(), Err
         return Ok(());
     }
     let engine = prepared.engine.id();
-    let (why, hint) = if !prepared.engine.inspects_training() {
-        let able = crate::ENGINES.iter().filter(|engine| engine.inspects_training());
-        let able: Vec<&str> = able.map(|engine| engine.id()).collect();
+    let shows_steps =
+        |engine: &&'static dyn Engine| engine.training().is_some_and(|traits| traits.shows_steps);
+    let (why, hint) = if !shows_steps(&prepared.engine) {
+        let able = prepared.engines().iter().filter(shows_steps);
+        let able: Vec<&str> = able.map(Engine::id).collect();
         let hint = match able.as_slice() {
-            [] => "omit `--train` to look inside an inference".to_owned(),
+            [] => "omit `--train` to profile an inference".to_owned(),
             able => format!("`--engine {}` can", able.join("` or `--engine ")),
         };
-        (format!("engine `{engine}` has no instruments for it"), hint)
+        (format!("engine `{engine}` cannot profile it"), hint)
     } else if training.world_size > 1 {
-        let why = "it is looked into in one process, not in several".to_owned();
+        let why = "only a single process can be profiled".to_owned();
         (why, "omit `--world-size`".to_owned())
     } else if prepared.cell.options.compile.is_some() {
-        let why = "a compiled module runs as one and has no parts left".to_owned();
+        let why = "a compiled module has no separate parts".to_owned();
         (why, "omit `--compile`".to_owned())
     } else {
         return Ok(());
@@ -84,17 +81,12 @@ fn near(name: &str, paths: &BTreeSet<String>) -> Vec<String> {
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let parts = paths.iter().flat_map(|path| path.split('.')).filter(|part| !is_number(part));
     let known: BTreeSet<String> = kinds.chain(parts.map(str::to_owned)).collect();
-    let mut alike: Vec<(f64, String)> = known
-        .into_iter()
-        .map(|word| (strsim::jaro_winkler(&name.to_lowercase(), &word.to_lowercase()), word))
-        .collect();
-    alike.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let close = alike.iter().filter(|(likeness, _)| *likeness >= LIKENESS).count();
+    let alike = types::near(name, known.iter().map(String::as_str));
     // Where nothing is alike, the kinds are always a way in.
-    if close == 0 {
+    if alike.is_empty() {
         return LayerKind::ALL.iter().map(|kind| kind.name().to_owned()).collect();
     }
-    alike.into_iter().take(close.min(OFFERED)).map(|(_, word)| word).collect()
+    alike.into_iter().map(str::to_owned).collect()
 }
 
 /// Where the time goes, or a remark why nobody can tell.
@@ -106,31 +98,34 @@ pub(crate) fn look(
     rule: &StoppingRule,
     sink: &mut dyn FnMut(Event),
 ) -> Result<LayerReport, Reason> {
-    let pass = match layer_pass(job, launch, rule, sink) {
+    let pass = match layer_pass(job, launch, rule, &bench.machine, sink) {
         Ok(pass) => pass,
         // The run is measured and good: it must not be lost because looking inside failed.
         Err(error) => return Err(unseen(&Error::Meter(error))),
     };
     let Some(pass) = pass else {
-        let text =
-            format!("engine `{}` cannot tell where the time of this model goes", job.cell.engine);
+        let text = format!("engine `{}` cannot measure the layers of this model", job.cell.engine);
         return Err(remark(text, Some("`modelmeter engines list` shows the others".into())));
     };
     let remarks = alike_once(pass.profiled.iter().flat_map(|profile| &profile.remarks));
+    let disturbance = pass.disturbance.as_ref().map(|reason| {
+        format!("while the layers were measured, {}; measure again on a quiet machine", reason.text)
+    });
     let work = work_of(prepared);
     let found =
         analysis::layer_report(&turns(pass), &work, job.cell.precision, bench.ceilings.as_ref());
     let Some(mut report) = found else {
-        let text = format!("engine `{}` told of no layer that took time", job.cell.engine);
+        let text = format!("engine `{}` reported no layer times", job.cell.engine);
         return Err(remark(text, None));
     };
     report.remarks = remarks;
+    report.remarks.extend(disturbance);
     let closure = report.closure;
     if (closure.value - 1.0).abs() > CLOSURE {
         let how = if closure.value < 1.0 { "less" } else { "more" };
         report.remarks.push(format!(
-            "the layers add up to {:.0} % {how} than the time without instruments: trust their shares only so far",
-            (closure.value - 1.0).abs() * 100.0
+            "the layers add up to {} {how} than the time without instruments: their shares are approximate",
+            percent((closure.value - 1.0).abs())
         ));
     }
     Ok(report)
@@ -161,7 +156,7 @@ pub(crate) fn timeline(
     };
     found.ok_or_else(|| {
         let engine = &job.cell.engine;
-        remark(format!("engine `{engine}` cannot tell what happens when in this model"), None)
+        remark(format!("engine `{engine}` cannot record a timeline of this model"), None)
     })
 }
 
@@ -221,7 +216,7 @@ pub(crate) fn unseen(error: &Error) -> Reason {
         Error::Meter(error) => spell(error),
         error => error.to_string(),
     };
-    remark(format!("looking inside failed: {text}"), error.hint())
+    remark(format!("profiling failed: {text}"), error.hint())
 }
 
 fn remark(text: String, hint: Option<String>) -> Reason {

@@ -1,6 +1,6 @@
 //! Fetches engines that are not built in.
 
-use crate::{ENGINES, Error};
+use crate::{Engines, Error};
 use engine::{EngineError, EngineErrorKind, InstallProgress, Places};
 use meter::MeterError;
 use std::path::{Path, PathBuf};
@@ -16,20 +16,16 @@ pub fn install_engine(
     folder: &Path,
     progress: InstallProgress<'_>,
 ) -> Result<PathBuf, Error> {
-    let engine = ENGINES.iter().find(|engine| engine.id() == id);
-    let engine = engine.ok_or_else(|| Error::UnknownEngine {
-        id: id.to_owned(),
-        known: ENGINES.iter().map(|engine| engine.id().to_owned()).collect(),
-    })?;
+    let engine = Engines::default().require(id)?;
     let Some(installer) = engine.installer() else {
         let error = match engine.availability(places) {
             engine::Availability::Available { version } => EngineError::new(
                 EngineErrorKind::Unsupported,
-                format!("engine `{id}` {version} is here already"),
+                format!("engine `{id}` {version} is already installed"),
             ),
             engine::Availability::Unavailable { why, hint } => EngineError::new(
                 EngineErrorKind::Unsupported,
-                format!("engine `{id}` is not installed by us: {why}"),
+                format!("Modelmeter cannot install engine `{id}`: {why}"),
             )
             .with_hint(hint),
         };

@@ -6,6 +6,7 @@ pub(crate) use bracket::Bracket;
 
 use crate::{Error, Profiler, error::spell, prepare};
 use meter::MeterError;
+use number::mebibytes;
 use types::{Bytes, Event, LimitedBy, MemoryLimit, Refusal, RefusalKind};
 
 /// The most batches that are tried. Halving alone settles anything up to 4,096 exactly.
@@ -16,16 +17,16 @@ const MOST_TRIES: usize = 12;
 pub struct BatchTry {
     /// Samples in one inference.
     pub batch: usize,
-    /// The most that was resident, where it ran to its end.
+    /// Peak resident memory, if it ran to its end.
     pub peak: Option<Bytes>,
-    /// Why it does not fit; `None` where it does.
+    /// Why it does not fit; `None` if it does.
     pub refused: Option<String>,
 }
 
 /// The largest batch that fits, as far as it was looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LargestBatch {
-    /// The largest that ran; `None` where not even one sample fits.
+    /// The largest that ran; `None` if not even one sample fits.
     pub batch: Option<usize>,
     /// The smallest that is known not to fit.
     pub refused: usize,
@@ -106,7 +107,7 @@ pub(crate) fn search(
 /// What one try showed.
 pub(crate) struct Tried {
     pub(crate) batch: usize,
-    /// The most that was resident, where it ran to its end.
+    /// Peak resident memory, if it ran to its end.
     pub(crate) peak: Option<Bytes>,
     /// What the worker was held to, where it ran to its end.
     pub(crate) limit: Option<MemoryLimit>,
@@ -182,9 +183,9 @@ pub(crate) fn over(peak: Option<Bytes>, limit: Option<MemoryLimit>) -> Option<St
     let limit = limit.filter(|limit| matches!(limit.by, LimitedBy::Cgroup | LimitedBy::Rlimit))?;
     let peak = peak.filter(|peak| *peak > limit.bytes)?;
     Some(format!(
-        "{} MiB were resident, mapped files included; the limit is {} MiB",
-        peak.0 >> 20,
-        limit.bytes.0 >> 20
+        "{} were resident, mapped files included; the limit is {}",
+        mebibytes(peak.0),
+        mebibytes(limit.bytes.0)
     ))
 }
 

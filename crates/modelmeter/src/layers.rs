@@ -19,12 +19,12 @@ pub(crate) fn of(
 ) -> Result<LayerProfile, Error> {
     let engine = &job.cell.engine;
     let rule = StoppingRule { timeout, ..StoppingRule::default() };
-    let pass = layer_pass(job, launch, &rule, sink)?;
+    let pass = layer_pass(job, launch, &rule, &hardware::machine(), sink)?;
     let found = pass.and_then(|pass| analysis::layer_profile(label, &inside::turns(pass)));
     found.ok_or_else(|| {
-        let text = format!("engine `{engine}` cannot tell where its time goes");
+        let text = format!("engine `{engine}` cannot measure layers");
         let error = EngineError::new(EngineErrorKind::Unsupported, text)
-            .with_hint("leave it out of `--engines`, or leave `--by layer` away");
+            .with_hint("remove it from `--engines`, or omit `--by layer`");
         MeterError::from(error).into()
     })
 }

@@ -17,19 +17,19 @@
 //! A measurement happens in a worker process. A program that uses this library becomes its own worker when its `main`
 //! begins with [`serve_if_worker`]; otherwise an installed `modelmeter` is used.
 //!
-//! This room is the library's door: it holds the lists [`ENGINES`], [`PROBES`], [`FORMATS`] and [`PICTURES`] and connects the
-//! others. It prints nothing; [`Event`]s tell what is going on.
+//! This crate is the library's door: it holds the lists [`ENGINES`], [`PROBES`], [`FORMATS`] and [`PICTURES`] and connects
+//! the others. It prints nothing; [`Event`]s tell what is going on.
 
 mod advise;
 mod alternatives;
 mod calibrate;
+mod changed_graph;
 mod choose;
 mod database;
 mod dossier;
 mod duel;
 mod engines;
 mod error;
-mod event_label;
 mod export;
 mod first_divergence;
 mod fit;
@@ -47,11 +47,12 @@ mod observe;
 mod optimise;
 mod parity;
 mod pickle;
-mod plan;
+mod plans;
 mod prepare;
 mod profile;
 mod profiler;
 mod rounding;
+mod scratch;
 mod session;
 mod sides;
 mod suite;
@@ -65,17 +66,17 @@ mod worker;
 
 pub use advise::{Advisor, Proofs};
 pub use calibrate::{Calibration, Calibrator, Keep};
-pub use choose::{Choice, choose};
+pub use choose::{Choice, Instead};
 pub use database::{look_into_database, open_database};
-pub use dossier::{About, dossier, dossier_page};
+pub use dossier::{About, dossier, dossier_of, dossier_page};
 pub use duel::Duel;
-pub use engines::{ENGINES, engine_id};
+pub use engines::{ENGINES, Engines, engine_id};
 pub use error::Error;
 pub use export::Exporter;
 pub use fit::Fitter;
 pub use folders::Folders;
-pub use formats::{FORMATS, ResultFormat};
-pub use gate::{Gate, HeldAgainst, NoiseTest};
+pub use formats::{FORMATS, RUN_FORMATS, ResultFormat};
+pub use gate::{Gate, GateBaseline, NoiseTest};
 pub use given::GivenValues;
 pub use inside::Inside;
 pub use install::install_engine;
@@ -85,11 +86,7 @@ pub use notice::Notice;
 pub use optimise::{
     Changed, Optimizer, Prover, Pruner, PruningConfig, QuantizationConfig, Quantizer, Schedule,
 };
-pub use plan::{
-    CellFailure, CellReport, CellStanding, Control, Expansion, FailureKind, Host, HostOptions,
-    Interruption, LeftOut, PlanEvent, PlanFile, PlanReport, PlanRunner, PlanSpec, Resume, Shard,
-    SkipEntry, Task, serve_host, shard_of_environment,
-};
+pub use plans::{CellMeasurer, EngineHere, Host, HostExecutor, HostOptions, serve_host};
 pub use profile::{Profile, latency_of};
 pub use profiler::{EngineChoice, Isolation, Profiler};
 pub use session::Session;
@@ -98,19 +95,26 @@ pub use survey::{Survey, read_prices};
 pub use training::TrainingRequest;
 pub use worker::{WORKER_ARGUMENT, serve_if_worker, serve_standard_streams};
 
-pub use ::{
-    analysis, draw, engine, exchange, graph, hardware, meter, models, page, probe, report, stats,
-    store, types,
-};
-pub use ::draw::PICTURES;
+// What results are made of, and how they are shown: whoever has a result needs both.
+pub use ::{report, types};
+
+pub use ::draw::{Material, PICTURES};
+pub use analysis::TrendQuestion;
+pub use engine::{Engine, Places};
 pub use graph::{Also, PruneMethod as PruningMethod};
-pub use models::PRESETS;
+pub use meter::MeterError;
+pub use models::{ModelError, PRESETS};
+pub use page::Pictures;
+pub use plan::{
+    CellReport, CellStanding, Control, Expansion, Interruption, PlanError, PlanFile, PlanReport,
+    PlanRunner, PlanSpec, Resume, Shard, SkipEntry, shard_of_environment,
+};
 pub use probe::PROBES;
-pub use report::RUN_FORMATS;
-pub use store::Store;
+pub use store::{Store, StoreError};
 pub use types::{
-    Bytes, Device, EngineOptions, Event, Goal, InputShape, LimitedBy, MemoryLimit, Mode, Phase,
-    Precision, Run, RunId, Stage, StoppingRule, Summary, Text, ValueRange, Verdict, Warmup,
+    Bytes, CellFailure, Device, EngineOptions, Event, FailureKind, Goal, InputShape, LimitedBy,
+    MemoryLimit, Mode, Phase, PlanLeftOut, Precision, Run, RunId, Stage, StoppingRule, Summary,
+    Task, Text, ValueRange, Verdict, WaitReason, Warmup,
 };
 
 /// This program's version.

@@ -1,8 +1,8 @@
 //! Where the memory of a measurement goes: the graph's word, the allocator's and the system's, side by side.
 
-use crate::{Error, Inside, Profiler, inside, prepare, prepare::Prepared};
+use crate::{Error, Inside, Profiler, inside, prepare, prepare::Prepared, scratch::Scratch};
 use analysis::Ledger;
-use engine::{MemoryRecord, Takes, TrainingFiles, private::TemporaryFolder};
+use engine::{MemoryRecord, Takes, TrainingFiles};
 use graph::{Model, Reuse};
 use meter::{Job, Launch, MemoryPass, memory_pass};
 use std::{path::Path, time::Duration};
@@ -47,8 +47,7 @@ pub(crate) fn of(
     timeout: Duration,
     sink: &mut dyn FnMut(Event),
 ) -> Result<Memory, Error> {
-    let failed = |source| Error::Write { path: std::env::temp_dir(), source };
-    let folder = TemporaryFolder::make().map_err(failed)?;
+    let folder = Scratch::make("the record of allocations", 0)?;
     let pass = memory_pass(job, launch, timeout, folder.path(), sink)?;
     Ok(assemble(prepared, pass))
 }
@@ -77,13 +76,13 @@ fn assemble(prepared: &Prepared, pass: MemoryPass) -> Memory {
     };
     if let Some(dropped) = allocations.value.as_ref().map(|all| all.dropped).filter(|d| *d > 0) {
         remarks.push(format!(
-            "{dropped} allocations and frees found no room and are missing from these numbers"
+            "{dropped} allocations and frees did not fit the buffer and are missing from these numbers"
         ));
     }
     remarks.extend(uncounted_weights(graph.weights.value, record.base.value, mapped));
     if is_shared {
         remarks.push(
-            "the worker is a thread of this process: what the rest of it allocates counts as well"
+            "the worker is a thread of this process: other allocations of the process are counted too"
                 .into(),
         );
     }
@@ -140,18 +139,18 @@ fn uncounted_weights(
             "the weights are mapped from their file: the system counts what is read of them, the allocator does not"
         }
         Some(_) => {
-            "the weights lie in memory that the engine took past this allocator (copied or packed, not mapped): the \
-             system counts them, the allocator does not"
+            "the weights are in memory that the engine did not get from this allocator (copied or packed, not \
+             mapped): the system counts them, the allocator does not"
         }
         None => {
-            "the allocator counts less than the weights: they are mapped from their file or were taken past it"
+            "the allocator counts less than the weights: they are mapped from their file or bypass the allocator"
         }
     };
     Some(text.into())
 }
 
 fn silent<T>() -> Reading<T> {
-    Reading::missing("this engine tells nothing of its memory")
+    Reading::missing("this engine does not report its memory")
 }
 
 /// What the graph says.
@@ -161,9 +160,9 @@ fn foretell(prepared: &Prepared) -> StaticMemory {
     }
     let model = prepared.graph();
     let shapes = prepared.shapes();
-    let unknown = "the graph does not tell every shape";
+    let unknown = "some shapes of the graph are unknown";
     if !prepared.fits(Takes::Onnx) {
-        let missing = || Reading::missing("a program has no graph that could tell");
+        let missing = || Reading::missing("a program has no graph");
         return StaticMemory {
             weights: missing(),
             apart: missing(),
@@ -187,7 +186,7 @@ fn foretell(prepared: &Prepared) -> StaticMemory {
 
 /// What the graphs of a training step say: the forward graph's peak, or what it keeps and the backward graph's peak.
 fn foretell_step(prepared: &Prepared, files: &TrainingFiles) -> StaticMemory {
-    let unknown = "the graphs do not tell every shape";
+    let unknown = "some shapes of the graphs are unknown";
     let peak = |path: &Path| {
         let model = Model::read(path).ok()?;
         let shapes = graph::infer(&model, &[]);
@@ -213,7 +212,7 @@ fn foretell_step(prepared: &Prepared, files: &TrainingFiles) -> StaticMemory {
         }
         _ => None,
     };
-    let not_told = || Reading::missing("not told for the graphs of a training step");
+    let not_told = || Reading::missing("not reported for the graphs of a training step");
     StaticMemory {
         weights: Reading::of(graph::count_weights(prepared.graph()).bytes),
         apart: not_told(),
@@ -226,7 +225,7 @@ fn foretell_step(prepared: &Prepared, files: &TrainingFiles) -> StaticMemory {
     }
 }
 
-/// What the engine asked for.
+/// The memory that the engine allocated.
 fn allocator(
     record: MemoryRecord,
     ledger: Reading<Ledger>,
@@ -283,6 +282,6 @@ mod tests {
         let copied = said(100, 10, Some(0)).unwrap();
         assert!(copied.contains("not mapped"), "{copied}");
         assert_eq!(said(100, 120, Some(0)), None);
-        assert!(said(100, 10, None).unwrap().contains("or were taken past it"));
+        assert!(said(100, 10, None).unwrap().contains("or bypass the allocator"));
     }
 }

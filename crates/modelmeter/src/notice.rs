@@ -98,29 +98,31 @@ impl fmt::Display for Notice {
         match self {
             Notice::Away { why, folder } => write!(
                 f,
-                "{why}; runs are put aside in `{}` and delivered when it is back",
+                "{why}; runs are kept in `{}` until it is available again",
                 folder.display()
             ),
             Notice::Aside { runs: 1, why, folder, .. } => write!(
                 f,
-                "the run is not in the database yet: {why}; it waits in `{}` and is delivered by the next command that can write the database",
+                "the run is not in the database yet: {why}; it is kept in `{}`, and the next command that can write \
+                 to the database stores it",
                 folder.display()
             ),
             Notice::Aside { runs, why, folder, .. } => write!(
                 f,
-                "{runs} runs are not in the database yet: {why}; they wait in `{}` and are delivered by the next command that can write the database",
+                "{runs} runs are not in the database yet: {why}; they are kept in `{}`, and the next command that can \
+                 write to the database stores them",
                 folder.display()
             ),
-            Notice::Unkept { runs: 1, why, .. } => write!(f, "the run is stored nowhere: {why}"),
+            Notice::Unkept { runs: 1, why, .. } => write!(f, "the run was not stored: {why}"),
             Notice::Unkept { runs, why, .. } => {
-                write!(f, "{runs} runs are stored nowhere: {why}")
+                write!(f, "{runs} runs were not stored: {why}")
             }
             Notice::Refused { why, .. } => f.write_str(why),
             Notice::Delivered { runs: 1, database } => {
-                write!(f, "delivered a run that had waited to {}", database.display())
+                write!(f, "stored a waiting run in {}", database.display())
             }
             Notice::Delivered { runs, database } => {
-                write!(f, "delivered {runs} runs that had waited to {}", database.display())
+                write!(f, "stored {runs} waiting runs in {}", database.display())
             }
             Notice::Waiting { runs: 1, why, folder } => {
                 write!(f, "a run still waits in `{}`: {why}", folder.display())
@@ -129,7 +131,7 @@ impl fmt::Display for Notice {
                 write!(f, "{runs} runs still wait in `{}`: {why}", folder.display())
             }
             Notice::Undelivered { path, why } => {
-                write!(f, "the run in `{}` cannot be delivered: {why}", path.display())
+                write!(f, "the run in `{}` cannot be stored: {why}", path.display())
             }
         }
     }

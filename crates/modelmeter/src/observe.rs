@@ -1,29 +1,26 @@
 //! Finds the shapes that only a run can show, in a worker of its own, so that work is counted alike for every engine.
 
-use crate::{ENGINES, Isolation, first_divergence::TappedFile, prepare::Prepared, worker};
+use crate::{Isolation, changed_graph::ChangedGraph, prepare::Prepared, worker};
 use engine::{Engine, Takes};
 use graph::{DataType, Model, ValueInfo};
 use meter::{Launch, Limit, observe_shapes};
 use std::time::Duration;
 use types::{Device, EngineOptions};
 
-/// The engine that is always there, and that can show every value of a graph.
-const OWN_ENGINE: &str = "rten";
-
 /// How long a worker may stay silent.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The dims of every value that inference left open, and the rounds of every loop; rten tells, and where it cannot run
-/// the model, the engine that is measured.
+/// The dims of every value that inference left open, and the rounds of every loop; the embedded engine tells, and where
+/// it cannot run the model, the engine that is measured.
 pub(crate) fn shapes(ready: &Prepared) -> Vec<(String, Vec<usize>)> {
     let known = ready.shapes();
     let (counting, rounds) = graph::with_round_counts(ready.graph(), &known);
-    let own = ENGINES.iter().copied().find(|engine| engine.id() == OWN_ENGINE);
-    let found = own.map(|engine| look(ready, engine, &counting, !rounds.is_empty()));
+    let found =
+        ready.engines().embedded().map(|engine| look(ready, engine, &counting, !rounds.is_empty()));
     if let Some(found) = found.filter(|found| !found.is_empty()) {
         return found;
     }
-    if ready.engine.id() == OWN_ENGINE || ready.engine.takes() != Takes::Onnx {
+    if ready.engine.is_embedded() || ready.engine.takes() != Takes::Onnx {
         return Vec::new();
     }
     // An engine that shows only outputs is given every value as one.
@@ -55,12 +52,10 @@ fn look(
         job.cell.options = EngineOptions::default();
         job.cell.precision = graph::native_precision(ready.graph());
     }
-    let file = TappedFile::beside(&job.onnx);
-    if is_changed {
-        if model.write(&file.0).is_err() {
-            return Vec::new();
-        }
-        job.onnx.clone_from(&file.0);
+    let file = is_changed.then(|| ChangedGraph::write(model, &job.onnx)).transpose();
+    let Ok(file) = file else { return Vec::new() };
+    if let Some(file) = &file {
+        job.onnx = file.path().to_owned();
     }
     let time = PATIENCE.min(ready.limits().timeout);
     observe_shapes(&job, engine.id(), &launch, time, ready.unknown_shapes())
@@ -68,7 +63,7 @@ fn look(
 
 /// A worker under the measurement's own limit of memory.
 fn launch(ready: &Prepared, engine: &dyn Engine) -> Option<Launch> {
-    let launch = |isolation| worker::launch(isolation, engine, ready.places());
+    let launch = |isolation| worker::launch(isolation, ready.engines(), engine, ready.places());
     let launch = launch(Isolation::Process).or_else(|_| launch(Isolation::None)).ok()?;
     let limits = ready.limits();
     // A limit on a GPU's memory says nothing of the machine's.

@@ -7,6 +7,7 @@ use analysis::{
 };
 use graph::RandomOutput;
 use meter::{Launch, repeated_outputs_of};
+use number::{fixed, scientific};
 use std::{path::Path, time::Duration};
 use types::{Agreement, Cell, Elements, HostTensor, Mode, OutputParity, Parity};
 
@@ -88,7 +89,7 @@ pub(crate) fn is_same_computation(a: &Prepared, b: &Prepared) -> bool {
 
 /// Holds every side's outputs against the baseline's.
 ///
-/// Sides with other batch sizes or lengths are held against what both have.
+/// Sides with other batch sizes or lengths are compared with what both have.
 pub(crate) fn hold_against(sides: &Sides<'_>, outputs: &[Option<Vec<HostTensor>>]) -> Vec<Parity> {
     let Some(reference) = &outputs[sides.baseline] else { return Vec::new() };
     let mut all = Vec::new();
@@ -109,7 +110,7 @@ pub(crate) fn hold_against(sides: &Sides<'_>, outputs: &[Option<Vec<HostTensor>>
         };
         let [a, b] = pair.ready();
         if parity.agreement() == Agreement::Different && is_same_computation(a, b) {
-            let text = "the same model on the same engine: its runs differ by themselves";
+            let text = "the same model on the same engine: its outputs differ from run to run";
             for output in parity.outputs.iter_mut().filter(|output| !output.holds) {
                 output.note = Some(text.into());
             }
@@ -186,7 +187,7 @@ impl Pair<'_, '_> {
         rounding::floors(self.sides, self.place, self.outputs)
     }
 
-    /// Several runs of both sides; `None` where their outputs cannot be laid on each other.
+    /// Several runs of both sides; `None` if their outputs cannot be laid on each other.
     fn draw(&self) -> Option<[Vec<Vec<HostTensor>>; 2]> {
         let [a, b] = self.ready();
         if self.trains() || !has_same_rows(&a.cell, &b.cell) {
@@ -210,9 +211,11 @@ fn judge(difference: &Difference, tolerance: &Tolerance, floor: Option<&Floor>) 
     let mut notes: Vec<String> = difference.note().into_iter().collect();
     if let (Ruling::Rounding, Some(floor)) = (ruling, floor) {
         let Difference { max_abs, magnitude, .. } = difference;
-        let explained = floor.explains();
         notes.push(format!(
-            "differs by {max_abs:.1e} at a scale of {magnitude:.1e}; rounding explains up to {explained:.1e}"
+            "differs by {} at a scale of {}; rounding explains up to {}",
+            scientific(*max_abs),
+            scientific(*magnitude),
+            scientific(floor.explains())
         ));
     }
     OutputParity {
@@ -232,7 +235,7 @@ fn judge(difference: &Difference, tolerance: &Tolerance, floor: Option<&Floor>) 
 /// What is said of an output that random numbers reach.
 fn judge_draws(random: &RandomOutput, drawn: Option<&[Vec<Vec<HostTensor>>; 2]>) -> OutputParity {
     let RandomOutput { output, node, op_type } = random;
-    let source = format!("random numbers of `{op_type}` (`{node}`) are in it");
+    let source = format!("it contains random numbers of `{op_type}` (`{node}`)");
     let of = |runs: &Vec<Vec<HostTensor>>| -> Vec<HostTensor> {
         let named = |run: &Vec<HostTensor>| run.iter().find(|t| t.name == *output).cloned();
         runs.iter().filter_map(named).collect()
@@ -243,14 +246,16 @@ fn judge_draws(random: &RandomOutput, drawn: Option<&[Vec<Vec<HostTensor>>; 2]>)
             holds: true,
             undecided: false,
             note: Some(format!(
-                "{source}: compared in distribution over {DRAWS} runs a side (p = {chance:.2})"
+                "{source}: compared as distributions over {DRAWS} runs per side (p = {})",
+                fixed(chance, 2)
             )),
             why: None,
             ..refused(output.clone(), String::new(), false)
         },
         Some(Repeated::Chance(chance)) => {
             let why = format!(
-                "{source}: another distribution over {DRAWS} runs a side (p = {chance:.1e})"
+                "{source}: different distributions over {DRAWS} runs per side (p = {})",
+                scientific(chance)
             );
             refused(output.clone(), why, false)
         }

@@ -2,29 +2,32 @@
 //!
 //! It stays whole because every step settles something that the next one needs: engine, model, precision, batch, inputs, work.
 
+mod device;
+mod precision;
+
 use crate::{
-    Choice, ENGINES, EngineChoice, Error, Profiler,
-    choose::{choose, refusal},
+    Choice, EngineChoice, Engines, Error, Profiler,
     given::GivenInputs,
     observe, pickle,
+    scratch::Scratch,
     training::{self, Trained},
     trial, worker,
 };
-use engine::{
-    Availability, Engine, Host, Places, Takes, TextJob, TrainingFiles, private::TemporaryFolder,
-};
-use graph::{DataType, Model, Shapes};
+use device::{meant, settle_engine, who_takes};
+use engine::{Engine, Host, Places, Takes, TextJob, TrainingFiles};
+use graph::{Model, Shapes};
 use meter::{Counting, Job, Refine, measure_text};
 use models::{Ask, Guess, ModelError, Progress, Resolved, Trial};
+use precision::{of_one_precision, own_or_wider, own_precision, saved, size_in};
 use std::{
     hash::{BuildHasher, Hasher},
     path::PathBuf,
     sync::OnceLock,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 use types::{
-    Bytes, Cell, Device, Event, Feed, Fill, HostTensor, InputShape, InputSpec, LayerWork,
-    LimitedBy, MediaJob, Mode, ModelInfo, Precision, Reason, ReasonCode, RunId, Stage, Text, Work,
+    Bytes, Cell, Event, Feed, Fill, HostTensor, InputShape, InputSpec, LayerWork, LimitedBy,
+    MediaJob, Mode, ModelInfo, Precision, Reason, ReasonCode, RunId, Stage, Text, Work,
 };
 
 /// Samples in one inference where nobody says otherwise.
@@ -34,6 +37,7 @@ const DEFAULT_BATCH: usize = 4;
 pub(crate) struct Prepared {
     pub(crate) cell: Cell,
     pub(crate) engine: &'static dyn Engine,
+    engines: Engines,
     places: Places,
     drawn: Option<Drawn>,
     resolved: Resolved,
@@ -76,18 +80,17 @@ pub(crate) struct Limits {
 /// Inputs drawn into a file for a worker that cannot draw them; gone with it.
 struct Drawn {
     path: PathBuf,
-    _folder: TemporaryFolder,
+    _folder: Scratch,
 }
 
 impl Drawn {
     fn write(tensors: &[HostTensor]) -> Result<Drawn, Error> {
         let views: Vec<_> = tensors.iter().map(engine::view_of).collect();
         let needed = tensors.iter().map(|tensor| byte_size(&tensor.elements)).sum();
-        let failed = |source| Error::Temporary { path: std::env::temp_dir(), needed, source };
-        let folder = TemporaryFolder::make().map_err(failed)?;
+        let folder = Scratch::make("the inputs", needed)?;
         let path = folder.path().join("inputs.safetensors");
         engine::write_tensors(&path, &views)
-            .map_err(|error| failed(std::io::Error::other(cause_of(&error))))?;
+            .map_err(|error| folder.failed(std::io::Error::other(cause_of(&error))))?;
         Ok(Drawn { path, _folder: folder })
     }
 }
@@ -117,7 +120,7 @@ pub(crate) fn prepare_with(
     sink: &mut dyn FnMut(Event),
 ) -> Result<Prepared, Error> {
     let begin = Instant::now();
-    sink(Event::StageStarted { stage: Stage::Prepare });
+    sink(Event::stage(Stage::Prepare));
     // What cannot run here is said before anything is downloaded or written.
     let wish = profiler.precision.unwrap_or(Precision::Fp32);
     settle_engine(profiler, wish, &|_| true)?;
@@ -139,7 +142,7 @@ pub(crate) fn prepare_with(
     let is_guessed = !assumptions.is_empty();
     if settlement.is_length_unused && text.is_none() {
         assumptions.push(format!(
-            "`--sequence-length {}` changes nothing: no input of `{}` has a length",
+            "`--sequence-length {}` has no effect: no input of `{}` has a length",
             length.unwrap_or_default(),
             resolved.info.name
         ));
@@ -164,7 +167,7 @@ pub(crate) fn prepare_with(
                 None => "a program's outputs are not known before it runs".into(),
             };
             let hint =
-                "a preset, a folder of a family that is built, or an `.onnx` file can be trained";
+                "a preset, a folder of a supported architecture or an `.onnx` file can be trained";
             return Err(Error::Training { why, hint: Some(hint.into()) });
         }
         Some(request) => {
@@ -194,7 +197,7 @@ pub(crate) fn prepare_with(
         feed: Feed { length_unit: length_unit.unwrap_or_default(), ..given.feed(is_timed) },
     };
     if given.media.is_some() && !is_timed {
-        assumptions.push("here the files are made ready once, before anything is timed".into());
+        assumptions.push("the files are prepared once, before timing starts".into());
     }
     let drawn = match choice.engine.host() {
         Host::Worker(_) if given.tensors.is_empty() && (is_timed || given.media.is_none()) => None,
@@ -209,6 +212,7 @@ pub(crate) fn prepare_with(
         media: given.media.filter(|_| is_timed).map(|media| media.job),
         cell,
         engine: choice.engine,
+        engines: profiler.engines,
         places: profiler.places.clone(),
         drawn,
         inputs,
@@ -235,8 +239,7 @@ pub(crate) fn prepare_with(
         observed: OnceLock::new(),
         trained,
         resolved,
-        meant: (profiler.device == Device::Openvino && choice.device != Device::Openvino)
-            .then(|| format!("device `openvino` means engine `openvino` on its {}", choice.device)),
+        meant: meant(profiler.device, choice),
         own,
         widened,
         took: begin.elapsed(),
@@ -419,7 +422,7 @@ impl Prepared {
         let assumed = self.resolved.remarks.iter().chain(&self.assumed);
         let cut = (self.cut > 0).then(|| {
             let length = self.cell.sequence_length.unwrap_or_default();
-            format!("{} tokens of the text were cut off to fit {length} in a row", self.cut)
+            format!("{} tokens of the text were cut off to fit the length of {length}", self.cut)
         });
         assumed
             .cloned()
@@ -433,6 +436,11 @@ impl Prepared {
                 hint: None,
             })
             .collect()
+    }
+
+    /// The engines that may be chosen from.
+    pub(crate) fn engines(&self) -> Engines {
+        self.engines
     }
 
     /// Where engines are looked for.
@@ -475,7 +483,7 @@ fn settle_model(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Result<Sett
         Takes::Module => resolved.module.is_some(),
     };
     if let EngineChoice::Named(id) = &profiler.engine
-        && let Some(engine) = ENGINES.iter().find(|e| e.id() == id.to_ascii_lowercase())
+        && let Some(engine) = profiler.engines.find(id)
         && !fits(engine.takes())
     {
         return Err(Error::NotForEngine {
@@ -505,83 +513,6 @@ fn settle_model(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Result<Sett
         _ => resolved,
     };
     Ok(Settled { resolved, choice, precision, widened })
-}
-
-/// Engines that run such a model here, or how to get one that would.
-fn who_takes(
-    profiler: &Profiler,
-    precision: Precision,
-    fits: &dyn Fn(Takes) -> bool,
-) -> Option<String> {
-    match choose(&EngineChoice::Auto, profiler.device, precision, &profiler.places, fits) {
-        Ok(Choice { engine, .. }) if profiler.training.is_none() || engine.trains() => {
-            Some(format!("`--engine {}` runs it", engine.id()))
-        }
-        Ok(_) => None,
-        Err(Error::NoEngine { hint, .. }) => hint,
-        Err(_) => None,
-    }
-}
-
-/// The checkpoint's own precision where the engine computes in it; else the graph's, and why.
-fn own_or_wider(
-    profiler: &Profiler,
-    choice: Choice,
-    stored: Precision,
-    native: Precision,
-) -> (Precision, Option<String>) {
-    let Choice { engine, device } = choice;
-    let ran = format!("the checkpoint is {stored} and ran as {native}");
-    if profiler.training.is_some() {
-        return (native, Some(format!("{ran}: weights that learn are kept in {native}")));
-    }
-    match refusal(engine, device, stored, &profiler.places) {
-        None => (stored, None),
-        Some(_) => {
-            let id = engine.id();
-            let why = format!("engine `{id}` does not compute in {stored} on {device}");
-            (native, Some(format!("{ran}: {why}")))
-        }
-    }
-}
-
-/// A graph that is not in fp32 cannot be had in another precision, so none is recommended.
-fn of_one_precision(error: Error, native: Precision) -> Error {
-    match error {
-        Error::NoEngine { device, precision, why, hint } if native != Precision::Fp32 => {
-            let hint = hint.filter(|hint| !hint.starts_with("`--precision"));
-            Error::NoEngine { device, precision, why, hint }
-        }
-        error => error,
-    }
-}
-
-/// What an engine turns 32-bit floats into by itself: a framework converts its own module, where it only infers; a graph
-/// comes to its engine converted.
-fn own_precision(
-    profiler: &Profiler,
-    resolved: &Resolved,
-    engine: &dyn Engine,
-    precision: Precision,
-) -> Precision {
-    match engine.takes() {
-        Takes::Module if profiler.training.is_none() && !resolved.is_program() => precision,
-        _ => Precision::Fp32,
-    }
-}
-
-/// Bytes of graph and weights once the engine has converted them.
-fn size_in(resolved: &Resolved, own: Precision) -> Bytes {
-    Bytes(resolved.info.size.0 - saved(&resolved.model, own).min(resolved.info.size.0))
-}
-
-/// Bytes that a graph's 32-bit weights lose in another precision; what dynamic int8 makes of them only it knows.
-fn saved(model: &Model, own: Precision) -> u64 {
-    if !matches!(own, Precision::Fp16 | Precision::Bf16) {
-        return 0;
-    }
-    let floats = model.graph.initializers.iter().filter(|tensor| tensor.dtype == DataType::Float);
-    floats.map(|tensor| tensor.elements() as u64 * 2).sum()
 }
 
 /// The model that was asked for, ready in this precision or as it is.
@@ -623,56 +554,10 @@ fn swap(resolved: &mut Resolved, onnx: &std::path::Path) -> Result<(), Error> {
     resolved.module = None;
     resolved.info.name = format!("{} changed", resolved.info.name);
     resolved.info.parameters = graph::count_weights(&resolved.model).parameters;
-    let data = std::fs::metadata(onnx).ok();
-    let written = data.and_then(|data| data.modified().ok()?.duration_since(UNIX_EPOCH).ok());
-    let written = written.unwrap_or_default().as_nanos();
+    let written = std::fs::metadata(onnx).and_then(|data| data.modified());
+    let written = written.map_or(0, clock::nanoseconds);
     resolved.info.fingerprint = format!("{}-changed-{written}", resolved.info.fingerprint);
     Ok(())
-}
-
-/// The engine that was asked for, or the first that can; of those that train where the model shall be trained.
-fn settle_engine(
-    profiler: &Profiler,
-    precision: Precision,
-    fits: &dyn Fn(Takes) -> bool,
-) -> Result<Choice, Error> {
-    let among =
-        |engine: &EngineChoice| choose(engine, profiler.device, precision, &profiler.places, fits);
-    if profiler.training.is_none() {
-        return among(&profiler.engine);
-    }
-    if let EngineChoice::Named(id) = &profiler.engine {
-        let choice = among(&profiler.engine)?;
-        return match choice.engine.trains() {
-            true => Ok(choice),
-            false => Err(Error::Training {
-                why: format!("engine `{id}` only infers"),
-                hint: Some(who_trains(&profiler.places)),
-            }),
-        };
-    }
-    let trainers = ENGINES.iter().filter(|engine| engine.trains());
-    let mut first_failure = None;
-    for engine in trainers {
-        match among(&EngineChoice::Named(engine.id().to_owned())) {
-            Ok(choice) => return Ok(choice),
-            Err(error) => first_failure = first_failure.or(Some(error)),
-        }
-    }
-    Err(first_failure
-        .unwrap_or_else(|| Error::Training { why: "no engine trains".into(), hint: None }))
-}
-
-/// The engines here that train whatever graph there is; one that trains modules only may not have this model as one.
-fn who_trains(places: &Places) -> String {
-    let trains = |engine: &&&dyn Engine| {
-        engine.trains()
-            && engine.takes() == Takes::Onnx
-            && matches!(engine.availability(places), Availability::Available { .. })
-    };
-    let names: Vec<String> =
-        ENGINES.iter().filter(trains).map(|engine| format!("`--engine {}`", engine.id())).collect();
-    format!("{} trains it", names.join(" or "))
 }
 
 fn request(profiler: &Profiler, precision: Option<Precision>) -> Result<models::Request, Error> {
@@ -695,14 +580,14 @@ fn request(profiler: &Profiler, precision: Option<Precision>) -> Result<models::
 
 pub(crate) fn event(progress: &Progress) -> Event {
     let (done, total, note) = match progress {
-        Progress::Asking { endpoint } => (0, None, format!("asking {endpoint}")),
+        Progress::Asking { endpoint } => (0, None, format!("contacting {endpoint}")),
         Progress::Downloading { file, done, total } => {
             (*done, Some(*total), format!("downloading {file}"))
         }
         Progress::Preparing { done, total } => (*done, Some(*total), "writing weights".into()),
         Progress::Hashing { done, total } => (*done, Some(*total), "reading weights".into()),
     };
-    Event::Progress { stage: Stage::Prepare, done, total, note }
+    Event::progress(Stage::Prepare, done, total, note)
 }
 
 fn settle_batch(profiler: &Profiler, resolved: &Resolved, given: &[InputShape]) -> usize {
@@ -774,8 +659,7 @@ fn dims_of(inputs: &[InputSpec]) -> Vec<(String, Vec<usize>)> {
 }
 
 fn new_id() -> RunId {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     // The standard library seeds its hashers from the system's randomness.
     let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
-    store::new_run_id(i64::try_from(now.as_micros()).unwrap_or(i64::MAX), random)
+    store::new_run_id(clock::now(), random)
 }

@@ -35,7 +35,7 @@ impl Profile {
         self.metric(types::key::MEMORY_PEAK)
     }
 
-    /// Whether the numbers can be believed.
+    /// Whether the numbers are valid.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.run.verdict.valid

@@ -1,8 +1,9 @@
 //! Asks for one measurement, the way the library's users write it.
 
 use crate::{
-    Error, Folders, GivenValues, Inside, Profile, Session, TrainingRequest, alternatives, inside,
-    memory,
+    Engines, Error, Folders, GivenValues, Inside, Profile, Session, TrainingRequest, alternatives,
+    inside, memory,
+    plans::measurement_failure,
     prepare::{self, Prepared},
     trial, worker,
 };
@@ -61,6 +62,7 @@ pub enum Isolation {
 #[derive(Debug, Clone)]
 pub struct Profiler {
     pub(crate) model: String,
+    pub(crate) engines: Engines,
     pub(crate) engine: EngineChoice,
     pub(crate) device: Device,
     pub(crate) precision: Option<Precision>,
@@ -98,6 +100,7 @@ impl Profiler {
     pub fn new(model: impl Into<String>) -> Profiler {
         Profiler {
             model: model.into(),
+            engines: Engines::default(),
             engine: EngineChoice::Auto,
             device: Device::Auto,
             precision: None,
@@ -133,6 +136,13 @@ impl Profiler {
     #[must_use]
     pub fn model(&self) -> &str {
         &self.model
+    }
+
+    /// Chooses among these engines instead of all that this build has; everything that measures with this profiler does.
+    #[must_use]
+    pub fn engines(mut self, engines: Engines) -> Profiler {
+        self.engines = engines;
+        self
     }
 
     /// Runs on this engine and no other.
@@ -416,10 +426,14 @@ impl Profiler {
         let refine = |seen: &[(String, Vec<usize>)]| prepared.count_again(seen);
         let job = prepared.job(&refine);
         let cell = Box::new(job.cell.clone());
-        sink(Event::CellStarted { index: 0, of: 1, cell });
+        sink(Event::CellStarted { cell });
         let measured = meter::measure(&job, &bench, &launch, &self.rule, sink);
-        let mut run =
-            measured.map_err(|error| alternatives::add_hint(error, self, prepared, &job))?;
+        let mut run = measured.map_err(|error| {
+            let cell = Box::new(job.cell.clone());
+            let failure = measurement_failure(&error);
+            sink(Event::CellFailed { cell, failure });
+            alternatives::add_hint(error, self, prepared, &job)
+        })?;
         session.recheck_ceiling(&mut run, sink);
         if let Some(report) = &mut run.training {
             report.untrained = prepared.untrained();
@@ -477,7 +491,7 @@ impl Profiler {
             return wrong("the number of runs must be at least 1");
         }
         if self.rule.max_duration.is_zero() {
-            return wrong("the duration must be longer than nothing");
+            return wrong("the duration must be longer than 0");
         }
         for tag in &self.tags {
             store::check_tag(tag)?;
@@ -497,7 +511,7 @@ impl Profiler {
             return wrong("the target error is a share between 0 and 1, such as 0.01");
         }
         if self.rule.timeout.is_zero() {
-            return wrong("the timeout must be longer than nothing");
+            return wrong("the timeout must be longer than 0");
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 
 use crate::{
     EngineChoice, Profiler,
-    first_divergence::TappedFile,
+    changed_graph::ChangedGraph,
     parity::Sides,
     prepare::{self, Prepared},
 };
@@ -18,13 +18,11 @@ use types::{HostTensor, Precision};
 /// Trials with different noise: one alone may hit an output by chance where it does not move.
 const TRIALS: u32 = 2;
 
-/// The engine that is always there.
-const OWN_ENGINE: &str = "rten";
-
-/// How far rounding moves each output of the baseline or of this side; empty where nobody could run the noisy graph.
+/// How far rounding moves each output of the baseline or of this side; empty if nobody could run the noisy graph.
 ///
 /// Any engine may tell: the graph decides how rounding grows, not who computes it. The finer of the two sides that take
-/// graphs is asked first, because a coarse one has rounding of its own; where both are modules, rten runs their graph.
+/// graphs is asked first, because a coarse one has rounding of its own; where both are modules, the embedded engine runs
+/// their graph.
 pub(crate) fn floors(
     sides: &Sides<'_>,
     place: usize,
@@ -44,7 +42,7 @@ pub(crate) fn floors(
             return floors;
         }
     }
-    on_own_engine(sides.profilers[sides.baseline], share, sides.timeout, sides.folder)
+    on_embedded_engine(sides.profilers[sides.baseline], share, sides.timeout, sides.folder)
         .unwrap_or_default()
 }
 
@@ -53,14 +51,14 @@ pub(crate) fn share_of([a, b]: [&Prepared; 2]) -> f32 {
     rounding_share(a.cell.precision, b.cell.precision)
 }
 
-fn on_own_engine(
+fn on_embedded_engine(
     profiler: &Profiler,
     share: f32,
     timeout: Duration,
     folder: &Path,
 ) -> Option<Vec<(String, Floor)>> {
     let mut profiler = profiler.clone();
-    profiler.engine = EngineChoice::Named(OWN_ENGINE.into());
+    profiler.engine = EngineChoice::Named(profiler.engines.embedded()?.id().to_owned());
     profiler.device = types::Device::Cpu;
     profiler.precision = Some(Precision::Fp32);
     profiler.options = types::EngineOptions::default();
@@ -101,13 +99,12 @@ impl Trial<'_> {
         Some(floors)
     }
 
-    /// What another graph in the place of the model's own gives; `None` where it cannot be written or run.
+    /// What another graph in the place of the model's own gives; `None` if it cannot be written or run.
     fn run(&self, model: &Model) -> Option<Vec<HostTensor>> {
         let refine = |seen: &[(String, Vec<usize>)]| self.ready.count_again(seen);
         let mut job = self.ready.job(&refine);
-        let file = TappedFile::beside(&job.onnx);
-        model.write(&file.0).ok()?;
-        job.onnx.clone_from(&file.0);
+        let file = ChangedGraph::write(model, &job.onnx).ok()?;
+        job.onnx = file.path().to_owned();
         outputs_of(&job, self.launch, self.timeout, self.folder, Depth::Outputs).ok()
     }
 }

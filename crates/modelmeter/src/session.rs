@@ -84,13 +84,13 @@ impl Session {
         self.revision.as_ref()
     }
 
-    /// The database, where there is one and it can be reached.
+    /// The database, if there is one and it can be reached.
     #[must_use]
     pub fn store(&self) -> Option<&Store> {
         self.database.as_ref()?.store()
     }
 
-    /// The shortest name under which a run of this session is found in the database; `None` where it is not there.
+    /// The shortest name under which a run of this session is found in the database; `None` if it is not there.
     #[must_use]
     pub fn stored_as(&self, run: &RunId) -> Option<String> {
         let database = self.database.as_ref().filter(|database| !database.is_aside(run))?;
@@ -111,8 +111,8 @@ impl Session {
         self.database.as_mut().map(Database::take_notices).unwrap_or_default()
     }
 
-    /// Keeps a run, where there is a database; what the database does not take is put aside, and
-    /// [`Session::take_notices`] tells. A finished measurement is never lost to an error here.
+    /// Keeps a run, if there is a database; what the database does not take is put aside, and [`Session::take_notices`]
+    /// tells. A finished measurement is never lost to an error here.
     pub fn remember(&mut self, run: &Run) {
         self.remember_with(run, None);
     }
@@ -140,7 +140,7 @@ impl Session {
         Ok(known.unwrap_or_default())
     }
 
-    /// Keeps a test of this machine's noise, where there is a database.
+    /// Keeps a test of this machine's noise, if there is a database.
     pub(crate) fn keep_noise(&self, noise: &Noise) {
         if let Some(database) = &self.database {
             database.tell(|store| store.save_noise(&self.machine, noise));
@@ -222,7 +222,7 @@ impl Session {
         Ok(stored)
     }
 
-    /// Keeps what was measured for this session and, where there is a database, for the next; returns what stands now.
+    /// Keeps what was measured for this session and, if there is a database, for the next; returns what stands now.
     pub(crate) fn keep_ceilings(&mut self, measured: &Ceilings, keep: Keep) -> Ceilings {
         let same =
             |known: &Ceilings| known.device == measured.device && known.threads == measured.threads;

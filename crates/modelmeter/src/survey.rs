@@ -13,11 +13,8 @@ use std::{
 use store::{Scope, Store, StoreError};
 use types::{
     Against, AnalysedCell, Analysis, CellKey, Device, Exclusion, FileCell, LeftOut, Measured, Mode,
-    Precision, Prices, Recommendation, RunId, Variant, Wish,
+    Precision, Prices, Recommendation, RunId, Variant, Wish, matches_pattern, near,
 };
-
-/// Names that are at least so alike may have been meant.
-const ALIKE: f64 = 0.5;
 
 /// So many names are told of those that there are.
 const TOLD: usize = 5;
@@ -186,7 +183,7 @@ impl Survey {
         }
         let mut models = Vec::new();
         for typed in &self.models {
-            let found = named(typed, &known);
+            let found = matching_names(typed, &known);
             if found.is_empty() {
                 return Err(not_stored("model", typed, &known));
             }
@@ -246,7 +243,7 @@ impl Survey {
     }
 }
 
-/// The command that measures a stored run again; `None` where somebody has deleted it meanwhile, or where another tool measured
+/// The command that measures a stored run again; `None` if somebody has deleted it meanwhile, or where another tool measured
 /// it.
 pub(crate) fn again_of(store: &Store, id: &RunId) -> Result<Option<String>, Error> {
     match store.run(&id.0) {
@@ -275,7 +272,7 @@ pub fn read_prices(path: &Path) -> Result<Prices, Error> {
 }
 
 /// The names that are meant: the one that is typed, else all that fit the pattern or have it in them.
-fn named(typed: &str, known: &[String]) -> Vec<String> {
+fn matching_names(typed: &str, known: &[String]) -> Vec<String> {
     let wanted = typed.to_lowercase();
     let that = |fits: &dyn Fn(&str) -> bool| -> Vec<String> {
         known.iter().filter(|name| fits(&name.to_lowercase())).cloned().collect()
@@ -285,48 +282,14 @@ fn named(typed: &str, known: &[String]) -> Vec<String> {
         return exact;
     }
     match wanted.contains(['*', '?']) {
-        true => that(&|name| fits(name.as_bytes(), wanted.as_bytes())),
+        true => that(&|name| matches_pattern(&wanted, name)),
         false => that(&|name| name.contains(&wanted)),
     }
 }
 
-/// Whether a name fits a pattern in which `*` is anything and `?` any one byte.
-fn fits(name: &[u8], pattern: &[u8]) -> bool {
-    // The last star, and where the name stood then: what comes later may have to be given to it.
-    let (mut at, mut place, mut star) = (0, 0, None);
-    while at < name.len() {
-        match pattern.get(place) {
-            Some(b'*') => {
-                star = Some((place, at));
-                place += 1;
-            }
-            Some(byte) if *byte == b'?' || *byte == name[at] => {
-                place += 1;
-                at += 1;
-            }
-            _ => match star {
-                Some((last, taken)) => {
-                    star = Some((last, taken + 1));
-                    place = last + 1;
-                    at = taken + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[place..].iter().all(|byte| *byte == b'*')
-}
-
 pub(crate) fn not_stored(what: &'static str, name: &str, known: &[String]) -> Error {
-    let likeness = |known: &str| {
-        let (known, name) = (known.to_lowercase(), name.to_lowercase());
-        strsim::normalized_damerau_levenshtein(&known, &name)
-    };
-    let mut near: Vec<(f64, &String)> =
-        known.iter().map(|known| (likeness(known), known)).collect();
-    near.retain(|(likeness, _)| *likeness >= ALIKE);
-    near.sort_by(|left, right| right.0.total_cmp(&left.0));
-    let near: Vec<String> = near.into_iter().take(3).map(|(_, name)| name.clone()).collect();
+    let near =
+        near(name, known.iter().map(String::as_str)).into_iter().map(str::to_owned).collect();
     let known = known.iter().take(if known.len() > TOLD { 0 } else { TOLD }).cloned().collect();
     Error::NotStored { what, name: name.to_owned(), near, known }
 }
@@ -355,7 +318,7 @@ mod tests {
         ["bert-base-uncased", "distilbert-base-uncased", "ResNet50", "resnet50-int8"];
 
     fn names(typed: &str) -> Vec<String> {
-        named(typed, &KNOWN.map(str::to_owned))
+        matching_names(typed, &KNOWN.map(str::to_owned))
     }
 
     #[test]

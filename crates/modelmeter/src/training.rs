@@ -1,9 +1,9 @@
 //! From a model to what a worker needs to train it: the graphs of a step in files, labels, and the work of each phase.
 
-use crate::{Error, Profiler, inside};
+use crate::{Error, Profiler, inside, scratch::Scratch};
 use engine::{
     DropoutMask, Engine, PreparedValue, TrainedParameter, TrainingFiles, TrainingJob,
-    private::TemporaryFolder,
+    TrainingTraits,
 };
 use graph::{
     GradientForm, LabelSpec, Loss as GraphLoss, Model, OptimizerKind, Tensor, TensorData,
@@ -13,7 +13,7 @@ use std::{
     collections::BTreeMap,
     fs::File,
     io::{BufWriter, Write},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 use types::{
     Bytes, ElementType, Fill, Flops, InputRole, InputSpec, LayerWork, Loss, Optimizer, Phase, Rate,
@@ -23,15 +23,15 @@ use types::{
 /// How a model shall be trained; what is left open is settled by the model.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct TrainingRequest {
-    /// How the weights move.
+    /// The optimiser.
     pub optimizer: Optimizer,
     /// What is made small; cross-entropy where the model gives `logits`, mean squares elsewhere.
     pub loss: Option<Loss>,
-    /// The size of a step.
+    /// The learning rate.
     pub learning_rate: Option<f64>,
-    /// Batches whose gradients are added up before the weights move.
+    /// Batches whose gradients are accumulated before the weights are updated.
     pub accumulation: u32,
-    /// Whether activations are computed again in the backward pass instead of being kept.
+    /// Gradient checkpointing: activations are recomputed in the backward pass.
     pub checkpointing: bool,
     /// Processes that train together.
     pub world_size: u32,
@@ -88,7 +88,7 @@ pub(crate) struct Trained {
     /// The work of every node of a step, by phase and module.
     pub(crate) layers: Vec<LayerWork>,
     pub(crate) untrained: Vec<String>,
-    _folder: TemporaryFolder,
+    _folder: Scratch,
 }
 
 /// Writes the graphs of a training step.
@@ -101,9 +101,10 @@ pub(crate) fn prepare(
 ) -> Result<Trained, Error> {
     if profiler.text.is_some() {
         let why = "text has no labels to train with".to_owned();
-        return Err(Error::Training { why, hint: Some("leave `--text` away".into()) });
+        return Err(Error::Training { why, hint: Some("omit `--text`".into()) });
     }
     let training = request.settled(model);
+    let traits = engine.training().unwrap_or(TrainingTraits::OF_GRAPHS);
     let plan = TrainingPlan {
         loss: match training.loss {
             Loss::CrossEntropy => GraphLoss::CrossEntropy,
@@ -116,14 +117,18 @@ pub(crate) fn prepare(
         },
         output: None,
         checkpointing: training.checkpointing,
-        turned_first: engine.turns_slowly(),
+        turned_first: traits.transposes_slowly,
         prepared: true,
-        spare_columns: engine.wants_spare_columns(),
+        spare_columns: traits.needs_spare_columns,
     };
     let graphs = differentiated(model, inputs, &plan)?;
-    let folder = TemporaryFolder::make();
-    let folder = folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
-    let files = write(&graphs, model, folder.path())?;
+    let inside = |tensor: &Tensor| match &tensor.data {
+        TensorData::Inline(bytes) => bytes.len() as u64,
+        TensorData::External { .. } | TensorData::Strings(_) => 0,
+    };
+    let needed = graphs.parameters.iter().map(|parameter| inside(&parameter.initializer)).sum();
+    let folder = Scratch::make("the graphs of a step and weights from inside the model", needed)?;
+    let files = write(&graphs, model, &folder)?;
     let Counted { work, flops, layers } =
         count(model, inputs, &plan, &graphs, training.accumulation)?;
     Ok(Trained {
@@ -207,16 +212,19 @@ fn count(
     Ok(Counted { work: whole, flops, layers })
 }
 
-fn write(graphs: &TrainingGraphs, model: &Model, folder: &Path) -> Result<TrainingFiles, Error> {
+fn write(graphs: &TrainingGraphs, model: &Model, folder: &Scratch) -> Result<TrainingFiles, Error> {
     let save = |name: &str, model: &Model| -> Result<PathBuf, Error> {
-        let path = folder.join(name);
-        model.write(&path).map_err(|error| Error::Training {
-            why: format!("could not write the graphs of a step: {error}"),
-            hint: None,
+        let path = folder.path().join(name);
+        model.write(&path).map_err(|error| match error {
+            graph::WriteError::Write { source, .. } => folder.failed(source),
+            other => Error::Training {
+                why: format!("could not write the graphs of a step: {other}"),
+                hint: None,
+            },
         })?;
         Ok(path)
     };
-    let mut values = Values::new(folder.join("weights.bin"))?;
+    let mut values = Values::new(folder)?;
     let mut parameters = Vec::with_capacity(graphs.parameters.len());
     for parameter in &graphs.parameters {
         let (file, offset) = values.place(&parameter.initializer, model)?;
@@ -292,22 +300,23 @@ fn modules(graphs: &TrainingGraphs) -> BTreeMap<String, String> {
 }
 
 /// First values of weights: where they are, or in a file of ours where they lie inside the model.
-struct Values {
+struct Values<'a> {
+    folder: &'a Scratch,
     path: PathBuf,
     file: BufWriter<File>,
     length: u64,
 }
 
-impl Values {
-    fn new(path: PathBuf) -> Result<Values, Error> {
-        let file = File::create(&path);
-        let file = file.map_err(|source| Error::Write { path: path.clone(), source })?;
-        Ok(Values { path, file: BufWriter::new(file), length: 0 })
+impl Values<'_> {
+    fn new(folder: &Scratch) -> Result<Values<'_>, Error> {
+        let path = folder.path().join("weights.bin");
+        let file = File::create(&path).map_err(|source| folder.failed(source))?;
+        Ok(Values { folder, path, file: BufWriter::new(file), length: 0 })
     }
 
     fn place(&mut self, tensor: &Tensor, model: &Model) -> Result<(PathBuf, u64), Error> {
         if tensor.dtype != graph::DataType::Float {
-            let why = format!("the weight `{}` is no 32-bit float", tensor.name);
+            let why = format!("the weight `{}` is not a 32-bit float", tensor.name);
             let hint = Some("train the fp32 export of the model".into());
             return Err(Error::Training { why, hint });
         }
@@ -319,7 +328,7 @@ impl Values {
             TensorData::Inline(bytes) => {
                 let offset = self.length;
                 self.length += bytes.len() as u64;
-                self.file.write_all(bytes).map_err(|source| self.failed(source))?;
+                self.file.write_all(bytes).map_err(|source| self.folder.failed(source))?;
                 Ok((self.path.clone(), offset))
             }
             TensorData::Strings(_) => Err(Error::Training {
@@ -330,10 +339,6 @@ impl Values {
     }
 
     fn finish(mut self) -> Result<(), Error> {
-        self.file.flush().map_err(|source| self.failed(source))
-    }
-
-    fn failed(&self, source: std::io::Error) -> Error {
-        Error::Write { path: self.path.clone(), source }
+        self.file.flush().map_err(|source| self.folder.failed(source))
     }
 }

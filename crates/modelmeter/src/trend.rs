@@ -95,7 +95,7 @@ fn key(row: &Measured) -> CellKey {
     }
 }
 
-/// The run as a history takes it; `None` where it does not have the number.
+/// The run as a history takes it; `None` if it does not have the number.
 fn history(row: &Measured, run: &Run, metric: TrendMetric) -> Option<HistoryRun> {
     let (value, interval) = number(row, run, metric)?;
     let revision = run.environment.revision.as_ref();

@@ -112,9 +112,7 @@ fn explain(
     });
     let given = || {
         let input = prepared.free_input()?;
-        Some(format!(
-            "give the shape that the model was made for in the place of `--input {input}`"
-        ))
+        Some(format!("give the shape that the model expects instead of `--input {input}`"))
     };
     failure.hint = runs.or_else(given).or(failure.hint.take());
     MeterError::Engine(failure)

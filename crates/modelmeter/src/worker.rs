@@ -1,11 +1,12 @@
 //! The worker: this program again, speaking the protocol.
 
-use crate::{ENGINES, Error, Isolation, Profiler, tokeniser};
+use crate::{Engines, Error, Isolation, Profiler, tokeniser};
 use engine::{
-    DEVICE_MEMORY, Engine, Host, Places, WorkerCommand, become_expendable, claim_standard_streams,
-    serve_tracked,
+    DEVICE_MEMORY, Engine, Host, Places, Starter, WorkerCommand, become_expendable,
+    claim_standard_streams, inherited_beside, serve_tracked,
 };
-use meter::{Launch, Limit, Tracker};
+use meter::{Launch, Limit, ServeThread, Tracker};
+use number::mebibytes;
 use std::{
     io::{self, BufReader},
     os::unix::net::UnixStream,
@@ -41,12 +42,7 @@ static CAN_SERVE: AtomicBool = AtomicBool::new(false);
 ///
 /// Call it first in `main`. It makes this program its own worker, so that nothing else need be installed.
 pub fn serve_if_worker() {
-    CAN_SERVE.store(true, Ordering::Relaxed);
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == WORKER_ARGUMENT) {
-        let status = i32::from(serve_standard_streams().is_err());
-        #[expect(clippy::exit, reason = "a worker must not go on into the program's own main")]
-        std::process::exit(status);
-    }
+    Engines::default().serve_if_worker();
 }
 
 /// Serves the protocol on the standard streams until the parent says `bye`.
@@ -54,15 +50,41 @@ pub fn serve_if_worker() {
 /// # Errors
 /// When the stream to the parent breaks.
 pub fn serve_standard_streams() -> io::Result<()> {
-    become_expendable();
-    let channel = claim_standard_streams()?;
-    serve_tracked(ENGINES, &tokeniser::open, &Tracker, channel.reader, channel.writer)
+    Engines::default().serve_standard_streams()
+}
+
+impl Engines {
+    /// As [`serve_if_worker`], for a program that measures with these engines.
+    pub fn serve_if_worker(self) {
+        CAN_SERVE.store(true, Ordering::Relaxed);
+        if std::env::args_os().nth(1).is_some_and(|argument| argument == WORKER_ARGUMENT) {
+            let status = i32::from(self.serve_standard_streams().is_err());
+            // A worker must not go on into the program's own main.
+            std::process::exit(status);
+        }
+    }
+
+    fn serve_standard_streams(self) -> io::Result<()> {
+        become_expendable();
+        let channel = claim_standard_streams()?;
+        serve_tracked(self.list(), &tokeniser::open, &Tracker, channel.reader, channel.writer)
+    }
+
+    /// A worker in a thread of this process.
+    fn serve_thread(self) -> ServeThread {
+        Arc::new(move |stream: UnixStream| {
+            let Ok(reader) = stream.try_clone() else { return };
+            let reader = BufReader::new(reader);
+            // A broken stream means that the other half of this process gave up; there is nobody to tell.
+            let _ = serve_tracked(self.list(), &tokeniser::open, &Tracker, reader, stream);
+        })
+    }
 }
 
 /// How the workers of a measurement are started: our own, or those of the program it names.
 pub(crate) fn launch_for(profiler: &Profiler, engine: &dyn Engine) -> Result<Launch, Error> {
     let Some(program) = &profiler.program else {
-        let launch = launch(profiler.isolation, engine, &profiler.places)?;
+        let launch = launch(profiler.isolation, profiler.engines, engine, &profiler.places)?;
         let is_ours = matches!(engine.host(), Host::Worker(_));
         // Under a limit nothing is kept that might be needed.
         let has_room = profiler.memory_limit.is_none();
@@ -73,16 +95,18 @@ pub(crate) fn launch_for(profiler: &Profiler, engine: &dyn Engine) -> Result<Lau
     };
     if let Host::Program(_) = engine.host() {
         return Err(Error::Rule(format!(
-            "`{}` runs in a program of its own, not in `{}`: both sides would be the same",
+            "`{}` runs in its own program, not in `{}`: both sides would be the same",
             engine.id(),
             program.display()
         )));
     }
-    Ok(Launch::Process {
-        program: program.clone(),
-        arguments: vec![WORKER_ARGUMENT.into()],
-        environment: Vec::new(),
-    })
+    Ok(process_of(program.clone(), engine))
+}
+
+/// A worker of a program that serves our engines.
+fn process_of(program: PathBuf, engine: &dyn Engine) -> Launch {
+    let environment = inherited_beside(engine.variables());
+    Launch::Process { program, arguments: vec![WORKER_ARGUMENT.into()], environment }
 }
 
 /// Lets a worker of ours that trains keep the memory it frees, in large pages: what a step frees the next one needs.
@@ -101,31 +125,36 @@ fn keeping_memory(launch: Launch) -> Launch {
 /// How workers are started.
 pub(crate) fn launch(
     isolation: Isolation,
+    engines: Engines,
     engine: &dyn Engine,
     places: &Places,
 ) -> Result<Launch, Error> {
     if let Host::Program(starter) = engine.host() {
-        let command = starter.command(places).map_err(meter::MeterError::from)?;
-        let WorkerCommand { program, arguments, environment } = command;
-        return Ok(Launch::Process { program, arguments, environment });
+        return launch_program(starter, engine, places);
     }
     match isolation {
-        Isolation::None => Ok(Launch::Thread(Arc::new(serve_thread))),
-        Isolation::Process => {
-            let program = worker_program().ok_or(Error::NoWorker)?;
-            Ok(Launch::Process {
-                program,
-                arguments: vec![WORKER_ARGUMENT.into()],
-                environment: Vec::new(),
-            })
-        }
+        Isolation::None => Ok(Launch::Thread(engines.serve_thread())),
+        Isolation::Process => Ok(process_of(worker_program().ok_or(Error::NoWorker)?, engine)),
     }
+}
+
+/// How a worker of a program of the engine's own is started.
+fn launch_program(
+    starter: &dyn Starter,
+    engine: &dyn Engine,
+    places: &Places,
+) -> Result<Launch, Error> {
+    let command = starter.command(places).map_err(meter::MeterError::from)?;
+    let WorkerCommand { program, arguments, environment: own } = command;
+    let mut environment = inherited_beside(engine.variables());
+    environment.extend(own);
+    Ok(Launch::Process { program, arguments, environment })
 }
 
 /// How a worker is started that only reads what lies beside a model: one of our own, whatever the engine, held to the
 /// measurement's limit of memory or to [`READING`].
 pub(crate) fn launch_to_read(profiler: &Profiler) -> Launch {
-    let thread = || Launch::Thread(Arc::new(serve_thread));
+    let thread = || Launch::Thread(profiler.engines.serve_thread());
     let program = match profiler.isolation {
         Isolation::Process => worker_program(),
         Isolation::None => None,
@@ -136,14 +165,29 @@ pub(crate) fn launch_to_read(profiler: &Profiler) -> Launch {
         arguments: vec![WORKER_ARGUMENT.into()],
         environment: Vec::new(),
     };
-    // A limit on a GPU's memory says nothing of the machine's.
-    let on_processors = profiler.device.bounded_by().is_none_or(|device| device == Device::Cpu);
-    let (asked, by) = match on_processors {
-        true => (profiler.memory_limit, profiler.limit_by),
-        false => (None, None),
-    };
-    let limit = Limit { bytes: asked.unwrap_or(READING), by };
+    let limit = limit_of_machine(profiler).unwrap_or(Limit { bytes: READING, by: None });
     Launch::Limited { launch: Box::new(launch), limit }
+}
+
+/// How a worker is started that reads pickled weights, under the measurement's own limit of memory; without one it limits
+/// itself by the size of the files.
+pub(crate) fn launch_to_unpickle(
+    profiler: &Profiler,
+    engine: &dyn Engine,
+    reader: &dyn Starter,
+) -> Result<Launch, Error> {
+    let launch = launch_program(reader, engine, &profiler.places)?;
+    Ok(match limit_of_machine(profiler) {
+        Some(limit) => Launch::Limited { launch: Box::new(launch), limit },
+        None => launch,
+    })
+}
+
+/// What the measurement may take of the machine's memory; a limit on a GPU's memory says nothing of it.
+fn limit_of_machine(profiler: &Profiler) -> Option<Limit> {
+    let on_processors = profiler.device.bounded_by().is_none_or(|device| device == Device::Cpu);
+    let bytes = profiler.memory_limit.filter(|_| on_processors)?;
+    Some(Limit { bytes, by: profiler.limit_by })
 }
 
 /// How long reading what lies beside a model may take.
@@ -158,7 +202,7 @@ pub(crate) fn launch_beside(
     engine: &dyn Engine,
     device: Device,
 ) -> Result<Launch, Error> {
-    let launch = launch(profiler.isolation, engine, &profiler.places)?;
+    let launch = launch(profiler.isolation, profiler.engines, engine, &profiler.places)?;
     let on_processors = device.bounded_by() == Some(Device::Cpu);
     let free = hardware::available_memory().filter(|_| on_processors);
     match (&launch, profiler.memory_limit, free) {
@@ -184,7 +228,7 @@ pub(crate) fn limited(
     check_limit(bytes, device)?;
     let on_processors = device.bounded_by() == Some(Device::Cpu);
     let Launch::Process { program, arguments, mut environment } = launch else {
-        let text = "a memory limit needs a worker process: leave `--isolation none` away";
+        let text = "a memory limit needs a worker process: omit `--isolation none`";
         return Err(Error::Rule(text.into()));
     };
     let mut by = profiler.limit_by;
@@ -202,15 +246,15 @@ pub(crate) fn limited(
 /// A limit that holds nobody, or that nobody can keep, was meant otherwise.
 fn check_limit(limit: Bytes, device: Device) -> Result<(), Error> {
     if limit.0 == 0 {
-        return Err(Error::Rule("the memory limit must be more than nothing".into()));
+        return Err(Error::Rule("the memory limit must be more than 0".into()));
     }
     match present_memory(device) {
         Some(present) if limit > present => {
             let whose = owner_of_memory(device);
             Err(Error::Rule(format!(
-                "the memory limit of {} MiB is more than {whose} has ({} MiB)",
-                limit.0 >> 20,
-                present.0 >> 20
+                "the memory limit of {} is more than {whose} has ({})",
+                mebibytes(limit.0),
+                mebibytes(present.0)
             )))
         }
         _ => Ok(()),
@@ -237,12 +281,6 @@ pub(crate) fn present_memory(device: Device) -> Option<Bytes> {
             Some(group.map_or(machine.memory, |group| group.min(machine.memory)))
         }
     }
-}
-
-fn serve_thread(stream: UnixStream) {
-    let Ok(reader) = stream.try_clone() else { return };
-    // A broken stream means that the other half of this process gave up; there is nobody to tell.
-    let _ = serve_tracked(ENGINES, &tokeniser::open, &Tracker, BufReader::new(reader), stream);
 }
 
 /// This program where it can serve, else an installed `modelmeter`: never a program that would not know the argument.
@@ -286,8 +324,19 @@ mod tests {
         assert_eq!(limit(&launch_to_read(&held)), asked);
         let on_gpu = held.clone().device(Device::Cuda(0));
         assert_eq!(limit(&launch_to_read(&on_gpu)), Some((READING, None)));
-        for engine in ENGINES.iter().filter(|engine| matches!(engine.host(), Host::Worker(_))) {
-            let beside = |profiler| launch_beside(profiler, *engine, Device::Cpu).unwrap();
+        let torch = Engines::default().iter().find(|one| one.pickle_reader().is_some()).unwrap();
+        let python = Places { python: Some("python3".into()), ..Places::default() };
+        let unpickled = |mut profiler: Profiler| {
+            profiler.places = python.clone();
+            let reader = torch.pickle_reader().unwrap();
+            limit(&launch_to_unpickle(&profiler, torch, reader).unwrap())
+        };
+        assert_eq!(unpickled(held.clone()), asked);
+        // It follows from the size of the files.
+        assert_eq!(unpickled(free.clone()), None);
+        let in_worker = |engine: &&dyn Engine| matches!(engine.host(), Host::Worker(_));
+        for engine in Engines::default().iter().filter(in_worker) {
+            let beside = |profiler| launch_beside(profiler, engine, Device::Cpu).unwrap();
             assert_eq!(limit(&beside(&held)), asked);
             assert!(limit(&beside(&free)).is_some(), "a hint is not worth all memory");
         }

@@ -70,7 +70,7 @@ pub(crate) fn resolved(
         no_graph: Some(why.to_string()),
         remarks: vec![format!(
             "run by `transformers` itself: no graph is built for `{family}`, so other engines cannot run it, its \
-             outputs were compared with no graph, and layers have times without FLOPs"
+             outputs were not compared with a graph, and layers have times without FLOPs"
         )],
     };
     resolved.default_length = resolved.natural_length();

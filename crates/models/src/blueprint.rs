@@ -13,6 +13,16 @@ pub enum Layout {
     Transposed,
 }
 
+impl Layout {
+    /// The other one.
+    pub(crate) fn turned(self) -> Layout {
+        match self {
+            Layout::AsStored => Layout::Transposed,
+            Layout::Transposed => Layout::AsStored,
+        }
+    }
+}
+
 /// How a weight is drawn when there is no checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Init {

@@ -1,10 +1,13 @@
-//! Trained weights in safetensors files, mapped and read in place.
+//! Trained weights in safetensors or GGUF files, mapped and read in place.
 
-use crate::ModelError;
+use crate::{
+    ModelError,
+    gguf::{BlockFormat, Found, Gguf, Rows},
+};
 use memmap2::Mmap;
 use safetensors::{Dtype, tensor::Metadata};
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     path::{Path, PathBuf},
 };
 use types::Precision;
@@ -12,7 +15,7 @@ use types::Precision;
 /// Above this a header is damaged: the format's own limit.
 const LONGEST_HEADER: u64 = 100_000_000;
 
-/// One or several safetensors files that together hold a model.
+/// One or several files that together hold a model.
 pub(crate) struct Checkpoint {
     shards: Vec<Shard>,
     places: HashMap<String, Place>,
@@ -27,10 +30,39 @@ struct Shard {
 
 struct Place {
     shard: usize,
-    dtype: Dtype,
+    format: Format,
     dims: Vec<usize>,
     begin: usize,
     end: usize,
+}
+
+/// How the numbers of a tensor are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// One after the other.
+    Plain(Dtype),
+    /// As llama.cpp keeps them.
+    Blocks { format: BlockFormat, rows: Rows },
+    /// A format of llama.cpp that is not read, by its number.
+    Unknown(u32),
+}
+
+impl Format {
+    /// The float format it is, if it is one.
+    fn precision(self) -> Option<Precision> {
+        match self {
+            Format::Plain(Dtype::F32 | Dtype::F64) => Some(Precision::Fp32),
+            Format::Plain(Dtype::F16) => Some(Precision::Fp16),
+            Format::Plain(Dtype::BF16) => Some(Precision::Bf16),
+            Format::Blocks { format, .. } => format.precision(),
+            Format::Plain(_) | Format::Unknown(_) => None,
+        }
+    }
+
+    /// Whether it has fewer bits than any float.
+    fn is_quantised(self) -> bool {
+        matches!(self, Format::Blocks { format, .. } if format.precision().is_none())
+    }
 }
 
 impl Place {
@@ -43,7 +75,7 @@ impl Place {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stored<'a> {
     pub(crate) path: &'a Path,
-    pub(crate) dtype: Dtype,
+    pub(crate) format: Format,
     pub(crate) dims: &'a [usize],
     pub(crate) bytes: &'a [u8],
 }
@@ -96,11 +128,28 @@ impl Checkpoint {
         let shard = self.shards.len();
         for (name, info) in metadata.tensors() {
             let (begin, end) = (start + info.data_offsets.0, start + info.data_offsets.1);
-            let place = Place { shard, dtype: info.dtype, dims: info.shape.clone(), begin, end };
+            let format = Format::Plain(info.dtype);
+            let place = Place { shard, format, dims: info.shape.clone(), begin, end };
             self.places.insert(name, place);
         }
         self.shards.push(Shard { path: path.to_owned(), map });
         Ok(())
+    }
+
+    /// The tensors of a GGUF file under these names.
+    pub(crate) fn of_gguf(path: &Path, gguf: Gguf, names: Vec<Found>) -> Checkpoint {
+        let place = |found: Found| {
+            let tensor = &gguf.tensors()[found.tensor];
+            let format = match tensor.format {
+                Ok(format) => Format::Blocks { format, rows: found.rows },
+                Err(number) => Format::Unknown(number),
+            };
+            let (begin, end) = (tensor.place.start, tensor.place.end);
+            (found.name, Place { shard: 0, format, dims: tensor.dims.clone(), begin, end })
+        };
+        let places = names.into_iter().map(place).collect();
+        let shard = Shard { path: path.to_owned(), map: gguf.into_map() };
+        Checkpoint { shards: vec![shard], places, path: path.to_owned() }
     }
 
     /// The tensor with the first of these names that is there.
@@ -109,32 +158,48 @@ impl Checkpoint {
         let shard = &self.shards[place.shard];
         Some(Stored {
             path: &shard.path,
-            dtype: place.dtype,
+            format: place.format,
             dims: &place.dims,
             bytes: &shard.map[place.begin..place.end],
         })
     }
 
-    /// The float format that most of its numbers are kept in; `None` where that is none that engines compute in.
+    /// The float format that most of its numbers are kept in; `None` if that is none that engines compute in.
     pub(crate) fn precision(&self) -> Option<Precision> {
-        let of = |wanted: Dtype| -> usize {
-            let kept = self.places.values().filter(|place| place.dtype == wanted);
-            kept.map(Place::elements).sum()
+        let count = |is_meant: &dyn Fn(Format) -> bool| -> usize {
+            let meant = self.places.values().filter(|place| is_meant(place.format));
+            meant.map(Place::elements).sum()
         };
-        let formats = [
-            (Precision::Fp32, of(Dtype::F32) + of(Dtype::F64)),
-            (Precision::Bf16, of(Dtype::BF16)),
-            (Precision::Fp16, of(Dtype::F16)),
-        ];
-        let (precision, count) = formats.into_iter().rev().max_by_key(|(_, count)| *count)?;
-        (count > 0).then_some(precision)
+        let of = |wanted| count(&|format| format.precision() == Some(wanted));
+        let formats = [Precision::Fp32, Precision::Bf16, Precision::Fp16].map(|one| (one, of(one)));
+        let (precision, most) = formats.into_iter().rev().max_by_key(|(_, count)| *count)?;
+        (most > count(&Format::is_quantised)).then_some(precision)
+    }
+
+    /// The block formats of its quantised tensors, those with most numbers first.
+    pub(crate) fn quantised(&self) -> Vec<BlockFormat> {
+        let mut counts: BTreeMap<BlockFormat, usize> = BTreeMap::new();
+        for place in self.places.values() {
+            if let Format::Blocks { format, .. } = place.format
+                && place.format.is_quantised()
+            {
+                *counts.entry(format).or_default() += place.elements();
+            }
+        }
+        let mut formats: Vec<BlockFormat> = counts.keys().copied().collect();
+        formats.sort_by_key(|format| std::cmp::Reverse(counts[format]));
+        formats
     }
 
     /// How many floating point numbers it holds.
     pub(crate) fn numbers(&self) -> u64 {
-        let floats = [Dtype::F16, Dtype::BF16, Dtype::F32, Dtype::F64];
-        let kept = self.places.values().filter(|place| floats.contains(&place.dtype));
-        kept.map(|place| place.elements() as u64).sum()
+        let is_number = |place: &&Place| match place.format {
+            Format::Plain(dtype) => {
+                matches!(dtype, Dtype::F16 | Dtype::BF16 | Dtype::F32 | Dtype::F64)
+            }
+            Format::Blocks { .. } | Format::Unknown(_) => true,
+        };
+        self.places.values().filter(is_number).map(|place| place.elements() as u64).sum()
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -45,7 +45,7 @@ struct Block {
 }
 
 impl DataFile {
-    /// `None` where the sizes are beyond all numbers.
+    /// `None` if the sizes are beyond all numbers.
     pub(crate) fn plan(weights: &[Weight]) -> Option<DataFile> {
         let mut all = 0usize;
         for weight in weights {

@@ -102,7 +102,10 @@ fn of_no_kind(
             true => ("a feed-forward network", "an encoder"),
             false => ("an encoder", "a feed-forward network"),
         };
-        let message = format!("`{key}` belongs to {is}, the other keys to {others}; take one");
+        let message = format!(
+            "`{key}` is a key of {is}, but the other keys belong to {others}; use the keys of one of \
+             them"
+        );
         return Some(invalid(path, line, message));
     }
     if network + encoder > 0 {
@@ -133,7 +136,7 @@ fn located(path: &Path, text: &str, error: &toml::de::Error) -> ModelError {
     // The parser speaks of Rust's types.
     let message = error
         .message()
-        .replace("expected usize", "expected a whole number from 1 on")
+        .replace("expected usize", "expected a whole number of at least 1")
         .replace("expected f64", "expected a number")
         .replace("expected a sequence", "expected a list of whole numbers");
     let mut failed = invalid(path, line, message);
@@ -150,13 +153,7 @@ fn invalid(path: &Path, line: usize, message: String) -> ModelError {
 }
 
 fn nearest_key(typed: &str) -> Option<String> {
-    let likeness = |key: &&str| strsim::normalized_damerau_levenshtein(key, typed);
-    ENCODER_KEYS
-        .into_iter()
-        .chain(FEED_FORWARD_KEYS)
-        .filter(|key| likeness(key) >= 0.5)
-        .max_by(|left, right| likeness(left).total_cmp(&likeness(right)))
-        .map(str::to_owned)
+    types::nearest(typed, ENCODER_KEYS.into_iter().chain(FEED_FORWARD_KEYS)).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -201,12 +198,12 @@ mod tests {
     #[test]
     fn keys_of_both_kinds_are_told_apart() {
         let text = "vocab_size = 9\nd_model = 8\ninput_size = 4\n";
-        let expected = "`net.toml`, line 3: `input_size` belongs to a feed-forward network, the other keys to \
-                        an encoder; take one";
+        let expected = "`net.toml`, line 3: `input_size` is a key of a feed-forward network, but the other keys \
+                        belong to an encoder; use the keys of one of them";
         let error = build_text(text).unwrap_err();
         assert_eq!((error.to_string().as_str(), error.hint()), (expected, None));
         let error = build_text("input_size = 4\noutput_size = 2\nd_ff = 3\n").unwrap_err();
-        assert!(error.to_string().contains("line 3: `d_ff` belongs to an encoder"), "{error}");
+        assert!(error.to_string().contains("line 3: `d_ff` is a key of an encoder"), "{error}");
     }
 
     #[test]

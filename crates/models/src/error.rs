@@ -1,7 +1,13 @@
 //! What can go wrong between a name and a model that is ready to run.
 
 use crate::architecture::ArchitectureError;
-use std::{error::Error, io, path::PathBuf};
+use graph::DataType;
+use std::{
+    error::Error,
+    fmt::{Display, Formatter},
+    io,
+    path::PathBuf,
+};
 use types::Precision;
 
 /// Any cause, kept for the chain of causes.
@@ -26,7 +32,7 @@ pub enum ModelError {
     NoName,
     #[error("`{address}` is an address; models are given by name or by path")]
     Address { address: String },
-    #[error("no function of `{}` was named", path.display())]
+    #[error("no function of `{}` was given", path.display())]
     NoFunction { path: PathBuf },
     #[error("`{}` is not a model: {why}", path.display())]
     NotAModel { path: PathBuf, why: String },
@@ -64,11 +70,16 @@ pub enum ModelError {
     Truncated { path: PathBuf, needed: u64, present: u64 },
     #[error("the header of `{}` is damaged: {why}", path.display())]
     Header { path: PathBuf, why: String },
+    #[error(
+        "`{}` holds a model of the family `{family}`; of GGUF files, {} are supported",
+        path.display(), known.join(", ")
+    )]
+    GgufFamily { path: PathBuf, family: String, known: Vec<&'static str> },
     #[error("`{}` has no tensor `{name}`", path.display())]
     MissingTensor { path: PathBuf, name: String },
-    #[error("tensor `{name}` in `{}` has shape {found:?}, the configuration asks for {expected:?}", path.display())]
+    #[error("tensor `{name}` in `{}` has shape {found:?}, the configuration expects {expected:?}", path.display())]
     TensorShape { path: PathBuf, name: String, expected: Vec<usize>, found: Vec<usize> },
-    #[error("tensor `{name}` in `{}` is kept as {dtype}, which is not supported", path.display())]
+    #[error("tensor `{name}` in `{}` is stored as {dtype}, which is not supported", path.display())]
     TensorType { path: PathBuf, name: String, dtype: String },
     #[error("`{}`, line {line}: {message}", path.display())]
     Description { path: PathBuf, line: usize, message: String, near: Option<String> },
@@ -78,7 +89,7 @@ pub enum ModelError {
         #[source]
         source: io::Error,
     },
-    #[error("`{}` is damaged: its bytes are not those that were written", path.display())]
+    #[error("`{}` is damaged: its content is not what was written", path.display())]
     Damaged { path: PathBuf, folder: PathBuf },
     #[error("the disk is full: the model prepared in `{}` needs {needed} bytes", path.display())]
     DiskFull {
@@ -87,9 +98,9 @@ pub enum ModelError {
         #[source]
         source: io::Error,
     },
-    #[error("`{model}` computes in {native} and cannot be turned into {asked}")]
+    #[error("`{model}` computes in {native} and cannot be converted to {asked}")]
     Precision { model: String, native: Precision, asked: Precision },
-    #[error("could not turn `{model}` into {asked}")]
+    #[error("could not convert `{model}` to {asked}")]
     Convert {
         model: String,
         asked: Precision,
@@ -120,16 +131,16 @@ pub enum ModelError {
         #[source]
         source: graph::WriteError,
     },
-    #[error("`{model}` has no graph that could be changed")]
+    #[error("`{model}` has no graph to change")]
     NothingToChange { model: String },
-    #[error("`{model}` has no graph that could be turned into {asked}")]
+    #[error("`{model}` has no graph to convert to {asked}")]
     NoGraph { model: String, asked: Precision },
     #[error("`{model}` has no input `{name}`; its inputs are {}", quoted(known))]
     UnknownInput { model: String, name: String, known: Vec<String> },
     #[error("input `{input}` has {rank} dimensions, {asked} were given")]
     Rank { input: String, rank: usize, asked: usize },
     #[error(
-        "dimension {position} of input `{input}` is {declared} in the model, {asked} was asked for"
+        "dimension {position} of input `{input}` is {declared} in the model, {asked} was given"
     )]
     FixedDimension { input: String, position: usize, declared: usize, asked: usize },
     #[error(
@@ -149,16 +160,14 @@ pub enum ModelError {
     #[error("a length of {length} is above the {maximum} that `{model}` allows")]
     TooLong { model: String, length: usize, maximum: usize },
     #[error(
-        "the batch size of `{model}` is fixed to {fixed} by input `{input}`, {asked} was asked for"
+        "the batch size of `{model}` is fixed to {fixed} by input `{input}`, {asked} was given"
     )]
     FixedBatch { model: String, input: String, fixed: usize, asked: usize },
-    #[error(
-        "`{model}` takes one sample at a time (no input counts samples), {asked} were asked for"
-    )]
+    #[error("`{model}` takes one sample at a time (no input counts samples), {asked} were given")]
     NoBatch { model: String, asked: usize },
-    #[error("`{}` is not an array that can be fed: {why}", path.display())]
+    #[error("`{}` cannot be used as an input: {why}", path.display())]
     Array { path: PathBuf, why: String },
-    #[error("`{}` is of no use for `{model}`: {why}", path.display())]
+    #[error("`{}` cannot be used with `{model}`: {why}", path.display())]
     Data { model: String, path: PathBuf, why: String },
     #[error("input `{input}` cannot hold {value}")]
     Value { input: String, value: f64 },
@@ -171,12 +180,10 @@ pub enum ModelError {
     OtherShape { input: String, path: PathBuf, found: Vec<usize>, asked: Vec<usize> },
     #[error("input `{input}` holds {dtype}; `{range}` does not fit it")]
     Range { input: String, dtype: &'static str, range: String },
-    #[error(
-        "the length of `{model}` is fixed to {fixed} by input `{input}`, {asked} was asked for"
-    )]
+    #[error("the length of `{model}` is fixed to {fixed} by input `{input}`, {asked} was given")]
     FixedLength { model: String, input: String, fixed: usize, asked: usize },
-    #[error("input `{input}` wants {dtype}, which cannot be generated")]
-    InputType { input: String, dtype: String },
+    #[error("input `{input}` needs {values}, which cannot be generated")]
+    InputType { input: String, values: NoValues },
     #[error("token id {id} is outside the vocabulary of {vocabulary} that `{model}` has")]
     OutsideVocabulary { model: String, id: i64, vocabulary: usize },
     #[error("`{model}` has no tokenizer, so it cannot take text")]
@@ -191,6 +198,31 @@ pub enum ModelError {
     Encode(#[source] Cause),
     #[error("there is no text to encode")]
     NoText,
+}
+
+/// Values of an input that cannot be generated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoValues {
+    /// Texts.
+    Strings,
+    /// A sequence, a map or an optional value.
+    NoTensor,
+    /// Numbers of this type.
+    Numbers(DataType),
+}
+
+impl Display for NoValues {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NoValues::Strings => f.write_str("strings"),
+            NoValues::NoTensor => {
+                f.write_str("a sequence, a map or an optional value instead of a tensor")
+            }
+            NoValues::Numbers(of) => {
+                write!(f, "numbers of type {}", format!("{of:?}").to_lowercase())
+            }
+        }
+    }
 }
 
 impl ModelError {
@@ -211,7 +243,7 @@ impl ModelError {
                     .into()
             }
             E::Address { address } => match hub_name(address) {
-                Some(name) => format!("the hub is asked by name: `{name}`"),
+                Some(name) => format!("use the hub name: `{name}`"),
                 None => "download the file and give its path".into(),
             },
             E::Onnx { source, .. } => return onnx_hint(source.as_ref()),
@@ -228,7 +260,8 @@ impl ModelError {
                 format!("`--torch-module {}:NAME`", path.display())
             }
             E::NotAFile { .. } | E::NotAModel { .. } => {
-                "give an `.onnx` file, a `.toml` description or a folder with `config.json`".into()
+                "give an `.onnx` or `.gguf` file, a `.toml` description or a folder with `config.json`"
+                    .into()
             }
             E::Truncated { .. } | E::Header { .. } => {
                 "download or export the file again".into()
@@ -255,20 +288,23 @@ impl ModelError {
             E::MissingTensor { .. } | E::TensorShape { .. } => {
                 "the weights do not belong to this `config.json`; download both again".into()
             }
+            E::GgufFamily { .. } => {
+                "give the Hugging Face folder that the file was made from".into()
+            }
             E::TensorType { .. } => "save the weights as F32, F16 or BF16".into(),
             E::Description { near: Some(near), .. } => format!("did you mean `{near}`?"),
             E::DiskFull { .. } => {
                 "free some space, or point the cache folder to another disk".into()
             }
             E::Precision { native, .. } => {
-                format!("leave `--precision` away to run it in {native}")
+                format!("omit `--precision` to run it in {native}")
             }
             E::Convert { source, .. } => match &**source {
                 graph::ConvertError::Opset { needed, .. } => {
                     format!("export the model again with operator set {needed} or newer")
                 }
                 graph::ConvertError::Nothing { .. } => {
-                    "leave `--precision` away to run it in fp32".into()
+                    "omit `--precision` to run it in fp32".into()
                 }
                 _ => return None,
             },
@@ -281,18 +317,18 @@ impl ModelError {
                 shell_word(&format!("{}.old", path.to_string_lossy().trim_end_matches('/')))
             ),
             E::Opset { source, .. } => match source {
-                graph::OpsetError::Found { .. } => "leave `--opset` away to write it as it is".into(),
+                graph::OpsetError::Found { .. } => "omit `--opset` to write it as it is".into(),
                 _ => format!(
-                    "`--opset {}` is what our own graphs are written in; {} to {} are possible",
+                    "`--opset {}` is the default; {} to {} are possible",
                     graph::DEFAULT_OPSET,
                     graph::OPSETS.start(),
                     graph::OPSETS.end()
                 ),
             },
             E::NothingToChange { .. } => "give a preset, a Hugging Face folder or an `.onnx` file".into(),
-            E::NoGraph { .. } => "use engine `torch`, which converts its own modules".into(),
+            E::NoGraph { .. } => "use an engine that runs modules and converts them itself: `modelmeter engines list`".into(),
             E::Rank { .. } | E::FixedDimension { .. } | E::Contradiction { .. } => {
-                "leave `--input` away to let the shapes be chosen".into()
+                "omit `--input` to use default shapes".into()
             }
             E::TooLong { maximum, .. } => format!("use `--sequence-length {maximum}` or less"),
             E::Array { .. } => "write it with `numpy.save(\"x.npy\", array)`".into(),
@@ -301,13 +337,13 @@ impl ModelError {
             }
             E::Value { .. } => "save values that the input's type can hold".into(),
             E::OtherShape { input, .. } => {
-                format!("give `{input}` once: the file says its shape")
+                format!("give `{input}` once: the file sets its shape")
             }
             E::NoBatch { .. } => "use `--batch-size 1`".into(),
             E::Range { input, .. } => format!("give whole numbers that fit: `--input {input}=0..100`"),
             E::FixedBatch { fixed, .. } => format!("use `--batch-size {fixed}`"),
             E::FixedLength { fixed, .. } => format!("use `--sequence-length {fixed}`"),
-            E::InputType { dtype, .. } if dtype.starts_with("numbers") => {
+            E::InputType { values: NoValues::Numbers(_), .. } => {
                 "export the model with float32, int64 or int32 inputs".into()
             }
             E::InputType { .. } => {
@@ -322,10 +358,10 @@ impl ModelError {
                     .into()
             }
             E::NoTokenizer { .. } => {
-                "put `tokenizer.json` beside the model, or leave `--text` away to draw token ids".into()
+                "put `tokenizer.json` beside the model, or omit `--text` to use random token ids".into()
             }
             E::Damaged { folder, .. } => {
-                format!("`rm -r '{}'` lets it be prepared again; check the disk", folder.display())
+                format!("`rm -r '{}'` and run again; check the disk", folder.display())
             }
             E::Tokenizer { .. } => "download `tokenizer.json` again".into(),
             _ => return None,
@@ -333,7 +369,8 @@ impl ModelError {
     }
 }
 
-const PERMISSIONS: &str = "you may not read it; check the permissions of file and folders";
+const PERMISSIONS: &str =
+    "no permission to read it; check the permissions of the file and its folders";
 
 fn prune_hint(source: &graph::PruneError) -> Option<String> {
     use graph::PruneError as P;
@@ -420,7 +457,7 @@ mod tests {
     #[test]
     fn an_address_on_the_hub_is_turned_into_a_name() {
         let hint = |address: &str| ModelError::Address { address: address.into() }.hint().unwrap();
-        let expected = "the hub is asked by name: `google/vit`";
+        let expected = "use the hub name: `google/vit`";
         assert_eq!(hint("https://huggingface.co/google/vit/tree/main"), expected);
         assert_eq!(hint("http://example.org/m.onnx"), "download the file and give its path");
     }

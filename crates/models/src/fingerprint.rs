@@ -9,7 +9,6 @@ use std::{
     fs,
     io::Read,
     path::{Path, PathBuf},
-    time::UNIX_EPOCH,
 };
 
 /// What tells cheaply whether a file was changed.
@@ -26,11 +25,7 @@ impl FileStamp {
         let read = |source| ModelError::Read { path: path.to_owned(), source };
         let real = fs::canonicalize(path).map_err(read)?;
         let data = fs::metadata(&real).map_err(read)?;
-        let modified = data
-            .modified()
-            .ok()
-            .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
-            .map_or(0, |age| age.as_nanos());
+        let modified = data.modified().map_or(0, clock::nanoseconds);
         Ok(FileStamp { path: real, size: data.len(), modified })
     }
 

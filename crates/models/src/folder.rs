@@ -93,7 +93,7 @@ fn is_pickled_model(name: &str) -> bool {
     is_pickle && !OF_TRAINING.iter().any(|part| name.starts_with(part))
 }
 
-/// The folder's `config.json`, where there is one.
+/// The folder's `config.json`, if there is one.
 pub(crate) fn config(folder: &Path) -> Result<Option<Value>, ModelError> {
     let path = folder.join("config.json");
     match read_regular(&path, MOST_CONFIG) {
@@ -140,7 +140,7 @@ pub(crate) fn checkpoint(folder: &Path, files: &[PathBuf]) -> Result<Checkpoint,
     }
 }
 
-/// The folder's tokenizer, where there is one.
+/// The folder's tokenizer, if there is one.
 pub(crate) fn tokenizer(folder: &Path) -> Option<PathBuf> {
     Some(folder.join("tokenizer.json")).filter(|path| path.is_file())
 }

@@ -29,7 +29,7 @@ impl Formula {
         }
     }
 
-    /// Its value; `None` where a symbol is unknown, a division has no answer or a function is not ours.
+    /// Its value; `None` if a symbol is unknown, a division has no answer or a function is not ours.
     pub(crate) fn value(&self, known: &impl Fn(&str) -> Option<usize>) -> Option<f64> {
         match self {
             Formula::Number(number) => Some(*number as f64),

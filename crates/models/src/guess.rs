@@ -23,7 +23,7 @@ impl Trial {
         let Guess { length, side, samples, other } = self.guess;
         let mut words = vec![format!("batch {}", self.batch)];
         words.extend(length.map(|length| format!("length {length}")));
-        words.extend(samples.map(|samples| format!("{samples} samples of sound")));
+        words.extend(samples.map(|samples| format!("{samples} audio samples")));
         words.extend(side.map(|side| format!("image sides {side}")));
         words.extend(other.map(|size| format!("unknown dimensions {size}")));
         words.join(", ")

@@ -156,7 +156,7 @@ fn ask(api: &ApiRepo, endpoint: &str, patience: Duration) -> Result<RepoInfo, St
     })?;
     match answer.status().as_u16() {
         200 => answer.body_mut().read_json().map_err(|error| {
-            format!("the hub at {endpoint} gave an answer nobody understands ({error})")
+            format!("the hub at {endpoint} gave an answer that could not be parsed ({error})")
         }),
         401 | 403 | 404 => {
             Err(format!("the hub at {endpoint} has no such model, or it needs a token"))

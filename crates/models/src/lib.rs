@@ -1,6 +1,6 @@
 //! From a name or a path to a graph with weights, inputs and tokenizer.
 //!
-//! Presets, Hugging Face folders, the hub, TOML descriptions and bare `.onnx` files all end as the same thing: an
+//! Presets, Hugging Face folders, the hub, GGUF files, TOML descriptions and bare `.onnx` files all end as the same thing: an
 //! ONNX file on disk beside its weights, with the recipes of its inputs, and where it can be told how PyTorch makes
 //! the same model of the same weights. A program of PyTorch's has no graph of ours. Nothing here runs a model.
 
@@ -18,6 +18,7 @@ mod export;
 mod fingerprint;
 mod folder;
 mod formula;
+mod gguf;
 mod given;
 mod guess;
 mod hub;
@@ -49,7 +50,7 @@ pub use blueprint::{Blueprint, Init, InputKind, Layout, Origin, Weight};
 pub use commit::checkout_of;
 pub use data::{Data, hash_contents, read_data};
 pub use description::build as build_description;
-pub use error::ModelError;
+pub use error::{ModelError, NoValues};
 pub use export::{Export, Exported, replace_folder};
 pub use guess::Trial;
 pub use npy::{convert_values, read_npy};

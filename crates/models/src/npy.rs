@@ -18,9 +18,8 @@ pub fn read_npy(path: &Path, name: &str) -> Result<(HostTensor, String), ModelEr
 /// The array that the bytes of a `.npy` file hold.
 pub(crate) fn array(path: &Path, name: &str, bytes: &[u8]) -> Result<HostTensor, ModelError> {
     let wrong = |why: &str| ModelError::Array { path: path.to_owned(), why: why.to_owned() };
-    let rest = bytes
-        .strip_prefix(b"\x93NUMPY")
-        .ok_or_else(|| wrong("it does not begin as NumPy's `.npy` files do"))?;
+    let rest =
+        bytes.strip_prefix(b"\x93NUMPY").ok_or_else(|| wrong("it is not a NumPy `.npy` file"))?;
     // Version 1 counts the header in two bytes, later ones in four.
     let (length, from) = match rest {
         [1, _, a, b, ..] => (usize::from(u16::from_le_bytes([*a, *b])), 4),
@@ -31,7 +30,7 @@ pub(crate) fn array(path: &Path, name: &str, bytes: &[u8]) -> Result<HostTensor,
     let header = String::from_utf8_lossy(header);
     let data = &rest[from + length..];
     if value_of(&header, "fortran_order") != Some("False") {
-        return Err(wrong("its order is Fortran's; save it with `numpy.ascontiguousarray`"));
+        return Err(wrong("it is in Fortran order; save it with `numpy.ascontiguousarray`"));
     }
     let shape = value_of(&header, "shape").ok_or_else(|| wrong("its header has no shape"))?;
     let dims = shape
@@ -186,7 +185,7 @@ mod tests {
             let ModelError::Array { why, .. } = &error else { panic!("{error}") };
             assert!(why.contains(part), "{why}");
         };
-        refuse(b"PK\x03\x04", "does not begin");
+        refuse(b"PK\x03\x04", "not a NumPy");
         refuse(b"\x93NUMPY\x01", "ends before its header");
         refuse(b"\x93NUMPY\x01\x00\xff\xff", "ends in its header");
         refuse(&file("<f4", "(2,)", &[0; 4]), "fewer or more");

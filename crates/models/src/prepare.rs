@@ -121,7 +121,8 @@ pub(crate) fn write_folder(
     let mut manifest = write(unfinished.path())?;
     manifest.content = Some(content_hash(unfinished.path()).map_err(failed)?);
     write_manifest(unfinished.path(), &manifest).map_err(failed)?;
-    finish(unfinished, &models.join(key)).map_err(failed)?;
+    let is_whole = |folder: &Path| read_manifest(folder).is_some();
+    unfinished.finish(&models.join(key), is_whole).map_err(failed)?;
     Ok(manifest)
 }
 
@@ -225,25 +226,5 @@ pub(crate) fn failed(path: PathBuf, needed: u64, source: io::Error) -> ModelErro
             ModelError::DiskFull { path, needed, source }
         }
         _ => ModelError::Write { path, source },
-    }
-}
-
-/// Gives the folder its name; where another process was faster, its folder stays.
-fn finish(unfinished: Unfinished, folder: &Path) -> io::Result<()> {
-    if fs::rename(unfinished.path(), folder).is_ok() {
-        unfinished.release();
-        return Ok(());
-    }
-    if read_manifest(folder).is_some() {
-        return Ok(());
-    }
-    // What stands there is damaged, or it would have been used.
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    match fs::rename(unfinished.path(), folder) {
-        Err(_) if read_manifest(folder).is_some() => Ok(()),
-        result => result.map(|()| unfinished.release()),
     }
 }

@@ -80,7 +80,7 @@ impl Preprocessor {
         }
     }
 
-    /// How recordings become spectrograms of so many bands and moments; `None` where they are not of Whisper's kind.
+    /// How recordings become spectrograms of so many bands and moments; `None` if they are not of Whisper's kind.
     #[must_use]
     pub fn spectrogram(&self, bands: usize, frames: usize) -> Option<SpectrogramRecipe> {
         let kind = self.config.get("feature_extractor_type").and_then(Value::as_str);

@@ -2,7 +2,7 @@
 
 use crate::{Blueprint, ModelError, architecture, description};
 use std::path::Path;
-use types::{Category, Postprocess};
+use types::{Category, Postprocess, likeness, near_by};
 
 /// A model that is known by name and runs without any file.
 #[derive(Debug, Clone, Copy)]
@@ -210,26 +210,18 @@ impl Preset {
     }
 }
 
-/// The names nearest to one that nobody knows, best first.
+/// The names nearest to one that is unknown, best first.
 pub(crate) fn near_names(name: &str) -> Vec<String> {
-    let wanted = name.to_ascii_lowercase();
-    let mut near: Vec<(f64, &str)> = PRESETS
-        .iter()
-        .map(|preset| {
-            let likeness = |known: &str| {
-                let known = known.to_ascii_lowercase();
-                // A repository's owner is easily forgotten.
-                let short = known.rsplit('/').next().unwrap_or(&known);
-                strsim::normalized_damerau_levenshtein(&known, &wanted)
-                    .max(strsim::normalized_damerau_levenshtein(short, &wanted))
-            };
-            let names = std::iter::once(&preset.name).chain(preset.aliases);
-            (names.map(|name| likeness(name)).fold(0.0, f64::max), preset.name)
-        })
-        .filter(|(likeness, _)| *likeness >= 0.5)
-        .collect();
-    near.sort_by(|left, right| right.0.total_cmp(&left.0));
-    near.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
+    let alike = |known: &str| {
+        // A repository's owner is easily forgotten.
+        let short = known.rsplit('/').next().unwrap_or(known);
+        likeness(known, name).max(likeness(short, name))
+    };
+    let of_preset = |preset: &Preset| {
+        let names = std::iter::once(&preset.name).chain(preset.aliases);
+        (names.map(|name| alike(name)).fold(0.0, f64::max), preset.name.to_owned())
+    };
+    near_by(PRESETS.iter().map(of_preset))
 }
 
 #[cfg(test)]

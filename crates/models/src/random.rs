@@ -1,38 +1,20 @@
 //! Seeded normal numbers, fast enough to fill a model's weights in a second.
 
-/// A stream of numbers that depends on its seed only (xoshiro256++, seeded by splitmix64).
-pub(crate) struct Random {
-    state: [u64; 4],
-}
+use stats::Generator;
 
-impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
-        let mut counter = seed;
-        Random { state: std::array::from_fn(|_| splitmix(&mut counter)) }
-    }
-
-    fn next(&mut self) -> u64 {
-        let [a, b, c, d] = self.state;
-        let result = a.wrapping_add(d).rotate_left(23).wrapping_add(a);
-        let (c, d) = (c ^ a, d ^ b);
-        self.state = [a ^ d, b ^ c, c ^ (b << 17), d.rotate_left(45)];
-        result
-    }
-
-    /// Fills `values` with normal numbers of mean 0 (Box-Muller: two numbers from two uniform ones).
-    pub(crate) fn fill_normal(&mut self, values: &mut [f32], std: f32) {
-        // Draw a few, then compute them: the second loop has no calls and no branches, so it runs on vectors.
-        const PAIRS: usize = 128;
-        let mut bits = [0; PAIRS];
-        let mut pairs = [[0.0; 2]; PAIRS];
-        for chunk in values.chunks_mut(2 * PAIRS) {
-            bits.fill_with(|| self.next());
-            for (pair, &bits) in pairs.iter_mut().zip(&bits) {
-                *pair = normal_pair(bits, std);
-            }
-            let drawn = pairs.as_flattened();
-            chunk.copy_from_slice(&drawn[..chunk.len()]);
+/// Fills `values` with normal numbers of mean 0 (Box-Muller: two numbers from two uniform ones).
+pub(crate) fn fill_normal(random: &mut Generator, values: &mut [f32], std: f32) {
+    // Draw a few, then compute them: the second loop has no calls and no branches, so it runs on vectors.
+    const PAIRS: usize = 128;
+    let mut bits = [0; PAIRS];
+    let mut pairs = [[0.0; 2]; PAIRS];
+    for chunk in values.chunks_mut(2 * PAIRS) {
+        bits.fill_with(|| random.number());
+        for (pair, &bits) in pairs.iter_mut().zip(&bits) {
+            *pair = normal_pair(bits, std);
         }
+        let drawn = pairs.as_flattened();
+        chunk.copy_from_slice(&drawn[..chunk.len()]);
     }
 }
 
@@ -73,14 +55,6 @@ fn logarithm(value: f32) -> f32 {
     exponent * std::f32::consts::LN_2 + 2.0 * s * series
 }
 
-fn splitmix(counter: &mut u64) -> u64 {
-    *counter = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut mixed = *counter;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,7 +62,7 @@ mod tests {
     #[test]
     fn drawn_numbers_have_the_mean_and_deviation_asked_for() {
         let mut values = vec![0.0; 1_000_001];
-        Random::new(7).fill_normal(&mut values, 0.02);
+        fill_normal(&mut Generator::new(7), &mut values, 0.02);
         let count = values.len() as f64;
         let mean = values.iter().map(|&v| f64::from(v)).sum::<f64>() / count;
         let variance = values.iter().map(|&v| (f64::from(v) - mean).powi(2)).sum::<f64>() / count;
@@ -111,7 +85,7 @@ mod tests {
     #[test]
     fn the_two_numbers_of_a_pair_do_not_depend_on_each_other() {
         let mut values = vec![0.0; 1_000_000];
-        Random::new(3).fill_normal(&mut values, 1.0);
+        fill_normal(&mut Generator::new(3), &mut values, 1.0);
         let product: f64 = values.as_chunks::<2>().0.iter().map(|[a, b]| f64::from(a * b)).sum();
         assert!((product / 500_000.0).abs() < 0.006, "{product}");
         let negative = values.iter().filter(|value| **value < 0.0).count();
@@ -121,9 +95,9 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_numbers() {
         let (mut first, mut second, mut other) = ([0.0; 9], [0.0; 9], [0.0; 9]);
-        Random::new(1).fill_normal(&mut first, 1.0);
-        Random::new(1).fill_normal(&mut second, 1.0);
-        Random::new(2).fill_normal(&mut other, 1.0);
+        fill_normal(&mut Generator::new(1), &mut first, 1.0);
+        fill_normal(&mut Generator::new(1), &mut second, 1.0);
+        fill_normal(&mut Generator::new(2), &mut other, 1.0);
         assert_eq!(first, second);
         assert_ne!(first, other);
     }

@@ -1,7 +1,7 @@
 //! How an input is filled, once its meaning and shape are known.
 
 use crate::{
-    InputKind, ModelError,
+    InputKind, ModelError, NoValues,
     signature::{is_past, is_sampling_rate, is_state},
 };
 use graph::{DataType, ValueInfo};
@@ -29,13 +29,11 @@ pub(crate) fn element_type(input: &ValueInfo) -> Result<ElementType, ModelError>
         other => {
             return Err(ModelError::InputType {
                 input: input.name.clone(),
-                dtype: match other {
-                    DataType::String => "strings".into(),
+                values: match other {
+                    DataType::String => NoValues::Strings,
                     // The reader knows types of tensors only.
-                    DataType::Undefined => {
-                        "a sequence, a map or an optional value instead of a tensor".into()
-                    }
-                    other => format!("numbers of type {}", format!("{other:?}").to_lowercase()),
+                    DataType::Undefined => NoValues::NoTensor,
+                    other => NoValues::Numbers(other),
                 },
             });
         }

@@ -4,15 +4,17 @@ use crate::{
     Blueprint, InputKind, ModelError, Preset, Progress, Request, Resolved,
     architecture::{self, ArchitectureError},
     automodel::{self, Found},
+    checkpoint::Checkpoint,
     commit::commit_of,
     description,
     fingerprint::hash_files,
     folder::{self, Content},
+    gguf::{self, Gguf},
     hub::{self, Snapshot},
     module, precision,
     prepare::{Prepared, prepare},
     preset::near_names,
-    program, signature,
+    program, signature, unfinished,
     weights::{Values, drawn_names},
 };
 use graph::{Model, TensorData};
@@ -31,6 +33,8 @@ pub fn resolve(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Resolved, ModelError> {
     let resolved = find(request, progress)?;
+    // Graphs that are looked into lie beside the model; killed processes leave theirs.
+    resolved.onnx.parent().into_iter().for_each(unfinished::clear);
     match request.precision {
         Some(asked) => precision::convert(resolved, asked, &request.cache, progress),
         None => Ok(resolved),
@@ -65,7 +69,7 @@ fn find(request: &Request, progress: &mut dyn FnMut(Progress)) -> Result<Resolve
     if looks_like_path(&request.name) {
         return Err(ModelError::MissingFile { path: path.to_owned() });
     }
-    resolver.named(preset, progress)
+    resolver.resolve_name(preset, progress)
 }
 
 /// Whether a name that is no existing file can only have been meant as one.
@@ -74,7 +78,7 @@ fn looks_like_path(name: &str) -> bool {
     [".", "/", "~", "\\"].iter().any(|start| name.starts_with(start))
         || name.ends_with('/')
         || ending.is_some_and(|ending| {
-            ending == "onnx" || ending == "toml" || program::ENDINGS.contains(&ending)
+            ["onnx", "toml", "gguf"].contains(&ending) || program::ENDINGS.contains(&ending)
         })
         || name.contains('\\')
         || name.matches('/').count() > 1
@@ -140,6 +144,7 @@ impl Resolver<'_> {
                 let source = ModelSource::Description { path: absolute(path)? };
                 self.random(blueprint, stem(path), source, progress)
             }
+            "gguf" => self.gguf(path, progress),
             "safetensors" => Err(ModelError::NotAModel {
                 path: path.to_owned(),
                 why: "weights alone have no graph; give the folder with its `config.json`".into(),
@@ -154,13 +159,13 @@ impl Resolver<'_> {
             }),
             _ => Err(ModelError::NotAModel {
                 path: path.to_owned(),
-                why: format!("nobody knows what `.{ending}` files are"),
+                why: format!("`.{ending}` files are not supported"),
             }),
         }
     }
 
     /// A preset or a hub name.
-    fn named(
+    fn resolve_name(
         &self,
         preset: Option<&'static Preset>,
         progress: &mut dyn FnMut(Progress),
@@ -210,7 +215,7 @@ impl Resolver<'_> {
         }
         tried.push(format!("not in the cache at `{}`", hub_folder.display()));
         if self.request.offline {
-            tried.push("the hub was not asked: offline".into());
+            tried.push("the hub was not contacted: offline".into());
             return None;
         }
         // Where random weights can stand in, waiting long for a dead network helps nobody.
@@ -275,7 +280,10 @@ impl Resolver<'_> {
         let checkpoint = folder::checkpoint(path, &files)?;
         let drawn = drawn_names(&checkpoint, &blueprint.weights);
         if !drawn.is_empty() {
-            remarks.push(format!("not in the checkpoint and drawn: `{}`", drawn.join("`, `")));
+            remarks.push(format!(
+                "not in the checkpoint, set to random values: `{}`",
+                drawn.join("`, `")
+            ));
         }
         let prepared =
             prepare(&blueprint, Values::Trained(&checkpoint), &self.request.cache, progress)?;
@@ -284,6 +292,38 @@ impl Resolver<'_> {
         resolved.preprocessor = folder::preprocessor(path);
         resolved.stored = checkpoint.precision();
         resolved.remarks.append(&mut remarks);
+        Ok(resolved)
+    }
+
+    /// A file of llama.cpp: the configuration and the weights are in it.
+    fn gguf(
+        &self,
+        path: &Path,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Resolved, ModelError> {
+        let name = stem(path);
+        let file = Gguf::open(path)?;
+        let (family, config) = gguf::config(&file)?;
+        let mut remarks = Vec::new();
+        let blueprint = build(&config, &name, &mut remarks)?;
+        let tokenizer = gguf::tokenizer(&file);
+        let names = gguf::names(&file, family);
+        let checkpoint = Checkpoint::of_gguf(path, file, names);
+        let quantised = checkpoint.quantised();
+        if !quantised.is_empty() {
+            let formats: Vec<&str> = quantised.iter().map(|format| format.name()).collect();
+            remarks.push(format!("weights kept as {} run as fp32", formats.join(" and ")));
+        }
+        let prepared =
+            prepare(&blueprint, Values::Trained(&checkpoint), &self.request.cache, progress)?;
+        let source = ModelSource::File { path: absolute(path)? };
+        let mut resolved = finish(blueprint, prepared, name, source, Weights::Real);
+        resolved.tokenizer = match tokenizer {
+            Some(tokenizer) => Some(write_tokenizer(&resolved.onnx, &tokenizer)?),
+            None => None,
+        };
+        resolved.stored = checkpoint.precision();
+        resolved.remarks = remarks;
         Ok(resolved)
     }
 
@@ -411,6 +451,19 @@ fn assemble(
     };
     resolved.default_length = resolved.natural_length();
     resolved
+}
+
+/// Writes the tokenizer beside the prepared graph, unless it is there.
+fn write_tokenizer(onnx: &Path, tokenizer: &Value) -> Result<PathBuf, ModelError> {
+    let path = onnx.with_file_name("tokenizer.json");
+    if !path.is_file() {
+        let failed = |source| ModelError::Write { path: path.clone(), source };
+        // Two at once write the same; each under a name of its own, so that nobody reads a half.
+        let unfinished = path.with_file_name(format!("tokenizer.json.{}", std::process::id()));
+        fs::write(&unfinished, tokenizer.to_string()).map_err(failed)?;
+        fs::rename(&unfinished, &path).map_err(failed)?;
+    }
+    Ok(path)
 }
 
 /// The graph's own file and those that its weights lie in.

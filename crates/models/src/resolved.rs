@@ -39,13 +39,13 @@ pub struct Resolved {
     pub preprocessor: Option<PathBuf>,
     /// What turns outputs into an answer.
     pub postprocess: Postprocess,
-    /// The longest sequence it takes, where there is a limit.
+    /// The longest sequence it takes, if there is a limit.
     pub max_length: Option<usize>,
     /// The length to use where nobody says otherwise; `None` for a model without a length.
     pub default_length: Option<usize>,
     /// The commit, where it came from a git checkout.
     pub commit: Option<String>,
-    /// The number format that its checkpoint keeps the weights in, which the graph has in fp32; `None` where there is none.
+    /// The number format that its checkpoint keeps the weights in, which the graph has in fp32; `None` if there is none.
     pub stored: Option<Precision>,
     /// Why there is no graph of a folder that only its own framework can make a module of.
     pub no_graph: Option<String>,
@@ -69,7 +69,7 @@ impl Resolved {
     }
 
     /// The only batch size that is possible: the one the file or a shape the user fixed says, one where no input counts
-    /// samples; `None` where it is free.
+    /// samples; `None` if it is free.
     #[must_use]
     pub fn default_batch(&self, fixed: &[InputShape]) -> Option<usize> {
         if self.is_program() && self.kinds.is_empty() {

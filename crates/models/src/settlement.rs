@@ -21,7 +21,7 @@ pub struct Guess {
     pub side: Option<usize>,
     /// Samples of sound.
     pub samples: Option<usize>,
-    /// Every dimension that nobody knows.
+    /// Every dimension that is unknown.
     pub other: Option<usize>,
 }
 
@@ -156,7 +156,7 @@ impl Resolved {
             }
             if input.shape.is_none() && !has_shape {
                 assumptions.push(format!(
-                    "input `{}` declares no shape and was taken as one number",
+                    "input `{}` declares no shape and is assumed to be one number",
                     input.name
                 ));
             }
@@ -214,7 +214,7 @@ fn grows_along(input: &ValueInfo, kind: &InputKind, dims: &[usize]) -> Option<us
     (0..shape.len()).find(counts).and_then(|place| dims.get(place).copied())
 }
 
-/// Tokens in each row, where there are tokens.
+/// Tokens in each row, if there are tokens.
 fn tokens_of(inputs: &[InputSpec]) -> Option<(usize, LengthUnit)> {
     let ids = inputs.iter().find(|input| input.role == InputRole::TokenIds)?;
     ids.dims.last().map(|&length| (length, LengthUnit::Tokens))

@@ -48,7 +48,7 @@ pub(crate) struct Sizes {
     /// Samples of sound, and frames of it, where nobody asks for a length.
     pub(crate) samples: usize,
     pub(crate) frames: usize,
-    /// What nobody knows.
+    /// What is unknown.
     pub(crate) other: usize,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Settled {
     pub(crate) assumptions: Vec<String>,
     /// What was chosen by us and might have been chosen otherwise.
     pub(crate) guessed: Vec<Quantity>,
-    /// What the length that was asked for counts; `None` where no dimension follows it.
+    /// What the length that was asked for counts; `None` if no dimension follows it.
     pub(crate) length_of: Option<LengthUnit>,
 }
 
@@ -251,7 +251,7 @@ fn value_of(
         let missing: Vec<&str> =
             formula.symbols().into_iter().filter(|symbol| !bound.contains_key(*symbol)).collect();
         let value = formula.value(&|symbol| Some(bound.get(symbol).copied().unwrap_or(1)))?;
-        assumptions.push(format!("`{}` was taken as 1", missing.join("`, `")));
+        assumptions.push(format!("`{}` is assumed to be 1", missing.join("`, `")));
         Some(value)
     })?;
     (value >= 0.0).then_some(value as usize)
@@ -275,7 +275,7 @@ fn choose(
     }
     let Settled { assumptions, length_of, .. } = settled;
     let mut assume = |value: usize, what: &str| {
-        let text = format!("{what} of input `{}` was taken as {value}", kind.name);
+        let text = format!("{what} of input `{}` is assumed to be {value}", kind.name);
         if !assumptions.contains(&text) {
             assumptions.push(text);
         }

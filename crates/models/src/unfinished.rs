@@ -55,11 +55,19 @@ impl Unfinished {
                 made => made?,
             }
             living().insert(path.clone());
-            let lock = File::open(&path)?;
             // Somebody may have taken it for a dead one's before it was locked.
-            let is_free = !matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
-            if is_free && is_same(&path, &lock) {
-                return Ok(Unfinished { path, is_released: false, lock });
+            match File::open(&path) {
+                Ok(lock) => {
+                    let is_free = !matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
+                    if is_free && is_same(&path, &lock) {
+                        return Ok(Unfinished { path, is_released: false, lock });
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    living().remove(&path);
+                    return Err(error);
+                }
             }
             living().remove(&path);
         }
@@ -74,6 +82,29 @@ impl Unfinished {
     /// Nothing is removed any more: the folder has its own name now.
     pub(crate) fn release(mut self) {
         self.is_released = true;
+    }
+
+    /// Gives the folder its own name; where another process was faster, its folder stays.
+    ///
+    /// # Errors
+    /// Where what has the name is not whole, as `is_whole` says, and cannot be removed, or nothing may be renamed there.
+    pub fn finish(self, folder: &Path, is_whole: impl Fn(&Path) -> bool) -> io::Result<()> {
+        if fs::rename(&self.path, folder).is_ok() {
+            self.release();
+            return Ok(());
+        }
+        if is_whole(folder) {
+            return Ok(());
+        }
+        // What stands there is damaged, or it would have been used.
+        match fs::remove_dir_all(folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        match fs::rename(&self.path, folder) {
+            Err(_) if is_whole(folder) => Ok(()),
+            result => result.map(|()| self.release()),
+        }
     }
 }
 
@@ -105,15 +136,25 @@ pub(crate) fn clear(parent: &Path) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
+        let path = entry.path();
+        let Some(kind) = kind(&name) else { continue };
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let is_dead = match kind(&name) {
-            Some(Kind::Locked) => is_dead(&entry.path()),
-            Some(Kind::Earlier) => is_old(&entry.path()),
-            None => false,
+        if is_folder == (kind == Kind::EarlierFile) {
+            continue;
+        }
+        let claim = match kind {
+            Kind::Locked => claim(&path),
+            Kind::Earlier => is_old(&path).then_some(Claim::ByAge),
+            Kind::EarlierFile => {
+                if is_old(&path) {
+                    let _ = fs::remove_file(&path);
+                }
+                None
+            }
         };
-        if is_folder && is_dead {
-            // Another process may be removing it too.
-            let _ = fs::remove_dir_all(entry.path());
+        // Another process may be removing it too; the lock is held until it is gone.
+        if let Some(_claim) = claim {
+            let _ = fs::remove_dir_all(&path);
         }
     }
 }
@@ -123,9 +164,11 @@ pub(crate) fn clear(parent: &Path) {
 enum Kind {
     Locked,
     Earlier,
+    EarlierFile,
 }
 
-/// Names that only we give: `.modelmeter-unfinished-12-0-name`; `.unfinished-12-0-name` and `.name.12.unfinished` earlier.
+/// Names that only we give: `.modelmeter-unfinished-12-0-name`; `.unfinished-12-0-name` and `.name.12.unfinished` earlier,
+/// and the files `.taps-12.onnx` and `.taps-12.onnx.data`.
 fn kind(name: &str) -> Option<Kind> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_ours = |rest: &str| {
@@ -135,19 +178,31 @@ fn kind(name: &str) -> Option<Kind> {
     if name.strip_prefix(BEGIN).is_some_and(is_ours) {
         return Some(Kind::Locked);
     }
+    let taps = name.strip_prefix(".taps-").map(|rest| rest.strip_suffix(".data").unwrap_or(rest));
+    if taps.and_then(|rest| rest.strip_suffix(".onnx")).is_some_and(is_number) {
+        return Some(Kind::EarlierFile);
+    }
     let begins = name.strip_prefix(EARLIER.0).is_some_and(is_ours);
     let rest = name.strip_prefix('.').and_then(|rest| rest.strip_suffix(EARLIER.1));
     let ends = rest.and_then(|rest| rest.rsplit_once('.')).is_some_and(|(_, n)| is_number(n));
     (begins || ends).then_some(Kind::Earlier)
 }
 
-fn is_dead(path: &Path) -> bool {
-    let Ok(folder) = File::open(path) else { return false };
+/// Why a folder may be removed.
+enum Claim {
+    /// Its process holds no lock any more: we do, and whoever just made it sees that and makes another.
+    Locked(#[expect(dead_code, reason = "the lock lasts as long as the file is open")] File),
+    ByAge,
+}
+
+/// The right to remove a folder, where its process is gone.
+fn claim(path: &Path) -> Option<Claim> {
+    let folder = File::open(path).ok()?;
     match folder.try_lock() {
-        Ok(()) => is_same(path, &folder),
-        Err(TryLockError::WouldBlock) => false,
+        Ok(()) => is_same(path, &folder).then_some(Claim::Locked(folder)),
+        Err(TryLockError::WouldBlock) => None,
         // Some network filesystems cannot lock folders.
-        Err(TryLockError::Error(_)) => is_old(path),
+        Err(TryLockError::Error(_)) => is_old(path).then_some(Claim::ByAge),
     }
 }
 
@@ -202,6 +257,22 @@ mod tests {
     }
 
     #[test]
+    fn many_at_once_make_theirs_and_none_loses_it() {
+        let folder = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        let made = Unfinished::create(folder.path(), "a").unwrap();
+                        fs::write(made.path().join("part"), "half").unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(names(folder.path()), Vec::<String>::new());
+    }
+
+    #[test]
     fn on_the_way_out_everything_of_this_process_goes() {
         let folder = tempfile::tempdir().unwrap();
         let open = Unfinished::create(folder.path(), "a").unwrap();
@@ -211,11 +282,45 @@ mod tests {
     }
 
     #[test]
+    fn a_whole_folder_of_somebody_faster_stays_and_a_damaged_one_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("model");
+        let is_whole = |place: &Path| place.join("whole").is_file();
+        let finish = |content: &str| {
+            let made = Unfinished::create(folder.path(), "model").unwrap();
+            fs::write(made.path().join("whole"), content).unwrap();
+            made.finish(&place, is_whole).unwrap();
+            fs::read_to_string(place.join("whole")).unwrap()
+        };
+        assert_eq!(finish("first"), "first");
+        assert_eq!(finish("second"), "first");
+        fs::remove_file(place.join("whole")).unwrap();
+        fs::write(place.join("half"), "").unwrap();
+        assert_eq!(finish("third"), "third");
+        assert_eq!(names(folder.path()), ["model"]);
+        assert_eq!(names(&place), ["whole"]);
+    }
+
+    #[test]
+    fn graphs_that_an_earlier_version_left_go_when_they_are_old() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, age) in [(".taps-7.onnx", 2), (".taps-7.onnx.data", 2), (".taps-8.onnx", 0)] {
+            let file = File::create(folder.path().join(name)).unwrap();
+            file.set_modified(std::time::SystemTime::now() - ABANDONED * age).unwrap();
+        }
+        clear(folder.path());
+        assert_eq!(names(folder.path()), [".taps-8.onnx"]);
+    }
+
+    #[test]
     fn only_names_that_we_give_are_ours() {
         assert_eq!(kind(".modelmeter-unfinished-12-0-out"), Some(Kind::Locked));
         assert_eq!(kind(".modelmeter-replaced-.modelmeter-unfinished-12-0-out"), None);
         assert_eq!(kind(".unfinished-12-0-abc"), Some(Kind::Earlier));
         assert_eq!(kind(".out.12.unfinished"), Some(Kind::Earlier));
+        assert_eq!(kind(".taps-12.onnx"), Some(Kind::EarlierFile));
+        assert_eq!(kind(".taps-12.onnx.data"), Some(Kind::EarlierFile));
+        assert_eq!(kind(".taps-mine.onnx"), None);
         for other in [".unfinished-business", ".unfinished-a-b-c", ".out.unfinished", "out"] {
             assert_eq!(kind(other), None, "{other}");
         }

@@ -2,11 +2,13 @@
 
 use crate::{
     Init, Layout, ModelError, Weight,
-    checkpoint::{Checkpoint, Stored},
-    random::Random,
+    checkpoint::{Checkpoint, Format, Stored},
+    gguf::{BlockFormat, LARGEST_BLOCK, Rows},
+    random::fill_normal,
 };
 use half::{bf16, f16};
 use safetensors::Dtype;
+use stats::Generator;
 
 /// Elements written at once: 4 MiB, large enough to stream, small enough to stay in the cache's reach.
 pub(crate) const BLOCK: usize = 1 << 20;
@@ -17,7 +19,7 @@ const TILE: usize = 32;
 /// Where the values come from.
 #[derive(Clone, Copy)]
 pub(crate) enum Values<'a> {
-    /// Drawn from a seed.
+    /// Random values from a seed.
     Random(u64),
     /// Trained.
     Trained(&'a Checkpoint),
@@ -48,8 +50,12 @@ impl<'a> Values<'a> {
                 name: first.clone(),
             });
         };
+        let layout = match tensor.format {
+            Format::Blocks { rows: Rows::Turned, .. } => weight.layout.turned(),
+            _ => weight.layout,
+        };
         let mut expected = weight.dims.clone();
-        if weight.layout == Layout::Transposed {
+        if layout == Layout::Transposed {
             expected.reverse();
         }
         if tensor.dims != expected {
@@ -60,14 +66,16 @@ impl<'a> Values<'a> {
                 found: tensor.dims.to_vec(),
             });
         }
-        if !matches!(tensor.dtype, Dtype::F32 | Dtype::F16 | Dtype::BF16 | Dtype::F64) {
-            return Err(ModelError::TensorType {
-                path: tensor.path.to_owned(),
-                name: first.clone(),
-                dtype: tensor.dtype.to_string(),
-            });
-        }
-        Ok(Source::Stored { tensor, layout: weight.layout })
+        let dtype = match tensor.format {
+            Format::Plain(Dtype::F32 | Dtype::F16 | Dtype::BF16 | Dtype::F64)
+            | Format::Blocks { .. } => return Ok(Source::Stored { tensor, layout }),
+            Format::Plain(dtype) => dtype.to_string(),
+            Format::Unknown(number) => {
+                format!("type {number} of llama.cpp ({} are read)", BlockFormat::NAMES)
+            }
+        };
+        let (path, name) = (tensor.path.to_owned(), first.clone());
+        Err(ModelError::TensorType { path, name, dtype })
     }
 }
 
@@ -113,22 +121,27 @@ impl Source<'_> {
             Source::Drawn { seed, init: Init::Normal { std } } => {
                 let block = (start / block_length(weight)) as u64;
                 let seed = seed ^ block.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                Random::new(seed).fill_normal(values, *std);
+                fill_normal(&mut Generator::new(seed), values, *std);
             }
-            Source::Stored { tensor, layout } => match tensor.dtype {
-                Dtype::F32 => convert::<4>(tensor, *layout, start, values, f32::from_le_bytes),
-                Dtype::F64 => {
+            Source::Stored { tensor, layout } => match tensor.format {
+                Format::Plain(Dtype::F32) => {
+                    convert::<4>(tensor, *layout, start, values, f32::from_le_bytes)
+                }
+                Format::Plain(Dtype::F64) => {
                     convert::<8>(tensor, *layout, start, values, |b| f64::from_le_bytes(b) as f32);
                 }
-                Dtype::F16 => {
+                Format::Plain(Dtype::F16) => {
                     convert::<2>(tensor, *layout, start, values, |b| {
                         f16::from_le_bytes(b).to_f32()
                     });
                 }
-                Dtype::BF16 => {
+                Format::Plain(Dtype::BF16) => {
                     convert::<2>(tensor, *layout, start, values, |b| {
                         bf16::from_le_bytes(b).to_f32()
                     });
+                }
+                Format::Blocks { format, rows } => {
+                    from_blocks(tensor, format, rows, *layout, start, values);
                 }
                 _ => unreachable!("`Values::source` lets only floats pass"),
             },
@@ -165,5 +178,79 @@ fn convert<const SIZE: usize>(
                 *value = read(*element);
             }
         }
+    }
+}
+
+/// Numbers out of blocks. Rows are whole numbers of blocks, but a stretch of them may begin inside one.
+fn from_blocks(
+    tensor: &Stored<'_>,
+    format: BlockFormat,
+    rows: Rows,
+    layout: Layout,
+    start: usize,
+    values: &mut [f32],
+) {
+    let columns = tensor.dims.last().copied().unwrap_or(1);
+    let read = |row: usize, first: usize, values: &mut [f32]| {
+        let begin = rows.stored(row) * columns + first;
+        read_from(tensor.bytes, format, begin, values);
+    };
+    match (layout, tensor.dims) {
+        (Layout::Transposed, &[rows, _]) if rows > 0 => {
+            // Stored [rows, columns]; wanted [columns, rows], from the middle of a line perhaps.
+            let first = start / rows;
+            let lines = (start + values.len()).div_ceil(rows) - first;
+            let mut tile = vec![0.0; TILE * lines];
+            for row in (0..rows).step_by(TILE) {
+                let height = TILE.min(rows - row);
+                for (below, part) in tile.chunks_exact_mut(lines).take(height).enumerate() {
+                    read(row + below, first, part);
+                }
+                for line in 0..lines {
+                    for below in 0..height {
+                        let wanted = ((first + line) * rows + row + below).checked_sub(start);
+                        if let Some(value) = wanted.and_then(|wanted| values.get_mut(wanted)) {
+                            *value = tile[below * lines + line];
+                        }
+                    }
+                }
+            }
+        }
+        _ => {
+            let (mut at, mut rest) = (start, values);
+            while !rest.is_empty() {
+                let inside = at % columns;
+                let (part, more) = rest.split_at_mut((columns - inside).min(rest.len()));
+                read(at / columns, inside, part);
+                at += part.len();
+                rest = more;
+            }
+        }
+    }
+}
+
+/// The numbers from element `begin` on.
+fn read_from(bytes: &[u8], format: BlockFormat, begin: usize, values: &mut [f32]) {
+    let (width, size) = (format.elements(), format.bytes());
+    let block = |index: usize| &bytes[index * size..(index + 1) * size];
+    let mut one = [0.0; LARGEST_BLOCK];
+    let one = &mut one[..width];
+    let (mut at, mut rest) = (begin, values);
+    while !rest.is_empty() {
+        let whole = rest.len() / width;
+        if at.is_multiple_of(width) && whole > 0 {
+            let (part, more) = rest.split_at_mut(whole * width);
+            let first = at / width;
+            format.read(&bytes[first * size..(first + whole) * size], part);
+            at += part.len();
+            rest = more;
+            continue;
+        }
+        format.read(block(at / width), one);
+        let inside = &one[at % width..];
+        let (part, more) = rest.split_at_mut(inside.len().min(rest.len()));
+        part.copy_from_slice(&inside[..part.len()]);
+        at += part.len();
+        rest = more;
     }
 }

@@ -6,14 +6,14 @@ use report::{Subject, advice_sheet};
 pub(crate) fn advice(html: &mut Html, subject: &Subject, level: Level) {
     if let Some(import) = &subject.run.imported {
         html.inside("p", &[("class", "missing")], |html| {
-            html.text("Not here: advice rests on a measurement of ours, and ");
+            html.text("Not available: advice needs a measurement by Modelmeter, and this run was measured by ");
             html.text(&report::clean(&import.tool));
-            html.text(" made this one.");
+            html.text(".");
         });
         return;
     }
     if subject.advice.is_empty() {
-        html.element("p", &[], "Nothing to advise out of what is stored.");
+        html.element("p", &[], "No advice from the stored numbers.");
     }
     html.open("ol", &[("class", "advice")]);
     for one in &subject.advice {
@@ -32,7 +32,7 @@ pub(crate) fn advice(html: &mut Html, subject: &Subject, level: Level) {
     }
     html.close("ol");
     if !subject.fine.is_empty() {
-        html.element(level.name(), &[], "Looked at and fine");
+        html.element(level.name(), &[], "Checked, no problem found");
         let rows = subject.fine.iter().map(|fine| {
             let number = report::value(fine.evidence.value, fine.evidence.unit);
             (fine.rule.as_str(), format!("{}: {number}", report::clean(&fine.evidence.text)))
@@ -50,9 +50,9 @@ pub(crate) fn advice(html: &mut Html, subject: &Subject, level: Level) {
     }
     let name = report::clean(&subject.name);
     html.inside("p", &[("class", "note")], |html| {
-        html.text("This is what stored numbers say. ");
+        html.text("This advice uses stored numbers only. ");
         html.element("code", &[], &format!("modelmeter advise {name}"));
-        html.text(" measures other batch sizes too, and proves with ");
+        html.text(" also measures other batch sizes, and tries each change with ");
         html.element("code", &[], "--try");
         html.text(".");
     });

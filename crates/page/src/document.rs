@@ -28,7 +28,12 @@ pub(crate) fn document(title: &str, body: Html) -> String {
     html.element("title", &[], &format!("{title} · Modelmeter"));
     html.raw("\n<style>");
     html.append(style);
-    html.raw("</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#numbers\">To the numbers</a>\n");
+    html.raw(
+        "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#numbers\">Skip to the numbers</a>\n",
+    );
+    html.raw("<header class=\"top\"><p class=\"brand\"><span aria-hidden=\"true\">◔</span> Modelmeter</p>");
+    // The script puts the choice of the theme here.
+    html.raw("<div id=\"tools\"></div></header>\n");
     html.append(body);
     html.raw("<script>");
     html.raw(SCRIPT);

@@ -46,11 +46,11 @@ pub(crate) fn figure(
 /// What is not there, why, and what would bring it.
 pub(crate) fn missing(html: &mut Html, why: &str, hint: &str) {
     html.inside("p", &[("class", "missing")], |html| {
-        html.text("Not here: ");
+        html.text("Not available: ");
         html.prose(why);
         html.text(".");
         if !hint.is_empty() {
-            html.text(" It comes with ");
+            html.text(" To get it: ");
             html.element("code", &[], hint);
             html.text(".");
         }

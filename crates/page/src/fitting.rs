@@ -12,7 +12,7 @@ use crate::{
 /// No page is larger, in bytes: it can still be sent by mail.
 pub const LARGEST: usize = 2_000_000;
 
-/// Runs in the table of a page, where there are very many.
+/// Runs in the table of a page, if there are very many.
 const MOST_ROWS: usize = 2_000;
 
 /// How much is told of runs, from everything to a table alone.
@@ -59,8 +59,7 @@ fn fewer(number: usize, share: f64) -> usize {
 fn attempt(content: &Content<'_>, measure: Measure) -> String {
     let dossier = content.dossier;
     let mut html = Html::default();
-    html.raw("<header class=\"top\"><p class=\"brand\"><span aria-hidden=\"true\">◔</span> Modelmeter</p>");
-    html.raw("<div id=\"tools\"></div></header>\n<main id=\"numbers\">\n");
+    html.raw("<main id=\"numbers\">\n");
     match dossier.subjects.as_slice() {
         [] => html.element("h1", &[], &dossier.heading()),
         [only] => {
@@ -102,12 +101,12 @@ fn several(html: &mut Html, content: &Content<'_>, measure: Measure) {
     html.close("section");
 }
 
-/// What found no room.
+/// What did not fit.
 fn left_out(all: usize, measure: Measure) -> Option<String> {
     let Measure { sections, drawn, detailed } = measure;
     let words = match () {
         () if sections < all => {
-            format!("Only the first {sections} of {all} runs have a part of their own here")
+            format!("Only the first {sections} of {all} runs have their own section here")
         }
         () if drawn.min(detailed) < all => {
             format!(
@@ -117,14 +116,14 @@ fn left_out(all: usize, measure: Measure) -> Option<String> {
         }
         () => return None,
     };
-    Some(format!("{words}, so that the page stays small. A report of one run has everything."))
+    Some(format!("{words}, to keep the page small. A report of one run has everything."))
 }
 
 fn footer(html: &mut Html) {
     html.raw("<footer><p>");
     html.text(concat!("Made by Modelmeter ", env!("CARGO_PKG_VERSION"), "."));
     html.raw(
-        " This page is whole in itself: it loads nothing and sends nothing. Without scripts everything shows; \
-         scripts only zoom, copy and choose the theme.</p></footer>\n",
+        " This page is self-contained: it loads nothing and sends nothing. Everything is visible without scripts; \
+         they only zoom, copy and switch the theme.</p></footer>\n",
     );
 }

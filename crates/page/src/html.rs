@@ -81,7 +81,7 @@ impl Html {
         self.0.push_str(text);
     }
 
-    /// A picture; the room that draws it escapes what is in it.
+    /// A picture; the crate that draws it escapes what is in it.
     pub(crate) fn picture(&mut self, drawn: &Drawn) {
         self.0.push_str(drawn.svg.trim_end());
     }

@@ -24,7 +24,7 @@ pub use result::result_page;
 pub struct Content<'a> {
     /// The runs and what is told with them.
     pub dossier: &'a report::Dossier,
-    /// What pictures of several runs are drawn from, where there are several.
+    /// What pictures of several runs are drawn from, if there are several.
     pub material: Option<&'a draw::Material>,
     /// Whether there are pictures.
     pub pictures: Pictures,

@@ -40,7 +40,7 @@ pub(crate) fn overview(html: &mut Html, content: &Content<'_>, rows: usize, link
         html.element("strong", &[], &words);
     });
     if valid < all {
-        html.element("p", &[], "A run that is not valid says why in its own part below.");
+        html.element("p", &[], "The reasons are in the section of each run below.");
     }
     unmeasured(html, dossier);
     html.close("div");
@@ -82,7 +82,7 @@ fn runs(html: &mut Html, dossier: &Dossier, rows: usize, linked: usize) {
     table::table(html, "All runs", &grid, &Extras { bar: None, verdict, links: &links });
     if dossier.subjects.len() > rows {
         let more = report::count((dossier.subjects.len() - rows) as u64);
-        let text = format!("{more} more runs found no room in a page of this size.");
+        let text = format!("{more} more runs are not shown, to keep the page small.");
         html.element("p", &[("class", "note")], &text);
     }
 }
@@ -121,7 +121,7 @@ fn pictures(html: &mut Html, content: &Content<'_>) {
     };
     let drawn: Vec<_> = SHOWN
         .iter()
-        .filter_map(|name| Picture::named(name))
+        .filter_map(|name| Picture::by_name(name))
         .filter_map(|picture| Some((picture, picture.for_page(material).ok()?)))
         .collect();
     if drawn.is_empty() {

@@ -10,6 +10,9 @@ use report::{Block, Fact, Note, ResultDocument, Tone};
 /// A result as a page; equal results give equal bytes.
 #[must_use]
 pub fn result_page(result: &ResultDocument) -> String {
+    if let Some(page) = &result.page {
+        return page.clone();
+    }
     let title =
         result.title.first().map_or_else(|| "Result".to_owned(), |title| report::clean(title));
     let mut html = Html::default();
@@ -26,6 +29,11 @@ pub fn result_page(result: &ResultDocument) -> String {
         self::block(&mut html, block);
     }
     html.close("section");
+    if !result.footer.is_empty() {
+        html.inside("p", &[("class", "eyebrow")], |html| {
+            html.prose(&report::clean(&result.footer.join(" · ")))
+        });
+    }
     html.close("main");
     document(&title, html)
 }
@@ -60,13 +68,26 @@ fn block(html: &mut Html, block: &Block) {
     match block {
         Block::Heading(text) => html.element("h2", &[], &report::clean(text)),
         Block::Facts(facts) => self::facts(html, facts),
-        Block::Table { name, grid } => table(html, name, grid, &Extras::default()),
+        Block::Table { name, grid, .. } => table(html, name, grid, &Extras::default()),
         Block::Notes(notes) => self::notes(html, notes),
         Block::Picture(picture) => {
-            html.open("figure", &[]);
+            let title = report::clean(&picture.title);
+            let scroll = [("class", "scroll picture"), ("role", "region"), ("aria-label", &*title)];
+            html.open("figure", &[("class", "card")]);
+            html.open("div", &[&scroll[..], &[("tabindex", "0")]].concat());
             html.drawing(&picture.svg);
-            html.element("figcaption", &[("class", "unseen")], &report::clean(&picture.title));
+            html.close("div");
+            html.element("figcaption", &[("class", "unseen")], &title);
             html.close("figure");
+        }
+        Block::Chart(_) => {}
+        Block::Details { title, blocks } => {
+            html.open("details", &[]);
+            html.element("summary", &[], &report::clean(title));
+            for block in blocks {
+                self::block(html, block);
+            }
+            html.close("details");
         }
     }
 }
@@ -91,7 +112,8 @@ fn notes(html: &mut Html, notes: &[Note]) {
     html.open("ul", &[("class", "notes")]);
     for note in notes {
         html.inside("li", &[("class", tone(note.tone))], |html| {
-            html.prose(&report::clean(&note.text))
+            let mark = note.mark.map(|mark| format!("{mark} ")).unwrap_or_default();
+            html.prose(&report::clean(&format!("{mark}{}", note.text)))
         });
     }
     html.close("ul");
@@ -103,5 +125,18 @@ fn tone(tone: Tone) -> &'static str {
         Tone::Good => "good",
         Tone::Warning => "warn",
         Tone::Bad => "bad",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_has_what_its_script_looks_for() {
+        let page = result_page(&ResultDocument::default());
+        assert!(page.contains("getElementById(\"tools\")"), "the script asks for something else");
+        assert_eq!(page.matches("<div id=\"tools\">").count(), 1);
+        assert_eq!(page.matches("<main id=\"numbers\">").count(), 1);
     }
 }

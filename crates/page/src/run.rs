@@ -75,7 +75,7 @@ impl Writer<'_> {
         let material =
             RunMaterial { run: &self.subject.run, ceilings: self.subject.ceilings.as_ref() };
         html.open("div", &[("class", "pictures")]);
-        for picture in names.iter().filter_map(|name| RunPicture::named(name)) {
+        for picture in names.iter().filter_map(|name| RunPicture::by_name(name)) {
             let drawn = picture.draw(&material);
             let title = (picture.title, Title::Shown);
             figure(html, title, self.level.below(), drawn.as_ref());
@@ -97,8 +97,8 @@ impl Writer<'_> {
             html.element(
                 "p",
                 &[("class", "note")],
-                "A percentile may be claimed where at most one sample could lie above it by chance, with 99 % confidence; \
-                 what is marked with * may not.",
+                "A percentile is supported if, with 99 % confidence, at least two samples lie above it; those marked \
+                 with * are not.",
             );
         }
         self.heading(html, "Phases");
@@ -126,11 +126,11 @@ impl Writer<'_> {
             }
             None => {
                 let hint = self.with("--layers");
-                missing(html, "nobody looked inside the model in this run", &hint);
+                missing(html, "the layers were not profiled in this run", &hint);
             }
         }
         if let Some(inner) = &self.sheet.critical_path {
-            self.inner(html, inner, &["What the time went through"]);
+            self.inner(html, inner, &["Critical path"]);
         }
     }
 
@@ -139,10 +139,10 @@ impl Writer<'_> {
             let known = self.sheet.facts.iter().filter(|(label, _)| *label == "memory");
             table::facts(html, known.map(|(label, facts)| (*label, facts.join(" · "))));
             let hint = self.with("--memory");
-            return missing(html, "nobody watched the allocations in this run", &hint);
+            return missing(html, "the allocations were not recorded in this run", &hint);
         };
         self.pictures(html, &["memory-timeline"]);
-        self.inner(html, inner, &["Seen from three sides", "By layer"]);
+        self.inner(html, inner, &["Predicted, allocated and observed", "By layer"]);
     }
 
     fn inner(&self, html: &mut Html, inner: &Inner, names: &[&str]) {
@@ -174,14 +174,14 @@ impl Writer<'_> {
     fn reproduce(&self, html: &mut Html) {
         match &self.subject.command {
             Ok(command) => {
-                html.element("p", &[], "The same measurement again:");
+                html.element("p", &[], "Repeat the measurement:");
                 let attributes = [("class", "command"), ("tabindex", "0")];
                 html.inside("pre", &attributes, |html| html.element("code", &[], command));
             }
             Err(why) => missing(html, why, ""),
         }
         let name = report::clean(&self.subject.name);
-        html.element("p", &[], "This page, and the run's numbers for programs:");
+        html.element("p", &[], "This page, and the numbers of the run for programs:");
         html.inside("pre", &[("class", "command"), ("tabindex", "0")], |html| {
             let text = format!(
                 "modelmeter report {name} --html report.html\nmodelmeter report {name} --json run.json --csv run.csv"

@@ -1,13 +1,16 @@
 //! Tables and lists of facts.
 
-use crate::html::Html;
+use crate::html::{Attributes, Html};
 use report::{Grid, Side};
 
 /// Branches of a tree that are set in further than this look alike.
 const DEEPEST: usize = 6;
 
-/// Cells with more characters are broken into lines.
+/// Columns of words with a cell of more characters are broken into lines.
 const LONG: usize = 36;
+
+/// Tables with more columns are set closer, so that they fit a screen.
+const MANY: usize = 7;
 
 /// What a table may have beside its cells.
 #[derive(Default)]
@@ -26,10 +29,12 @@ pub(crate) fn table(html: &mut Html, name: &str, grid: &Grid, extras: &Extras<'_
         return;
     }
     let shown = grid.telling();
+    let long: Vec<usize> = shown.iter().copied().filter(|at| is_long(grid, *at)).collect();
     // What scrolls must be reachable without a mouse.
     let scroll = [("class", "scroll"), ("role", "region"), ("aria-label", name), ("tabindex", "0")];
     html.open("div", &scroll);
-    html.open("table", &[]);
+    let close: Attributes<'_> = if shown.len() > MANY { &[("class", "many")] } else { &[] };
+    html.open("table", close);
     html.element("caption", &[("class", "unseen")], name);
     html.open("thead", &[]);
     html.open("tr", &[]);
@@ -58,7 +63,8 @@ pub(crate) fn table(html: &mut Html, name: &str, grid: &Grid, extras: &Extras<'_
         for at in &shown {
             let cell = row.cells.get(*at).map_or("", String::as_str);
             if *at == 0 {
-                let class = format!("word deep-{}", row.depth.min(DEEPEST));
+                let side = if grid.columns[*at].side() == Side::Right { "number" } else { "word" };
+                let class = format!("{side} deep-{}", row.depth.min(DEEPEST));
                 html.inside("th", &[("scope", "row"), ("class", &class)], |html| {
                     match extras.links.get(number) {
                         Some(link) => html.element("a", &[("href", link)], cell),
@@ -69,7 +75,7 @@ pub(crate) fn table(html: &mut Html, name: &str, grid: &Grid, extras: &Extras<'_
             }
             let class = match grid.columns[*at].side() {
                 Side::Right => "number",
-                Side::Left if cell.chars().count() > LONG => "word long",
+                Side::Left if long.contains(at) => "word long",
                 Side::Left => "word",
             };
             html.inside("td", &[("class", class)], |html| {
@@ -78,7 +84,7 @@ pub(crate) fn table(html: &mut Html, name: &str, grid: &Grid, extras: &Extras<'_
                 }
                 match extras.verdict {
                     Some(column) if column == *at => pill(html, cell == "valid", cell),
-                    _ => html.text(cell),
+                    _ => html.prose(cell),
                 }
             });
         }
@@ -87,6 +93,11 @@ pub(crate) fn table(html: &mut Html, name: &str, grid: &Grid, extras: &Extras<'_
     html.close("tbody");
     html.close("table");
     html.close("div");
+}
+
+fn is_long(grid: &Grid, column: usize) -> bool {
+    let rows = grid.rows.iter().filter(|row| !row.is_heading);
+    rows.filter_map(|row| row.cells.get(column)).any(|cell| cell.chars().count() > LONG)
 }
 
 /// A verdict in a word with its sign; colour says nothing alone.

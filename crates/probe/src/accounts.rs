@@ -11,7 +11,7 @@ pub(crate) struct Accounts {
     pub(crate) waited: Duration,
 }
 
-/// The accounts of a process, in nanoseconds, where a process's own count only ticks; `None` where the system keeps none.
+/// The accounts of a process, in nanoseconds, where a process's own count only ticks; `None` if the system keeps none.
 pub(crate) fn accounts(pid: u32) -> Option<Accounts> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let each = threads.flatten().filter_map(|thread| {

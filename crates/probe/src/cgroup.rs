@@ -17,7 +17,8 @@ impl Probe for Cgroup {
     }
 
     fn describe(&self) -> &'static str {
-        "limits of the control group (version 1 or 2), the memory of all processes in it, and how long its quota held them back"
+        "limits of the control group (version 1 or 2), the memory of all processes in it, and how long its quota \
+         throttled them"
     }
 
     fn availability(&self, target: &Target) -> Result<(), String> {
@@ -140,7 +141,7 @@ fn bytes(group: &Group, file: &str) -> Result<f64, String> {
     }
     let why = match fs::metadata(&path) {
         Ok(_) => "unreadable",
-        Err(_) => "not there; the topmost group has no such file, older kernels have none at all",
+        Err(_) => "not found; the topmost group has no such file, and older kernels do not have it",
     };
     Err(format!("`{}` is {why}", path.display()))
 }

@@ -13,7 +13,7 @@ pub(crate) fn thread_time() -> Duration {
     Duration::ZERO
 }
 
-/// Processor time a process has used, its ended threads included; finer than the hundredths of `/proc/PID/stat`.
+/// Processor time per process has used, its ended threads included; finer than the hundredths of `/proc/PID/stat`.
 #[cfg(target_os = "linux")]
 pub(crate) fn process_time(pid: u32) -> Option<Duration> {
     let mut clock: libc::clockid_t = 0;

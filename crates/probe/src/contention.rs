@@ -87,17 +87,17 @@ impl Contention {
         }
     }
 
-    /// The same as shares; `None` where the window is too short or the system does not count.
+    /// The same as shares; `None` if the window is too short or the system does not count.
     #[must_use]
     pub fn conditions(&self) -> TurnConditions {
         let window = self.window.as_secs_f64();
         let long_enough = self.machine.filter(|_| self.window >= SHORTEST);
-        let others = long_enough.zip(self.spent).and_then(|((ticks, processors), spent)| {
+        let other_work = long_enough.zip(self.spent).and_then(|((ticks, processors), spent)| {
             let ours = spent.as_secs_f64() / window / processors as f64;
             Some((ticks.share(ticks.busy)? - ours).max(0.0))
         });
         TurnConditions {
-            others,
+            other_work,
             waited: self.waited.filter(|_| window > 0.0).map(|time| time.as_secs_f64() / window),
             steal: long_enough.and_then(|(ticks, _)| ticks.share(ticks.steal)),
         }
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn what_is_not_ours_is_other_work() {
         let conditions = window(1000, 200, 1500, 500).conditions();
-        assert_eq!(conditions.others, Some(0.25));
+        assert_eq!(conditions.other_work, Some(0.25));
         assert_eq!(conditions.waited, Some(0.5));
         assert_eq!(conditions.steal, Some(0.0));
     }
@@ -129,10 +129,10 @@ mod tests {
     #[test]
     fn a_short_window_tells_waiting_alone_and_several_tell_the_rest() {
         let short = window(50, 10, 50, 25);
-        assert_eq!(short.conditions().others, None);
+        assert_eq!(short.conditions().other_work, None);
         assert_eq!(short.conditions().waited, Some(0.5));
         let both = Contention::default().and(short).and(short);
-        assert_eq!(both.conditions().others, Some(0.5));
+        assert_eq!(both.conditions().other_work, Some(0.5));
         assert_eq!(both.conditions().waited, Some(0.5));
     }
 
@@ -159,7 +159,7 @@ mod tests {
             child.kill().unwrap();
             child.wait().unwrap();
         }
-        assert!(found.others.unwrap() > 0.4, "{found:?}");
+        assert!(found.other_work.unwrap() > 0.4, "{found:?}");
         assert!(own.spent.unwrap() > Duration::from_millis(50), "{own:?}");
     }
 }

@@ -19,7 +19,8 @@ impl Probe for Cpu {
     }
 
     fn describe(&self) -> &'static str {
-        "processor time of the process in seconds, in processors kept busy and as a share of the machine; how many of its threads waited for a processor; the machine's and each processor's utilisation"
+        "processor time of the process in seconds, in busy processors and as a share of the machine; number of its \
+         threads that waited for a processor; utilisation of the machine and of each processor"
     }
 
     fn availability(&self, target: &Target) -> Result<(), String> {
@@ -124,7 +125,7 @@ impl Watch for CpuWatch {
         ));
 
         let waited = self.began.until(&Moment::take(self.pid)).conditions().waited;
-        let untold = || "the system does not tell how long threads wait".to_owned();
+        let untold = || "the system does not report how long threads wait".to_owned();
         metrics.push(share("cpu.process.waited", Unit::Count, waited, untold));
 
         let now = machine_ticks();

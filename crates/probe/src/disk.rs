@@ -17,7 +17,8 @@ impl Probe for Disk {
     }
 
     fn describe(&self) -> &'static str {
-        "bytes the process fetched from and sent to storage, and bytes it asked for by read and write calls (pipes included, mapped files not)"
+        "bytes that the process read from and wrote to storage, and bytes of its read and write calls (with pipes, \
+         without mapped files)"
     }
 
     fn availability(&self, target: &Target) -> Result<(), String> {

@@ -1,13 +1,14 @@
 //! What energy counters share: the idle baseline, the shortest honest window, and the metrics.
 
 use crate::{nvml, rapl};
+use number::{duration, watts};
 use std::{thread, time::Duration};
 use types::{Device, Direction, Metric, Unit};
 
 /// A counter that moves in steps is only as exact as one step; over twenty of them that is 5 %.
 const COUNTER_PERIODS: u32 = 20;
 
-/// What the machine draws when nothing runs, in watts; `None` where nothing counts it.
+/// What the machine draws when nothing runs, in watts; `None` if nothing counts it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct IdlePower {
     /// The processor packages.
@@ -52,9 +53,9 @@ impl Counted {
         let shortest = period * COUNTER_PERIODS;
         if window < shortest {
             return Err(format!(
-                "the window of {:.0} ms is shorter than {COUNTER_PERIODS} periods of the counter ({:.0} ms)",
-                window.as_secs_f64() * 1e3,
-                shortest.as_secs_f64() * 1e3
+                "the window of {} is shorter than {COUNTER_PERIODS} periods of the counter ({})",
+                duration(window),
+                duration(shortest)
             ));
         }
         if joules <= 0.0 {
@@ -91,8 +92,9 @@ pub(crate) fn metrics(
             return Ok(above);
         }
         Err(format!(
-            "no more was drawn than at idle ({:.1} W against {idle:.1} W)",
-            counted.power()
+            "no more was drawn than at idle ({} against {})",
+            watts(counted.power()),
+            watts(idle)
         ))
     });
     vec![

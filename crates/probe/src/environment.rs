@@ -40,7 +40,7 @@ pub struct Conditions {
     pub steal: Option<f64>,
     /// Memory that was available when the run began.
     pub memory_available: Option<Bytes>,
-    /// What the control group allows.
+    /// The limit of the control group.
     pub cgroup: CgroupLimits,
     /// Clock throttling between the two.
     pub throttle: Throttle,
@@ -154,7 +154,7 @@ mod tests {
     fn card(other_processes: &[u32], reasons: &[&str]) -> GpuState {
         GpuState {
             other_processes: other_processes.to_vec(),
-            throttle_reasons: reasons.iter().map(|reason| (*reason).to_owned()).collect(),
+            throttle_reasons: reasons.iter().map(|reason| (*reason).to_owned().into()).collect(),
             ..GpuState::default()
         }
     }
@@ -164,7 +164,10 @@ mod tests {
         let (before, after) = (card(&[5], &["gpu idle"]), card(&[5, 9, 12], &["sw power cap"]));
         let joined = gpus(&[before], &[after], &[9], true);
         assert_eq!(joined[0].other_processes, [5, 12]);
-        assert_eq!(joined[0].throttle_reasons, ["gpu idle", "sw power cap"]);
+        assert_eq!(
+            joined[0].throttle_reasons,
+            [types::ThrottleReason::GpuIdle, types::ThrottleReason::SwPowerCap]
+        );
     }
 
     #[test]

@@ -40,10 +40,10 @@ impl<T: Clone> Followed<T> {
     pub(crate) fn why_lost(&self) -> Option<String> {
         self.lost.then(|| {
             format!(
-                "process {} could no longer be read after {:.3} s of {:.3} s; the other numbers are its last known",
+                "process {} could no longer be read after {} of {}; the other numbers are its last known",
                 self.pid,
-                self.window().as_secs_f64(),
-                self.started.elapsed().as_secs_f64()
+                number::duration(self.window()),
+                number::duration(self.started.elapsed())
             )
         })
     }

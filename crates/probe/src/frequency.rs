@@ -60,7 +60,7 @@ pub(crate) fn current(root: &Path) -> Result<Current, String> {
     }
     let text = read_text(root.join("proc/cpuinfo"))?;
     parse_cpuinfo(&text).ok_or_else(|| {
-        "neither cpufreq nor `/proc/cpuinfo` tells a frequency; load a cpufreq driver".to_owned()
+        "neither cpufreq nor `/proc/cpuinfo` reports a frequency; load a cpufreq driver".to_owned()
     })
 }
 
@@ -100,7 +100,7 @@ fn turbo(root: &Path) -> Result<bool, String> {
     }
     read_number(root.join(CPUS).join("cpufreq/boost"))
         .map(|on| on != 0)
-        .ok_or_else(|| "neither `intel_pstate/no_turbo` nor `cpufreq/boost` is there".to_owned())
+        .ok_or_else(|| "neither `intel_pstate/no_turbo` nor `cpufreq/boost` exists".to_owned())
 }
 
 struct FrequencyWatch {

@@ -16,7 +16,8 @@ impl Probe for Load {
     }
 
     fn describe(&self) -> &'static str {
-        "the machine's one-minute load average at both ends, and how many tasks were runnable; the work itself is included"
+        "the machine's one-minute load average at start and end, and number of runnable tasks, including the measured \
+         work itself"
     }
 
     fn availability(&self, _target: &Target) -> Result<(), String> {
@@ -47,7 +48,7 @@ pub(crate) struct Reading {
 
 pub(crate) fn load() -> Result<Reading, String> {
     let text = read_text("/proc/loadavg")?;
-    parse_load(&text).ok_or_else(|| "`/proc/loadavg` holds something else".to_owned())
+    parse_load(&text).ok_or_else(|| "`/proc/loadavg` has an unexpected format".to_owned())
 }
 
 fn parse_load(text: &str) -> Option<Reading> {

@@ -25,7 +25,7 @@ pub fn allocated() -> Result<u64, String> {
     // SAFETY: the name ends with a zero and is only read.
     let symbol = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"mallinfo2".as_ptr()) };
     if symbol.is_null() {
-        return Err("the system's allocator does not tell how much it has given out".into());
+        return Err("the system's allocator does not report how much it has allocated".into());
     }
     // SAFETY: glibc has one function of this name, and this is its type.
     let mallinfo = unsafe {

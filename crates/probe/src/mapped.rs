@@ -3,7 +3,7 @@
 use std::path::Path;
 use types::Bytes;
 
-/// Resident bytes of a process that are mapped from files in this folder; `None` where the system does not tell.
+/// Resident bytes of a process that are mapped from files in this folder; `None` if the system does not tell.
 #[must_use]
 pub fn mapped_from(pid: u32, folder: &Path) -> Option<Bytes> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps")).ok()?;

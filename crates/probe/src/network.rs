@@ -20,7 +20,8 @@ impl Probe for Network {
     }
 
     fn describe(&self) -> &'static str {
-        "bytes received and sent in the network namespace of the process and in ours, by everyone in them, loopback apart; the kernel does not count by process"
+        "bytes received and sent by all processes in the network namespace of the process and in ours, without \
+         loopback; the kernel does not count by process"
     }
 
     fn availability(&self, target: &Target) -> Result<(), String> {

@@ -17,9 +17,9 @@ use std::{
     collections::BTreeSet,
     time::{Duration, Instant},
 };
-use types::{Device, Direction, GpuState, Metric, Unit};
+use types::{Device, Direction, GpuState, Metric, ThrottleReason, Unit};
 
-/// A round of questions takes the driver a millisecond or so; ten rounds a second are enough for an average.
+/// A round of questions takes the driver a millisecond or so; ten rounds per second are enough for an average.
 const READING_PERIOD: Duration = Duration::from_millis(100);
 
 /// How often the driver renews its energy counter: every 97 to 102 ms when watched on an H200 (driver 580).
@@ -94,7 +94,7 @@ impl Meter {
 }
 
 fn refused(what: &str) -> impl Fn(NvmlError) -> String {
-    move |error| format!("the driver gives no {what} ({error})")
+    move |error| format!("the driver does not report {what} ({error})")
 }
 
 /// Numbers of one kind, as they were read.
@@ -114,7 +114,7 @@ impl Series {
 
     fn metric(&self, key: &str, unit: Unit, of: fn(&[f64]) -> f64) -> Metric {
         if self.values.is_empty() {
-            let why = self.why.clone().unwrap_or_else(|| "the driver was not asked".to_owned());
+            let why = self.why.clone().unwrap_or_else(|| "the driver was not queried".to_owned());
             return Metric::missing(key, unit, Direction::Neutral, why);
         }
         Metric::measured(key, unit, Direction::Neutral, of(&self.values))
@@ -142,8 +142,8 @@ struct Seen {
     clock_memory: Series,
     temperature: Series,
     throttled: Series,
-    others: BTreeSet<u32>,
-    others_why: Option<String>,
+    other_processes: BTreeSet<u32>,
+    other_processes_why: Option<String>,
 }
 
 struct GpuWatch {
@@ -178,7 +178,7 @@ impl Watch for GpuWatch {
 
     fn stop(mut self: Box<Self>) -> Vec<Metric> {
         self.read();
-        let Seen { others, others_why, .. } = &self.seen;
+        let Seen { other_processes, other_processes_why, .. } = &self.seen;
         let seen = &self.seen;
         let mut metrics = match &self.meter {
             Ok(meter) => energy::metrics("gpu", meter.finish(), self.target.idle.gpu),
@@ -195,9 +195,9 @@ impl Watch for GpuWatch {
             seen.clock_memory.metric("gpu.clock.memory", Unit::Hertz, average),
             seen.temperature.metric("gpu.temperature", Unit::Celsius, largest),
             seen.throttled.metric("gpu.throttled.share", Unit::Ratio, average),
-            match others_why {
+            match other_processes_why {
                 None => {
-                    let count = others.len() as f64;
+                    let count = other_processes.len() as f64;
                     Metric::measured("gpu.others", Unit::Count, Direction::Lower, count)
                 }
                 Some(why) => {
@@ -217,25 +217,25 @@ impl GpuWatch {
             Ok(processes) => processes,
             Err(why) => {
                 seen.memory_process.push(Err(why.clone()));
-                seen.others_why = Some(why);
+                seen.other_processes_why = Some(why);
                 return;
             }
         };
         let ours = processes.iter().find(|(pid, _)| *pid == self.target.pid);
         seen.memory_process.push(match ours {
             Some((_, Some(bytes))) => Ok(*bytes as f64),
-            Some((_, None)) => Err("the driver does not tell memory by process".to_owned()),
+            Some((_, None)) => Err("the driver does not report memory by process".to_owned()),
             None if pid_namespace::is_hosts_own() => {
                 Err(format!("process {} holds no memory on this GPU", self.target.pid))
             }
             None => Err("inside a container the driver does not know our process ids".to_owned()),
         });
         if pid_namespace::is_hosts_own() {
-            seen.others.extend(
+            seen.other_processes.extend(
                 processes.iter().map(|(pid, _)| *pid).filter(|pid| *pid != self.target.pid),
             );
         } else {
-            seen.others_why =
+            seen.other_processes_why =
                 Some("inside a container the driver does not know our process ids".to_owned());
         }
     }
@@ -274,9 +274,10 @@ fn held_back(reasons: ThrottleReasons) -> bool {
     !reasons.difference(harmless).is_empty()
 }
 
-/// The reasons in plain words.
-fn words(reasons: ThrottleReasons) -> Vec<String> {
-    reasons.iter_names().map(|(name, _)| name.to_lowercase().replace('_', " ")).collect()
+/// The reasons by the driver's names.
+fn named(reasons: ThrottleReasons) -> Vec<ThrottleReason> {
+    let reason = |(name, _): (&str, _)| name.to_lowercase().replace('_', " ").into();
+    reasons.iter_names().map(reason).collect()
 }
 
 /// The state of every card now; `other_processes` holds everyone, ours too.
@@ -293,7 +294,7 @@ pub(crate) fn states() -> Vec<GpuState> {
                 clock_memory: clock(&card, Clock::Memory).ok(),
                 power_limit: card.enforced_power_limit().ok().map(|limit| f64::from(limit) / 1e3),
                 temperature: temperature(&card).ok(),
-                throttle_reasons: card.current_throttle_reasons().map(words).unwrap_or_default(),
+                throttle_reasons: card.current_throttle_reasons().map(named).unwrap_or_default(),
                 other_processes: processes(&card)
                     .unwrap_or_default()
                     .into_iter()
@@ -326,7 +327,11 @@ mod tests {
         assert!(!held_back(ThrottleReasons::GPU_IDLE));
         let hot = ThrottleReasons::GPU_IDLE | ThrottleReasons::HW_THERMAL_SLOWDOWN;
         assert!(held_back(hot));
-        assert_eq!(words(hot), ["gpu idle", "hw thermal slowdown"]);
+        let fault = [ThrottleReason::GpuIdle, ThrottleReason::HwThermalSlowdown];
+        assert_eq!(named(hot), fault);
+        // Every name of the driver has a code.
+        let is_unknown = |reason: &ThrottleReason| matches!(reason, ThrottleReason::Other(_));
+        assert!(!named(ThrottleReasons::all()).iter().any(is_unknown));
     }
 
     #[test]

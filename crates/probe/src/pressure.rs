@@ -79,7 +79,7 @@ impl Watch for PressureWatch {
             ));
             let full = both.and_then(|(first, last)| match (first.full, last.full) {
                 (Some(first), Some(last)) => Ok(last.saturating_sub(first)),
-                _ => Err(format!("this kernel does not tell full pressure of `{resource}`")),
+                _ => Err(format!("this kernel does not report full pressure of `{resource}`")),
             });
             metrics.push(share(&format!("pressure.{resource}.full"), full, window));
         }

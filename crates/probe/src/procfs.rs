@@ -52,7 +52,7 @@ impl Ticks {
         self.busy + self.idle + self.steal
     }
 
-    /// A part of the whole; `None` where no tick has passed.
+    /// A part of the whole; `None` if no tick has passed.
     pub(crate) fn share(self, part: u64) -> Option<f64> {
         (self.total() > 0).then(|| part as f64 / self.total() as f64)
     }

@@ -27,7 +27,8 @@ impl Probe for Rapl {
     }
 
     fn describe(&self) -> &'static str {
-        "energy of all processor packages, by whatever runs on them, above idle where an idle baseline was measured; memory, disks and power supply not included"
+        "energy of all processor packages, including other programs, above idle if idle power was measured; without \
+         memory, disks and power supply"
     }
 
     fn availability(&self, _target: &Target) -> Result<(), String> {
@@ -66,8 +67,10 @@ fn packages(root: &Path) -> Result<Vec<Package>, String> {
         }
         match read_text(folder.join("energy_uj")) {
             Ok(text) => {
-                let last =
-                    text.trim().parse().map_err(|_| "`energy_uj` holds no number".to_owned())?;
+                let last = text
+                    .trim()
+                    .parse()
+                    .map_err(|_| "`energy_uj` does not contain a number".to_owned())?;
                 let range = read_number(folder.join("max_energy_range_uj")).unwrap_or(u64::MAX);
                 packages.push(Package { folder, range, last });
             }

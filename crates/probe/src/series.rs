@@ -7,7 +7,7 @@ use crate::{
 use std::{
     sync::mpsc::{self, RecvTimeoutError},
     thread::{self, JoinHandle},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 use types::Counter;
 
@@ -17,7 +17,7 @@ const PERIOD: Duration = Duration::from_millis(5);
 /// One reading.
 struct Reading {
     /// Microseconds since the epoch.
-    at: u128,
+    at: i64,
     resident: Option<u64>,
     /// Nanoseconds that all threads have spent on processors.
     busy: Option<u64>,
@@ -27,7 +27,7 @@ struct Reading {
 /// Reads a process until it is stopped.
 pub struct Series {
     stop: mpsc::Sender<()>,
-    /// `None` where the system gave no thread; then there are no readings.
+    /// `None` if the system gave no thread; then there are no readings.
     thread: Option<JoinHandle<Vec<Reading>>>,
 }
 
@@ -54,7 +54,7 @@ impl Series {
         let _ = self.stop.send(());
         let readings = self.thread.and_then(|thread| thread.join().ok()).unwrap_or_default();
         let since = |reading: &Reading| {
-            let micros = i128::try_from(reading.at).ok()? - i128::from(began_at);
+            let micros = reading.at.saturating_sub(began_at);
             u64::try_from(micros).ok().map(|micros| micros.saturating_mul(1000))
         };
         let memory = readings
@@ -74,7 +74,7 @@ impl Series {
 fn read(pid: u32) -> Reading {
     let status = read_text(format!("/proc/{pid}/status")).ok();
     Reading {
-        at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros()),
+        at: clock::now(),
         resident: status.and_then(|text| field_in_bytes(&text, "VmRSS")),
         busy: accounts(pid).map(|accounts| accounts.spent.as_nanos() as u64),
         taken: Instant::now(),
@@ -87,14 +87,14 @@ mod tests {
 
     #[test]
     fn a_busy_process_is_seen_with_its_memory() {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros();
+        let now = clock::now();
         let series = Series::start(std::process::id());
         let begin = Instant::now();
         let mut count = 0u64;
         while begin.elapsed() < Duration::from_millis(60) {
             count = std::hint::black_box(count + 1);
         }
-        let counters = series.stop(i64::try_from(now).unwrap());
+        let counters = series.stop(now);
         let counter = |name: &str| counters.iter().find(|counter| counter.name == name).unwrap();
         assert!(counter("memory").points.iter().all(|(_, megabytes)| *megabytes > 0.1));
         assert!(counter("processors").points.iter().any(|(_, share)| *share > 1.0), "{counters:?}");

@@ -70,6 +70,6 @@ pub(crate) fn require_linux() -> Result<(), String> {
     if cfg!(target_os = "linux") {
         Ok(())
     } else {
-        Err(format!("needs the files of a Linux kernel; this is {}", std::env::consts::OS))
+        Err(format!("available only on Linux; this is {}", std::env::consts::OS))
     }
 }

@@ -16,7 +16,7 @@ impl Probe for Steal {
     }
 
     fn describe(&self) -> &'static str {
-        "share of the machine's processor time that its hypervisor gave to others; 0 on a machine without one"
+        "share of the machine's processor time that the hypervisor took; 0 on a machine without one"
     }
 
     fn availability(&self, _target: &Target) -> Result<(), String> {
@@ -31,7 +31,7 @@ impl Probe for Steal {
 
 fn ticks() -> Result<Ticks, String> {
     let text = read_text("/proc/stat")?;
-    let (machine, _) = parse_machine_ticks(&text).ok_or("`/proc/stat` tells no steal time")?;
+    let (machine, _) = parse_machine_ticks(&text).ok_or("`/proc/stat` reports no steal time")?;
     Ok(machine)
 }
 

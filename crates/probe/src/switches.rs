@@ -20,7 +20,8 @@ impl Probe for Switches {
     }
 
     fn describe(&self) -> &'static str {
-        "context switches of all threads: voluntary (waited) and involuntary (was pushed off); a thread that lives and dies within half a second is not seen"
+        "context switches of all threads: voluntary (waited) and involuntary (was preempted); threads that live less \
+         than half a second are not counted"
     }
 
     fn availability(&self, target: &Target) -> Result<(), String> {

@@ -35,10 +35,10 @@ pub enum TrackerError {
     #[error("this program does not allocate through Modelmeter's tracking allocator")]
     NotInstalled,
     /// Somebody records already.
-    #[error("another recording of allocations is going on in this process")]
+    #[error("another recording of allocations is active in this process")]
     Busy,
     /// There is no memory for the events.
-    #[error("the system gives no memory for {0} allocation events")]
+    #[error("the system has no memory for {0} allocation events")]
     NoMemory(usize),
 }
 
@@ -56,7 +56,7 @@ thread_local! {
 /// The bytes that were refused last.
 static REFUSED: AtomicUsize = AtomicUsize::new(0);
 
-/// The bytes of the last allocation of this process that the system refused; `None` where it refused none.
+/// The bytes of the last allocation of this process that the system refused; `None` if it refused none.
 #[must_use]
 pub fn refused_allocation() -> Option<usize> {
     Some(REFUSED.load(Ordering::Relaxed)).filter(|bytes| *bytes > 0)
@@ -225,7 +225,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// How many events there were so far, those that found no room included.
+    /// How many events there were so far, those that did not fit included.
     #[must_use]
     pub fn count(&self) -> u64 {
         TAPE.next.load(Ordering::Relaxed) as u64

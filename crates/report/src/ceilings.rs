@@ -3,7 +3,7 @@
 use crate::{
     clean::clean,
     csv::{number, text},
-    number::{MISSING, bytes_per_second, fixed, flops_per_second, significant},
+    document::{Timestamp, to_json},
     result::{Block, DataTable, Note, ResultDocument},
     sheet::Grid,
     summary::processor,
@@ -11,9 +11,11 @@ use crate::{
     timestamp::{minute, rfc3339},
     wrap::DOT,
 };
-use serde_json::{Value, json};
+use number::{MISSING, bytes_per_second, fixed, flops_per_second, significant};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::Path;
-use types::{Bytes, Ceiling, Ceilings, Device, Machine, Precision};
+use types::{Bytes, Ceiling, Ceilings, Device, Interval, Machine, Precision, Unmeasured};
 
 /// The name and version of the JSON.
 pub const CEILINGS_SCHEMA: &str = "modelmeter.ceilings/1";
@@ -23,21 +25,21 @@ const DISTURBED: f64 = 0.8;
 
 /// Ceilings to be shown.
 #[derive(Debug, Clone, Copy)]
-pub struct CeilingsPage<'a> {
+pub struct CeilingsView<'a> {
     /// The machine.
     pub machine: &'a Machine,
     /// What stands.
     pub standing: &'a Ceilings,
-    /// What was measured just now; `None` where nothing was.
+    /// What was measured just now; `None` if nothing was.
     pub measured: Option<&'a Ceilings>,
-    /// The database that keeps them.
+    /// The database in which they are stored.
     pub stored: Option<&'a Path>,
 }
 
-/// What a device can do at best.
+/// The measured ceilings of a device.
 #[must_use]
-pub fn ceilings_document(page: &CeilingsPage<'_>) -> ResultDocument {
-    let CeilingsPage { machine, standing, measured, stored } = page;
+pub fn ceilings_document(view: &CeilingsView<'_>) -> ResultDocument {
+    let CeilingsView { machine, standing, measured, stored } = view;
     let mut facts = Vec::new();
     match standing.threads {
         0 => {}
@@ -52,13 +54,13 @@ pub fn ceilings_document(page: &CeilingsPage<'_>) -> ResultDocument {
         .collect();
     if measured.is_some_and(is_disturbed) {
         notes.push(Note::warning(
-            "other work disturbed the measurement: repetitions differ widely; measured again on a quiet machine, the \
-             higher numbers will stay",
+            "other work disturbed the measurement: repetitions vary widely; measure again on a quiet machine, the \
+             higher numbers are kept",
         ));
     }
     notes.push(Note::new(match stored {
-        Some(path) => format!("kept with this machine in {}", path.display()),
-        None => "not kept".into(),
+        Some(path) => format!("stored for this machine in {}", path.display()),
+        None => "not stored".into(),
     }));
     let rows = rows(standing, *measured);
     ResultDocument {
@@ -66,12 +68,10 @@ pub fn ceilings_document(page: &CeilingsPage<'_>) -> ResultDocument {
         facts,
         is_list: false,
         verdict: None,
-        blocks: vec![
-            Block::Table { name: "ceilings".into(), grid: grid(&rows) },
-            Block::Notes(notes),
-        ],
-        json: ceilings_json(page),
+        blocks: vec![Block::table("ceilings", grid(&rows)), Block::Notes(notes)],
+        json: to_json(&CeilingsDocument::from(view)),
         data: Some(data(standing, &rows)),
+        ..ResultDocument::default()
     }
 }
 
@@ -87,7 +87,7 @@ fn grid(rows: &[Row]) -> Grid {
         let mut how = way.clone();
         if let Some(now) = now.filter(|now| now.value < stands.value) {
             let space = if how.is_empty() { "" } else { "; " };
-            how += &format!("{space}kept from earlier, now {}", show(now.value));
+            how += &format!("{space}from an earlier measurement, now {}", show(now.value));
         }
         let balance = balance.map_or(String::new(), |balance| significant(balance, 3));
         let cells = [what.clone(), show(stands.value), show(stands.interval.low), balance, how];
@@ -159,7 +159,7 @@ fn rows(standing: &Ceilings, measured: Option<&Ceilings>) -> Vec<Row> {
         stands,
         now: measured.and_then(|measured| measured.bandwidth),
         balance: None,
-        way: "arrays that no cache holds".into(),
+        way: "arrays larger than every cache".into(),
         show: bytes_per_second,
     }));
     rows
@@ -228,60 +228,110 @@ pub fn ceilings_line(ceilings: &Ceilings) -> String {
     if items.is_empty() { MISSING.into() } else { items.join(DOT) }
 }
 
-/// What a device can do at best, for programs.
-fn ceilings_json(page: &CeilingsPage<'_>) -> Value {
-    let CeilingsPage { machine, standing, measured, stored } = page;
-    let of = |stands: Ceiling, now: Option<Ceiling>, unit: &str| {
-        json!({
-            "value": stands.value,
-            "unit": unit,
-            "interval": { "low": stands.interval.low, "high": stands.interval.high },
-            "measured_now": now.map(|now| now.value),
-        })
-    };
-    let with = |mut value: Value, more: Value| {
-        if let (Some(value), Value::Object(more)) = (value.as_object_mut(), more) {
-            value.extend(more);
-        }
-        value
-    };
-    let compute: Vec<Value> = standing
-        .flops
-        .iter()
-        .map(|(precision, stands)| {
+/// The measured ceilings of a device.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CeilingsDocument<'a> {
+    #[schemars(extend("const" = CEILINGS_SCHEMA))]
+    schema: &'static str,
+    /// The machine's key.
+    machine: &'a str,
+    device: Device,
+    /// Threads used for the measurement; null if the device is not the CPU.
+    threads: Option<u32>,
+    measured_at: Timestamp,
+    /// Operations a second by precision; a multiply-add is 2.
+    compute: Vec<ComputeDocument<'a>>,
+    /// fp32 with matrix products that round their factors to TF32.
+    tf32: Option<CeilingDocument>,
+    caches: Vec<CacheDocument>,
+    memory: Option<CeilingDocument>,
+    /// What could not be measured, and why.
+    unmeasured: &'a [Unmeasured],
+    /// The database in which they are stored.
+    stored: Option<String>,
+}
+
+/// One measured upper bound.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Ceiling")]
+struct CeilingDocument {
+    /// The best repetition.
+    value: f64,
+    #[schemars(extend("enum" = ["FLOP/s", "B/s"]))]
+    unit: &'static str,
+    /// From the repetitions' 2.5th percentile to the best one.
+    interval: Interval,
+    /// The newest measurement; null if nothing was measured.
+    measured_now: Option<f64>,
+}
+
+impl CeilingDocument {
+    fn new(stands: Ceiling, now: Option<Ceiling>, unit: &'static str) -> CeilingDocument {
+        let measured_now = now.map(|now| now.value);
+        CeilingDocument { value: stands.value, unit, interval: stands.interval, measured_now }
+    }
+}
+
+/// The upper bound of one precision.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ComputeCeiling")]
+struct ComputeDocument<'a> {
+    precision: Precision,
+    #[serde(flatten)]
+    ceiling: CeilingDocument,
+    /// Operations for each byte of memory above which memory is not the bound.
+    flops_per_byte: Option<f64>,
+    /// Which unit or kernel reached it.
+    way: Option<&'a str>,
+}
+
+/// Read bandwidth of one cache level, all threads together.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CacheCeiling")]
+struct CacheDocument {
+    /// 1 is next to the core.
+    level: u32,
+    /// Size of one such cache, in bytes.
+    size: Bytes,
+    #[serde(flatten)]
+    ceiling: CeilingDocument,
+}
+
+impl<'a> From<&CeilingsView<'a>> for CeilingsDocument<'a> {
+    fn from(view: &CeilingsView<'a>) -> CeilingsDocument<'a> {
+        let CeilingsView { machine, standing, measured, stored } = *view;
+        let compute = standing.flops.iter().map(|(precision, stands)| {
             let now = measured.and_then(|measured| measured.flops_at(*precision));
-            let head = json!({ "precision": precision });
-            let tail = json!({
-                "flops_per_byte": standing.balance(*precision),
-                "way": standing.way(*precision),
-            });
-            with(with(head, of(*stands, now, "FLOP/s")), tail)
-        })
-        .collect();
-    let caches: Vec<Value> = standing
-        .caches
-        .iter()
-        .map(|cache| {
+            ComputeDocument {
+                precision: *precision,
+                ceiling: CeilingDocument::new(*stands, now, "FLOP/s"),
+                flops_per_byte: standing.balance(*precision),
+                way: standing.way(*precision),
+            }
+        });
+        let caches = standing.caches.iter().map(|cache| {
             let now = measured.and_then(|measured| {
                 measured.caches.iter().find(|now| now.level == cache.level).map(|now| now.ceiling)
             });
-            let head = json!({ "level": cache.level, "size": cache.size });
-            with(head, of(cache.ceiling, now, "B/s"))
-        })
-        .collect();
-    json!({
-        "schema": CEILINGS_SCHEMA,
-        "machine": machine.key,
-        "device": standing.device,
-        "threads": (standing.threads > 0).then_some(standing.threads),
-        "measured_at": rfc3339(standing.measured_at),
-        "compute": compute,
-        "tf32": standing.tf32.map(|tf32| of(tf32, measured.and_then(|now| now.tf32), "FLOP/s")),
-        "caches": caches,
-        "memory": standing
-            .bandwidth
-            .map(|stands| of(stands, measured.and_then(|now| now.bandwidth), "B/s")),
-        "unmeasured": standing.unmeasured,
-        "stored": stored.map(|path| path.display().to_string()),
-    })
+            let ceiling = CeilingDocument::new(cache.ceiling, now, "B/s");
+            CacheDocument { level: cache.level, size: cache.size, ceiling }
+        });
+        let tf32 =
+            |stands| CeilingDocument::new(stands, measured.and_then(|now| now.tf32), "FLOP/s");
+        let memory =
+            |stands| CeilingDocument::new(stands, measured.and_then(|now| now.bandwidth), "B/s");
+        CeilingsDocument {
+            schema: CEILINGS_SCHEMA,
+            machine: &machine.key,
+            device: standing.device,
+            threads: (standing.threads > 0).then_some(standing.threads),
+            measured_at: standing.measured_at.into(),
+            compute: compute.collect(),
+            tf32: standing.tf32.map(tf32),
+            caches: caches.collect(),
+            memory: standing.bandwidth.map(memory),
+            unmeasured: &standing.unmeasured,
+            stored: stored.map(|path| path.display().to_string()),
+        }
+    }
 }

@@ -18,7 +18,7 @@ pub enum Glyphs {
 pub struct Bar {
     /// What it stands for.
     pub label: String,
-    /// Its length, in any unit that all bars share; `None` where there is no number.
+    /// Its length, in any unit that all bars share; `None` if there is no number.
     pub value: Option<f64>,
     /// The number as people read it.
     pub text: String,

@@ -1,14 +1,12 @@
 //! What the time of a traced run went through, and who waited for whom.
 
 use crate::clean::clean;
-use crate::number::{durations_column, percent, seconds, significant};
-use crate::sheet::{Grid, GridRow, Side};
-use crate::style::Style;
-use crate::table::{Column, Table};
-use crate::wrap::wrap;
+use crate::result::{Block, Note};
+use crate::sheet::{Grid, GridRow};
+use crate::table::Column;
+use analysis::longest_links;
+use number::{durations_column, percent, seconds, significant};
 use types::{CriticalPath, PathPlace, Wait};
-
-const INDENT: &str = "  ";
 
 /// Names told at most; the others are one line.
 const LINKS: usize = 10;
@@ -20,57 +18,33 @@ const LEAST_WAIT: f64 = 0.005;
 const STARVED: f64 = 0.2;
 
 /// The path as a table, and who waited for whom.
-#[must_use]
-pub fn critical_path(path: &CriticalPath, style: &Style) -> String {
-    let columns = [
+pub(crate) fn blocks(path: &CriticalPath) -> Vec<Block> {
+    let (grid, said) = grid(path);
+    vec![
+        Block::table("critical path", grid),
+        Block::Notes(said.into_iter().map(Note::new).collect()),
+    ]
+}
+
+/// The path as a table, and what is said below it.
+pub(crate) fn grid(path: &CriticalPath) -> (Grid, Vec<String>) {
+    let mut grid = Grid::of([
         Column::left("critical path").shrinks(),
         Column::left("on"),
         Column::right("times").leaves(1),
         Column::right("time"),
         Column::right("share"),
-    ];
-    let mut table = Table::new(columns).painted(style);
-    for ([name, place, times, time, share], _) in rows(path) {
-        table.push([name, place, times, time, share]);
-    }
-    let rendered = table.render(Some(style.columns() - INDENT.len()));
-    let mut text: String = rendered
-        .lines()
-        .map(|line| format!("{INDENT}{line}").trim_end().to_owned() + "\n")
-        .collect();
-    text.push('\n');
-    for sentence in sentences(path) {
-        for line in wrap(&sentence, style.columns()) {
-            text.push_str(&format!("{line}\n"));
-        }
-    }
-    text
-}
-
-/// The path as a table for other media, and what is said below it.
-pub(crate) fn grid(path: &CriticalPath) -> (Grid, Vec<String>) {
-    let mut grid = Grid::new(&[
-        ("critical path", Side::Left),
-        ("on", Side::Left),
-        ("times", Side::Right),
-        ("time", Side::Right),
-        ("share", Side::Right),
     ]);
     for (cells, share) in rows(path) {
-        grid.push(GridRow {
-            depth: 0,
-            share: Some(share),
-            cells: cells.into(),
-            ..GridRow::default()
-        });
+        let (share, cells) = (Some(share), cells.into());
+        grid.push(GridRow { share, cells, ..GridRow::default() });
     }
     (grid, sentences(path))
 }
 
 /// The longest links, and the rest as one line.
 fn rows(path: &CriticalPath) -> Vec<([String; 5], f64)> {
-    let (told, rest) = path.links.split_at(path.links.len().min(LINKS));
-    let sum = |of: fn(&types::PathLink) -> f64| rest.iter().map(of).sum::<f64>();
+    let (told, rest) = longest_links(path, LINKS);
     let mut lines: Vec<(String, &str, f64, f64, f64)> = told
         .iter()
         .map(|link| {
@@ -78,10 +52,9 @@ fn rows(path: &CriticalPath) -> Vec<([String; 5], f64)> {
             (clean(&link.name), place, link.times, link.time.0, link.share.0)
         })
         .collect();
-    if !rest.is_empty() {
-        let name = format!("{} more", rest.len());
-        let (times, time) = (sum(|link| link.times), sum(|link| link.time.0));
-        lines.push((name, "", times, time, sum(|link| link.share.0)));
+    if let Some(rest) = rest {
+        let name = format!("{} more", rest.links);
+        lines.push((name, "", rest.times, rest.time.0, rest.share.0));
     }
     let times = durations_column(&lines.iter().map(|line| Some(line.3)).collect::<Vec<_>>());
     let row = |((name, place, count, _, share), time): ((String, &str, f64, f64, f64), String)| {

@@ -1,4 +1,4 @@
-//! Runs as CSV: one header, one row a run, flat columns with their unit in the name.
+//! Runs as CSV: one header, one row per run, flat columns with their unit in the name.
 //!
 //! Quoting follows RFC 4180. Missing is an empty cell. Numbers are written with every digit they have. Text that
 //! a spreadsheet would take for a formula (it begins with `=`, `+`, `-` or `@`) gets an apostrophe in front, since
@@ -7,8 +7,9 @@
 use crate::clean::clean;
 use crate::energy::energy;
 use crate::lookup::{reading, told};
-use crate::number::milliseconds;
+use crate::result::DataTable;
 use crate::timestamp::rfc3339;
+use number::milliseconds;
 use std::io::{self, Write};
 use std::time::Duration;
 use types::{Phase, Run, Stated, Summary, Weights, key};
@@ -131,6 +132,13 @@ pub fn runs_csv(runs: &[Run]) -> String {
     let mut out = Vec::new();
     write_csv(runs, &mut out).expect("a vector takes every write");
     String::from_utf8(out).expect("every cell is a string")
+}
+
+/// The runs as rows for programs.
+pub(crate) fn runs_table(runs: &[Run]) -> DataTable {
+    let names = COLUMNS.iter().map(|column| column.name);
+    let cells = |run: &Run| COLUMNS.iter().map(|column| (column.cell)(run)).collect();
+    DataTable::new(names, runs.iter().map(cells))
 }
 
 /// Writes the runs as CSV.

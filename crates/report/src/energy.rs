@@ -2,20 +2,21 @@
 
 use crate::clean::clean;
 use crate::lookup::{Reading, metrics};
+use schemars::JsonSchema;
 use serde::Serialize;
 use types::{Device, Run, Unit};
 
 /// What an amount of energy includes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Scope {
-    /// What the machine draws anyway was taken away.
+    /// The idle power of the machine was subtracted.
     AboveIdle,
     /// Everything that the counter counted.
     Total,
 }
 
-/// One energy counter: whose, what it includes, and how much in joules.
+/// One energy counter: its component, what it includes, and its energy in joules.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Energy {
     pub(crate) whose: String,

@@ -3,12 +3,13 @@
 use crate::{
     clean::clean,
     csv::{number, text},
-    number::{MISSING, bytes, count},
     result::{Block, DataTable, Note, ResultDocument, Tone},
     sheet::Grid,
     table::Column,
 };
-use serde_json::{Value, json};
+use number::{MISSING, bytes, count, scientific};
+use schemars::JsonSchema;
+use serde::Serialize;
 use types::{ExportCheck, ExportReport, Weights};
 
 /// What the document of an export is called.
@@ -33,30 +34,28 @@ pub fn export_document(report: &ExportReport) -> ResultDocument {
     let mut notes = Vec::new();
     if let Some(data) = &report.data {
         let name = data.file_name().unwrap_or_default().to_string_lossy();
-        notes.push(Note::new(format!("its weights are in {name}, which belongs beside it")));
+        notes.push(Note::new(format!("its weights are in {name}, which must stay next to it")));
     }
     notes.extend(report.remarks.iter().map(Note::new));
     let (text, tone) = match (report.differs(), report.holds()) {
-        (true, _) => ("an engine gives other answers than the model", Tone::Bad),
-        (false, true) => ("the file gives the model's answers", Tone::Good),
+        (true, _) => ("the outputs of an engine differ from the model's", Tone::Bad),
+        (false, true) => ("the file gives the same outputs as the model", Tone::Good),
         (false, false) => ("no engine here could check the file", Tone::Warning),
     };
     ResultDocument {
         title: vec![format!("{} → {}", report.model.name, report.path.display())],
         is_list: false,
         facts,
-        verdict: Some(Note { text: text.into(), tone }),
-        blocks: vec![
-            Block::Table { name: "checks of the file".into(), grid: grid(report) },
-            Block::Notes(notes),
-        ],
-        json: export_json(report),
+        verdict: Some(Note::of(tone, text)),
+        blocks: vec![Block::table("checks of the file", grid(report)), Block::Notes(notes)],
+        json: serde_json::to_value(ExportDocument::from(report)).unwrap_or_default(),
         data: Some(data(report)),
+        ..ResultDocument::default()
     }
 }
 
 fn grid(report: &ExportReport) -> Grid {
-    let against = format!("outputs, against {}", report.reference);
+    let against = format!("outputs compared with {}", report.reference);
     let mut grid = Grid::of([
         Column::left("loaded by"),
         Column::left("version").leaves(1),
@@ -64,7 +63,7 @@ fn grid(report: &ExportReport) -> Grid {
         Column::left(&against).wraps(),
     ]);
     for check in &report.checks {
-        let largest = largest(check).map_or_else(|| MISSING.to_owned(), |by| format!("{by:.1e}"));
+        let largest = largest(check).map_or_else(|| MISSING.to_owned(), scientific);
         grid.row([check.engine.clone(), check.version.clone(), largest, said(check)]);
     }
     grid
@@ -103,11 +102,19 @@ fn said(check: &ExportCheck) -> String {
     }
 }
 
-fn export_json(report: &ExportReport) -> Value {
-    let mut document = serde_json::to_value(report).unwrap_or_default();
-    if let Some(table) = document.as_object_mut() {
-        table.insert("schema".into(), json!(EXPORT_SCHEMA));
-        table.insert("holds".into(), json!(report.holds()));
+/// A model written as one ONNX file, and what engines make of the file.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ExportDocument<'a> {
+    #[serde(flatten)]
+    report: &'a ExportReport,
+    #[schemars(extend("const" = EXPORT_SCHEMA))]
+    schema: &'static str,
+    /// Whether at least one engine ran the file, and all that did give the model's outputs.
+    holds: bool,
+}
+
+impl<'a> From<&'a ExportReport> for ExportDocument<'a> {
+    fn from(report: &'a ExportReport) -> ExportDocument<'a> {
+        ExportDocument { report, schema: EXPORT_SCHEMA, holds: report.holds() }
     }
-    document
 }

@@ -1,11 +1,14 @@
 //! What was left out because it is not valid: how many, why, how to see it all the same and how to measure it again.
 
 use crate::clean::clean;
-use crate::number::count;
+use number::count;
 use types::InvalidRuns;
 
 /// Stands behind a number that cannot be believed.
 pub(crate) const NOT_VALID: char = '!';
+
+/// The same in tables.
+pub(crate) const NOT_VALID_MARK: &str = "!";
 
 /// `36 not valid: 30 × other work, 6 × too few samples`.
 #[must_use]
@@ -33,7 +36,7 @@ pub(crate) fn remedies(cells: u64, again: Option<&str>, is_included: bool) -> Ve
         remedies.push(format!("measure again{more}: `{}`", clean(again)));
     }
     if !is_included {
-        remedies.push("`--include-invalid` shows what was measured all the same, marked".into());
+        remedies.push("`--include-invalid` shows them, marked".into());
     }
     remedies
 }

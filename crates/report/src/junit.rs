@@ -195,7 +195,7 @@ fn of_run(run: &Run) -> JunitCase {
     let mut properties = vec![("run".to_owned(), run.id.0.clone())];
     let middle = run.summaries.get(&run.main_phase()).map(|summary| summary.median);
     let middle = middle.or_else(|| run.stated(run.main_phase()).and_then(|one| one.typical()));
-    properties.extend(middle.map(|value| ("latency".to_owned(), crate::number::seconds(value))));
+    properties.extend(middle.map(|value| ("latency".to_owned(), number::seconds(value))));
     if run.verdict.valid {
         let remarks = run.verdict.reasons.iter().map(|reason| ("remark".to_owned(), line(reason)));
         properties.extend(remarks);

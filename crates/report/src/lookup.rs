@@ -40,7 +40,7 @@ pub(crate) fn metrics(run: &Run) -> impl Iterator<Item = &Metric> {
     run.metrics.iter().chain(run.probes.iter().flat_map(|probe| &probe.metrics))
 }
 
-/// The metric with this key; `None` where nobody tried to measure it.
+/// The metric with this key; `None` if nobody tried to measure it.
 pub(crate) fn reading(run: &Run, key: &str) -> Option<Reading> {
     metrics(run).find(|metric| metric.key == key).map(Reading::of)
 }
@@ -53,11 +53,4 @@ pub(crate) fn reading_or_why(run: &Run, key: &str) -> Reading {
 /// What stands in the field at this path, unless nobody could count it or the file it was imported from does not tell.
 pub(crate) fn told<T>(run: &Run, path: &str, value: T) -> Option<T> {
     run.tells(path).then_some(value)
-}
-
-/// The share of the run's time that its probes spent on reading.
-pub(crate) fn watching_share(run: &Run) -> Option<f64> {
-    let cost: f64 = run.probes.iter().map(|probe| probe.cost.as_secs_f64()).sum();
-    let elapsed = run.elapsed.as_secs_f64();
-    (!run.probes.is_empty() && elapsed > 0.0).then(|| cost / elapsed)
 }

@@ -3,14 +3,16 @@
 use crate::analysis::words::counted;
 use crate::clean::clean;
 use crate::csv::{number, text};
+use crate::document::{PeakMemory, Timestamp, WeightsKind, to_json};
 use crate::invalid::not_valid;
 use crate::lookup::{reading, told};
-use crate::number::{MISSING, bytes_column, durations_column, milliseconds, rate};
 use crate::result::{Block, DataTable, Note, ResultDocument};
 use crate::sheet::Grid;
 use crate::table::Column;
 use crate::timestamp::{minute, rfc3339, short_column};
-use serde_json::{Value, json};
+use number::{MISSING, bytes_column, durations_column, milliseconds, rate};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeSet;
 use types::{
     Bytes, Device, InvalidRuns, Precision, ReasonCode, Run, Weights,
@@ -31,7 +33,7 @@ const IMPORTED: char = '^';
 pub struct RunLine {
     /// Its name.
     pub id: String,
-    /// When it began, in microseconds since the epoch; like device, format and batch `None` where an imported file does not
+    /// When it began, in microseconds since the epoch; like device, format and batch `None` if an imported file does not
     /// tell.
     pub started_at: Option<i64>,
     /// The model's name.
@@ -50,17 +52,17 @@ pub struct RunLine {
     pub length: Option<usize>,
     /// Median latency in seconds.
     pub median_seconds: Option<f64>,
-    /// Mean latency in seconds, where an imported run states no median.
+    /// Mean latency in seconds, if an imported run has no median.
     pub mean_seconds: Option<f64>,
     /// Samples a second.
     pub samples_per_second: Option<f64>,
     /// Peak memory.
     pub memory_peak: Option<Bytes>,
-    /// Whether the numbers can be believed.
+    /// Whether the numbers are valid.
     pub valid: bool,
-    /// The main reason why they cannot; `None` where they can.
+    /// The main reason why they cannot; `None` if they can.
     pub reason: Option<ReasonCode>,
-    /// The tool that measured it, where that was not us.
+    /// The tool that measured it, if it was not Modelmeter.
     pub imported: Option<String>,
     /// Labels given by people.
     pub tags: Vec<String>,
@@ -136,36 +138,12 @@ impl RunLine {
         if self.valid { "valid" } else { "NOT VALID" }
     }
 
-    /// The verdict with its reason, where there is room for it.
+    /// The verdict with its reason, if there is room for it.
     fn whole_verdict(&self) -> String {
         match self.reason {
             Some(reason) if !self.valid => format!("{}: {}", self.verdict(), reason.words()),
             _ => self.verdict().to_owned(),
         }
-    }
-
-    fn json(&self) -> Value {
-        let mut latency = json!({ "median": self.median_seconds.map(milliseconds), "unit": "ms" });
-        if let Some(mean) = self.mean_seconds {
-            latency["mean"] = json!(milliseconds(mean));
-        }
-        json!({
-            "id": self.id,
-            "started_at": self.started_at.map(rfc3339),
-            "model": self.model,
-            "weights": self.weights(),
-            "engine": self.engine,
-            "device": self.device,
-            "precision": self.precision,
-            "batch_size": self.batch,
-            "sequence_length": self.length,
-            "latency": latency,
-            "throughput": { "samples_per_second": self.samples_per_second },
-            "memory": { "peak": self.memory_peak, "unit": "bytes" },
-            "verdict": { "valid": self.valid, "reason": self.reason },
-            "imported": self.imported,
-            "tags": self.tags,
-        })
     }
 }
 
@@ -192,7 +170,7 @@ pub fn runs_document(lines: &[RunLine], width: Option<usize>) -> ResultDocument 
     }
     let invalid = invalid(lines);
     notes.extend((!invalid.is_empty()).then(|| not_valid(&invalid)));
-    let mut blocks = vec![Block::Table { name: "runs".into(), grid }];
+    let mut blocks = vec![Block::table("runs", grid)];
     if !notes.is_empty() {
         blocks.push(Block::Notes(notes.into_iter().map(Note::new).collect()));
     }
@@ -202,8 +180,9 @@ pub fn runs_document(lines: &[RunLine], width: Option<usize>) -> ResultDocument 
         is_list: true,
         verdict: None,
         blocks,
-        json: runs_list_json(lines),
+        json: to_json(&RunsDocument::from(lines)),
         data: Some(data(lines)),
+        ..ResultDocument::default()
     }
 }
 
@@ -324,12 +303,12 @@ fn short_table(lines: &[RunLine]) -> Grid {
         lines,
         [
             Column::left("run"),
-            Column::left("when UTC").leaves_late(2),
+            Column::left("when UTC").leaves_late(3),
             Column::left("model").shrinks(),
-            Column::left("engine").leaves(3),
+            Column::left("engine"),
             Column::left("device").leaves(2),
             Column::left("format").leaves(1),
-            Column::right("batch").leaves_late(3),
+            Column::right("batch").leaves_late(2),
             Column::right("median"),
             Column::right("samples/s").leaves(5),
             Column::right("peak").leaves(4),
@@ -389,12 +368,103 @@ fn with_tags(lines: &[RunLine], columns: impl IntoIterator<Item = Column>) -> Ve
     columns.into_iter().chain(tags).collect()
 }
 
-fn runs_list_json(lines: &[RunLine]) -> Value {
-    json!({
-        "schema": RUNS_SCHEMA,
-        "runs": lines.iter().map(RunLine::json).collect::<Vec<_>>(),
-        "not_valid": invalid(lines),
-    })
+/// Stored runs, newest first, a few numbers each.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RunsDocument<'a> {
+    #[schemars(extend("const" = RUNS_SCHEMA))]
+    schema: &'static str,
+    runs: Vec<LineDocument<'a>>,
+    /// How many of them are not valid, by main reason.
+    not_valid: InvalidRuns,
+}
+
+impl<'a> From<&'a [RunLine]> for RunsDocument<'a> {
+    fn from(lines: &'a [RunLine]) -> RunsDocument<'a> {
+        let runs = lines.iter().map(LineDocument::from).collect();
+        RunsDocument { schema: RUNS_SCHEMA, runs, not_valid: invalid(lines) }
+    }
+}
+
+/// A run; what an imported file does not contain is null.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Run")]
+struct LineDocument<'a> {
+    /// The full id of the run; commands accept any unique prefix.
+    id: &'a str,
+    started_at: Option<Timestamp>,
+    /// The model's name.
+    model: &'a str,
+    weights: Option<WeightsKind>,
+    engine: &'a str,
+    device: Option<Device>,
+    precision: Option<Precision>,
+    /// Samples in one inference.
+    batch_size: Option<usize>,
+    /// Tokens in each sample; null for models without a length.
+    sequence_length: Option<usize>,
+    latency: LatencyDocument,
+    throughput: ThroughputDocument,
+    /// Peak memory where the model computes: of the worker, or of a device with its own memory.
+    memory: PeakMemory,
+    verdict: VerdictDocument,
+    /// The tool that measured it; null if Modelmeter did.
+    imported: Option<&'a str>,
+    /// Labels given by people.
+    tags: &'a [String],
+}
+
+/// The latency of an inference.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Latency")]
+struct LatencyDocument {
+    median: Option<f64>,
+    #[schemars(extend("const" = "ms"))]
+    unit: &'static str,
+    /// Present only if another tool measured and reports no median.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mean: Option<f64>,
+}
+
+/// Work per second.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Throughput")]
+struct ThroughputDocument {
+    samples_per_second: Option<f64>,
+}
+
+/// Whether the numbers are valid.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Verdict")]
+struct VerdictDocument {
+    valid: bool,
+    /// The main reason why not; null if they can.
+    reason: Option<ReasonCode>,
+}
+
+impl<'a> From<&'a RunLine> for LineDocument<'a> {
+    fn from(line: &'a RunLine) -> LineDocument<'a> {
+        LineDocument {
+            id: &line.id,
+            started_at: line.started_at.map(Timestamp::from),
+            model: &line.model,
+            weights: line.random_weights.map(WeightsKind::of),
+            engine: &line.engine,
+            device: line.device,
+            precision: line.precision,
+            batch_size: line.batch,
+            sequence_length: line.length,
+            latency: LatencyDocument {
+                median: line.median_seconds.map(milliseconds),
+                unit: "ms",
+                mean: line.mean_seconds.map(milliseconds),
+            },
+            throughput: ThroughputDocument { samples_per_second: line.samples_per_second },
+            memory: PeakMemory::of(line.memory_peak),
+            verdict: VerdictDocument { valid: line.valid, reason: line.reason },
+            imported: line.imported.as_deref(),
+            tags: &line.tags,
+        }
+    }
 }
 
 fn each<T>(lines: &[RunLine], of: impl FnMut(&RunLine) -> T) -> Vec<T> {

@@ -26,7 +26,8 @@ impl Style {
     }
 
     /// Columns that may be used.
-    pub(crate) fn columns(&self) -> usize {
+    #[must_use]
+    pub fn columns(&self) -> usize {
         self.width.max(NARROWEST)
     }
 

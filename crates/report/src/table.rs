@@ -4,8 +4,11 @@ use crate::clean::clean;
 use crate::sheet::Side;
 use crate::style::{Colour, Style};
 use crate::wrap::{cut, pad_left, pad_right, shorten, text_width, wrap};
+use std::borrow::Cow;
 
 const GAP: usize = 2;
+/// Behind a number that needs a remark.
+const MARK: char = '*';
 /// A shrinking column keeps at least so much, or its cells say nothing.
 const LEAST: usize = 12;
 /// A wrapping column keeps at least so much, or its sentences become a list of words.
@@ -42,6 +45,8 @@ pub struct Column {
     align: Align,
     overflow: Overflow,
     leaves: Option<Leaves>,
+    /// What stands between the two numbers of a cell.
+    sign: Option<char>,
 }
 
 impl Column {
@@ -49,13 +54,19 @@ impl Column {
     #[must_use]
     pub fn left(header: &str) -> Column {
         let header = clean(header);
-        Column { header, align: Align::Left, overflow: Overflow::Stays, leaves: None }
+        Column { header, align: Align::Left, overflow: Overflow::Stays, leaves: None, sign: None }
     }
 
     /// A column of numbers.
     #[must_use]
     pub fn right(header: &str) -> Column {
         Column { align: Align::Right, ..Column::left(header) }
+    }
+
+    /// A column of two numbers with a sign between them, which stands below itself in every row.
+    #[must_use]
+    pub fn pair(header: &str, sign: char) -> Column {
+        Column { sign: Some(sign), ..Column::right(header) }
     }
 
     /// Its cells may be shortened in the middle, once every column that `leaves` is gone.
@@ -188,12 +199,44 @@ impl Table {
     /// Columns of the terminal that it needs to show everything whole.
     #[must_use]
     pub fn full_width(&self) -> usize {
-        total(&self.natural())
+        total(&self.aligned().natural())
     }
 
-    /// The table in at most `width` columns; `None`, where there is no terminal, shows everything whole.
+    /// The table in at most `width` columns; `None`, if there is no terminal, shows everything whole.
     #[must_use]
     pub fn render(&self, width: Option<usize>) -> String {
+        self.aligned().render_aligned(width)
+    }
+
+    /// The signs of all pairs below each other, and numbers with and without a mark too: cells stand right, so what
+    /// follows the sign gets one width, and what has no mark a space.
+    fn aligned(&self) -> Cow<'_, Table> {
+        let mut table = Cow::Borrowed(self);
+        for (at, column) in
+            self.columns.iter().enumerate().filter(|(_, column)| column.align == Align::Right)
+        {
+            let cells = || self.rows.iter().filter_map(|row| row.get(at)).map(String::as_str);
+            if cells().any(|cell| cell.ends_with(MARK)) {
+                let unmarked = table.to_mut().rows.iter_mut().filter_map(|row| row.get_mut(at));
+                unmarked.filter(|cell| !cell.ends_with(MARK)).for_each(|cell| cell.push(' '));
+            }
+            let Some(sign) = column.sign else { continue };
+            let after =
+                |text: &str| text.split_once(sign).map(|(_, after)| text_width(after.trim()));
+            let wide = cells().chain([column.header.as_str()]).filter_map(after).max().unwrap_or(0);
+            let align = |text: &mut String| {
+                if let Some((before, after)) = text.split_once(sign) {
+                    *text = format!("{before}{sign} {}", pad_left(after.trim(), wide));
+                }
+            };
+            let table = table.to_mut();
+            align(&mut table.columns[at].header);
+            table.rows.iter_mut().filter_map(|row| row.get_mut(at)).for_each(align);
+        }
+        table
+    }
+
+    fn render_aligned(&self, width: Option<usize>) -> String {
         let natural = self.natural();
         let shown = self.choose(&natural, width);
         let widths = self.narrow(&shown, &natural, width);
@@ -315,7 +358,7 @@ impl Table {
         if names.is_empty() {
             return String::new();
         }
-        let text = format!("no room here for: {}", names.join(", "));
+        let text = format!("hidden columns (terminal too narrow): {}", names.join(", "));
         let lines = wrap(&text, width.unwrap_or(usize::MAX));
         format!("{}\n", lines.join("\n"))
     }
@@ -356,10 +399,11 @@ mod tests {
     fn a_name_is_whole_as_long_as_a_column_can_leave() {
         let text = table().render(Some(42));
         assert!(text.contains("distilbert-base-uncased") && text.contains("device"), "{text}");
-        assert!(text.contains("no room here for: tags"), "{text}");
+        assert!(text.contains("hidden columns (terminal too narrow): tags"), "{text}");
         let text = table().render(Some(30));
         assert!(text.contains("distilbert…e-uncased"), "{text}");
-        assert!(text.contains("no room here for: device, tags"), "{text}");
+        let words = text.replace('\n', " ");
+        assert!(words.contains("hidden columns (terminal too narrow): device, tags"), "{text}");
     }
 
     #[test]
@@ -368,7 +412,7 @@ mod tests {
         let table = Table::new(columns).row(["distilbert-base-uncased", "4×128"]);
         let text = table.render(Some(20));
         assert!(text.contains("4×128") && text.contains('…'), "{text}");
-        assert!(table.render(Some(18)).contains("no room here"), "{text}");
+        assert!(table.render(Some(18)).contains("hidden columns"), "{text}");
     }
 
     #[test]
@@ -390,6 +434,25 @@ mod tests {
             .row(["1,234.5 ms", "1,234"]);
         let text = table.render(Some(14));
         assert_eq!(text, "    median  t…\n      1 ms   …\n1,234.5 ms   …\n");
+    }
+
+    #[test]
+    fn signs_of_a_pair_stand_below_each_other() {
+        let columns = [Column::left("phase"), Column::pair("mean ± std", '±')];
+        let table =
+            Table::new(columns).row(["model", "12.5 ± 0.25"]).row(["load", "9.75 ± 10.125"]);
+        assert_eq!(
+            table.render(None),
+            "phase  mean ±    std\n\
+             model  12.5 ±   0.25\n\
+             load   9.75 ± 10.125\n"
+        );
+    }
+
+    #[test]
+    fn a_mark_behind_a_number_does_not_move_the_number() {
+        let table = Table::new([Column::right("p99")]).row(["12.5*"]).row(["9.75"]);
+        assert_eq!(table.render(None), "  p99\n12.5*\n9.75\n");
     }
 
     #[test]

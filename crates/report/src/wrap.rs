@@ -4,7 +4,7 @@ use crate::style::{Colour, Style};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Between facts on one line.
-pub(crate) const DOT: &str = " · ";
+pub const DOT: &str = " · ";
 
 /// The columns a terminal gives to this text.
 #[must_use]
@@ -41,7 +41,8 @@ pub fn shorten(text: &str, width: usize) -> String {
 }
 
 /// The beginning of the text, with `…` as its end where it is wider than `width`.
-pub(crate) fn cut(text: &str, width: usize) -> String {
+#[must_use]
+pub fn cut(text: &str, width: usize) -> String {
     if text_width(text) <= width {
         return text.to_string();
     }
@@ -168,13 +169,13 @@ fn words(text: &str) -> Vec<String> {
 pub(crate) fn continued(command: &str, width: usize) -> Vec<String> {
     const BREAK: &str = " \\";
     let mut lines: Vec<String> = Vec::new();
-    for (at, piece) in command.split(" --").enumerate() {
-        let piece = if at == 0 { piece.to_owned() } else { format!("--{piece}") };
+    for piece in pieces(command) {
         match lines.last_mut() {
-            Some(last) if text_width(last) + text_width(&piece) + 1 + BREAK.len() <= width => {
-                last.push_str(&format!(" {piece}"));
+            Some(line) if text_width(line) + 1 + text_width(&piece) + BREAK.len() <= width => {
+                line.push(' ');
+                line.push_str(&piece);
             }
-            _ => lines.extend(wrap(&piece, width - BREAK.len())),
+            _ => lines.extend(wrap(&piece, width.saturating_sub(BREAK.len()).max(1))),
         }
     }
     let last = lines.len().saturating_sub(1);
@@ -182,6 +183,39 @@ pub(crate) fn continued(command: &str, width: usize) -> Vec<String> {
         line.push_str(BREAK);
     }
     lines
+}
+
+/// Words of a command; a flag keeps its value and quotes stay whole.
+fn pieces(command: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut word = String::new();
+    let mut quoted = false;
+    for c in command.chars() {
+        if c == '\'' {
+            quoted = !quoted;
+        }
+        if c == ' ' && !quoted {
+            words.push(std::mem::take(&mut word));
+        } else {
+            word.push(c);
+        }
+    }
+    words.push(word);
+    let mut pieces: Vec<String> = Vec::new();
+    for word in words {
+        match pieces.last_mut() {
+            Some(last)
+                if last.starts_with("--")
+                    && !last.contains([' ', '='])
+                    && !word.starts_with("--") =>
+            {
+                last.push(' ');
+                last.push_str(&word);
+            }
+            _ => pieces.push(word),
+        }
+    }
+    pieces
 }
 
 /// A sentence behind a mark, its further lines set in.
@@ -210,6 +244,23 @@ pub(crate) fn joined(lines: Vec<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_command_can_still_be_pasted() {
+        let command =
+            "modelmeter compare 'a model.onnx' --engines rten --batch-sizes 4,16 --threads 2";
+        let lines = continued(command, 40);
+        assert_eq!(
+            lines,
+            [
+                "modelmeter compare 'a model.onnx' \\",
+                "--engines rten --batch-sizes 4,16 \\",
+                "--threads 2"
+            ]
+        );
+        let joined: Vec<&str> = lines.iter().map(|line| line.trim_end_matches(" \\")).collect();
+        assert_eq!(joined.join(" "), command);
+    }
 
     #[test]
     fn a_long_name_keeps_its_beginning_and_its_end() {

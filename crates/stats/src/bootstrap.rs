@@ -1,6 +1,6 @@
 //! Intervals by resampling: a circular moving-block bootstrap, seeded.
 
-use crate::{NANOS, dependence, generator::Generator, quantile, student};
+use crate::{Generator, NANOS, dependence, quantile, student};
 use types::Interval;
 
 /// How often the samples are drawn anew; the ends of the interval then rest on 25 values each.

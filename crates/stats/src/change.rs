@@ -8,7 +8,7 @@
 //! must explain the numbers better than a smooth curve does, because a machine that gets slower month by month has no day
 //! on which it did.
 
-use crate::{generator::Generator, smooth, step::resemblance};
+use crate::{Generator, smooth, step::resemblance};
 
 /// The fewest numbers on either side of a change: one or two that are off may be an outlier and its echo.
 pub const SMALLEST_SIDE: usize = 3;
@@ -28,7 +28,7 @@ const RUN_UP: usize = 24;
 /// Beyond so many standard deviations a number is an outlier, and how far beyond says nothing more.
 const FAR: f64 = 6.0;
 
-/// The same where a step is held against a curve, which squares what lies beside it.
+/// The same where a step is compared with a curve, which squares what lies beside it.
 const NEAR: f64 = 3.0;
 
 /// The median distance of two independent normal numbers of deviation 1.

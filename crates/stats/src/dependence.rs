@@ -75,7 +75,7 @@ pub(crate) fn block_length(nanos: &[u64], doubled_median: u128) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generator::Generator;
+    use crate::Generator;
 
     #[test]
     fn independent_samples_inflate_nothing_and_need_no_blocks() {

@@ -21,7 +21,7 @@ pub struct Drift {
     pub change: f64,
 }
 
-/// The drift over the run, where there is one; `None` where the samples hold still or are fewer than 33.
+/// The drift over the run, if there is one; `None` if the samples hold still or are fewer than 33.
 ///
 /// Two things must hold: the 95 % intervals of the thirds' medians do not touch (noise does that in about one run of two
 /// hundred), and the medians differ by at least [`MATERIAL_DRIFT`]. The intervals allow for serial correlation, so a
@@ -43,7 +43,7 @@ pub fn drift(nanos: &[u64]) -> Option<Drift> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generator::Generator;
+    use crate::Generator;
 
     fn noisy(count: usize, seed: u64, trend: impl Fn(usize) -> f64) -> Vec<u64> {
         let mut generator = Generator::new(seed);

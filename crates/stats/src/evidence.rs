@@ -104,8 +104,8 @@ impl Evidence {
         (self.reach(miss) + student::point(POWER, self.degrees) * self.error).exp_m1()
     }
 
-    /// How many units would tell apart two values so far from each other, as far as this scatter goes; `None` where
-    /// no sensible number would.
+    /// How many units would tell apart two values so far from each other, as far as this scatter goes; `None` if no sensible
+    /// number would.
     #[must_use]
     pub fn units_to_tell(&self, distance: f64, miss: f64) -> Option<u64> {
         let spread = self.error * (self.units as f64).sqrt();

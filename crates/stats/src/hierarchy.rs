@@ -1,6 +1,6 @@
 //! Drawing rounds, and what lies inside rounds, anew: a bootstrap over two levels.
 
-use crate::{generator::Generator, ratio::middle};
+use crate::{Generator, ratio::middle};
 use types::Interval;
 
 /// Sweeps that are drawn together: one forward and one backward, between which drift cancels.
@@ -12,7 +12,7 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// A round; `None` where it is empty. Ratios that are no numbers have no place in it.
+    /// A round; `None` if it is empty. Ratios that are no numbers have no place in it.
     pub(crate) fn of(pairs: &[f64]) -> Option<Round> {
         let pairs: Vec<f64> = pairs.iter().copied().filter(|pair| pair.is_finite()).collect();
         (!pairs.is_empty()).then_some(Round { pairs })

@@ -6,14 +6,14 @@ use types::Interval;
 /// Above this count the binomial distribution is taken from its normal approximation, off by less than one rank.
 const EXACT_LIMIT: usize = 1000;
 
-/// The median of the samples in seconds; `None` where there are none.
+/// The median of the samples in seconds; `None` if there are none.
 #[must_use]
 pub fn median(nanos: &[u64]) -> Option<f64> {
     let mut work = nanos.to_vec();
     (!work.is_empty()).then(|| doubled_median(&mut work) as f64 / 2.0 / NANOS)
 }
 
-/// The 95 % interval of the median in seconds; `None` where there are no samples.
+/// The 95 % interval of the median in seconds; `None` if there are no samples.
 ///
 /// It runs from one order statistic to another, as the binomial distribution says; the ranks lie further apart where
 /// neighbouring samples resemble each other. No shape of the distribution is assumed and nothing is resampled: it costs a few passes,

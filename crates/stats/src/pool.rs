@@ -9,7 +9,7 @@ use types::{Interval, Pooled};
 ///
 /// A single run keeps its own interval, which knows nothing of other processes. Several have Student's over their
 /// logarithms, never narrower than their own intervals make the mean, and widened to hold the median. Numbers that have no
-/// logarithm are passed over; `None` where nothing is left.
+/// logarithm are passed over; `None` if nothing is left.
 #[must_use]
 pub fn pool(runs: &[(f64, Option<Interval>)]) -> Option<Pooled> {
     let usable = |(value, _): &&(f64, Option<Interval>)| *value > 0.0 && value.is_finite();
@@ -66,7 +66,7 @@ fn median(sorted: &[f64]) -> Option<f64> {
     Some(f64::midpoint(sorted[last / 2], sorted[sorted.len() / 2]))
 }
 
-/// Half the width of an interval in the logarithm; `None` where an end has none.
+/// Half the width of an interval in the logarithm; `None` if an end has none.
 fn half_width(interval: &Interval) -> Option<f64> {
     let half = (interval.high / interval.low).ln() / 2.0;
     (half.is_finite() && interval.low > 0.0).then_some(half)

@@ -5,7 +5,7 @@ use types::{Interval, Pooled};
 
 /// The exponent e of y = c · xᵉ by least squares in the logarithms, with Student's interval from three points on.
 ///
-/// `None` where fewer than two different sizes have a logarithm.
+/// `None` if fewer than two different sizes have a logarithm.
 #[must_use]
 pub fn power_law(points: &[(f64, f64)]) -> Option<Pooled> {
     let usable = |(x, y): &&(f64, f64)| [*x, *y].iter().all(|v| *v > 0.0 && v.is_finite());

@@ -2,7 +2,7 @@
 
 /// How many items (samples, tokens, images) a second, where one run handles `items` and takes `mean_seconds` on average.
 ///
-/// The mean, not the median, because throughput is work ÷ total time. `None` where the time is not positive.
+/// The mean, not the median, because throughput is work ÷ total time. `None` if the time is not positive.
 #[must_use]
 pub fn per_second(items: u64, mean_seconds: f64) -> Option<f64> {
     (mean_seconds > 0.0 && mean_seconds.is_finite()).then(|| items as f64 / mean_seconds)

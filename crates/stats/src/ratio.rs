@@ -5,8 +5,7 @@
 //! say no more about the next process than a few do.
 
 use crate::{
-    NANOS, dependence,
-    generator::Generator,
+    Generator, NANOS, dependence,
     hierarchy::{self, Round},
     interval::doubled_median,
     quantile, student,
@@ -24,32 +23,32 @@ const POWER: f64 = 0.8;
 pub struct RatioEstimate {
     /// The estimate: baseline's time ÷ the side's, above 1 the side is faster.
     pub ratio: f64,
-    /// Its 95 % interval; `None` where nothing was repeated.
+    /// Its 95 % interval; `None` if nothing was repeated.
     pub interval: Option<Interval>,
     /// The largest ratio of any pair.
     pub best: f64,
     /// The smallest ratio of any pair.
     pub worst: f64,
-    /// What each round alone says; empty where the data are not paired.
+    /// What each round alone says; empty if the data are not paired.
     pub rounds: Vec<f64>,
-    /// Two-sided chance of a ratio so far from 1 if it were 1; `None` where processes were not repeated on both sides.
+    /// Two-sided chance of a ratio so far from 1 if it were 1; `None` if processes were not repeated on both sides.
     pub p_value: Option<f64>,
-    /// The smallest difference found four times in five, as a share of the time; `None` where `p_value` is.
+    /// The smallest difference found four times in five, as a share of the time; `None` if `p_value` is.
     pub detectable: Option<f64>,
 }
 
-/// The logarithm of the quotient of two windows' medians, baseline ÷ side; `None` where one has no positive median.
+/// The logarithm of the quotient of two windows' medians, baseline ÷ side; `None` if one has no positive median.
 #[must_use]
 pub fn log_ratio(baseline: &[u64], side: &[u64]) -> Option<f64> {
     Some(log_median(baseline)? - log_median(side)?)
 }
 
-/// The ratio from rounds of pairs: one entry a round, in it [`log_ratio`] of each sweep in the order they were taken.
+/// The ratio from rounds of pairs: one entry per round, in it [`log_ratio`] of each sweep in the order they were taken.
 ///
-/// The estimate is the mean of the rounds' means. Its interval reaches at either end as far as the farther of two:
-/// Student's over the rounds' means, and the percentiles of a bootstrap that draws rounds and then, inside each,
-/// sweeps. The second guards against rounds that agree by luck. With a single round the interval knows only its sweeps, and
-/// there is no p value. `None` where there is no pair at all.
+/// The estimate is the mean of the rounds' means. Its interval reaches at either end as far as the farther of two: Student's
+/// over the rounds' means, and the percentiles of a bootstrap that draws rounds and then, inside each, sweeps. The second
+/// guards against rounds that agree by luck. With a single round the interval knows only its sweeps, and there is no p
+/// value. `None` if there is no pair at all.
 #[must_use]
 pub fn paired_ratio(rounds: &[Vec<f64>], seed: u64) -> Option<RatioEstimate> {
     let rounds: Vec<Round> = rounds.iter().filter_map(|pairs| Round::of(pairs)).collect();
@@ -77,11 +76,11 @@ pub fn paired_ratio(rounds: &[Vec<f64>], seed: u64) -> Option<RatioEstimate> {
     Some(estimate)
 }
 
-/// The ratio from processes that were timed apart: one entry a process on either side, its samples in their order.
+/// The ratio from processes that were timed apart: one entry per process on either side, its samples in their order.
 ///
 /// With several processes on both sides: Welch's interval over the logarithms of their medians, or the percentiles of a
-/// bootstrap over processes and samples where those reach farther. Otherwise the bootstrap alone, and no p value:
-/// what the next process would do is then not known. `None` where a side has no samples.
+/// bootstrap over processes and samples where those reach farther. Otherwise the bootstrap alone, and no p value: what the
+/// next process would do is then not known. `None` if a side has no samples.
 #[must_use]
 pub fn unpaired_ratio(baseline: &[&[u64]], side: &[&[u64]], seed: u64) -> Option<RatioEstimate> {
     let (base, other) = (Processes::of(baseline), Processes::of(side));

@@ -1,6 +1,6 @@
 //! How large a step between two stretches of a history is, and the noise it stands in.
 
-use crate::{generator::Generator, quantile, student};
+use crate::{Generator, quantile, student};
 use types::Interval;
 
 /// Resamples behind an interval; its ends then rest on 25 values each.
@@ -24,7 +24,7 @@ pub struct Step {
     pub interval: Interval,
 }
 
-/// The step from one stretch of logarithms to the next; `None` where either has fewer than two numbers.
+/// The step from one stretch of logarithms to the next; `None` if either has fewer than two numbers.
 #[must_use]
 pub fn step(before: &[f64], after: &[f64], seed: u64) -> Option<Step> {
     if before.len() < 2 || after.len() < 2 {
@@ -50,8 +50,8 @@ pub fn step(before: &[f64], after: &[f64], seed: u64) -> Option<Step> {
     Some(Step { ratio: centre.exp(), interval })
 }
 
-/// The noise of a series of logarithms around the levels of its stretches, as a standard deviation that outliers do not sway;
-/// `None` where too few numbers are left to tell it from.
+/// The noise of a series of logarithms around the levels of its stretches, as a standard deviation that outliers do not
+/// sway; `None` if too few numbers are left to tell it from.
 #[must_use]
 pub fn noise(stretches: &[&[f64]]) -> Option<f64> {
     let mut off: Vec<f64> = around_levels(stretches).into_iter().map(f64::abs).collect();

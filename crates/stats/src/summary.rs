@@ -7,7 +7,7 @@ use types::Summary;
 /// give the same interval in a fraction of the time.
 pub const BOOTSTRAP_LIMIT: usize = 2000;
 
-/// What the samples say, in seconds; `None` where there are none. `seed` steers only the bootstrap.
+/// What the samples say, in seconds; `None` if there are none. `seed` steers only the bootstrap.
 ///
 /// Samples are taken in their order: the intervals allow for neighbours that resemble each other. Everything else does
 /// not depend on the order. The standard deviation of a single sample is 0.

@@ -16,7 +16,7 @@ const SETTINGS: [&str; 8] =
     ["host", "hostaddr", "port", "dbname", "user", "password", "service", "sslmode"];
 
 /// What is wrong with an address that was copied with its surroundings.
-const SPACE: &str = "there is a space or a line break before or behind it";
+const SPACE: &str = "there is a space or a line break before or after it";
 
 /// How long the first contact may take where the address does not say `connect_timeout`; a server further away than that is
 /// not there.
@@ -101,7 +101,7 @@ fn misread(text: &str, location: &Path) -> Option<String> {
     let lower = trimmed.to_ascii_lowercase();
     let first = lower.split('=').next().filter(|first| first.len() < lower.len());
     if first.is_some_and(|first| SETTINGS.contains(&first.trim())) || lower.contains("password=") {
-        return Some("settings in the form `host=… password=…` are not taken".into());
+        return Some("settings in the form `host=… password=…` are not supported".into());
     }
     // A folder may be called so; a file that we would make, or folders for it, may not.
     let with_sign = location
@@ -114,20 +114,19 @@ fn misread(text: &str, location: &Path) -> Option<String> {
 impl Address {
     pub(crate) fn parse(location: &Path) -> Result<Address, StoreError> {
         let bad = |why: &str| StoreError::BadAddress { why: why.to_owned() };
-        let text = location.to_str().ok_or_else(|| bad("it is not written in Unicode"))?;
+        let text = location.to_str().ok_or_else(|| bad("it is not valid Unicode"))?;
         if text.trim() != text {
             return Err(bad(SPACE));
         }
         // A second one would make the end of a password a part of the host, and so be shown.
         if text.matches('@').count() > 1 {
-            return Err(bad("it has more than one `@`; inside of a name or password it is `%40`"));
+            return Err(bad("it has more than one `@`; in a name or password, write `%40`"));
         }
         // Otherwise the beginning of a password would be taken for the user, and be shown.
         let credentials = text.split_once("://").and_then(|(_, rest)| rest.split_once('@'));
         if credentials.is_some_and(|(credentials, _)| credentials.contains(['/', '?', '#'])) {
             return Err(bad(
-                "there is a `/`, `?` or `#` before the `@`; inside of a name or password \
-                            they are `%2F`, `%3F` and `%23`",
+                "there is a `/`, `?` or `#` before the `@`; in a name or password, write `%2F`, `%3F` and `%23`",
             ));
         }
         let (base, parameters) = text.split_once('?').unwrap_or((text, ""));
@@ -162,10 +161,10 @@ impl Address {
             _ => SslMode::Require,
         });
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-            return Err(bad("it names no server"));
+            return Err(bad("it has no host"));
         }
         if config.get_user().is_none() {
-            return Err(bad("it names no user"));
+            return Err(bad("it has no user"));
         }
         if config.get_application_name().is_none() {
             config.application_name("modelmeter");
@@ -259,7 +258,7 @@ mod tests {
             ("postgres://ann:s3cret@db:notaport/runs", "port"),
             ("postgres://ann:s3cret@db/runs?sslmode=maybe", "sslmode"),
             ("postgres://ann:s3cret@db/runs?colour=red", "colour"),
-            ("postgres://ann:s3cret@/runs", "server"),
+            ("postgres://ann:s3cret@/runs", "no host"),
             ("postgres://db/runs", "user"),
             ("postgres://ann/s3cret@db/runs", "%2F"),
             ("postgres://ann:s3/cret@db/runs", "%2F"),

@@ -129,7 +129,7 @@ impl Connection {
         Ok(all)
     }
 
-    /// The first row, where there is one.
+    /// The first row, if there is one.
     pub(crate) fn optional<T>(
         &self,
         sql: &str,

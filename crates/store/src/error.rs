@@ -31,7 +31,7 @@ pub enum StoreError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// What should be a server's address is none.
-    #[error("the address of the database is not understood: {why}")]
+    #[error("the address of the database is not valid: {why}")]
     BadAddress {
         /// What is wrong with it, without its secrets.
         why: String,
@@ -45,7 +45,7 @@ pub enum StoreError {
         detail: String,
     },
     /// The server does not let us in.
-    #[error("the database `{}` does not let us in: {detail}", path.display())]
+    #[error("the database `{}` refused the login: {detail}", path.display())]
     Login {
         /// The server's address without the password.
         path: PathBuf,
@@ -61,7 +61,7 @@ pub enum StoreError {
         detail: String,
     },
     /// The connection could not be encrypted.
-    #[error("could not talk to the database `{}` unheard: {detail}", path.display())]
+    #[error("could not encrypt the connection to the database `{}`: {detail}", path.display())]
     Encryption {
         /// The server's address without the password.
         path: PathBuf,
@@ -69,7 +69,7 @@ pub enum StoreError {
         detail: String,
     },
     /// The user may not do that.
-    #[error("this user may not {doing} in the database `{}`: {detail}", path.display())]
+    #[error("this user has no permission to {doing} in the database `{}`: {detail}", path.display())]
     Denied {
         /// The server's address without the password.
         path: PathBuf,
@@ -85,14 +85,14 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The file is a database of something else.
-    #[error("`{}` is a database, but not one of modelmeter's", path.display())]
+    #[error("`{}` is a database, but not of modelmeter", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
     },
     /// The database was written by a newer version of this program.
     #[error(
-        "the database `{}` has schema version {found}, but this program knows only up to {known}",
+        "the database `{}` has schema version {found}, but this program supports only up to {known}",
         path.display()
     )]
     Newer {
@@ -105,7 +105,8 @@ pub enum StoreError {
     },
     /// The database was written by an older version of this program and cannot be brought up to date.
     #[error(
-        "the database `{}` has schema version {found} and is read-only; it must be brought to {known} before it can be read",
+        "the database `{}` has schema version {found} and is read-only; it must be migrated to {known} before it can \
+         be read",
         path.display()
     )]
     Older {
@@ -166,7 +167,7 @@ pub enum StoreError {
         prefix: String,
     },
     /// Several runs begin with these digits.
-    #[error("`{prefix}` is the beginning of several runs: {}", list(candidates))]
+    #[error("several runs begin with `{prefix}`: {}", list(candidates))]
     Ambiguous {
         /// What was asked for.
         prefix: String,
@@ -198,16 +199,16 @@ pub enum StoreError {
         worker: String,
     },
     /// A question that would change something.
-    #[error("a query only reads, and this one would not")]
+    #[error("only queries that read are allowed")]
     Writes,
     /// A question that the database does not understand.
-    #[error("the database does not understand the query: {detail}")]
+    #[error("the query is not valid: {detail}")]
     BadQuery {
         /// What it said.
         detail: String,
     },
     /// An answer of a kind that we cannot show.
-    #[error("column `{column}` of the answer is of the type `{kind}`")]
+    #[error("column `{column}` of the result has the unsupported type `{kind}`")]
     BadColumn {
         /// The column.
         column: String,
@@ -289,65 +290,68 @@ impl StoreError {
         !matches!(self, StoreError::Unstorable { .. } | StoreError::Duplicate { .. })
     }
 
-    /// What to try next, where there is something.
+    /// What to try next, if there is something.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             StoreError::Folder { .. } | StoreError::NotAFile { .. } => {
-                "name a file in a folder you can write to".into()
+                "use a file in a writable folder".into()
             }
             StoreError::Unreadable { .. } | StoreError::ReadOnly { .. } => {
-                "look at the permissions of the file and of its folder, or name another file".into()
+                "check the permissions of the file and of its folder, or use another file".into()
             }
             StoreError::BadAddress { .. } => {
-                "an address is `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=require`; a file is named by its path, as in `--db runs.db`".into()
+                "an address is `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=require`; a file is given by its \
+                 path, as in `--db runs.db`".into()
             }
             StoreError::Unreachable { .. } => {
-                "see that the server runs and that host and port are right".into()
+                "check that the server runs and that host and port are correct".into()
             }
             StoreError::Login { .. } => {
-                "look at user and password in the address (`postgres://USER:PASSWORD@HOST/DATABASE`), and at the server's `pg_hba.conf`".into()
+                "check user and password in the address (`postgres://USER:PASSWORD@HOST/DATABASE`), and the server's \
+                 `pg_hba.conf`".into()
             }
             StoreError::NoDatabase { .. } => {
-                "make it with `createdb`, or name another; its tables are made by themselves".into()
+                "create it with `createdb`, or use another; tables are created automatically".into()
             }
             StoreError::Encryption { .. } => {
-                "name the file of the server's own authority with `sslrootcert=FILE`; `sslmode=prefer` encrypts without asking who answers".into()
+                "give the server's certificate authority with `sslrootcert=FILE`; `sslmode=prefer` encrypts without \
+                 verifying the server".into()
             }
             StoreError::Denied { .. } => {
-                "let the owner of the database make the tables, or grant this user what it needs".into()
+                "let the owner of the database create the tables, or grant this user the privileges".into()
             }
             StoreError::NotADatabase { .. } | StoreError::Foreign { .. } => {
-                "name another database; this one was left as it is".into()
+                "use another database; this one was not changed".into()
             }
             StoreError::Newer { .. } => {
-                "update modelmeter, or name another database; this one was left as it is".into()
+                "update modelmeter, or use another database; this one was not changed".into()
             }
             StoreError::Older { path, .. } => format!(
                 "`cp '{}' copy.db` and use `--db copy.db`, or let its owner run `modelmeter db init`",
                 path.display()
             ),
             StoreError::Corrupt { .. } => {
-                "restore the database from a copy, or move it away to begin a new one".into()
+                "restore the database from a backup, or move it away to start a new one".into()
             }
             StoreError::Full { .. } => {
-                "free some space or name a database on another disk; the runs stored before are safe"
+                "free some space or use a database on another disk; the runs stored before are safe"
                     .into()
             }
             StoreError::Moved { path } => {
-                format!("put it back, or let `modelmeter db init --db '{}'` make a new one", path.display())
+                format!("restore it, or create a new one with `modelmeter db init --db '{}'`", path.display())
             }
-            StoreError::Writes => "only `SELECT` and its like are let through".into(),
+            StoreError::Writes => "only `SELECT` and similar statements are allowed".into(),
             StoreError::BadColumn { column, .. } => {
-                format!("ask for it as text: `CAST({column} AS TEXT)`")
+                format!("convert it to text: `CAST({column} AS TEXT)`")
             }
             StoreError::Spool { .. } => {
-                "look at the permissions of the folder and at the space left".into()
+                "check the permissions of the folder and the free space".into()
             }
             StoreError::Locked { .. } => {
                 "wait for the other process to finish and try again".into()
             }
-            StoreError::NotFound { .. } => "list the runs to see their ids".into(),
+            StoreError::NotFound { .. } => "`modelmeter runs list` shows the ids".into(),
             StoreError::Ambiguous { .. } => "give more digits of the id".into(),
             StoreError::BadTag { .. } => {
                 "a tag is one to 100 characters without line breaks, not only spaces".into()

@@ -49,7 +49,7 @@ pub(crate) fn has_log(path: &Path) -> bool {
 /// Which file lies at a path: its device and its number there.
 pub(crate) type Identity = (u64, u64);
 
-/// Which file lies at a path; `None` where there is none.
+/// Which file lies at a path; `None` if there is none.
 pub(crate) fn identity(path: &Path) -> Option<Identity> {
     fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }

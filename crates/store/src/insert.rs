@@ -22,22 +22,22 @@ const METRICS: usize = 32;
 /// Everything slow, done before the lock is taken.
 struct Prepared {
     body: String,
-    cell: Named,
-    model: Named,
+    cell: KeyedDocument,
+    model: KeyedDocument,
     machine: String,
     series: Vec<(&'static str, codec::Packed)>,
 }
 
 /// A JSON text and the key it is stored under.
-struct Named {
+struct KeyedDocument {
     key: i64,
     document: String,
 }
 
-impl Named {
-    fn of(value: &impl Serialize) -> Result<Named, serde_json::Error> {
+impl KeyedDocument {
+    fn of(value: &impl Serialize) -> Result<KeyedDocument, serde_json::Error> {
         let document = serde_json::to_string(value)?;
-        Ok(Named { key: key(&document), document })
+        Ok(KeyedDocument { key: key(&document), document })
     }
 }
 
@@ -102,8 +102,8 @@ fn prepare(run: &Run) -> Result<Prepared, String> {
         .collect();
     Ok(Prepared {
         body: document::write(run).map_err(plain)?,
-        cell: Named::of(&run.cell).map_err(plain)?,
-        model: Named::of(&run.model).map_err(plain)?,
+        cell: KeyedDocument::of(&run.cell).map_err(plain)?,
+        model: KeyedDocument::of(&run.model).map_err(plain)?,
         machine: serde_json::to_string(&run.environment.machine).map_err(plain)?,
         series: series?,
     })
@@ -176,7 +176,7 @@ pub(crate) fn insert_machine(
 fn insert_model(
     transaction: &Transaction<'_>,
     model: &ModelInfo,
-    named: &Named,
+    keyed: &KeyedDocument,
 ) -> Result<(), DatabaseError> {
     transaction.execute(
         "INSERT INTO model
@@ -184,7 +184,7 @@ fn insert_model(
          document)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
         values![
-            named.key,
+            keyed.key,
             &model.fingerprint,
             &model.name,
             model.category.name(),
@@ -192,7 +192,7 @@ fn insert_model(
             model.parameters,
             model.size.0,
             matches!(model.weights, Weights::Random { .. }),
-            &named.document,
+            &keyed.document,
         ],
     )?;
     Ok(())
@@ -211,14 +211,14 @@ fn insert_engine(transaction: &Transaction<'_>, engine: &EngineInfo) -> Result<i
 fn insert_cell(
     transaction: &Transaction<'_>,
     cell: &Cell,
-    named: &Named,
+    keyed: &KeyedDocument,
 ) -> Result<(), DatabaseError> {
     transaction.execute(
         "INSERT INTO cell (key, model, engine, device, precision, batch_size,
          sequence_length, mode, threads, document)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING",
         values![
-            named.key,
+            keyed.key,
             &cell.model,
             &cell.engine,
             cell.device.to_string(),
@@ -227,7 +227,7 @@ fn insert_cell(
             cell.sequence_length.map(|length| whole(length as u64)),
             cell.mode.name(),
             cell.threads,
-            &named.document,
+            &keyed.document,
         ],
     )?;
     Ok(())

@@ -1,6 +1,6 @@
 //! Remembers every run: one embedded SQLite file, or a team's PostgreSQL server.
 //!
-//! The only room that holds SQL, and one set of it for both. A run goes in whole, in one transaction, and comes out equal;
+//! The only crate that holds SQL, and one set of it for both. A run goes in whole, in one transaction, and comes out equal;
 //! where the database lies is the caller's business, and so is how a list is shown.
 
 mod address;

@@ -44,9 +44,9 @@ pub struct RunRow {
     pub threads: u32,
     /// The machine's key.
     pub machine: String,
-    /// Whether its numbers can be believed.
+    /// Whether its numbers are valid.
     pub valid: bool,
-    /// The main reason why they cannot; `None` where they can.
+    /// The main reason why they cannot; `None` if they can.
     pub reason: Option<ReasonCode>,
     /// How many remarks the verdict has.
     pub remarks: u64,
@@ -162,7 +162,7 @@ impl Narrow {
 
     /// The whole row; an error where what it names is not there.
     fn join(self, facts: &Facts) -> Result<RunRow, String> {
-        let lost = |part: &str| format!("run `{}` has lost its {part}", self.id);
+        let lost = |part: &str| format!("run `{}` has no {part}", self.id);
         let (model, random_weights) =
             facts.models.get(&self.model).ok_or_else(|| lost("model"))?.clone();
         let (engine, engine_version) =

@@ -1,4 +1,4 @@
-//! What a machine does to measurements of one and the same thing.
+//! The noise of a machine: repeated measurements of the same model.
 
 use crate::{Store, StoreError, insert, value::values};
 use types::{Machine, Noise};

@@ -9,8 +9,9 @@ use crate::{
     insert::placeholders,
     value::{Row, Value, values, whole},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use types::RunId;
 
 /// Cells that are added by one statement.
@@ -107,14 +108,14 @@ pub struct PlannedCell {
     pub reason: Option<String>,
 }
 
-/// How far a plan is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// The progress of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PlanProgress {
     /// The plan.
     pub plan: String,
-    /// Cells that nobody has.
+    /// Cells that no worker has leased.
     pub waiting: u64,
-    /// Cells that workers have.
+    /// Cells that are leased by workers.
     pub leased: u64,
     /// Cells that were measured.
     pub done: u64,
@@ -151,6 +152,24 @@ impl Store {
         }
         transaction.commit().map_err(&fail)?;
         Ok(added)
+    }
+
+    /// Gives a plan another name, unless a plan has it already; how many cells it has.
+    ///
+    /// # Errors
+    /// Where the database cannot be written.
+    pub fn plan_rename(&self, from: &str, to: &str) -> Result<u64, StoreError> {
+        let fail = self.fail("rename a plan");
+        let transaction = self.add("rename a plan")?;
+        let renamed = transaction
+            .execute(
+                "UPDATE plan_cell SET plan = $2
+                 WHERE plan = $1 AND NOT EXISTS (SELECT 1 FROM plan_cell AS other WHERE other.plan = $2)",
+                values![from, to],
+            )
+            .map_err(&fail)?;
+        transaction.commit().map_err(&fail)?;
+        Ok(renamed)
     }
 
     /// Takes the first cell of the plan that nobody has, or whose lease ran out; none where all are taken or finished.
@@ -411,7 +430,7 @@ fn planned(row: &Row<'_>, now: i64) -> Result<PlannedCell, DatabaseError> {
     let state = CellState::ALL
         .into_iter()
         .find(|state| state.name() == word)
-        .ok_or_else(|| DatabaseError::Shape(format!("`{word}` is no state of a cell")))?;
+        .ok_or_else(|| DatabaseError::Shape(format!("`{word}` is not a state of a cell")))?;
     let expires_at: Option<i64> = row.get(7)?;
     let run: Option<String> = row.get(9)?;
     Ok(PlannedCell {
@@ -434,8 +453,7 @@ fn now(transaction: &Transaction<'_>) -> Result<i64, DatabaseError> {
         let sql = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)";
         return transaction.one(sql, &[], |row| row.get(0));
     }
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Ok(whole(since.as_micros().try_into().unwrap_or(u64::MAX)))
+    Ok(clock::now())
 }
 
 fn after(now: i64, duration: Duration) -> i64 {

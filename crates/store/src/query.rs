@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::error::Error;
 use tokio_postgres::types::{FromSql, Type};
 
-/// A value of an answer.
+/// A value of a query's result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Datum {
@@ -73,7 +73,7 @@ impl Store {
     fn query_server(&self, sql: &str, limit: usize) -> Result<Answer, StoreError> {
         let refused = |error| self.refused(error);
         // The server refuses to write in it; that it takes one statement at a time keeps anybody from ending it.
-        let view = self.view("ask a question")?;
+        let view = self.view("run the query")?;
         let Connection::Server(server) = &*view else { return Err(StoreError::Writes) };
         let mut server = server.borrow_mut();
         let statement = server.prepared(sql).map_err(refused)?;
@@ -105,7 +105,7 @@ impl Store {
     /// Tells a question that is wrong from a database that is.
     fn refused(&self, error: DatabaseError) -> StoreError {
         let detail = error.to_string();
-        match error.at(&self.path, "ask a question") {
+        match error.at(&self.path, "run the query") {
             StoreError::ReadOnly { .. } => StoreError::Writes,
             StoreError::Query { .. } => StoreError::BadQuery { detail },
             other => other,

@@ -59,7 +59,7 @@ impl Store {
                 |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
             )
             .map_err(&fail)?
-            .ok_or_else(|| self.damaged(format!("run `{id}` has lost its parts")))?;
+            .ok_or_else(|| self.damaged(format!("run `{id}` is incomplete")))?;
         let (samples, warmup) = match parts {
             Parts::All => self.samples(view, &id)?,
             Parts::WithoutSamples => Default::default(),

@@ -126,7 +126,7 @@ fn connect(
     patience: Duration,
 ) -> Result<Link, DatabaseError> {
     let link = Link::connect(address, encryption)?;
-    // A commit is on the server's disk before we say so, also where its keeper has chosen speed.
+    // A commit is on the server's disk before we report it, even if the server is configured with `synchronous_commit` off.
     let settings = format!(
         "SET lock_timeout = {};
          SELECT set_config('synchronous_commit', 'on', false)

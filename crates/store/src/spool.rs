@@ -163,7 +163,7 @@ impl Spool {
         let path = self.folder.join(format!("{}{ENDING}", file_name(&run.id)));
         write_whole(&self.folder, &path, &bytes).map_err(|source| StoreError::Spool {
             path,
-            doing: "put a run aside in",
+            doing: "save a run in",
             source,
         })
     }
@@ -270,7 +270,7 @@ fn deliver_file(store: &Store, path: &Path) -> Result<bool, StoreError> {
     put(store, &waiting.run, waiting.allocations.as_ref())?;
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        other => other.map_err(fail("remove the delivered run")).map(|()| true),
+        other => other.map_err(fail("remove the stored run")).map(|()| true),
     }
 }
 

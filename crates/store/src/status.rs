@@ -1,6 +1,7 @@
 //! What the store holds.
 
 use crate::{SCHEMA_VERSION, Store, StoreError};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 use types::Bytes;
@@ -32,14 +33,14 @@ pub struct Status {
     pub coverage: Vec<Coverage>,
 }
 
-/// How often a model was measured on a machine with an engine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// How many times a model was measured on a machine with an engine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Coverage {
     /// The model's name.
     pub model: String,
     /// The machine's key.
     pub machine: String,
-    /// What the machine was last called.
+    /// The newest host name of the machine.
     pub hostname: String,
     /// The engine's id.
     pub engine: String,
@@ -47,7 +48,7 @@ pub struct Coverage {
     pub cells: u64,
     /// Runs.
     pub runs: u64,
-    /// Runs whose numbers can be believed.
+    /// Runs that are valid.
     pub valid: u64,
 }
 

@@ -195,7 +195,7 @@ impl Store {
             .map_err(&fail)?;
         match lost {
             None => Ok(()),
-            Some(id) => Err(self.damaged(format!("run `{id}` has lost its parts"))),
+            Some(id) => Err(self.damaged(format!("run `{id}` is incomplete"))),
         }
     }
 

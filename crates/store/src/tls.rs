@@ -66,7 +66,7 @@ fn authorities(file: &Path) -> Result<RootCertStore, StoreError> {
         roots.add(certificate).map_err(|error| bad(error.to_string()))?;
     }
     if roots.is_empty() {
-        return Err(bad("it holds no certificate".into()));
+        return Err(bad("it contains no certificate".into()));
     }
     Ok(roots)
 }

@@ -6,11 +6,12 @@ use crate::{
     Bytes, Cell, EngineInfo, EngineOptions, Environment, Interval, ModelInfo, Precision, RunId,
     Seconds, Unit, Verdict,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr, time::Duration};
 
-/// What somebody wants to have better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What the user wants to improve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Goal {
     /// The time of one inference.
@@ -19,13 +20,13 @@ pub enum Goal {
     Throughput,
     /// Memory.
     Memory,
-    /// The time to the first answer.
+    /// The time to the first result.
     Start,
 }
 
-/// A goal nobody knows.
+/// A goal is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown goal `{0}`; known are latency, throughput, memory, start")]
+#[error("unknown goal `{0}`; known goals: latency, throughput, memory, start")]
 pub struct ParseGoalError(pub String);
 
 impl Goal {
@@ -59,10 +60,10 @@ impl FromStr for Goal {
     }
 }
 
-/// A number that a judgement rests on.
+/// A number that a judgement is based on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// What the number is, in a few words: `samples a second at batch 16`.
+    /// What the number is, in a few words: `samples per second at batch 16`.
     pub text: String,
     /// Its key: `sweep.16.throughput`.
     pub key: String,
@@ -79,7 +80,7 @@ pub struct ExpectedGain {
     pub what: Goal,
     /// By which factor, at least and at most.
     pub factor: Interval,
-    /// Memory that is saved at most, where it is about memory.
+    /// Memory that is saved at most, for advice about memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<Bytes>,
     /// How it was estimated.
@@ -94,8 +95,8 @@ impl ExpectedGain {
     }
 }
 
-/// What is changed in the cell; what is not named stays.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+/// The changes to the cell; fields that are absent stay as they are.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Change {
     /// Samples in one inference.
@@ -113,50 +114,50 @@ pub struct Change {
     /// Threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
-    /// What the engine is told, all of it.
+    /// All options of the engine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub options: Option<EngineOptions>,
-    /// Batches of a training step whose gradients are added up.
+    /// Batches whose gradients are accumulated in one training step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accumulation: Option<u32>,
-    /// Whether a training step computes activations again instead of keeping them.
+    /// Gradient checkpointing: activations are recomputed in the backward pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpointing: Option<bool>,
 }
 
-/// How an advice is proved.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// How an advice is verified.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Proof {
-    /// The cell as it is and the changed one take turns.
+    /// Interleaved: the cell as it is, and the changed one.
     Change {
         /// What is changed.
         change: Change,
     },
-    /// The batch as it is and the same texts in two batches by length take turns.
+    /// Interleaved: the batch as it is, and the same texts in two batches by length.
     Buckets,
-    /// Fresh processes show the numbers again.
+    /// New processes show the same numbers again.
     Repeat,
-    /// Nothing here can prove it.
+    /// It cannot be verified here.
     Elsewhere {
         /// Why not.
         why: String,
     },
 }
 
-/// What became of an advice when it was tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// The result of verifying an advice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrialVerdict {
-    /// It gained what was expected, or more.
+    /// The gain is at least what was expected.
     CameTrue,
-    /// It gained, but less than expected.
+    /// There is a gain, but less than expected.
     FellShort,
-    /// It did not gain.
+    /// No gain.
     DidNot,
-    /// The data do not decide.
+    /// The data are not sufficient for a decision.
     CannotTell,
-    /// The changed cell does not compute the same, or could not run.
+    /// The changed cell computes different outputs, or could not run.
     Refused,
     /// It was not tried.
     NotTried,
@@ -180,20 +181,20 @@ impl TrialVerdict {
 /// What was found when an advice was tried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// What became of it.
+    /// The result.
     pub verdict: TrialVerdict,
-    /// The factor that was found; `None` where nothing was measured.
+    /// The factor that was found; `None` if nothing was measured.
     pub found: Option<f64>,
     /// Its 95 % interval.
     pub interval: Option<Interval>,
-    /// Fresh processes a side.
+    /// Fresh processes per side.
     pub processes: u64,
     /// What a reader must know: why it was refused or not tried, what speaks against the numbers.
     #[serde(default)]
     pub remarks: Vec<String>,
 }
 
-/// Something to do, with the numbers behind it.
+/// One recommendation with the numbers behind it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Advice {
     /// The rule that says so.
@@ -206,12 +207,12 @@ pub struct Advice {
     pub gain: ExpectedGain,
     /// How it is proved.
     pub proof: Proof,
-    /// The command that proves it; `None` where nothing here can.
+    /// The command that proves it; `None` if nothing here can.
     pub command: Option<String>,
     /// What it costs or may break.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caveat: Option<String>,
-    /// What became of it, where it was tried.
+    /// The result, if it was verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<Trial>,
 }
@@ -225,7 +226,7 @@ pub struct Fine {
     pub evidence: Evidence,
 }
 
-/// A rule that could not judge, or has nothing to judge here.
+/// A rule that lacks data, or does not apply to this run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unjudged {
     /// The rule.
@@ -256,7 +257,7 @@ pub struct SweepPoint {
     pub passes: u64,
 }
 
-/// What the rules said of a run, ranked.
+/// The results of the rules for a run, ranked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AdviceReport {
     /// When the looking began, in microseconds since the epoch.
@@ -275,15 +276,15 @@ pub struct AdviceReport {
     pub environment: Environment,
     /// Whether the run's numbers can be believed.
     pub verdict: Verdict,
-    /// Median of what a user waits for.
+    /// Median time that a user waits.
     pub latency: Option<Seconds>,
     /// Samples a second.
     pub samples_per_second: Option<f64>,
     /// Largest memory of the worker.
     pub peak_memory: Option<Bytes>,
-    /// What somebody wants, where it was said.
+    /// What the user wants to improve, if given.
     pub goal: Option<Goal>,
-    /// The batch sizes that were measured; empty where no sweep was made.
+    /// The batch sizes that were measured; empty if no sweep was made.
     pub sweep: Vec<SweepPoint>,
     /// What to do, the largest gain first.
     pub advice: Vec<Advice>,
@@ -293,7 +294,7 @@ pub struct AdviceReport {
     pub not_judged: Vec<Unjudged>,
     /// What does not concern this model or run.
     pub beside: Vec<Unjudged>,
-    /// What a reader must know of the whole.
+    /// Remarks about the whole result.
     pub remarks: Vec<String>,
 }
 

@@ -1,39 +1,40 @@
-//! Cells held against the rows of a file that was written earlier.
+//! Cells compared with the rows of a file that was written earlier.
 
 use crate::{CellKey, Pooled};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A cell as a file tells it.
+/// A cell as it is stored in a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FileCell {
     /// Which one.
     pub key: CellKey,
     /// Median latency in seconds.
     pub latency: Pooled,
-    /// How many runs that rests on.
+    /// Number of runs that is based on.
     pub runs: u64,
     /// Their names, where the file has them.
     pub run_ids: Vec<String>,
 }
 
-/// What may be said of a cell against a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The outcome of comparing a cell with a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum AgainstOutcome {
     /// It is faster.
     Better,
-    /// It is not slower by more than is accepted.
+    /// It is not slower by more than the accepted worsening.
     Held,
-    /// It is slower by more than is accepted.
+    /// It is slower by more than the accepted worsening.
     Worse,
-    /// The numbers do not decide.
+    /// The numbers are not sufficient for a decision.
     CannotTell,
-    /// The file holds the very same runs.
+    /// The file contains exactly the same runs.
     Same,
 }
 
 /// Where an allowance for drift comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AllowanceFrom {
     /// The caller gave it.
@@ -42,11 +43,11 @@ pub enum AllowanceFrom {
     History,
     /// The scatter of the runs on both sides.
     Runs,
-    /// What an idle machine was seen to drift.
+    /// The drift that was observed on an idle machine.
     Drift,
 }
 
-/// A cell against its row in the file.
+/// A cell compared with its row in the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgainstCell {
     /// Which one.
@@ -61,11 +62,11 @@ pub struct AgainstCell {
     pub now_runs: u64,
     /// Now ÷ file: above 1 is slower.
     pub ratio: Pooled,
-    /// The share by which either end of the interval may be off for what the numbers cannot show.
+    /// Allowance at either end of the interval for effects that the numbers cannot show, as a share.
     pub allowance: f64,
     /// Where that comes from.
     pub allowance_from: AllowanceFrom,
-    /// What may be said.
+    /// The outcome.
     pub outcome: AgainstOutcome,
 }
 
@@ -78,8 +79,8 @@ pub struct Against {
     pub accepted: f64,
     /// Cells without a row in the file.
     pub only_now: Vec<CellKey>,
-    /// Rows of the file without a cell that is looked at.
+    /// Rows of the file without a selected cell.
     pub only_file: u64,
-    /// Rows that would fit but for their machine.
+    /// Rows that would match except for their machine.
     pub other_machines: u64,
 }

@@ -17,12 +17,12 @@ pub struct AllocationEvent {
     pub thread: u32,
 }
 
-/// Everything that was allocated and freed in a stretch of time.
+/// All allocations and frees in a span of time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recorded {
     /// The events, in the order they happened.
     pub events: Vec<AllocationEvent>,
-    /// Events that found no room; those kept are then the first ones.
+    /// Events that did not fit into the recorder; only the first ones are kept.
     pub dropped: u64,
 }
 
@@ -43,7 +43,7 @@ pub struct Allocations {
     pub names: Vec<LayerName>,
     /// How many events had happened at the end of each inference.
     pub ends: Vec<u64>,
-    /// Events that found no room in the recorder; those kept are then the first ones.
+    /// Events that did not fit into the recorder; only the first ones are kept.
     #[serde(default)]
     pub dropped: u64,
 }

@@ -4,19 +4,20 @@ use crate::{
     Bytes, Device, Interval, InvalidRuns, LengthUnit, Mode, Percentiles, Precision, Reading, RunId,
     Variant,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A number that several runs agree on, and where it lies with 95 % confidence.
+/// The pooled value of several runs, with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Pooled {
     /// The number.
     pub value: f64,
-    /// Its interval; `None` where nothing was repeated.
+    /// Its interval; `None` if nothing was repeated.
     pub interval: Option<Interval>,
 }
 
-/// What was asked of the runs that are pooled; runs of unlike keys are never put together.
+/// The settings of the runs that are pooled; runs with different keys are never pooled.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CellKey {
     /// The model's name.
@@ -39,7 +40,7 @@ pub struct CellKey {
     pub precision: Precision,
     /// Threads the engine could use.
     pub threads: u32,
-    /// What else was told, as [`Variant::canonical`] writes it; empty for the usual.
+    /// All other settings of the cell, as [`Variant::canonical`] writes them; empty for the defaults.
     pub variant: String,
     /// Samples in one inference.
     pub batch_size: u64,
@@ -58,7 +59,7 @@ impl CellKey {
 pub struct PooledCell {
     /// Which one.
     pub key: CellKey,
-    /// `None` where its runs are valid. Otherwise it has no valid run, others were asked for, and this is why they are not.
+    /// `None` if its runs are valid. Otherwise it has no valid run, others were asked for, and this is why they are not.
     #[serde(default)]
     pub invalid: Option<InvalidRuns>,
     /// All of its runs that are not valid.
@@ -99,7 +100,7 @@ pub struct PooledCell {
     pub efficiency: Reading<f64>,
 }
 
-/// A cell, and how it stands beside others.
+/// A cell, and how it compares with other cells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AnalysedCell {
     /// Its numbers.
@@ -110,7 +111,7 @@ pub struct AnalysedCell {
     pub on_front: Reading<bool>,
 }
 
-/// How the time of an inference grows with something.
+/// How the time of an inference grows with a size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Scaling {
     /// The smallest.
@@ -133,11 +134,11 @@ pub struct Scaling {
 pub struct BatchSeries {
     /// The cell with the highest throughput.
     pub best: CellKey,
-    /// Its samples a second.
+    /// Its samples per second.
     pub throughput: Pooled,
     /// The smallest batch whose throughput is within 5 % of that.
     pub enough: u64,
-    /// How time grows with the batch; missing where one batch was measured.
+    /// How time grows with the batch; missing if only one batch was measured.
     pub scaling: Reading<Scaling>,
 }
 
@@ -163,16 +164,16 @@ pub struct NotValidCell {
     pub began: i64,
 }
 
-/// How many runs went where.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// What happened to the runs, with counts.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
-    /// Runs that were looked at.
+    /// Runs that were selected.
     pub seen: u64,
     /// Pooled into a cell.
     pub pooled: u64,
-    /// Valid, but older than those that are pooled, or of another version.
+    /// Valid, but older than the pooled runs, or of another version.
     pub older: u64,
-    /// Not valid, so not counted, or only where that was asked for.
+    /// Not valid: not counted unless requested.
     pub invalid: u64,
     /// Why those are not valid, each counted once by its main reason.
     #[serde(default)]
@@ -186,22 +187,22 @@ pub struct Tally {
 /// What many runs say together.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Analysis {
-    /// Every cell with a valid run, in the order of their keys; where it was asked for, those without one too.
+    /// Every cell with a valid run, in the order of their keys; if requested, those without one too.
     pub cells: Vec<AnalysedCell>,
     /// Cells that were measured but have no valid run, in the order of their keys, with why.
     #[serde(default)]
     pub not_valid: Vec<NotValidCell>,
     /// The best batch of everything else that was measured.
     pub batches: Vec<BatchSeries>,
-    /// How time grows with the length, where several were measured.
+    /// How time grows with the length, if several were measured.
     pub lengths: Vec<LengthSeries>,
     /// What machines are called, by their keys.
     pub machines: BTreeMap<String, String>,
-    /// How many runs went where.
+    /// What happened to the runs, with counts.
     pub tally: Tally,
     /// The command that measures the newest cell without a valid run again.
     #[serde(default)]
     pub again: Option<String>,
-    /// What a reader must know.
+    /// Remarks that limit or explain the result.
     pub remarks: Vec<String>,
 }

@@ -1,6 +1,6 @@
 //! Panics of libraries over files that they cannot read: caught, and told apart from our own mistakes.
 //!
-//! It is here because every room that hands a file to a library needs it, and the command, whose message about bugs must
+//! It is here because every crate that hands a file to a library needs it, and the command, whose message about bugs must
 //! not appear for them.
 
 use std::{

@@ -1,12 +1,13 @@
 //! What a machine can do at best, and where a piece of work stands under that roof.
 
 use crate::{Bound, Bytes, Device, Interval, Precision};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One measured upper bound.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
-    /// Operations a second, or bytes a second: the best repetition.
+    /// Operations a second, or bytes per second: the best repetition.
     pub value: f64,
     /// From the repetitions' 2.5th percentile to the best one.
     pub interval: Interval,
@@ -20,8 +21,8 @@ impl Ceiling {
     }
 }
 
-/// How fast data comes out of one level of cache, all threads together.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Read bandwidth of one cache level, all threads together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheBandwidth {
     /// 1 is next to the core.
     pub level: u32,
@@ -32,7 +33,7 @@ pub struct CacheBandwidth {
 }
 
 /// Something that could not be measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unmeasured {
     /// A precision's name, `L3`, `memory`.
     pub what: String,
@@ -40,25 +41,25 @@ pub struct Unmeasured {
     pub why: String,
 }
 
-/// What a device can do at best, measured on it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The measured ceilings of a device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceilings {
-    /// What was measured; documents of before knew only the processors.
+    /// The device that was measured; older documents knew only the CPU.
     #[serde(default = "processors")]
     pub device: Device,
-    /// Threads used for the measurement; 0 where the device is no processor.
+    /// Threads used for the measurement; 0 if the device is not the CPU.
     pub threads: u32,
     /// Operations a second by precision; a multiply-add is 2.
     pub flops: Vec<(Precision, Ceiling)>,
-    /// fp32 in matrix products that round their factors to TF32, which some engines do unasked.
+    /// fp32 with matrix products that round their factors to TF32, which some engines do by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tf32: Option<Ceiling>,
     /// Which unit or kernel reached each precision's ceiling.
     #[serde(default)]
     pub ways: Vec<(Precision, String)>,
-    /// Memory bandwidth in bytes a second, over arrays far larger than the caches.
+    /// Memory bandwidth in bytes per second, over arrays far larger than the caches.
     pub bandwidth: Option<Ceiling>,
-    /// The same for the caches, level 1 first.
+    /// The same for each cache, level 1 first.
     #[serde(default)]
     pub caches: Vec<CacheBandwidth>,
     /// What could not be measured.
@@ -89,7 +90,7 @@ impl Ceilings {
         }
     }
 
-    /// The ceiling for a precision in operations a second, where it was measured.
+    /// The ceiling for a precision in operations per second, if it was measured.
     #[must_use]
     pub fn flops_at(&self, precision: Precision) -> Option<Ceiling> {
         self.flops.iter().find(|(known, _)| *known == precision).map(|(_, ceiling)| *ceiling)
@@ -101,7 +102,7 @@ impl Ceilings {
         self.ways.iter().find(|(known, _)| *known == precision).map(|(_, way)| way.as_str())
     }
 
-    /// Why something was not measured, where that is known.
+    /// Why something was not measured, if known.
     #[must_use]
     pub fn why_not(&self, what: &str) -> Option<&str> {
         self.unmeasured.iter().find(|missing| missing.what == what).map(|found| found.why.as_str())
@@ -120,7 +121,7 @@ impl Ceilings {
         (bandwidth.value > 0.0).then(|| flops.value / bandwidth.value)
     }
 
-    /// The most operations a second that work with so many operations for each byte of memory can reach.
+    /// The most operations per second that work with so many operations for each byte of memory can reach.
     #[must_use]
     pub fn attainable(&self, precision: Precision, intensity: f64) -> Option<f64> {
         let (flops, bandwidth) = (self.flops_at(precision)?, self.bandwidth?);

@@ -1,12 +1,24 @@
 //! One combination out of a plan; measured in one fresh worker.
 
 use crate::{Device, EngineOptions, Feed, Precision, Training};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Inference or training.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -35,7 +47,7 @@ impl fmt::Display for Mode {
 }
 
 /// A shape the user fixed for one input: `--input pixel_values=4x3x224x224`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct InputShape {
     /// The input's name.
     pub name: String,
@@ -43,31 +55,31 @@ pub struct InputShape {
     pub dims: Vec<usize>,
 }
 
-/// Text to feed instead of drawn token ids.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// Text input, instead of random token ids.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Text {
-    /// One entry a text; repeated in turn to fill the batch.
+    /// One entry per text; texts are repeated to fill the batch.
     pub lines: Vec<String>,
 }
 
 /// One combination out of a plan; measured in one fresh worker.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
     /// The model as the user named it.
     pub model: String,
     /// The engine's id: `rten`.
     pub engine: String,
-    /// Where it shall run; resolved, never `Auto`.
+    /// The resolved device to run on; never `Auto`.
     pub device: Device,
     /// The number format.
     pub precision: Precision,
     /// Samples in one inference.
     pub batch_size: usize,
-    /// Length of each sample: tokens, or what `feed.length_unit` says; `None` where the model alone decides it.
+    /// Length of each sample: tokens, or the unit in `feed.length_unit`; `None` if it is fixed by the model.
     pub sequence_length: Option<usize>,
     /// Inference or training.
     pub mode: Mode,
-    /// How it is trained, where it is.
+    /// How it is trained; only for training.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Training>,
     /// Threads the engine may use.
@@ -80,10 +92,10 @@ pub struct Cell {
     /// Text to tokenise in every sample.
     #[serde(default)]
     pub text: Option<Text>,
-    /// What the engine was told beyond the above.
+    /// Other engine options.
     #[serde(default, skip_serializing_if = "EngineOptions::is_default")]
     pub options: EngineOptions,
-    /// What goes in beyond shapes and text.
+    /// Inputs other than shapes and text.
     #[serde(default, skip_serializing_if = "Feed::is_default")]
     pub feed: Feed,
 }

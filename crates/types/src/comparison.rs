@@ -7,24 +7,26 @@ use crate::{
     Bytes, Device, EngineInfo, EngineOptions, Environment, Interval, LayerJoin, Mode, ModelInfo,
     Phase, Precision, ReasonCode, RunId, Seconds, Summary, Training, Verdict,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What else wanted the processors while something ran; each is `None` where the system does not tell.
+/// How busy the processors were with other work during a measurement; `None` if the system does not report it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct TurnConditions {
-    /// The share of the machine that other work used.
-    pub others: Option<f64>,
-    /// How many of the threads were ready and had no processor, on average.
+    /// The share of the machine that other processes used, 0 to 1.
+    #[serde(rename = "others")]
+    pub other_work: Option<f64>,
+    /// How many threads were ready to run but had no processor, on average.
     pub waited: Option<f64>,
-    /// The share of processor time that the hypervisor took.
+    /// The share of processor time that the hypervisor took, 0 to 1.
     pub steal: Option<f64>,
 }
 
 /// One window of one side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
-    /// One entry a sample, in nanoseconds, in the order they were taken.
+    /// One entry per sample, in nanoseconds, in the order they were taken.
     pub samples: Vec<u64>,
     /// What else went on meanwhile.
     #[serde(default)]
@@ -42,20 +44,20 @@ impl Turn {
     }
 }
 
-/// Who a side is and how it fared, apart from its times.
+/// A side and its results, except its times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SideInfo {
     /// Its name in this comparison, unlike any other's: `onnxruntime`, `torch compiled`.
     pub label: String,
-    /// The engine that ran, with its version and where it put the model.
+    /// The engine that ran, with its version and the device of the model.
     pub engine: EngineInfo,
-    /// Where it was asked to run.
+    /// The requested device.
     pub device: Device,
     /// The number format.
     pub precision: Precision,
-    /// Threads the engine was told to use.
+    /// Threads that the engine was configured to use.
     pub threads: u32,
-    /// What the engine was told beyond the above.
+    /// Other engine options.
     #[serde(default, skip_serializing_if = "EngineOptions::is_default")]
     pub options: EngineOptions,
     /// Inference or training.
@@ -69,9 +71,9 @@ pub struct SideInfo {
     pub phases: Vec<(Phase, Seconds)>,
     /// The largest memory of any of its processes.
     pub peak_memory: Option<Bytes>,
-    /// Whether its numbers can be believed.
+    /// Whether its numbers are valid.
     pub verdict: Verdict,
-    /// What a reader of the results must know, in the engine's words.
+    /// Remarks of the engine about the results.
     #[serde(default)]
     pub remarks: Vec<String>,
     /// Why it could not be measured to the end; its speed-up is then refused.
@@ -82,59 +84,59 @@ pub struct SideInfo {
 /// One side of a duel: an engine with its settings, and everything that was timed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Side {
-    /// Who it is.
+    /// The engine and its settings.
     pub info: SideInfo,
-    /// Its turns, round by round. A round is one fresh process; turn j of every side belongs to the same sweep, in
-    /// which each side comes once, and sweeps go forward and backward by turns.
+    /// Its turns, round by round. A round is one fresh process. Turn j of every side belongs to the same sweep, in which
+    /// each side runs once; sweeps alternate between forward and backward order.
     pub rounds: Vec<Vec<Turn>>,
-    /// Time to load the model, one entry a process.
+    /// Time to load the model, one entry per process.
     pub load: Vec<Seconds>,
-    /// Time of the true first inference, one entry a process.
+    /// Time of the true first inference, one entry per process.
     pub first: Vec<Seconds>,
 }
 
-/// How far one output of a side lies from the reference's.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// How far one output of a side differs from the reference's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OutputParity {
     /// The output's name.
     pub output: String,
-    /// The largest absolute difference; `None` where the two cannot be compared.
+    /// The largest absolute difference; `None` if the two cannot be compared.
     pub max_abs: Option<f64>,
-    /// The cosine of the angle between them; `None` where the two cannot be compared.
+    /// The cosine of the angle between them; `None` if the two cannot be compared.
     pub cosine: Option<f64>,
-    /// The norm of the difference as a share of the reference's norm; `None` where there is none.
+    /// The norm of the difference as a share of the reference's norm; `None` if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<f64>,
-    /// What `max_abs` was allowed to be by the output's own scale; `None` where it is not held to a bound.
+    /// The bound for `max_abs`, derived from the output's own scale; `None` without a bound.
     pub tolerance: Option<f64>,
-    /// The largest difference that rounding explains, where that was needed and learned.
+    /// The largest difference that rounding explains, if it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounding: Option<f64>,
     /// Whether they are equal within it.
     pub holds: bool,
-    /// Whether it does not hold because nothing could be compared, not because it differs.
+    /// True if nothing could be compared, rather than outputs differ.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undecided: bool,
-    /// Why it does not hold, where a number does not say so: `shapes 4×768 and 4×128×768`.
+    /// Why it does not hold, if no number shows it: `shapes 4×768 and 4×128×768`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// What a reader must know of the comparison: numbers that are not finite, random operators, rounding.
+    /// Limitations of the comparison: numbers that are not finite, random operators, rounding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
 /// Whether a side computes what the reference computes: same weights, same inputs, outputs within the tolerance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Parity {
     /// The side's label.
     pub side: String,
-    /// The label of the side it was held against.
+    /// The label of the side it was compared with.
     pub reference: String,
     /// Output by output.
     pub outputs: Vec<OutputParity>,
     /// Whether every output holds.
     pub holds: bool,
-    /// Where it does not: the first layer whose output differs, if that was found.
+    /// The first layer whose output differs, if outputs differ and it was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_difference: Option<String>,
 }
@@ -173,7 +175,7 @@ impl Agreement {
 }
 
 impl Parity {
-    /// What may be said: one output that differs is enough, and nothing is said where none could be compared.
+    /// The agreement: one output that differs is enough; `CannotTell` if none could be compared.
     #[must_use]
     pub fn agreement(&self) -> Agreement {
         let mut broken = self.outputs.iter().filter(|output| !output.holds).peekable();
@@ -184,7 +186,7 @@ impl Parity {
         }
     }
 
-    /// The largest absolute difference of any output; `None` where one cannot be compared or there are none.
+    /// The largest absolute difference of any output; `None` if one cannot be compared or there are none.
     #[must_use]
     pub fn max_abs(&self) -> Option<f64> {
         let each: Option<Vec<f64>> = self.outputs.iter().map(|output| output.max_abs).collect();
@@ -213,9 +215,9 @@ pub struct Duel {
     pub environment: Environment,
     /// The sides in the order they were given.
     pub sides: Vec<Side>,
-    /// Which outputs were held against which.
+    /// The comparisons of outputs.
     pub parity: Vec<Parity>,
-    /// What a reader must know of the whole.
+    /// Remarks about the whole result.
     #[serde(default)]
     pub remarks: Vec<String>,
 }
@@ -224,11 +226,11 @@ pub struct Duel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
 pub enum Design {
-    /// Sides took turns, forward and backward, in one session: drift strikes all alike.
+    /// Sides alternated, forward and backward, in one session, so drift affects all sides equally.
     Interleaved {
-        /// Fresh processes a side.
+        /// Fresh processes per side.
         rounds: u64,
-        /// Turns of each side in a round, the fewest where they differ.
+        /// Turns of each side in a round; the smallest number if they differ.
         turns: u64,
     },
     /// Runs that were stored before, each at its own time.
@@ -240,23 +242,23 @@ pub enum Design {
 pub struct SpeedUp {
     /// The estimate.
     pub ratio: f64,
-    /// Its 95 % interval; `None` where nothing was repeated.
+    /// Its 95 % interval; `None` if nothing was repeated.
     pub interval: Option<Interval>,
     /// The largest that any pair of turns (or of stored runs) showed.
     pub best: f64,
     /// The smallest that any pair of turns (or of stored runs) showed.
     pub worst: f64,
-    /// What each round alone says.
+    /// The result of each round by itself.
     pub rounds: Vec<f64>,
-    /// The chance of a ratio so far from 1 if both were equally fast; `None` where processes were not repeated.
+    /// The chance of a ratio this far from 1 if both were equally fast; `None` if processes were not repeated.
     pub p_value: Option<f64>,
     /// The same, corrected for the number of comparisons (Benjamini and Hochberg).
     pub adjusted_p: Option<f64>,
-    /// The smallest difference this design finds four times in five, as a share: 0.03 is 3 %.
+    /// The smallest difference that this design detects with 80 % probability, as a share: 0.03 is 3 %.
     pub detectable: Option<f64>,
 }
 
-/// What may be said of a side against the baseline.
+/// The outcome of comparing a side with the baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "verdict")]
 pub enum Outcome {
@@ -264,9 +266,9 @@ pub enum Outcome {
     Better,
     /// It is slower.
     Worse,
-    /// The data do not decide.
+    /// The data are not sufficient for a decision.
     CannotTell,
-    /// No speed-up may be claimed at all.
+    /// No speed-up is reported.
     Refused {
         /// Why.
         why: String,
@@ -286,7 +288,7 @@ impl Outcome {
     }
 }
 
-/// Pairs of turns that something else on the machine disturbed; they are left out of the speed-up.
+/// Pairs of turns that were disturbed by other work on the machine; they are left out of the speed-up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disturbed {
     /// Pairs of turns that were taken.
@@ -298,7 +300,7 @@ pub struct Disturbed {
 }
 
 impl Disturbed {
-    /// Whether so few are left that nothing can be told: fewer than half of the pairs were undisturbed.
+    /// Whether too few pairs are left for a decision: fewer than half of the pairs were undisturbed.
     #[must_use]
     pub fn is_too_much(&self) -> bool {
         self.left_out * 2 > self.pairs
@@ -314,77 +316,77 @@ impl Disturbed {
     }
 }
 
-/// One side held against the baseline.
+/// One side compared with the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The side's label.
     pub side: String,
     /// The baseline's label.
     pub baseline: String,
-    /// The speed-up; `None` exactly where it is refused.
+    /// The speed-up; `None` exactly if it is refused.
     pub speed_up: Option<SpeedUp>,
-    /// What may be said.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Turns that were disturbed, where some were.
+    /// Turns that were disturbed, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbed: Option<Disturbed>,
-    /// What a reader of this verdict must know.
+    /// Remarks that limit or explain this verdict.
     #[serde(default)]
     pub remarks: Vec<String>,
 }
 
-/// What a side's samples say, all its processes together.
+/// Summary of a side's samples, all its processes together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SideReport {
-    /// Who it is.
+    /// The engine and its settings.
     pub info: SideInfo,
     /// Processes that were timed.
     pub processes: u64,
-    /// What its samples say, in seconds; `None` where there are none.
+    /// Summary of its samples, in seconds; `None` if there are none.
     pub latency: Option<Summary>,
     /// Median time to load the model.
     pub load: Option<Seconds>,
     /// Median time of the true first inference.
     pub first: Option<Seconds>,
-    /// The stored runs it was taken from; empty for a duel.
+    /// The stored runs it was computed from; empty for interleaved comparisons.
     #[serde(default)]
     pub runs: Vec<RunId>,
 }
 
-/// Sides held against a baseline: everything a report shows.
+/// Sides compared with a baseline: everything that a report shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonReport {
     /// When the measuring began, in microseconds since the epoch.
     pub started_at: i64,
     /// How long the measuring took.
     pub elapsed: Duration,
-    /// The model; that of the baseline where stored runs differ.
+    /// The model; that of the baseline if stored runs differ.
     pub model: ModelInfo,
-    /// Samples in one inference; those of the baseline where stored runs differ.
+    /// Samples in one inference; those of the baseline if stored runs differ.
     pub batch_size: usize,
-    /// Tokens in each sample; those of the baseline where stored runs differ.
+    /// Tokens in each sample; those of the baseline if stored runs differ.
     pub sequence_length: Option<usize>,
     /// Inference or training.
     pub mode: Mode,
     /// Seed of weights and inputs.
     pub seed: u64,
-    /// The machine and its state; the baseline's where stored runs differ.
+    /// The machine and its state; the baseline's if stored runs differ.
     pub environment: Environment,
     /// How the times were taken.
     pub design: Design,
-    /// The label of the side the others are held against.
+    /// The label of the baseline.
     pub baseline: String,
     /// The sides in the order they were given.
     pub sides: Vec<SideReport>,
-    /// One entry a side but the baseline, in the same order.
+    /// One entry per side except the baseline, in the same order.
     pub comparisons: Vec<Comparison>,
-    /// Which outputs were held against which; empty where stored runs are compared.
+    /// The comparisons of outputs; empty for stored runs.
     pub parity: Vec<Parity>,
-    /// The smallest difference that every comparison would have found four times in five, as a share.
+    /// The smallest difference that every comparison would detect with 80 % probability, as a share.
     pub detectable: Option<f64>,
-    /// What a reader must know of the whole.
+    /// Remarks about the whole result.
     pub remarks: Vec<String>,
-    /// Where the time went, where that was asked.
+    /// Time by layer, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<LayerJoin>,
 }

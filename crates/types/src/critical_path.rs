@@ -1,24 +1,27 @@
 //! What the time of a traced run went through, one thing after the other, and what waited for what.
 
 use crate::{Ratio, Seconds};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a stretch of the critical path lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+/// The place of a segment of the critical path.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum PathPlace {
-    /// A thread of the host at work.
+    /// A host thread that is running.
     Host,
     /// From the call that starts work on a device until that work begins.
     Launch,
     /// Work on a device.
     Device,
-    /// A queue that has work, between two pieces of it.
+    /// The gap between two pieces of work in a queue.
     Gap,
 }
 
 impl PathPlace {
-    /// Every place, in the order in which they are told.
+    /// Every place, in the order in which they are reported.
     pub const ALL: [PathPlace; 4] =
         [PathPlace::Device, PathPlace::Host, PathPlace::Launch, PathPlace::Gap];
 
@@ -34,8 +37,8 @@ impl PathPlace {
     }
 }
 
-/// Everything of one name on the critical path, in one inference or step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// All work with the same name on the critical path, in one inference or step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathLink {
     /// Where.
     pub place: PathPlace,
@@ -49,31 +52,31 @@ pub struct PathLink {
     pub share: Ratio,
 }
 
-/// A thread or queue that had to wait for another, in one inference or step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A thread or queue that waited for another one, in one inference or step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Wait {
-    /// Who waited: `cuda:0 stream 7`.
+    /// The thread or queue that waited: `cuda:0 stream 7`.
     pub who: String,
-    /// For whom: `worker main`.
+    /// The thread or queue it waited for: `worker main`.
     pub on: String,
     /// How often.
     pub times: f64,
-    /// How long, all together.
+    /// The total time.
     pub time: Seconds,
-    /// Its share of the whole.
+    /// Its share of the total.
     pub share: Ratio,
 }
 
 /// The chain of work that decides how long a run takes: nothing off it would make the run shorter.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CriticalPath {
     /// Inferences or steps that were followed.
     pub runs: u64,
     /// Mean time of one.
     pub time: Seconds,
-    /// What lies on the path, the longest first. The times add up to `time`.
+    /// The work on the path, the longest first. The times add up to `time`.
     pub links: Vec<PathLink>,
-    /// Who waited for whom, the longest first; empty where nobody did.
+    /// Waits of one thread or queue for another, the longest first; empty if there were none.
     pub waits: Vec<Wait>,
 }
 

@@ -1,9 +1,10 @@
 //! What a model executes on.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use std::{fmt, str::FromStr};
+use std::{borrow::Cow, fmt, str::FromStr};
 
-/// What a model executes on; `Auto` is a wish, never a recorded fact: in an imported run it means that nobody told.
+/// What a model runs on. `Auto` is a request, never a recorded fact; in an imported run it means that the device is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Device {
     /// The best device an engine here can use: cuda, then rocm, mps, cpu.
@@ -40,10 +41,10 @@ pub enum Device {
     Wasm,
 }
 
-/// A device name nobody knows.
+/// A device name is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown device `{0}`; known are auto, cpu, cuda, cuda:N, rocm, rocm:N, mps, xpu, npu, tensorrt, migraphx, \
+    "unknown device `{0}`; known devices: auto, cpu, cuda, cuda:N, rocm, rocm:N, mps, xpu, npu, tensorrt, migraphx, \
      openvino, coreml, directml, xnnpack, webgpu, webnn, wasm"
 )]
 pub struct ParseDeviceError(pub String);
@@ -53,7 +54,10 @@ impl Device {
     pub const PREFERENCE: [Device; 4] =
         [Device::Cuda(0), Device::Rocm(0), Device::Mps, Device::Cpu];
 
-    /// The NVIDIA GPU behind it, where there is one.
+    /// The names of all devices but `auto`, as a regular expression.
+    pub const RECORDED: &str = "cpu|(cuda|rocm|xpu|tensorrt|migraphx|directml):[0-9]+|mps|npu|openvino|coreml|xnnpack|webgpu|webnn|wasm";
+
+    /// The NVIDIA GPU behind it, if there is one.
     #[must_use]
     pub fn nvidia_index(self) -> Option<u32> {
         match self {
@@ -62,7 +66,7 @@ impl Device {
         }
     }
 
-    /// The device whose ceilings bound what runs on this one; `None` where nobody can tell which hardware it takes.
+    /// The device whose ceilings apply to this one; `None` if its hardware is unknown.
     #[must_use]
     pub fn bounded_by(self) -> Option<Device> {
         match self {
@@ -135,6 +139,20 @@ impl FromStr for Device {
 impl Serialize for Device {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for Device {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Device".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": format!("^(auto|{})$", Device::RECORDED) })
     }
 }
 

@@ -1,17 +1,18 @@
 //! A model written as one ONNX file, and what engines make of the file.
 
 use crate::{Bytes, ModelInfo, Parity, Precision};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// A model written as one ONNX file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExportReport {
     /// The model.
     pub model: ModelInfo,
     /// The file.
     pub path: PathBuf,
-    /// The file with its weights, where they do not fit or were not wanted inside.
+    /// The file with its weights, if they do not fit into the model file or were requested as a separate file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<PathBuf>,
     /// Bytes of all files.
@@ -24,22 +25,22 @@ pub struct ExportReport {
     pub precision: Precision,
     /// Operators in the graph.
     pub nodes: usize,
-    /// What the file's answers are compared with.
+    /// What the file's outputs are compared with.
     pub reference: String,
-    /// What each engine makes of the file.
+    /// The result of each engine with the file.
     pub checks: Vec<ExportCheck>,
-    /// What a reader must know.
+    /// Remarks that limit or explain the result.
     pub remarks: Vec<String>,
 }
 
-/// What one engine makes of a written file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The result of one engine with a written file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExportCheck {
     /// The engine.
     pub engine: String,
     /// Its version.
     pub version: String,
-    /// How its answers compare; `None` where it does not run the file.
+    /// How its outputs compare; `None` if it does not run the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parity: Option<Parity>,
     /// Why it does not run the file.
@@ -48,7 +49,7 @@ pub struct ExportCheck {
 }
 
 impl ExportReport {
-    /// Whether an engine ran the file and every one that did gives the model's answers.
+    /// Whether at least one engine ran the file, and all that did give the model's outputs.
     #[must_use]
     pub fn holds(&self) -> bool {
         let mut compared = self.checks.iter().filter_map(|check| check.parity.as_ref()).peekable();

@@ -1,11 +1,12 @@
 //! What goes into a model beyond its shapes: values that people gave, and what a length counts.
 
 use crate::{ElementType, InputRole, InputSpec};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf, str::FromStr};
 
-/// What the length of a sample counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+/// The unit of a sample's length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LengthUnit {
     /// Tokens of a text.
@@ -51,7 +52,7 @@ impl LengthUnit {
 }
 
 /// Values from `low` to `high`, both included: whole numbers for integer inputs, evenly distributed ones for floats.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct ValueRange(String);
 
@@ -107,11 +108,11 @@ impl fmt::Display for ValueRange {
     }
 }
 
-/// Where the values of an input come from, where somebody said so.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The source of an input's values, if the user specified it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "from")]
 pub enum ValueSource {
-    /// Drawn from a range: `--input ids=0..255`.
+    /// Random values from a range: `--input ids=0..255`.
     Range {
         /// The range.
         range: ValueRange,
@@ -126,7 +127,7 @@ pub enum ValueSource {
 }
 
 /// Values the user gave for one input.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct InputValues {
     /// The input's name.
     pub name: String,
@@ -134,8 +135,8 @@ pub struct InputValues {
     pub source: ValueSource,
 }
 
-/// Pictures or recordings that are made ready in every sample.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// Pictures or recordings that are prepared in every sample.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct MediaSource {
     /// The file or folder that was given.
     pub path: PathBuf,
@@ -143,11 +144,11 @@ pub struct MediaSource {
     pub hash: String,
 }
 
-/// What goes into a model beyond its shapes.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+/// The inputs of a model: values, text, pictures, recordings.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Feed {
-    /// What the cell's length counts.
+    /// The unit of the cell's length.
     #[serde(skip_serializing_if = "LengthUnit::is_tokens")]
     pub length_unit: LengthUnit,
     /// Values the user gave.
@@ -159,15 +160,15 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Whether nothing was said.
+    /// Whether nothing was set.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Feed::default()
     }
 }
 
-/// One input as it really was in a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// One input as it was used in a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FedInput {
     /// Its name.
     pub name: String,
@@ -178,7 +179,7 @@ pub struct FedInput {
     pub dims: Vec<usize>,
     /// What it means.
     pub role: InputRole,
-    /// Where its values came from, in words: `whole numbers 0 to 29999`.
+    /// The source of its values, as text: `whole numbers 0 to 29999`.
     pub values: String,
 }
 

@@ -3,20 +3,21 @@
 use crate::{
     Bytes, Cell, Device, LimitedBy, Machine, ModelInfo, Pooled, Precision, RunId, Verdict,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How a try ended that did not fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// How an attempt ended that did not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RefusalKind {
     /// An allocation was refused, or the kernel ended the worker for its memory.
     OutOfMemory,
-    /// It ran, with more resident than the limit: pages of mapped files that whoever holds it did not count.
+    /// It ran with more resident memory than the limit: pages of mapped files, which the limit does not count.
     OverLimit,
-    /// It did not answer in time; memory that only just suffices makes a worker read its weights again and again.
+    /// It did not answer in time: if memory is only just enough, a worker reads its weights from disk again and again.
     Timeout,
-    /// It crashed without saying why; engines that do not check their allocations do.
+    /// It crashed without a reason, as engines do that do not check their allocations.
     Crash,
 }
 
@@ -38,7 +39,7 @@ impl RefusalKind {
 pub struct Refusal {
     /// How it ended.
     pub kind: RefusalKind,
-    /// What was said, causes and all.
+    /// The message, with its causes.
     pub why: String,
 }
 
@@ -47,13 +48,13 @@ pub struct Refusal {
 pub struct FitTry {
     /// Samples in one inference.
     pub batch: usize,
-    /// The most that was resident, where it ran to its end.
+    /// Peak resident memory, if it ran to its end.
     pub peak: Option<Bytes>,
-    /// Why it does not fit; `None` where it does.
+    /// Why it does not fit; `None` if it does.
     pub refused: Option<Refusal>,
 }
 
-/// What became of a batch that was to be timed.
+/// The result of a batch that was to be timed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome")]
 pub enum FitOutcome {
@@ -73,7 +74,7 @@ pub enum FitOutcome {
 pub struct FitCell {
     /// Samples in one inference.
     pub batch: usize,
-    /// What it should take: the engine, the weights, the activations; `None` where shapes stay unknown.
+    /// What it should take: the engine, the weights, the activations; `None` if shapes stay unknown.
     pub estimate: Option<Bytes>,
     /// The most that was resident.
     pub peak: Option<Bytes>,
@@ -83,9 +84,9 @@ pub struct FitCell {
     pub latency: Option<Pooled>,
     /// How many samples these rest on.
     pub samples: u64,
-    /// Whether the short measurement can be believed; `None` where it was not timed.
+    /// Whether the short measurement is valid; `None` if it was not timed.
     pub valid: Option<bool>,
-    /// What became of it.
+    /// The result.
     pub outcome: FitOutcome,
 }
 
@@ -94,7 +95,7 @@ pub struct FitCell {
 pub struct FitWay {
     /// The engine's id.
     pub engine: String,
-    /// Its version, where a worker told.
+    /// Its version, if a worker reported it.
     pub engine_version: Option<String>,
     /// The number format.
     pub precision: Precision,
@@ -108,12 +109,12 @@ pub struct FitWay {
     pub refused: Option<usize>,
     /// What was timed, by batch; and the smallest that does not fit.
     pub cells: Vec<FitCell>,
-    /// Why larger batches were not timed, where they were not.
+    /// Why larger batches were not timed, if they were not.
     pub stopped: Option<String>,
 }
 
-/// A way that was not tried, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// An engine and precision that was not tried, and the reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FitLeftOut {
     /// The engine's id.
     pub engine: String,
@@ -123,12 +124,12 @@ pub struct FitLeftOut {
     pub why: String,
 }
 
-/// A candidate that was measured once more, whole, under the limit.
+/// A candidate that was measured once more, completely, under the limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Confirmation {
     /// What ran.
     pub cell: Cell,
-    /// The stored run; `None` where there was none, or nothing is stored.
+    /// The stored run; `None` if there was none, or nothing is stored.
     pub run: Option<RunId>,
     /// Samples a second.
     pub throughput: Option<Pooled>,
@@ -136,7 +137,7 @@ pub struct Confirmation {
     pub latency: Option<Pooled>,
     /// The most that was resident.
     pub peak: Option<Bytes>,
-    /// Whether its numbers can be believed.
+    /// Whether its numbers are valid.
     pub verdict: Option<Verdict>,
     /// Why it does not fit after all.
     pub refused: Option<Refusal>,
@@ -144,18 +145,19 @@ pub struct Confirmation {
     pub command: String,
 }
 
-/// The least that would be enough, where nothing fits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The smallest limit that would be enough, if nothing fits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SmallestNeed {
     /// The engine's id.
     pub engine: String,
     /// The number format.
     pub precision: Precision,
     /// Samples in one inference.
+    #[schemars(range(min = 1))]
     pub batch: usize,
-    /// The most that was resident without a limit.
+    /// Peak resident memory without a limit.
     pub peak: Bytes,
-    /// A limit under which it was seen to run; `None` where none was found.
+    /// A limit under which it ran; `None` if none was found.
     pub enough: Option<Bytes>,
 }
 
@@ -178,9 +180,9 @@ pub struct FitReport {
     pub machine: Machine,
     /// The limit that held.
     pub limit: Bytes,
-    /// Who held the workers to it; `None` where none started.
+    /// Who held the workers to it; `None` if none started.
     pub limited_by: Option<LimitedBy>,
-    /// The largest batch that was looked at.
+    /// The largest batch that was considered.
     pub most: usize,
     /// What was tried.
     pub ways: Vec<FitWay>,
@@ -188,16 +190,16 @@ pub struct FitReport {
     pub left_out: Vec<FitLeftOut>,
     /// Whole measurements of the best, in order.
     pub confirmations: Vec<Confirmation>,
-    /// Which of them is the best; `None` where nothing fits.
+    /// Which of them is the best; `None` if nothing fits.
     pub winner: Option<usize>,
-    /// What would be enough, where nothing fits.
+    /// The limit that would be enough, if nothing fits.
     pub smallest_need: Option<SmallestNeed>,
-    /// What a reader must know.
+    /// Remarks that limit or explain the result.
     pub remarks: Vec<String>,
 }
 
 impl FitReport {
-    /// The best, where something fits.
+    /// The best, if something fits.
     #[must_use]
     pub fn best(&self) -> Option<&Confirmation> {
         self.confirmations.get(self.winner?)

@@ -1,19 +1,22 @@
-//! What a gate was asked, what it found and how it ruled.
+//! The questions, evidence and rulings of a gate.
 
 use crate::{
     Device, Environment, Gauge, Interval, LengthUnit, Mode, Precision, Reason, Revision, Run,
     RunId, Seconds,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How a gate rules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// The ruling of a gate.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ruling {
-    /// What was asked holds.
+    /// The condition holds.
     Held,
-    /// The data do not decide.
+    /// The data are not sufficient for a decision.
     CannotTell,
     /// It does not hold.
     Failed,
@@ -32,7 +35,7 @@ impl Ruling {
 }
 
 /// What was measured: enough to find it again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GateCell {
     /// The model.
     pub model: String,
@@ -43,13 +46,14 @@ pub struct GateCell {
     /// The number format.
     pub precision: Precision,
     /// Samples in one inference.
+    #[schemars(range(min = 1))]
     pub batch_size: usize,
     /// Tokens in each sample; `None` for models without a length.
     pub sequence_length: Option<usize>,
-    /// What the length counts.
+    /// The unit of the length.
     #[serde(default, skip_serializing_if = "LengthUnit::is_tokens")]
     pub length_unit: LengthUnit,
-    /// Threads the engine was told to use.
+    /// Threads that the engine was configured to use.
     pub threads: u32,
     /// Inference or training.
     pub mode: Mode,
@@ -90,50 +94,50 @@ impl GateCell {
     }
 }
 
-/// How a baseline and what is held against it were timed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// How the baseline and the candidate were timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateDesign {
-    /// Both took turns in one session.
+    /// Both were measured interleaved, in one session.
     Interleaved,
-    /// The baseline was stored before; it has fewer sessions than tell how this machine drifts.
+    /// The baseline was stored before, with too few sessions to know how this machine drifts.
     Stored,
-    /// The baseline was stored in several sessions, whose scatter tells how this machine drifts.
+    /// The baseline was stored in several sessions; their scatter shows how this machine drifts.
     History,
 }
 
-/// What a gate asks of a number.
+/// The question that a gate asks about a number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Question {
-    /// Does it keep a limit?
+    /// Is the number within a limit?
     Limit {
         /// The limit in the gauge's own unit.
         limit: f64,
     },
     /// Has it got worse than a baseline?
     Change {
-        /// What people want to be told of: 0.05 is 5 % worse.
+        /// The worsening that the user wants to be alerted to: 0.05 is 5 %.
         alert: f64,
-        /// The same, but never below what this machine shows where nothing changed.
+        /// The same, but never below the noise floor of this machine.
         effective: f64,
         /// How the two were timed.
         design: GateDesign,
-        /// What drift alone may make, as a share; it must be passed before anything is called worse.
+        /// The change that drift alone can cause, as a share; only a larger one counts as worse.
         drift: f64,
     },
 }
 
-/// What the measurements say to a question.
+/// The evidence of the measurements for a question.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct GateEvidence {
     /// The value itself, or for a change how many times worse it is: above 1 is worse, whatever the gauge.
     pub estimate: f64,
-    /// Where the truth lies, missed at either end with the design's chance.
+    /// The confidence interval, with the error rate of the design at either end.
     pub interval: Interval,
     /// The chance of such a value if the question's answer were yes, it holds.
     pub p_value: f64,
-    /// The same, corrected for all questions asked together (Benjamini and Hochberg).
+    /// The same, corrected for all questions together (Benjamini and Hochberg).
     pub adjusted_p: f64,
     /// The smallest worsening that is found 19 times in 20, as a share.
     pub detectable: f64,
@@ -146,23 +150,23 @@ pub struct Check {
     pub cell: GateCell,
     /// Which number.
     pub gauge: Gauge,
-    /// What was asked.
+    /// The request.
     pub question: Question,
     /// The value now, in the gauge's own unit.
     pub value: Option<f64>,
     /// The baseline's value.
     pub baseline: Option<f64>,
-    /// What the measurements say; `None` where they say nothing.
+    /// What the measurements say; `None` if they say nothing.
     pub evidence: Option<GateEvidence>,
     /// Processes it rests on, on the side with fewer.
     pub processes: u64,
-    /// How many times worse each round of a duel was; empty where nobody took turns.
+    /// How many times worse each round was; empty if sides were not interleaved.
     pub rounds: Vec<f64>,
     /// The ruling.
     pub ruling: Ruling,
-    /// Why it is so, where numbers do not say it.
+    /// The reason, if no number shows it.
     pub why: Option<String>,
-    /// What would settle it, where it is not settled.
+    /// What would decide it, if it is undecided.
     pub settle: Option<String>,
     /// What speaks against the measurements, each thing once.
     pub reasons: Vec<Reason>,
@@ -173,7 +177,7 @@ pub struct Check {
 /// How the gate measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GatePlan {
-    /// After how many processes a side it looked, in order; it stopped as soon as everything was settled.
+    /// After how many processes per side it looked, in order; it stopped as soon as everything was settled.
     pub looks: Vec<u32>,
     /// How many looks it took.
     pub looked: u32,
@@ -185,7 +189,7 @@ pub struct GatePlan {
     pub chance: f64,
 }
 
-/// What a gate was asked, found and ruled.
+/// The questions, evidence and rulings of a gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GateReport {
     /// When it began, in microseconds since the epoch.
@@ -196,26 +200,26 @@ pub struct GateReport {
     pub environment: Environment,
     /// How it measured.
     pub plan: GatePlan,
-    /// What everything was held against, in words; `None` where only limits were asked.
+    /// The name of the baseline; `None` if only thresholds were checked.
     pub baseline: Option<String>,
-    /// The baseline's source, where it is known.
+    /// The baseline's source, if known.
     pub baseline_revision: Option<Revision>,
     /// Every question.
     pub checks: Vec<Check>,
     /// What could not be measured at all.
     pub missing: Vec<Missing>,
-    /// What a reader must know.
+    /// Remarks that limit or explain the result.
     pub remarks: Vec<String>,
 }
 
-/// A cell that gave no answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A cell for which the question has no answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Missing {
     /// Which one.
     pub what: String,
     /// Why.
     pub why: String,
-    /// Whether that is a failure of what was asked for, and not just nothing to hold it against.
+    /// Whether that is a failed measurement, rather than a missing baseline.
     pub fails: bool,
 }
 
@@ -233,7 +237,7 @@ impl GateReport {
     }
 }
 
-/// What a machine does to measurements of one and the same thing.
+/// The noise of a machine: repeated measurements of the same model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Noise {
     /// When it was measured, in microseconds since the epoch.
@@ -244,46 +248,46 @@ pub struct Noise {
     pub cell: GateCell,
     /// How much of a processor's time went to others while a program only counted: mean and longest pause.
     pub jitter: Jitter,
-    /// One thing held against itself, by turns: how unlike it looked.
+    /// A comparison of a model with itself, interleaved: how different the two sides looked.
     pub itself: Itself,
     /// The median latency of each process in order, in seconds.
     pub medians: Vec<f64>,
-    /// How far two medians lie apart that were taken so long after each other.
+    /// How far two medians differ that were taken at this interval.
     pub drift: Vec<Drifted>,
 }
 
-/// What a busy loop loses.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// The time that a busy loop loses to other work.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Jitter {
-    /// How long it counted.
+    /// How long the test loop ran.
     pub watched: Seconds,
-    /// The share of time that was not its own.
+    /// The share of the time that other work took.
     pub lost: f64,
     /// The longest single pause.
     pub longest: Seconds,
-    /// Pauses above a tenth of a millisecond, a second.
+    /// Pauses above 0.1 ms, per second.
     pub pauses: f64,
 }
 
-/// A thing held against itself.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// A comparison of a model with itself.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Itself {
-    /// Fresh processes a side.
+    /// Fresh processes per side.
     pub rounds: u64,
-    /// The quotient, which is 1.
+    /// The expected ratio, which is 1.
     pub ratio: f64,
     /// Its 99 % interval.
     pub interval: Interval,
-    /// How much a round scatters, as a share.
+    /// The scatter of a round, as a share.
     pub scatter: f64,
-    /// No change below this is called on this machine.
+    /// Changes smaller than this are not reported on this machine.
     pub floor: f64,
 }
 
-/// How far medians lie apart.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// How far the medians differ.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Drifted {
-    /// So long after each other.
+    /// The interval between them.
     pub apart: Seconds,
     /// The 95th percentile of their distance, as a share.
     pub share: f64,

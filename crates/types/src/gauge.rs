@@ -1,8 +1,9 @@
 //! What a gate looks at, and the limits people set on it.
 
 use crate::{Direction, Unit};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use std::{fmt, str::FromStr};
+use std::{borrow::Cow, fmt, str::FromStr};
 
 /// Which number of many latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,7 +31,7 @@ pub enum Gauge {
     Throughput,
     /// Tokens a second.
     Tokens,
-    /// The largest memory of the process, or of the device where it has its own.
+    /// Peak memory of the process, or of a device with its own memory.
     MemoryPeak,
     /// Time to load the model.
     Load,
@@ -82,7 +83,7 @@ impl Gauge {
         }
     }
 
-    /// Which way is better.
+    /// The better direction.
     #[must_use]
     pub fn direction(self) -> Direction {
         match self {
@@ -91,7 +92,7 @@ impl Gauge {
         }
     }
 
-    /// The percentile whose floor of samples a claim must reach; `None` where there is none.
+    /// The percentile whose floor of samples a claim must reach; `None` if there is none.
     #[must_use]
     pub fn percentile(self) -> Option<&'static str> {
         match self {
@@ -111,7 +112,7 @@ impl fmt::Display for Gauge {
     }
 }
 
-/// A metric or a limit that nobody can read.
+/// A metric or a limit that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseGaugeError(String);
 
@@ -145,7 +146,10 @@ impl FromStr for Gauge {
         let found = Gauge::ALL.into_iter().find(|gauge| gauge.key() == short);
         found.ok_or_else(|| {
             let known: Vec<&str> = Gauge::ALL.iter().map(|gauge| gauge.key()).collect();
-            ParseGaugeError(format!("`{text}` is no metric; there are {}", known.join(", ")))
+            ParseGaugeError(format!(
+                "`{text}` is not a metric; known metrics: {}",
+                known.join(", ")
+            ))
         })
     }
 }
@@ -153,6 +157,20 @@ impl FromStr for Gauge {
 impl Serialize for Gauge {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.key())
+    }
+}
+
+impl JsonSchema for Gauge {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Gauge".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": Gauge::ALL.map(Gauge::key) })
     }
 }
 
@@ -175,7 +193,7 @@ impl FromStr for Threshold {
     type Err = ParseGaugeError;
 
     fn from_str(text: &str) -> Result<Threshold, ParseGaugeError> {
-        let wrong = |why: String| ParseGaugeError(format!("`{text}` is no limit: {why}"));
+        let wrong = |why: String| ParseGaugeError(format!("`{text}` is not a limit: {why}"));
         let form = || "write METRIC:LIMIT, such as `latency.p95:100ms`".to_owned();
         let (name, limit) = text.split_once(':').ok_or_else(|| wrong(form()))?;
         let gauge: Gauge = name.parse()?;
@@ -187,7 +205,7 @@ impl FromStr for Threshold {
             .ok_or_else(|| wrong(format!("`{gauge}` is given in {}", units(gauge))))?;
         let limit = number * scale;
         if !(limit > 0.0 && limit.is_finite()) {
-            return Err(wrong("it must be more than nothing".into()));
+            return Err(wrong("it must be more than 0".into()));
         }
         Ok(Threshold { gauge, limit })
     }
@@ -279,9 +297,9 @@ mod tests {
             ("latency:100MB", "given in ns, us, ms"),
             ("memory:100ms", "given in B, kB"),
             ("throughput:10MB/s", "samples/s or tokens/s"),
-            ("latency:0ms", "more than nothing"),
+            ("latency:0ms", "more than 0"),
             ("latency:-5ms", "write METRIC:LIMIT"),
-            ("size:2GB", "is no metric"),
+            ("size:2GB", "is not a metric"),
         ] {
             let error = text.parse::<Threshold>().unwrap_err().to_string();
             assert!(error.contains(told), "{text}: {error}");

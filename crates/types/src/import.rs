@@ -1,13 +1,14 @@
 //! Where a run comes from that another tool measured, and what its file does and does not say.
 
 use crate::{LayerProfile, Phase};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a tool states of a phase without giving its samples; times in seconds, `None` where it says nothing.
+/// What a tool reports about a phase without samples; times in seconds, `None` if it reports nothing.
 ///
 /// A [`crate::Summary`] is always derived from samples; this never is.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Stated {
     /// How many samples.
@@ -43,48 +44,48 @@ pub struct Stated {
 }
 
 impl Stated {
-    /// The number that stands for the phase: the median, or the mean where only that is stated.
+    /// The number that represents the phase: the median, or the mean if no median is reported.
     #[must_use]
     pub fn typical(&self) -> Option<f64> {
         self.median.or(self.mean)
     }
 }
 
-/// A number of another tool that is known to be wrong, and what was stored instead.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A number of another tool that is known to be wrong, and the value that was stored instead.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Correction {
-    /// What was put right: a metric's key or a field's path.
+    /// What was corrected: a metric's key or a field's path.
     pub what: String,
-    /// What the file says, in its own unit.
+    /// The value in the file, in its own unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated: Option<f64>,
-    /// What was stored; `None` where the right number cannot be known.
+    /// The value that was stored; `None` if the right number cannot be known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored: Option<f64>,
-    /// What is wrong with it, in plain words.
+    /// What is wrong with it.
     pub why: String,
 }
 
-/// Where an imported run comes from, what was put right in it, and what its file does not tell.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+/// The source of an imported run, what was corrected in it, and what its file does not contain.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Import {
     /// The tool that measured: `optimum-benchmark`.
     pub tool: String,
-    /// The tool's version, where the file says it.
+    /// The tool's version, if the file contains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// The file's name, without its folder.
     pub file: String,
-    /// What the file states of a phase without giving samples.
+    /// What the file reports about a phase without samples.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stated: BTreeMap<Phase, Stated>,
     /// Numbers of the file that are known to be wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub corrections: Vec<Correction>,
-    /// Paths of the run's fields that the file says nothing about; what stands in them is no fact: `cold.load`.
+    /// Paths of fields of the run for which the file has no data, such as `cold.load`; their values have no meaning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untold: Vec<String>,
-    /// Where the time went, where the file says it.
+    /// Time by layer, if the file contains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<LayerProfile>,
 }

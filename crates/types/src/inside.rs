@@ -1,6 +1,7 @@
 //! The inside of a model: its layers as a tree, with time, work and their place on the machine's roofline.
 
 use crate::{Bytes, Flops, Interval, LayerKind, LayerTime, Ratio, Seconds};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The work of one node of the graph, for the module it belongs to.
@@ -8,15 +9,15 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub struct LayerWork {
     /// The node's name.
     pub name: String,
-    /// The module's path; empty where the name holds none.
+    /// The module's path; empty if the name holds none.
     pub path: String,
     /// Its operator.
     pub operator: String,
     /// What its layer is for.
     pub kind: LayerKind,
-    /// Its operations in one inference; `None` where nobody could count them.
+    /// Its operations in one inference; `None` if they could not be counted.
     pub flops: Option<Flops>,
-    /// Bytes it reads and writes in one inference; `None` where a shape is unknown.
+    /// Bytes it reads and writes in one inference; `None` if a shape is unknown.
     pub bytes: Option<Bytes>,
 }
 
@@ -31,8 +32,8 @@ pub struct LayerTurn {
     pub layers: Vec<LayerTime>,
 }
 
-/// What keeps a layer from being faster, by the roofline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// What limits a layer's speed, by the roofline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
     /// The arithmetic units.
@@ -41,31 +42,31 @@ pub enum Bound {
     Memory,
 }
 
-/// A place on the machine's roofline.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// The position on the machine's roofline.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Roofline {
-    /// What bounds it.
+    /// What limits its speed.
     pub bound: Bound,
-    /// The share reached of what that bound allows; above 1 where the data stayed in a cache.
+    /// The achieved share of what that bound allows; above 1 if the data stayed in a cache.
     pub attained: Ratio,
 }
 
 /// Time and work of a part of the model, one inference.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spent {
     /// How often it ran in one inference.
     pub calls: f64,
-    /// Time, with everything inside.
+    /// Time, including the modules inside.
     pub total: Seconds,
     /// Time, without the modules inside.
     pub own: Seconds,
-    /// Share of `total` in what all layers sum to.
+    /// Share of the sum of all layers.
     pub share: Ratio,
-    /// Operations, with everything inside; `None` where nothing inside was counted.
+    /// Operations, including the modules inside; `None` if nothing inside was counted.
     pub flops: Option<Flops>,
-    /// Bytes read and written, with everything inside.
+    /// Bytes read and written, including the modules inside.
     pub bytes: Option<Bytes>,
-    /// Its place on the roofline; `None` without work, time or ceilings.
+    /// Its position on the roofline; `None` without work, time or ceilings.
     pub roofline: Option<Roofline>,
 }
 
@@ -86,9 +87,9 @@ impl Spent {
 }
 
 /// A module of the tree.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Layer {
-    /// Its path; empty for what lies in no module.
+    /// Its path; empty for work outside every module.
     pub path: String,
     /// How many modules it lies in.
     pub depth: usize,
@@ -102,7 +103,7 @@ pub struct Layer {
 }
 
 /// All layers of one kind, or all nodes of one operator.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rollup {
     /// The kind or the operator.
     pub name: String,
@@ -112,44 +113,44 @@ pub struct Rollup {
 }
 
 /// A number with its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// The number.
     pub value: f64,
-    /// Where it lies with 95 % confidence.
+    /// The 95 % confidence interval.
     pub interval: Interval,
 }
 
-/// Where the time of an inference goes, with how far that can be believed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Time of an inference by layer, and how reliable it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerReport {
     /// Inferences with instruments.
     pub runs: u64,
-    /// Median inference without instruments, in turns with those that had them.
+    /// Median inference without instruments, interleaved with instrumented ones.
     pub plain: Seconds,
     /// Median inference with instruments, from outside.
     pub instrumented: Seconds,
-    /// What the instruments cost: instrumented ÷ plain − 1.
+    /// The cost of the instruments: time with them ÷ without − 1.
     pub overhead: Estimate,
     /// Sum of all layers, median over the turns.
     pub sum: Seconds,
-    /// `sum` ÷ `plain`: 1 is all of the time found.
+    /// `sum` ÷ `plain`; 1 means that the layers explain all of the time.
     pub closure: Estimate,
-    /// Share of the time whose name says no module and that was placed by its neighbours in time.
+    /// Share of the time without a module in its name; it was assigned by what ran before and after it.
     pub placed: Ratio,
     /// The tree, every module before those inside it, in the order they ran.
     pub layers: Vec<Layer>,
     /// The same time by kind of layer.
     pub kinds: Vec<Rollup>,
-    /// The same time by operator; empty where the engine times modules.
+    /// The same time by operator; empty if the engine times modules.
     pub operators: Vec<Rollup>,
-    /// What a reader must know: an engine that rounds, a loop whose rounds nobody counted.
+    /// Remarks that limit or explain the result: an engine that rounds, a loop with an unknown number of iterations.
     #[serde(default)]
     pub remarks: Vec<String>,
 }
 
 impl LayerReport {
-    /// Time without instruments less what all layers sum to; negative where instruments cost more than was missed.
+    /// Time without instruments − sum of all layers; negative if the instruments cost more than the time outside the layers.
     #[must_use]
     pub fn residue(&self) -> Seconds {
         Seconds(self.plain.0 - self.sum.0)

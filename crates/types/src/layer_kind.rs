@@ -1,5 +1,6 @@
-//! What a layer is for.
+//! The function of a layer.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -15,13 +16,15 @@ const NORM_OPERATORS: [&str; 9] = [
     "GroupNorm",
 ];
 
-/// What a layer is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+/// The function of a layer.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum LayerKind {
     /// Tokens, positions or patches to vectors.
     Embedding,
-    /// Attention with its projections.
+    /// Attention, including its projections.
     Attention,
     /// The feed-forward part of a block.
     Mlp,

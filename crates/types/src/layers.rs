@@ -1,12 +1,13 @@
-//! Where the time of an inference goes, layer by layer, on one side and on several.
+//! Time of an inference by layer, for one side and for several.
 
 use crate::{Estimate, Phase, Pooling, Ratio, Seconds};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The time of one node or module, all inferences of the pass together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerTime {
-    /// Its path in the model: `encoder.layer.0.attention.self.query`, for a node with `/` and its operator behind.
+    /// Its path in the model: `encoder.layer.0.attention.self.query`; a node's path ends in `/` and its operator.
     pub path: String,
     /// The operator or the module's class.
     pub kind: String,
@@ -19,30 +20,30 @@ pub struct LayerTime {
     pub phase: Option<Phase>,
 }
 
-/// Where the time of several inferences of one side went.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Time by layer over several inferences of one side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerProfile {
     /// The side's label.
     pub label: String,
     /// How many inferences.
     pub runs: u64,
-    /// Time of all of them from outside, in nanoseconds.
+    /// Total time of all of them, measured around the inferences, in nanoseconds.
     pub total_nanos: u64,
-    /// The nodes or modules, in the order they ran first.
+    /// The nodes or modules, in the order in which they first ran.
     pub layers: Vec<LayerTime>,
-    /// What finding out cost and how far the layers add up, where runs without instruments stood beside.
+    /// The cost of the instruments and how well the layers add up, if runs without instruments were interleaved.
     #[serde(default)]
     pub cost: Option<LayerCost>,
 }
 
-/// What instruments cost, and how far layers add up to the time without them.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// The cost of the instruments, and how well the layers add up to the time without them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerCost {
     /// Median inference without instruments.
     pub plain: Seconds,
-    /// Instrumented ÷ plain − 1.
+    /// Time with instruments ÷ time without − 1.
     pub overhead: Estimate,
-    /// Sum of all layers ÷ plain.
+    /// Sum of all layers ÷ time without instruments.
     pub closure: Estimate,
 }
 
@@ -58,32 +59,32 @@ pub struct LayerCell {
 /// One module on every side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LayerRow {
-    /// The module's path; `*` stands for a number where rows were put together.
+    /// The module's path; `*` replaces a number if rows were merged.
     pub path: String,
-    /// How many modules were put together: 1 unless the path has a `*`.
+    /// How many modules were merged: 1 unless the path has a `*`.
     pub modules: u64,
-    /// One entry a side: the time of the module itself and of what only some sides split further.
+    /// One entry per side: the time of the module and of parts that only some sides split further.
     pub cells: Vec<LayerCell>,
-    /// One entry a side: the first side's time ÷ its own, above 1 is faster; `None` where a time is 0.
+    /// One entry per side: the first side's time ÷ its own, above 1 is faster; `None` if a time is 0.
     pub ratios: Vec<Option<f64>>,
 }
 
-/// How much of a side's time found its place.
+/// How much of a side's time could be assigned to rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LayerSide {
     /// The side's label.
     pub label: String,
     /// Time of all its layers, one inference.
     pub total: Seconds,
-    /// Time of one inference from outside, in the pass with instruments.
+    /// Total time of one inference, in the pass with instruments.
     pub outside: Seconds,
-    /// Time that stands in the rows.
+    /// Time that is in the rows.
     pub joined: LayerCell,
-    /// Time outside every module that all sides know.
+    /// Time outside the modules that all sides have in common.
     pub unjoined: LayerCell,
-    /// Share of the time whose name says no module and that was placed by its neighbours in time.
+    /// Share of the time without a module in its name; it was assigned by what ran before and after it.
     pub placed: Ratio,
-    /// What finding out cost and how far the layers add up, where that was measured.
+    /// The cost of the instruments and how well the layers add up, if that was measured.
     #[serde(default)]
     pub cost: Option<LayerCost>,
 }
@@ -91,17 +92,17 @@ pub struct LayerSide {
 /// Several sides joined on the modules that all of them know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LayerJoin {
-    /// The sides in the order they were given; the first is what ratios are held against.
+    /// The sides in the given order; ratios refer to the first.
     pub sides: Vec<LayerSide>,
     /// The modules in the order in which the first side ran them.
     pub rows: Vec<LayerRow>,
-    /// Which modules one line may stand for.
+    /// Which modules one line may represent.
     #[serde(skip)]
     pub pooling: Pooling,
 }
 
 impl LayerRow {
-    /// A row from one time a side and each side's total, both in seconds; ratios are held against the first side.
+    /// A row from one time per side and each side's total, both in seconds; ratios refer to the first side.
     #[must_use]
     pub fn new(path: String, modules: u64, times: &[f64], totals: &[f64]) -> LayerRow {
         let cells = times.iter().zip(totals).map(|(time, total)| LayerCell::new(*time, *total));

@@ -1,16 +1,18 @@
-//! The nouns of Modelmeter: plan, cell, run, sample, metric, machine, device, event, verdict, comparison,
+//! The nouns of Modelmeter: cell, run, sample, metric, machine, device, event, verdict, comparison,
 //! advice.
 //!
-//! Everything here is a plain value that serialises; nothing opens a file, asks the system or prints.
-//! A word means the same thing in every room because it is defined once, here.
+//! Everything here is a plain value that serialises; nothing opens a file, asks the system or prints. A word means the same
+//! thing in every crate because it is defined once, here.
 
 mod advice;
 mod against;
 mod allocation;
 mod analysis;
+mod attempt_refusal;
 mod caught;
 mod ceilings;
 mod cell;
+mod cell_failure;
 mod comparison;
 mod critical_path;
 mod device;
@@ -25,6 +27,7 @@ mod import;
 mod inside;
 mod layer_kind;
 mod layers;
+mod likeness;
 mod limit;
 mod machine;
 mod measured;
@@ -37,15 +40,19 @@ mod module;
 mod module_path;
 mod optimisation;
 mod options;
-mod plan;
+mod pattern;
 mod pooling;
 mod precision;
 mod reading;
 mod recommendation;
 mod run;
 mod sample;
+mod stable_hash;
+mod stopping;
 mod summary;
+mod task;
 mod tensor;
+mod throttling;
 mod timeline;
 mod training;
 mod trend;
@@ -63,9 +70,11 @@ pub use analysis::{
     AnalysedCell, Analysis, BatchSeries, CellKey, LengthSeries, NotValidCell, Pooled, PooledCell,
     Scaling, Tally,
 };
+pub use attempt_refusal::{AttemptRefusal, AttemptRefusalKind};
 pub use caught::{caught, is_caught};
 pub use ceilings::{CacheBandwidth, Ceiling, Ceilings, Unmeasured};
 pub use cell::{Cell, InputShape, Mode, Text};
+pub use cell_failure::{CellFailure, FailureKind};
 pub use comparison::{
     Agreement, Comparison, ComparisonReport, Design, Disturbed, Duel, Outcome, OutputParity,
     Parity, Side, SideInfo, SideReport, SpeedUp, Turn, TurnConditions,
@@ -73,7 +82,7 @@ pub use comparison::{
 pub use critical_path::{CriticalPath, PathLink, PathPlace, Wait};
 pub use device::{Device, ParseDeviceError};
 pub use environment::{CgroupLimits, Environment, GpuState, Revision, Throttle};
-pub use event::{Event, Stage};
+pub use event::{Event, Stage, WaitReason};
 pub use export::{ExportCheck, ExportReport};
 pub use feed::{FedInput, Feed, InputValues, LengthUnit, MediaSource, ValueRange, ValueSource};
 pub use fit::{
@@ -93,6 +102,7 @@ pub use layer_kind::LayerKind;
 pub use layers::{
     LayerCell, LayerCost, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime, step_path,
 };
+pub use likeness::{likeness, near, near_by, nearest};
 pub use limit::{LimitedBy, MemoryLimit, ParseLimitedByError};
 pub use machine::{Cpu, Gpu, Machine};
 pub use measured::{Measured, Newest, Percentiles};
@@ -112,7 +122,7 @@ pub use optimisation::{
     Similarity, SpeedProof, SpeedVerdict, Target, WeightFacts,
 };
 pub use options::{EngineOptions, GraphOptimisation, ParseOptionError, PerformanceHint};
-pub use plan::{Plan, StopReason, StoppingRule, Warmup, parse_duration};
+pub use pattern::matches_pattern;
 pub use pooling::{ModuleWork, Pooling, pooled_list, pooled_path};
 pub use precision::{ParsePrecisionError, Precision};
 pub use reading::Reading;
@@ -122,8 +132,12 @@ pub use recommendation::{
 };
 pub use run::{Cold, EngineInfo, ProbeReport, Run, RunId, WarmupReport};
 pub use sample::{Phase, Samples};
+pub use stable_hash::stable_hash;
+pub use stopping::{StopReason, StoppingRule, Warmup, parse_duration};
 pub use summary::{Floor, Interval, PERCENTILE_FLOORS, Summary, Unsupported};
+pub use task::{PlanLeftOut, Task};
 pub use tensor::{ElementType, Elements, Fill, HostTensor, InputRole, InputSpec, Postprocess};
+pub use throttling::ThrottleReason;
 pub use timeline::{Counter, Span, SpanKind, Timeline, Track};
 pub use training::{
     BrokenLoss, Loss, Optimizer, Rate, Training, TrainingMemory, TrainingReport, TrainingWorld,

@@ -1,20 +1,21 @@
-//! A limit on a worker's memory, and who holds the worker to it.
+//! A limit on a worker's memory, and what enforces it.
 
 use crate::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
-/// Who holds a worker to its limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What enforces a worker's memory limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LimitedBy {
-    /// A control group of its own: the kernel counts the resident memory of the worker and its children, swap is off.
+    /// A control group for the worker: the kernel limits the resident memory of the worker and its children, without swap.
     Cgroup,
     /// `RLIMIT_DATA`: the kernel counts the writable private memory that a process has asked for, each process by itself.
     Rlimit,
-    /// The allocator of the device's framework; what the driver itself takes is not counted.
+    /// The allocator of the device's framework; memory of the driver itself is not counted.
     DeviceAllocator,
-    /// Nobody: the engine has no means for this device.
+    /// Nothing enforces it: the engine has no means for this device.
     Nobody,
 }
 
@@ -54,7 +55,7 @@ pub struct ParseLimitedByError(String);
 
 impl fmt::Display for ParseLimitedByError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a process is held by `cgroup` or `rlimit`, not by `{}`", self.0)
+        write!(f, "a process is limited by `cgroup` or `rlimit`, not by `{}`", self.0)
     }
 }
 
@@ -63,7 +64,7 @@ impl std::error::Error for ParseLimitedByError {}
 impl FromStr for LimitedBy {
     type Err = ParseLimitedByError;
 
-    /// Only what somebody may ask for; what holds a device is not chosen.
+    /// Only limits that the user can choose; on a device, the enforcement is fixed.
     fn from_str(word: &str) -> Result<LimitedBy, ParseLimitedByError> {
         match word.to_ascii_lowercase().as_str() {
             "cgroup" => Ok(LimitedBy::Cgroup),
@@ -73,12 +74,13 @@ impl FromStr for LimitedBy {
     }
 }
 
-/// A limit on a worker's memory, as it was enforced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// A memory limit of a worker, and how it was enforced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryLimit {
-    /// The most it may hold.
+    /// The limit.
+    #[schemars(range(min = 1))]
     pub bytes: Bytes,
-    /// Who sees to it.
+    /// What enforces it.
     pub by: LimitedBy,
 }
 

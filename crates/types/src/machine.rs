@@ -1,10 +1,11 @@
 //! Which machine a number was measured on.
 
 use crate::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The host processor; nothing here changes with a reboot.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpu {
     /// Marketing name: `Intel(R) Xeon(R) Processor @ 2.50GHz`.
     pub model: String,
@@ -25,7 +26,7 @@ pub struct Cpu {
 }
 
 /// A GPU; nothing here changes with a reboot.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Gpu {
     /// Its index in the driver's list.
     pub index: u32,
@@ -38,9 +39,9 @@ pub struct Gpu {
 }
 
 /// A machine's identity: equal keys mean comparable numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
-    /// A hash over everything below but the host name; stable over reboots.
+    /// A hash over all fields below except the host name; it does not change with a reboot.
     pub key: String,
     /// The host's name, for people.
     pub hostname: String,
@@ -52,6 +53,41 @@ pub struct Machine {
     pub memory: Bytes,
     /// The GPUs that the driver lists.
     pub gpus: Vec<Gpu>,
-    /// The hypervisor, where one is seen: `kvm`.
+    /// The hypervisor, if one is detected: `kvm`.
     pub hypervisor: Option<String>,
+}
+
+/// What keys of machines begin with on which another tool measured; ours are hashes alone.
+const IMPORTED: &str = "imported-";
+
+impl Machine {
+    /// The key of a machine on which another tool measured.
+    #[must_use]
+    pub fn imported_key(key: &str) -> String {
+        format!("{IMPORTED}{key}")
+    }
+
+    /// Whether another tool measured on the machine with this key.
+    #[must_use]
+    pub fn is_imported_key(key: &str) -> bool {
+        key.starts_with(IMPORTED)
+    }
+
+    /// The key without the mark of an import.
+    #[must_use]
+    pub fn own_key(key: &str) -> &str {
+        key.strip_prefix(IMPORTED).unwrap_or(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_imported_key_is_told_from_ours_and_given_back() {
+        let key = Machine::imported_key("c0ffee");
+        assert!(Machine::is_imported_key(&key) && !Machine::is_imported_key("c0ffee"));
+        assert_eq!((Machine::own_key(&key), Machine::own_key("c0ffee")), ("c0ffee", "c0ffee"));
+    }
 }

@@ -7,7 +7,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Percentiles of the latency in seconds; `None` where nobody states one.
+/// Percentiles of the latency in seconds; `None` if a percentile is not reported.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Percentiles {
     /// 90th percentile.
@@ -38,7 +38,7 @@ pub struct Measured {
     pub random_weights: bool,
     /// The machine's key.
     pub machine: Arc<str>,
-    /// What the machine is called; empty where nobody knows.
+    /// The host name of the machine; empty if it is unknown.
     pub host: Arc<str>,
     /// Where it ran.
     pub device: Device,
@@ -56,11 +56,11 @@ pub struct Measured {
     pub mode: Mode,
     /// Threads the engine could use.
     pub threads: u32,
-    /// What else tells its cell from others, as [`Variant::canonical`] writes it; empty for the usual.
+    /// All other settings of its cell, as [`Variant::canonical`] writes them; empty for the defaults.
     pub variant: Arc<str>,
-    /// Whether its numbers can be believed.
+    /// Whether its numbers are valid.
     pub valid: bool,
-    /// The main reason why they cannot; `None` where they can.
+    /// The main reason why they cannot; `None` if they can.
     pub reason: Option<ReasonCode>,
     /// Where its numbers come from.
     pub provenance: Provenance,
@@ -74,7 +74,7 @@ pub struct Measured {
     pub percentiles: Percentiles,
     /// Throughput.
     pub samples_per_second: Option<f64>,
-    /// Peak memory where it computes: of the worker on a processor, of a device that has its own.
+    /// Peak memory where the model computes: of the worker on a CPU, of a device with its own memory.
     pub memory_peak: Option<Bytes>,
     /// Energy of one sample.
     pub joules_per_sample: Option<f64>,

@@ -1,46 +1,47 @@
 //! Where memory goes: what the graph says, what the allocator did, and what the system saw, side by side.
 
 use crate::{Bytes, Estimate, Ratio, Reading, TrainingMemory};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The most points a timeline has.
 pub const TIMELINE_POINTS: usize = 2000;
 
-/// Where memory goes in an inference, seen from three sides.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Memory of an inference: predicted, allocated and observed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryReport {
     /// From shapes and lifetimes alone.
     #[serde(rename = "static")]
     pub graph: StaticMemory,
-    /// What the engine really asked for.
+    /// The memory that the engine allocated.
     pub allocator: AllocatorMemory,
-    /// What the operating system and the device saw, without instruments.
+    /// Memory that the operating system and the device observed, without instruments.
     pub system: SystemMemory,
-    /// Activations of one sample: the allocator's peak above its base ÷ batch, the static one where there is none.
+    /// Activations of one sample: the allocator's peak above its base ÷ batch, or the predicted peak without one.
     pub per_sample: Reading<Bytes>,
     /// Allocated bytes above the base over the inference that holds the peak.
     pub timeline: Vec<MemoryPoint>,
-    /// Whether inferences leave memory behind.
+    /// Whether inferences leak memory.
     pub leak: LeakCheck,
-    /// What the instruments cost: time with them ÷ without − 1, interleaved in the same worker.
+    /// The cost of the instruments: time with them ÷ without − 1, interleaved in the same worker.
     pub cost: Reading<Estimate>,
-    /// What a training step holds, by module; `None` for an inference.
+    /// Memory of a training step, by module; `None` for an inference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepMemory>,
-    /// What a reader must know.
+    /// Remarks that limit or explain the result.
     #[serde(default)]
     pub remarks: Vec<String>,
 }
 
-/// What a training step holds in memory, by module.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// Memory of a training step, by module.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct StepMemory {
-    /// Every module that holds something, those that ran or were read first in front.
+    /// Every module that holds memory, in the order in which they first ran or were read.
     pub modules: Vec<ModuleMemory>,
 }
 
-/// What a training step holds in memory of one module, without the modules inside it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// Memory of one module in a training step, without the modules inside it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ModuleMemory {
     /// The module; empty for what lies in none.
     pub path: String,
@@ -57,82 +58,84 @@ impl StepMemory {
     }
 }
 
-/// Memory as the graph foretells it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Memory as predicted from the graph.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StaticMemory {
-    /// All constants.
+    /// All values are constant.
     pub weights: Reading<Bytes>,
-    /// The most that activations need at once where every value has a buffer of its own.
+    /// Peak memory of activations if every value has its own buffer.
     pub apart: Reading<Bytes>,
-    /// The most they need where an engine fuses element-wise nodes and works in place.
+    /// Peak memory of activations if the engine fuses element-wise nodes and works in place.
     pub in_place: Reading<Bytes>,
-    /// What a pool comes to hold that works so and keeps every buffer until the end of the inference.
+    /// The size of a memory pool that works this way and keeps every buffer until the end of the inference.
     pub pooled: Reading<Bytes>,
     /// The node at the peak of `in_place`; empty without one.
     pub node: String,
-    /// What lives there, the largest first.
+    /// The contents at the peak, the largest first.
     pub live: Vec<LiveTensor>,
 }
 
 /// A tensor that lives at the peak.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LiveTensor {
     /// Its name in the graph.
     pub name: String,
-    /// The module that made it; empty for an input.
+    /// The module that produced it; empty for an input.
     pub module: String,
     /// Its size.
     pub bytes: Bytes,
 }
 
-/// Memory as it was asked for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Memory by the requests for it: allocations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AllocatorMemory {
-    /// Who counted.
+    /// What counted the memory.
     pub source: String,
     /// Inferences that were watched.
     pub runs: u64,
-    /// Allocated before the first of them: weights that are not mapped, inputs, the engine itself.
+    /// Allocated before the first inference: weights that are not memory-mapped, inputs, the engine itself.
     pub base: Reading<Bytes>,
-    /// The most above the base.
+    /// Peak above the base.
     pub peak: Reading<Bytes>,
-    /// The most that tensors held of what is reserved; the rest is kept for later or scratch space.
+    /// Peak memory of tensors within the reserved memory; the rest is kept for later use or scratch space.
     pub in_use: Reading<Bytes>,
-    /// The most that a pool or an arena held.
+    /// The largest size of a pool or an arena.
     pub reserved: Reading<Bytes>,
-    /// 1 − in use ÷ reserved, where what is not in use was needed once; missing where room is taken ahead of need.
+    /// 1 − in use ÷ reserved, if memory that is not in use was in use before; missing if the engine reserves memory in
+    /// advance.
     pub fragmentation: Reading<Ratio>,
     /// Allocations in one inference.
     pub allocations: Reading<f64>,
     /// Frees in one inference.
     pub frees: Reading<f64>,
-    /// What ran at the peak; empty where nobody knows.
+    /// The module that ran at the peak; empty if it is unknown.
     pub node: String,
     /// What was live at the peak, by layer and size, the largest first.
     pub live: Vec<LiveBlocks>,
-    /// Everything that was allocated, by layer, in the order they ran first; or why nobody knows which ran.
+    /// All allocations by layer, in the order in which the layers first ran; or the reason why layers are unknown.
     pub layers: Reading<Vec<LayerMemory>>,
-    /// Events that found no room; the numbers above are then of the first ones only.
+    /// Events that did not fit into the recorder; the numbers above then cover only the first ones.
     pub dropped: u64,
 }
 
 /// Blocks of one size from one layer that are live at the peak.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LiveBlocks {
-    /// The module; empty where the name says none.
+    /// The module; empty if the name contains none.
     pub module: String,
-    /// The node or module as the engine calls it.
+    /// The node or module, as named by the engine.
     pub node: String,
     /// The size of each.
     pub bytes: Bytes,
     /// How many.
+    #[schemars(range(min = 1))]
     pub count: u64,
 }
 
-/// What one layer asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Memory that one layer allocated.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerMemory {
-    /// The module; empty where the name says none.
+    /// The module; empty if the name contains none.
     pub path: String,
     /// Allocated in one inference, freed or not.
     pub allocated: Bytes,
@@ -143,13 +146,13 @@ pub struct LayerMemory {
 }
 
 /// Memory as the operating system and the device see it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SystemMemory {
     /// Most resident memory of the worker, loading included.
     pub peak: Reading<Bytes>,
-    /// Resident memory of the worker on average while it ran.
+    /// Average resident memory of the worker while it ran.
     pub average: Reading<Bytes>,
-    /// Most memory in use on the device by everybody, where one computes.
+    /// Largest memory in use on the device by all processes, if the model runs on a device with its own memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_peak: Option<Reading<Bytes>>,
     /// Most memory in use on the device by the worker.
@@ -158,12 +161,12 @@ pub struct SystemMemory {
 }
 
 /// How much was allocated at a moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "(u64, i64)", into = "(u64, i64)")]
 pub struct MemoryPoint {
     /// When, in nanoseconds since the inference began.
     pub at: u64,
-    /// Bytes above the base; negative where something from before was freed.
+    /// Bytes above the base; negative if older allocations were freed.
     pub bytes: i64,
 }
 
@@ -179,27 +182,27 @@ impl From<MemoryPoint> for (u64, i64) {
     }
 }
 
-/// Whether inferences leave memory behind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Whether inferences leak memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LeakCheck {
-    /// What is said.
+    /// The text.
     pub verdict: LeakVerdict,
     /// Bytes above the base after each inference.
     pub levels: Vec<i64>,
-    /// Bytes that each inference leaves behind; `None` where too little is known.
+    /// Bytes that each inference leaves allocated; `None` if there is too little data.
     pub growth: Option<f64>,
     /// The rule that decided, with its numbers.
     pub why: String,
 }
 
-/// What a leak check says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// The result of a leak check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeakVerdict {
-    /// Memory grows with every stretch of inferences.
+    /// Memory grows with every series of inferences.
     Leak,
     /// It does not grow.
     None,
-    /// Neither can be said.
+    /// Undecided.
     CannotTell,
 }

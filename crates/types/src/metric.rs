@@ -2,10 +2,11 @@
 
 pub mod key;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The unit of a stored number; SI base units only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
     /// Seconds.
@@ -16,7 +17,7 @@ pub enum Unit {
     BytesPerSecond,
     /// Floating point operations.
     Flops,
-    /// Floating point operations a second.
+    /// Floating point operations per second.
     FlopsPerSecond,
     /// Joules.
     Joules,
@@ -26,51 +27,51 @@ pub enum Unit {
     Hertz,
     /// Degrees Celsius.
     Celsius,
-    /// A share, 1.0 is the whole.
+    /// A share; 1.0 is 100 %.
     Ratio,
     /// A bare count.
     Count,
-    /// Something a second: samples, tokens, images.
+    /// A rate per second: samples, tokens, images.
     PerSecond,
 }
 
-/// Which way is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The better direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// More is better.
     Higher,
     /// Less is better.
     Lower,
-    /// Neither: a fact.
+    /// Neither direction is better.
     Neutral,
 }
 
-/// Where a number comes from. A simulated number has no name here, so it cannot be stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+/// The source of a number. Simulated numbers have no entry here, so they cannot be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Provenance {
     /// Observed here.
     #[default]
     Measured,
-    /// Computed from a model of performance.
+    /// Computed by a performance model, not measured.
     Predicted,
     /// Read from another tool's result.
     Imported,
 }
 
-/// A number with a key, a unit and a direction; missing is `None` with a reason, never 0.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A number with a key, a unit and a direction; a missing value is `None` with a reason, never 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metric {
     /// A path: `infer.latency`, `memory.peak`, `gpu.energy`.
     pub key: String,
     /// The unit of `value`.
     pub unit: Unit,
-    /// Which way is better.
+    /// The better direction.
     pub direction: Direction,
-    /// The number, or nothing.
+    /// The value, or null.
     pub value: Option<f64>,
-    /// Why there is no number; set exactly when `value` is `None`.
+    /// Why there is no number; set exactly if `value` is `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Where the number comes from.

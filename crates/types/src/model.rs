@@ -1,11 +1,14 @@
-//! What is known of a model before it runs.
+//! Information about a model before it runs.
 
 use crate::{Bytes, Flops, LengthUnit, Ratio};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf};
 
-/// What a model is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+/// The task of a model.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Category {
     /// Text in, vectors or classes out.
@@ -47,7 +50,7 @@ impl fmt::Display for Category {
 }
 
 /// Where a model came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase", tag = "kind")]
 pub enum ModelSource {
     /// An `.onnx` file.
@@ -60,7 +63,7 @@ pub enum ModelSource {
         /// Its path.
         path: PathBuf,
     },
-    /// The hub, or its local cache.
+    /// The Hugging Face hub, or its local cache.
     Hub {
         /// The commit that was used.
         revision: String,
@@ -72,25 +75,25 @@ pub enum ModelSource {
         /// Its path.
         path: PathBuf,
     },
-    /// Another tool had it; nobody here has seen it.
+    /// Another tool measured the model; Modelmeter has not read it.
     Elsewhere,
 }
 
 /// Whether the weights are the trained ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase", tag = "kind")]
 pub enum Weights {
     /// The model's own.
     Real,
-    /// Drawn from a seed; the speed does not depend on their values.
+    /// Random values from a seed; the speed does not depend on the values.
     Random {
         /// The seed.
         seed: u64,
     },
 }
 
-/// What is known of a model before it runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Information about a model before it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelInfo {
     /// The name people use: a hub name, a preset or a file stem.
     pub name: String,
@@ -100,7 +103,7 @@ pub struct ModelInfo {
     pub architecture: String,
     /// Where it came from.
     pub source: ModelSource,
-    /// Trained or random weights.
+    /// Whether the weights are trained or random.
     pub weights: Weights,
     /// Trainable parameters, counted on the graph.
     pub parameters: u64,
@@ -122,16 +125,16 @@ impl ModelInfo {
 }
 
 /// The work of one inference at a given batch and length, counted on the graph.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Work {
-    /// Floating point operations of one batch; a lower bound where coverage is below 1.
+    /// Floating-point operations of one batch; a lower bound if coverage is below 1.
     pub flops: Flops,
-    /// Share of the nodes that could cost something whose operations were counted.
+    /// Share of the nodes whose operations were counted, among those that can cost time.
     pub coverage: Ratio,
     /// Bytes read by all nodes.
     pub bytes_read: Bytes,
     /// Bytes written by all nodes.
     pub bytes_written: Bytes,
-    /// Peak of live activations, from lifetimes; `None` where shapes stay unknown.
+    /// Peak of live activations, computed from lifetimes; `None` if shapes are unknown.
     pub activation_peak: Option<Bytes>,
 }

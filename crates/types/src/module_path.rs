@@ -25,7 +25,7 @@ impl Names {
     }
 }
 
-/// The path of the module behind a node's or a module's name; empty where the name says none.
+/// The path of the module behind a node's or a module's name; empty if the name says none.
 ///
 /// A framework's own module is its own path. `encoder.layer.0/Add_1` belongs to `encoder.layer.0`, and so do a node
 /// `encoder.layer.0.Add_1` of kind `Add` and the exporter's `/encoder/layer.0/Add_1`.
@@ -60,7 +60,7 @@ pub fn ancestry(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |path| Some(parent(path))).take_while(|path| !path.is_empty())
 }
 
-/// The innermost module that both lie in; empty where that is the model itself.
+/// The innermost module that both lie in; empty if that is the model itself.
 #[must_use]
 pub fn common_module<'a>(left: &'a str, right: &str) -> &'a str {
     ancestry(left).find(|module| ancestry(right).any(|other| other == *module)).unwrap_or("")

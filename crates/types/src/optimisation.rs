@@ -1,44 +1,50 @@
 //! A model before and after it was made smaller or faster, and whether that helped.
 
-use crate::{Bytes, Flops, ModelInfo, Outcome, Precision, Seconds, SpeedUp, Summary, Verdict};
+use crate::{
+    AttemptRefusal, Bytes, Flops, ModelInfo, Outcome, Precision, Seconds, SpeedUp, Summary, Verdict,
+};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{path::PathBuf, time::Duration};
 
-/// What was done to a model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// How a model was changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Optimisation {
     /// Single weights became zero; the graph stayed as it was.
     Zeroed {
         /// `magnitude`, `global-magnitude`, `random` or `n-m`.
+        #[schemars(extend("enum" = ["magnitude", "global-magnitude", "random", "n-m"]))]
         method: String,
-        /// `2:4`, where groups were kept.
+        /// `2:4`, if weights were kept in groups.
         pattern: Option<String>,
-        /// The share that was asked for.
+        /// The requested share.
         asked: f64,
-        /// The share of the chosen weights that are zero now.
+        /// The share of the selected weights that are now zero.
         reached: f64,
-        /// Whether activations of given texts were weighed in.
+        /// Whether activations of the given texts were used.
         calibrated: bool,
         /// In how many steps.
         steps: u32,
     },
-    /// Heads and neurons were cut away.
+    /// Attention heads and neurons were removed.
     Structured {
-        /// The share that was asked for.
+        /// The requested share.
         asked: f64,
-        /// The share of heads and neurons that went, each block weighing alike.
+        /// The share of heads and neurons that were removed; every block has the same weight.
         reached: f64,
-        /// Whether activations of given texts were weighed in.
+        /// Whether activations of the given texts were used.
         calibrated: bool,
         /// In how many steps.
         steps: u32,
     },
-    /// Another number format.
+    /// The weights were stored in another number format.
     Quantised {
         /// The new format.
+        #[schemars(extend("enum" = ["fp16", "bf16", "int8"]))]
         to: Precision,
         /// `dynamic`, `static`, `weights-only`; absent for 16-bit floats.
+        #[schemars(extend("enum" = ["dynamic", "static", "weights-only", null]))]
         how: Option<String>,
         /// Whether each column of a weight has its own scale.
         per_channel: bool,
@@ -55,11 +61,11 @@ pub enum Optimisation {
 pub struct ModelFacts {
     /// Trained numbers.
     pub parameters: u64,
-    /// Those that are not zero.
+    /// How many of them are not zero.
     pub nonzeros: u64,
     /// Bytes of graph and weights.
     pub size: Bytes,
-    /// The same, compressed with zstd; `None` where nobody asked.
+    /// The same, compressed with zstd; `None` if not requested.
     pub compressed: Option<Bytes>,
     /// Floating point operations of one batch.
     pub flops: Flops,
@@ -87,36 +93,37 @@ pub struct WeightFacts {
 }
 
 /// One block that lost heads or neurons.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockFacts {
     /// Its module.
     pub name: String,
     /// `heads` or `neurons`.
+    #[schemars(extend("enum" = ["heads", "neurons"]))]
     pub what: String,
     /// How many there were.
     pub before: usize,
-    /// How many stay.
+    /// How many are kept.
     pub after: usize,
 }
 
-/// How far one output moved.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// How much one output changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OutputDrift {
     /// The output.
     pub output: String,
-    /// The cosine of the angle between before and after; `None` where they cannot be compared.
+    /// The cosine of the angle between before and after; `None` if they cannot be compared.
     pub cosine: Option<f64>,
-    /// The length of the difference as a share of the length before.
+    /// Norm of the difference as a share of the original norm.
     pub relative_error: Option<f64>,
-    /// The share of rows whose largest entry is at the same place.
+    /// The share of rows whose largest entry is at the same index.
     pub top1: Option<f64>,
     /// Why the two cannot be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// How alike two texts are, before and after.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The similarity of two texts, before and after.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Similarity {
     /// The first text.
     pub first: String,
@@ -124,22 +131,22 @@ pub struct Similarity {
     pub second: String,
     /// The cosine of their sentence vectors before.
     pub before: f64,
-    /// The same after.
+    /// The same value after the change.
     pub after: f64,
 }
 
-/// How far a model's answers moved on the same inputs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// How much a model's outputs changed on the same inputs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Drift {
     /// The engine that computed both.
     pub engine: String,
     /// Samples that were compared.
     pub samples: usize,
-    /// Whether they were texts that somebody gave, or drawn.
+    /// Whether they were texts that the user gave, or random.
     pub given: bool,
     /// Output by output.
     pub outputs: Vec<OutputDrift>,
-    /// What leaves each module, in the order it is computed; only where it has the same shape.
+    /// The outputs of each module in the order of computation; only those with the same shape.
     pub layers: Vec<OutputDrift>,
     /// Pairs of texts, where the model makes sentence vectors.
     #[serde(default)]
@@ -147,7 +154,7 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// One minus the smallest cosine of any output: what `--max-drift` bounds; `None` where one cannot be compared.
+    /// One minus the smallest cosine of any output: what `--max-drift` bounds; `None` if one cannot be compared.
     #[must_use]
     pub fn worst(&self) -> Option<f64> {
         let cosines: Option<Vec<f64>> = self.outputs.iter().map(|output| output.cosine).collect();
@@ -156,22 +163,22 @@ impl Drift {
 }
 
 /// Whether it is faster on one engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpeedVerdict {
     /// It is.
     Faster,
-    /// It is not: as fast as before, or faster by less than a tenth.
+    /// It is not: as fast as before, or faster by less than 10 %.
     NoFaster,
     /// It is slower.
     Slower,
-    /// The times lie too far apart to say.
+    /// The times scatter too much for a decision.
     CannotTell,
     /// It could not be measured.
     Unmeasured,
 }
 
-/// Before and after on one engine, in turns.
+/// The original and the changed model on one engine, interleaved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SpeedProof {
     /// The engine.
@@ -186,15 +193,15 @@ pub struct SpeedProof {
     pub memory_before: Option<Bytes>,
     /// The largest memory of any process after.
     pub memory_after: Option<Bytes>,
-    /// Before ÷ after, above 1 is faster.
+    /// Time before ÷ time after; above 1 is faster.
     pub speed_up: Option<SpeedUp>,
     /// What the comparison may say.
     pub outcome: Outcome,
-    /// Whether the numbers can be believed.
+    /// Whether the numbers are valid.
     pub verdicts: Vec<Verdict>,
     /// What that means here.
     pub verdict: SpeedVerdict,
-    /// Why it is not faster or that cannot be told, where that is known.
+    /// Why it is not faster or why it cannot be told, if known.
     pub why: Option<String>,
     /// What to try next.
     pub instead: Option<String>,
@@ -219,7 +226,7 @@ pub struct ProofReport {
     pub model: ModelInfo,
     /// What was done.
     pub optimisation: Optimisation,
-    /// Where the changed model was written.
+    /// The folder of the changed model.
     pub folder: Option<PathBuf>,
     /// How long the change itself took, with writing.
     pub changed_in: Seconds,
@@ -235,27 +242,27 @@ pub struct ProofReport {
     pub weights: Vec<WeightFacts>,
     /// Blocks that lost heads or neurons.
     pub blocks: Vec<BlockFacts>,
-    /// How far the answers moved; `None` where nobody looked.
+    /// How much the outputs changed; `None` if they were not compared.
     pub drift: Option<Drift>,
-    /// Why the answers could not be compared, where they could not; a remark too.
+    /// Why the outputs could not be compared, if they could not; a remark too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uncompared: Option<String>,
-    /// Engine by engine; empty where nothing was timed.
+    /// One entry for each engine; empty if nothing was timed.
     pub speed: Vec<SpeedProof>,
-    /// What a reader must know.
+    /// Remarks that limit or explain the result.
     pub remarks: Vec<String>,
 }
 
 impl ProofReport {
-    /// Whether the question was answered: something was told on an engine, or nobody asked for times.
+    /// Whether the question was answered: there is a result on an engine, or no times were requested.
     #[must_use]
     pub fn is_told(&self) -> bool {
         self.speed.is_empty() || self.speed.iter().any(SpeedProof::is_told)
     }
 }
 
-/// What a search keeps small.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// What a search minimises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
     /// The time of an inference.
@@ -283,15 +290,15 @@ impl Target {
 pub struct Attempt {
     /// The arguments that make it: `quantize --to int8 --per-channel`.
     pub command: String,
-    /// What came of it; `None` where it could not be made.
+    /// The result; `None` if the change could not be made.
     pub proof: Option<Box<ProofReport>>,
     /// By how much the target became better: before ÷ after, with its interval.
     pub gain: Option<f64>,
-    /// The lower end of the gain, which decides.
+    /// The lower end of the gain, which decides the order.
     pub sure_gain: Option<f64>,
     /// Why it was not kept; `None` for the best.
-    pub refused: Option<String>,
-    /// Whether it may be better: its answers stay where they are, and its times do not decide.
+    pub refused: Option<AttemptRefusal>,
+    /// Whether it may be better: its outputs are within the limit, and its times are not sufficient for a decision.
     #[serde(default)]
     pub is_open: bool,
 }
@@ -305,7 +312,7 @@ pub struct OptimizeReport {
     pub elapsed: Duration,
     /// The model before.
     pub model: ModelInfo,
-    /// What was to become small.
+    /// What was to be minimised.
     pub target: Target,
     /// The largest drift that was allowed.
     pub max_drift: f64,
@@ -313,9 +320,9 @@ pub struct OptimizeReport {
     pub engine: String,
     /// Everything that was tried, the best first.
     pub attempts: Vec<Attempt>,
-    /// Where the best was written.
+    /// The folder of the best model.
     pub folder: Option<PathBuf>,
-    /// What a reader must know.
+    /// Remarks that limit or explain the result.
     pub remarks: Vec<String>,
 }
 
@@ -326,7 +333,7 @@ impl OptimizeReport {
         self.attempts.iter().find(|attempt| attempt.refused.is_none())
     }
 
-    /// How many changes may be better, for all that could be told.
+    /// How many changes may be better, as far as can be told.
     #[must_use]
     pub fn open(&self) -> usize {
         self.attempts.iter().filter(|attempt| attempt.is_open).count()

@@ -1,37 +1,38 @@
 //! What a user may tell an engine beyond device, precision and threads; part of the cell, because it changes the numbers.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 /// How far an engine may rewrite the graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GraphOptimisation {
     /// Not at all.
     None,
-    /// What cannot change a result.
+    /// Optimisations that cannot change a result.
     Basic,
-    /// And fusions.
+    /// Basic optimisations and operator fusions.
     Extended,
-    /// Everything the engine has.
+    /// All optimisations of the engine.
     All,
 }
 
-/// What an engine is tuned for, where it has such a switch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What an engine is tuned for, if it has such an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PerformanceHint {
     /// One inference as soon as possible.
     Latency,
-    /// As many as possible.
+    /// As much throughput as possible.
     Throughput,
 }
 
 /// A word that is no option.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is none of {known}")]
+#[error("`{word}` is not one of {known}")]
 pub struct ParseOptionError {
-    /// What was said.
+    /// The options that were set.
     pub word: String,
     /// What could be said.
     pub known: &'static str,
@@ -87,8 +88,8 @@ impl FromStr for PerformanceHint {
     }
 }
 
-/// What a user may tell an engine; nothing said means the engine's own defaults.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+/// Engine options set by the user; everything else is the engine's own default.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct EngineOptions {
     /// How far the graph may be rewritten (onnxruntime).
@@ -100,19 +101,19 @@ pub struct EngineOptions {
     /// What to tune for (openvino).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<PerformanceHint>,
-    /// Compile the module first (torch): `default`, `reduce-overhead`, `max-autotune`.
+    /// Compile the module first (engine torch): `default`, `reduce-overhead`, `max-autotune`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compile: Option<String>,
     /// Settings of the execution provider or plugin by their own names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
-    /// Lets a pickle run its code (torch).
+    /// Allow a pickle file to run its code (engine torch).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_pickle: bool,
 }
 
 impl EngineOptions {
-    /// Whether nothing was said.
+    /// Whether nothing was set.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == EngineOptions::default()

@@ -28,7 +28,7 @@ impl ModuleWork {
 /// What stands for the numbers in paths: `*` for all modules of a list, `1…5` for those that do the same work.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Pooling {
-    /// By the path that ends in the number. Lists whose work nobody knows are not here.
+    /// By the path that ends in the number. Lists whose work is unknown are not here.
     names: HashMap<String, String>,
 }
 

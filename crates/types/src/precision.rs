@@ -1,10 +1,13 @@
 //! The number format a model computes in.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
 /// The number format a model computes in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// 32-bit floating point.
@@ -17,9 +20,9 @@ pub enum Precision {
     Int8,
 }
 
-/// A precision name nobody knows.
+/// A precision name is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown precision `{0}`; known are fp32, fp16, bf16, int8")]
+#[error("unknown precision `{0}`; known precisions: fp32, fp16, bf16, int8")]
 pub struct ParsePrecisionError(pub String);
 
 impl Precision {

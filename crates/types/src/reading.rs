@@ -1,14 +1,15 @@
 //! A number, or why there is none: missing is never 0.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A value, or why there is none.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A value, or the reason why there is none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reading<T> {
-    /// The value; `None` exactly where `why` says why.
+    /// The value; `None` exactly if `why` has a reason.
     pub value: Option<T>,
     /// Why there is none.
-    #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
+    #[serde(default = "Option::<String>::default", skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
@@ -25,7 +26,7 @@ impl<T> Reading<T> {
         Reading { value: None, why: Some(why.into()) }
     }
 
-    /// The value, or the reason where there is none.
+    /// The value, or the reason why there is none.
     #[must_use]
     pub fn or_missing(value: Option<T>, why: impl Into<String>) -> Reading<T> {
         value.map_or_else(|| Reading::missing(why), Reading::of)
@@ -46,6 +47,6 @@ impl<T> Reading<T> {
 
 impl<T> Default for Reading<T> {
     fn default() -> Reading<T> {
-        Reading::missing("nobody told")
+        Reading::missing("not reported")
     }
 }

@@ -4,11 +4,12 @@ use crate::{
     Bytes, CellKey, Device, InvalidRuns, Mode, PERCENTILE_FLOORS, Percentiles, Pooled, PooledCell,
     Precision, RunId, Seconds,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
-/// What shall be best.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+/// What is to be optimised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Objective {
     /// The time of one inference.
@@ -20,13 +21,13 @@ pub enum Objective {
     Memory,
     /// Energy of a sample.
     Energy,
-    /// Money for a sample.
+    /// Cost of one sample.
     Cost,
 }
 
 /// A word that names no objective.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown objective `{0}`; known are latency, throughput, memory, energy, cost")]
+#[error("unknown objective `{0}`; known objectives: latency, throughput, memory, energy, cost")]
 pub struct ParseObjectiveError(pub String);
 
 impl Objective {
@@ -67,8 +68,8 @@ impl FromStr for Objective {
     }
 }
 
-/// A percentile that a service level may be about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// A percentile that a service level can limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Percentile {
     /// The median.
     #[serde(rename = "p50")]
@@ -180,10 +181,10 @@ impl Prices {
     }
 }
 
-/// What is wished for.
+/// The objective and the limits.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Wish {
-    /// What shall be best.
+    /// What is to be optimised.
     pub objective: Objective,
     /// Service levels that must hold.
     pub slos: Vec<Slo>,
@@ -202,7 +203,7 @@ pub struct Behind {
     pub factor: Pooled,
     /// What may still differ without being seen, as a share of the factor: drift, other processes.
     pub allowance: f64,
-    /// Whether the two can be told apart: the interval, lessened by the allowance, leaves out 1.
+    /// Whether the two differ: the interval, after the allowance, excludes 1.
     pub told_apart: bool,
 }
 
@@ -211,7 +212,7 @@ pub struct Behind {
 pub struct Candidate {
     /// Its numbers.
     pub cell: PooledCell,
-    /// What the objective is about: seconds, samples a second, bytes, joules a sample, money a sample.
+    /// What the objective is about: seconds, samples per second, bytes, joules a sample, money a sample.
     pub value: Pooled,
     /// How far behind the best it is; `None` for the best.
     pub behind: Option<Behind>,
@@ -271,14 +272,14 @@ pub struct LeftOut {
     pub cell: CellKey,
     /// Why.
     pub why: Exclusion,
-    /// How many runs that concerns.
+    /// Number of runs this affects.
     pub count: u64,
     /// Some of these runs, newest first.
     pub runs: Vec<RunId>,
 }
 
-/// A way to run that other cells were measured with and this model was not.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// A configuration that other models were measured with and this model was not.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Gap {
     /// The machine's key.
     pub machine: String,
@@ -288,7 +289,7 @@ pub struct Gap {
     pub engine: String,
     /// The number format.
     pub precision: Precision,
-    /// The batch sizes that were never measured; what was measured but is not valid is not among them.
+    /// Batch sizes that were never measured; sizes with runs that are not valid are not listed.
     pub batch_sizes: Vec<u64>,
 }
 
@@ -303,9 +304,9 @@ pub struct Recommendation {
     pub mode: Mode,
     /// Tokens in each sample; `None` for models without a length.
     pub sequence_length: Option<u64>,
-    /// What was wished for.
+    /// The objective and the limits.
     pub wish: Wish,
-    /// The best batch of each device, engine and precision, the best of them first; empty where nothing will do.
+    /// The best batch of each device, engine and precision, the best of them first; empty if nothing will do.
     pub candidates: Vec<Candidate>,
     /// What was not considered.
     pub left_out: Vec<LeftOut>,
@@ -313,10 +314,10 @@ pub struct Recommendation {
     pub gaps: Vec<Gap>,
     /// What machines are called, by their keys.
     pub machines: BTreeMap<String, String>,
-    /// The command that measures the newest of its cells again that has no valid run.
+    /// The command that measures the newest cell without a valid run again.
     #[serde(default)]
     pub again: Option<String>,
-    /// What a reader must know.
+    /// Remarks that limit or explain the result.
     pub remarks: Vec<String>,
 }
 

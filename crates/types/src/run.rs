@@ -4,14 +4,19 @@ use crate::{
     Cell, CriticalPath, Environment, FedInput, Import, LayerReport, MemoryReport, Metric,
     ModelInfo, Phase, Samples, Stated, StopReason, Summary, TrainingReport, Verdict, Work,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-/// A run's name: 16 hexadecimal digits, eight drawn and eight of the time, so that a few digits tell runs apart.
+/// A run's id: 16 hexadecimal digits, eight of them random and eight from the time, so that a few digits are enough to
+/// identify a run.
 ///
 /// The order of runs is in their `started_at`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct RunId(pub String);
 
 impl fmt::Display for RunId {
@@ -21,58 +26,58 @@ impl fmt::Display for RunId {
 }
 
 /// The engine that really ran.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineInfo {
     /// Its id: `rten`.
     pub id: String,
     /// Its version.
     pub version: String,
-    /// Where the model really ran, in the engine's words.
+    /// The device that really ran the model, as reported by the engine.
     pub placement: String,
 }
 
-/// The cold numbers, kept apart from the warm ones.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Times of the start (loading, first inference), separate from the warm ones.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cold {
-    /// From spawning the worker to its greeting.
+    /// From starting the worker process to its first message.
     pub process_start: Duration,
-    /// From asking for the model to its being ready.
+    /// From requesting the model until it is ready.
     pub load: Duration,
     /// The true first inference.
     pub first_inference: Duration,
 }
 
 /// How warm-up went.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WarmupReport {
-    /// Runs that were thrown away.
+    /// Runs that were discarded.
     pub runs: u64,
-    /// Whether the windows agreed in the end, or a fixed count was asked for.
+    /// Whether the last windows agreed, or a fixed count was requested.
     pub settled: bool,
     /// Every warm-up sample in nanoseconds.
     pub nanos: Vec<u64>,
 }
 
-/// What one probe saw, or why it could not.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The readings of one probe, or why there are none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeReport {
     /// The probe's id: `cpu`.
     pub probe: String,
-    /// Why it saw nothing.
+    /// Why it has no readings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
-    /// What it saw.
+    /// Its readings.
     pub metrics: Vec<Metric>,
     /// Readings taken.
     pub readings: u64,
-    /// Processor time its own readings cost.
+    /// Processor time used by its own readings.
     pub cost: Duration,
     /// Time between readings; `None` for counters read only at both ends.
     pub period: Option<Duration>,
 }
 
-/// One execution of a cell on one machine at one time, whole.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One complete execution of a cell on one machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// Its name.
     pub id: RunId,
@@ -80,20 +85,21 @@ pub struct Run {
     pub started_at: i64,
     /// How long everything took, worker start to end.
     pub elapsed: Duration,
-    /// What was asked.
+    /// The request.
     pub cell: Cell,
     /// The model that ran.
     pub model: ModelInfo,
     /// Its work at this batch and length.
     pub work: Work,
-    /// What nobody could count, by the path of its field, and why; the field's own value then means nothing.
+    /// Values that could not be counted, by the path of their field, with the reason; the field's own value then has no
+    /// meaning.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unknown: BTreeMap<String, String>,
     /// The engine that ran.
     pub engine: EngineInfo,
     /// The machine and its state.
     pub environment: Environment,
-    /// Cold numbers.
+    /// Times of the start: loading and the first inference.
     pub cold: Cold,
     /// How warm-up went.
     pub warmup: WarmupReport,
@@ -105,30 +111,30 @@ pub struct Run {
     pub summaries: BTreeMap<Phase, Summary>,
     /// Everything else that was measured: throughput, memory, energy, utilisation.
     pub metrics: Vec<Metric>,
-    /// What each probe saw and cost.
+    /// The readings and the cost of each probe.
     pub probes: Vec<ProbeReport>,
-    /// Whether the numbers can be believed.
+    /// Whether the numbers are valid.
     pub verdict: Verdict,
-    /// Where the time goes inside the model, where that was asked for.
+    /// Time by layer, if requested.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "crate::inside::stored"
     )]
     pub layers: Option<Box<LayerReport>>,
-    /// Where the memory goes, where that was asked for.
+    /// Memory: predicted, allocated and observed; only if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Box<MemoryReport>>,
-    /// What the time went through, where a run was traced.
+    /// The critical path, if the run was traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub critical_path: Option<Box<CriticalPath>>,
-    /// How a training went, where it was one.
+    /// The results of the training; only for runs that trained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Box<TrainingReport>>,
-    /// Where it was read, where another tool measured it; `None` where we did.
+    /// The source file, if another tool measured it; `None` if Modelmeter did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Box<Import>>,
-    /// Every input as it really was; empty for runs that were stored before this was recorded.
+    /// Every input as it was used; empty for runs that were stored before this was recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<FedInput>,
     /// Labels given by people.
@@ -160,13 +166,13 @@ impl Run {
         }
     }
 
-    /// What another tool states of a phase without giving its samples; `None` where we measured.
+    /// What another tool states of a phase without giving its samples; `None` if we measured.
     #[must_use]
     pub fn stated(&self, phase: Phase) -> Option<&Stated> {
         self.imported.as_ref()?.stated.get(&phase)
     }
 
-    /// Whether the field at this path (`cold.load`) holds a fact, and not a zero in the place of what nobody knows.
+    /// Whether the field at this path (`cold.load`) holds a fact, and not a zero in the place of what is unknown.
     #[must_use]
     pub fn tells(&self, path: &str) -> bool {
         let is_told = |import: &Import| import.untold.iter().all(|name| name != path);

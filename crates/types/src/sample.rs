@@ -1,16 +1,19 @@
 //! Raw timings; never thrown away.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A part of one end-to-end inference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
-    /// Pictures or recordings to the numbers that the model takes.
+    /// From pictures or recordings to the model's input tensors.
     Preprocess,
     /// Text to token ids.
     Tokenise,
-    /// The model itself, on the device, synchronised.
+    /// The inference alone, including the wait for the device.
     Inference,
     /// The part of the inference that the device itself timed, by its own events.
     Device,
@@ -62,10 +65,10 @@ impl Phase {
 }
 
 /// All samples of one phase, in the order they were taken, in nanoseconds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Samples {
     /// The phase that was timed.
     pub phase: Phase,
-    /// One entry a sample, in nanoseconds.
+    /// One entry per sample, in nanoseconds.
     pub nanos: Vec<u64>,
 }

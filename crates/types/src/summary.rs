@@ -1,9 +1,10 @@
 //! What a list of samples says, and how sure it is.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A 95 % interval, in the unit of the value it surrounds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Lower end.
     pub low: f64,
@@ -12,14 +13,14 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Half the width as a share of `value`; `None` where the value is not positive.
+    /// Half the width as a share of `value`; `None` if the value is not positive.
     #[must_use]
     pub fn relative_half_width(&self, value: f64) -> Option<f64> {
         (value > 0.0).then(|| (self.high - self.low) / 2.0 / value)
     }
 }
 
-/// A percentile and the samples below which nobody can claim it.
+/// A percentile and the number of samples that it needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Floor {
     /// The percentile, 0 to 100.
@@ -39,17 +40,18 @@ pub const PERCENTILE_FLOORS: [Floor; 5] = [
     Floor { percentile: 99.9, name: "p99.9", samples: 6636 },
 ];
 
-/// A percentile that is shown but not supported by enough samples.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A percentile that is shown without enough samples to support it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unsupported {
     /// The percentile's key: `p99`.
+    #[schemars(regex(pattern = r"^p[0-9.]+$"))]
     pub percentile: String,
     /// How many samples it needs.
     pub needs: u64,
 }
 
-/// What a list of samples says; times in seconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Summary of a list of samples; times in seconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// How many samples.
     pub count: u64,
@@ -77,9 +79,9 @@ pub struct Summary {
     pub ci95_mean: Interval,
     /// Bootstrap 95 % interval of the median.
     pub ci95_median: Interval,
-    /// Samples whose modified Z-score is above 3.5; reported, never deleted.
+    /// Outliers: samples with a modified Z-score above 3.5; reported, never removed.
     pub outliers: u64,
-    /// Percentiles above with too few samples behind them.
+    /// Percentiles above that have too few samples to be reliable.
     pub unsupported: Vec<Unsupported>,
 }
 

@@ -1,9 +1,10 @@
 //! Tensors in host memory and the recipes that fill them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The element type of a host tensor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ElementType {
@@ -136,15 +137,15 @@ pub enum Fill {
         /// The numbers.
         values: Vec<f64>,
     },
-    /// Values that somebody gave; they lie in the job's file of inputs.
+    /// Values that the user gave; they are in the job's file of inputs.
     Given {
-        /// What they are, in words: `from ids.npy`.
+        /// What they are, as text: `from ids.npy`.
         what: String,
     },
 }
 
 impl Fill {
-    /// Where the values come from, in words.
+    /// Where the values come from, as text.
     #[must_use]
     pub fn words(&self) -> String {
         match self {
@@ -163,13 +164,13 @@ impl Fill {
     }
 }
 
-/// What an input means; a tokenizer fills the token roles when there is text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The role of an input; a tokenizer fills the token roles if there is text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InputRole {
     /// Token ids of the text.
     TokenIds,
-    /// 1 where a token is real, 0 where it is padding.
+    /// 1 for real tokens, 0 for padding.
     AttentionMask,
     /// Segment ids.
     TokenTypes,
@@ -199,7 +200,7 @@ pub struct InputSpec {
 }
 
 /// What turns a model's outputs into the answer people want.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Postprocess {
     /// Average the token vectors under the mask and scale to length 1: a sentence embedding.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a stretch of time is.
+/// The kind of a span of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SpanKind {
@@ -20,7 +20,7 @@ pub enum SpanKind {
     Kernel,
 }
 
-/// A stretch of time on one track.
+/// A span of time on one track.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// What it is called: an operator, a kernel, a module's path.
@@ -33,7 +33,7 @@ pub struct Span {
     pub start: u64,
     /// How long it took, in nanoseconds.
     pub length: u64,
-    /// The module it belongs to; empty where that is not known.
+    /// The module it belongs to; empty if that is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
     /// Spans with the same number are cause and effect: a launch and its kernel.
@@ -73,7 +73,7 @@ pub struct Timeline {
     /// Numbers beside them.
     #[serde(default)]
     pub counters: Vec<Counter>,
-    /// What the time went through, one stretch after the other; empty where that is not known.
+    /// The critical path, one segment after the other; empty if it is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub critical_path: Vec<Span>,
     /// Whether the engine tells only how long each part took, so that starts were laid end to end.

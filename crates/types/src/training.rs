@@ -1,6 +1,7 @@
 //! How a model is trained, and what a training holds in memory.
 
 use crate::{Bytes, Ratio, Seconds};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{
     fmt,
@@ -8,31 +9,31 @@ use std::{
 };
 
 /// How a model is trained; a part of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Training {
-    /// How the weights move.
+    /// The optimiser.
     pub optimizer: Optimizer,
-    /// What is made small.
+    /// What is minimised.
     pub loss: Loss,
-    /// The size of a step.
+    /// The learning rate.
     pub learning_rate: Rate,
-    /// Batches whose gradients are added up before the weights move.
+    /// Batches whose gradients are accumulated before the weights are updated.
     pub accumulation: u32,
-    /// Whether activations are computed again in the backward pass instead of being kept.
+    /// Gradient checkpointing: activations are recomputed in the backward pass.
     pub checkpointing: bool,
     /// Processes that train together, each on a batch of its own.
     pub world_size: u32,
 }
 
-/// How the weights move, with PyTorch's formulas and defaults.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+/// The optimiser, with PyTorch's formulas and defaults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Optimizer {
-    /// Against the gradient.
+    /// Plain gradient descent.
     Sgd,
-    /// With running means of the gradient and of its square.
+    /// Adam: with running means of the gradient and of its square.
     Adam,
-    /// As Adam, and the weights shrink by themselves.
+    /// AdamW: Adam with decoupled weight decay.
     #[default]
     AdamW,
 }
@@ -73,11 +74,11 @@ impl fmt::Display for Optimizer {
     }
 }
 
-/// What is made small.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+/// What is minimised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loss {
-    /// The mean of −log softmax at the label.
+    /// Cross-entropy: the mean of −log softmax at the label.
     #[default]
     CrossEntropy,
     /// The mean square of the differences.
@@ -105,8 +106,9 @@ impl fmt::Display for Loss {
 }
 
 /// A positive number that can be compared and hashed: two rates are equal where their bits are.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct Rate(pub f64);
 
 impl PartialEq for Rate {
@@ -123,16 +125,16 @@ impl Hash for Rate {
     }
 }
 
-/// What a training holds in memory, by what it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// Memory of a training, by kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TrainingMemory {
     /// The weights.
     pub weights: Bytes,
-    /// One gradient a weight, or a row a lookup.
+    /// Gradients: one value for each weight, or one row for each lookup.
     pub gradients: Bytes,
-    /// What the optimiser remembers.
+    /// The state of the optimiser.
     pub optimizer: Bytes,
-    /// What the forward pass keeps for the backward pass.
+    /// Activations that the forward pass keeps for the backward pass.
     pub activations: Bytes,
 }
 
@@ -157,31 +159,36 @@ impl TrainingMemory {
 }
 
 /// A loss that is not a number.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BrokenLoss {
     /// The step, counted from 1.
+    #[schemars(range(min = 1))]
     pub step: u64,
-    /// The weight or value that was not finite first.
+    /// The first weight or value that was not finite.
     pub place: String,
 }
 
-/// Processes that trained together, and what it cost them to agree.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+/// Processes that trained together, and the cost of exchanging gradients.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TrainingWorld {
-    /// What carried their gradients: `gloo`, `nccl`.
+    /// The backend that exchanged the gradients: `gloo`, `nccl`.
     pub backend: String,
     /// The median step of every rank, in the order of their numbers.
+    #[schemars(inner(range(min = 0)))]
     pub steps: Vec<Seconds>,
     /// The median step of one process that shares nothing, on the same share of the processors or on one device.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub step_alone: Seconds,
-    /// How long gradients were under way in a step, the waiting for slower ranks included; the median.
+    /// Median time per step for exchanging gradients, including the wait for slower ranks.
+    #[schemars(range(min = 0))]
     pub all_reduce: Seconds,
-    /// The same gradients sent around with nothing else to do; the median.
+    /// Median time for exchanging the same gradients without any other work.
+    #[schemars(range(min = 0))]
     pub all_reduce_alone: Seconds,
     /// The share of `all_reduce` that was hidden behind the backward pass.
     pub overlap: Ratio,
-    /// What every rank sends around in a step.
+    /// Bytes that every rank exchanges in one step.
     pub bytes: Bytes,
 }
 
@@ -194,25 +201,25 @@ impl TrainingWorld {
     }
 }
 
-/// How a training went.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+/// The results of a training.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TrainingReport {
     /// The loss of every step, the first one and warm-up included.
     pub losses: Vec<f64>,
-    /// Where the loss stopped being a number, if it did; the losses end before it.
+    /// The first step whose loss was not a number, if there was one; the losses end before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken: Option<BrokenLoss>,
-    /// What lies in memory.
+    /// A kind of memory content.
     pub memory: TrainingMemory,
     /// The output that the loss reads.
     pub output: String,
     /// Weights that the loss does not depend on.
     #[serde(default)]
     pub untrained: Vec<String>,
-    /// Operations of one step in each phase, counted on the graphs; empty where there is no graph.
+    /// Operations of one step in each phase, counted on the graphs; empty if there is no graph.
     #[serde(default)]
     pub flops: Vec<(crate::Phase, u64)>,
-    /// The processes that trained together, where there were several.
+    /// The processes that trained together, if there were several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub world: Option<TrainingWorld>,
 }

@@ -1,11 +1,12 @@
 //! What a cell's numbers did over time: points in order, and where their level changed.
 
 use crate::{CellKey, Direction, Interval, InvalidRuns, Pooled, RunId, Unit};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
-/// A number of a run whose history can be looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+/// A number of a run that has a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 pub enum TrendMetric {
     /// Median latency.
     #[default]
@@ -26,7 +27,7 @@ pub enum TrendMetric {
     /// Samples a second.
     #[serde(rename = "throughput")]
     Throughput,
-    /// Peak memory of the place that computes.
+    /// Peak memory where the model computes: of the worker, or of a device with its own memory.
     #[serde(rename = "memory.peak")]
     Memory,
     /// Time to load the model.
@@ -42,7 +43,7 @@ pub enum TrendMetric {
 
 /// A word that names no metric with a history.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown metric `{0}`; known are {known}", known = TrendMetric::ALL.map(TrendMetric::name).join(", "))]
+#[error("unknown metric `{0}`; known metrics: {known}", known = TrendMetric::ALL.map(TrendMetric::name).join(", "))]
 pub struct ParseTrendMetricError(pub String);
 
 impl TrendMetric {
@@ -86,7 +87,7 @@ impl TrendMetric {
             TrendMetric::P95 => "95th percentile of the latency",
             TrendMetric::P99 => "99th percentile of the latency",
             TrendMetric::Mean => "mean latency",
-            TrendMetric::Throughput => "samples a second",
+            TrendMetric::Throughput => "samples per second",
             TrendMetric::Memory => "peak memory",
             TrendMetric::Load => "time to load",
             TrendMetric::First => "first inference",
@@ -105,7 +106,7 @@ impl TrendMetric {
         }
     }
 
-    /// Which way is better.
+    /// The better direction.
     #[must_use]
     pub fn direction(self) -> Direction {
         match self {
@@ -130,7 +131,7 @@ impl TrendMetric {
         Interval { low: one.min(other), high: one.max(other) }
     }
 
-    /// The direction of a change in words: `slower`, `faster`, `more memory`.
+    /// The direction of a change as text: `slower`, `faster`, `more memory`.
     #[must_use]
     pub fn direction_words(self, ratio: f64) -> &'static str {
         let more = ratio > 1.0;
@@ -168,23 +169,23 @@ impl FromStr for TrendMetric {
     }
 }
 
-/// What one point of a history stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+/// What one point of a history represents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TrendBy {
     /// The runs of one session: begun within minutes of each other, at one commit.
     #[default]
     Date,
-    /// All runs of one commit, whenever they were made.
+    /// All runs of one commit, whenever they were measured.
     Commit,
 }
 
 /// One point of a history.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrendPoint {
-    /// The commit that was checked out, where that is known.
+    /// The commit that was checked out, if known.
     pub commit: Option<String>,
-    /// Its branch, where that is known.
+    /// Its branch, if known.
     pub branch: Option<String>,
     /// When its first and its last run began, in microseconds since the epoch.
     pub began: (i64, i64),
@@ -192,7 +193,7 @@ pub struct TrendPoint {
     pub runs: Vec<RunId>,
     /// The number, in the metric's unit.
     pub value: Pooled,
-    /// `false` where it has no valid run and others were asked for.
+    /// `false` if it has no valid run and runs that are not valid were requested.
     #[serde(default = "is_true")]
     pub valid: bool,
 }
@@ -204,7 +205,7 @@ fn is_true() -> bool {
 /// A place where the level of a history changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrendChange {
-    /// The first point after it, by its place.
+    /// Index of the first point after it.
     pub at: usize,
     /// The level before: the median of the points since the change before.
     pub before: f64,
@@ -214,18 +215,18 @@ pub struct TrendChange {
     pub ratio: Pooled,
     /// The chance that noise without a change looks as much like one, corrected for everything that was looked at.
     pub adjusted_p: f64,
-    /// What else became different between the last run before and the first after, in words.
+    /// What else changed between the last run before and the first run after, as text.
     pub coincides: Vec<String>,
 }
 
-/// What the newest points of a history do that are too few to say a change.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// The newest points of a history deviate, but are too few to call it a change.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrendSuspicion {
-    /// How many of the newest points.
+    /// How many of the newest points deviate.
     pub points: u64,
     /// Their level ÷ the level before.
     pub ratio: f64,
-    /// How many more points like them could tell.
+    /// How many more such points are needed for a decision.
     pub needs: u64,
 }
 
@@ -238,26 +239,26 @@ pub struct TrendSeries {
     pub points: Vec<TrendPoint>,
     /// Where its level changed, oldest first.
     pub changes: Vec<TrendChange>,
-    /// How far points scatter around their level, as a share; `None` where there are too few.
+    /// How far points scatter around their level, as a share; `None` if there are too few.
     pub noise: Option<f64>,
-    /// How far the newest stretch slid from its first points to its last, as a ratio, where it slides and does not jump.
+    /// Gradual change from the first points of the newest segment to its last, as a ratio; only if it drifts without a jump.
     pub drift: Option<f64>,
-    /// How many points are missing before a change could be told.
+    /// How many points are missing before a change can be detected.
     pub needs: u64,
-    /// The newest points, where they are off and too few.
+    /// The newest points, if they deviate but are too few.
     pub suspicion: Option<TrendSuspicion>,
 }
 
 impl TrendSeries {
-    /// The first point of the newest stretch.
+    /// The first point of the newest segment.
     #[must_use]
     pub fn newest_from(&self) -> usize {
         self.changes.last().map_or(0, |change| change.at)
     }
 }
 
-/// Whether the newest stretch of a history is worse than the one before by more than was asked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Whether the newest segment of a history is worse than the previous one by more than requested.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum TrendStanding {
     /// It is not.
@@ -276,7 +277,7 @@ pub enum TrendStanding {
 pub struct Trend {
     /// What is looked at.
     pub metric: TrendMetric,
-    /// What a point stands for.
+    /// What a point represents.
     pub by: TrendBy,
     /// One history a cell, in the order of their keys.
     pub series: Vec<TrendSeries>,
@@ -294,9 +295,9 @@ pub struct Trend {
     /// Cells without a single valid run that has the number.
     #[serde(default)]
     pub without_valid: u64,
-    /// The command that measures the newest run again that is not valid.
+    /// The command that repeats the newest run that is not valid.
     #[serde(default)]
     pub again: Option<String>,
-    /// What a reader must know.
+    /// Remarks that limit or explain the result.
     pub remarks: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What tells a cell from others beyond the columns of a row: options, inputs, training.
+//! Settings of a cell that have no column of their own: options, inputs, training.
 //!
 //! It is stored and compared as canonical JSON, never as the words that people see: rewording must not split a history.
 
@@ -8,11 +8,11 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What tells a cell from others beyond the columns of a row; all default for the usual.
+/// Settings of a cell that have no column of their own; all default by default.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Variant {
-    /// What the engine was told.
+    /// The options of the engine.
     #[serde(skip_serializing_if = "EngineOptions::is_default")]
     pub options: EngineOptions,
     /// Whether text is tokenised in every sample.
@@ -33,10 +33,10 @@ pub struct Variant {
     /// How it is trained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub training: Option<Training>,
-    /// Whether nobody recorded the shapes that went in, so that it may be of any length.
+    /// Whether the input shapes were not recorded, so that its length is unknown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shapes_unrecorded: bool,
-    /// What another tool did not tell of the cell, so that a placeholder stands there.
+    /// Fields of the cell that another tool did not report; their values are placeholders.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub untold: Vec<Untold>,
 }
@@ -61,7 +61,7 @@ pub enum VariantValues {
     },
 }
 
-/// A part of a cell that another tool may not tell.
+/// A part of a cell that another tool may not report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Untold {
@@ -119,7 +119,7 @@ impl Variant {
         serde_json::to_string(self).expect("a variant is strings, numbers and lists")
     }
 
-    /// Reads what [`Variant::canonical`] wrote; `None` where it is something else.
+    /// Reads what [`Variant::canonical`] wrote; `None` if it is something else.
     #[must_use]
     pub fn parse(text: &str) -> Option<Variant> {
         match text {
@@ -195,7 +195,7 @@ fn is_unrecorded(run: &Run) -> bool {
     is_unknown && follows_length
 }
 
-/// What another tool did not tell of the cell: what stands there is a placeholder, and nobody shall take it for a fact.
+/// Fields of the cell that another tool did not report: their values are placeholders, not facts.
 fn untold(run: &Run) -> Vec<Untold> {
     let Some(import) = &run.imported else { return Vec::new() };
     let is_untold = |path: &str| import.untold.iter().any(|told| told == path);

@@ -1,17 +1,20 @@
 //! Whether a number can be believed, and why not.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What can be said against a measurement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+/// Why a measurement is limited or invalid.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReasonCode {
-    /// The device was not synchronised when a sample was closed.
+    /// The device was not synchronised at the end of a sample.
     NotSynchronised,
     /// Too few samples for a percentile that is shown.
     UnsupportedPercentile,
-    /// Fewer samples than the median's own floor.
+    /// Fewer samples than a median needs.
     TooFewSamples,
     /// The clock was throttled.
     Throttled,
@@ -19,17 +22,17 @@ pub enum ReasonCode {
     DeviceShared,
     /// Other work competed for the processor.
     BusyMachine,
-    /// The hypervisor took time away.
+    /// The hypervisor took processor time away.
     StolenTime,
-    /// Above the machine's own measured ceiling.
+    /// The number is above the machine's own measured ceiling.
     AboveCeiling,
-    /// Warm-up never settled.
+    /// Warm-up did not settle.
     NotWarm,
-    /// The interval is wider than asked.
+    /// The interval is wider than requested.
     WideInterval,
     /// The samples drift over the run.
     Drift,
-    /// The engine ran somewhere else than asked.
+    /// The engine did not run on the requested device.
     WrongPlacement,
     /// The model's outputs hold not-a-number or infinity.
     NonFiniteOutput,
@@ -39,9 +42,9 @@ pub enum ReasonCode {
     NotIsolated,
     /// The machine's clock frequency is not fixed.
     FrequencyScaling,
-    /// Something neither the model nor the user says was assumed, such as an image's size.
+    /// A value was assumed that neither the model nor the user specifies, such as an image's size.
     Assumption,
-    /// Another tool measured it: who, what was put right, what it says itself.
+    /// Another tool measured the run: which one, what was corrected, and what its file says.
     Imported,
     /// No reason was stored.
     Unstated,
@@ -109,7 +112,7 @@ impl ReasonCode {
             ReasonCode::BusyMachine => "other work",
             ReasonCode::StolenTime => "time stolen by the hypervisor",
             ReasonCode::AboveCeiling => "above the machine's ceiling",
-            ReasonCode::NotWarm => "warm-up never settled",
+            ReasonCode::NotWarm => "warm-up did not settle",
             ReasonCode::WideInterval => "interval too wide",
             ReasonCode::Drift => "drift",
             ReasonCode::WrongPlacement => "ran on another device",
@@ -129,7 +132,7 @@ impl ReasonCode {
         ReasonCode::ALL.into_iter().find(|code| code.name() == name)
     }
 
-    /// Whether something beside the measurement caused it, so that measuring again may go better.
+    /// Whether something other than the measurement caused it, so that measuring again may help.
     #[must_use]
     pub fn is_disturbance(self) -> bool {
         matches!(
@@ -142,9 +145,10 @@ impl ReasonCode {
     }
 }
 
-/// How many runs are not valid, each counted once by its main reason.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+/// Number of runs that are not valid, each counted once under its main reason.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(extend("propertyNames" = { "enum": ReasonCode::ALL.map(ReasonCode::name) }))]
 pub struct InvalidRuns(BTreeMap<ReasonCode, u64>);
 
 impl InvalidRuns {
@@ -205,14 +209,14 @@ impl FromIterator<ReasonCode> for InvalidRuns {
     }
 }
 
-/// One thing that can be said against a measurement, in plain words.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// One reason why a measurement is limited or invalid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
-    /// What kind.
+    /// Its kind.
     pub code: ReasonCode,
     /// Whether it makes the measurement invalid; otherwise it is a remark.
     pub invalidates: bool,
-    /// What happened, in plain words, with the numbers.
+    /// What happened, with the numbers.
     pub text: String,
     /// What to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -220,11 +224,11 @@ pub struct Reason {
 }
 
 /// `valid` or not, with every reason and remark.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// Whether the numbers can be believed.
+    /// Whether the numbers are valid.
     pub valid: bool,
-    /// What was found, the invalidating ones first.
+    /// The reasons, the invalidating ones first.
     pub reasons: Vec<Reason>,
 }
 
@@ -236,7 +240,7 @@ impl Verdict {
         Verdict { valid: reasons.iter().all(|reason| !reason.invalidates), reasons }
     }
 
-    /// The main reason why it is not valid: a disturbance before what may have come of it; `None` where it is valid.
+    /// The main reason why it is not valid: a disturbance before what may have come of it; `None` if it is valid.
     #[must_use]
     pub fn main_reason(&self) -> Option<ReasonCode> {
         if self.valid {
@@ -248,7 +252,7 @@ impl Verdict {
         Some(main.map_or(ReasonCode::Unstated, |reason| reason.code))
     }
 
-    /// How many remarks stand beside the invalidating reasons.
+    /// Number of remarks in addition to the invalidating reasons.
     #[must_use]
     pub fn remarks(&self) -> usize {
         self.reasons.iter().filter(|reason| !reason.invalidates).count()

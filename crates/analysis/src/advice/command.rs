@@ -6,18 +6,18 @@ use types::{
     StopReason, Training, ValueSource,
 };
 
-/// The command that proves an advice; `None` where nothing here can.
+/// The command that proves an advice; `None` if nothing here can.
 pub(crate) fn proving(facts: &Facts<'_>, rule: &str, proof: &Proof) -> Option<String> {
     let again = || Some(format!("modelmeter advise {} --try={rule}", facts.subject));
     match proof {
         Proof::Elsewhere { .. } => None,
         Proof::Repeat | Proof::Buckets => again(),
-        Proof::Change { change } => compare(facts, change).or_else(again),
+        Proof::Change { change } => comparing(facts, change).or_else(again),
     }
 }
 
 /// `modelmeter compare …` where its flags can say it.
-fn compare(facts: &Facts<'_>, change: &Change) -> Option<String> {
+pub(crate) fn comparing(facts: &Facts<'_>, change: &Change) -> Option<String> {
     let cell = &facts.run.cell;
     let sizes = cell.text.is_some() || change.sequence_length.is_some();
     let told = change.options.is_some() || cell.options != EngineOptions::default();

@@ -39,7 +39,7 @@ pub struct Alternative {
     pub engine: String,
     /// The precisions it computes in.
     pub precisions: Vec<Precision>,
-    /// Options with which it would fuse more than the run's did; `None` where it has no such switch, or it is on.
+    /// Options with which it would fuse more than the run's did; `None` if it has no such switch, or it is on.
     pub fusing: Option<EngineOptions>,
 }
 
@@ -79,7 +79,7 @@ pub struct Fragmentation {
 pub struct Facts<'a> {
     /// The run.
     pub run: &'a Run,
-    /// What somebody wants, where it was said.
+    /// What the user wants to improve, if given.
     pub goal: Option<Goal>,
     /// Other batch sizes, measured one after the other.
     pub sweep: Known<Vec<SweepPoint>>,
@@ -111,7 +111,7 @@ impl<'a> Facts<'a> {
     pub fn layers(&self) -> Known<&'a LayerReport> {
         self.run.layers.as_deref().ok_or_else(|| {
             let flags = super::command::flags(&self.run.cell);
-            Missing::because("the run has no times of layers")
+            Missing::because("the run has no layer times")
                 .with_hint(format!("run `modelmeter profile {flags} --layers`, then advise on it"))
         })
     }

@@ -10,6 +10,7 @@ use crate::{
     scatter::{Scatter, drift_between},
     survey::{alternate, key_of},
 };
+use number::fixed;
 use stats::{quotient, run_deviation};
 use types::{
     Advice, Change, Evidence, Goal, Interval, Measured, Pooled, PooledCell, Proof, Run, RunId, Unit,
@@ -58,8 +59,11 @@ impl MeasuredGain {
             Goal::Memory => "memory before ÷ memory with the change",
             _ => "speed with the change ÷ speed before",
         };
-        let text =
-            format!("{what}, measured in {} against {}", named(&self.after), named(&self.before));
+        let text = format!(
+            "{what}, measured in {} against {}",
+            run_ids(&self.after),
+            run_ids(&self.before)
+        );
         evidence(text, "measured.factor", self.factor, Unit::Ratio)
     }
 
@@ -67,15 +71,17 @@ impl MeasuredGain {
     fn words(&self) -> String {
         let Interval { low, high } = self.interval;
         format!(
-            "it was measured: {:.2} × as good [{low:.2}, {high:.2}] in {} against {}",
-            self.factor,
-            named(&self.after),
-            named(&self.before)
+            "it was measured: {} × as good [{}, {}] in {} against {}",
+            fixed(self.factor, 2),
+            fixed(low, 2),
+            fixed(high, 2),
+            run_ids(&self.after),
+            run_ids(&self.before)
         )
     }
 }
 
-fn named(runs: &[RunId]) -> String {
+fn run_ids(runs: &[RunId]) -> String {
     let short = |run: &RunId| run.0.chars().take(SHORT).collect::<String>();
     let names: Vec<String> = runs.iter().take(NAMED).map(short).collect();
     let more = runs.len().saturating_sub(NAMED);
@@ -87,7 +93,7 @@ fn named(runs: &[RunId]) -> String {
 }
 
 impl Facts<'_> {
-    /// What stored runs of this model on this machine say of a change; `None` where no pair of them tells it.
+    /// What stored runs of this model on this machine say of a change; `None` if no pair of them tells it.
     pub(crate) fn measured_gain(&self, change: &Change, what: Goal) -> Option<MeasuredGain> {
         let own = Measured::from(self.run);
         let before = self.stored(&own);
@@ -221,11 +227,13 @@ pub(crate) fn against_measured(facts: &Facts<'_>, said: Judgement) -> Judgement 
             Judgement::Advice(advice)
         }
         Standing::Open if found.factor < WORTH_IT => {
-            let command = super::command::proving(facts, "", &advice.proof);
-            let hint = command.filter(|command| command.starts_with("modelmeter compare"));
+            let command = super::command::comparing(facts, change);
             Judgement::CannotTell(Missing {
-                why: format!("{}; stored runs that took no turns do not decide it", found.words()),
-                hint: hint.map(|command| format!("`{command}` decides")),
+                why: format!(
+                    "{}; stored runs that were not interleaved do not decide it",
+                    found.words()
+                ),
+                hint: command.map(|command| format!("`{command}` decides")),
             })
         }
         Standing::Open => {

@@ -170,7 +170,7 @@ pub(crate) fn facts(run: &Run) -> Facts<'_> {
             fusing: None,
         }]),
         cores: Ok(2),
-        padding: Err(Missing::because("token ids were drawn")),
+        padding: Err(Missing::because("token ids were generated")),
         memory: Ok(MemoryLimit { available: Bytes(8_000_000_000), whose: "this machine".into() }),
         fragmentation: Ok(Fragmentation {
             in_use: Bytes(290_000_000),

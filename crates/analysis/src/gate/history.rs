@@ -12,7 +12,7 @@ use types::{GateDesign, Gauge, Run};
 /// From so many sessions on their own scatter tells how the machine drifts.
 pub const HISTORY_SESSIONS: usize = 5;
 
-/// What an idle machine was seen to drift between minutes, where there are too few processes to tell.
+/// What an idle machine was seen to drift between minutes, if there are too few processes to tell.
 pub const STORED_DRIFT: f64 = 0.30;
 
 /// Runs that began so long after the one before belong to another session, in microseconds.
@@ -20,7 +20,7 @@ const NEW_SESSION: i64 = 15 * 60 * 1_000_000;
 
 /// How much worse the runs are than those of the baseline, which design that is, and whether drift is in it already.
 ///
-/// `None` where there are too few values to say anything.
+/// `None` if there are too few values to say anything.
 #[must_use]
 pub fn stored_change(gauge: Gauge, base: &[Run], side: &[Run]) -> Option<(Evidence, GateDesign)> {
     let logs = |runs: &[Run]| -> Vec<f64> {
@@ -47,7 +47,7 @@ pub fn stored_change(gauge: Gauge, base: &[Run], side: &[Run]) -> Option<(Eviden
 
 /// What drift alone may have made between the baseline's processes and those of now, from how far both scatter.
 ///
-/// `None` where there are too few of them; then [`STORED_DRIFT`] must be allowed for.
+/// `None` if there are too few of them; then [`STORED_DRIFT`] must be allowed for.
 #[must_use]
 pub fn stored_drift(gauge: Gauge, base: &[Run], side: &[Run]) -> Option<f64> {
     let scatter = |runs: &[Run]| {
@@ -120,7 +120,7 @@ mod tests {
     fn an_alert_of_ten_percent_means_ten_percent() {
         assert_eq!(ruling(1.0, 24), Ruling::Held);
         assert_eq!(ruling(1.02, 24), Ruling::Held);
-        assert_eq!(ruling(1.15, 10), Ruling::Failed, "fifteen percent, ten processes a side");
+        assert_eq!(ruling(1.15, 10), Ruling::Failed, "fifteen percent, ten processes per side");
         assert_eq!(ruling(1.3, 10), Ruling::Failed);
         assert_eq!(ruling(1.07, 24), Ruling::CannotTell, "drift may make it a tenth");
         // Three processes know nothing of how the machine drifts: less than 30 % is open, not held.

@@ -6,10 +6,12 @@
 //! (each look gets an equal part of it).
 
 mod history;
+mod noise;
 mod settle;
 mod values;
 
 pub use history::{HISTORY_SESSIONS, STORED_DRIFT, stored_change, stored_drift};
+pub use noise::typical_median;
 pub use values::{NoValue, paired_changes, round_changes, value_of};
 
 use settle::settle;
@@ -23,8 +25,8 @@ pub struct Trial {
     pub gauge: Gauge,
     /// What is asked of it.
     pub question: Question,
-    /// What the units say: for a limit the logarithm of value ÷ limit, for a change that of value ÷ baseline, turned so
-    /// that above 0 is worse. `None` where they say nothing.
+    /// What the units say: for a limit the logarithm of value ÷ limit, for a change that of value ÷ baseline, turned so that
+    /// above 0 is worse. `None` if they say nothing.
     pub evidence: Option<Evidence>,
 }
 
@@ -35,7 +37,7 @@ pub struct Finding {
     pub ruling: Ruling,
     /// The numbers it rests on.
     pub evidence: Option<GateEvidence>,
-    /// How many processes would settle it; `None` where it is settled or none would.
+    /// How many processes would settle it; `None` if it is settled or none would.
     pub settle: Option<u64>,
 }
 

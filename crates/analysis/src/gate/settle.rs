@@ -4,8 +4,8 @@ use super::{alert, held_below, must_pass};
 use stats::Evidence;
 use types::Question;
 
-/// How many units would settle the question, as far as the scatter seen goes; `None` where no sensible number would,
-/// because the truth lies where the answer changes.
+/// How many units would settle the question, as far as the scatter seen goes; `None` if no sensible number would, because
+/// the truth lies where the answer changes.
 pub(super) fn settle(question: &Question, evidence: &Evidence, chance: f64) -> Option<u64> {
     let distance = match evidence.centre >= alert(question) {
         true => evidence.centre - must_pass(question),

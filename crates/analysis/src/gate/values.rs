@@ -37,7 +37,7 @@ pub fn value_of(run: &Run, gauge: Gauge) -> Result<f64, NoValue> {
                 .and_then(|name| summary.unsupported.iter().find(|entry| entry.percentile == name));
             if let Some(short) = short {
                 return Err(NoValue::TooFewSamples(format!(
-                    "{} needs {} samples a process, and one has {}",
+                    "{} needs {} samples per process, and one has {}",
                     short.percentile, short.needs, summary.count
                 )));
             }

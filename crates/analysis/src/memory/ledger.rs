@@ -27,7 +27,7 @@ pub struct Ledger {
     pub timeline: Vec<MemoryPoint>,
 }
 
-/// Adds up allocations whose columns fit together; `None` where there is no event or no inference.
+/// Adds up allocations whose columns fit together; `None` if there is no event or no inference.
 #[must_use]
 pub fn read_ledger(all: &Allocations) -> Option<Ledger> {
     let whole = all.ends.last().copied().map_or(0, |end| end as usize).min(all.len());

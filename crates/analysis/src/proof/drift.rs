@@ -9,7 +9,7 @@ pub fn drifts(before: &[HostTensor], after: &[HostTensor]) -> Vec<OutputDrift> {
     pairs.map(|(a, b)| drift(a, b)).collect()
 }
 
-/// How far one output moved.
+/// How much one output changed.
 #[must_use]
 pub fn drift(before: &HostTensor, after: &HostTensor) -> OutputDrift {
     let unlike = |why: String| OutputDrift {
@@ -56,7 +56,7 @@ pub fn drift(before: &HostTensor, after: &HostTensor) -> OutputDrift {
     }
 }
 
-/// The share of rows whose largest entry is at the same place; `None` where a row is one number.
+/// The share of rows whose largest entry is at the same place; `None` if a row is one number.
 fn top1(a: &[f32], b: &[f32], columns: usize) -> Option<f64> {
     if columns < 2 || a.is_empty() {
         return None;

@@ -4,7 +4,7 @@ use types::{Elements, HostTensor, Similarity};
 
 /// The mean of each sample's token vectors under the mask, scaled to length 1.
 ///
-/// `None` where the output is no `[samples, tokens, width]` of 32-bit floats that fits the mask.
+/// `None` if the output is no `[samples, tokens, width]` of 32-bit floats that fits the mask.
 #[must_use]
 pub fn pool(output: &HostTensor, mask: &[i64]) -> Option<Vec<Vec<f64>>> {
     let (&[samples, tokens, width], Elements::F32(values)) =

@@ -1,5 +1,6 @@
 //! Whether a change made a model faster; why not, where that is known; and what to try next.
 
+use number::percent;
 use types::{Interval, Optimisation, Outcome, Precision, SpeedUp, SpeedVerdict};
 
 /// A model is called no faster where its interval ends below this; a wider one would claim what was not seen.
@@ -19,7 +20,7 @@ pub struct Circumstances {
     pub invalid: Option<String>,
 }
 
-/// What may be said.
+/// The outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
     /// The verdict.
@@ -69,7 +70,7 @@ fn undecided(speed_up: Option<&SpeedUp>, seen: &Circumstances) -> (Option<String
     }
     let why = match speed_up.and_then(|found| found.interval) {
         Some(Interval { low, high }) if low > 1.0 || high < 1.0 => {
-            "the interval leaves out 1, but too few processes agree on it".to_owned()
+            "the interval excludes 1, but too few processes agree".to_owned()
         }
         Some(_) => "the interval reaches from slower to faster".to_owned(),
         None => "too few processes were measured for an interval".to_owned(),
@@ -114,7 +115,7 @@ fn reason(change: &Optimisation, seen: &Circumstances) -> (Option<String>, Optio
             if how == "weights-only" =>
         {
             (
-                Some("the weights are widened before each product, which is then one of floats".into()),
+                Some("the weights are converted to floats before each product".into()),
                 "`quantize --to int8` without `--weights-only` multiplies integers",
             )
         }
@@ -133,8 +134,8 @@ fn reason(change: &Optimisation, seen: &Circumstances) -> (Option<String>, Optio
 fn fewer_operations(seen: &Circumstances) -> Option<String> {
     let left = seen.work.filter(|work| work.is_finite() && *work < 1.0)?;
     Some(format!(
-        "{:.0} % of the operations are left, and the time did not fall with them",
-        100.0 * left
+        "{} of the operations are left, and the time did not fall with them",
+        percent(left)
     ))
 }
 

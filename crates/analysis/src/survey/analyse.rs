@@ -1,4 +1,4 @@
-//! Cells beside each other: pooled, held against the processor, on the front or behind it.
+//! Cells beside each other: pooled, compared with the processor, on the front or behind it.
 
 use super::{Cells, Selection, front, pooling::pooled, scaling};
 use stats::quotient;
@@ -8,10 +8,11 @@ use types::{
     Reading, Tally,
 };
 
-/// What the runs say together. The selection decides what is shown, not what it is held against.
+/// What the runs say together. The selection decides what is shown, not what it is compared with.
 ///
 /// Cells hold the newest valid runs of one engine version; predicted ones never count, and imported ones have cells of their
-/// own. Where runs that are not valid were asked for, they make the cells that have no valid one; nothing is held against those.
+/// own. Where runs that are not valid were asked for, they make the cells that have no valid one; nothing is compared with
+/// those.
 #[must_use]
 pub fn analyse(cells: &Cells, selection: &Selection) -> Analysis {
     let mut pools: Vec<PooledCell> =
@@ -100,7 +101,7 @@ fn remarks(cells: &[&PooledCell]) -> Vec<String> {
     let single = count(|cell| cell.runs.len() == 1);
     if single > 0 {
         remarks.push(format!(
-            "{single} of {} cells rest on one run: their intervals know nothing of other processes",
+            "{single} of {} cells have a single run: their intervals do not include the variance between processes",
             cells.len()
         ));
     }
@@ -113,13 +114,14 @@ fn remarks(cells: &[&PooledCell]) -> Vec<String> {
     }
     if count(|cell| cell.key.imported) > 0 {
         remarks.push(
-            "other tools measured the cells marked `imported`; nothing of ours is mixed with them"
+            "cells marked `imported` were measured by other tools; they are not mixed with other cells"
                 .into(),
         );
     }
     if cells.len() > 1 {
         remarks.push(
-            "cells were measured at different times: drift of a machine looks like a difference; `modelmeter compare` takes turns".into(),
+            "cells were measured at different times: drift of a machine looks like a difference; `modelmeter compare` \
+             interleaves".into(),
         );
     }
     remarks

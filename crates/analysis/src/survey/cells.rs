@@ -59,7 +59,7 @@ pub(super) struct Runs {
     pub(super) kept: Vec<Kept>,
     /// Valid ones that were too old.
     pub(super) dropped: u64,
-    /// Those that are not valid, newest first, at most [`MOST_RUNS`]; none where they were not asked for.
+    /// Those that are not valid, newest first, at most [`MOST_RUNS`]; none where they were not requested.
     pub(super) kept_invalid: Vec<Kept>,
     /// Those that are not valid, by their reasons.
     pub(super) invalid: InvalidRuns,
@@ -216,7 +216,7 @@ impl Key {
 }
 
 impl Kept {
-    /// What is kept of a run; `None` where it has no time.
+    /// What is kept of a run; `None` if it has no time.
     fn of(row: Measured) -> Option<Kept> {
         let median = row.median.filter(|median| *median > 0.0 && median.is_finite())?;
         Some(Kept {

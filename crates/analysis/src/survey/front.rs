@@ -7,7 +7,7 @@ use types::{Mode, PooledCell, Reading};
 pub(super) struct Point([f64; 3]);
 
 impl Point {
-    /// Latency, throughput turned around, memory; `None` where one of them is not known.
+    /// Latency, throughput turned around, memory; `None` if one of them is not known.
     pub(super) fn of(cell: &PooledCell) -> Option<Point> {
         let throughput = cell.throughput.value?.value;
         Some(Point([cell.latency.value, -throughput, cell.memory.value?.0 as f64]))
@@ -35,7 +35,7 @@ pub(super) fn fronts(cells: &[PooledCell]) -> Vec<Reading<bool>> {
     all.sort_by(|(a, p), (b, q)| {
         work(&cells[*a]).cmp(&work(&cells[*b])).then(p.0[0].total_cmp(&q.0[0]))
     });
-    let missing = "it takes latency, throughput and memory, and one of them is not known";
+    let missing = "it needs latency, throughput and memory, and one of them is unknown";
     let mut found = vec![Reading::missing(missing); cells.len()];
     for (reading, _) in found.iter_mut().zip(cells).filter(|(_, cell)| cell.invalid.is_some()) {
         *reading = Reading::missing("it has no valid run");

@@ -7,10 +7,10 @@ use types::{Bytes, Percentile, Seconds, Slo};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LimitError {
     /// No colon between the percentile and its limit.
-    #[error("`{0}` is no service level: it takes a percentile, a colon and a time")]
+    #[error("`{0}` is not a service level: write a percentile, a colon and a time")]
     NoColon(String),
-    /// A percentile nobody knows.
-    #[error("unknown percentile `{0}`; known are p50 (or median), p90, p95, p99, p99.9")]
+    /// A percentile is unknown.
+    #[error("unknown percentile `{0}`; known percentiles: p50 (or median), p90, p95, p99, p99.9")]
     UnknownPercentile(String),
     /// No number before the unit.
     #[error("`{0}` does not begin with a number above 0")]
@@ -18,14 +18,14 @@ pub enum LimitError {
     /// A time without a unit.
     #[error("`{0}` has no unit")]
     NoTimeUnit(String),
-    /// A unit of time nobody knows.
-    #[error("unknown unit of time `{0}`; known are ns, us, ms, s, min")]
+    /// A unit of time is unknown.
+    #[error("unknown unit of time `{0}`; known units: ns, us, ms, s, min")]
     UnknownTimeUnit(String),
-    /// A unit of memory nobody knows.
-    #[error("unknown unit of memory `{0}`; known are B, kB, MB, GB, TB and KiB, MiB, GiB, TiB")]
+    /// A unit of memory is unknown.
+    #[error("unknown unit of memory `{0}`; known units: B, kB, MB, GB, TB and KiB, MiB, GiB, TiB")]
     UnknownMemoryUnit(String),
     /// More than can be counted.
-    #[error("`{0}` is more than a memory can have")]
+    #[error("`{0}` is larger than any memory")]
     TooMuch(String),
 }
 
@@ -35,19 +35,21 @@ impl LimitError {
     pub fn hint(&self) -> String {
         match self {
             LimitError::NoColon(_) | LimitError::UnknownPercentile(_) => {
-                "say for example `p95:50ms`".into()
+                "for example `p95:50ms`".into()
             }
-            LimitError::NoTimeUnit(text) => format!("say `{text}ms` or `{text}s`"),
-            LimitError::UnknownTimeUnit(_) => "say for example `50ms` or `1.5s`".into(),
+            LimitError::NoTimeUnit(text) => format!("write `{text}ms` or `{text}s`"),
+            LimitError::UnknownTimeUnit(_) => "for example `50ms` or `1.5s`".into(),
             LimitError::UnknownMemoryUnit(unit) => match unit.to_ascii_lowercase().as_str() {
                 letter @ ("k" | "m" | "g" | "t") => {
                     let letter = letter.to_ascii_uppercase();
-                    format!("say `{letter}B` for powers of 1000 or `{letter}iB` for powers of 1024")
+                    format!(
+                        "write `{letter}B` for powers of 1000 or `{letter}iB` for powers of 1024"
+                    )
                 }
-                _ => "say for example `2GB`, or `2048` for MiB".into(),
+                _ => "for example `2GB`, or `2048` for MiB".into(),
             },
             LimitError::NoNumber(_) | LimitError::TooMuch(_) => {
-                "say for example `50ms` of time, `2GB` of memory".into()
+                "for example `50ms` of time, `2GB` of memory".into()
             }
         }
     }

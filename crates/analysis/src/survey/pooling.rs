@@ -5,7 +5,7 @@ use stats::pool;
 use types::{Bytes, CellKey, Interval, Percentiles, Pooled, PooledCell, Reading};
 
 /// The cell with its newest valid runs pooled, or where it has none with those that are not valid and were asked for; valid
-/// and other runs are never mixed. `None` where there is neither.
+/// and other runs are never mixed. `None` if there is neither.
 pub(super) fn pooled(key: CellKey, runs: &Runs) -> Option<PooledCell> {
     let (kept, dropped, invalid) = match runs.kept.as_slice() {
         [] => (&runs.kept_invalid, 0, Some(runs.invalid.clone())),
@@ -49,7 +49,7 @@ pub(super) fn pooled(key: CellKey, runs: &Runs) -> Option<PooledCell> {
     })
 }
 
-/// The largest of what the runs know; `None` where one of them does not know it, for it might have been the largest.
+/// The largest of what the runs know; `None` if one of them does not know it, for it might have been the largest.
 fn largest(runs: &[&Kept], of: impl Fn(&Kept) -> Option<f64>) -> Option<f64> {
     let each: Option<Vec<f64>> = runs.iter().map(|run| of(run)).collect();
     each?.into_iter().filter(|value| value.is_finite()).reduce(f64::max)
@@ -95,6 +95,6 @@ fn energy(runs: &[&Kept]) -> Reading<Pooled> {
 
 fn efficiency(runs: &[&Kept]) -> Reading<f64> {
     let each: Vec<_> = runs.iter().filter_map(|run| Some((run.ceiling_share?, None))).collect();
-    let why = "the share of the ceiling is not known: operations or ceiling were not measured";
+    let why = "the share of the ceiling is unknown: operations or ceiling were not measured";
     Reading::or_missing(pool(&each).map(|found| found.value), why)
 }

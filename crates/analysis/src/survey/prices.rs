@@ -30,9 +30,6 @@ const DEVICES: [&str; 16] = [
     "directml", "xnnpack", "webgpu", "webnn", "wasm", "gpu",
 ];
 
-/// Names that are at least so alike may have been meant.
-const ALIKE: f64 = 0.5;
-
 /// Why prices could not be understood, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("line {line}: {message}")]
@@ -51,9 +48,11 @@ impl PricesError {
     pub fn hint(&self) -> String {
         match &self.near {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "an hour costs: `[devices]` with lines like `cuda = 2.50`, `[machines]` with \
+            None => {
+                "prices per hour: `[devices]` with lines like `cuda = 2.50`, `[machines]` with \
                      lines like `bench = 1.20` or `gpu1.cuda = 3.10`"
-                .into(),
+                    .into()
+            }
         }
     }
 }
@@ -61,7 +60,7 @@ impl PricesError {
 /// Reads prices: an optional `currency`, `[devices]` and `[machines]`, dollars an hour where no currency is named.
 ///
 /// # Errors
-/// Where the text is no TOML or names something nobody knows: on which line, and what was meant.
+/// Where the text is no TOML or names something is unknown: on which line, and what was meant.
 pub fn parse_prices(text: &str) -> Result<Prices, PricesError> {
     let reader = Reader { text };
     let table = DeTable::parse(text).map_err(|error| PricesError {
@@ -91,14 +90,14 @@ pub fn parse_prices(text: &str) -> Result<Prices, PricesError> {
                     Ok(_) => Some("[devices]".into()),
                     Err(_) => nearest(other, &KEYS),
                 };
-                let message = format!("unknown key `{other}`; known are {}", quoted(&KEYS));
+                let message = format!("unknown key `{other}`; known keys: {}", quoted(&KEYS));
                 return Err(PricesError { near, ..reader.wrong(key, message) });
             }
         }
     }
     match prices.prices.is_empty() {
         true => {
-            let message = "there is no price in it".to_owned();
+            let message = "it contains no price".to_owned();
             Err(PricesError { line: 1, message, near: None })
         }
         false => Ok(prices),
@@ -139,7 +138,7 @@ impl Reader<'_> {
             let device = self.device(typed).ok_or_else(|| {
                 let kind = typed.split(':').next().unwrap_or(typed);
                 let near = nearest(kind, &DEVICES);
-                let message = format!("`{typed}` is no device, like cpu, cuda or \"cuda:1\"");
+                let message = format!("`{typed}` is not a device, like cpu, cuda or \"cuda:1\"");
                 PricesError { near, ..self.wrong(name, message) }
             })?;
             let per_hour = self.price(typed, value)?;
@@ -167,7 +166,8 @@ impl Reader<'_> {
         };
         number.filter(|number| *number > 0.0 && number.is_finite()).ok_or_else(|| {
             let typed = self.text.get(value.span()).unwrap_or_default().trim();
-            let message = format!("an hour of `{name}` must cost a number above 0, not `{typed}`");
+            let message =
+                format!("the price per hour of `{name}` must be a number above 0, not `{typed}`");
             self.wrong(value, message)
         })
     }
@@ -192,9 +192,7 @@ impl Reader<'_> {
 }
 
 fn nearest(typed: &str, known: &[&str]) -> Option<String> {
-    let likeness = |name: &&&str| strsim::normalized_damerau_levenshtein(name, typed);
-    let alike = known.iter().filter(|name| likeness(name) >= ALIKE);
-    alike.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).map(|name| (*name).to_owned())
+    types::nearest(typed, known.iter().copied()).map(str::to_owned)
 }
 
 fn quoted(names: &[&str]) -> String {
@@ -230,14 +228,14 @@ mod tests {
             ("curency = \"EUR\"\n[devices]\ncpu = 1", 1, "`curency`", Some("currency")),
             ("\n[device]\ncpu = 1", 2, "`device`", Some("devices")),
             ("cpu = 1", 1, "unknown key `cpu`", Some("[devices]")),
-            ("[devices]\ncpu = 1\ncuba = 2", 3, "`cuba` is no device", Some("cuda")),
-            ("[devices]\n\"cuda:x\" = 2", 2, "`cuda:x` is no device", Some("cuda")),
-            ("[devices]\nauto = 2", 2, "`auto` is no device", None),
+            ("[devices]\ncpu = 1\ncuba = 2", 3, "`cuba` is not a device", Some("cuda")),
+            ("[devices]\n\"cuda:x\" = 2", 2, "`cuda:x` is not a device", Some("cuda")),
+            ("[devices]\nauto = 2", 2, "`auto` is not a device", None),
             ("[devices]\ncpu = \"1\"", 2, "above 0, not `\"1\"`", None),
             ("[devices]\ncpu = -1.5", 2, "above 0, not `-1.5`", None),
             ("[devices]\ncpu = inf", 2, "above 0, not `inf`", None),
             ("[machines]\nbench = 0", 2, "hour of `bench`", None),
-            ("[machines.gpu1]\ncud = 2", 2, "`cud` is no device", Some("cuda")),
+            ("[machines.gpu1]\ncud = 2", 2, "`cud` is not a device", Some("cuda")),
             ("devices = 3", 1, "table of prices", None),
             ("currency = 3\n[devices]\ncpu = 1", 1, "word in quotes", None),
             ("[devices]\ncpu = 1\ncpu = 2", 3, "duplicate key", None),

@@ -6,6 +6,7 @@ use super::{
     gaps::Ways,
     pooling::pooled,
 };
+use number::percent;
 use std::collections::{BTreeMap, BTreeSet};
 use types::{Candidate, LeftOut, Mode, Objective, PooledCell, Precision, Recommendation, Wish};
 
@@ -68,7 +69,7 @@ fn files(model: &str, cells: &[PooledCell]) -> Vec<String> {
     }
     let many = files.len();
     vec![format!(
-        "{many} models of different content are called `{model}`; their cells stand side by side"
+        "{many} models of different content are called `{model}`; their cells are listed together"
     )]
 }
 
@@ -79,35 +80,35 @@ fn remarks_on(candidates: &[Candidate], objective: Objective) -> Vec<String> {
     let shown = &candidates[..candidates.len().min(2)];
     if shown.iter().any(|one| one.cell.key.imported) {
         remarks.push(
-            "another tool measured what is marked `imported`; nobody here can vouch for it".into(),
+            "what is marked `imported` was measured by another tool and was not checked here"
+                .into(),
         );
     }
     if best.cell.key.precision != Precision::Fp32 {
         remarks.push(format!(
-            "whether outputs in {} agree with those in fp32 is not stored; `modelmeter compare` holds them against each other",
+            "whether outputs in {} agree with those in fp32 is not stored; `modelmeter compare` compares them",
             best.cell.key.precision
         ));
     }
     if candidates.iter().any(|one| one.cell.invalid.is_some()) {
         remarks.push(
-            "what is marked `not valid` was asked for with --include-invalid: do not rely on it"
+            "what is marked `not valid` is shown because of --include-invalid: do not rely on it"
                 .into(),
         );
     }
     if best.cell.runs.len() == 1 {
-        remarks
-            .push("the best rests on one run: what the next process would do is not known".into());
+        remarks.push("the best has a single run: the variance between processes is unknown".into());
     }
     if let [_, next] = shown
         && let Some(behind) = next.behind.filter(|behind| behind.allowance > 0.0)
     {
         let why = match objective {
             Objective::Memory => "one of the first two is a single run",
-            _ => "the first two took no turns",
+            _ => "the first two were not interleaved",
         };
-        let share = 100.0 * behind.allowance;
+        let share = percent(behind.allowance);
         remarks.push(format!(
-            "{why}: a difference below {share:.0} % is not called; `modelmeter compare` decides"
+            "{why}: a difference below {share} is not reported; `modelmeter compare` decides"
         ));
     }
     remarks

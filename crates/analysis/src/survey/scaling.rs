@@ -54,7 +54,7 @@ pub(super) fn lengths(cells: &[&PooledCell]) -> Vec<LengthSeries> {
     each.collect()
 }
 
-/// From sizes and times, smallest size first; `None` where there is one size.
+/// From sizes and times, smallest size first; `None` if there is one size.
 fn scaling(points: &[(u64, f64)]) -> Option<Scaling> {
     let (first, last) = (points.first()?, points.last()?);
     let sizes: Vec<(f64, f64)> = points.iter().map(|(size, time)| (*size as f64, *time)).collect();

@@ -1,7 +1,7 @@
 //! Which cells to show.
 //!
-//! Chosen after cells were held against each other: who asks for `cuda` alone still wants to know how it stands against
-//! the processor.
+//! Chosen after cells were compared with each other: who asks for `cuda` alone still wants to know how it stands against the
+//! processor.
 
 use types::{CellKey, Device, Mode, Precision};
 

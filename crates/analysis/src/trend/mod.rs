@@ -50,7 +50,7 @@ pub struct HistoryRun {
 pub struct TrendQuestion {
     /// What is looked at.
     pub metric: TrendMetric,
-    /// What a point stands for.
+    /// What a point represents.
     pub by: TrendBy,
     /// Runs that began within so long of the first of them are one session.
     pub session: Duration,
@@ -147,7 +147,7 @@ fn remarks(series: &[TrendSeries], question: &TrendQuestion) -> Vec<String> {
     }
     let nameless = series.iter().flat_map(|one| &one.points).filter(|one| one.commit.is_none());
     if question.by == TrendBy::Commit && nameless.count() > 0 {
-        remarks.push("runs without a commit go by their date".into());
+        remarks.push("runs without a commit are ordered by date".into());
     }
     remarks
 }

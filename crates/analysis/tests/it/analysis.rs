@@ -36,7 +36,7 @@ fn a_single_run_keeps_its_own_interval_and_that_is_said() {
     let found = analysed([cpu("a", "rten", 4, 100.0)]);
     let interval = found.cells[0].cell.latency.interval.unwrap();
     assert!(close(interval.low, 0.099) && close(interval.high, 0.101));
-    assert!(found.remarks[0].contains("1 of 1 cells rest on one run"), "{:?}", found.remarks);
+    assert!(found.remarks[0].contains("1 of 1 cells have a single run"), "{:?}", found.remarks);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_selection_hides_the_cpu_and_still_stands_against_it() {
 
 #[test]
 fn the_smallest_batch_within_a_twentieth_is_enough() {
-    // 10, 30, 39 and 40 samples a second; 95 % of 40 is 38.
+    // 10, 30, 39 and 40 samples per second; 95 % of 40 is 38.
     let rows = [(1, 100.0), (3, 100.0), (8, 8000.0 / 39.0), (32, 800.0)];
     let found = analysed(rows.map(|(batch, time)| cpu(&format!("b{batch}"), "rten", batch, time)));
     let [series] = found.batches.as_slice() else { panic!("{found:?}") };

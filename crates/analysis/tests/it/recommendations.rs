@@ -69,7 +69,7 @@ fn the_runner_up_says_by_how_much() {
     let next = found.runner_up().unwrap();
     let behind = next.behind.unwrap();
     assert_eq!(next.cell.runs[0].0, "busy");
-    // 800 against 40 samples a second, each ± 1 %.
+    // 800 against 40 samples per second, each ± 1 %.
     assert!(close(behind.factor.value, 20.0));
     let interval = behind.factor.interval.unwrap();
     assert!(interval.low > 19.6 && interval.high < 20.4, "{interval:?}");
@@ -115,7 +115,10 @@ fn runs_that_alternate_in_time_tell_a_small_lead_apart() {
     assert!(!apart.runner_up().unwrap().behind.unwrap().told_apart);
     let same =
         wished(rows(25).into_iter().map(|row| Measured { median: Some(0.01), ..row }), &wish);
-    assert!(!same.runner_up().unwrap().behind.unwrap().told_apart, "equals are not told apart");
+    assert!(
+        !same.runner_up().unwrap().behind.unwrap().told_apart,
+        "equals are not distinguishable"
+    );
 }
 
 #[test]
@@ -288,7 +291,7 @@ fn a_narrow_format_and_two_files_of_one_name_are_said() {
     };
     let found = wished([narrow, cpu("b", "rten", 1, 10.0)], &for_objective(Objective::Latency));
     let said = found.remarks.join("\n");
-    for words in ["outputs in int8", "2 models of different content", "rests on one run"] {
+    for words in ["outputs in int8", "2 models of different content", "has a single run"] {
         assert!(said.contains(words), "{words}: {said}");
     }
 }

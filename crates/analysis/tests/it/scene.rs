@@ -40,7 +40,7 @@ pub(crate) fn side(label: &str, micros: f64, rounds: usize) -> Side {
     }
 }
 
-/// Every side held against the first, within tolerance.
+/// Every side compared with the first, within tolerance.
 pub(crate) fn duel(sides: Vec<Side>) -> Duel {
     let labels: Vec<String> = sides.iter().map(|side| side.info.label.clone()).collect();
     Duel {

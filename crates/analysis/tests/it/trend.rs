@@ -69,7 +69,7 @@ fn a_step_is_told_with_its_place_its_size_and_what_came_with_it() {
     assert_eq!(change.coincides, ["rten 0.27 → 0.28"]);
     assert!(series.noise.unwrap() < 0.02, "{:?}", series.noise);
     assert_eq!(stands(&series), TrendStanding::Worse);
-    // For samples a second the same numbers are good news.
+    // For samples per second the same numbers are good news.
     assert_eq!(standing(&series, TrendMetric::Throughput, 0.1), TrendStanding::Held);
 }
 
@@ -154,7 +154,7 @@ fn a_slide_is_told_as_one() {
     let drift = series.drift.unwrap();
     assert!((1.3..1.6).contains(&drift), "{drift}");
     let TrendStanding::CannotTell { why } = stands(&series) else { panic!("it slides") };
-    assert!(why.contains("slid"), "{why}");
+    assert!(why.contains("drifted"), "{why}");
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! The arguments of `advise`.
 
-use super::{EngineArguments, ModelArguments, NoStore, Origin, Workload, values::parse_time};
+use super::{
+    EngineArguments, ModelArguments, NoStore, Origin, ResultOutput, Workload, values::parse_time,
+};
 use crate::candidates;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use modelmeter::Goal;
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 const AFTER: &str = "\
 Rules, and how each estimates its gain: docs/ADVICE.md
@@ -43,17 +45,16 @@ pub(crate) struct Advise {
     /// Goal: latency, throughput, memory, start
     #[arg(long, value_name = "WHAT", help_heading = "Advice")]
     pub(crate) goal: Option<Goal>,
-    /// Prove the advice by measuring it, all of it or that of these rules
+    /// Verify the advice by measuring it: all of it, or only that of these rules
     #[arg(long = "try", value_name = "RULE,…", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_delimiter = ',', help_heading = "Advice")]
     pub(crate) attempt: Vec<String>,
 
-    /// Time limit of the measurement, and again of all proofs together
+    /// Time limit of the measurement, and of all verifications together
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time, help_heading = "Sampling")]
     pub(crate) budget: Duration,
 
-    /// Advice as JSON; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) result: ResultOutput,
     #[command(flatten)]
     pub(crate) store: NoStore,
 }

@@ -2,8 +2,8 @@
 
 use super::{
     BatchSizes, DevicesArgument, EnginesArgument, LimitArguments, Offline, PrecisionsArgument,
-    Processes, Sampling, Seed, Tags, ThreadCounts, Timeout, TrainingArguments, Tuning,
-    values::parse_time,
+    Processes, ResultOutput, Sampling, Seed, Tags, ThreadCounts, Timeout, TrainingArguments,
+    Tuning, values::parse_time,
 };
 use crate::candidates;
 use clap::Args;
@@ -129,9 +129,8 @@ pub(crate) struct Bench {
     /// Compare the cells at the end, as `analyze` does
     #[arg(long, help_heading = "Output")]
     pub(crate) compare: bool,
-    /// State of the plan as JSON; `-` is standard output
-    #[arg(long, visible_alias = "output-ci", value_name = "FILE", help_heading = "Output")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) result: ResultOutput,
     /// Newest numbers for Prometheus, in the format of node_exporter's textfile collector
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) prometheus: Option<PathBuf>,

@@ -1,6 +1,7 @@
 //! The arguments of `modelmeter calibrate`.
 
-use super::{DeviceArgument, ThreadsArgument};
+use super::{DeviceArgument, ResultOutput, ThreadsArgument};
+use crate::candidates;
 use clap::Args;
 
 const AFTER: &str = "\
@@ -15,7 +16,7 @@ Examples:
     after_help = AFTER,
     mut_arg("device", |arg| arg
         .default_value("cpu")
-        .help("Device: cpu, cuda, cuda:1, rocm, mps; all but the cpu need torch")),
+        .help(candidates::calibrated_devices())),
     mut_arg("threads", |arg| arg.help("Number of threads, for the cpu [default: the physical cores]"))
 )]
 pub(crate) struct Calibrate {
@@ -29,7 +30,6 @@ pub(crate) struct Calibrate {
     /// Replace stored results instead of keeping the higher numbers
     #[arg(long, help_heading = "Store")]
     pub(crate) fresh: bool,
-    /// Result as JSON
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) result: ResultOutput,
 }

@@ -1,13 +1,14 @@
 //! The arguments of `check` and `noise`.
 
 use super::{
-    EngineArguments, ModelArguments, NoStore, Origin, Processes, StoreArguments, Timeout, Turns,
-    Workload,
+    EngineArguments, ModelArguments, NoStore, Origin, Processes, ResultOutput, StoreArguments,
+    Timeout, Turns, Workload,
     values::{parse_share, parse_time},
 };
+use crate::candidates;
 use clap::Args;
-use modelmeter::types::{Gauge, Threshold};
 use std::{path::PathBuf, time::Duration};
+use types::{Gauge, Threshold};
 
 const AFTER_CHECK: &str = "\
 Exit codes: 0 passed, 1 failed, 2 usage error, 3 not supported on this machine,
@@ -89,15 +90,11 @@ pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) timeout: Timeout,
 
-    /// Result as JSON; `-` is standard output
-    #[arg(long, visible_alias = "json", value_name = "FILE", help_heading = "Output")]
-    pub(crate) output_ci: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) result: ResultOutput,
     /// Result as JUnit XML
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) junit: Option<PathBuf>,
-    /// Result as Markdown, for a pull request
-    #[arg(long, visible_alias = "md", value_name = "FILE", help_heading = "Output")]
-    pub(crate) markdown: Option<PathBuf>,
     /// GitHub annotations, and Markdown in the job's summary ($GITHUB_STEP_SUMMARY)
     #[arg(long, help_heading = "Output")]
     pub(crate) github: bool,
@@ -115,7 +112,7 @@ pub(crate) struct Check {
 #[derive(Debug, Args)]
 #[command(
     after_help = AFTER_NOISE,
-    mut_arg("model", |arg| arg.help("Model that is compared with itself [default: small-transformer with rten]")),
+    mut_arg("model", |arg| arg.help(candidates::noise_model())),
     mut_arg("processes", |arg| arg.default_value("12"))
 )]
 pub(crate) struct Noise {
@@ -127,9 +124,8 @@ pub(crate) struct Noise {
     pub(crate) engine: EngineArguments,
     #[command(flatten)]
     pub(crate) processes: Processes,
-    /// Result as JSON; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) result: ResultOutput,
     #[command(flatten)]
     pub(crate) store: NoStore,
 }

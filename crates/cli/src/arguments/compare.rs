@@ -2,8 +2,8 @@
 
 use super::{
     BatchSizes, DevicesArgument, EnginesArgument, Origin, PrecisionsArgument, Processes,
-    SampleCounts, StoreArguments, ThreadCounts, ThreadsArgument, Timeout, TrainingArguments,
-    Tuning, Turns, Workload, values::parse_engine,
+    ResultOutput, SampleCounts, StoreArguments, ThreadCounts, ThreadsArgument, Timeout,
+    TrainingArguments, Tuning, Turns, Workload, result_output::output_help, values::parse_engine,
 };
 use crate::candidates;
 use clap::{Args, ValueEnum};
@@ -97,15 +97,16 @@ pub(crate) struct Compare {
     #[command(flatten)]
     pub(crate) timeout: Timeout,
 
-    /// Output file, in the format of its extension (.json, .csv); `auto` chooses a name
-    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    #[arg(
+        long,
+        short,
+        value_name = "FILE",
+        help = output_help(&[]) + "; `auto` chooses a name",
+        help_heading = "Output"
+    )]
     pub(crate) output: Option<PathBuf>,
-    /// Comparison as JSON; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) json: Option<PathBuf>,
-    /// Comparison as CSV; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) csv: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) result: ResultOutput,
 
     #[command(flatten)]
     pub(crate) store: StoreArguments,

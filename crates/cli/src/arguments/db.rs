@@ -1,10 +1,11 @@
 //! The arguments of `modelmeter db`.
 
-use super::RunFilter;
+use super::{ResultOutput, RunFilter};
 use crate::candidates;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
-use modelmeter::{Device, Precision, exchange::Format};
+use exchange::Format;
+use modelmeter::{Device, Precision};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -26,9 +27,8 @@ pub(crate) enum DbAction {
         after_help = "Examples:\n  modelmeter db status\n  modelmeter db status --json | jq .coverage"
     )]
     Status {
-        /// Result as JSON
-        #[arg(long, help_heading = "Output")]
-        json: bool,
+        #[command(flatten)]
+        result: ResultOutput,
     },
     /// Print its path; a server's address is shown without the password
     #[command(after_help = "Examples:\n  cp \"$(modelmeter db path)\" copy.db")]
@@ -89,9 +89,8 @@ pub(crate) struct DbImport {
     /// Batch size, if the file does not name it
     #[arg(long, alias = "batch", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) batch_size: Option<u32>,
-    /// Result as JSON
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) result: ResultOutput,
 }
 
 #[derive(Debug, Args)]
@@ -102,16 +101,12 @@ pub(crate) struct DbQuery {
     /// Maximum number of rows; 0 is all
     #[arg(long, default_value_t = 1000, value_name = "N")]
     pub(crate) limit: usize,
-    /// Result as JSON
-    #[arg(long, conflicts_with = "csv", help_heading = "Output")]
-    pub(crate) json: bool,
-    /// Result as CSV
-    #[arg(long, help_heading = "Output")]
-    pub(crate) csv: bool,
+    #[command(flatten)]
+    pub(crate) result: ResultOutput,
 }
 
 fn any_format(text: &str) -> Result<Format, String> {
-    text.parse().map_err(|error: modelmeter::exchange::ParseFormatError| error.to_string())
+    text.parse().map_err(|error: exchange::ParseFormatError| error.to_string())
 }
 
 fn own_format(text: &str) -> Result<Format, String> {

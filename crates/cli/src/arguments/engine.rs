@@ -4,10 +4,8 @@ use super::values::{parse_engine, parse_setting};
 use crate::candidates;
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use modelmeter::{
-    Device, EngineOptions, Precision,
-    types::{GraphOptimisation, PerformanceHint},
-};
+use modelmeter::{Device, EngineOptions, Precision};
+use types::{GraphOptimisation, PerformanceHint};
 
 /// One engine on one device.
 #[derive(Debug, Clone, Args)]

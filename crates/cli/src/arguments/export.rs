@@ -1,7 +1,8 @@
 //! The arguments of `export`.
 
 use super::{
-    BatchSize, EnginesArgument, Inputs, ModelArguments, Origin, PrecisionArgument, Timeout,
+    BatchSize, EnginesArgument, Inputs, ModelArguments, Origin, PrecisionArgument, ResultOutput,
+    Timeout,
 };
 use clap::Args;
 use std::path::PathBuf;
@@ -52,7 +53,6 @@ pub(crate) struct Export {
     /// Replace the file if it exists
     #[arg(long, help_heading = "Output")]
     pub(crate) force: bool,
-    /// Result as JSON; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) result: ResultOutput,
 }

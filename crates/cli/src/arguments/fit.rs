@@ -1,8 +1,8 @@
 //! The arguments of `fit`.
 
 use super::{
-    DeviceArgument, EnginesArgument, Form, Inputs, ModelArguments, NoStore, Origin,
-    PrecisionsArgument, Sampling, ThreadsArgument, Timeout, Tuning,
+    DeviceArgument, EnginesArgument, Inputs, ModelArguments, NoStore, Origin, OutputFile,
+    PrecisionsArgument, ResultOutput, Sampling, ThreadsArgument, Timeout, Tuning,
     limit::{LimitMeans, parse_mebibytes},
 };
 use crate::candidates;
@@ -63,7 +63,9 @@ pub(crate) struct Fit {
     pub(crate) timeout: Timeout,
 
     #[command(flatten)]
-    pub(crate) form: Form,
+    pub(crate) result: ResultOutput,
+    #[command(flatten)]
+    pub(crate) file: OutputFile,
     #[command(flatten)]
     pub(crate) store: NoStore,
 }

@@ -4,7 +4,7 @@ use super::Arguments;
 use crate::terminal;
 use clap::{Command, CommandFactory, builder::StyledStr};
 
-/// Every command in exactly one group; a test holds this list against the commands.
+/// Every command in exactly one group; tests compare this list with the commands and with docs/COMMANDS.md.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Measure", &["profile", "compare", "bench", "calibrate", "noise"]),
     (
@@ -100,6 +100,22 @@ mod tests {
             assert_eq!(times, 1, "{name}");
         }
         assert_eq!(listed.len(), known.len(), "a group names a command that is not there");
+    }
+
+    #[test]
+    fn the_document_of_commands_has_the_same_groups_in_the_same_order() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/COMMANDS.md");
+        let document = std::fs::read_to_string(file).unwrap();
+        let sections: Vec<&str> = document.split("\n## ").skip(1).collect();
+        for (place, (group, names)) in GROUPS.iter().enumerate() {
+            let (heading, section) = sections[place].split_once('\n').unwrap();
+            assert_eq!(heading, *group);
+            let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+            let mut commands: Vec<&str> =
+                rows.filter_map(|row| row.split([' ', '`']).next()).collect();
+            commands.dedup();
+            assert_eq!(commands, *names, "the commands under `{group}`");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! words are rewritten here, after the parser has refused them: so a word is never rewritten that means something, and
 //! a value of another option is never taken for an option.
 
-use super::{Arguments, Command, ModelArguments, groups};
+use super::{Arguments, Command, ModelArguments, groups, result_output::apart_from_values};
 use crate::{Exit, Failure};
 use clap::{
     CommandFactory, Parser,
@@ -24,11 +24,7 @@ const HABITS: &[(&str, &[&str])] = &[
     ("--cuda", &["--device=cuda"]),
     ("--no-color", &["--color=never"]),
     ("--no-colour", &["--color=never"]),
-    ("--format", &["--{}=-", "--{}"]),
-    ("--export-json", &["--json={}", "--json --output={}"]),
-    ("--export-csv", &["--csv={}", "--csv --output={}"]),
-    ("--export-markdown", &["--markdown={}", "--markdown --output={}"]),
-    ("--export-html", &["--html={}"]),
+    ("--format", &["--{}=-"]),
 ];
 
 /// Options that take one value in some commands, and what takes several.
@@ -55,7 +51,7 @@ pub(crate) enum Refusal {
 
 /// Reads the arguments.
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Refusal> {
-    let words: Vec<OsString> = words.into_iter().collect();
+    let words = apart_from_values(words.into_iter().collect());
     read(&words, MOST).map_err(|error| refusal(error, &words))
 }
 
@@ -159,26 +155,7 @@ fn refusal(error: clap::Error, words: &[OsString]) -> Refusal {
     if let Some((one, many, value)) = several(&error) {
         return Refusal::Failure(sweep(one, many, &value, words));
     }
-    match markdown(&error, words) {
-        Some(failure) => Refusal::Failure(failure),
-        None => Refusal::Usage(error),
-    }
-}
-
-/// Says which command writes Markdown, where this one does not.
-fn markdown(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
-    let option = context(error, ContextKind::InvalidArg)?;
-    let is_named = words.iter().any(|word| word == "markdown" || word == "--format=markdown");
-    let file = match option.as_str() {
-        "--export-markdown" => "report.md",
-        "--format" if is_named => "-",
-        _ => return None,
-    };
-    let text =
-        format!("this command does not write Markdown: `{option}` is not one of its options");
-    Some(Failure::new(Exit::Wrong, text).hint(format!(
-        "`modelmeter report latest --markdown {file}` writes the newest run as Markdown"
-    )))
+    Refusal::Usage(error)
 }
 
 /// Says which command measures several values, with the model that was named.
@@ -246,9 +223,11 @@ mod tests {
         assert_eq!(profile("--seq-len 64").workload.inputs.sequence_length, Some(64));
         assert_eq!(profile("--batch 2").workload.batch.batch_size, Some(2));
         assert_eq!(profile("--gpu").engine.device.device, Device::Cuda(0));
-        assert_eq!(profile("--format json").json.as_deref(), Some(Path::new("-")));
-        assert_eq!(profile("--format=csv").csv.as_deref(), Some(Path::new("-")));
-        assert_eq!(profile("--export-json a.json").json.as_deref(), Some(Path::new("a.json")));
+        assert_eq!(profile("--format json").result.path("json"), Some(Path::new("-")));
+        assert_eq!(profile("--format=csv").result.path("csv"), Some(Path::new("-")));
+        let exported = profile("--export-json a.json --export-markdown b").result;
+        assert_eq!(exported.path("json"), Some(Path::new("a.json")));
+        assert_eq!(exported.path("markdown"), Some(Path::new("b")));
         profile("--bf16 --format json --no-color");
         let arguments = parse(words("modelmeter --no-color devices")).unwrap();
         assert_eq!(arguments.global.color, crate::terminal::Colour::Never);
@@ -259,11 +238,11 @@ mod tests {
         let Command::Analyze(analyze) = parsed("modelmeter analyze --export-markdown a.md") else {
             panic!("not analyze")
         };
-        assert!(analyze.form.markdown && analyze.form.output.as_deref() == Some(Path::new("a.md")));
+        assert_eq!(analyze.result.path("markdown"), Some(Path::new("a.md")));
         let Command::Analyze(analyze) = parsed("modelmeter analyze --format json") else {
             panic!("not analyze")
         };
-        assert!(analyze.form.json);
+        assert_eq!(analyze.result.path("json"), Some(Path::new("-")));
         let Command::Compare(compare) = parsed("modelmeter compare m --fp16 --int8") else {
             panic!("not compare")
         };
@@ -302,8 +281,6 @@ mod tests {
         assert!(refused("modelmeter runs show 7f --fp16").contains("--fp16"));
         assert!(refused("modelmeter profile m --format yaml").contains("--format"));
         assert!(refused("modelmeter profile m --nonsense").contains("--nonsense"));
-        let text = refused("modelmeter profile m --export-markdown a.md");
-        assert!(text.contains("--export-markdown") && text.contains("report latest"), "{text}");
     }
 
     #[test]

@@ -34,11 +34,7 @@ pub(crate) fn parse_mebibytes(text: &str) -> Result<Bytes, String> {
     };
     let number: u64 = digits.trim().parse().map_err(|_| wrong())?;
     let bytes = number.checked_mul(1 << shift).ok_or_else(wrong)?;
-    if bytes == 0 {
-        Err("a limit of 0 MiB leaves room for nothing".into())
-    } else {
-        Ok(Bytes(bytes))
-    }
+    if bytes == 0 { Err("the limit must be more than 0 MiB".into()) } else { Ok(Bytes(bytes)) }
 }
 
 #[cfg(test)]
@@ -53,6 +49,6 @@ mod tests {
         for wrong in ["lots", "", "2MB", "1.5", "-1", "99999999999999999999", "20000000000000"] {
             assert!(parse_mebibytes(wrong).unwrap_err().contains("2048"), "{wrong}");
         }
-        assert!(parse_mebibytes("0").unwrap_err().contains("nothing"));
+        assert!(parse_mebibytes("0").unwrap_err().contains("more than 0 MiB"));
     }
 }

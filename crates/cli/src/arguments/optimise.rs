@@ -1,8 +1,8 @@
 //! The arguments of `prune`, `quantize` and `optimize`.
 
 use super::{
-    DeviceArgument, EnginesArgument, ModelArguments, NoStore, Origin, Processes, ThreadsArgument,
-    Timeout, Tuning, TurnTime, Workload, values::parse_share,
+    DeviceArgument, EnginesArgument, ModelArguments, NoStore, Origin, Processes, ResultOutput,
+    ThreadsArgument, Timeout, Tuning, TurnTime, Workload, values::parse_share,
 };
 use clap::{Args, ValueEnum};
 use modelmeter::Precision;
@@ -94,9 +94,6 @@ pub(crate) struct PlaceArguments {
     /// Replace the folder if it exists
     #[arg(long)]
     pub(crate) force: bool,
-    /// Result as Markdown; `-` is standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) markdown: Option<PathBuf>,
     /// Sizes only: no times, no comparison of outputs
     #[arg(long, help_heading = "Sampling")]
     pub(crate) no_proof: bool,
@@ -127,9 +124,8 @@ pub(crate) struct ProofArguments {
     pub(crate) turn: TurnTime,
     #[command(flatten)]
     pub(crate) timeout: Timeout,
-    /// Result as JSON; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) result: ResultOutput,
     #[command(flatten)]
     pub(crate) store: NoStore,
 }

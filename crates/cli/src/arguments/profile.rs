@@ -1,12 +1,13 @@
 //! The arguments of `profile`.
 
 use super::{
-    EngineArguments, LimitArguments, ModelArguments, Origin, Sampling, StoreArguments, Timeout,
-    TrainingArguments, Workload,
+    EngineArguments, LimitArguments, ModelArguments, Origin, ResultOutput, Sampling,
+    StoreArguments, Timeout, TrainingArguments, Workload, result_output::output_help,
 };
 use clap::{Args, ValueEnum};
-use modelmeter::types::Threshold;
+use modelmeter::RUN_FORMATS;
 use std::path::PathBuf;
+use types::Threshold;
 
 const AFTER: &str = "\
 Exit codes: 0 measured, 2 usage error, 3 not supported on this machine;
@@ -111,17 +112,18 @@ pub(crate) struct Profile {
     #[arg(long, value_name = "FILE.json", help_heading = "Breakdown")]
     pub(crate) speedscope: Option<PathBuf>,
 
-    /// Result as JSON; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) json: Option<PathBuf>,
-    /// Result as CSV; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) csv: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) result: ResultOutput,
     /// Include the raw samples in the JSON
     #[arg(long, requires = "json", help_heading = "Output")]
     pub(crate) samples: bool,
-    /// Output file, in the format of its extension; `auto` chooses a name
-    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    #[arg(
+        long,
+        short,
+        value_name = "FILE",
+        help = output_help(RUN_FORMATS) + "; `auto` chooses a name",
+        help_heading = "Output"
+    )]
     pub(crate) output: Option<PathBuf>,
     /// Output folder, for every format
     #[arg(long, value_name = "DIR", help_heading = "Output")]

@@ -1,5 +1,6 @@
 //! The arguments of `report`.
 
+use super::ResultOutput;
 use crate::candidates;
 use clap::{ArgGroup, Args};
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
@@ -34,18 +35,8 @@ pub(crate) struct Report {
     /// Title [default: the models' names]
     #[arg(long, value_name = "TEXT", help_heading = "Output")]
     pub(crate) title: Option<String>,
-    /// Report as one self-contained HTML page; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) html: Option<PathBuf>,
-    /// Report as Markdown, for a pull request; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) markdown: Option<PathBuf>,
-    /// Runs as JSON; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) json: Option<PathBuf>,
-    /// Runs as CSV; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) csv: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) result: ResultOutput,
     /// Runs as JUnit XML, one case per run, failed if the run is not valid; `-` is standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) junit: Option<PathBuf>,

@@ -1,7 +1,7 @@
 //! The arguments of `runs`, and which runs are meant.
 
 use super::{
-    ModeArgument,
+    ModeArgument, ResultOutput,
     values::{parse_engine, parse_time},
 };
 use crate::candidates;
@@ -88,9 +88,8 @@ pub(crate) struct RunsList {
     /// Maximum number of runs; 0 is all
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub(crate) limit: u64,
-    /// Result as JSON
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) result: ResultOutput,
 }
 
 #[derive(Debug, Args)]
@@ -98,17 +97,13 @@ pub(crate) struct RunsShow {
     /// Run: the beginning of its id, or `latest`
     #[arg(value_name = "RUN", add = ArgValueCandidates::new(candidates::runs))]
     pub(crate) run: String,
-    /// Result as JSON
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) result: ResultOutput,
     /// Include the raw samples in the JSON
     #[arg(long, requires = "json", help_heading = "Output")]
     pub(crate) samples: bool,
-    /// Result as CSV
-    #[arg(long, conflicts_with = "json", help_heading = "Output")]
-    pub(crate) csv: bool,
     /// All allocations that `profile --memory` recorded, as CSV
-    #[arg(long, conflicts_with_all = ["json", "csv"], help_heading = "Output")]
+    #[arg(long, conflicts_with_all = ["json", "csv", "markdown", "html"], help_heading = "Output")]
     pub(crate) allocations: bool,
 }
 

@@ -1,18 +1,16 @@
 //! The arguments of `analyze` and `recommend`.
 
 use super::{
-    ModeArgument,
+    ModeArgument, OutputFile, ResultOutput,
     since::{Since, parse_since},
     values::{parse_engine, parse_small},
 };
 use crate::candidates;
 use clap::Args;
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
-use modelmeter::{
-    Device, Precision, analysis,
-    types::{Bytes, Objective, Slo},
-};
+use modelmeter::{Device, Precision};
 use std::path::PathBuf;
+use types::{Bytes, Objective, Slo};
 
 const AFTER_ANALYZE: &str = "\
 Exit codes: 0 fine, 2 usage error, 4 no valid run;
@@ -66,7 +64,9 @@ pub(crate) struct Analyze {
     pub(crate) allowance: Option<f64>,
 
     #[command(flatten)]
-    pub(crate) form: Form,
+    pub(crate) result: ResultOutput,
+    #[command(flatten)]
+    pub(crate) file: OutputFile,
 }
 
 #[derive(Debug, Args)]
@@ -74,7 +74,7 @@ pub(crate) struct Analyze {
 pub(crate) struct Recommend {
     #[command(flatten)]
     pub(crate) survey: SurveyArguments,
-    /// All models that have runs, as without MODEL
+    /// All models with stored runs, the default without MODEL
     #[arg(long, conflicts_with_all = ["models", "model_flag"], help_heading = "Filter")]
     pub(crate) all: bool,
     /// Include results that were imported from other tools
@@ -95,7 +95,9 @@ pub(crate) struct Recommend {
     pub(crate) prices: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) form: Form,
+    pub(crate) result: ResultOutput,
+    #[command(flatten)]
+    pub(crate) file: OutputFile,
 }
 
 /// Which runs are looked at together; none given means all. Several values are separated by commas.
@@ -178,24 +180,6 @@ pub(crate) struct SurveyArguments {
     /// Include cells that have only invalid runs, and mark them
     #[arg(long)]
     pub(crate) include_invalid: bool,
-}
-
-/// What is written, and where to.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct Form {
-    /// Result as JSON
-    #[arg(long, conflicts_with_all = ["csv", "markdown"])]
-    pub(crate) json: bool,
-    /// Result as CSV
-    #[arg(long, conflicts_with = "markdown")]
-    pub(crate) csv: bool,
-    /// Result as Markdown
-    #[arg(long, visible_alias = "md")]
-    pub(crate) markdown: bool,
-    /// Output file, in the format of its extension: .json, .csv, .md; `-` is standard output
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
 }
 
 fn parse_slo(text: &str) -> Result<Slo, String> {

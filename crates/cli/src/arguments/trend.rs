@@ -1,12 +1,12 @@
 //! The arguments of `trend`.
 
 use super::{
-    SurveyArguments,
+    ResultOutput, SurveyArguments,
     values::{parse_share, parse_small, parse_time},
 };
 use clap::{Args, ValueEnum};
-use modelmeter::types::{TrendBy, TrendMetric};
 use std::{path::PathBuf, time::Duration};
+use types::{TrendBy, TrendMetric};
 
 const AFTER: &str = "\
 Metrics: latency.p50, latency.p90, latency.p95, latency.p99, latency.mean, throughput, memory.peak, load, first, energy
@@ -50,15 +50,8 @@ pub(crate) struct Trend {
     #[arg(long, value_name = "SHARE", value_parser = parse_small, conflicts_with = "include_invalid", help_heading = "Gate")]
     pub(crate) alert: Option<f64>,
 
-    /// Histories as JSON; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) json: Option<PathBuf>,
-    /// Every point as CSV; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) csv: Option<PathBuf>,
-    /// Histories as an HTML page
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) result: ResultOutput,
     /// Histories as a chart
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) svg: Option<PathBuf>,
@@ -67,7 +60,7 @@ pub(crate) struct Trend {
     pub(crate) prometheus: Option<PathBuf>,
 }
 
-/// What a point stands for.
+/// What a point represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ByArgument {
     /// All runs of one commit

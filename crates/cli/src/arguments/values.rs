@@ -1,8 +1,9 @@
 //! How values on the command line are read.
 
 use super::Input;
-use modelmeter::{GivenValues, InputShape, types::parse_duration};
+use modelmeter::{GivenValues, InputShape};
 use std::{path::PathBuf, time::Duration};
+use types::parse_duration;
 
 pub(crate) fn parse_input(text: &str) -> Result<Input, String> {
     const FORMS: &str = "write it as x=4x3x224x224, ids=0..255 or x=@file.npy";

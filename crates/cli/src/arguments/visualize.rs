@@ -1,6 +1,6 @@
 //! The arguments of `visualize`.
 
-use super::SurveyArguments;
+use super::{ResultOutput, SurveyArguments};
 use clap::{Args, ValueEnum, builder::PossibleValuesParser};
 use modelmeter::PICTURES;
 use std::path::PathBuf;
@@ -60,6 +60,8 @@ pub(crate) struct Visualize {
         help_heading = "Output"
     )]
     pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) result: ResultOutput,
 }
 
 /// How a picture is written.

@@ -2,8 +2,8 @@
 
 use super::values::{parse_small, parse_time};
 use clap::Args;
-use modelmeter::types::TrendMetric;
 use std::{path::PathBuf, time::Duration};
+use types::TrendMetric;
 
 const AFTER: &str = "\
 Exit codes: 0 all cycles done, 1 an alert with `--exit-on-alert`, 2 usage error,

@@ -8,18 +8,15 @@ use crate::{
         measurement::{Settings, measurement, with},
         open_existing_store, runs, watched_session,
     },
-    output,
     places::places,
     progress::Progress,
 };
-use modelmeter::{Advisor, Folders, Profiler, Proofs, Run, report};
+use modelmeter::{Advisor, Folders, Profiler, Proofs, Run};
 use std::path::Path;
 
 pub(crate) fn run(arguments: &Advise, global: &Global) -> Result<Exit, Failure> {
     let folders = folders(global)?;
-    if let Some(path) = &arguments.json {
-        output::check_folder(path)?;
-    }
+    arguments.result.check([])?;
     let advisor = advisor(arguments, global, &folders)?;
     let mut session = watched_session(&folders, arguments.store.no_store, global, "the advice")?;
     let mut progress = Progress::new(global.quiet);
@@ -28,11 +25,8 @@ pub(crate) fn run(arguments: &Advise, global: &Global) -> Result<Exit, Failure> 
     let mut sinks = Sinks::new(global);
     sinks.hear(&mut session);
     let advice = outcome?;
-    if let Some(path) = &arguments.json {
-        sinks.file(path, || format!("{:#}\n", report::advice_json(&advice)));
-    }
     let exit = if advice.says_something() { Exit::Fine } else { Exit::Untold };
-    sinks.page_of(exit, |style| report::advice(&advice, style));
+    sinks.result(&report::advice_document(&advice), &arguments.result, exit);
     Ok(sinks.finish(exit))
 }
 
@@ -79,9 +73,10 @@ fn stored(subject: &str, global: &Global) -> Result<Run, Failure> {
     match &run.imported {
         None => Ok(run),
         Some(import) => {
-            let text = format!("run `{subject}` was imported: {} measured it", import.tool);
-            Err(Failure::new(Exit::Wrong, text)
-                .hint("advice rests on a measurement of ours; name the model to make one"))
+            let text = format!("run `{subject}` was imported from {}", import.tool);
+            Err(Failure::new(Exit::Wrong, text).hint(
+                "advice needs a measurement by Modelmeter; give the name of the model to make one",
+            ))
         }
     }
 }

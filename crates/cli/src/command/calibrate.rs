@@ -3,19 +3,16 @@
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Calibrate, Global},
-    command::{folders, open_existing_store, session, style, table_width},
-    output,
+    command::{folders, open_existing_store, session},
     places::places,
     progress::Progress,
 };
-use modelmeter::{
-    Calibrator, Keep, Session,
-    report::{self, CeilingsPage},
-    types::Ceilings,
-};
+use modelmeter::{Calibrator, Keep, Session};
+use report::CeilingsView;
 
 pub(crate) fn run(arguments: &Calibrate, global: &Global) -> Result<Exit, Failure> {
     // A mistyped path must not become a new database, and one that can only be read can be looked at.
+    arguments.result.check([])?;
     let mut session = match arguments.show {
         true => Session::looking_into(open_existing_store(global)?),
         false => session(&folders(global)?, false, global)?,
@@ -33,27 +30,12 @@ pub(crate) fn run(arguments: &Calibrate, global: &Global) -> Result<Exit, Failur
         let found = outcome?;
         (found.standing, Some(found.measured))
     };
-    sinks.attempt(show(arguments, global, &session, &standing, measured.as_ref()));
-    Ok(sinks.finish(Exit::Fine))
-}
-
-fn show(
-    arguments: &Calibrate,
-    global: &Global,
-    session: &Session,
-    standing: &Ceilings,
-    measured: Option<&Ceilings>,
-) -> Result<(), Failure> {
     let stored = session.store().map(|store| store.path());
-    let page = CeilingsPage { machine: session.machine(), standing, measured, stored };
-    let document = report::ceilings_document(&page);
-    if arguments.json {
-        return output::data(&document.json_text());
-    }
-    if global.quiet {
-        return Ok(());
-    }
-    output::data(&document.terminal(&style(global), table_width()))
+    let machine = session.machine();
+    let measured = measured.as_ref();
+    let view = CeilingsView { machine, standing: &standing, measured, stored };
+    sinks.result(&report::ceilings_document(&view), &arguments.result, Exit::Fine);
+    Ok(sinks.finish(Exit::Fine))
 }
 
 fn calibrator(arguments: &Calibrate, global: &Global) -> Calibrator {
@@ -69,7 +51,7 @@ fn calibrator(arguments: &Calibrate, global: &Global) -> Calibrator {
 
 fn nothing_known(arguments: &Calibrate) -> Failure {
     let device = arguments.device.device;
-    let text = format!("no ceilings of `{device}` were measured on this machine so far");
+    let text = format!("the ceilings of `{device}` have not been measured on this machine");
     let threads =
         arguments.threads.threads.map_or(String::new(), |threads| format!(" --threads {threads}"));
     Failure::new(Exit::Wrong, text)

@@ -8,44 +8,36 @@ use crate::{
         measurement::{Settings, measurement, with},
         open_existing_store, path_of,
         runs::find,
-        table_width, watched_session,
+        watched_session,
     },
-    output,
+    output::{self, Out},
     places::places,
     progress::Progress,
+    sinks::FileWriter,
 };
+use exchange::bounds::{BY_HAND, RESULTS, read_file, read_text};
 use modelmeter::{
-    Folders, Gate, HeldAgainst, NoiseTest, PlanFile, Profiler, Run,
-    exchange::{
-        self,
-        bounds::{BY_HAND, RESULTS, read_file, read_text},
-    },
-    report::{self, clean},
-    store::Filter,
-    types::{GateReport, Ruling},
+    FORMATS, Folders, Gate, GateBaseline, NoiseTest, PlanFile, Profiler, Run, engine_id,
 };
+use report::clean;
 use std::{
     fs,
     io::{self, Write},
     path::{Path, PathBuf},
 };
+use store::Filter;
+use types::{GateReport, Ruling};
 
 /// The most processes of a long gate, and its alert.
 const LONG: (u32, f64) = (80, 0.01);
 
 pub(crate) fn run(arguments: &Check, global: &Global) -> Result<Exit, Failure> {
-    for path in
-        [&arguments.output_ci, &arguments.junit, &arguments.markdown, &arguments.save_baseline]
-            .into_iter()
-            .flatten()
-            .filter(|path| *path != Path::new("-"))
-    {
-        output::check_folder(path)?;
-    }
+    let others = [&arguments.junit, &arguments.save_baseline].into_iter().flatten();
+    arguments.result.check(others)?;
     if let (None, Some(given)) =
         (arguments.against.as_ref().or(arguments.baseline.as_ref()), compares(arguments))
     {
-        let text = format!("`{given}` needs something to hold the model against");
+        let text = format!("`{given}` needs something to compare the model with");
         return Err(Failure::new(Exit::Wrong, text).hint("give `--against` or `--baseline`"));
     }
     let folders = folders(global)?;
@@ -102,30 +94,27 @@ pub(crate) fn exit_of(found: &GateReport, strict: bool) -> Exit {
     }
 }
 
-/// Writes everything about a gate into a folder: JSON, Markdown, JUnit XML, and the runs as a baseline.
+/// Writes everything about a gate into a folder: every format, JUnit XML, and the runs as a baseline.
 pub(crate) fn write_folder(folder: &Path, found: &GateReport, runs: &[Run], sinks: &mut Sinks) {
-    sinks.attempt(output::make_folder(folder));
-    let mut count = 0;
-    for (name, text) in [
-        ("check.json", report::gate_document(found).json_text()),
-        ("check.md", report::gate_document(found).markdown()),
-        ("check.xml", report::gate_junit(found)),
-    ] {
-        count += usize::from(sinks.file(&folder.join(name), || text));
-    }
-    let written = write_runs(&folder.join("check.jsonl"), runs);
-    count += usize::from(written.is_ok());
-    sinks.attempt(written);
-    if count > 0 {
-        sinks.talk(&format!("wrote {count} files into {}\n", folder.display()));
-    }
+    let document = report::gate_document(found);
+    let text = |text: String| -> FileWriter<'_> {
+        Box::new(move |out: Out<'_>| out.write_all(text.as_bytes()))
+    };
+    let mut files: Vec<(PathBuf, FileWriter<'_>)> = FORMATS
+        .iter()
+        .map(|format| {
+            (format!("check.{}", format.endings[0]).into(), text((format.render)(&document)))
+        })
+        .collect();
+    files.push(("check.xml".into(), text(report::gate_junit(found))));
+    files.push(("check.jsonl".into(), Box::new(|out| write_runs(runs, out))));
+    sinks.folder(folder, files);
 }
 
-fn write_runs(path: &Path, runs: &[Run]) -> Result<(), Failure> {
-    output::to_file_with(path, |out| {
-        let jsonl = exchange::Format::JsonLines;
-        exchange::write(jsonl, runs.iter(), out).map(|_| ()).map_err(std::io::Error::other)
-    })
+fn write_runs(runs: &[Run], out: Out<'_>) -> io::Result<()> {
+    exchange::write(exchange::Format::JsonLines, runs.iter(), out)
+        .map(|_| ())
+        .map_err(io::Error::other)
 }
 
 /// An option that means nothing without a baseline.
@@ -149,7 +138,7 @@ fn cells(arguments: &Check, global: &Global, folders: &Folders) -> Result<Vec<Pr
     if let Some(file) = plan(Path::new(subject))? {
         // The plan says engines, devices and precisions.
         let base = with(measure("")?, &[&engine.threads, &engine.tuning, &store.tags]);
-        let expansion = file.spec()?.expand(&places(global))?;
+        let expansion = file.spec(engine_id)?.expand(&base.engines_here())?;
         for left in &expansion.left_out {
             if !global.quiet && left.cells > 0 {
                 output::complain(&format!(
@@ -163,7 +152,7 @@ fn cells(arguments: &Check, global: &Global, folders: &Folders) -> Result<Vec<Pr
         if expansion.cells.is_empty() {
             return Err(Failure::new(Exit::Cannot, "nothing of the plan can be measured here"));
         }
-        return Ok(expansion.cells.iter().map(|task| task.profiler(&base)).collect());
+        return Ok(expansion.cells.iter().map(|task| base.of_cell(task)).collect());
     }
     Ok(vec![with(measure(subject)?, &[engine, &store.tags])])
 }
@@ -188,19 +177,19 @@ fn plan(path: &Path) -> Result<Option<PlanFile>, Failure> {
     if text.lines().any(lists) { Ok(Some(PlanFile::read(path)?)) } else { Ok(None) }
 }
 
-fn against(arguments: &Check, global: &Global) -> Result<HeldAgainst, Failure> {
+fn against(arguments: &Check, global: &Global) -> Result<GateBaseline, Failure> {
     if let Some(other) = &arguments.against {
         let path = Path::new(other);
         return Ok(match is_program(path) {
-            true => HeldAgainst::Program(fs::canonicalize(path).unwrap_or_else(|_| path.into())),
-            false => HeldAgainst::Model(other.clone()),
+            true => GateBaseline::Program(fs::canonicalize(path).unwrap_or_else(|_| path.into())),
+            false => GateBaseline::Model(other.clone()),
         });
     }
     match &arguments.baseline {
-        None => Ok(HeldAgainst::Nothing),
+        None => Ok(GateBaseline::Nothing),
         Some(name) => {
             let runs = baseline(name, global)?;
-            Ok(HeldAgainst::Stored { name: name.clone(), runs })
+            Ok(GateBaseline::Stored { name: name.clone(), runs })
         }
     }
 }
@@ -243,7 +232,7 @@ fn baseline(name: &str, global: &Global) -> Result<Vec<Run>, Failure> {
             Err(_) => {}
         }
     }
-    let machine = Some(modelmeter::hardware::machine().key);
+    let machine = Some(hardware::machine().key);
     let filter = Filter { machine, ..Filter::default() };
     if wants("tag") {
         let rows = store.runs(&Filter { tag: Some(rest.to_owned()), ..filter.clone() })?;
@@ -257,30 +246,24 @@ fn baseline(name: &str, global: &Global) -> Result<Vec<Run>, Failure> {
             return rows.iter().map(|row| Ok(store.run(&row.id.0)?)).collect();
         }
     }
-    Err(Failure::new(Exit::Wrong, format!("no file, run, tag or branch is called `{name}` here"))
+    Err(Failure::new(Exit::Wrong, format!("no file, run, tag or branch is called `{name}`"))
         .hint("`modelmeter runs list` shows what is stored; only runs of this machine count"))
 }
 
 fn write(found: &GateReport, runs: &[Run], exit: Exit, arguments: &Check, sinks: &mut Sinks) {
-    let texts: [(&Option<PathBuf>, &dyn Fn() -> String); 3] = [
-        (&arguments.output_ci, &|| report::gate_document(found).json_text()),
-        (&arguments.markdown, &|| report::gate_document(found).markdown()),
-        (&arguments.junit, &|| report::gate_junit(found)),
-    ];
-    for (path, text) in texts {
-        let Some(path) = path else { continue };
-        sinks.file(path, text);
+    if let Some(path) = &arguments.junit {
+        sinks.file(path, || report::gate_junit(found));
     }
     if let Some(path) = &arguments.save_baseline {
         let is_file = path != Path::new("-");
         if !is_file {
             sinks.leave_to_data();
         }
-        let written = write_runs(path, runs);
+        let written = output::to_file_with(path, |out| write_runs(runs, out));
         if written.is_ok() && is_file {
             let (count, path) = (runs.len(), path.display());
             sinks.talk(&format!(
-                "wrote {count} runs to {path}; `--baseline {path}` holds later ones against them\n"
+                "wrote {count} runs to {path}; `--baseline {path}` compares later runs with them\n"
             ));
         }
         sinks.attempt(written);
@@ -288,8 +271,10 @@ fn write(found: &GateReport, runs: &[Run], exit: Exit, arguments: &Check, sinks:
     if let Some(folder) = &arguments.output_dir {
         write_folder(folder, found, runs, sinks);
     }
-    if !found.checks.is_empty() || !found.missing.is_empty() {
-        sinks.page_of(exit, |style| report::gate_document(found).terminal(style, table_width()));
+    let document = report::gate_document(found);
+    match found.checks.is_empty() && found.missing.is_empty() {
+        true => sinks.formats(&document, &arguments.result),
+        false => sinks.result(&document, &arguments.result, exit),
     }
     if arguments.github {
         if let Some(summary) = path_of("GITHUB_STEP_SUMMARY") {
@@ -331,9 +316,6 @@ pub(crate) fn noise(arguments: &Noise, global: &Global) -> Result<Exit, Failure>
     sinks.hear(&mut session);
     let found = outcome?;
     let document = report::noise_document(&found, &earlier);
-    if let Some(path) = &arguments.json {
-        sinks.file(path, || document.json_text());
-    }
-    sinks.page(|style| document.terminal(style, table_width()));
+    sinks.result(&document, &arguments.result, Exit::Fine);
     Ok(sinks.finish(Exit::Fine))
 }

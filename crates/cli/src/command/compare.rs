@@ -2,7 +2,7 @@
 
 use crate::{
     Exit, Failure, Sinks,
-    arguments::{By, Compare, Global, ModeArgument, Workload},
+    arguments::{By, Compare, Global, ModeArgument, ResultOutput, Workload},
     command::{
         folders,
         measurement::{default_model, measurement, training, with},
@@ -14,18 +14,15 @@ use crate::{
     places::places,
     progress::Progress,
 };
-use modelmeter::{
-    Duel, ENGINES, Profiler, Run, Session, Store,
-    analysis::{self, StoredSide},
-    engine::{Availability, Places},
-    report,
-    types::{Agreement, ComparisonReport, Outcome},
-};
+use analysis::{Baseline, StoredSide};
+use engine::{Availability, Places};
+use modelmeter::{Duel, ENGINES, Engines, Profiler, Run, Session, Store};
 use std::path::{Path, PathBuf};
+use types::{Agreement, ComparisonReport, Outcome};
 
 pub(crate) fn run(arguments: &Compare, global: &Global) -> Result<Exit, Failure> {
     check_modes(arguments)?;
-    check_output(arguments)?;
+    let mut asked = asked(arguments)?;
     let mut sinks = Sinks::new(global);
     let (comparisons, both) = match stored(arguments, global)? {
         Some(groups) => (vec![compare_stored(&groups, arguments.baseline.as_deref())?], false),
@@ -33,7 +30,14 @@ pub(crate) fn run(arguments: &Compare, global: &Global) -> Result<Exit, Failure>
     };
     let exits = comparisons.iter().map(exit_of);
     let exit = exits.max_by_key(|exit| severity(*exit)).unwrap_or(Exit::Fine);
-    show(&comparisons, both, exit, arguments, &mut sinks);
+    if arguments.output.as_deref().is_some_and(is_auto) {
+        asked = asked.with_file(comparisons.first().map(auto_name).as_deref(), &[])?;
+    }
+    let document = match comparisons.as_slice() {
+        [comparison] if !both => report::comparison_document(comparison),
+        pairs => report::modes_document(pairs),
+    };
+    sinks.result(&document, &asked, exit);
     Ok(sinks.finish(exit))
 }
 
@@ -83,44 +87,28 @@ fn check_modes(arguments: &Compare) -> Result<(), Failure> {
         );
     }
     if arguments.by.is_some() && arguments.training.world_size.is_some_and(|size| size > 1) {
-        return wrong("`--by layer` looks into steps of one process; omit `--world-size`".into());
+        return wrong("`--by layer` profiles steps of one process; omit `--world-size`".into());
     }
     let Workload { text, text_file, .. } = &arguments.workload;
     if !text.is_empty() || text_file.is_some() {
-        return wrong("text has no labels to train with; leave it away".into());
+        return wrong("text has no labels to train with; omit it".into());
     }
     if infers(arguments) && arguments.baseline.is_some() {
-        return wrong("training is held against inference; leave `--baseline` away".into());
+        return wrong("training is compared with inference; omit `--baseline`".into());
     }
     Ok(())
 }
 
-/// How a comparison is written to a file.
-#[derive(Clone, Copy)]
-enum Ending {
-    Json,
-    Csv,
+/// The formats with the file of `--output`; what could never be written is said before anything runs.
+fn asked(arguments: &Compare) -> Result<ResultOutput, Failure> {
+    let file = arguments.output.as_deref().filter(|path| !is_auto(path));
+    let asked = arguments.result.with_file(file, &[])?;
+    asked.check([])?;
+    Ok(asked)
 }
 
-impl Ending {
-    /// By the file's name; `auto` is JSON.
-    fn of(path: &Path) -> Option<Ending> {
-        match path.extension().and_then(|ending| ending.to_str()).unwrap_or("json") {
-            "json" => Some(Ending::Json),
-            "csv" => Some(Ending::Csv),
-            _ => None,
-        }
-    }
-}
-
-/// An output that could never be written is said before anything runs.
-fn check_output(arguments: &Compare) -> Result<(), Failure> {
-    let Some(path) = &arguments.output else { return Ok(()) };
-    if Ending::of(path).is_none() {
-        let text = format!("a comparison is not written as `{}`", path.display());
-        return Err(Failure::new(Exit::Wrong, text).hint("end it in .json or .csv"));
-    }
-    if path == Path::new("-") { Ok(()) } else { output::check_folder(path) }
+fn is_auto(path: &Path) -> bool {
+    path == Path::new("auto")
 }
 
 /// A name for a comparison that nobody named: the model and when it began.
@@ -151,6 +139,10 @@ fn compare_stored(
     let labels = analysis::labels(&slices);
     let sides: Vec<StoredSide<'_>> =
         labels.iter().zip(&slices).map(|(label, runs)| StoredSide { label, runs }).collect();
+    let baseline = match baseline {
+        Some(label) => Baseline::Side(label),
+        None => Baseline::usual(Engines::default().reference().map(|engine| engine.id())),
+    };
     analysis::compare_runs(&sides, baseline).map_err(|error| modelmeter::Error::from(error).into())
 }
 
@@ -280,7 +272,8 @@ fn sides(arguments: &Compare, places: &Places, global: &Global) -> Result<Vec<Pr
             Exit::Wrong,
             format!("a comparison needs at least two sides; there is only `{which}`"),
         )
-        .hint("name more `--engines`, `--precisions`, `--devices` or models; `modelmeter engines list` shows what is here"));
+        .hint("give more `--engines`, `--precisions`, `--devices` or models; `modelmeter engines list` shows what is \
+               here"));
     }
     Ok(sides)
 }
@@ -308,43 +301,9 @@ fn sizes(side: Profiler, arguments: &Compare) -> Vec<Profiler> {
 }
 
 fn available(places: &Places, trains: bool) -> Vec<&'static str> {
-    let works = |engine: &&&dyn modelmeter::engine::Engine| {
+    let works = |engine: &&&dyn engine::Engine| {
         matches!(engine.availability(places), Availability::Available { .. })
-            && (!trains || engine.trains())
+            && (!trains || engine.training().is_some())
     };
     ENGINES.iter().filter(works).map(|engine| engine.id()).collect()
-}
-
-fn show(
-    comparisons: &[ComparisonReport],
-    both: bool,
-    exit: Exit,
-    arguments: &Compare,
-    sinks: &mut Sinks,
-) {
-    let json = || match comparisons {
-        [comparison] if !both => format!("{:#}\n", report::comparison_json(comparison)),
-        several => format!("{:#}\n", report::comparisons_json(several)),
-    };
-    let csv = || report::comparisons_csv(comparisons);
-    if let Some(path) = &arguments.output {
-        let named = match (path == Path::new("auto"), comparisons.first()) {
-            (true, Some(first)) => auto_name(first),
-            _ => path.clone(),
-        };
-        sinks.file_aloud(&named, || match Ending::of(path) {
-            Some(Ending::Csv) => csv(),
-            _ => json(),
-        });
-    }
-    if let Some(path) = &arguments.json {
-        sinks.file(path, json);
-    }
-    if let Some(path) = &arguments.csv {
-        sinks.file(path, csv);
-    }
-    sinks.page_of(exit, |style| match comparisons {
-        [comparison] if !both => report::comparison(comparison, style),
-        pairs => report::modes(pairs, style),
-    });
 }

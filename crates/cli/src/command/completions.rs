@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &Completions) -> Result<Exit, Failure> {
     let written =
         completer.write_registration(VARIABLE, "modelmeter", "modelmeter", &program(), &mut script);
     written.map_err(|error| {
-        Failure::new(Exit::Cannot, "could not make the completions").cause(error.to_string())
+        Failure::new(Exit::Cannot, "could not generate the completions").cause(error.to_string())
     })?;
     output::data(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Fine)

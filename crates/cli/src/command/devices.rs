@@ -1,36 +1,39 @@
 //! `modelmeter devices`: every device and engine, or why it is not available and what would make it so.
 
 use crate::{
-    Exit, Failure,
+    Exit, Failure, Sinks,
     arguments::{Devices, Global},
-    command::{open_existing_store, style, table_width},
-    output,
+    command::{open_existing_store, table_width},
     places::places,
 };
-use modelmeter::{
-    Choice, Device, ENGINES, EngineChoice, PROBES, Precision, choose,
-    engine::{Availability, Places},
-    hardware::{self, DeviceInfo},
-    probe::Target,
-    report::{self, Block, Column, Grid, Note, ResultDocument, clean},
-    types::{Ceilings, Machine},
-};
-use serde_json::{Value, json};
+use engine::{Availability, Engine, Places};
+use hardware::DeviceInfo;
+use modelmeter::{Choice, Device, ENGINES, EngineChoice, Engines, PROBES, Precision};
+use probe::Target;
+use report::{Block, Column, Grid, Note, ResultDocument, clean};
+use schemars::JsonSchema;
+use serde::Serialize;
+use types::{Ceilings, Machine};
+
+/// The name and version of the document of `devices`.
+pub(crate) const DEVICES_SCHEMA: &str = "modelmeter.devices/1";
+
+/// The name and version of the document of `engines list`.
+pub(crate) const ENGINES_SCHEMA: &str = "modelmeter.engines/1";
 
 /// Where sentences are wrapped when nobody looks.
 pub(crate) const PIPE_WIDTH: usize = 100;
 
 pub(crate) fn run(arguments: &Devices, global: &Global) -> Result<Exit, Failure> {
+    arguments.result.check([])?;
     let devices = hardware::devices();
     let places = places(global);
     let machine = hardware::machine();
     let ceilings = known_ceilings(global, &machine);
     let document = document(&devices, &places, &machine, &ceilings);
-    output::data(&match arguments.json {
-        true => document.json_text(),
-        false => document.terminal(&style(global), Some(table_width().unwrap_or(PIPE_WIDTH))),
-    })?;
-    Ok(Exit::Fine)
+    let mut sinks = Sinks::new(global);
+    sinks.list(&document, &arguments.result, Some(table_width().unwrap_or(PIPE_WIDTH)));
+    Ok(sinks.finish(Exit::Fine))
 }
 
 /// What was measured earlier; a list of devices needs no database, so whatever is wrong with it is said elsewhere.
@@ -54,14 +57,22 @@ fn document(
     if !ceilings.is_empty() {
         tables.insert(1, ("ceilings", ceilings_grid(ceilings)));
     }
-    let table = |(name, grid): (&str, Grid)| Block::Table { name: name.into(), grid };
+    let table = |(name, grid): (&str, Grid)| Block::table(name, grid);
     let mut blocks: Vec<Block> = tables.into_iter().map(table).collect();
     blocks.push(Block::Notes(vec![Note::new(auto_choice(places))]));
     ResultDocument {
         title: vec!["Devices and engines".into(), machine.hostname.clone()],
         is_list: true,
         blocks,
-        json: json(devices, places, machine, ceilings),
+        json: report::to_json(&DevicesDocument {
+            schema: DEVICES_SCHEMA,
+            machine,
+            devices,
+            ceilings,
+            engines: engines_of(places),
+            auto: auto_choice(places),
+            probes: probe_states().into_iter().map(ProbeDocument::from).collect(),
+        }),
         ..ResultDocument::default()
     }
 }
@@ -71,8 +82,11 @@ pub(crate) fn engines_document(places: &Places) -> ResultDocument {
     ResultDocument {
         title: vec!["Engines".into()],
         is_list: true,
-        blocks: vec![Block::Table { name: "engines".into(), grid: engines_grid(places) }],
-        json: json!({ "schema": "modelmeter.engines/1", "engines": engines_of(places) }),
+        blocks: vec![Block::table("engines", engines_grid(places))],
+        json: report::to_json(&EnginesDocument {
+            schema: ENGINES_SCHEMA,
+            engines: engines_of(places),
+        }),
         ..ResultDocument::default()
     }
 }
@@ -80,10 +94,10 @@ pub(crate) fn engines_document(places: &Places) -> ResultDocument {
 /// What `auto` would take here, and why.
 fn auto_choice(places: &Places) -> String {
     let (engine, device) = (EngineChoice::Auto, Device::Auto);
-    match choose(&engine, device, Precision::Fp32, places, &|_| true) {
+    match Engines::default().choose(&engine, device, Precision::Fp32, places, &|_| true) {
         Ok(Choice { engine, device }) => format!(
-            "`auto` takes `{}` on `{device}`: the first of cuda, rocm, mps and cpu that an engine here can use, and of \
-             the engines that can the first in the list above",
+            "`auto` selects `{}` on `{device}`: the first of cuda, rocm, mps and cpu that an engine here supports, \
+             and the first such engine in the list above",
             engine.id()
         ),
         Err(error) => format!("`auto` finds nothing: {error}"),
@@ -139,30 +153,33 @@ fn engines_grid(places: &Places) -> Grid {
             Availability::Unavailable { why, hint } => ("–".to_owned(), format!("{why}; {hint}")),
         };
         let devices: Vec<String> = engine.devices(places).iter().map(ToString::to_string).collect();
-        let precisions = precisions_of(*engine, places).join(", ");
-        grid.row([engine.id(), &state, &devices.join(", "), &precisions, &what]);
+        let precisions: Vec<&str> =
+            precisions_of(*engine, places).into_iter().map(Precision::name).collect();
+        grid.row([engine.id(), &state, &devices.join(", "), &precisions.join(", "), &what]);
     }
     grid
 }
 
-fn precisions_of(engine: &dyn modelmeter::engine::Engine, places: &Places) -> Vec<&'static str> {
-    let mut names: Vec<&'static str> = Vec::new();
+fn precisions_of(engine: &dyn Engine, places: &Places) -> Vec<Precision> {
+    let mut known: Vec<Precision> = Vec::new();
     for device in engine.devices(places) {
         for precision in engine.precisions(places, device) {
-            if !names.contains(&precision.name()) {
-                names.push(precision.name());
+            if !known.contains(&precision) {
+                known.push(precision);
             }
         }
     }
-    names
+    known
 }
 
+/// A probe's id, what it watches, and whether it can.
+type ProbeState = (&'static str, &'static str, Result<(), String>);
+
 /// This process stands for any worker: what can be seen of it can be seen of them.
-fn probe_states() -> Vec<(&'static str, &'static str, Result<(), String>)> {
+fn probe_states() -> Vec<ProbeState> {
     let target = Target::new(std::process::id(), modelmeter::Device::Cpu);
-    let state = |probe: &&dyn modelmeter::probe::Probe| {
-        (probe.id(), probe.describe(), probe.availability(&target))
-    };
+    let state =
+        |probe: &&dyn probe::Probe| (probe.id(), probe.describe(), probe.availability(&target));
     PROBES.iter().map(state).collect()
 }
 
@@ -178,42 +195,70 @@ fn probes_grid() -> Grid {
     grid
 }
 
-fn engines_of(places: &Places) -> Vec<Value> {
-    ENGINES
-        .iter()
-        .map(|engine| {
-            json!({
-                "id": engine.id(),
-                "describe": engine.describe(),
-                "availability": engine.availability(places),
-                "path": engine.origin(places),
-                "devices": engine.devices(places),
-                "precisions": precisions_of(*engine, places),
-            })
-        })
-        .collect()
+fn engines_of(places: &Places) -> Vec<EngineDocument> {
+    let one = |engine: &&'static dyn Engine| EngineDocument {
+        id: engine.id(),
+        describe: engine.describe(),
+        availability: engine.availability(places),
+        path: engine.origin(places).map(|path| path.to_string_lossy().into_owned()),
+        devices: engine.devices(places),
+        precisions: precisions_of(*engine, places),
+    };
+    ENGINES.iter().map(one).collect()
 }
 
-fn json(
-    devices: &[DeviceInfo],
-    places: &Places,
-    machine: &Machine,
-    ceilings: &[Ceilings],
-) -> Value {
-    let engines = engines_of(places);
-    let probes: Vec<Value> = probe_states()
-        .into_iter()
-        .map(|(id, describe, state)| {
-            json!({ "id": id, "describe": describe, "available": state.is_ok(), "why": state.err() })
-        })
-        .collect();
-    json!({
-        "schema": "modelmeter.devices/1",
-        "machine": machine,
-        "devices": devices,
-        "ceilings": ceilings,
-        "engines": engines,
-        "auto": auto_choice(places),
-        "probes": probes,
-    })
+/// This machine, its devices, engines and probes.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DevicesDocument<'a> {
+    #[schemars(extend("const" = DEVICES_SCHEMA))]
+    schema: &'static str,
+    machine: &'a Machine,
+    devices: &'a [DeviceInfo],
+    /// Measured ceilings of devices from earlier calibrations.
+    ceilings: &'a [Ceilings],
+    engines: Vec<EngineDocument>,
+    /// What `auto` would choose here, and why.
+    auto: String,
+    probes: Vec<ProbeDocument>,
+}
+
+/// The engines alone.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct EnginesDocument {
+    #[schemars(extend("const" = ENGINES_SCHEMA))]
+    schema: &'static str,
+    engines: Vec<EngineDocument>,
+}
+
+/// An engine, and whether it works here.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Engine")]
+struct EngineDocument {
+    id: &'static str,
+    /// A description of it.
+    describe: &'static str,
+    availability: Availability,
+    /// Its location; null if it is built in or missing.
+    path: Option<String>,
+    devices: Vec<Device>,
+    /// The number formats that any of its devices supports.
+    precisions: Vec<Precision>,
+}
+
+/// A probe, and whether it works on this machine.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Probe")]
+struct ProbeDocument {
+    id: &'static str,
+    /// What it observes.
+    describe: &'static str,
+    available: bool,
+    /// Why it does not work here.
+    why: Option<String>,
+}
+
+impl From<ProbeState> for ProbeDocument {
+    fn from((id, describe, state): ProbeState) -> ProbeDocument {
+        ProbeDocument { id, describe, available: state.is_ok(), why: state.err() }
+    }
 }

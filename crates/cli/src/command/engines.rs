@@ -1,39 +1,37 @@
 //! `modelmeter engines`: which engines are here, and how to get one.
 
 use crate::{
-    Exit, Failure,
-    arguments::{Engines, EnginesAction, Global},
-    command::{devices, folders, style, table_width},
+    Exit, Failure, Sinks,
+    arguments::{Engines, EnginesAction, Global, ResultOutput},
+    command::{devices, folders, table_width},
     output,
     places::places,
     progress::Progress,
 };
-use modelmeter::{ENGINES, Event, Stage};
+use modelmeter::{Event, Stage};
 
 pub(crate) fn run(arguments: &Engines, global: &Global) -> Result<Exit, Failure> {
     match &arguments.action {
-        EnginesAction::List { json } => list(*json, global)?,
-        EnginesAction::Install { engine, version } => install(engine, version.as_deref(), global)?,
+        EnginesAction::List { result } => list(result, global),
+        EnginesAction::Install { engine, version } => {
+            install(engine, version.as_deref(), global).map(|()| Exit::Fine)
+        }
     }
-    Ok(Exit::Fine)
 }
 
-fn list(json: bool, global: &Global) -> Result<(), Failure> {
-    let places = places(global);
-    let document = devices::engines_document(&places);
-    output::data(&match json {
-        true => document.json_text(),
-        false => {
-            let width = table_width().unwrap_or(devices::PIPE_WIDTH);
-            document.terminal(&style(global), Some(width))
-        }
-    })
+fn list(asked: &ResultOutput, global: &Global) -> Result<Exit, Failure> {
+    asked.check([])?;
+    let document = devices::engines_document(&places(global));
+    let mut sinks = Sinks::new(global);
+    sinks.list(&document, asked, Some(table_width().unwrap_or(devices::PIPE_WIDTH)));
+    Ok(sinks.finish(Exit::Fine))
 }
 
 fn install(engine: &str, version: Option<&str>, global: &Global) -> Result<(), Failure> {
-    if !ENGINES.iter().any(|known| known.id() == engine) {
-        let known: Vec<&str> = ENGINES.iter().map(|engine| engine.id()).collect();
-        let text = format!("no engine is called `{engine}`; known are {}", known.join(", "));
+    let engines = modelmeter::Engines::default();
+    if engines.find(engine).is_none() {
+        let known = engines.ids();
+        let text = format!("unknown engine `{engine}`; known engines: {}", known.join(", "));
         return Err(Failure::new(Exit::Wrong, text));
     }
     let places = places(global);
@@ -41,8 +39,7 @@ fn install(engine: &str, version: Option<&str>, global: &Global) -> Result<(), F
     let mut progress = Progress::new(global.quiet);
     let outcome =
         modelmeter::install_engine(engine, version, &places, &folder, &mut |done, total, note| {
-            let note = note.to_owned();
-            progress.hear(&Event::Progress { stage: Stage::Prepare, done, total, note });
+            progress.hear(&Event::progress(Stage::Prepare, done, total, note));
         });
     progress.clear();
     let library = outcome?;

@@ -6,20 +6,16 @@ use crate::{
     command::{
         folders,
         measurement::{Settings, measurement},
-        table_width,
     },
-    interrupt, output,
+    interrupt,
     places::places,
     progress::Progress,
 };
-use modelmeter::{Exporter, report};
+use modelmeter::Exporter;
 use std::path::Path;
 
 pub(crate) fn run(arguments: &Export, global: &Global) -> Result<Exit, Failure> {
-    let files = [Some(&arguments.output), arguments.json.as_ref()];
-    for file in files.into_iter().flatten().filter(|file| *file != Path::new("-")) {
-        output::check_folder(file)?;
-    }
+    arguments.result.check([&arguments.output])?;
     if arguments.output == Path::new("-") {
         return Err(Failure::new(Exit::Wrong, "a model is written to a file, which is read again")
             .hint("`-o model.onnx`"));
@@ -36,11 +32,7 @@ pub(crate) fn run(arguments: &Export, global: &Global) -> Result<Exit, Failure> 
         (false, false) => Exit::Untold,
     };
     let mut sinks = Sinks::new(global);
-    let document = report::export_document(&found);
-    if let Some(file) = &arguments.json {
-        sinks.file(file, || document.json_text());
-    }
-    sinks.page_of(exit, |style| document.terminal(style, table_width()));
+    sinks.result(&report::export_document(&found), &arguments.result, exit);
     Ok(sinks.finish(exit))
 }
 

@@ -6,19 +6,19 @@ use crate::{
     command::{
         folders,
         measurement::{measurement, with},
-        style, table_width,
-        target::{Format, Target},
         watched_session,
     },
     places::places,
     progress::Progress,
 };
-use modelmeter::{Fitter, Folders, report, types::FitReport};
+use modelmeter::{Fitter, Folders};
+use types::FitReport;
 
 pub(crate) fn run(arguments: &Fit, global: &Global) -> Result<Exit, Failure> {
     let folders = folders(global)?;
     // Everything that can be found wrong is found before minutes are spent.
-    let target = Target::of(&arguments.form)?;
+    let asked = arguments.result.with_file(arguments.file.output.as_deref(), &[])?;
+    asked.check([])?;
     let fitter = fitter(arguments, global, &folders)?;
     let mut session = watched_session(&folders, arguments.store.no_store, global, "the search")?;
     let mut progress = Progress::new(global.quiet);
@@ -27,21 +27,12 @@ pub(crate) fn run(arguments: &Fit, global: &Global) -> Result<Exit, Failure> {
     let mut sinks = Sinks::new(global);
     sinks.hear(&mut session);
     let found = outcome?;
-    if target.is_data() {
-        sinks.leave_to_data();
-    }
     let exit = match found.best() {
         Some(_) if found.is_valid() => Exit::Fine,
         Some(_) => Exit::Untold,
         None => Exit::Cannot,
     };
-    let document = report::fit_document(&found);
-    sinks.attempt(target.write(exit, global, || match target.format {
-        Format::Page => document.terminal(&style(global), table_width()),
-        Format::Json => document.json_text(),
-        Format::Csv => document.csv(),
-        Format::Markdown => document.markdown(),
-    }));
+    sinks.result(&report::fit_document(&found), &asked, exit);
     match found.best() {
         Some(_) => Ok(sinks.finish(exit)),
         None => Err(nothing_fits(&found)),

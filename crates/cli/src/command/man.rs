@@ -36,7 +36,7 @@ fn pages(command: &Command, name: &str) -> Result<Vec<(String, String)>, Failure
 fn page(command: &Command, name: &str) -> Result<String, Failure> {
     let mut text = Vec::new();
     Page::new(command.clone()).title(name).render(&mut text).map_err(|error| {
-        Failure::new(Exit::Cannot, "could not make a man page").cause(error.to_string())
+        Failure::new(Exit::Cannot, "could not generate a man page").cause(error.to_string())
     })?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }

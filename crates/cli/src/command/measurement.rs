@@ -9,13 +9,11 @@ use crate::{
     },
     output,
 };
-use modelmeter::{
-    Profiler, TrainingRequest,
-    engine::Places,
-    exchange::bounds::{BY_HAND, read_text},
-    types::{Loss, Optimizer},
-};
+use engine::Places;
+use exchange::bounds::{BY_HAND, read_text};
+use modelmeter::{Profiler, TrainingRequest};
 use std::fs;
+use types::{Loss, Optimizer};
 
 /// What is measured where nobody names a model.
 pub(crate) const DEFAULT_MODEL: &str = "distilbert-base-uncased";
@@ -26,7 +24,7 @@ pub(crate) fn default_model(origin: &Origin, global: &Global) -> &'static str {
         return "";
     }
     if !global.quiet {
-        output::complain(&format!("no model was named: this is `{DEFAULT_MODEL}`\n"));
+        output::complain(&format!("no model given: using `{DEFAULT_MODEL}`\n"));
     }
     DEFAULT_MODEL
 }

@@ -21,8 +21,8 @@ pub(crate) mod prune;
 pub(crate) mod quantize;
 pub(crate) mod report;
 pub(crate) mod runs;
+pub(crate) mod schema;
 pub(crate) mod survey;
-pub(crate) mod target;
 pub(crate) mod trend;
 pub(crate) mod visualize;
 pub(crate) mod watch;
@@ -33,11 +33,8 @@ use crate::{
     checkout, interrupt, output,
     terminal::{self, Stream},
 };
-use modelmeter::{
-    Folders, Notice, Session, Store,
-    report::{Style, clean},
-    store,
-};
+use ::report::{Style, clean};
+use modelmeter::{Folders, Notice, Session, Store};
 use std::path::PathBuf;
 
 /// Where things are kept: arguments and environment first, then the platform's own places.

@@ -1,20 +1,22 @@
 //! `modelmeter models`: the models that are known by name.
 
 use crate::{
-    Exit, Failure,
+    Exit, Failure, Sinks,
     arguments::{Global, Models},
-    command::{style, table_width},
-    output,
+    command::table_width,
 };
-use modelmeter::{
-    PRESETS,
-    models::PresetSummary,
-    report::{self, Block, Column, DataTable, Grid, Note, ResultDocument},
-    types::InputRole,
-};
-use serde_json::{Value, json};
+use modelmeter::PRESETS;
+use models::PresetSummary;
+use report::{Block, Column, DataTable, Grid, Note, ResultDocument};
+use schemars::JsonSchema;
+use serde::Serialize;
+use types::{Category, Flops, InputRole, Ratio};
+
+/// The name and version of the document.
+pub(crate) const MODELS_SCHEMA: &str = "modelmeter.models/1";
 
 pub(crate) fn run(arguments: &Models, global: &Global) -> Result<Exit, Failure> {
+    arguments.result.check([])?;
     if let Some(category) = &arguments.category
         && !PRESETS.iter().any(|preset| preset.category.name() == category)
     {
@@ -27,12 +29,9 @@ pub(crate) fn run(arguments: &Models, global: &Global) -> Result<Exit, Failure> 
         arguments.category.as_deref().is_none_or(|category| preset.category.name() == category)
     });
     let summaries = wanted.map(|preset| preset.summary()).collect::<Result<Vec<_>, _>>()?;
-    let document = document(&summaries);
-    output::data(&match arguments.json {
-        true => document.json_text(),
-        false => document.terminal(&style(global), table_width()),
-    })?;
-    Ok(Exit::Fine)
+    let mut sinks = Sinks::new(global);
+    sinks.list(&document(&summaries), &arguments.result, table_width());
+    Ok(sinks.finish(Exit::Fine))
 }
 
 fn document(summaries: &[PresetSummary]) -> ResultDocument {
@@ -40,7 +39,7 @@ fn document(summaries: &[PresetSummary]) -> ResultDocument {
         Column::left("model").shrinks(),
         Column::left("category").leaves(2),
         Column::right("parameters"),
-        Column::right("work a sample").leaves(1),
+        Column::right("work per sample").leaves(1),
         Column::left("at").leaves(3),
         Column::left("also").leaves(4),
     ]);
@@ -58,11 +57,11 @@ fn document(summaries: &[PresetSummary]) -> ResultDocument {
     ResultDocument {
         title: vec!["Models known by name".into()],
         is_list: true,
-        blocks: vec![
-            Block::Table { name: "models".into(), grid },
-            Block::Notes(vec![Note::new(also)]),
-        ],
-        json: json(summaries),
+        blocks: vec![Block::table("models", grid), Block::Notes(vec![Note::new(also)])],
+        json: report::to_json(&ModelsDocument {
+            schema: MODELS_SCHEMA,
+            models: summaries.iter().map(ModelDocument::from).collect(),
+        }),
         data: Some(data(summaries)),
         ..ResultDocument::default()
     }
@@ -96,21 +95,45 @@ fn size_of(summary: &PresetSummary) -> String {
     tokens.into_iter().chain(others).collect::<Vec<_>>().join(" + ")
 }
 
-fn json(summaries: &[PresetSummary]) -> Value {
-    let models: Vec<Value> = summaries
-        .iter()
-        .map(|summary| {
-            json!({
-                "name": summary.preset.name,
-                "aliases": summary.preset.aliases,
-                "category": summary.preset.category,
-                "parameters": summary.parameters,
-                "flops": summary.work.flops,
-                "coverage": summary.work.coverage,
-                "batch_size": 1,
-                "sequence_length": summary.length,
-            })
-        })
-        .collect();
-    json!({ "schema": "modelmeter.models/1", "models": models })
+/// The models known by name.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ModelsDocument<'a> {
+    #[schemars(extend("const" = MODELS_SCHEMA))]
+    schema: &'static str,
+    models: Vec<ModelDocument<'a>>,
+}
+
+/// A model, and the work of one inference with `batch_size` samples of `sequence_length` tokens.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Model")]
+struct ModelDocument<'a> {
+    name: &'a str,
+    /// Other names for it.
+    aliases: &'a [&'a str],
+    category: Category,
+    /// How many.
+    parameters: u64,
+    flops: Flops,
+    /// Share of the operators that were counted; below 1 `flops` is a lower bound.
+    #[schemars(range(min = 0, max = 1))]
+    coverage: Ratio,
+    #[schemars(range(min = 1))]
+    batch_size: u64,
+    /// Null for models without a length.
+    sequence_length: Option<usize>,
+}
+
+impl<'a> From<&'a PresetSummary> for ModelDocument<'a> {
+    fn from(summary: &'a PresetSummary) -> ModelDocument<'a> {
+        ModelDocument {
+            name: summary.preset.name,
+            aliases: summary.preset.aliases,
+            category: summary.preset.category,
+            parameters: summary.parameters,
+            flops: summary.work.flops,
+            coverage: summary.work.coverage,
+            batch_size: 1,
+            sequence_length: summary.length,
+        }
+    }
 }

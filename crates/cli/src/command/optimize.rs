@@ -6,13 +6,12 @@ use crate::{
     command::{
         folders,
         proof::{profiler, prover, texts},
-        table_width, watched_session,
+        watched_session,
     },
-    output,
     progress::Progress,
 };
-use modelmeter::{Optimizer, report, types::Target};
-use std::path::Path;
+use modelmeter::Optimizer;
+use types::Target;
 
 pub(crate) fn run(arguments: &Optimize, global: &Global) -> Result<Exit, Failure> {
     let target = match arguments.target {
@@ -20,10 +19,7 @@ pub(crate) fn run(arguments: &Optimize, global: &Global) -> Result<Exit, Failure
         TargetArgument::Memory => Target::Memory,
         TargetArgument::Size => Target::Size,
     };
-    let json = arguments.proof.json.as_deref();
-    if let Some(file) = json.filter(|file| *file != Path::new("-")) {
-        output::check_folder(file)?;
-    }
+    arguments.proof.result.check([])?;
     let model = profiler(arguments.model.named().unwrap_or_default(), &arguments.proof, global)?;
     let mut optimizer = Optimizer::new(target, arguments.max_drift)
         .calibrate(texts(arguments.calibrate.as_deref())?)
@@ -31,9 +27,9 @@ pub(crate) fn run(arguments: &Optimize, global: &Global) -> Result<Exit, Failure
     match arguments.proof.engines.engines.as_slice() {
         [] => {}
         [engine] => optimizer = optimizer.engine(engine),
-        _ => {
+        [first, ..] => {
             let text = "a search measures on one engine";
-            return Err(Failure::new(Exit::Wrong, text).hint("`--engine onnxruntime`"));
+            return Err(Failure::new(Exit::Wrong, text).hint(format!("`--engine {first}`")));
         }
     }
     let mut session =
@@ -47,10 +43,7 @@ pub(crate) fn run(arguments: &Optimize, global: &Global) -> Result<Exit, Failure
     let mut sinks = Sinks::new(global);
     sinks.hear(&mut session);
     let found = found?;
-    if let Some(file) = json {
-        sinks.file_aloud(file, || report::optimize_document(&found).json_text());
-    }
     let exit = if found.is_told() { Exit::Fine } else { Exit::Untold };
-    sinks.page_of(exit, |style| report::optimize_document(&found).terminal(style, table_width()));
+    sinks.result(&report::optimize_document(&found), &arguments.proof.result, exit);
     Ok(sinks.finish(exit))
 }

@@ -2,27 +2,30 @@
 
 use crate::{
     Exit, Failure, Sinks,
-    arguments::{Global, IsolationArgument, MemoryArgument, Profile},
+    arguments::{Global, IsolationArgument, MemoryArgument, Profile, ResultOutput, is_stdout},
     command::{
         check, folders,
         measurement::{default_model, measurement, training, with},
         style, table_width, watched_session,
     },
-    output,
+    output::{self, Out},
     places::places,
     progress::Progress,
+    sinks::FileWriter,
 };
 use modelmeter::{
-    Gate, Inside, Isolation, Profiler, RUN_FORMATS, Run, Session,
-    report::{self, JsonOptions, LayerView, MemoryPart, MemoryView, TraceInfo, View},
+    FORMATS, Gate, Inside, Isolation, Profiler, RUN_FORMATS, ResultFormat, Run, Session, Store,
+    dossier_of, dossier_page,
 };
+use page::Pictures;
+use report::{JsonOptions, LayerView, MemoryPart, MemoryView, ResultDocument, View};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure> {
     let folders = folders(global)?;
     // Everything that can be found wrong is found before minutes are spent.
     let profiler = profiler(arguments, global)?.folders(folders.clone());
-    check_outputs(arguments)?;
+    let asked = asked(arguments)?;
     let mut session =
         watched_session(&folders, arguments.store.skip.no_store, global, "the measurement")?;
     let mut progress = Progress::new(global.quiet);
@@ -32,16 +35,26 @@ pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure>
     sinks.hear(&mut session);
     let profile = outcome?;
     let run = &profile.run;
-    let Profile { json, csv, flamegraph, speedscope, trace, .. } = arguments;
-    let mut files = [json, csv, flamegraph, speedscope].into_iter().flatten().chain(trace);
+    let Profile { flamegraph, speedscope, trace, .. } = arguments;
+    let mut files = [flamegraph, speedscope].into_iter().flatten().chain(trace);
     if files.any(|path| is_stdout(path)) {
         sinks.leave_to_data();
     }
-    write_files(arguments, run, &mut sinks);
     write_inside(arguments, &profile, &mut sinks);
     let stored = session.stored_as(&run.id);
     let footer = stored.as_deref().map_or(report::Footer::None, report::Footer::Stored);
-    sinks.page(|style| report::page(run, &view(arguments), style, footer));
+    let mut document = report::run_document(run, &view(arguments), footer);
+    if asked.path("html").is_some() || arguments.output_dir.is_some() {
+        document.page = Some(page(run, stored.as_deref(), session.store())?);
+    }
+    let asked = match is_auto(arguments) {
+        true => asked.and(&FORMATS[0], auto_name(run, &FORMATS[0])),
+        false => asked,
+    };
+    if let Some(folder) = &arguments.output_dir {
+        write_folder(folder, run, &document, &mut sinks);
+    }
+    sinks.result(&document, &asked, Exit::Fine);
     if let Some(store) = session.store().filter(|store| store.is_created() && !sinks.talks_data()) {
         sinks.talk(&format!("the database is {}\n", store.path().display()));
     }
@@ -125,6 +138,8 @@ fn view(arguments: &Profile) -> View {
     View {
         layers: LayerView { only: layers },
         memory: MemoryView { only: parts.iter().map(part).collect() },
+        is_brief: false,
+        json: JsonOptions { samples: arguments.samples },
     }
 }
 
@@ -133,138 +148,79 @@ fn named_layers(names: &[String]) -> Vec<String> {
     names.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
 }
 
-fn is_stdout(path: &Path) -> bool {
-    path == Path::new("-")
+/// The formats with the file of `--output`; what could never be written is said before the measurement.
+fn asked(arguments: &Profile) -> Result<ResultOutput, Failure> {
+    let Profile { result, output, trace, flamegraph, speedscope, .. } = arguments;
+    let file = output.as_deref().filter(|_| !is_auto(arguments));
+    let asked = result.with_file(file, RUN_FORMATS)?;
+    let inside = [flamegraph.as_ref(), speedscope.as_ref()].into_iter().flatten().chain(trace);
+    asked.check(inside).map_err(|failure| {
+        failure.or_hint("`--output-dir` writes every format into a folder, which it makes")
+    })?;
+    Ok(asked)
 }
 
-/// An output that could never be written is said before the measurement, not after it.
-fn check_outputs(arguments: &Profile) -> Result<(), Failure> {
-    let Profile { json, csv, output, trace, flamegraph, speedscope, .. } = arguments;
-    let files = [json, csv, output, flamegraph, speedscope];
-    let named: Vec<&PathBuf> = files.into_iter().flatten().chain(trace).collect();
-    for (index, path) in named.iter().enumerate() {
-        if named[..index].contains(path) {
-            let text = format!("two outputs would go to `{}`", path.display());
-            return Err(Failure::new(Exit::Wrong, text).hint("give each a file of its own"));
-        }
-    }
-    for path in named.into_iter().filter(|path| !is_stdout(path)) {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-            return Err(Failure::new(
-                Exit::Wrong,
-                format!("there is no folder `{}`", folder.display()),
-            )
-            .hint("make it first, or use `--output-dir`, which makes it"));
-        }
-        if path.is_dir() {
-            return Err(Failure::new(Exit::Wrong, format!("`{}` is a folder", path.display()))
-                .hint("`--output-dir` writes into a folder"));
-        }
-    }
-    if let Some(output) = &arguments.output {
-        format_of(output)?;
-    }
-    Ok(())
+/// Whether the file is named after the run.
+fn is_auto(arguments: &Profile) -> bool {
+    arguments.output.as_deref() == Some(Path::new("auto"))
 }
 
-fn write_files(arguments: &Profile, run: &Run, sinks: &mut Sinks) {
-    let options = JsonOptions { samples: arguments.samples };
-    if let Some(path) = &arguments.json {
-        sinks.file(path, || format!("{:#}\n", report::run_json(run, options)));
-    }
-    if let Some(path) = &arguments.csv {
-        sinks.file(path, || report::runs_csv(std::slice::from_ref(run)));
-    }
-    if let Some(path) = &arguments.output {
-        let written = write_as(path, run);
-        if let Ok(path) = &written {
-            output::complain(&format!("wrote {}\n", path.display()));
-        }
-        sinks.attempt(written.map(|_| ()));
-    }
-    if let Some(folder) = &arguments.output_dir {
-        let mut count = 0;
-        sinks.attempt(output::make_folder(folder));
-        for format in RUN_FORMATS {
-            let path = folder.join(auto_name(run, format.extension()));
-            let outcome = written(*format, run).and_then(|text| output::to_file(&path, &text));
-            count += usize::from(outcome.is_ok());
-            sinks.attempt(outcome);
-        }
-        if count > 0 {
-            output::complain(&format!("wrote {count} files into {}\n", folder.display()));
-        }
-    }
+/// The run as `modelmeter report` draws it.
+fn page(run: &Run, stored: Option<&str>, store: Option<&Store>) -> Result<String, Failure> {
+    let name = stored.unwrap_or("not stored");
+    let dossier = dossier_of(run.clone(), name, store)?;
+    Ok(dossier_page(&dossier, Pictures::Drawn))
 }
 
-/// Writes the run in the format of the file's ending; which file that was.
-fn write_as(path: &Path, run: &Run) -> Result<PathBuf, Failure> {
-    let format = format_of(path)?;
-    let path = if path == Path::new("auto") { auto_name(run, "json") } else { path.to_owned() };
-    output::to_file(&path, &written(format, run)?)?;
-    Ok(path)
+/// Writes the run into a folder, in every format.
+fn write_folder(folder: &Path, run: &Run, document: &ResultDocument, sinks: &mut Sinks) {
+    let file = |format: &'static ResultFormat| -> (PathBuf, FileWriter<'_>) {
+        let text = move |out: Out<'_>| out.write_all((format.render)(document).as_bytes());
+        (auto_name(run, format), Box::new(text))
+    };
+    sinks.folder(folder, FORMATS.iter().chain(RUN_FORMATS).map(file));
 }
 
 /// Traces and pictures of the inside; what an engine cannot tell is said, and the run is kept.
 fn write_inside(arguments: &Profile, profile: &modelmeter::Profile, sinks: &mut Sinks) {
-    let info = TraceInfo::of(&profile.run);
+    let info = trace::TraceInfo::of(&profile.run);
     let absent = |path: &Path, what: &str| {
         let engine = &profile.run.engine.id;
         let path = path.display();
-        output::complain(&format!("wrote no {path}: engine `{engine}` cannot tell {what}\n"));
+        output::complain(&format!(
+            "did not write {path}: engine `{engine}` cannot record {what}\n"
+        ));
     };
     for path in &arguments.trace {
         let Some(timeline) = &profile.timeline else {
-            absent(path, "what happens when");
+            absent(path, "a timeline");
             continue;
         };
-        sinks.attempt(output::to_file_with(path, |out| {
-            if report::is_torch_trace(path) {
-                report::write_torch_trace(timeline, &info, out)
-            } else {
-                report::write_chrome_trace(timeline, &info, out)
-            }
-        }));
+        sinks.file_with(path, |out| match trace::is_torch_trace(path) {
+            true => trace::write_torch_trace(timeline, &info, out),
+            false => trace::write_chrome_trace(timeline, &info, out),
+        });
     }
     if let Some(path) = &arguments.flamegraph {
         match &profile.run.layers {
             Some(layers) => {
-                sinks.file(path, || report::flamegraph(layers, &info));
+                sinks.file(path, || draw::flamegraph(layers, &info.title(), &info.setting));
             }
-            None => absent(path, "where the time goes"),
+            None => absent(path, "the times of layers"),
         }
     }
     if let Some(path) = &arguments.speedscope {
         let (layers, timeline) = (profile.run.layers.as_deref(), profile.timeline.as_ref());
         if layers.is_none() && timeline.is_none() {
-            absent(path, "where the time goes");
+            absent(path, "the times of layers");
         } else {
-            sinks.attempt(output::to_file_with(path, |out| {
-                report::write_speedscope(layers, timeline, &info, out)
-            }));
+            sinks.file_with(path, |out| trace::write_speedscope(layers, timeline, &info, out));
         }
     }
 }
 
-fn format_of(path: &Path) -> Result<&'static dyn report::Format, Failure> {
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("json");
-    RUN_FORMATS.iter().copied().find(|format| format.extension() == ending).ok_or_else(|| {
-        let known: Vec<&str> = RUN_FORMATS.iter().map(|format| format.extension()).collect();
-        Failure::new(Exit::Wrong, format!("no format has files that end in `.{ending}`"))
-            .hint(format!("known are .{}", known.join(", .")))
-    })
-}
-
-fn written(format: &dyn report::Format, run: &Run) -> Result<String, Failure> {
-    let mut text = Vec::new();
-    format.write(std::slice::from_ref(run), &mut text).map_err(|error| {
-        Failure::new(Exit::Cannot, "could not write the run").cause(error.to_string())
-    })?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
-}
-
-fn auto_name(run: &Run, ending: &str) -> PathBuf {
+fn auto_name(run: &Run, format: &ResultFormat) -> PathBuf {
     let name = output::plain(&run.model.name);
+    let ending = format.endings.first().unwrap_or(&format.id);
     PathBuf::from(format!("profiling_results_{name}_{}.{ending}", &run.id.0))
 }

@@ -6,24 +6,19 @@ use crate::{
     command::{
         folders,
         measurement::{measurement, with},
-        table_width, watched_session,
+        watched_session,
     },
-    output,
     places::places,
     progress::Progress,
 };
-use modelmeter::{
-    Changed, Error, Event, Profiler, Prover,
-    exchange::bounds::{BY_HAND, read_text},
-    report,
-};
+use exchange::bounds::{BY_HAND, read_text};
+use modelmeter::{Changed, Error, Event, Profiler, Prover};
 use std::{fs, path::Path};
 
 /// A command that changes a model and proves it.
 pub(crate) struct Proving<'a> {
     pub(crate) model: &'a str,
     pub(crate) proof: &'a ProofArguments,
-    pub(crate) markdown: Option<&'a Path>,
     pub(crate) timed: bool,
 }
 
@@ -39,13 +34,10 @@ impl Proving<'_> {
         global: &Global,
         change: impl FnOnce(&Profiler, &mut dyn FnMut(Event)) -> Result<Changed, Error>,
     ) -> Result<Exit, Failure> {
-        let files = [self.proof.json.as_deref(), self.markdown];
-        for file in files.into_iter().flatten().filter(|file| *file != Path::new("-")) {
-            output::check_folder(file)?;
-        }
+        self.proof.result.check([])?;
         let prover = prover(self.proof).timed(self.timed);
         // Nothing is written for a proof that could never be made.
-        prover.check()?;
+        prover.check(modelmeter::Engines::default())?;
         let profiler = self.profiler(global)?;
         let folders = folders(global)?;
         let mut session = watched_session(
@@ -62,14 +54,8 @@ impl Proving<'_> {
         let mut sinks = Sinks::new(global);
         sinks.hear(&mut session);
         let proof = proof.map_err(|error| own_flags(error.into()))?;
-        if let Some(file) = &self.proof.json {
-            sinks.file_aloud(file, || report::proof_document(&proof).json_text());
-        }
-        if let Some(file) = self.markdown {
-            sinks.file_aloud(file, || report::proof_document(&proof).markdown());
-        }
         let exit = if proof.is_told() { Exit::Fine } else { Exit::Untold };
-        sinks.page_of(exit, |style| report::proof_document(&proof).terminal(style, table_width()));
+        sinks.result(&report::proof_document(&proof), &self.proof.result, exit);
         Ok(sinks.finish(exit))
     }
 }

@@ -17,7 +17,6 @@ pub(crate) fn run(arguments: &Prune, global: &Global) -> Result<Exit, Failure> {
     let proving = Proving {
         model: arguments.model.named().unwrap_or_default(),
         proof: &arguments.proof,
-        markdown: arguments.place.markdown.as_deref(),
         timed: !arguments.place.no_proof,
     };
     proving.run(global, |profiler, sink| {
@@ -41,8 +40,7 @@ fn config(arguments: &Prune) -> Result<PruningConfig, Failure> {
     if arguments.method == MethodArgument::NM {
         let said = 1.0 - keep as f64 / of.max(1) as f64;
         if arguments.sparsity.is_some_and(|asked| (asked - said).abs() > 1e-6) {
-            let text =
-                format!("the pattern {keep}:{of} decides the sparsity; leave `--sparsity` away");
+            let text = format!("the pattern {keep}:{of} decides the sparsity; omit `--sparsity`");
             return Err(wrong(text));
         }
     }

@@ -17,7 +17,6 @@ pub(crate) fn run(arguments: &Quantize, global: &Global) -> Result<Exit, Failure
     let proving = Proving {
         model: arguments.model.named().unwrap_or_default(),
         proof: &arguments.proof,
-        markdown: arguments.place.markdown.as_deref(),
         timed: !arguments.place.no_proof,
     };
     proving.run(global, |profiler, sink| {

@@ -1,58 +1,62 @@
 //! `modelmeter runs`: list, show, tag and delete what is stored.
 
 use crate::{
-    Exit, Failure,
-    arguments::{Global, RunFilter, Runs, RunsAction, RunsDelete, RunsList, RunsShow, RunsTag},
-    command::{open_existing_store, style, table_width},
+    Exit, Failure, Sinks,
+    arguments::{
+        Global, ResultOutput, RunFilter, Runs, RunsAction, RunsDelete, RunsList, RunsShow, RunsTag,
+    },
+    command::{open_existing_store, table_width},
     output,
 };
-use modelmeter::{
-    Mode, RunId, Store,
-    report::{self, Footer, JsonOptions, RunLine},
-    store::{Filter, RunRow, short_ids},
-    types::{Import, InvalidRuns, Phase, ReasonCode},
-};
-use std::{
-    collections::BTreeMap,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use modelmeter::{Mode, RunId, Store, dossier_page};
+use page::Pictures;
+use report::{Footer, JsonOptions, RunLine, View};
+use std::collections::BTreeMap;
+use store::{Filter, RunRow, short_ids};
+use types::{Import, InvalidRuns, Machine, Phase, ReasonCode};
 
 pub(crate) fn run(arguments: &Runs, global: &Global) -> Result<Exit, Failure> {
     let store = open_existing_store(global)?;
     match &arguments.action {
-        RunsAction::List(list) => self::list(list, &store, global)?,
-        RunsAction::Show(show) => self::show(show, &store, global)?,
+        RunsAction::List(list) => return self::list(list, &store, global),
+        RunsAction::Show(show) => return self::show(show, &store, global),
         RunsAction::Delete(delete) => self::delete(delete, &store)?,
         RunsAction::Tag(tag) => self::tag(tag, &store)?,
     }
     Ok(Exit::Fine)
 }
 
-fn list(arguments: &RunsList, store: &Store, global: &Global) -> Result<(), Failure> {
+fn list(arguments: &RunsList, store: &Store, global: &Global) -> Result<Exit, Failure> {
+    arguments.result.check([])?;
     let rows = store.runs(&filter(&arguments.filter, arguments.limit))?;
     let sources = sources(store, &rows)?;
     let mut lines: Vec<RunLine> = rows.iter().map(|row| line(row, sources.get(&row.id))).collect();
-    if arguments.json {
-        return output::data(&report::runs_document(&lines, None).json_text());
+    let mut sinks = Sinks::new(global);
+    if !arguments.result.files().is_empty() {
+        sinks.formats(&report::runs_document(&lines, None), &arguments.result);
+    }
+    if sinks.talks_data() {
+        return Ok(sinks.finish(Exit::Fine));
     }
     let left_out = left_out(arguments, store)?;
     if lines.is_empty() {
         match &left_out {
-            Some(left_out) => output::complain(&format!("no valid run fits; {left_out}\n")),
-            None => output::complain(
-                "no run is stored that fits; `modelmeter profile MODEL` makes one\n",
-            ),
+            Some(left_out) => output::complain(&format!("no valid run matches; {left_out}\n")),
+            None => {
+                output::complain("no stored run matches; `modelmeter profile MODEL` measures one\n")
+            }
         }
-        return Ok(());
+        return Ok(sinks.finish(Exit::Fine));
     }
     let ids: Vec<RunId> = rows.into_iter().map(|row| row.id).collect();
     for (line, short) in lines.iter_mut().zip(short_ids(&ids)) {
         line.id = short;
     }
     let width = table_width();
-    let mut page = report::runs_document(&lines, width).terminal(&style(global), width);
-    page.extend(left_out.map(|left_out| format!("{left_out}\n")));
-    output::data(&page)
+    let mut document = report::runs_document(&lines, width);
+    document.footer.extend(left_out);
+    sinks.list(&document, &ResultOutput::default(), width);
+    Ok(sinks.finish(Exit::Fine))
 }
 
 /// What `--valid` leaves out, and how to see it.
@@ -85,15 +89,15 @@ pub(crate) fn filter(arguments: &RunFilter, limit: u64) -> Filter {
         branch: arguments.branch.clone(),
         commit: arguments.commit.clone(),
         valid,
-        since: arguments.since.map(|span| now_micros() - span.as_micros() as i64),
+        since: arguments.since.map(|span| clock::now() - span.as_micros() as i64),
         limit: (limit > 0).then_some(limit),
         ..Filter::default()
     }
 }
 
-/// Where runs come from that other tools measured; the keys of their machines begin so.
+/// Where runs come from that other tools measured.
 fn sources(store: &Store, rows: &[RunRow]) -> Result<BTreeMap<RunId, Import>, Failure> {
-    let imported = rows.iter().filter(|row| row.machine.starts_with("imported-"));
+    let imported = rows.iter().filter(|row| Machine::is_imported_key(&row.machine));
     let ids: Vec<RunId> = imported.map(|row| row.id.clone()).collect();
     Ok(store.sources(&ids)?)
 }
@@ -141,28 +145,30 @@ pub(crate) fn find(store: &Store, wanted: &str) -> Result<RunId, Failure> {
     })
 }
 
-fn show(arguments: &RunsShow, store: &Store, global: &Global) -> Result<(), Failure> {
+fn show(arguments: &RunsShow, store: &Store, global: &Global) -> Result<Exit, Failure> {
+    arguments.result.check([])?;
     let run = store.run(&find(store, &arguments.run)?.0)?;
-    if arguments.json {
-        let document = report::run_json(&run, JsonOptions { samples: arguments.samples });
-        return output::data(&format!("{document:#}\n"));
-    }
-    if arguments.csv {
-        return output::data(&report::runs_csv(&[run]));
-    }
     if arguments.allocations {
-        return allocations(store, &run.id);
+        return allocations(store, &run.id).map(|()| Exit::Fine);
     }
     let short = store.short_id(&run.id)?;
-    let all = report::View::default();
-    output::data(&report::page(&run, &all, &style(global), Footer::Shown(&short)))
+    let json = JsonOptions { samples: arguments.samples };
+    let view = View { json, ..View::default() };
+    let mut document = report::run_document(&run, &view, Footer::Shown(&short));
+    if arguments.result.path("html").is_some() {
+        let dossier = modelmeter::dossier_of(run, &short, Some(store))?;
+        document.page = Some(dossier_page(&dossier, Pictures::Drawn));
+    }
+    let mut sinks = Sinks::new(global);
+    sinks.list(&document, &arguments.result, table_width());
+    Ok(sinks.finish(Exit::Fine))
 }
 
 fn allocations(store: &Store, run: &RunId) -> Result<(), Failure> {
     let Some(all) = store.allocations(run)? else {
         let text = format!("run {} has no allocations", store.short_id(run)?);
         return Err(Failure::new(Exit::Wrong, text)
-            .hint("`modelmeter profile MODEL --memory` keeps them, where the engine can tell"));
+            .hint("`modelmeter profile MODEL --memory` records them, if the engine supports it"));
     };
     output::data(&report::allocations_csv(&all))
 }
@@ -184,10 +190,4 @@ fn tag(arguments: &RunsTag, store: &Store) -> Result<(), Failure> {
     };
     let what = if changed { verb } else { already };
     output::data(&format!("run {} {what} `{}`\n", store.short_id(&id)?, arguments.tag))
-}
-
-/// Now, in microseconds since the epoch.
-pub(crate) fn now_micros() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }

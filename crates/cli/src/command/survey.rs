@@ -1,24 +1,18 @@
 //! `modelmeter analyze` and `modelmeter recommend`: what stored runs say together.
 
 use crate::{
-    Exit, Failure,
+    Exit, Failure, Sinks,
     arguments::{Analyze, Global, Recommend, SurveyArguments},
-    command::{
-        open_existing_store,
-        runs::now_micros,
-        style, table_width,
-        target::{Format, Target},
-    },
+    command::open_existing_store,
     output,
 };
-use modelmeter::{
-    Mode, Survey, read_prices,
-    report::{self, clean},
-    types::{Against, AgainstOutcome, Objective, Recommendation, Wish},
-};
+use modelmeter::{Mode, Survey, read_prices};
+use report::clean;
+use types::{Against, AgainstOutcome, Objective, Recommendation, Wish};
 
 pub(crate) fn analyze(arguments: &Analyze, global: &Global) -> Result<Exit, Failure> {
-    let target = Target::of(&arguments.form)?;
+    let asked = arguments.result.with_file(arguments.file.output.as_deref(), &[])?;
+    asked.check([])?;
     let store = open_existing_store(global)?;
     let survey = survey(&arguments.survey);
     let found = survey.analyse(&store)?;
@@ -39,26 +33,10 @@ pub(crate) fn analyze(arguments: &Analyze, global: &Global) -> Result<Exit, Fail
         (Some((against, _)), Some(_)) => exit_against(against),
         _ => Exit::Fine,
     };
-    target.write(exit, global, || match target.format {
-        Format::Page => {
-            let mut page = report::analysis(&found, &style(global));
-            if let Some((against, file)) = &against {
-                page += "\n";
-                page += &report::against(against, file, &found.machines, &style(global));
-            }
-            page
-        }
-        Format::Json => {
-            let mut document = report::analysis_json(&found);
-            if let Some((against, file)) = &against {
-                document["compared_to"] = report::against_json(against, file);
-            }
-            format!("{document:#}\n")
-        }
-        Format::Csv => report::analysis_csv(&found),
-        Format::Markdown => report::analysis_markdown(&found),
-    })?;
-    Ok(exit)
+    let against = against.as_ref().map(|(against, file)| (against, file.as_str()));
+    let mut sinks = Sinks::new(global);
+    sinks.result(&report::analysis_document(&found, against), &asked, exit);
+    Ok(sinks.finish(exit))
 }
 
 /// What a gate on a file says: nothing that could be compared is nothing that was held.
@@ -74,7 +52,8 @@ fn exit_against(against: &Against) -> Exit {
 }
 
 pub(crate) fn recommend(arguments: &Recommend, global: &Global) -> Result<Exit, Failure> {
-    let target = Target::of(&arguments.form)?;
+    let asked = arguments.result.with_file(arguments.file.output.as_deref(), &[])?;
+    asked.check([])?;
     let wish = wish(arguments)?;
     let store = open_existing_store(global)?;
     let found = survey(&arguments.survey).recommend(&store, &wish)?;
@@ -82,14 +61,9 @@ pub(crate) fn recommend(arguments: &Recommend, global: &Global) -> Result<Exit, 
         |one: &Recommendation| one.best().is_some_and(|best| best.cell.invalid.is_none());
     let helps = found.iter().any(believed);
     let exit = if helps { Exit::Fine } else { Exit::Untold };
-    let document = report::recommendations_document(&found);
-    target.write(exit, global, || match target.format {
-        Format::Page => document.terminal(&style(global), table_width()),
-        Format::Json => document.json_text(),
-        Format::Csv => document.csv(),
-        Format::Markdown => document.markdown(),
-    })?;
-    Ok(exit)
+    let mut sinks = Sinks::new(global);
+    sinks.result(&report::recommendations_document(&found), &asked, exit);
+    Ok(sinks.finish(exit))
 }
 
 pub(crate) fn survey(arguments: &SurveyArguments) -> Survey {
@@ -104,7 +78,7 @@ pub(crate) fn survey(arguments: &SurveyArguments) -> Survey {
         modes: arguments.mode.iter().copied().map(Mode::from).collect(),
         measured_only: false,
         tag: arguments.tag.clone(),
-        since: arguments.since.map(|since| since.micros(now_micros())),
+        since: arguments.since.map(|since| since.micros(clock::now())),
         include_invalid: arguments.include_invalid,
     }
 }
@@ -112,14 +86,15 @@ pub(crate) fn survey(arguments: &SurveyArguments) -> Survey {
 fn wish(arguments: &Recommend) -> Result<Wish, Failure> {
     let objective = match (arguments.objective, &arguments.prices) {
         (Some(Objective::Cost), None) => {
-            return Err(Failure::new(Exit::Wrong, "what things cost is not known").hint(
+            return Err(Failure::new(Exit::Wrong, "there are no prices").hint(
                 "give `--prices prices.toml`; `modelmeter recommend --help` shows such a file",
             ));
         }
         (Some(objective), Some(_)) if objective != Objective::Cost => {
-            let text = format!("prices say nothing about the best {objective}");
-            return Err(Failure::new(Exit::Wrong, text)
-                .hint("leave `--prices` away, or ask for `--objective cost`"));
+            let text = format!("prices do not affect the best {objective}");
+            return Err(
+                Failure::new(Exit::Wrong, text).hint("omit `--prices`, or use `--objective cost`")
+            );
         }
         (Some(objective), _) => objective,
         (None, Some(_)) => Objective::Cost,

@@ -2,24 +2,17 @@
 
 use crate::{
     Exit, Failure, Sinks,
-    arguments::{Global, Trend as Arguments},
+    arguments::{Global, Trend as Arguments, is_stdout},
     command::{open_existing_store, survey::survey},
-    output,
 };
-use modelmeter::{
-    analysis::{TrendQuestion, standing},
-    draw::{self, Absent, Theme},
-    report,
-    types::{Trend, TrendStanding},
-};
-use std::path::{Path, PathBuf};
+use analysis::{TrendQuestion, standing};
+use draw::{Absent, Theme};
+use report::TrendGate;
+use types::{Trend, TrendStanding};
 
 pub(crate) fn run(arguments: &Arguments, global: &Global) -> Result<Exit, Failure> {
-    let files =
-        [&arguments.json, &arguments.csv, &arguments.html, &arguments.svg, &arguments.prometheus];
-    for file in files.into_iter().flatten().filter(|file| !is_standard(file)) {
-        output::check_folder(file)?;
-    }
+    let others = [&arguments.svg, &arguments.prometheus].into_iter().flatten();
+    arguments.result.check(others.clone())?;
     let question = TrendQuestion {
         metric: arguments.metric,
         by: arguments.by.into(),
@@ -33,23 +26,37 @@ pub(crate) fn run(arguments: &Arguments, global: &Global) -> Result<Exit, Failur
     let found = survey.trend(&store, &question)?;
     let standings = arguments.alert.map(|accepted| standings(&found, accepted));
     let mut sinks = Sinks::new(global);
-    if files.into_iter().flatten().any(|file| is_standard(file)) {
+    if others.into_iter().any(|file| is_stdout(file)) {
         sinks.leave_to_data();
     }
-    write(arguments, &found, standings.as_deref(), &mut sinks);
+    if let Some(path) = &arguments.svg {
+        match draw::history(&found, Theme::Light) {
+            Ok(svg) => sinks.file(path, || svg),
+            Err(absent) => {
+                let text = format!("`{}` was not written", path.display());
+                sinks.attempt(Err(not_drawn(text, absent)));
+            }
+        }
+    }
     if let Some(path) = &arguments.prometheus {
         let analysis = survey.analyse(&store)?;
         let trend = (&found, standings.as_deref().unwrap_or_default());
         sinks.file(path, || report::prometheus(&analysis, Some(trend)));
     }
     let exit = exit_of(&found, standings.as_deref());
-    sinks.page_of(exit, |style| {
-        let mut page = report::trend(&found, style);
-        if let (Some(standings), Some(accepted)) = (&standings, arguments.alert) {
-            page += &report::standings(&found, standings, accepted, style);
+    let gate = standings.as_deref().zip(arguments.alert);
+    let gate = gate.map(|(standings, accepted)| TrendGate { standings, accepted });
+    let mut document = report::trend_document(&found, gate);
+    if arguments.result.path("html").is_some() {
+        match draw::history_page(&found) {
+            Ok(page) => document.page = Some(page),
+            // The page then has the words alone, and that is said.
+            Err(absent) => {
+                sinks.attempt(Err(not_drawn("the histories cannot be drawn".into(), absent)));
+            }
         }
-        page
-    });
+    }
+    sinks.result(&document, &arguments.result, exit);
     Ok(sinks.finish(exit))
 }
 
@@ -58,37 +65,9 @@ pub(crate) fn standings(found: &Trend, accepted: f64) -> Vec<TrendStanding> {
     found.series.iter().map(|series| standing(series, found.metric, accepted)).collect()
 }
 
-fn write(
-    arguments: &Arguments,
-    found: &Trend,
-    standings: Option<&[TrendStanding]>,
-    sinks: &mut Sinks,
-) {
-    if let Some(path) = &arguments.json {
-        sinks.file(path, || format!("{:#}\n", report::trend_json(found, standings)));
-    }
-    if let Some(path) = &arguments.csv {
-        sinks.file(path, || report::trend_csv(found));
-    }
-    sinks.attempt(draw_to(&arguments.svg, || draw::history(found, Theme::Light)));
-    sinks.attempt(draw_to(&arguments.html, || draw::history_page(found)));
-}
-
-fn draw_to(
-    path: &Option<PathBuf>,
-    draw: impl FnOnce() -> Result<String, Absent>,
-) -> Result<(), Failure> {
-    let Some(path) = path else { return Ok(()) };
-    let text = draw().map_err(|Absent { why, hint }| {
-        Failure::new(Exit::Untold, format!("`{}` is not written", path.display()))
-            .cause(why)
-            .hint(format!("`{hint}`"))
-    })?;
-    output::to_file(path, &text)
-}
-
-fn is_standard(path: &Path) -> bool {
-    path == Path::new("-")
+/// A drawing that there cannot be, and why.
+fn not_drawn(what: String, Absent { why, hint }: Absent) -> Failure {
+    Failure::new(Exit::Untold, what).cause(why).hint(format!("`{hint}`"))
 }
 
 fn exit_of(found: &Trend, standings: Option<&[TrendStanding]>) -> Exit {

@@ -6,13 +6,11 @@ use crate::{
     command::{open_existing_store, survey::survey},
     output,
 };
-use modelmeter::{
-    PICTURES,
-    draw::{self, Absent, Material, Picture, Theme},
-    report::{self, clean},
-    types::InvalidRuns,
-};
+use draw::{Absent, Material, Picture, Theme};
+use modelmeter::PICTURES;
+use report::{DrawnPicture, DrawnPictures};
 use std::{fs, path::Path};
+use types::InvalidRuns;
 
 /// Pixels a point: sharp on today's screens.
 const SCALE: f32 = 2.0;
@@ -20,64 +18,66 @@ const SCALE: f32 = 2.0;
 pub(crate) fn run(arguments: &Visualize, global: &Global) -> Result<Exit, Failure> {
     let folder = arguments.output.as_path();
     check(folder)?;
+    arguments.result.check([])?;
     let store = open_existing_store(global)?;
     let mut material = survey(&arguments.survey).material(&store)?;
     let asked = |picture: &&Picture| {
         arguments.only.is_empty() || arguments.only.iter().any(|name| name == picture.name)
     };
-    let (mut lines, mut written) = (String::new(), 0);
+    let mut pictures = Vec::new();
     for picture in PICTURES.iter().filter(asked) {
-        let name = picture.name;
-        material.page = None;
-        match write(picture, &material, folder, arguments)? {
-            Ok(mut files) => {
-                for page in 0..picture.pages(&material) {
-                    material.page = Some(page);
-                    // A page may have nothing to show where the picture has: samples are missing of all its cells.
-                    files.extend(write(picture, &material, folder, arguments)?.unwrap_or_default());
-                    material.page = None;
-                }
-                written += files.len();
-                lines.push_str(&format!("{name:14} {}\n", picture.shows));
-                lines.push_str(&format!("{:14} {}\n", "", files.join(", ")));
-            }
-            Err(Absent { why, hint }) => {
-                lines.push_str(&format!("{name:14} not drawn: {why}; `{hint}`\n"));
-            }
-        }
+        pictures.push(drawn(picture, &mut material, folder, arguments)?);
     }
-    lines.push_str(&left_out(&material));
-    if written > 0 {
-        let plural = if written == 1 { "" } else { "s" };
-        let place = clean(&folder.display().to_string());
-        lines.push_str(&format!("\n{written} file{plural} in {place}\n"));
-    }
-    let exit = if written == 0 { Exit::Untold } else { Exit::Fine };
+    let mut reasons = InvalidRuns::default();
+    material.not_valid.iter().for_each(|one| reasons.merge(&one.reasons));
+    let drawn = DrawnPictures {
+        folder: folder.display().to_string(),
+        pictures,
+        not_valid_cells: if reasons.is_empty() { 0 } else { material.not_valid.len() },
+        shows_not_valid: material.cells.iter().any(|cell| cell.invalid.is_some()),
+        not_valid: reasons,
+        again: material.again,
+    };
+    let count = drawn.file_count();
+    let exit = if count == 0 { Exit::Untold } else { Exit::Fine };
     let mut sinks = Sinks::new(global);
-    sinks.page_of(exit, |_| lines);
+    if count > 0 {
+        sinks.talk(&format!("wrote {count} files into {}\n", folder.display()));
+    }
+    sinks.result(&report::pictures_document(&drawn), &arguments.result, exit);
     Ok(sinks.finish(exit))
 }
 
-/// What was measured and is not in the pictures, or is and cannot be believed.
-fn left_out(material: &Material) -> String {
-    let mut reasons = InvalidRuns::default();
-    material.not_valid.iter().for_each(|one| reasons.merge(&one.reasons));
-    if reasons.is_empty() {
-        return String::new();
+/// Draws a picture and its pages into the folder.
+fn drawn(
+    picture: &Picture,
+    material: &mut Material,
+    folder: &Path,
+    arguments: &Visualize,
+) -> Result<DrawnPicture, Failure> {
+    material.page = None;
+    let mut drawn = DrawnPicture {
+        name: picture.name.to_owned(),
+        shows: picture.shows.to_owned(),
+        ..DrawnPicture::default()
+    };
+    match write(picture, material, folder, arguments)? {
+        Err(Absent { why, hint }) => drawn.absent = Some((why, hint)),
+        Ok(files) => {
+            drawn.files = files;
+            if arguments.result.path("html").is_some() {
+                drawn.svg = picture.for_page(material).ok().map(|drawn| drawn.svg);
+            }
+            for page in 0..picture.pages(material) {
+                material.page = Some(page);
+                // A page may have nothing to show where the picture has: samples are missing of all its cells.
+                let files = write(picture, material, folder, arguments)?;
+                drawn.files.extend(files.unwrap_or_default());
+                material.page = None;
+            }
+        }
     }
-    let cells = material.not_valid.len();
-    let is_included = material.cells.iter().any(|cell| cell.invalid.is_some());
-    let what =
-        if is_included { "marked" } else { "left out; `--include-invalid` shows them marked" };
-    let plural = if cells == 1 { "" } else { "s" };
-    let mut text = format!(
-        "\n{cells} cell{plural} without a valid run {what} ({})\n",
-        report::not_valid(&reasons)
-    );
-    if let Some(again) = &material.again {
-        text += &format!("measure again: `{}`\n", clean(again));
-    }
-    text
+    Ok(drawn)
 }
 
 /// A folder that could never be filled is said before anything is read.
@@ -114,7 +114,7 @@ fn write(
         }
         if wants(arguments, FormatArgument::Png) {
             let bytes = draw::png(&svg, SCALE).map_err(|error| {
-                Failure::new(Exit::Bug, format!("could not paint `{stem}.png`"))
+                Failure::new(Exit::Bug, format!("could not draw `{stem}.png`"))
                     .cause(error.to_string())
             })?;
             let name = format!("{stem}.png");
@@ -127,7 +127,7 @@ fn write(
 
 fn make(folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| {
-        Failure::new(Exit::Wrong, format!("could not make the folder `{}`", folder.display()))
+        Failure::new(Exit::Wrong, format!("could not create the folder `{}`", folder.display()))
             .cause(error.to_string())
             .hint("give a folder that can be written with `--output DIR`")
     })

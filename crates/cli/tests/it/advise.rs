@@ -37,7 +37,7 @@ fn is_valid(report: &Value) {
 
 #[test]
 fn every_rule_answers_and_the_document_keeps_its_schema() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let told = home.fine(&["advise", "small-transformer", "--budget", "4s", "--json", "-"]);
     let report = document(&told);
     is_valid(&report);
@@ -58,10 +58,10 @@ fn every_rule_answers_and_the_document_keeps_its_schema() {
 
 #[test]
 fn a_stored_run_is_judged_and_its_numbers_are_shown() {
-    let home = Home::new();
+    let home = Home::calibrated();
     home.fine(&quick("feed-forward-baseline", &[]));
     let told = home.fine(&["advise", "latest", "--budget", "2s", "--goal", "memory"]);
-    for text in ["feed-forward-baseline", "looked at and fine", "dynamic-batching", "samples/s"] {
+    for text in ["feed-forward-baseline", "Checked and fine", "dynamic-batching", "samples/s"] {
         assert!(told.out.contains(text), "`{text}` is not in\n{}", told.out);
     }
     assert!(told.out.lines().all(|line| line.chars().count() <= 80), "{}", told.out);
@@ -70,7 +70,7 @@ fn a_stored_run_is_judged_and_its_numbers_are_shown() {
 
 #[test]
 fn a_training_run_gets_advice_about_its_steps() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let train = ["profile", "encoder-small", "--train", "-b", "2", "-l", "8", "--runs", "11"];
     home.fine(&[&train[..], &["--engine", "rten", "--warmup", "2"]].concat());
     let told = home.run(&["advise", "latest", "--budget", "3s", "--json", "-"]);
@@ -95,7 +95,7 @@ fn a_training_run_gets_advice_about_its_steps() {
 
 #[test]
 fn what_was_measured_counts_more_than_a_rule() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let words = ["profile", "encoder-small", "-b", "2", "-l", "8", "--runs", "11", "--json", "-"];
     let words = [&words[..], &["--engine", "rten"]].concat();
     let store = || modelmeter::Store::open(home.database()).unwrap();
@@ -105,7 +105,7 @@ fn what_was_measured_counts_more_than_a_rule() {
         let mut run = store().run(&old.0).unwrap();
         store().delete(&[old]).unwrap();
         run.id = modelmeter::RunId(id.into());
-        run.verdict = modelmeter::types::Verdict::from_reasons(Vec::new());
+        run.verdict = types::Verdict::from_reasons(Vec::new());
         for summary in run.summaries.values_mut() {
             summary.median = seconds;
             summary.ci95_median.low = seconds / 1.01;
@@ -127,7 +127,7 @@ fn what_was_measured_counts_more_than_a_rule() {
 
 #[test]
 fn a_run_whose_model_is_gone_is_judged_by_what_it_holds() {
-    let home = Home::new();
+    let home = Home::calibrated();
     home.fine(&quick("feed-forward-baseline", &[]));
     let graphs = fs::read_dir(shared_cache().join("models")).unwrap();
     let size = |folder: &std::path::PathBuf| {
@@ -154,7 +154,7 @@ fn a_run_whose_model_is_gone_is_judged_by_what_it_holds() {
 
 #[test]
 fn rows_that_are_too_long_are_found_and_the_proof_is_made() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let model = minilm();
     let arguments = [
         "advise",
@@ -190,7 +190,7 @@ fn rows_that_are_too_long_are_found_and_the_proof_is_made() {
 
 #[test]
 fn texts_of_unlike_length_are_proved_in_two_batches() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let model = minilm();
     let long = "a sentence that goes on for much longer than the other ones do ".repeat(4);
     let mut arguments = vec!["advise", model.to_str().unwrap(), "--try=padding", "--budget", "4s"];
@@ -207,7 +207,7 @@ fn texts_of_unlike_length_are_proved_in_two_batches() {
 
 #[test]
 fn batch_sizes_and_threads_can_be_compared() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let short =
         ["--processes", "2", "--turns", "2", "--runs", "12", "--warmup", "2", "--json", "-"];
     let sizes = ["compare", "small-transformer", "--engines", "rten", "--batch-sizes", "4,2"];
@@ -215,7 +215,7 @@ fn batch_sizes_and_threads_can_be_compared() {
     assert_eq!(report["parity"][0]["holds"], true, "the rows both have are the same: {report:#}");
     assert_eq!(report["comparisons"][0]["side"], "batch 2");
     let remarks = report["remarks"].to_string();
-    assert!(remarks.contains("one sample"), "{remarks}");
+    assert!(remarks.contains("per sample"), "{remarks}");
     let threads =
         ["compare", "feed-forward-baseline", "--engines", "rten", "--thread-counts", "1,2"];
     let report = document(&home.fine(&[&threads[..], &short].concat()));

@@ -17,7 +17,12 @@
   for (const svg of [...document.querySelectorAll(".picture svg")].filter(shown)) {
     const box = svg.getBoundingClientRect();
     if (box.width < 200 || box.height < 100) say(`a picture of ${box.width} × ${box.height}`, svg);
+    const frame = svg.closest(".picture");
+    if (frame.scrollWidth > frame.clientWidth + 1) say("a picture is cut", svg);
     if (svg.querySelectorAll("rect, path, polyline, polygon, circle").length < 3) say("an empty picture", svg);
+  }
+  for (const table of [...document.querySelectorAll(".scroll > table")].filter(shown)) {
+    if (innerWidth >= 1280 && table.scrollWidth > table.parentElement.clientWidth + 1) say("a table is cut", table);
   }
   let last = 0;
   for (const heading of document.querySelectorAll("h1, h2, h3, h4, h5, h6")) {

@@ -1,8 +1,10 @@
 //! A home of its own for every test, and the command in it.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     process::{Command, Output},
+    sync::OnceLock,
 };
 use tempfile::TempDir;
 
@@ -21,6 +23,20 @@ pub(crate) struct Told {
 impl Home {
     pub(crate) fn new() -> Home {
         Home { folder: TempDir::new().unwrap() }
+    }
+
+    /// A home on a machine whose ceilings are known, as after its first measurement; they are measured once for all tests.
+    pub(crate) fn calibrated() -> Home {
+        static DATABASE: OnceLock<Vec<u8>> = OnceLock::new();
+        let database = DATABASE.get_or_init(|| {
+            let home = Home::new();
+            home.fine(&["calibrate", "--quiet"]);
+            home.fine(&["calibrate", "--threads", "1", "--quiet"]);
+            fs::read(home.database()).unwrap()
+        });
+        let home = Home::new();
+        fs::write(home.database(), database).unwrap();
+        home
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -100,6 +116,25 @@ pub(crate) fn python() -> String {
     let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin/python");
     assert!(python.is_file(), "`{}` is missing; `make venv` makes it", python.display());
     python.to_str().unwrap().to_owned()
+}
+
+/// Two blocks of `bert`, `gpt2` or `vit` at their real width, as transformers saves them; made once for all tests.
+pub(crate) fn two_blocks(family: &str) -> String {
+    const MAKE: &str = "
+import sys, transformers as t
+size = dict(hidden_size=768, num_attention_heads=12, num_hidden_layers=2, intermediate_size=3072)
+t.BertModel(t.BertConfig(vocab_size=1000, **size)).save_pretrained(sys.argv[1] + '/bert')
+t.GPT2LMHeadModel(t.GPT2Config(vocab_size=1000, n_layer=2)).save_pretrained(sys.argv[1] + '/gpt2')
+t.ViTModel(t.ViTConfig(**size)).save_pretrained(sys.argv[1] + '/vit')
+";
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    let folder = MADE.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("two-blocks");
+        let made = Command::new(python()).args(["-c", MAKE]).arg(&folder).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        folder
+    });
+    folder.join(family).to_str().unwrap().to_owned()
 }
 
 /// A quick measurement's arguments: eleven runs are the fewest that support a median.

@@ -10,7 +10,7 @@ fn calibrate_measures_shows_and_keeps_this_machines_ceilings() {
     let home = Home::new();
     home.refused(&["calibrate", "--show"], 2, &["no database"]);
     let first = home.fine(&["calibrate", "--threads", "1"]).out;
-    for word in ["fp32", "memory", "1 thread", "FLOP/s", "B/s", "kept with this machine in"] {
+    for word in ["fp32", "memory", "1 thread", "FLOP/s", "B/s", "stored for this machine in"] {
         assert!(first.contains(word), "`{word}` is not in\n{first}");
     }
     let shown = json(&home.fine(&["calibrate", "--show", "--threads", "1", "--json"]).out);
@@ -61,6 +61,10 @@ fn what_cannot_be_calibrated_says_why() {
     home.refused(&["calibrate", "--device", "npu"], 3, &["`npu`", "hint:"]);
     home.refused(&["calibrate", "--threads", "0"], 2, &["at least 1"]);
     home.fine(&["db", "init"]);
-    home.refused(&["calibrate", "--show"], 2, &["no ceilings of `cpu`", "modelmeter calibrate"]);
+    home.refused(
+        &["calibrate", "--show"],
+        2,
+        &["the ceilings of `cpu` have not been measured", "modelmeter calibrate"],
+    );
     assert_eq!(home.run(&["calibrate", "--show", "--fresh"]).status, Some(2));
 }

@@ -2,6 +2,7 @@
 //! is either far beyond noise or does not depend on time.
 
 use crate::bench::{Home, Told, python, told};
+use modelmeter::FORMATS;
 use serde_json::{Value, json};
 use std::{fs, path::Path, process::Command};
 
@@ -41,7 +42,7 @@ fn check(home: &Home, model: &str, more: &[&str]) -> Told {
 
 #[test]
 fn limits_are_held_or_not_and_every_file_says_so() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let model = write_network(&home, "net.toml", 128);
     let [json, xml, markdown] =
         ["check.json", "check.xml", "check.md"].map(|name| home.path(name).display().to_string());
@@ -65,6 +66,10 @@ fn limits_are_held_or_not_and_every_file_says_so() {
     keeps_the_schema(&document(&Path::new(&folder).join("check.json")));
     let runs = fs::read_to_string(Path::new(&folder).join("check.jsonl")).unwrap();
     assert!(runs.lines().count() >= 3, "{runs}");
+    for format in FORMATS {
+        let file = Path::new(&folder).join(format!("check.{}", format.endings[0]));
+        assert!(!fs::read_to_string(&file).unwrap().is_empty(), "{}", file.display());
+    }
 
     let told = check(&home, &model, &["--threshold", "memory.peak:1MB", "--output-ci", &json]);
     assert_eq!(told.status, Some(1), "{}\n{}", told.out, told.err);
@@ -74,7 +79,7 @@ fn limits_are_held_or_not_and_every_file_says_so() {
 
 #[test]
 fn a_percentile_without_its_samples_decides_nothing() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let model = write_network(&home, "net.toml", 128);
     // Nobody waits for a percentile that the longest sampling cannot reach.
     let limit = ["--threshold", "latency.p99.9:10min", "--output-ci", "-"];
@@ -91,7 +96,7 @@ fn a_percentile_without_its_samples_decides_nothing() {
 
 #[test]
 fn a_planted_slow_down_is_caught_and_a_model_is_never_slower_than_itself() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let before = write_network(&home, "before.toml", 512);
     let after = write_network(&home, "after.toml", 4096);
     let json = home.path("check.json").display().to_string();
@@ -115,7 +120,7 @@ fn a_planted_slow_down_is_caught_and_a_model_is_never_slower_than_itself() {
 
 #[test]
 fn another_build_of_the_program_measures_the_baseline() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let model = write_network(&home, "net.toml", 256);
     let other = home.path("modelmeter-of-main");
     fs::copy(env!("CARGO_BIN_EXE_modelmeter"), &other).unwrap();
@@ -134,7 +139,7 @@ fn another_build_of_the_program_measures_the_baseline() {
 
 #[test]
 fn stored_runs_are_a_baseline_by_file_run_tag_and_branch() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let model = write_network(&home, "net.toml", 256);
     let git = |arguments: &[&str]| {
         let mut git = Command::new("git");
@@ -163,7 +168,7 @@ fn stored_runs_are_a_baseline_by_file_run_tag_and_branch() {
 
 #[test]
 fn a_baseline_that_was_saved_is_read_back_and_the_alert_means_what_it_says() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let model = write_network(&home, "net.toml", 256);
     for file in ["base.jsonl", "base.json", "base"] {
         let path = home.path(file).display().to_string();
@@ -185,14 +190,14 @@ fn a_baseline_that_was_saved_is_read_back_and_the_alert_means_what_it_says() {
 
 #[test]
 fn what_cannot_be_meant_is_said_before_anything_runs() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let model = write_network(&home, "net.toml", 64);
     let model = model.as_str();
     for (arguments, says) in [
-        (vec!["check", model], "needs a limit or something to hold"),
+        (vec!["check", model], "needs a threshold or a baseline"),
         (vec!["check", model, "--threshold", "latency:fast"], "METRIC:LIMIT"),
         (vec!["check", model, "--threshold", "latency:100"], "given in ns, us, ms"),
-        (vec!["check", model, "--threshold", "speed:1ms"], "is no metric"),
+        (vec!["check", model, "--threshold", "speed:1ms"], "is not a metric"),
         (vec!["check", model, "--regression-alert", "0.1"], "--against"),
         (vec!["check", model, "--threshold", "load:1s", "--metric", "load"], "--against"),
         (vec!["check", model, "--threshold", "load:1s", "--processes", "2"], "at least 3"),
@@ -213,7 +218,7 @@ fn what_cannot_be_meant_is_said_before_anything_runs() {
 
 #[test]
 fn a_machine_is_held_against_itself_and_remembers() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let model = write_network(&home, "net.toml", 256);
     let arguments = ["noise", &model, "--engine", "rten", "--processes", "3"];
     let told = home.run(&arguments);
@@ -237,7 +242,7 @@ fn a_machine_is_held_against_itself_and_remembers() {
 
 #[test]
 fn a_plan_is_checked_cell_by_cell() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let model = write_network(&home, "net.toml", 128);
     let plan = home.path("plan.toml");
     let text = format!("models = [\"{model}\"]\nengines = [\"rten\"]\nbatch-sizes = [1, 8]\n");
@@ -376,7 +381,7 @@ fn workflow(home: &Home, steps: &Value) -> Told {
 #[test]
 fn the_action_catches_a_planted_regression_and_lets_a_harmless_change_pass() {
     let steps = steps();
-    let home = Home::new();
+    let home = Home::calibrated();
     repository(&home, 4096);
     let told = workflow(&home, &steps);
     assert_eq!(told.status, Some(1), "{}\n{}", told.out, told.err);
@@ -400,7 +405,7 @@ fn the_action_catches_a_planted_regression_and_lets_a_harmless_change_pass() {
 
     // The same network: a job that may be held or undecided, but is not red. Not even fewer neurons are harmless: on some
     // processors 504 are slower than 512.
-    let home = Home::new();
+    let home = Home::calibrated();
     repository(&home, 512);
     let told = workflow(&home, &steps);
     assert_eq!(told.status, Some(0), "{}\n{}", told.out, told.err);

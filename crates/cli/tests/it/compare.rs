@@ -4,7 +4,7 @@ use crate::bench::{Home, Told, python, quick, shared_cache};
 use serde_json::Value;
 use std::fs;
 
-/// A short duel: two processes a side, two turns of three runs.
+/// A short duel: two processes per side, two turns of three runs.
 fn short<'a>(subjects: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     let rest = ["--processes", "2", "--turns", "2", "--runs", "12", "--warmup", "2"];
     [&["compare"], subjects, &rest, more].concat()
@@ -16,7 +16,7 @@ fn document(told: &Told) -> Value {
 
 #[test]
 fn engines_agree_take_turns_and_are_stored() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let python = python();
     let arguments = short(&["small-transformer"], &["--python", &python, "--json", "-"]);
     let report = document(&home.fine(&arguments));
@@ -34,15 +34,15 @@ fn engines_agree_take_turns_and_are_stored() {
 
 #[test]
 fn something_against_itself_is_a_fair_question() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let told = home.fine(&short(&["feed-forward-baseline"], &["--engines", "rten,rten"]));
     assert!(told.out.contains("rten #2"), "{}", told.out);
-    assert!(told.out.contains("2 processes a side"), "{}", told.out);
+    assert!(told.out.contains("2 processes per side"), "{}", told.out);
 }
 
 #[test]
 fn a_comparison_is_valid_against_its_schema() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let arguments = short(&["feed-forward-baseline"], &["--engines", "rten,rten", "--json", "-"]);
     let report = document(&home.fine(&arguments));
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
@@ -91,7 +91,7 @@ fn tamper(path: &std::path::Path) {
 
 #[test]
 fn tampered_weights_are_refused_and_the_layer_is_named() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let [good, tampered] = good_and_tampered(&home);
     let stored = home.stored();
     let told = home.run(&short(&[&good, &tampered], &["--engines", "rten"]));
@@ -113,7 +113,7 @@ fn tampered_weights_are_refused_and_the_layer_is_named() {
 
 #[test]
 fn different_models_are_timed_without_a_speed_up() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let models = ["feed-forward-baseline", "small-transformer", "encoder-small"];
     let told = home.run(&short(&models, &["--engines", "rten", "--json", "-"]));
     assert_eq!(told.status, Some(1), "no speed-up could be claimed\n{}\n{}", told.out, told.err);
@@ -131,7 +131,7 @@ fn different_models_are_timed_without_a_speed_up() {
 
 #[test]
 fn stored_runs_are_compared_and_unlike_ones_refused() {
-    let home = Home::new();
+    let home = Home::calibrated();
     for _ in 0..2 {
         home.fine(&quick("feed-forward-baseline", &[]));
     }
@@ -148,7 +148,7 @@ fn stored_runs_are_compared_and_unlike_ones_refused() {
 
 #[test]
 fn layers_of_two_engines_join() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let python = python();
     let more =
         ["--engines", "onnxruntime,torch", "--python", &python, "--by", "layer", "--json", "-"];
@@ -168,7 +168,7 @@ fn layers_of_two_engines_join() {
 
 #[test]
 fn too_few_sides_and_wrong_numbers_are_refused() {
-    let home = Home::new();
+    let home = Home::calibrated();
     home.refused(&["compare", "small-transformer", "--engines", "rten"], 2, &["two sides"]);
     let both = ["--engines", "rten,rten"];
     home.refused(
@@ -187,7 +187,7 @@ fn too_few_sides_and_wrong_numbers_are_refused() {
 
 #[test]
 fn a_comparison_is_written_where_it_is_wanted() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let sides = ["--engines", "rten,rten"];
     let auto = [&sides[..], &["-o", "auto"]].concat();
     let told = home.fine(&short(&["feed-forward-baseline"], &auto));
@@ -197,5 +197,5 @@ fn a_comparison_is_written_where_it_is_wanted() {
     let report: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(report["schema"], "modelmeter.comparison/1");
     let wrong = [&sides[..], &["-o", "table.xlsx"]].concat();
-    home.refused(&short(&["feed-forward-baseline"], &wrong), 2, &["table.xlsx", ".json or .csv"]);
+    home.refused(&short(&["feed-forward-baseline"], &wrong), 2, &["table.xlsx", ".json, .csv"]);
 }

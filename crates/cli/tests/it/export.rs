@@ -5,7 +5,7 @@ use serde_json::Value;
 
 #[test]
 fn a_file_gives_pytorchs_answers_on_every_engine() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let (file, python) = (home.path("small.onnx").display().to_string(), python());
     let arguments = ["export", "encoder-small", "-o", &file, "--opset", "13", "--json", "-"];
     let told = home.fine(&[&arguments[..], &["--python", &python]].concat());
@@ -24,7 +24,7 @@ fn a_file_gives_pytorchs_answers_on_every_engine() {
 
 #[test]
 fn weights_go_beside_the_file_and_nothing_is_replaced_unasked() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let file = home.path("net.onnx").display().to_string();
     let arguments = ["export", "feed-forward-baseline", "-o", &file, "--external-data"];
     let told = home.fine(&arguments);
@@ -42,7 +42,7 @@ fn weights_go_beside_the_file_and_nothing_is_replaced_unasked() {
     let letter = [&export[..], &[text.as_str()]].concat();
     home.refused(&letter, 2, &["is not replaced, even with `--force`", "not an ONNX file", "mv "]);
     let data = [&export[..], &[model.as_str()]].concat();
-    home.refused(&data, 2, &["other.onnx.data` is not replaced", "of no export"]);
+    home.refused(&data, 2, &["other.onnx.data` is not replaced", "of an existing export"]);
     for name in ["letter.onnx", "other.onnx.data"] {
         assert_eq!(std::fs::read_to_string(home.path(name)).unwrap(), "dear reader");
     }

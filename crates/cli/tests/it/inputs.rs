@@ -1,12 +1,9 @@
 //! What really goes in: shapes that were given or guessed, lengths, values; and what is said of each.
 
 use crate::bench::{Home, quick};
-use modelmeter::{
-    engine::Media,
-    graph::{DataType, Dim, GraphBuilder, Tensor},
-    models::{self, Preprocessor},
-    types,
-};
+use engine::Media;
+use graph::{DataType, Dim, GraphBuilder, Tensor};
+use models::Preprocessor;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -53,7 +50,7 @@ fn remarks(run: &Value) -> String {
 
 #[test]
 fn a_batch_that_the_file_fixes_is_the_one_that_counts() {
-    let home = Home::new();
+    let home = Home::calibrated();
     squash(&home, "wake.onnx", "x", &["1", "34", "96"]);
     home.refused(&quick("wake.onnx", &["-b", "64"]), 2, &["fixed to 1", "--batch-size 1"]);
     let run = measured(&home, "wake.onnx", &[]);
@@ -70,17 +67,19 @@ fn a_batch_that_the_file_fixes_is_the_one_that_counts() {
 
 #[test]
 fn a_given_shape_is_not_called_assumed() {
-    let home = Home::new();
+    let home = Home::calibrated();
     squash(&home, "images.onnx", "images", &["batch", "3", "height", "width"]);
-    assert!(remarks(&measured(&home, "images.onnx", &["-b", "1"])).contains("was taken as 224"));
+    assert!(
+        remarks(&measured(&home, "images.onnx", &["-b", "1"])).contains("is assumed to be 224")
+    );
     let run = measured(&home, "images.onnx", &["--input", "images=1x3x32x32"]);
-    assert!(!remarks(&run).contains("taken as"), "{}", remarks(&run));
+    assert!(!remarks(&run).contains("assumed to be"), "{}", remarks(&run));
     assert_eq!(run["inputs"][0]["given"], true);
 }
 
 #[test]
 fn every_length_is_a_cell_of_its_own() {
-    let home = Home::new();
+    let home = Home::calibrated();
     squash(&home, "sound.onnx", "input_values", &["batch", "samples"]);
     for length in ["300", "400", "16000"] {
         let run = measured(&home, "sound.onnx", &["-b", "2", "-l", length]);
@@ -100,16 +99,16 @@ fn every_length_is_a_cell_of_its_own() {
 
 #[test]
 fn a_length_that_changes_nothing_is_remarked() {
-    let home = Home::new();
+    let home = Home::calibrated();
     squash(&home, "image.onnx", "image", &["batch", "3", "16", "16"]);
     let run = measured(&home, "image.onnx", &["-l", "64"]);
-    assert!(remarks(&run).contains("`--sequence-length 64` changes nothing"), "{}", remarks(&run));
+    assert!(remarks(&run).contains("`--sequence-length 64` has no effect"), "{}", remarks(&run));
     assert_eq!(run["sequence_length"], Value::Null);
 }
 
 #[test]
 fn guessed_sizes_that_fail_give_way_to_others() {
-    let home = Home::new();
+    let home = Home::calibrated();
     positions(&home, "clip.onnx", None);
     let run = measured(&home, "clip.onnx", &[]);
     // 128 tokens do not fit the table, and the batch was innocent.
@@ -122,7 +121,7 @@ fn guessed_sizes_that_fail_give_way_to_others() {
 
 #[test]
 fn what_was_tried_is_said_and_the_hint_was_seen_to_work() {
-    let home = Home::new();
+    let home = Home::calibrated();
     positions(&home, "one.onnx", Some(1));
     let four = ["-b", "4", "-l", "77", "--engine", "rten"];
     let told = home.refused(&quick("one.onnx", &four), 3, &["hint: `--batch-size 1` runs here"]);
@@ -137,7 +136,7 @@ fn what_was_tried_is_said_and_the_hint_was_seen_to_work() {
 
 #[test]
 fn values_come_from_a_range_or_a_file() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let mut builder = GraphBuilder::new("look");
     let ids = builder.input("ids", DataType::Int64, &[dim("batch"), dim("sequence")]);
     let table = builder.initializer(Tensor::from_f32s("table", &[50, 2], &[0.5; 100]));
@@ -192,7 +191,7 @@ for name, processor in {"vit": vit, "clip": clip}.items():
 
 #[test]
 fn pictures_are_made_ready_as_transformers_does() {
-    let home = Home::new();
+    let home = Home::calibrated();
     python(&home, TRANSFORMERS);
     for (name, step) in [("vit", 1.0 / 255.0 / 0.5), ("clip", 1.0 / 255.0 / 0.26)] {
         let preprocessor = Preprocessor::read(&home.path(&format!("{name}.json"))).unwrap();
@@ -231,7 +230,7 @@ for name, extractor, key in [("whisper", whisper, "input_features"), ("wav2vec2"
 
 #[test]
 fn recordings_are_made_ready_as_transformers_does() {
-    let home = Home::new();
+    let home = Home::calibrated();
     python(&home, TRANSFORMERS_SOUND);
     let read = |name: &str| Preprocessor::read(&home.path(name)).unwrap();
     let wav2vec2 = types::MediaRecipe::Sound(read("wav2vec2.json").sound());
@@ -284,7 +283,7 @@ fn furthest(
 
 #[test]
 fn pictures_are_made_ready_in_every_sample() {
-    let home = Home::new();
+    let home = Home::calibrated();
     squash(&home, "image.onnx", "image", &["batch", "3", "8", "8"]);
     let write = "from PIL import Image\nimport os\nos.mkdir('pictures')\n\
                  for n in range(2): Image.new('RGB', (20, 10), (n * 200, 9, 9)).save(f'pictures/{n}.png')";
@@ -302,7 +301,7 @@ fn pictures_are_made_ready_in_every_sample() {
 
 #[test]
 fn recordings_fill_the_length_that_they_have() {
-    let home = Home::new();
+    let home = Home::calibrated();
     squash(&home, "sound.onnx", "input_values", &["batch", "samples"]);
     let mut wav = b"RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00".to_vec();
     let samples: Vec<u8> = (0..800_i16).flat_map(|n| (n * 16).to_le_bytes()).collect();
@@ -321,12 +320,12 @@ fn recordings_fill_the_length_that_they_have() {
     wav[28..32].copy_from_slice(&16_000_u32.to_le_bytes());
     fs::write(home.path("tone.wav"), &wav).unwrap();
     let slow = quick("sound.onnx", &["--data", "tone.wav", "--engine", "rten"]);
-    home.refused(&slow, 2, &["8000 samples a second, the model takes 16000"]);
+    home.refused(&slow, 2, &["8000 samples per second, the model takes 16000"]);
 }
 
 #[test]
 fn arrays_come_by_name_from_one_file() {
-    let home = Home::new();
+    let home = Home::calibrated();
     squash(&home, "x.onnx", "x", &["batch", "3"]);
     let write = "import numpy\nx = numpy.ones((5, 3), 'float32')\nnumpy.savez('a.npz', x=x)\n\
                  numpy.savez_compressed('b.npz', x=x)\nnumpy.save('c.npy', x)\n\

@@ -2,7 +2,7 @@
 //! is expected; what is said beside it is.
 
 use crate::bench::{Home, Told, quick};
-use modelmeter::graph::{DataType, Dim, GraphBuilder};
+use graph::{DataType, Dim, GraphBuilder};
 use serde_json::Value;
 use std::fs;
 
@@ -44,7 +44,7 @@ fn short<'a>(words: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn a_structured_model_is_smaller_and_everything_is_told() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let prune = ["prune", "encoder-small", "-m", "structured", "-s", "0.5", "-o", "small"];
     let told = proved(&home, &short(&[&prune[..], &["--json", "-"]].concat()));
     let proof = document(&told);
@@ -64,7 +64,7 @@ fn a_structured_model_is_smaller_and_everything_is_told() {
     assert!(speed["speed_up"].as_f64().unwrap() > 0.0, "{speed:#}");
     assert!(proof["drift"]["outputs"][0]["cosine"].as_f64().unwrap() < 0.999_999);
     assert!(!proof["drift"]["layers"].as_array().unwrap().is_empty());
-    assert_eq!(home.stored(), 4, "two processes a side");
+    assert_eq!(home.stored(), 4, "two processes per side");
     for file in ["config.json", "model.safetensors", "onnx/model.onnx"] {
         assert!(home.path("small").join(file).is_file(), "{file}");
     }
@@ -77,10 +77,10 @@ fn a_structured_model_is_smaller_and_everything_is_told() {
 
 #[test]
 fn zeros_that_do_not_help_are_told_with_their_reason() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let prune = ["prune", "encoder-small", "-s", "0.5", "-o", "sparse", "--json", "proof.json"];
     let told = proved(&home, &short(&prune));
-    assert!(told.out.contains("50.0 % asked, 50.0 % reached"), "{}", told.out);
+    assert!(told.out.contains("50.0 % requested, 50.0 % reached"), "{}", told.out);
     assert!(told.out.contains("verdict"), "{}", told.out);
     let proof: Value =
         serde_json::from_str(&fs::read_to_string(home.path("proof.json")).unwrap()).unwrap();
@@ -110,7 +110,7 @@ fn zeros_that_do_not_help_are_told_with_their_reason() {
 
 #[test]
 fn int8_is_a_quarter_and_says_how_far_it_moved() {
-    let home = Home::new();
+    let home = Home::calibrated();
     for (more, how) in [(&["--per-channel"][..], "dynamic"), (&["--weights-only"], "weights-only")]
     {
         let quantize = ["quantize", "encoder-small", "--to", "int8", "-o", how, "--json", "-"];
@@ -131,7 +131,7 @@ fn int8_is_a_quarter_and_says_how_far_it_moved() {
 
 #[test]
 fn a_search_keeps_the_smallest_that_does_not_drift() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let search = ["optimize", "encoder-small", "--target", "size", "-o", "best", "--json", "-"];
     let found = document(&home.fine(&short(&search)));
     assert_eq!(found["schema"], "modelmeter.optimize/1");
@@ -153,7 +153,7 @@ fn a_search_keeps_the_smallest_that_does_not_drift() {
 
 #[test]
 fn a_search_that_could_tell_nothing_ends_with_4_and_writes_nothing() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let search = ["optimize", "encoder-small", "--target", "latency", "-o", "best", "--json", "-"];
     let told = proved(&home, &short(&search));
     let found = document(&told);
@@ -173,7 +173,7 @@ fn a_search_that_could_tell_nothing_ends_with_4_and_writes_nothing() {
 
 #[test]
 fn a_search_that_may_move_the_answers_tries_changes_together() {
-    let home = Home::new();
+    let home = Home::calibrated();
     // What an earlier version wrote there, without a list of its files.
     fs::create_dir_all(home.path("best/onnx")).unwrap();
     for file in ["onnx/model.onnx", "onnx/model.safetensors.data", "vocab.txt"] {
@@ -211,7 +211,7 @@ fn a_search_that_may_move_the_answers_tries_changes_together() {
 
 #[test]
 fn what_cannot_be_meant_is_refused_and_nothing_is_written() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let refused = |more: &[&str], says: &[&str]| {
         let usual = ["prune", "encoder-small", "-o", "out"];
         home.refused(&[&usual[..], more].concat(), 2, says);
@@ -228,7 +228,7 @@ fn what_cannot_be_meant_is_refused_and_nothing_is_written() {
     fs::write(home.path("texts.txt"), "one text\n").unwrap();
     refused(&["--calibrate", "texts.txt"], &["no tokenizer"]);
     refused(&["--calibrate", "nowhere.txt"], &["nowhere.txt"]);
-    refused(&["--engines", "nobody"], &["no engine is called `nobody`"]);
+    refused(&["--engines", "nobody"], &["unknown engine `nobody`"]);
     fs::create_dir(home.path("taken")).unwrap();
     let taken = ["prune", "encoder-small", "-o", "taken", "--no-proof"];
     home.refused(&taken, 2, &["`taken` exists", "--force"]);
@@ -255,7 +255,7 @@ fn what_cannot_be_meant_is_refused_and_nothing_is_written() {
 
 #[test]
 fn a_graph_without_weights_or_without_heads_says_so() {
-    let home = Home::new();
+    let home = Home::calibrated();
     let mut builder = GraphBuilder::new("bare");
     let x = builder.input("x", DataType::Float, &[Dim::Fixed(2), Dim::Fixed(4)]);
     let y = builder.node("Softmax", &[&x], &[]);
@@ -265,7 +265,7 @@ fn a_graph_without_weights_or_without_heads_says_so() {
 
     let mut builder = GraphBuilder::new("vector");
     let x = builder.input("x", DataType::Float, &[Dim::Fixed(2), Dim::Fixed(4)]);
-    let weight = modelmeter::graph::Tensor::from_f32s("w", &[4, 4], &[0.5; 16]);
+    let weight = graph::Tensor::from_f32s("w", &[4, 4], &[0.5; 16]);
     builder.initializer(weight);
     let y = builder.node("MatMul", &[&x, "w"], &[]);
     builder.output("y", &y, DataType::Float, &[Dim::Fixed(2), Dim::Fixed(4)]);
@@ -277,7 +277,7 @@ fn a_graph_without_weights_or_without_heads_says_so() {
 
 #[test]
 fn a_disk_that_fills_half_way_leaves_nothing() {
-    let home = Home::new();
+    let home = Home::calibrated();
     // The model lies in the cache before the disk is small.
     home.fine(&quick("encoder-small", &[]));
     let program = env!("CARGO_BIN_EXE_modelmeter");

@@ -1,7 +1,7 @@
 //! When outputs are equal, when they differ, and when nobody can tell, on graphs made for the purpose.
 
 use crate::bench::{Home, Told};
-use modelmeter::graph::{DataType, Dim, GraphBuilder, Tensor};
+use graph::{DataType, Dim, GraphBuilder, Tensor};
 use serde_json::Value;
 
 const ROWS: [Dim; 2] = [Dim::Fixed(4), Dim::Fixed(8)];
@@ -36,7 +36,7 @@ fn compare(home: &Home, files: [&str; 2]) -> (Told, Value) {
 
 #[test]
 fn a_small_output_that_moves_by_a_quarter_is_refused() {
-    let home = Home::new();
+    let home = Home::calibrated();
     for (file, factor) in [("before.onnx", 0.002), ("after.onnx", 0.002_48)] {
         write(&home, file, |builder, x| {
             let factor = scalar(builder, "factor", factor);
@@ -73,7 +73,7 @@ fn sigmoid(home: &Home, file: &str, middle: f32, by_tanh: bool) {
 
 #[test]
 fn what_rounding_explains_is_equal_and_the_reader_is_told() {
-    let home = Home::new();
+    let home = Home::calibrated();
     sigmoid(&home, "plain.onnx", -17.0, false);
     sigmoid(&home, "by-tanh.onnx", -17.0, true);
     sigmoid(&home, "other.onnx", -9.0, true);
@@ -96,7 +96,7 @@ fn what_rounding_explains_is_equal_and_the_reader_is_told() {
 
 #[test]
 fn numbers_that_are_finite_nowhere_are_neither_equal_nor_different() {
-    let home = Home::new();
+    let home = Home::calibrated();
     for file in ["one.onnx", "two.onnx"] {
         write(&home, file, |builder, x| {
             let size = builder.node("Abs", &[x], &[]);
@@ -114,7 +114,7 @@ fn numbers_that_are_finite_nowhere_are_neither_equal_nor_different() {
 
 #[test]
 fn random_operators_are_named_and_compared_in_distribution() {
-    let home = Home::new();
+    let home = Home::calibrated();
     for (file, middle) in [("one.onnx", 0.0), ("copy.onnx", 0.0), ("moved.onnx", 3.0)] {
         write(&home, file, |builder, x| {
             let mean = [("mean", middle.into())];
@@ -126,11 +126,11 @@ fn random_operators_are_named_and_compared_in_distribution() {
     assert_eq!(told.status, Some(0), "{}", told.out);
     assert_eq!(parity["verdict"], "equal", "{parity:#}");
     let note = parity["outputs"][0]["note"].as_str().unwrap();
-    for text in ["RandomNormalLike", "compared in distribution over 8 runs"] {
+    for text in ["RandomNormalLike", "compared as distributions over 8 runs"] {
         assert!(note.contains(text), "{note}");
     }
     let (told, parity) = compare(&home, ["one.onnx", "moved.onnx"]);
     assert_eq!(told.status, Some(1), "{}", told.out);
     assert_eq!(parity["verdict"], "different", "{parity:#}");
-    assert!(told.out.contains("another distribution"), "{}", told.out);
+    assert!(told.out.contains("different distributions"), "{}", told.out);
 }

@@ -1,5 +1,52 @@
+//! Every document of the command line has a published schema and keeps it.
+
 use crate::bench::{Home, quick};
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+/// Set to anything, it lets the test below write the files.
+const WRITE: &str = "MODELMETER_WRITE_SCHEMAS";
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema")
+}
+
+fn file_name(document: &str) -> String {
+    format!("{}.schema.json", document.replace('/', "-"))
+}
+
+#[test]
+fn the_published_schemas_are_those_of_the_program() {
+    let home = Home::new();
+    let names = home.fine(&["schema"]).out;
+    let list = fs::read_to_string(folder().join("README.md")).unwrap();
+    let mut files = BTreeSet::new();
+    for name in names.lines() {
+        let (made, path) = (home.fine(&["schema", name]).out, folder().join(file_name(name)));
+        if env::var_os(WRITE).is_some() {
+            fs::write(&path, &made).unwrap();
+        }
+        let published = fs::read_to_string(&path).unwrap_or_default();
+        let path = path.display();
+        assert!(
+            published == made,
+            "{path} is not what the types say; set {WRITE}=1 and test again"
+        );
+        assert!(list.contains(&format!("| [`{name}`]({}) |", file_name(name))), "{name}: README");
+        files.insert(file_name(name));
+    }
+    let found = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name());
+    let found: BTreeSet<String> = found
+        .map(|name| name.into_string().unwrap())
+        .filter(|name| name.ends_with(".json"))
+        .collect();
+    assert_eq!(found, files, "a file without a document");
+    home.refused(&["schema", "modelmeter.nothing/1"], 2, &["modelmeter.nothing/1", "lists"]);
+}
 
 #[test]
 fn a_real_run_keeps_the_published_schema() {
@@ -8,16 +55,53 @@ fn a_real_run_keeps_the_published_schema() {
     keeps_the_schema(&told.out);
 }
 
-/// Fails where the text is no document of the published schema.
-pub(crate) fn keeps_the_schema(text: &str) {
-    let run: Value = serde_json::from_str(text).unwrap();
-    let schema: Value =
-        serde_json::from_str(include_str!("../../../../docs/schema/modelmeter.run-1.schema.json"))
-            .unwrap();
+#[test]
+fn documents_that_the_command_line_makes_keep_their_schemas() {
+    let home = Home::new();
+    let plan = "models = [\"feed-forward-baseline\"]\nengines = [\"rten\", \"torch\"]\nprocesses = 1\n\
+                runs = 11\nwarmup = 1\nrepeats = 0\n";
+    fs::write(home.path("nightly.toml"), plan).unwrap();
+    let measured = home.fine(&["bench", "nightly.toml", "--json", "-"]).out;
+    home.fine(&["db", "export", "all.jsonl"]);
+    let line = fs::read_to_string(home.path("all.jsonl")).unwrap();
+    let query = "select 1, 1.5, null, 'a'";
+    for text in [
+        measured,
+        line.lines().next().unwrap().to_owned(),
+        home.fine(&["models", "--json"]).out,
+        home.fine(&["devices", "--json"]).out,
+        home.fine(&["engines", "list", "--json"]).out,
+        home.fine(&["db", "status", "--json"]).out,
+        home.fine(&["db", "import", "all.jsonl", "--db", "other.db", "--json"]).out,
+        home.fine(&["db", "query", query, "--json"]).out,
+        home.fine(&["runs", "list", "--json"]).out,
+    ] {
+        keeps_the_schema(&text);
+        let document: Value = serde_json::from_str(&text).unwrap();
+        let mut more = document.clone();
+        more["unexpected"] = json!(1);
+        assert_ne!(complaints(&more), [""; 0], "{}: another key", document["schema"]);
+        for key in document.as_object().unwrap().keys() {
+            let mut less = document.clone();
+            less.as_object_mut().unwrap().remove(key);
+            less["schema"] = document["schema"].clone();
+            let is_refused = key == "schema" || !complaints(&less).is_empty();
+            assert!(is_refused, "{} without `{key}`", document["schema"]);
+        }
+    }
+}
+
+/// What the published schema of a document has against it.
+fn complaints(document: &Value) -> Vec<String> {
+    let path = folder().join(file_name(document["schema"].as_str().unwrap()));
+    let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();
-    let wrong: Vec<String> = schema
-        .iter_errors(&run)
-        .map(|error| format!("{error} at {}", error.instance_path()))
-        .collect();
-    assert_eq!(wrong, Vec::<String>::new());
+    let told =
+        |error: jsonschema::ValidationError<'_>| format!("{error} at {}", error.instance_path());
+    schema.iter_errors(document).map(told).collect()
+}
+
+/// Fails where the text is no document of its published schema.
+pub(crate) fn keeps_the_schema(text: &str) {
+    assert_eq!(complaints(&serde_json::from_str(text).unwrap()), [""; 0]);
 }

@@ -78,7 +78,7 @@ fn an_address_that_is_none_or_not_let_in_is_refused_before_measuring() {
     refused("postgres://ann:s3cret@db:port/runs", 2, "address");
     let good = SHARED.database();
     let (_, end) = good.split_once('@').unwrap();
-    refused(&format!("postgres://tester:s3cretbutwrong@{end}"), 2, "let us in");
+    refused(&format!("postgres://tester:s3cretbutwrong@{end}"), 2, "refused the login");
     refused(&SHARED.address("not_made_yet"), 2, "not_made_yet");
     assert_eq!(waiting(&home), 0);
     assert_eq!(fs::read_dir(home.path(".")).unwrap().count(), 0, "no folder of that name is made");
@@ -91,7 +91,7 @@ fn a_server_that_is_away_costs_no_measurement() {
     let server = format!("postgres://tester:s3cret@127.0.0.1:{port}/runs");
     let told = fine(&home, &server, &quick("feed-forward-baseline", &[]));
     assert!(told.err.contains("warning: could not reach"), "{}", told.err);
-    assert!(told.err.contains("it waits in"), "{}", told.err);
+    assert!(told.err.contains("it is kept in"), "{}", told.err);
     assert!(told.out.contains("throughput") && !told.out.contains("stored as"), "{}", told.out);
     assert_eq!(waiting(&home), 1);
     // What only looks into the database cannot do without it.
@@ -109,14 +109,14 @@ fn a_server_that_is_frozen_costs_no_measurement() {
     let frozen = server.freeze();
     let told = fine(&home, &address, &quick("feed-forward-baseline", &[]));
     assert!(told.err.contains("no answer for 3 s"), "{}", told.err);
-    assert!(told.err.contains("it waits in") && told.out.contains("throughput"), "{}", told.err);
+    assert!(told.err.contains("it is kept in") && told.out.contains("throughput"), "{}", told.err);
     assert_eq!(waiting(&home), 1);
     let told = on(&home, &address, &["runs", "list"]);
     assert_eq!(told.status, Some(3), "{}", told.err);
     assert!(told.err.contains("no answer") && told.err.contains("hint:"), "{}", told.err);
     drop(frozen);
     let told = fine(&home, &address, &["runs", "list"]);
-    assert!(told.err.contains("delivered a run"), "{}", told.err);
+    assert!(told.err.contains("stored a waiting run"), "{}", told.err);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_server_that_goes_away_in_the_middle_gets_its_runs_when_it_is_back() {
     server.stop();
     let told = told(child.wait_with_output().unwrap());
     assert_eq!(told.status, Some(0), "{}", told.err);
-    assert!(told.err.contains("it waits in"), "{}", told.err);
+    assert!(told.err.contains("it is kept in"), "{}", told.err);
     assert_eq!(waiting(&home), 1);
     // Still away at the beginning of the next.
     fine(&home, &address, &quick("feed-forward-baseline", &[]));
@@ -141,7 +141,7 @@ fn a_server_that_goes_away_in_the_middle_gets_its_runs_when_it_is_back() {
 
     server.restart();
     let told = fine(&home, &address, &["runs", "list"]);
-    assert!(told.err.contains("delivered 2 runs"), "{}", told.err);
+    assert!(told.err.contains("stored 2 waiting runs"), "{}", told.err);
     assert_eq!(waiting(&home), 0);
     assert_eq!(stored(&home, &address), 3);
 }

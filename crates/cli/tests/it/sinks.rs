@@ -32,7 +32,7 @@ fn waiting(home: &Home) -> usize {
 fn deliver(home: &Home, runs: &str, stored: usize) {
     sqlite(home, "DROP TRIGGER refused");
     let told = home.fine(&["runs", "list"]);
-    assert!(told.err.contains(&format!("delivered {runs}")), "{}", told.err);
+    assert!(told.err.contains(&format!("stored {runs}")), "{}", told.err);
     assert_eq!((home.stored(), waiting(home)), (stored, 0));
     assert!(!home.path("runs.db.waiting").exists());
 }
@@ -61,7 +61,7 @@ fn a_run_that_the_database_refuses_is_shown_written_and_put_aside() {
     says_refused(&told);
     assert!(told.err.contains("/dev/full") && told.out.is_empty(), "{}", told.err);
     assert!(home.path("b.csv").exists());
-    deliver(&home, "2 runs", 3);
+    deliver(&home, "2 waiting runs", 3);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_comparison_outlives_its_database() {
     assert!(told.err.contains("4 runs are not in the database"), "{}", told.err);
     let report: Value = serde_json::from_slice(&fs::read(home.path("c.json")).unwrap()).unwrap();
     assert_eq!(report["schema"], "modelmeter.comparison/1");
-    deliver(&home, "4 runs", 5);
+    deliver(&home, "4 waiting runs", 5);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_plan_outlives_its_database_with_a_report_of_what_was_finished() {
     let report: Value = serde_json::from_slice(&fs::read(home.path("plan.json")).unwrap()).unwrap();
     assert_eq!(report["report"]["cells"][0]["standing"], "measured", "{report:#}");
     assert!(report["report"]["interrupted"]["why"].as_str().unwrap().contains("full"));
-    deliver(&home, "a run", 2);
+    deliver(&home, "a waiting run", 2);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_comparison_in_which_every_side_dies_names_each_and_why() {
     let home = Home::new();
     let sides = ["--engines", "rten", "--thread-counts", "1,2", "--timeout", "1ms", "-q"];
     let arguments = [&["compare", "small-transformer"], &sides[..]].concat();
-    let says = ["dropped out", "1 thread", "2 threads", "did not"];
+    let says = ["could not be measured", "1 thread", "2 threads", "did not"];
     home.refused(&arguments, 3, &says);
 }
 

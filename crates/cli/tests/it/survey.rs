@@ -4,20 +4,18 @@ use crate::{
     bench::{Home, quick, told},
     postgresql::SHARED,
 };
-use modelmeter::{
-    Device, Mode, Precision, Run, RunId, Store,
-    types::{
-        Direction, Metric, Phase, Provenance, Reason, ReasonCode, Summary, Unit, Verdict, Weights,
-    },
-};
+use modelmeter::{Device, Mode, Precision, Run, RunId, Store};
 use serde_json::Value;
 use std::{fs, sync::OnceLock};
+use types::{
+    Direction, Metric, Phase, Provenance, Reason, ReasonCode, Summary, Unit, Verdict, Weights,
+};
 
 /// A real run, measured once; what a test is about is set in copies of it.
 fn real() -> Run {
     static REAL: OnceLock<Run> = OnceLock::new();
     let measure = || {
-        let home = Home::new();
+        let home = Home::calibrated();
         home.fine(&quick("feed-forward-baseline", &[]));
         let store = Store::open(home.database()).unwrap();
         let list = json(&home.fine(&["runs", "list", "--json"]).out);
@@ -91,7 +89,7 @@ pub(crate) fn not_valid(run: Run, code: ReasonCode) -> Run {
 
 /// A home with these runs stored.
 pub(crate) fn home_with(runs: &[Run]) -> Home {
-    let home = Home::new();
+    let home = Home::calibrated();
     let store = Store::open(home.database()).unwrap();
     store.insert_runs(runs).unwrap();
     home
@@ -157,7 +155,7 @@ fn a_file_gets_the_format_of_its_ending() {
         ("recommend", "advice.md", "# bert\n\nfor throughput\n"),
     ] {
         let told = home.fine(&[command, "--output", file]);
-        assert!(told.out.is_empty() && told.err.contains(file), "{}", told.err);
+        assert!(!told.out.is_empty() && told.err.contains(file), "{}", told.err);
         let text = fs::read_to_string(home.path(file)).unwrap();
         assert!(text.starts_with(begins), "{file}: {text}");
     }
@@ -216,21 +214,21 @@ fn nothing_that_answers_is_said_and_told_by_the_exit_code() {
     assert_eq!(told.status, Some(4), "{}", told.err);
     assert!(
         told.out.contains("no valid run")
-            && told.out.contains("1 not valid: 1 × warm-up never settled"),
+            && told.out.contains("1 not valid: 1 × warm-up did not settle"),
         "{}",
         told.out
     );
     let told = home.run(&["recommend", "bert"]);
     assert_eq!(told.status, Some(4), "{}", told.err);
-    assert!(told.out.contains("nothing that was measured is valid"), "{}", told.out);
-    assert!(told.out.contains("not valid: warm-up never settled"), "{}", told.out);
+    assert!(told.out.contains("no measured configuration is valid"), "{}", told.out);
+    assert!(told.out.contains("not valid: warm-up did not settle"), "{}", told.out);
     assert_eq!(
         json(&home.run(&["recommend", "--json"]).out)["recommendations"][0]["best"],
         Value::Null
     );
     let told = home.run(&["recommend", "--device", "cuda"]);
     assert_eq!(told.status, Some(4), "{}", told.err);
-    assert!(told.out.ends_with("no run answers this question\n"), "{}", told.out);
+    assert!(told.out.ends_with("no stored run matches this query\n"), "{}", told.out);
 }
 
 /// A cell that was measured on a quiet machine, and two that other work and an uncooled processor disturbed.
@@ -278,7 +276,7 @@ fn what_is_not_valid_is_shown_where_it_was_asked_for_and_marked_everywhere() {
     let home = disturbed_fleet();
     let page = home.fine(&["analyze", "--include-invalid"]).out;
     assert_eq!(page.lines().filter(|line| line.starts_with('!')).count(), 3, "{page}");
-    assert!(page.contains("! no valid run: these numbers cannot be believed"), "{page}");
+    assert!(page.contains("! no valid run: do not rely on these numbers"), "{page}");
     let found = json(&home.fine(&["analyze", "--include-invalid", "--json"]).out);
     let cells = found["cells"].as_array().unwrap();
     let marked: Vec<&Value> = cells.iter().filter(|cell| cell["valid"] == false).collect();
@@ -347,7 +345,7 @@ fn a_wrong_name_says_what_was_meant() {
     home.refused(&["recommend", "--all"], 2, &["no run is stored yet"]);
     let home = home_with(&fleet());
     home.refused(&["analyze", "brt"], 2, &["the model `brt`", "did you mean `bert`?"]);
-    home.refused(&["recommend", "--model", "zzzz"], 2, &["the model `zzzz`", "there are `bert`"]);
+    home.refused(&["recommend", "--model", "zzzz"], 2, &["the model `zzzz`", "known: `bert`"]);
     home.refused(&["analyze", "--engine", "rtn"], 2, &["the engine `rtn`", "`rten`"]);
     home.refused(&["analyze", "--machine", "benhc"], 2, &["the machine `benhc`", "`bench`"]);
     home.refused(&["analyze", "--device", "cuba"], 2, &["cuba"]);
@@ -363,7 +361,7 @@ fn a_recommendation_names_the_best_the_next_and_what_it_rests_on() {
         "on cuda:0 · fp32 · batch 8",
         "runner-up",
         "slower",
-        "rests on",
+        "based on",
         "7f3a0000",
     ] {
         assert!(page.contains(words), "`{words}` is not in\n{page}");
@@ -388,11 +386,11 @@ fn limits_that_are_none_are_refused_with_an_example() {
     let home = home_with(&fleet());
     for (arguments, says) in [
         (["--slo", "50ms"], "p95:50ms"),
-        (["--slo", "p98:50ms"], "known are p50"),
+        (["--slo", "p98:50ms"], "known percentiles: p50"),
         (["--slo", "p95:50"], "`50ms` or `50s`"),
         (["--memory-limit", "2g"], "`GiB`"),
         (["--memory-limit", "lots"], "2GB"),
-        (["--objective", "speed"], "known are latency, throughput, memory, energy, cost"),
+        (["--objective", "speed"], "known objectives: latency, throughput, memory, energy, cost"),
     ] {
         let [name, value] = arguments;
         home.refused(&["recommend", name, value], 2, &[value, says]);
@@ -456,14 +454,14 @@ fn nothing_is_recommended_from_invalid_predicted_or_imported_numbers() {
         env!("CARGO_MANIFEST_DIR"),
         "/../exchange/tests/fixtures/optimum_benchmark_inference.json"
     );
-    let home = Home::new();
+    let home = Home::calibrated();
     home.fine(&["db", "import", fixture]);
     let told = home.run(&["recommend", "--all"]);
     assert_eq!(told.status, Some(4), "{}", told.out);
     assert!(told.out.contains("another tool measured it"), "{}", told.out);
     let told = home.fine(&["recommend", "--all", "--imported"]);
     assert!(
-        told.out.contains("imported") && told.out.contains("nobody here can vouch"),
+        told.out.contains("imported") && told.out.contains("measured by another tool"),
         "{}",
         told.out
     );
@@ -472,7 +470,7 @@ fn nothing_is_recommended_from_invalid_predicted_or_imported_numbers() {
 
 #[test]
 fn what_was_really_measured_is_analysed() {
-    let home = Home::new();
+    let home = Home::calibrated();
     for batch in ["1", "4"] {
         home.fine(&quick("feed-forward-baseline", &["--batch-size", batch]));
     }
@@ -514,7 +512,7 @@ fn a_server_says_the_same_as_a_file() {
 
 #[test]
 fn help_has_examples_and_says_where_formulas_are() {
-    let home = Home::new();
+    let home = Home::calibrated();
     for command in ["analyze", "recommend"] {
         let help = home.fine(&[command, "--help"]).out;
         for words in ["Examples:", "Exit codes:", "docs/ANALYSIS.md", "--output"] {

@@ -1,6 +1,6 @@
 //! `kill -9` of the worker and of the parent, in the middle.
 
-use crate::bench::{Home, quick, told};
+use crate::bench::{Home, python, quick, told};
 use std::{
     fs,
     process::{Child, Stdio},
@@ -109,9 +109,9 @@ fn ctrl_c_says_that_nothing_was_kept() {
     interrupt(&parent);
     let told = told(parent.wait_with_output().unwrap());
     assert_eq!(told.status, Some(130), "{}", told.err);
-    let said = "stopped: nothing was stored; the measurement under way is lost";
+    let said = "stopped: nothing was stored; the measurement in progress is lost";
     assert!(told.err.contains(said), "{}", told.err);
-    assert!(told.err.contains("hint: the same command"), "{}", told.err);
+    assert!(told.err.contains("hint: run the same command"), "{}", told.err);
     assert_eq!(home.stored(), 1, "the run before is still there");
 }
 
@@ -132,5 +132,51 @@ fn ctrl_c_counts_the_runs_that_were_kept() {
     let stored = home.stored();
     let said = if stored == 1 { "1 run was stored".into() } else { format!("{stored} runs were") };
     assert!(told.err.contains(&said), "{stored} are there\n{}", told.err);
-    assert!(told.err.contains("the check under way is lost"), "{}", told.err);
+    assert!(told.err.contains("the check in progress is lost"), "{}", told.err);
+}
+
+/// Reading a pickle that never ends: a pipe that nobody writes to.
+#[test]
+fn a_killed_parent_takes_the_reader_of_pickles_along_and_the_next_one_clears_its_folder() {
+    let home = Home::calibrated();
+    let folder = home.path("pickled");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("config.json"), r#"{"model_type": "bert"}"#).unwrap();
+    let pipe = folder.join("pytorch_model.bin");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let (python, cache) = (python(), home.path("cache"));
+    let path = folder.to_str().unwrap();
+    let more = ["--allow-pickle", "--python", &python, "--cache", cache.to_str().unwrap()];
+    let words = quick(path, &[&["--engine", "rten"][..], &more].concat());
+    let mut parent =
+        home.command(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begin = Instant::now();
+    let reader = loop {
+        let children = format!("/proc/{0}/task/{0}/children", parent.id());
+        let children = fs::read_to_string(children).unwrap_or_default();
+        if let Some(reader) = children.split_whitespace().find_map(|pid| pid.parse().ok()) {
+            break reader;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "no reader appeared");
+        thread::sleep(Duration::from_millis(5));
+    };
+    // It has said that it dies with its parent before it reads anything.
+    while fs::read_dir(cache.join("unpickled")).map_or(0, Iterator::count) == 0 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "no folder was begun");
+        thread::sleep(Duration::from_millis(5));
+    }
+    thread::sleep(Duration::from_millis(500));
+    kill(i32::try_from(parent.id()).unwrap());
+    parent.wait().unwrap();
+    while !is_gone(reader) {
+        assert!(begin.elapsed() < Duration::from_secs(80), "the reader outlived its parent");
+        thread::sleep(Duration::from_millis(10));
+    }
+    let left = || fs::read_dir(cache.join("unpickled")).unwrap().count();
+    assert_eq!(left(), 1, "what was begun is still there");
+    fs::remove_file(&pipe).unwrap();
+    fs::write(&pipe, "no pickle").unwrap();
+    home.refused(&words, 2, &["could not read the pickled weights"]);
+    assert_eq!(left(), 0);
 }

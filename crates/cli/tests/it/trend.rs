@@ -4,8 +4,9 @@ use crate::{
     bench::{Home, python},
     survey::{home_with, json, run},
 };
-use modelmeter::{Device, Run, types::Revision};
+use modelmeter::{Device, Run};
 use std::{fs, process::Command};
+use types::Revision;
 
 /// One run an hour: so many around 40 ms, so many slower by this factor, at a commit each.
 fn hourly(before: u64, after: u64, factor: f64) -> Vec<Run> {
@@ -41,7 +42,7 @@ fn a_slower_commit_is_found_drawn_and_gated() {
     assert_eq!(home.run(&["trend", "--metric", "memory.peak", "--alert", "10%"]).status, Some(0));
 
     let told = home.fine(&["trend", "--html", "t.html", "--svg", "t.svg", "--csv", "t.csv"]);
-    assert!(told.err.is_empty(), "{}", told.err);
+    assert_eq!(told.err, "wrote t.svg\nwrote t.csv\nwrote t.html\n");
     let page = fs::read_to_string(home.path("t.html")).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.contains("% slower"), "no page");
     assert!(fs::read_to_string(home.path("t.svg")).unwrap().starts_with("<svg"));
@@ -72,7 +73,8 @@ print(' '.join(sorted(found)))";
 #[test]
 fn prometheus_reads_what_is_written_for_it() {
     let home = home_with(&hourly(20, 12, 1.2));
-    home.fine(&["trend", "--prometheus", "numbers.prom"]);
+    let told = home.fine(&["trend", "--prometheus", "numbers.prom"]);
+    assert_eq!(told.err, "wrote numbers.prom\n");
     let text = fs::read_to_string(home.path("numbers.prom")).unwrap();
     for name in ["modelmeter_latency_median_seconds", "modelmeter_trend_last_change_ratio"] {
         assert!(text.contains(&format!("# TYPE {name} gauge\n{name}{{model=\"bert\"")), "{text}");
@@ -172,7 +174,7 @@ fn fifteen_percent_with_ten_runs_a_side_are_called() {
             assert_eq!(cell["allowance_from"], "runs", "{cell}");
         }
     }
-    // Two runs a side show no scatter to speak of: drift may be all there is.
+    // Two runs per side show no scatter to speak of: drift may be all there is.
     let home = home_with(&batch(0, 2, 40.0));
     home.fine(&["analyze", "--output", "before.csv"]);
     modelmeter::Store::open(home.database()).unwrap().insert_runs(&batch(40, 2, 46.0)).unwrap();

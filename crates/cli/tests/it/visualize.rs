@@ -1,16 +1,14 @@
 //! Stored runs as pictures: `visualize`.
 
 use crate::bench::{Home, quick};
-use modelmeter::{
-    Device, PICTURES, Run, RunId, Store,
-    types::{Ceiling, Ceilings, Interval, Precision, Reason, ReasonCode, Verdict},
-};
+use modelmeter::{Device, PICTURES, Run, RunId, Store};
 use serde_json::Value;
 use std::{fs, path::Path};
+use types::{Ceiling, Ceilings, Interval, Precision, Reason, ReasonCode, Verdict};
 
 /// A home with a real run at two batch sizes and the ceilings of this machine; valid, whatever else the machine does.
 fn measured() -> Home {
-    let home = Home::new();
+    let home = Home::calibrated();
     home.fine(&quick("feed-forward-baseline", &[]));
     let store = Store::open(home.database()).unwrap();
     let list: Value = serde_json::from_str(&home.fine(&["runs", "list", "--json"]).out).unwrap();
@@ -31,6 +29,11 @@ fn measured() -> Home {
     home
 }
 
+/// The same words on one line, however they were wrapped.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn files(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
@@ -47,7 +50,8 @@ fn every_picture_is_a_file_in_each_format_and_theme() {
         for theme in ["light", "dark"] {
             let [svg, png] =
                 ["svg", "png"].map(|format| format!("{}-{theme}.{format}", picture.name));
-            assert!(told.out.contains(&svg) && told.out.contains(picture.shows), "{}", told.out);
+            let out = words(&told.out);
+            assert!(out.contains(&svg) && out.contains(picture.shows), "{}", told.out);
             let text = fs::read_to_string(home.path("shown").join(&svg)).unwrap();
             assert!(text.starts_with("<svg ") && text.ends_with("</svg>\n"), "{svg}");
             assert!(fs::read(home.path("shown").join(&png)).unwrap().starts_with(b"\x89PNG"));
@@ -55,9 +59,11 @@ fn every_picture_is_a_file_in_each_format_and_theme() {
         }
     }
     assert_eq!(found.len(), 24, "{found:?}");
-    assert!(told.out.contains("24 files in shown"), "{}", told.out);
-    let absent = "training       not drawn: no valid training run is stored; `modelmeter profile MODEL --train`";
+    assert!(told.out.contains("24 files"), "{}", told.out);
+    assert_eq!(told.err, "wrote 24 files into shown\n");
+    let absent = "not drawn: no valid training run is stored";
     assert!(told.out.contains(absent), "{}", told.out);
+    assert!(told.out.contains("`modelmeter profile MODEL --train`"), "{}", told.out);
 
     // Again: the same bytes, nothing left over.
     let before = fs::read(home.path("shown/latency-light.png")).unwrap();
@@ -111,13 +117,31 @@ fn what_finds_no_room_is_on_pages_with_numbers() {
     // What was measured and is not valid is told from what was not measured.
     assert!(read("heat-map-light.svg").contains("not valid"));
     assert!(told.out.contains("1 cell without a valid run left out"), "{}", told.out);
-    assert!(told.out.contains("1 not valid: 1 × other work"), "{}", told.out);
+    assert!(words(&told.out).contains("(1 not valid: 1 × other work)"), "{}", told.out);
     let shown = home.fine(&[&["visualize", "model-9", "--include-invalid"], &only[..]].concat());
     assert!(shown.out.contains("marked"), "{}", shown.out);
     assert!(read("throughput-light.svg").contains("not valid"));
     let told = home.run(&["visualize", "model-9", "-o", "none"]);
     assert_eq!(told.status, Some(4), "{}", told.out);
     assert!(told.out.contains("no valid run has a throughput; 1 not valid"), "{}", told.out);
+}
+
+#[test]
+fn what_was_drawn_is_a_result_in_every_format() {
+    let home = measured();
+    let only = ["--only", "latency,training", "--format", "svg", "-o", "shown"];
+    let asked = [&["visualize"], &only[..], &["--json", "--html", "page.html"]].concat();
+    let told = home.fine(&asked);
+    let found: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(found["schema"], "modelmeter.pictures/1");
+    let names = ["latency-light.svg", "latency-dark.svg"];
+    assert_eq!(found["pictures"][0]["files"], serde_json::json!(names));
+    assert_eq!(found["pictures"][1]["absent"]["hint"], "modelmeter profile MODEL --train");
+    assert_eq!(told.err, "wrote 2 files into shown\nwrote page.html\n");
+    let page = fs::read_to_string(home.path("page.html")).unwrap();
+    assert_eq!(page.matches("<svg").count(), 1, "the picture is in the page");
+    let rows = home.fine(&[&["visualize"], &only[..], &["--csv"]].concat()).out;
+    assert_eq!(rows.lines().count(), 4, "{rows}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::{
     bench::{Home, Told, told},
     survey::json,
 };
-use modelmeter::{Phase, Run, RunId, Store, types::Verdict};
+use modelmeter::{Phase, Run, RunId, Store};
 use serde_json::Value;
 use std::{
     fs,
@@ -14,12 +14,13 @@ use std::{
     sync::mpsc::{Receiver, channel},
     thread,
 };
+use types::Verdict;
 
 const PLAN: &str = "name = \"hourly\"\nmodels = [\"feed-forward-baseline\"]\nengines = [\"rten\"]\n\
                     batch-sizes = [1]\nprocesses = 1\nruns = 11\nwarmup = 1\nrepeats = 0\n";
 
 fn home() -> Home {
-    let home = Home::new();
+    let home = Home::calibrated();
     fs::write(home.path("hourly.toml"), PLAN).unwrap();
     home
 }
@@ -89,13 +90,13 @@ fn a_history_that_is_too_short_is_not_called_unchanged() {
     let home = home();
     let told = home.run(&["watch", "hourly.toml", "--once"]);
     assert_eq!(told.status, Some(4), "{}", told.err);
-    assert!(told.err.contains("turn 1: 1 cell measured; nothing could be judged"), "{}", told.err);
+    assert!(told.err.contains("cycle 1: 1 cell measured; nothing could be judged"), "{}", told.err);
     assert!(!told.err.contains("nothing new is worse"), "{}", told.err);
 }
 
 #[test]
 fn a_turn_without_a_valid_run_is_an_alert_of_its_own() {
-    let home = Home::new();
+    let home = Home::calibrated();
     // Ten samples are fewer than a median needs, so no run is valid on any machine.
     fs::write(home.path("hourly.toml"), PLAN.replace("runs = 11", "runs = 10")).unwrap();
     let (listening, heard) = server(&[200]);
@@ -120,7 +121,7 @@ fn every_turn_measures_anew_and_the_numbers_are_there_for_prometheus() {
     let home = home();
     let told = watched(&home, &["watch", "hourly.toml", "--every", "1s", "--times", "2"]);
     assert_eq!(home.stored(), 2, "{}", told.err);
-    assert!(told.err.contains("turn 2: 1 cell measured; nothing could be judged"), "{}", told.err);
+    assert!(told.err.contains("cycle 2: 1 cell measured; nothing could be judged"), "{}", told.err);
     // Of a busy machine no run may be valid; a past is.
     with_a_past(&home);
     watched(&home, &["watch", "hourly.toml", "--once", "--prometheus", "numbers.prom"]);
@@ -177,7 +178,7 @@ fn a_watch_that_waits_ends_when_it_is_told_to() {
         let mut command = home.command(&["watch", "hourly.toml", "--every", "1h"]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let waits = lines.by_ref().any(|line| line.unwrap().contains("the next turn starts at"));
+        let waits = lines.by_ref().any(|line| line.unwrap().contains("the next cycle starts at"));
         assert!(waits, "it ended by itself");
         Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
         lines.for_each(drop);

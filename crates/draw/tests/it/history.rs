@@ -87,3 +87,23 @@ fn no_history_is_no_picture() {
     assert!(history(&Trend::default(), Theme::Dark).is_err());
     assert!(history_page(&Trend::default()).is_err());
 }
+
+#[test]
+fn the_page_says_what_changed_before_it_shows_it() {
+    let page = history_page(&trend("bert", 30)).unwrap();
+    let conclusion = page.find("1 change in 1 history. Newest: bert").unwrap();
+    let table = page.find("<table>").unwrap();
+    let picture = page.find("<svg").unwrap();
+    assert!(conclusion < table && table < picture, "{page}");
+    assert_eq!(page.matches("<svg").count(), 4, "wide and narrow, light and dark");
+}
+
+#[test]
+fn single_points_give_way_to_histories() {
+    let mut found = trend("long", 30);
+    found.series.extend(trend("single", 1).series);
+    let svg = history(&found, Theme::Light).unwrap();
+    assert!(svg.contains(">long<") && !svg.contains(">single<"), "{svg}");
+    assert!(svg.contains("1 more history is not shown."), "{svg}");
+    assert!(history(&trend("single", 1), Theme::Light).unwrap().contains(">single<"));
+}

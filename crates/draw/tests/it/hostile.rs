@@ -117,7 +117,7 @@ fn a_cell_without_repetition_has_a_mark_and_no_whiskers() {
         cell.throughput = Reading::of(Pooled { value, interval: None });
     }
     let of = |material: &Material| {
-        Picture::named("throughput").unwrap().svg(material, Theme::Light).unwrap()
+        Picture::by_name("throughput").unwrap().svg(material, Theme::Light).unwrap()
     };
     let lines = |svg: &str| svg.matches("<line").count();
     assert!(lines(&of(&material)) < lines(&of(&sample::usual())));

@@ -83,11 +83,11 @@ fn every_picture_says_what_it_shows_and_what_it_rests_on() {
         let svg = picture.svg(&material, Theme::Light).unwrap();
         assert!(svg.contains("pooled in"), "{}", picture.name);
     }
-    let latency = Picture::named("latency").unwrap().svg(&material, Theme::Light).unwrap();
+    let latency = Picture::by_name("latency").unwrap().svg(&material, Theme::Light).unwrap();
     for words in ["bench", "p95", "median", "density", "batch 1"] {
         assert!(latency.contains(words), "{words}");
     }
-    let roofline = Picture::named("roofline").unwrap().svg(&material, Theme::Light).unwrap();
+    let roofline = Picture::by_name("roofline").unwrap().svg(&material, Theme::Light).unwrap();
     for words in ["180 GFLOP/s", "memory 21.0 GB/s", "of attainable", "L3"] {
         assert!(roofline.contains(words), "{words}");
     }
@@ -102,11 +102,11 @@ fn a_picture_without_material_says_what_to_run() {
     }
     let mut material = sample::usual();
     material.cells.retain(|cell| cell.key.mode == Mode::Training);
-    let absent = Picture::named("training").unwrap().svg(&material, Theme::Light).unwrap_err();
+    let absent = Picture::by_name("training").unwrap().svg(&material, Theme::Light).unwrap_err();
     assert!(absent.why.contains("inference"), "{}", absent.why);
     let mut material = sample::usual();
     for cell in &mut material.cells {
         cell.memory = Reading::missing("no");
     }
-    assert!(Picture::named("memory").unwrap().svg(&material, Theme::Light).is_err());
+    assert!(Picture::by_name("memory").unwrap().svg(&material, Theme::Light).is_err());
 }

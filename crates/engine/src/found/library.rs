@@ -38,7 +38,7 @@ pub enum Defect {
     #[error("cannot be read ({0})")]
     Unreadable(io::Error),
     /// It does not begin as a library does.
-    #[error("is no shared library")]
+    #[error("is not a shared library")]
     NoLibrary,
     /// It belongs to the system named.
     #[error("was built for {0}")]
@@ -50,7 +50,7 @@ pub enum Defect {
     #[error("was built for machine {0}, not for {ARCH}")]
     UnknownMachine(u32),
     /// It ends before its headers say.
-    #[error("is cut off")]
+    #[error("is truncated")]
     CutOff,
 }
 
@@ -210,17 +210,17 @@ mod tests {
     #[test]
     fn a_library_that_ends_early_is_seen_before_it_is_loaded() {
         for length in [4, 19, 40, 64, 119] {
-            assert_eq!(words_for(&elf_header(62)[..length]).unwrap(), "is cut off", "{length}");
+            assert_eq!(words_for(&elf_header(62)[..length]).unwrap(), "is truncated", "{length}");
         }
         let mut beyond = elf_header(62);
         beyond[64 + 32..64 + 40].copy_from_slice(&121u64.to_le_bytes());
-        assert_eq!(words_for(&beyond).unwrap(), "is cut off");
+        assert_eq!(words_for(&beyond).unwrap(), "is truncated");
         // What is not mapped may lie anywhere.
         beyond[64..68].copy_from_slice(&0u32.to_le_bytes());
         assert_eq!(words_for(&beyond), None);
         let mut far = elf_header(62);
         far[32..40].copy_from_slice(&u64::MAX.to_le_bytes());
-        assert_eq!(words_for(&far).unwrap(), "is cut off");
+        assert_eq!(words_for(&far).unwrap(), "is truncated");
     }
 
     #[cfg(target_os = "linux")]
@@ -229,14 +229,14 @@ mod tests {
         let bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         assert_eq!(words_for(&bytes), None);
         for length in [100, 4096, bytes.len() / 2] {
-            assert_eq!(words_for(&bytes[..length]).unwrap(), "is cut off", "{length}");
+            assert_eq!(words_for(&bytes[..length]).unwrap(), "is truncated", "{length}");
         }
     }
 
     #[test]
     fn what_is_no_library_is_said_to_be_none() {
-        assert_eq!(words_for(b"#!/bin/sh").unwrap(), "is no shared library");
-        assert_eq!(words_for(b"").unwrap(), "is no shared library");
+        assert_eq!(words_for(b"#!/bin/sh").unwrap(), "is not a shared library");
+        assert_eq!(words_for(b"").unwrap(), "is not a shared library");
         assert!(matches!(defect(Path::new("/nowhere")), Some(Defect::Unreadable(_))));
     }
 }

@@ -1,6 +1,7 @@
 //! Dropout masks: drawn anew for every step, the same for the same seed.
 
 use crate::DropoutMask;
+use stats::{SplitMix, mix};
 use types::{Elements, HostTensor};
 
 /// Draws a mask: 0 with the probability `ratio`, else 1 ÷ (1 − `ratio`).
@@ -9,11 +10,8 @@ pub(super) fn draw(mask: &DropoutMask, seed: u64, step: u64, place: usize) -> Ho
     let ratio = mask.ratio.clamp(0.0, 0.999_9);
     let kept = 1.0 / (1.0 - ratio);
     let dropped = (f64::from(ratio) * 2f64.powi(32)) as u64;
-    let mut state = mixed(seed ^ mixed(step ^ mixed(place as u64)));
-    let mut value = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        if mixed(state) >> 32 < dropped { 0.0 } else { kept }
-    };
+    let mut random = SplitMix::new(mix(seed ^ mix(step ^ mix(place as u64))));
+    let mut value = || if random.number() >> 32 < dropped { 0.0 } else { kept };
     let elements = Elements::F32((0..count).map(|_| value()).collect());
     HostTensor { name: mask.name.clone(), dims: mask.dims.clone(), elements }
 }
@@ -22,13 +20,6 @@ pub(super) fn draw(mask: &DropoutMask, seed: u64, step: u64, place: usize) -> Ho
 pub(super) fn keep_all(mask: &DropoutMask) -> HostTensor {
     let elements = Elements::F32(vec![1.0; mask.dims.iter().product()]);
     HostTensor { name: mask.name.clone(), dims: mask.dims.clone(), elements }
-}
-
-/// A bijection that spreads every bit over all others (the finaliser of SplitMix64).
-fn mixed(mut bits: u64) -> u64 {
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
 }
 
 #[cfg(test)]

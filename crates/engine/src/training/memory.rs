@@ -75,7 +75,7 @@ impl Trainer<'_> {
             }
             Some(before) => {
                 let mut record = watched.record("the arenas of the engine's three graphs");
-                let sums = "an arena tells sums, not single allocations";
+                let sums = "an arena reports totals, not single allocations";
                 record.allocations = Reading::missing(sums);
                 record.layers = Reading::missing(sums);
                 fill(&mut record, before, &seen, arenas(trio), steps);
@@ -132,7 +132,7 @@ fn names() -> Vec<LayerName> {
     std::iter::once(LayerName::default()).chain(PARTS.map(part)).collect()
 }
 
-/// The arenas of the three graphs; `None` where the engine has none of its own.
+/// The arenas of the three graphs; `None` if the engine has none of its own.
 fn arenas(trio: Trio<'_>) -> Option<Result<[Arena; 3], String>> {
     let mut found = [Arena::default(); 3];
     for (place, runner) in found.iter_mut().zip(trio) {
@@ -157,7 +157,7 @@ fn fill(
     let (before, after, parts) = match (before, after, parts) {
         (Ok(before), Some(Ok(after)), Some(parts)) => (before, after, parts),
         (Err(why), ..) | (_, Some(Err(why)), _) => return silent(record, &why),
-        _ => return silent(record, "the arenas were not seen in a step"),
+        _ => return silent(record, "the arenas were not recorded in a step"),
     };
     let held =
         |at: usize, graph: usize| parts[at][graph].in_use.saturating_sub(before[graph].in_use);
@@ -180,8 +180,7 @@ fn fill(
         .sum();
     record.asked = Reading::of(asked as f64 / steps);
     record.remarks.push(
-        "an arena's high-water mark cannot be set back: the peak is that of all steps so far"
-            .into(),
+        "an arena's high-water mark cannot be reset: the peak is that of all steps so far".into(),
     );
 }
 

@@ -8,6 +8,7 @@ mod mask;
 mod memory;
 mod prepare;
 mod profile;
+mod refusal;
 mod serve;
 mod state;
 mod threads;

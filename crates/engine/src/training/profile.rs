@@ -61,7 +61,7 @@ impl Trainer<'_> {
             }
         }
         if kept == 0 {
-            let why = "somebody printed into the engine's record of every step";
+            let why = "other output was mixed into the engine's record of every step";
             return Err(EngineError::new(EngineErrorKind::Failed, why));
         }
         Ok(NodeProfile {

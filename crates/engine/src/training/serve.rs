@@ -1,6 +1,6 @@
 //! The worker's half of the protocol for a model that is trained: every sample is a step.
 
-use super::trainer::Trainer;
+use super::{refusal, trainer::Trainer};
 use crate::{
     AllocationTracker, Engine, EngineError, EngineErrorKind, Failure, FirstReport, LoadJob,
     LoadReport, MemoryRecord, Reply, Request, Signature, Window,
@@ -59,7 +59,8 @@ pub(crate) fn serve(
             Request::Calibrate { .. }
             | Request::Count
             | Request::Encode { .. }
-            | Request::Make { .. } => Err(not_in_training()),
+            | Request::Make { .. }
+            | Request::Unpickle { .. } => Err(not_in_training()),
             Request::Bye => return Ok(true),
         };
         write_message(writer, &reply.unwrap_or_else(Reply::Failed))?;
@@ -80,6 +81,11 @@ fn load<'e>(
     let Some(training) = &job.training else {
         return Err(EngineError::new(EngineErrorKind::BadInput, "nothing is to be trained"));
     };
+    let Some(loader) = loader.runner_loader() else {
+        let why = format!("engine `{}` cannot train", job.engine);
+        return Err(EngineError::new(EngineErrorKind::Unsupported, why));
+    };
+    refusal::check(engines, job, training)?;
     let inputs = inputs_of(job)?;
     let started = Instant::now();
     let trainer = Trainer::new(loader, job, training, inputs)?;

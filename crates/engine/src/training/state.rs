@@ -13,7 +13,7 @@ use types::{Bytes, Optimizer};
 pub(super) struct Weight {
     pub(super) plan: TrainedParameter,
     pub(super) values: Vec<f32>,
-    /// Running means of the gradient and of its square; empty where the optimiser keeps none.
+    /// Running means of the gradient and of its square; empty if the optimiser keeps none.
     pub(super) mean: Vec<f32>,
     pub(super) square: Vec<f32>,
     /// Gradients of earlier batches of the same step; empty while there is none.

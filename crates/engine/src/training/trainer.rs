@@ -8,8 +8,8 @@ use super::{
     update::{self, Factors, Task},
 };
 use crate::{
-    ElementsView, EngineError, EngineErrorKind, GraphRunner, LoadJob, LoadRequest, Loader,
-    OutputView, RunOutputs, TrainingFiles, TrainingJob, draw, tensors::write_tensors, view_of,
+    ElementsView, EngineError, EngineErrorKind, GraphRunner, LoadJob, LoadRequest, OutputView,
+    RunOutputs, RunnerLoader, TrainingFiles, TrainingJob, draw, tensors::write_tensors, view_of,
 };
 use std::{
     collections::HashMap,
@@ -17,15 +17,13 @@ use std::{
     rc::Rc,
     time::{Duration, Instant},
 };
-use types::{
-    BrokenLoss, Bytes, Elements, HostTensor, Loss, Phase, Precision, TrainingMemory, TrainingReport,
-};
+use types::{BrokenLoss, Bytes, Elements, HostTensor, Loss, Phase, TrainingMemory, TrainingReport};
 
 /// A model in training.
 pub(crate) struct Trainer<'e> {
     job: TrainingJob,
     files: TrainingFiles,
-    loader: &'e dyn Loader,
+    loader: &'e dyn RunnerLoader,
     request: LoadRequest,
     runners: Rc<[Box<dyn GraphRunner>; 3]>,
     weights: Vec<Weight>,
@@ -94,37 +92,16 @@ impl Taken {
 impl<'e> Trainer<'e> {
     /// Reads graphs and weights.
     pub(crate) fn new(
-        loader: &'e dyn Loader,
+        loader: &'e dyn RunnerLoader,
         job: &LoadJob,
         training: &TrainingJob,
         inputs: Vec<HostTensor>,
     ) -> Result<Trainer<'e>, EngineError> {
-        let unsupported = |why: String| EngineError::new(EngineErrorKind::Unsupported, why);
         let request = &job.request;
         let Some(files) = training.graphs.clone() else {
-            return Err(unsupported(format!("engine `{}` trains graphs only", job.engine)));
+            let why = format!("engine `{}` trains graphs only", job.engine);
+            return Err(EngineError::new(EngineErrorKind::Unsupported, why));
         };
-        // PyTorch trains modules: one that is only a file of a graph is none.
-        let has_module = request.module.is_some();
-        if request.precision != Precision::Fp32 {
-            let hint = if has_module {
-                "`--engine torch` trains in bf16"
-            } else {
-                "use `--precision fp32`"
-            };
-            return Err(
-                unsupported(format!("engine `{}` trains in fp32 only", job.engine)).with_hint(hint)
-            );
-        }
-        if training.training.world_size > 1 {
-            let hint = if has_module {
-                "`--engine torch` trains in several"
-            } else {
-                "use `--world-size 1`"
-            };
-            return Err(unsupported(format!("engine `{}` trains in one process", job.engine))
-                .with_hint(hint));
-        }
         let labels = draw(&training.labels, job.seed);
         check_labels(training, &labels)?;
         let open =
@@ -356,7 +333,7 @@ impl<'e> Trainer<'e> {
     /// Opens the graphs of a step in the order they run.
     pub(super) fn open<T: ?Sized>(
         &self,
-        open: impl Fn(&dyn Loader, &LoadRequest) -> Result<Box<T>, EngineError>,
+        open: impl Fn(&dyn RunnerLoader, &LoadRequest) -> Result<Box<T>, EngineError>,
     ) -> Result<[Box<T>; 3], EngineError> {
         let one = |path: &Path| {
             let request = LoadRequest { onnx: path.into(), ..self.request.clone() };
@@ -382,7 +359,7 @@ impl<'e> Trainer<'e> {
         &self.weighed
     }
 
-    /// The module of a parameter or of a value that the forward graph keeps; empty where it lies in none.
+    /// The module of a parameter or of a value that the forward graph keeps; empty if it lies in none.
     pub(super) fn module_of(&self, name: &str) -> &str {
         self.files.modules.get(name).map_or("", String::as_str)
     }

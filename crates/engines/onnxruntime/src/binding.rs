@@ -94,7 +94,7 @@ impl<'a> Bound<'a> {
 
     /// The outputs of the last run where they lie; what is no tensor of our types has no view.
     pub(crate) fn outputs(&self) -> Result<Vec<OutputView<'_>>, EngineError> {
-        let failed = |error: ort::Error| explain::other("could not look at the outputs", &error);
+        let failed = |error: ort::Error| explain::other("could not read the outputs", &error);
         let allocator = Allocator::default();
         let (mut list, mut count) = (ptr::null_mut(), 0usize);
         let mut views = Vec::with_capacity(self.session.outputs().len());
@@ -136,7 +136,7 @@ fn check(session: &ort::session::Session, inputs: &[HostTensor]) -> Result<(), E
             return bad(format!("the model has no input `{name}`"));
         };
         let ValueType::Tensor { ty, shape, .. } = dtype else {
-            return bad(format!("input `{name}` takes no tensor but a {dtype}"));
+            return bad(format!("input `{name}` takes a {dtype}, not a tensor"));
         };
         let given = tensor.elements.element_type();
         if element_type(*ty) != Some(given) {

@@ -58,7 +58,8 @@ pub(crate) unsafe fn raw_value(
             ort_type(dtype).into(),
             &raw mut value,
         ))?;
-        let value = NonNull::new(value).ok_or_else(|| ort::Error::new("no value was made"))?;
+        let value =
+            NonNull::new(value).ok_or_else(|| ort::Error::new("the output has no value"))?;
         Ok(DynValue::from_ptr(value, Some(&Allocator::default())))
     }
 }

@@ -95,7 +95,7 @@ impl<'a> Pass<'a> {
         let Some(skipped) = runs.len().checked_sub(usize::try_from(count).unwrap_or(usize::MAX))
         else {
             // Its profiler stops at a million events and says so only in its log.
-            let message = format!("ONNX Runtime's profile holds {} of {count} runs", runs.len());
+            let message = format!("ONNX Runtime's profile contains {} of {count} runs", runs.len());
             return Err(EngineError::new(EngineErrorKind::Failed, message)
                 .with_hint("profile fewer runs; the profile of a large model fills up"));
         };

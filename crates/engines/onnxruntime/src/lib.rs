@@ -27,11 +27,11 @@ pub use install::install;
 
 use engine::{
     Availability, Engine, EngineError, GraphRunner, Host, InstallProgress, Installer, LoadRequest,
-    LoadedModel, Loader, Places, ProfiledRunner,
+    LoadedModel, Loader, Places, ProfiledRunner, RunnerLoader, TrainingTraits,
 };
 use locate::Absent;
 use std::path::{Path, PathBuf};
-use types::{Bytes, Device, Precision};
+use types::{Bytes, Device, EngineOptions, GraphOptimisation, Precision};
 
 /// The engine's name, in arguments and in our folders.
 const ID: &str = "onnxruntime";
@@ -43,6 +43,10 @@ pub struct OnnxRuntime;
 impl Engine for OnnxRuntime {
     fn id(&self) -> &'static str {
         ID
+    }
+
+    fn aliases(&self) -> &'static [&'static str] {
+        &["ort", "onnx"]
     }
 
     fn describe(&self) -> &'static str {
@@ -75,6 +79,15 @@ impl Engine for OnnxRuntime {
         provider::precisions(device).to_vec()
     }
 
+    fn library_variables(&self) -> &'static [&'static str] {
+        &["ORT_DYLIB_PATH"]
+    }
+
+    fn variables(&self) -> &'static [&'static str] {
+        // One of its providers is OpenVINO.
+        &["ORT_*", "ONNXRUNTIME_*", "OPENVINO_*", "INTEL_OPENVINO_DIR", "OV_*"]
+    }
+
     fn own_memory(&self) -> Bytes {
         // Resident on Linux (x86-64) with `feed-forward-baseline` at batch 1, less its weights.
         Bytes(39_000_000)
@@ -84,20 +97,18 @@ impl Engine for OnnxRuntime {
         Host::Worker(self)
     }
 
-    fn trains(&self) -> bool {
-        true
+    fn training(&self) -> Option<TrainingTraits> {
+        Some(TrainingTraits {
+            transposes_slowly: true,
+            needs_spare_columns: true,
+            ..TrainingTraits::OF_GRAPHS
+        })
     }
 
-    fn inspects_training(&self) -> bool {
-        true
-    }
-
-    fn turns_slowly(&self) -> bool {
-        true
-    }
-
-    fn wants_spare_columns(&self) -> bool {
-        true
+    fn fusing_options(&self, told: &EngineOptions) -> Option<EngineOptions> {
+        // Without a level it does everything it can.
+        let level = told.graph_optimisation.filter(|level| *level != GraphOptimisation::All);
+        level.map(|_| EngineOptions { graph_optimisation: None, ..told.clone() })
     }
 
     fn installer(&self) -> Option<&dyn Installer> {
@@ -122,6 +133,12 @@ impl Loader for OnnxRuntime {
         load::load(request)
     }
 
+    fn runner_loader(&self) -> Option<&dyn RunnerLoader> {
+        Some(self)
+    }
+}
+
+impl RunnerLoader for OnnxRuntime {
     fn runner(&self, request: &LoadRequest) -> Result<Box<dyn GraphRunner>, EngineError> {
         Ok(Box::new(runner::OrtRunner::new(request)?))
     }

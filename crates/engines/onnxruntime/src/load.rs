@@ -34,12 +34,12 @@ pub(crate) fn load(request: &LoadRequest) -> Result<Box<dyn LoadedModel>, Engine
         None => Some(format!("ONNX Runtime cannot run on `{}`", request.device)),
     };
     if let Some(problem) = problem {
-        return Err(refused(problem).with_hint("`--device cpu` runs now"));
+        return Err(refused(problem).with_hint("`--device cpu` works here"));
     }
     if !provider::precisions(request.device).contains(&request.precision) {
         let (precision, device) = (request.precision, request.device);
         return Err(refused(format!("ONNX Runtime cannot run {precision} on `{device}`"))
-            .with_hint("`--precision fp32` runs now"));
+            .with_hint("`--precision fp32` works here"));
     }
     let runtime = runtime::load(&library)?;
     if let Some(provider) = &provider {
@@ -48,7 +48,7 @@ pub(crate) fn load(request: &LoadRequest) -> Result<Box<dyn LoadedModel>, Engine
         if !built_in.iter().any(|name| name == provider.name) {
             let name = provider.short;
             return Err(refused(format!("ONNX Runtime was built without its {name} provider"))
-                .with_hint("`--device cpu` runs now"));
+                .with_hint("`--device cpu` works here"));
         }
         if request.device.nvidia_index().is_some() {
             nvidia::preload(&library, &request.places);
@@ -69,7 +69,7 @@ pub(crate) fn load(request: &LoadRequest) -> Result<Box<dyn LoadedModel>, Engine
         return Err(refused(format!(
             "the {name} provider of ONNX Runtime took no node of `{onnx}`"
         ))
-        .with_hint("`--device cpu` runs it, and would have run all of it"));
+        .with_hint("`--device cpu` runs it, and every node would have run there anyway"));
     }
     let mut model = OrtModel::new(runtime, session, request, &placements);
     if library.version.is_none()
@@ -157,7 +157,8 @@ fn listen(
             heard.lock().unwrap_or_else(PoisonError::into_inner).push(placement);
         }
     };
-    let failed = |error: ort::Error| explain::other("could not listen to the session", &error);
+    let failed =
+        |error: ort::Error| explain::other("could not read the log of the session", &error);
     let builder = builder.with_logger(Arc::new(listener)).map_err(|error| failed(error.into()))?;
     builder.with_log_level(LogLevel::Verbose).map_err(|error| failed(error.into()))
 }

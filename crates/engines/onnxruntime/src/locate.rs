@@ -8,8 +8,8 @@ use std::{
 };
 
 /// How to get a library that works.
-const GET_ONE: &str = "`modelmeter engines install onnxruntime` fetches it; `pip install onnxruntime` or \
-                       `ORT_DYLIB_PATH` naming a library will do as well";
+const GET_ONE: &str = "`modelmeter engines install onnxruntime` installs it; `pip install onnxruntime` works too, or \
+                       `ORT_DYLIB_PATH` with the path of a library";
 
 /// A library that this program can load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,10 +47,10 @@ impl Library {
     }
 }
 
-/// The library to use: the one named outright, or the first that works of ours, Python's, Node's and the system's.
+/// The library to use: the configured one, or the first that works of ours, Python's, Node's and the system's.
 pub(crate) fn locate(places: &Places) -> Result<Library, Absent> {
-    if let Some(named) = places.libraries.get(ID) {
-        return named_outright(named);
+    if let Some(path) = places.libraries.get(ID) {
+        return configured_library(path);
     }
     let found = installed(places)
         .chain(of_python(places))
@@ -67,12 +67,12 @@ pub(crate) fn locate(places: &Places) -> Result<Library, Absent> {
     Err(problem.unwrap_or_else(|| Absent::new("no ONNX Runtime library was found".to_owned())))
 }
 
-/// Who names a library means that one, so nothing else is tried.
-fn named_outright(named: &Path) -> Result<Library, Absent> {
-    let inside = ["", "lib", "capi"].into_iter().find_map(|part| newest_in(&named.join(part)));
-    let file = if named.is_file() { Some(named.to_owned()) } else { inside };
+/// A configured library is the only one that is tried.
+fn configured_library(path: &Path) -> Result<Library, Absent> {
+    let inside = ["", "lib", "capi"].into_iter().find_map(|part| newest_in(&path.join(part)));
+    let file = if path.is_file() { Some(path.to_owned()) } else { inside };
     let file = file.ok_or_else(|| {
-        let why = format!("`ORT_DYLIB_PATH` names `{}`, where no library is", named.display());
+        let why = format!("`ORT_DYLIB_PATH` names `{}`, where no library is", path.display());
         Absent::new(why)
     })?;
     examine(file)

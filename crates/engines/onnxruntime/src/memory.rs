@@ -27,11 +27,11 @@ impl MemoryReporter for OrtSession<'_> {
                 levels.push(after.in_use as i64 - loaded.in_use as i64);
             }
         }
-        let sums = "ONNX Runtime's arena tells sums, not single allocations";
+        let sums = "ONNX Runtime's arena reports totals, not single allocations";
         let mut record = MemoryRecord {
             source: "ONNX Runtime's arena".into(),
             allocations: Reading::missing(sums),
-            layers: Reading::missing(format!("{sums}, so nobody knows which node asked")),
+            layers: Reading::missing(format!("{sums}, so they cannot be assigned to nodes")),
             levels,
             ..MemoryRecord::default()
         };
@@ -71,7 +71,7 @@ fn fill(
     record.reserved_peak = Reading::of(Bytes(after.reserved));
     // The arena doubles its next block, so most of what no tensor uses is room ahead; it does not tell its free blocks.
     record.room_ahead = Some(
-        "the rest is room that the arena takes ahead of need, scratch space or holes: it does not tell which".into(),
+        "the rest is memory reserved in advance, scratch space or fragmentation: the arena does not report which".into(),
     );
     let asked = after.allocations.saturating_sub(before.allocations) as f64 / runs.max(1) as f64;
     record.asked = Reading::of(asked);

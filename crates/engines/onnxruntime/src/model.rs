@@ -16,7 +16,7 @@ pub(crate) struct OrtModel {
     pub(crate) runtime: &'static Runtime,
     pub(crate) session: ort::session::Session,
     pub(crate) request: LoadRequest,
-    /// What the library's arena held once the model was in, or why nobody knows.
+    /// What the library's arena held once the model was in, or why is unknown.
     pub(crate) loaded: Result<Statistics, String>,
     remarks: Vec<String>,
 }
@@ -48,7 +48,7 @@ impl OrtModel {
 /// Which nodes do not run where the user asked for.
 fn elsewhere(provider: &Provider, placements: &Placements) -> Option<String> {
     if placements.is_empty() {
-        return Some("ONNX Runtime did not tell which nodes run on the device".to_owned());
+        return Some("ONNX Runtime did not report which nodes run on the device".to_owned());
     }
     let all: u64 = placements.iter().map(|(_, count)| count).sum();
     let others: Vec<String> = placements
@@ -113,6 +113,6 @@ mod tests {
         let remark = elsewhere(&cuda, &mixed).unwrap();
         assert_eq!(remark, "12 of 253 nodes of the optimised graph run on the cpu");
         assert_eq!(elsewhere(&cuda, &mixed[..1].to_vec()), None);
-        assert!(elsewhere(&cuda, &Placements::new()).unwrap().contains("did not tell"));
+        assert!(elsewhere(&cuda, &Placements::new()).unwrap().contains("did not report"));
     }
 }

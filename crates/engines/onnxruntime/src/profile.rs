@@ -147,15 +147,15 @@ pub(crate) fn remarks(pass: &Pass<'_>) -> Vec<String> {
     // Where it is less, nobody would see it.
     if added * 50 > told {
         remarks.push(format!(
-            "ONNX Runtime cuts times off to whole microseconds; what that takes away was put back, half a microsecond a \
-             call or less, {:.0} % of all",
-            added as f64 / (told + added).max(1) as f64 * 100.0
+            "ONNX Runtime truncates times to whole microseconds; this was corrected by at most half a microsecond per \
+             call, {} in total",
+            number::percent(added as f64 / (told + added).max(1) as f64)
         ));
     }
     let threads = threads(pass).len();
     if threads > 1 {
         remarks.push(format!(
-            "operators ran side by side on {threads} threads: their times can add up to more than the whole"
+            "operators ran in parallel on {threads} threads: their times can add up to more than the whole"
         ));
     }
     remarks

@@ -79,7 +79,10 @@ impl OrtRunner {
 
 fn c_name(name: &str) -> Result<CString, EngineError> {
     CString::new(name).map_err(|_| {
-        EngineError::new(EngineErrorKind::BadModel, format!("`{name:?}` is no name of a value"))
+        EngineError::new(
+            EngineErrorKind::BadModel,
+            format!("`{name:?}` is not the name of a value"),
+        )
     })
 }
 
@@ -208,7 +211,7 @@ struct Outputs {
 
 impl RunOutputs for Outputs {
     fn views(&self) -> Result<Vec<OutputView<'_>>, EngineError> {
-        let failed = |error: ort::Error| explain::other("could not look at the outputs", &error);
+        let failed = |error: ort::Error| explain::other("could not read the outputs", &error);
         let mut views = Vec::with_capacity(self.outputs.len());
         for (name, value) in self.names.iter().zip(&self.outputs) {
             // SAFETY: the memory belongs to the value, which lives as long as the view.

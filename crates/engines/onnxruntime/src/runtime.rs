@@ -57,7 +57,7 @@ fn open(library: &Library, path: PathBuf) -> Result<Runtime, EngineError> {
     let failed = |why: String| {
         let message = format!("could not load ONNX Runtime from `{}`", library.path.display());
         EngineError::new(EngineErrorKind::Unavailable, message).with_source(why).with_hint(
-            "`modelmeter engines install onnxruntime` fetches one that works; `ORT_DYLIB_PATH` names another",
+            "`modelmeter engines install onnxruntime` installs one that works; `ORT_DYLIB_PATH` selects another",
         )
     };
     // The binding panics where a library breaks its promises.
@@ -81,7 +81,7 @@ fn in_words(error: &LoadDynamicError) -> String {
         LoadDynamicError::MissingApi { .. } => {
             "it does not have ONNX Runtime's interface".to_owned()
         }
-        LoadDynamicError::InvalidVersionString => "its version is no text".to_owned(),
+        LoadDynamicError::InvalidVersionString => "its version is not text".to_owned(),
         LoadDynamicError::BadVersion { version_str, .. } => {
             let [major, minor] = OLDEST;
             format!("it is version {version_str}; {major}.{minor} or newer is needed")

@@ -75,7 +75,7 @@ pub(crate) fn of(runtime: &Runtime, session: &Session) -> Result<Statistics, Str
 /// The library's own table of functions, where it is new enough.
 fn table(runtime: &Runtime) -> Result<*const *const c_void, String> {
     let old = || {
-        "the statistics of ONNX Runtime's arena came with 1.23; this library is older".to_owned()
+        "the statistics of ONNX Runtime's arena need version 1.23; this library is older".to_owned()
     };
     // SAFETY: the library is loaded already and stays so; its entry point has this type in every version.
     let base = unsafe {

@@ -146,7 +146,7 @@ impl Api {
         std::mem::forget(library);
         let version = api.version()?;
         if version::is_too_old(&version) {
-            return Err(Fault(format!("OpenVINO {version} is too old for us")));
+            return Err(Fault(format!("OpenVINO {version} is too old")));
         }
         let api: &'static Api = Box::leak(Box::new(api));
         opened.insert(path.to_owned(), api);

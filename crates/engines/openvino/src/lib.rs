@@ -36,6 +36,10 @@ impl Engine for OpenVino {
         "openvino"
     }
 
+    fn aliases(&self) -> &'static [&'static str] {
+        &["ov"]
+    }
+
     fn describe(&self) -> &'static str {
         "OpenVINO as installed here, ONNX on CPUs and on Intel's GPUs and NPUs"
     }
@@ -59,11 +63,28 @@ impl Engine for OpenVino {
         hardware::absence(&locate::find(places).ok()?.library, device)
     }
 
+    fn device_meant_by(&self, places: &Places, wish: Device) -> Option<Device> {
+        let first = || self.devices(places).first().copied().unwrap_or(Device::Cpu);
+        (wish == Device::Openvino).then(first)
+    }
+
     fn precisions(&self, places: &Places, device: Device) -> Vec<Precision> {
         match self.devices(places).contains(&device) {
             true => hardware::precisions(device),
             false => Vec::new(),
         }
+    }
+
+    fn library_variables(&self) -> &'static [&'static str] {
+        &["OPENVINO_INSTALL_DIR", "INTEL_OPENVINO_DIR"]
+    }
+
+    fn system_folders(&self) -> &'static [&'static str] {
+        &["/opt/intel/openvino"]
+    }
+
+    fn variables(&self) -> &'static [&'static str] {
+        &["OPENVINO_*", "INTEL_OPENVINO_DIR", "OV_*"]
     }
 
     fn own_memory(&self) -> Bytes {

@@ -33,7 +33,7 @@ pub(crate) fn load(request: &LoadRequest) -> Result<OpenVinoModel, EngineError> 
     ask_device(&core, &recipe.device, request)?;
     let (model, compiled) = recipe.compile(&core)?;
     let failed = |fault: Fault| {
-        EngineError::new(EngineErrorKind::Failed, "OpenVINO does not tell what it compiled")
+        EngineError::new(EngineErrorKind::Failed, "OpenVINO does not report what it compiled")
             .with_source(fault)
     };
     let ports = (model.inputs().map_err(failed)?, model.outputs().map_err(failed)?);
@@ -83,5 +83,6 @@ fn cannot_compute(request: &LoadRequest) -> EngineError {
         "engine `openvino` cannot compute in {} on `{}`",
         request.precision, request.device
     );
-    EngineError::new(EngineErrorKind::Unsupported, message).with_hint("`--precision fp32` runs now")
+    EngineError::new(EngineErrorKind::Unsupported, message)
+        .with_hint("`--precision fp32` works here")
 }

@@ -1,6 +1,6 @@
 //! Finds OpenVINO's C library by looking at files; nothing is opened.
 //!
-//! In this order: the place named outright, our own folder of installed engines, the Python environment, the system.
+//! In this order: the configured place, our own folder of installed engines, the Python environment, the system.
 
 use crate::version;
 use engine::{
@@ -47,13 +47,13 @@ pub(crate) struct Missing {
 
 /// The first library that may be opened here, or what is wrong with the first that may not.
 pub(crate) fn find(places: &Places) -> Result<Found, Missing> {
-    if let Some(named) = places.libraries.get("openvino") {
+    if let Some(path) = places.libraries.get("openvino") {
         // Who names a place means it: nothing else is taken instead.
-        return named_library(named).map_or_else(
+        return configured_library(path).map_or_else(
             || {
                 Err(Missing {
-                    why: format!("`{}` holds no `libopenvino_c`", named.display()),
-                    hint: "name the library, the folder it lies in, or OpenVINO's own folder"
+                    why: format!("`{}` contains no `libopenvino_c`", path.display()),
+                    hint: "give the path of the library, of its folder or of OpenVINO's folder"
                         .into(),
                 })
             },
@@ -90,11 +90,11 @@ fn candidates(places: &Places) -> impl Iterator<Item = PathBuf> + '_ {
     folders.chain(packages).chain(system).filter_map(|folder| library_in(&folder))
 }
 
-fn named_library(named: &Path) -> Option<PathBuf> {
-    if named.is_file() {
-        return Some(named.to_owned());
+fn configured_library(path: &Path) -> Option<PathBuf> {
+    if path.is_file() {
+        return Some(path.to_owned());
     }
-    BELOW.iter().find_map(|below| library_in(&named.join(below)))
+    BELOW.iter().find_map(|below| library_in(&path.join(below)))
 }
 
 /// The newest C library directly in a folder.
@@ -123,7 +123,7 @@ fn examine(library: PathBuf) -> Result<Found, Missing> {
     if let Some(version) = version.as_deref().filter(|version| version::is_too_old(version)) {
         let [year, release] = version::OLDEST;
         return Err(Missing {
-            why: format!("`{}` is OpenVINO {version}, too old for us", library.display()),
+            why: format!("`{}` is OpenVINO {version}, which is too old", library.display()),
             hint: format!("`pip install --upgrade openvino`; {year}.{release} or newer runs"),
         });
     }
@@ -134,14 +134,14 @@ fn explain(library: &Path, defect: &Defect) -> String {
     let name = library.display();
     match defect {
         Defect::Unreadable(_) => format!("`{name}` cannot be opened"),
-        Defect::NoLibrary => format!("`{name}` is no library"),
+        Defect::NoLibrary => format!("`{name}` is not a library"),
         Defect::OtherMachine(machine) => {
             format!("`{name}` is for {machine}, this machine is {ARCH}")
         }
         Defect::UnknownMachine(number) => {
             format!("`{name}` is for ELF machine {number}, this machine is {ARCH}")
         }
-        Defect::CutOff => format!("`{name}` ends before its headers say"),
+        Defect::CutOff => format!("`{name}` is truncated"),
         Defect::OtherSystem(_) => format!("`{name}` {defect}"),
     }
 }
@@ -167,7 +167,7 @@ mod tests {
         path
     }
 
-    fn named(path: &Path) -> Places {
+    fn places_with(path: &Path) -> Places {
         let libraries = BTreeMap::from([("openvino".to_string(), path.to_owned())]);
         Places { libraries, ..Places::default() }
     }
@@ -196,7 +196,7 @@ mod tests {
         let folder = root.path().join("runtime/lib/intel64");
         let path = library(&folder, "libopenvino_c.so.2026.4.1");
         for place in [&path, &folder, &root.path().to_owned()] {
-            let found = find(&named(place)).unwrap();
+            let found = find(&places_with(place)).unwrap();
             assert_eq!((&found.library, found.version.as_str()), (&path, "2026.4.1"));
         }
     }
@@ -206,7 +206,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let system = root.path().join("system");
         library(&system, "libopenvino_c.so.2641");
-        let mut places = named(&root.path().join("elsewhere"));
+        let mut places = places_with(&root.path().join("elsewhere"));
         places.system.push(system);
         let missing = find(&places).unwrap_err();
         assert!(missing.why.contains("elsewhere"), "{missing:?}");
@@ -270,7 +270,7 @@ mod tests {
         library(root.path(), "libopenvino_c.so.2530");
         let expected = library(root.path(), "libopenvino_c.so.2641");
         library(root.path(), "libopenvino.so.2699");
-        assert_eq!(find(&named(root.path())).unwrap().library, expected);
+        assert_eq!(find(&places_with(root.path())).unwrap().library, expected);
     }
 
     #[test]
@@ -297,12 +297,12 @@ mod tests {
         let mut unknown = whole.clone();
         unknown[18..20].copy_from_slice(&22u16.to_ne_bytes());
         for (bytes, words) in [
-            (&whole[..whole.len() / 2], "ends before its headers say"),
-            (&b"a text"[..], "is no library"),
+            (&whole[..whole.len() / 2], "is truncated"),
+            (&b"a text"[..], "is not a library"),
             (&unknown[..], &format!("is for ELF machine 22, this machine is {ARCH}")),
         ] {
             fs::write(&path, bytes).unwrap();
-            let missing = find(&named(&path)).unwrap_err();
+            let missing = find(&places_with(&path)).unwrap_err();
             assert_eq!(missing.why, format!("`{}` {words}", path.display()));
         }
         let gone = explain(Path::new("gone.so"), &found::defect(Path::new("gone.so")).unwrap());
@@ -312,7 +312,8 @@ mod tests {
     #[test]
     fn a_release_that_is_too_old_is_refused_with_the_way_out() {
         let root = tempfile::tempdir().unwrap();
-        let missing = find(&named(&library(root.path(), "libopenvino_c.so.2460"))).unwrap_err();
+        let missing =
+            find(&places_with(&library(root.path(), "libopenvino_c.so.2460"))).unwrap_err();
         assert!(missing.why.contains("2024.6.0"), "{missing:?}");
         assert!(missing.hint.contains("--upgrade"), "{missing:?}");
     }
@@ -323,7 +324,7 @@ mod tests {
         let real = library(&root.path().join("real"), "libopenvino_c.so.2026.4.1");
         let link = root.path().join("libopenvino_c.so");
         std::os::unix::fs::symlink(real, &link).unwrap();
-        let found = find(&named(&link)).unwrap();
+        let found = find(&places_with(&link)).unwrap();
         assert_eq!(found, Found { library: link, version: "2026.4.1".into() });
     }
 }

@@ -35,12 +35,12 @@ impl OpenVinoModel {
         names: Names,
         (inputs, outputs): (Vec<Port>, Vec<Port>),
     ) -> OpenVinoModel {
-        let inputs = named(inputs, &names.inputs);
+        let inputs = with_file_names(inputs, &names.inputs);
         let is_dropped = |name: &&String| !inputs.iter().any(|input| input.name == **name);
         OpenVinoModel {
             unused: names.inputs.iter().filter(is_dropped).cloned().collect(),
             inputs,
-            outputs: named(outputs, &names.outputs),
+            outputs: with_file_names(outputs, &names.outputs),
             placement: placement(&compiled, request),
             remarks: remarks(&compiled, request),
             makers: names.makers,
@@ -71,15 +71,18 @@ impl LoadedModel for OpenVinoModel {
 
     fn session(&self) -> Result<Box<dyn Session + '_>, EngineError> {
         let request = self.compiled.request().map_err(|fault| {
-            EngineError::new(EngineErrorKind::Failed, "OpenVINO makes no inference request")
-                .with_source(fault)
+            EngineError::new(
+                EngineErrorKind::Failed,
+                "OpenVINO could not create an inference request",
+            )
+            .with_source(fault)
         })?;
         Ok(Box::new(OpenVinoSession::new(self, request)))
     }
 }
 
 /// Ports under the file's names: by name where OpenVINO kept the names, otherwise by order.
-fn named(ports: Vec<Port>, names: &[String]) -> Vec<SignatureValue> {
+fn with_file_names(ports: Vec<Port>, names: &[String]) -> Vec<SignatureValue> {
     let said: Vec<&str> = ports.iter().filter_map(|port| port.name.as_deref()).collect();
     let has_all = names.iter().all(|name| said.contains(&name.as_str()));
     let by_order = ports.len() == names.len() && !has_all;
@@ -117,14 +120,14 @@ fn remarks(compiled: &Compiled, request: &LoadRequest) -> Vec<String> {
     if let Ok(precision) = compiled.property("INFERENCE_PRECISION_HINT")
         && precision != asked
     {
-        remarks.push(format!("OpenVINO was asked for {asked} and computes in {precision}"));
+        remarks.push(format!("{asked} was requested, but OpenVINO computes in {precision}"));
     }
     if request.device == Device::Cpu
         && let Ok(threads) = compiled.property("INFERENCE_NUM_THREADS")
         && threads != request.threads.max(1).to_string()
     {
         let asked = request.threads;
-        remarks.push(format!("OpenVINO was asked for {asked} threads and uses {threads}"));
+        remarks.push(format!("{asked} threads were requested, but OpenVINO uses {threads}"));
     }
     let options = &request.options;
     let idle = [
@@ -145,7 +148,10 @@ mod tests {
     fn names(ports: &[&str], file: &[&str]) -> Vec<String> {
         let port = |name: &&str| Port { name: Some((*name).into()), dtype: None, dims: None };
         let file: Vec<String> = file.iter().map(|&name| name.into()).collect();
-        named(ports.iter().map(port).collect(), &file).into_iter().map(|v| v.name).collect()
+        with_file_names(ports.iter().map(port).collect(), &file)
+            .into_iter()
+            .map(|v| v.name)
+            .collect()
     }
 
     #[test]

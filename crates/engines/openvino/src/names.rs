@@ -48,7 +48,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Names> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a file"));
     }
     let mut walk = Walk { reader: BufReader::new(file), at: 0, size: metadata.len() };
     let mut seen = Seen::default();
@@ -61,7 +61,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Names> {
         walk.skip_to(end)?;
     }
     if !has_graph {
-        return Err(io::Error::other("it holds no graph"));
+        return Err(io::Error::other("it contains no graph"));
     }
     let Seen { mut names, weights } = seen;
     names.inputs.retain(|name| !weights.contains(name));
@@ -151,12 +151,16 @@ impl<R: BufRead + Seek> Walk<R> {
             1 => 8,
             2 => self.varint()?,
             5 => 4,
-            _ => return Err(io::Error::other(format!("byte {start} begins no field of ONNX"))),
+            _ => {
+                return Err(io::Error::other(format!(
+                    "byte {start} is not the start of an ONNX field"
+                )));
+            }
         };
         match self.at.checked_add(length) {
             Some(field_end) if field_end <= end => Ok(Some((tag >> 3, field_end))),
             _ => Err(io::Error::other(format!(
-                "the file ends inside what begins at byte {start} of {}",
+                "the file ends inside the field that begins at byte {start} of {}",
                 self.size
             ))),
         }
@@ -179,7 +183,7 @@ impl<R: BufRead + Seek> Walk<R> {
                 return Ok(value);
             }
         }
-        Err(io::Error::other(format!("byte {} ends no number", self.at)))
+        Err(io::Error::other(format!("the number at byte {} has no end", self.at)))
     }
 
     fn skip_to(&mut self, end: u64) -> io::Result<()> {
@@ -271,7 +275,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("m.onnx");
         fs::write(&path, "hello").unwrap();
-        assert!(read(&path).unwrap_err().to_string().contains("begins no field of ONNX"));
+        assert!(read(&path).unwrap_err().to_string().contains("is not the start of an ONNX field"));
         fs::write(&path, "").unwrap();
         assert!(read(&path).unwrap_err().to_string().contains("no graph"));
         assert!(read(folder.path()).is_err());

@@ -80,7 +80,7 @@ impl Recipe {
         let error = EngineError::new(EngineErrorKind::Unsupported, message).with_source(fault);
         match known.contains(&key) {
             true => error,
-            false => error.with_hint(format!("{} knows {}", self.device, known.join(", "))),
+            false => error.with_hint(format!("{} supports {}", self.device, known.join(", "))),
         }
     }
 }
@@ -122,7 +122,7 @@ pub(crate) fn inference_precision(device: Device, precision: Precision) -> &'sta
 /// A device that is not here.
 pub(crate) fn no_device(device: Device) -> EngineError {
     let message = format!("engine `openvino` has no `{device}` here");
-    EngineError::new(EngineErrorKind::Unsupported, message).with_hint("`--device cpu` runs now")
+    EngineError::new(EngineErrorKind::Unsupported, message).with_hint("`--device cpu` works here")
 }
 
 /// A file that is no model.

@@ -168,7 +168,7 @@ fn nothing_bound() -> EngineError {
 pub(crate) fn failed(fault: Fault) -> EngineError {
     EngineError::new(EngineErrorKind::Failed, "the model failed while running")
         .with_hint(
-            "the graph may want other inputs: `--input NAME=1x80x100` gives a shape, `NAME=0..9` values",
+            "the graph may need other inputs: `--input NAME=1x80x100` gives a shape, `NAME=0..9` values",
         )
         .with_source(fault)
 }

@@ -125,7 +125,7 @@ impl Tensor {
         }
         let data = self.data()?.cast::<T>();
         if data.is_null() || !data.is_aligned() {
-            return Err(Fault("OpenVINO's tensor lies where it cannot be read".into()));
+            return Err(Fault("OpenVINO's tensor is in memory that cannot be read".into()));
         }
         // SAFETY: the memory has `count` elements of this type, any bits are a value of it, and it stays while the
         // reference does: nothing runs while the tensor is borrowed.

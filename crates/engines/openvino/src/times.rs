@@ -126,17 +126,19 @@ impl Told {
         let mut remarks = Vec::new();
         // Where it is less, nobody would see it.
         if self.added * 50 > self.told {
-            let share = self.added as f64 / (self.told + self.added).max(1) as f64 * 100.0;
+            let share = self.added as f64 / (self.told + self.added).max(1) as f64;
+            let share = number::percent(share);
             remarks.push(format!(
-                "OpenVINO cuts times off to whole microseconds; what that takes away was put back, {share:.0} % of all, and \
-                 {} of {} nodes are told as nothing",
+                "OpenVINO truncates times to whole microseconds; this was corrected, {share} in total, and {} of \
+                 {} nodes are reported as 0",
                 self.silent,
                 self.nodes.len()
             ));
         }
         if detail == Detail::Timeline && self.is_mean {
             remarks.push(
-                "OpenVINO tells the mean of all runs: the timeline shows it in each of them".into(),
+                "OpenVINO reports the mean of all runs: the timeline shows it in each of them"
+                    .into(),
             );
         }
         remarks

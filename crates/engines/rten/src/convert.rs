@@ -37,7 +37,10 @@ pub(crate) fn to_value(tensor: &HostTensor) -> Result<Value, EngineError> {
         Elements::F16(_) | Elements::Bf16(_) => {
             return Err(EngineError::new(
                 EngineErrorKind::Unsupported,
-                format!("engine `rten` takes no 16-bit floats, as input `{}` needs", tensor.name),
+                format!(
+                    "engine `rten` does not support 16-bit floats, which input `{}` needs",
+                    tensor.name
+                ),
             ));
         }
     })

@@ -11,11 +11,12 @@ mod model;
 mod node_log;
 mod profile;
 mod runner;
+mod settings;
 mod values;
 
 use engine::{
     Availability, Engine, EngineError, GraphRunner, Host, LoadRequest, LoadedModel, Loader, Places,
-    ProfiledRunner,
+    ProfiledRunner, RunnerLoader, TrainingTraits,
 };
 use types::{Bytes, Device, Precision};
 
@@ -51,12 +52,16 @@ impl Engine for Rten {
         }
     }
 
-    fn trains(&self) -> bool {
+    fn variables(&self) -> &'static [&'static str] {
+        &["RTEN_*"]
+    }
+
+    fn is_embedded(&self) -> bool {
         true
     }
 
-    fn inspects_training(&self) -> bool {
-        true
+    fn training(&self) -> Option<TrainingTraits> {
+        Some(TrainingTraits::OF_GRAPHS)
     }
 
     fn own_memory(&self) -> Bytes {
@@ -74,6 +79,12 @@ impl Loader for Rten {
         load::load(request, &self.precisions(&request.places, request.device))
     }
 
+    fn runner_loader(&self) -> Option<&dyn RunnerLoader> {
+        Some(self)
+    }
+}
+
+impl RunnerLoader for Rten {
     fn runner(&self, request: &LoadRequest) -> Result<Box<dyn GraphRunner>, EngineError> {
         Ok(Box::new(runner::RtenRunner::new(request)?))
     }

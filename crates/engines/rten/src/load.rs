@@ -1,6 +1,9 @@
 //! Reads a model file, and says plainly why when it cannot.
 
-use crate::model::RtenModel;
+use crate::{
+    model::RtenModel,
+    settings::{Packing, Settings},
+};
 use engine::{EngineError, EngineErrorKind, LoadRequest, LoadedModel};
 use rten::{LoadError, LoadErrorKind, Model, ModelOptions};
 use std::path::Path;
@@ -24,30 +27,36 @@ pub(crate) fn load(
             EngineErrorKind::Unsupported,
             format!("engine `rten` runs on `cpu`, not on `{}`", request.device),
         )
-        .with_hint("`--device cpu` runs now"));
+        .with_hint("`--device cpu` works here"));
     }
     if !precisions.contains(&request.precision) {
         return Err(EngineError::new(
             EngineErrorKind::Unsupported,
             format!("engine `rten` cannot run {}", request.precision),
         )
-        .with_hint("`--precision fp32` runs now"));
+        .with_hint("`--precision fp32` works here"));
     }
-    let model = open(&request.onnx, Optimise::Yes)?;
-    Ok(Box::new(RtenModel::new(model, request)))
+    let settings = Settings::read(&request.options)?;
+    let model = open(&request.onnx, Optimise::Yes, settings.packing)?;
+    Ok(Box::new(RtenModel::new(model, request, settings)))
 }
 
-/// Opens the file; weights in external data are mapped, not copied.
-pub(crate) fn open(path: &Path, optimise: Optimise) -> Result<Model, EngineError> {
+/// Opens the file; weights in external data are mapped, and copied only if they are packed.
+pub(crate) fn open(
+    path: &Path,
+    optimise: Optimise,
+    packing: Packing,
+) -> Result<Model, EngineError> {
     let mut options = ModelOptions::with_all_ops();
     options.enable_optimization(optimise == Optimise::Yes);
+    options.prepack_weights(packing == Packing::On);
     // SAFETY: a file changed while it is mapped could change the weights under the engine. Prepared models are
     // renamed into place and never written again, and for a user's own file other runtimes take the same risk.
     unsafe { options.load_mmap(path) }.map_err(|error| explain(path, error))
 }
 
 /// The engine's words; many exporters leave operators without a name, and `""` says nothing.
-pub(crate) fn named(text: &str) -> String {
+pub(crate) fn without_empty_names(text: &str) -> String {
     text.replace("in node \"\"", "in a node without a name")
         .replace("operator \"\"", "an operator without a name")
 }
@@ -55,7 +64,7 @@ pub(crate) fn named(text: &str) -> String {
 fn explain(path: &Path, error: LoadError) -> EngineError {
     let name = path.display();
     // The engine's message ends with its cause, so the words alone are kept: the cause would be said twice.
-    let text = named(&error.to_string());
+    let text = without_empty_names(&error.to_string());
     let is_operator = matches!(error.kind(), LoadErrorKind::OperatorInvalid)
         || text.contains("unsupported")
         || text.contains("not supported");
@@ -74,8 +83,8 @@ fn explain(path: &Path, error: LoadError) -> EngineError {
     // ONNX lets writers leave out where external weights begin and end; this engine wants both said.
     let failed = match text.contains("missing external data") {
         true => failed.with_hint(
-            "let Python's `onnx` write the offsets: \
-             `onnx.save_model(onnx.load(path), copy, save_as_external_data=True)`",
+            "write the offsets with Python's `onnx`: `onnx.save_model(onnx.load(path), copy, \
+             save_as_external_data=True)`",
         ),
         false => failed,
     };
@@ -88,7 +97,7 @@ mod tests {
     fn an_empty_name_is_put_into_words() {
         let text = "operator \"\" failed: shapes differ. Inputs were (float)";
         let expected = "an operator without a name failed: shapes differ. Inputs were (float)";
-        assert_eq!(super::named(text), expected);
-        assert_eq!(super::named("in node \"a\": missing"), "in node \"a\": missing");
+        assert_eq!(super::without_empty_names(text), expected);
+        assert_eq!(super::without_empty_names("in node \"a\": missing"), "in node \"a\": missing");
     }
 }

@@ -13,7 +13,7 @@ pub(crate) struct Call {
     step: usize,
     /// The operator.
     pub(crate) operator: String,
-    /// The node's name; empty where it has none.
+    /// The node's name; empty if it has none.
     pub(crate) name: String,
     /// The first value it makes, which no other node of its graph makes.
     pub(crate) output: String,

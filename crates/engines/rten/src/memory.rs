@@ -29,9 +29,9 @@ impl MemoryReporter for RtenSession<'_> {
         drop(capture);
         let nodes = nodes(&log);
         let mut record = watched.record("every allocation of the worker");
-        let named = Named::new(&nodes);
-        record.allocations = watched.columns(named.names, |mark| {
-            place(&nodes, mark).map(|at| at.map_or(0, |at| named.places[at]))
+        let names = AllocationNames::new(&nodes);
+        record.allocations = watched.columns(names.names, |mark| {
+            place(&nodes, mark).map(|at| at.map_or(0, |at| names.places[at]))
         });
         let untold = "engine `rten` printed no log of its runs";
         record.layers = Reading::or_missing((!nodes.is_empty()).then_some(true), untold);
@@ -45,26 +45,26 @@ impl MemoryReporter for RtenSession<'_> {
     }
 }
 
-/// What allocations are named by: nothing, then every node, once.
-struct Named {
+/// The names that allocations get: an empty one first, then every node once.
+struct AllocationNames {
     names: Vec<LayerName>,
     /// For every node of the log its name.
     places: Vec<usize>,
 }
 
-impl Named {
-    fn new(nodes: &[LoggedNode<'_>]) -> Named {
-        let mut named = Named { names: vec![LayerName::default()], places: Vec::new() };
+impl AllocationNames {
+    fn new(nodes: &[LoggedNode<'_>]) -> AllocationNames {
+        let mut names = AllocationNames { names: vec![LayerName::default()], places: Vec::new() };
         let mut known: HashMap<(&str, &str), usize> = HashMap::new();
         for node in nodes {
             let place = *known.entry((node.name, node.operator)).or_insert_with(|| {
                 let (name, kind) = (path_of(node.name, node.operator), node.operator.to_owned());
-                named.names.push(LayerName { name, kind });
-                named.names.len() - 1
+                names.names.push(LayerName { name, kind });
+                names.names.len() - 1
             });
-            named.places.push(place);
+            names.places.push(place);
         }
-        named
+        names
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::{
     convert,
-    load::{Optimise, named, open},
+    load::{Optimise, open, without_empty_names},
+    settings::{Packing, Settings, idle},
 };
 use engine::{
     EngineError, EngineErrorKind, LoadRequest, LoadedModel, MemoryReporter, NodeProfiler,
@@ -18,16 +19,20 @@ pub(crate) struct RtenModel {
     pub(crate) options: RunOptions,
     onnx: PathBuf,
     threads: u32,
+    settings: Settings,
+    remarks: Vec<String>,
 }
 
 impl RtenModel {
-    pub(crate) fn new(model: Model, request: &LoadRequest) -> RtenModel {
+    pub(crate) fn new(model: Model, request: &LoadRequest, settings: Settings) -> RtenModel {
         let pool = ThreadPool::with_num_threads(request.threads.max(1) as usize);
         RtenModel {
             model,
             options: RunOptions::default().with_thread_pool(Some(Arc::new(pool))),
             onnx: request.onnx.clone(),
             threads: request.threads.max(1),
+            settings,
+            remarks: idle(&request.options),
         }
     }
 
@@ -57,7 +62,11 @@ impl LoadedModel for RtenModel {
 
     fn placement(&self) -> String {
         let plural = if self.threads == 1 { "" } else { "s" };
-        format!("cpu, {} thread{plural}", self.threads)
+        format!("cpu, {} thread{plural}{}", self.threads, self.settings.words())
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.remarks.clone()
     }
 
     fn session(&self) -> Result<Box<dyn Session + '_>, EngineError> {
@@ -135,7 +144,7 @@ impl Session for RtenSession<'_> {
 impl ShapeObserver for RtenSession<'_> {
     fn observe(&mut self, values: &[String]) -> Result<Vec<(String, Vec<usize>)>, EngineError> {
         // Optimising would fuse values away, so the file is opened once more as it stands.
-        let plain = open(&self.model.onnx, Optimise::No)?;
+        let plain = open(&self.model.onnx, Optimise::No, Packing::Off)?;
         let mut inputs = Vec::with_capacity(self.inputs.len());
         for (id, value) in &self.inputs {
             let name =
@@ -177,10 +186,10 @@ pub(crate) fn explain(error: RunError) -> EngineError {
         _ => EngineErrorKind::Failed,
     };
     let failed = EngineError::new(kind, "the model failed while running")
-        .with_source(named(&error.to_string()));
+        .with_source(without_empty_names(&error.to_string()));
     match error.kind() {
         RunErrorKind::OperatorError => failed.with_hint(
-            "the graph may want other inputs: `--input NAME=1x80x100` gives a shape, `NAME=0..9` values",
+            "the graph may need other inputs: `--input NAME=1x80x100` gives a shape, `NAME=0..9` values",
         ),
         _ => failed,
     }

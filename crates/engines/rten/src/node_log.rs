@@ -20,7 +20,7 @@ pub(crate) struct LoggedNode<'a> {
     pub(crate) step: usize,
     /// Its operator.
     pub(crate) operator: &'a str,
-    /// Its name; empty where it has none.
+    /// Its name; empty if it has none.
     pub(crate) name: &'a str,
     /// What it read, with the bytes of each.
     pub(crate) inputs: Vec<(&'a str, u64)>,

@@ -60,7 +60,7 @@ pub(crate) fn uncaught(error: io::Error) -> EngineError {
 }
 
 fn untold() -> EngineError {
-    EngineError::new(EngineErrorKind::Failed, "engine `rten` printed no whole log of its run")
+    EngineError::new(EngineErrorKind::Failed, "engine `rten` printed an incomplete log of its run")
 }
 
 /// When every call of a run began, the first at `begin`.

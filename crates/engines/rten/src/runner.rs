@@ -7,6 +7,7 @@ use crate::{
     log::Log,
     model::explain,
     profile::{Nodes, uncaught},
+    settings::Packing,
 };
 use engine::{
     ElementsView, EngineError, EngineErrorKind, GraphRunner, LoadRequest, OutputView,
@@ -31,7 +32,7 @@ pub(crate) struct RtenRunner {
 
 impl RtenRunner {
     pub(crate) fn new(request: &LoadRequest) -> Result<RtenRunner, EngineError> {
-        let model = open(&request.onnx, Optimise::Yes)?;
+        let model = open(&request.onnx, Optimise::Yes, Packing::Off)?;
         let threads = request.threads.max(1);
         let pool = ThreadPool::with_num_threads(threads as usize);
         let name = |id: &NodeId| {
@@ -166,7 +167,7 @@ impl RunOutputs for Outputs {
         let mut views = Vec::with_capacity(self.values.len());
         for (name, value) in self.names.iter().zip(&self.values) {
             let (dims, elements) = convert::view(value).ok_or_else(|| {
-                let message = format!("output `{name}` is no tensor");
+                let message = format!("output `{name}` is not a tensor");
                 EngineError::new(EngineErrorKind::Failed, message)
             })?;
             views.push(OutputView { name, dims, elements });

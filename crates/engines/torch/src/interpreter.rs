@@ -121,7 +121,7 @@ fn understand(python: &Path, said: &str) -> Result<Found, Unfit> {
     };
     let name = python.display();
     let Some(version) = value("python") else {
-        let why = format!("`{name}` does not answer as a Python does");
+        let why = format!("`{name}` is not a Python interpreter");
         return Err(Unfit { why, hint: crate::GIVE_PYTHON.into() });
     };
     if numbers(&version) < Some(OLDEST_PYTHON) {
@@ -178,7 +178,7 @@ mod tests {
         let old = of("modelmeter python 3.8.1\nmodelmeter torch 2.4.0\n").unwrap_err();
         assert!(old.why.contains("is Python 3.8.1; 3.9 or newer"), "{}", old.why);
         let garbage = of("usage: something\n").unwrap_err();
-        assert!(garbage.why.contains("does not answer as a Python"), "{}", garbage.why);
+        assert!(garbage.why.contains("is not a Python interpreter"), "{}", garbage.why);
     }
 
     #[test]

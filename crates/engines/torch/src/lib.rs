@@ -6,20 +6,21 @@
 mod graphics;
 mod interpreter;
 mod script;
-mod unpickle;
-
-pub use unpickle::unpickle;
 
 use engine::{
-    Availability, Engine, EngineError, EngineErrorKind, Host, Places, Starter, Takes, WorkerCommand,
+    Availability, Engine, EngineError, EngineErrorKind, Host, Places, Starter, Takes,
+    TrainingTraits, WorkerCommand,
 };
 use graphics::Graphics;
 use interpreter::{Found, Unfit};
 use std::path::{Path, PathBuf};
-use types::{Bytes, Device, Precision};
+use types::{Bytes, Device, EngineOptions, Precision};
 
 /// What everybody without PyTorch is told.
 const GIVE_PYTHON: &str = "give a Python that has PyTorch: `--python PATH`";
+
+/// Variables that PyTorch reads.
+const VARIABLES: [&str; 3] = ["TORCH*", "PYTORCH_*", "ATEN_*"];
 
 /// PyTorch.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,6 +38,10 @@ impl Torch {
 impl Engine for Torch {
     fn id(&self) -> &'static str {
         "torch"
+    }
+
+    fn aliases(&self) -> &'static [&'static str] {
+        &["pytorch"]
     }
 
     fn describe(&self) -> &'static str {
@@ -78,12 +83,29 @@ impl Engine for Torch {
         Takes::Module
     }
 
-    fn trains(&self) -> bool {
+    fn variables(&self) -> &'static [&'static str] {
+        &VARIABLES
+    }
+
+    fn is_reference(&self) -> bool {
         true
     }
 
-    fn inspects_training(&self) -> bool {
+    fn training(&self) -> Option<TrainingTraits> {
+        Some(TrainingTraits {
+            precisions: &[Precision::Fp32, Precision::Fp16, Precision::Bf16],
+            in_several_processes: true,
+            ..TrainingTraits::OF_GRAPHS
+        })
+    }
+
+    fn calibrates(&self) -> bool {
         true
+    }
+
+    fn fusing_options(&self, told: &EngineOptions) -> Option<EngineOptions> {
+        let compiled = EngineOptions { compile: Some("default".into()), ..told.clone() };
+        told.compile.is_none().then_some(compiled)
     }
 
     fn limits_memory_on(&self, device: Device) -> bool {
@@ -98,6 +120,10 @@ impl Engine for Torch {
 
     fn host(&self) -> Host<'_> {
         Host::Program(self)
+    }
+
+    fn pickle_reader(&self) -> Option<&dyn Starter> {
+        Some(self)
     }
 }
 

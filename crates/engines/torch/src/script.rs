@@ -46,6 +46,7 @@ const REST: [&str; 2] = [
         "train.py",
         "ring.py",
         "world.py",
+        "unpickle.py",
         "serve.py",
     ],
 ];

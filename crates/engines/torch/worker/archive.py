@@ -20,7 +20,7 @@ def archive_kind(path):
         with zipfile.ZipFile(path) as archive:
             files = [name.rsplit("/", 1)[-1] for name in archive.namelist()]
     except zipfile.BadZipFile as error:
-        known = "it is cut off or damaged" if beginning == b"PK" else "it is no file that PyTorch writes"
+        known = "it is truncated or damaged" if beginning == b"PK" else "it is not a PyTorch file"
         raise Failure("bad-model", "could not read `%s`" % path, [known, spell(error)], "save or download it again")
     except OSError as error:
         raise Failure("bad-model", "could not read `%s`" % path, [spell(error)])
@@ -30,7 +30,7 @@ def archive_kind(path):
         return "export"
     if PICKLE_MARK in files:
         return "pickle"
-    raise Failure("bad-model", "`%s` holds no PyTorch program" % path)
+    raise Failure("bad-model", "`%s` contains no PyTorch program" % path)
 
 
 class ArchivePlan(Plan):
@@ -45,14 +45,14 @@ class ArchivePlan(Plan):
         compile_mode = self.options.get("compile")
         if self.kind == "script" and compile_mode is not None:
             raise Failure(
-                "unsupported", "TorchScript is compiled already; `torch.compile` takes none", hint="leave `--compile` away"
+                "unsupported", "TorchScript is already compiled; `torch.compile` does not take it", hint="omit `--compile`"
             )
         if self.kind == "pickle" and not self.options.get("allow_pickle"):
             raise Failure(
                 "unsupported",
                 "`%s` is a pickle, and a pickle can run any code when it is read" % self.path,
                 hint="`--allow-pickle` reads it, for files you trust only; `torch.export.save` writes programs that "
-                "run no code, safetensors holds weights",
+                "run no code, safetensors contains weights only",
             )
 
     def prepare(self):
@@ -75,8 +75,8 @@ class ArchivePlan(Plan):
         if isinstance(module, dict):
             raise Failure(
                 "bad-model",
-                "`%s` holds weights and no program" % self.path,
-                hint="`--torch-module file.py:function` takes a function that makes the module and loads them",
+                "`%s` contains weights and no program" % self.path,
+                hint="`--torch-module file.py:function` takes a function that creates the module and loads them",
             )
         if not isinstance(module, torch.nn.Module):
             raise Failure("bad-model", "`%s` holds %s, not a `torch.nn.Module`" % (self.path, type(module).__name__))

@@ -28,7 +28,7 @@ class FolderPlan(Plan):
                 "bad-model",
                 "`transformers` %s cannot read the configuration of `%s`" % (transformers.__version__, self.path),
                 causes_of(error),
-                "`%s -m pip install --upgrade transformers` may know it" % sys.executable,
+                "`%s -m pip install --upgrade transformers` may support it" % sys.executable,
             )
         for key, value in (("use_cache", False), ("output_attentions", False), ("output_hidden_states", False)):
             if hasattr(self.config, key):
@@ -70,7 +70,7 @@ class FolderPlan(Plan):
                 hint="the weights do not belong to this `config.json`; download both again",
             )
         if missing:
-            self.remarks.append("not in the checkpoint and drawn: %s" % quoted(missing))
+            self.remarks.append("not in the checkpoint, set to random values: %s" % quoted(missing))
 
 
 def import_transformers(what):
@@ -79,7 +79,7 @@ def import_transformers(what):
     except ImportError as error:
         raise Failure(
             "unavailable",
-            "this Python has no `transformers`, which makes the module of `%s`" % what,
+            "this Python has no `transformers`, which creates the module of `%s`" % what,
             causes_of(error),
             "`%s -m pip install transformers`" % sys.executable,
         )

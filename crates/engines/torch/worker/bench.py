@@ -53,7 +53,7 @@ class Bench:
     def outputs(self):
         named = flatten(self.result)
         if not named:
-            raise Failure("failed", "the module returned %s, which holds no tensor" % type(self.result).__name__)
+            raise Failure("failed", "the module returned %s, which contains no tensor" % type(self.result).__name__)
         return named
 
     def first(self):

@@ -52,7 +52,7 @@ class WeightedPlan(Plan):
         try:
             self.config = json.loads(self.module["config"])
         except ValueError as error:
-            raise Failure("bad-model", "the configuration is no JSON", [spell(error)])
+            raise Failure("bad-model", "the configuration is not JSON", [spell(error)])
 
 
 class ReferencePlan(WeightedPlan):
@@ -136,7 +136,7 @@ class FactoryPlan(Plan):
         name = os.path.splitext(os.path.basename(self.path))[0]
         spec = importlib.util.spec_from_file_location(name, self.path)
         if spec is None:
-            raise Failure("bad-model", "`%s` is no Python file" % self.path, hint="its name must end in `.py`")
+            raise Failure("bad-model", "`%s` is not a Python file" % self.path, hint="its name must end in `.py`")
         code = importlib.util.module_from_spec(spec)
         sys.modules[name] = code
         # Measuring leaves no `__pycache__` in other people's folders.
@@ -174,7 +174,7 @@ class FactoryPlan(Plan):
         if not callable(example):
             raise Failure(
                 "bad-input",
-                "nothing says what goes into the module",
+                "the inputs of the module are unknown",
                 hint="give `--input name=1x3x224x224`, or let `%s` define `example_inputs()`" % self.path,
             )
         return call_user("`example_inputs` failed", example)

@@ -51,7 +51,7 @@ class Place:
 
 def refuse(name, why, causes=()):
     return Failure(
-        "unsupported", "engine `torch` cannot use `%s`: %s" % (name, why), causes, "`--device cpu` runs now"
+        "unsupported", "engine `torch` cannot use `%s`: %s" % (name, why), causes, "`--device cpu` works here"
     )
 
 
@@ -102,7 +102,7 @@ def check_precision(precision, place, module):
         raise Failure(
             "unsupported",
             "a saved program runs in the precision it was saved in, not in %s" % precision,
-            hint="leave `--precision` away, or save it in that precision",
+            hint="omit `--precision`, or save it in that precision",
         )
     if precision != "int8":
         return
@@ -117,7 +117,7 @@ def check_precision(precision, place, module):
         raise Failure(
             "unsupported",
             "PyTorch %s has no dynamic int8 for this processor" % torch.__version__,
-            hint="`--precision bf16` or `--precision fp32` runs now",
+            hint="`--precision bf16` or `--precision fp32` works here",
         )
 
 
@@ -148,7 +148,7 @@ def quantise(module, remarks):
         raise Failure(
             "unsupported",
             "this module has no linear layer that PyTorch's dynamic int8 can take",
-            hint="`--precision fp32` or `--precision bf16` runs now",
+            hint="`--precision fp32` or `--precision bf16` works here",
         )
     remarks.append("int8 in %d linear layers, the rest in fp32" % changed)
     return module

@@ -121,7 +121,7 @@ def read_inputs(job, replaced):
     if path is None:
         if needed:
             names = quoted([spec["name"] for spec in needed])
-            raise Failure("bad-input", "nobody drew values for %s" % names)
+            raise Failure("bad-input", "there are no values for %s" % names)
         return [None] * len(specs)
     file = TensorFile(path, "bad-input")
     values = []

@@ -7,7 +7,7 @@ def check_training(precision, place, plan):
         raise Failure(
             "unsupported",
             "a saved program can be run, not trained",
-            hint="`--torch-module file.py:function` takes a function that makes the module",
+            hint="`--torch-module file.py:function` takes a function that creates the module",
         )
     if precision == "int8":
         raise Failure(
@@ -63,7 +63,7 @@ def compute_again(module):
         raise Failure(
             "unsupported",
             "this module has no repeated blocks whose activations could be computed again",
-            hint="leave `--gradient-checkpointing` away",
+            hint="omit `--gradient-checkpointing`",
         )
     for block in blocks:
         wrap_in_checkpoint(block, options)

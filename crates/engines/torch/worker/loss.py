@@ -13,7 +13,7 @@ class Goal:
         self.name = training["labels"]["name"]
         path = job.get("inputs_file")
         if path is None:
-            raise Failure("bad-input", "nobody drew values for the labels `%s`" % self.name)
+            raise Failure("bad-input", "there are no values for the labels `%s`" % self.name)
         file = TensorFile(path, "bad-input")
         if self.name not in file:
             raise Failure("bad-input", "`%s` has no values for the labels `%s`" % (path, self.name))
@@ -29,7 +29,7 @@ class Goal:
         if labels.is_floating_point():
             raise Failure(
                 "bad-input",
-                "cross-entropy wants classes, and the labels `%s` are %s" % (self.name, declared_name(labels.dtype)),
+                "cross-entropy needs classes, and the labels `%s` are %s" % (self.name, declared_name(labels.dtype)),
                 hint="`--loss mse` compares with numbers",
             )
         labels = labels.to(torch.int64)
@@ -81,7 +81,7 @@ class Goal:
             raise Failure(
                 "bad-input",
                 "label %d is out of range: `%s` has %d classes" % (self.smallest, self.output, count),
-                hint="labels go from 0 to %d; %d leaves a place out" % (count - 1, IGNORED),
+                hint="labels go from 0 to %d; %d is ignored" % (count - 1, IGNORED),
             )
 
     def measure(self, output):

@@ -69,7 +69,7 @@ def told(found, path, names, has_parts, each, base, reserved):
         "source": "PyTorch's allocator",
         "run_nanos": each,
         "allocations": {"value": dict(empty, names=names, ends=ends, dropped=0)},
-        "layers": {"value": True} if has_parts else missing("this module has no parts that can be looked into"),
+        "layers": {"value": True} if has_parts else missing("this module has no submodules"),
         "base": {"value": base},
         "in_use_peak": {"value": peak if reserved is None else reserved[0]},
         "reserved_peak": missing("PyTorch keeps no memory for later on the CPU")

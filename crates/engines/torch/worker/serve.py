@@ -37,7 +37,7 @@ def load_one(job):
         )
     plan_type = PLANS.get(described["kind"])
     if plan_type is None:
-        raise Failure("unsupported", "engine `torch` knows no module of kind `%s`" % described["kind"])
+        raise Failure("unsupported", "engine `torch` does not support modules of kind `%s`" % described["kind"])
     plan = plan_type(job)
     mode = plan.options.get("compile")
     if mode is not None and mode not in COMPILE_MODES:
@@ -142,7 +142,7 @@ def first(bench):
                 "unsupported",
                 "`torch.compile` found no C++ compiler",
                 causes_of(error),
-                "install one (`g++` or `clang++`), or leave `--compile` away",
+                "install one (`g++` or `clang++`), or omit `--compile`",
             )
         failure = failure_of(error, "the compiled module failed", bench.place.name)
         failure.hint = failure.hint or "without `--compile` the module runs as it is"
@@ -174,7 +174,7 @@ def answer(bench, ask):
         raise Failure("failed", "this model was not loaded to be trained")
     if kind == "load":
         raise Failure("failed", "a worker loads one model")
-    raise Failure("failed", "nobody knows how to `%s`" % kind)
+    raise Failure("failed", "unknown request `%s`" % kind)
 
 
 def serve():
@@ -197,6 +197,9 @@ def serve():
                 if bench is not None:
                     raise Failure("failed", "a worker that holds a model measures no ceilings")
                 reply = calibrate(ask)
+            elif ask["ask"] == "unpickle" and bench is None:
+                doing = "the pickled weights could not be read"
+                reply = unpickle(ask["folder"], ask["path"])
             elif bench is None:
                 reply = answer(bench, ask)
             else:

@@ -16,7 +16,7 @@ class TensorFile:
         except OSError as error:
             raise Failure(kind, "could not read `%s`" % path, [spell(error)])
         except ValueError as error:
-            raise self.damaged("its header is no JSON (%s)" % error)
+            raise self.damaged("its header is not JSON (%s)" % error)
         self.start = 8 + length
         header.pop("__metadata__", None)
         self.entries = header

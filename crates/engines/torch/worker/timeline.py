@@ -91,7 +91,7 @@ class Recorder:
                         "flow": flow if flow in launches else None,
                     }
                 )
-        remarks = [] if makers or not self.is_step else ["the backward pass is told without its modules"]
+        remarks = [] if makers or not self.is_step else ["the backward pass is shown without its modules"]
         if self.place.device.type == "cuda" and not device:
             remarks.append("PyTorch's profiler saw nothing on the device: the timeline shows the host alone")
         return {"began_at": self.began_at, "tracks": tracks.all, "spans": spans}, remarks

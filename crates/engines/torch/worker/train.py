@@ -307,4 +307,4 @@ def answer_training(trainer, ask):
         return remember_step(trainer, ask["count"], ask["events"])
     if kind == "load":
         raise Failure("failed", "a worker loads one model")
-    raise Failure("failed", "nobody knows how to `%s`" % kind)
+    raise Failure("failed", "unknown request `%s`" % kind)

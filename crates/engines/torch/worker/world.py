@@ -29,7 +29,7 @@ class Rank:
     def hear(self):
         line = self.process.stdout.readline()
         if not line.endswith(b"\n"):
-            raise EOFError("rank %d said nothing" % self.number)
+            raise EOFError("rank %d did not answer" % self.number)
         answer = json.loads(line)
         if answer["answer"] == "failed":
             message = "rank %d: %s" % (self.number, answer["message"])
@@ -44,8 +44,8 @@ class Rank:
         except OSError:
             return False
 
-    def obituary(self, code):
-        """How a rank ended, in its own words where it had any."""
+    def exit_failure(self, code):
+        """Why a rank ended: the failure it reported, or its exit code or signal."""
         try:
             while code >= 0 and self.failure is None:
                 self.hear()
@@ -59,7 +59,7 @@ class Rank:
             name = signal.Signals(-code).name
         except ValueError:
             name = "signal %d" % -code
-        hint = "the kernel kills what takes too much memory: a smaller `--batch-size` or `--world-size` needs less"
+        hint = "the kernel kills processes that use too much memory: a smaller `--batch-size` or `--world-size` needs less"
         return Failure(
             "failed", "rank %d was killed by %s" % (self.number, name), hint=hint if name == "SIGKILL" else None
         )
@@ -162,11 +162,11 @@ class World:
             time.sleep(GLANCE)
             ends = [(rank, rank.process.poll()) for rank in self.ranks]
             rank, code = min(((rank, code) for rank, code in ends if code is not None), key=lambda end: end[1])
-            return rank.obituary(code)
+            return rank.exit_failure(code)
         for rank in self.ranks:
             rank.stopped = rank.stopped + 1 if rank.is_stopped() else 0
             if rank.stopped * GLANCE >= PATIENCE_WITH_STOPPED:
-                return Failure("failed", "rank %d hangs: somebody stopped its process" % rank.number)
+                return Failure("failed", "rank %d hangs: its process is stopped" % rank.number)
         busy = self.busy
         if busy is not None and time.monotonic() - busy > self.patience():
             return Failure("failed", "the ranks did not finish a step within %.0f s" % self.patience())
@@ -233,7 +233,7 @@ def load_world(job, size):
     kind = job["request"]["device"].partition(":")[0]
     if kind not in ("cpu", "cuda", "rocm"):
         raise Failure(
-            "unsupported", "PyTorch trains in one process on `%s`" % kind, hint="leave `--world-size` away"
+            "unsupported", "PyTorch trains in one process on `%s`" % kind, hint="omit `--world-size`"
         )
     world = World(job, size)
     try:
@@ -278,4 +278,4 @@ def answer_rank(trainer, ask):
     if kind == "reduce":
         trainer.ring.reduce_alone(ask["count"])
         return {"answer": "reduced"}
-    raise Failure("failed", "nobody asks a rank to `%s`" % kind)
+    raise Failure("failed", "unknown request for a rank: `%s`" % kind)

@@ -66,7 +66,7 @@ fn samples_a_second(draft: &mut Draft, target: &Node<'_>, mean: f64) -> Taken<()
             }
         }
         (None, Some(stated)) => {
-            let why = "it is tokens or samples a second, and the batch that would tell is not in the file";
+            let why = "it is in tokens or samples per second; the batch size, which would decide, is not in the file";
             draft.correct("throughput.samples", stated, None, why);
         }
         (None, None) => {}
@@ -93,7 +93,7 @@ fn per_token(draft: &mut Draft, report: &Node<'_>, generations: usize) -> Taken<
     Ok(())
 }
 
-/// The times of every token once; `None` where the list is not of that making.
+/// The times of every token once; `None` if the list is not of that making.
 ///
 /// With `n` tokens a generation the k-th pass adds `k·n − 1` times; the last pass holds them all, and every n-th of it is a
 /// pause.

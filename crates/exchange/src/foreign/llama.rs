@@ -7,7 +7,6 @@ use crate::{
     import::Found,
     node::{self, Node},
     table::Table,
-    time,
 };
 use serde_json::{Map, Value};
 use types::{Category, Device, Phase, Precision, ReasonCode, Stated};
@@ -106,7 +105,7 @@ fn draft(record: &Node<'_>) -> Result<Draft, Problem> {
         batch_size: Some(1),
         sequence_length: Some(tokens),
         threads: record.whole_of("n_threads")?.map(|count| count as u32),
-        started_at: record.text_of("test_time").and_then(|when| time::parse(&when)),
+        started_at: record.text_of("test_time").and_then(|when| clock::parse(&when)),
         machine: MachineFacts {
             cpu: record.text_of("cpu_info"),
             gpus: record.text_of("gpu_info").into_iter().collect(),
@@ -191,7 +190,7 @@ fn weights(draft: &mut Draft, kind: &str) {
         let name = kind[at..].to_owned();
         draft.remark(
             ReasonCode::Assumption,
-            format!("the weights are {name}; `int8` stands for it, the format llama.cpp multiplies them in"),
+            format!("the weights are {name}; they are stored as `int8`, the format llama.cpp multiplies them in"),
         );
         draft.options.settings.insert("weights".into(), name);
         Some(Precision::Int8)
@@ -228,12 +227,14 @@ fn timings(draft: &mut Draft, record: &Node<'_>, tokens: u64) -> Result<(), Prob
     let rate = tokens as f64 / mean;
     if let Some(stated) = stated_rate.filter(|stated| *stated > 0.0) {
         if !agree(stated, rate) {
+            let rate = number::fixed(rate, 2);
             let what =
-                format!("is {stated} tokens a second, but the times say {rate:.2}: wrong units?");
+                format!("is {stated} tokens per second, but the times say {rate}: wrong units?");
             return Err(record.need("avg_ts")?.complain(what));
         }
         if !same(stated, rate) {
-            let why = "llama-bench averages rates, which fast repetitions lift; stored is tokens ÷ mean time";
+            let why = "llama-bench averages rates, which overweights fast repetitions; tokens ÷ mean time is stored \
+                       instead";
             draft.correct("throughput.tokens", stated, Some(rate), why);
         }
     }

@@ -24,7 +24,7 @@ pub(crate) fn mlperf(text: &str, name: &str) -> Result<Found, Problem> {
 fn summary(text: &str, name: &str) -> Result<Draft, Problem> {
     let lines = Lines::of(text);
     let scenario = lines.text("Scenario").ok_or_else(|| {
-        Problem::file("has no line `Scenario :`; it ends too early or is no summary")
+        Problem::file("has no line `Scenario :`; it ends too early or is not a summary")
     })?;
     let mode = lines.text("Mode").unwrap_or("PerformanceOnly");
     if mode == "AccuracyOnly" {
@@ -164,13 +164,13 @@ impl<'a> Lines<'a> {
         Problem::cell(line, name, what)
     }
 
-    /// The positive number of a line, where there is such a line.
+    /// The positive number of a line, if there is such a line.
     fn number(&self, name: &str) -> Result<Option<f64>, Problem> {
         let Some(text) = self.text(name) else { return Ok(None) };
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() && number > 0.0 => Ok(Some(number)),
             Ok(number) => {
-                Err(self.complain(name, &format!("is {number}, which is no time and no rate")))
+                Err(self.complain(name, &format!("is {number}, which is not a valid time or rate")))
             }
             Err(_) => Err(self.complain(name, &format!("is `{text}`, not a number"))),
         }

@@ -38,7 +38,7 @@ pub(crate) fn onnxruntime(text: &str, name: &str) -> Result<Found, Problem> {
         !found.is_full()
     };
     if !text.trim_start().starts_with('[') {
-        return Err(Problem::file("is no list of events"));
+        return Err(Problem::file("is not a list of events"));
     }
     let mut count = 0;
     let whole = node::each(text, |at, record| {
@@ -119,7 +119,7 @@ fn session(events: &[Event], name: &str) -> Result<Draft, Problem> {
     draft.sample(Phase::Inference, &times);
     draft.remark(
         ReasonCode::Imported,
-        "the profiler was on, and times are cut to whole microseconds: they are longer than without it",
+        "the profiler was on, which makes times longer, and they are truncated to whole microseconds",
     );
     draft.profile = profile(events, warm);
     Ok(draft)

@@ -73,7 +73,7 @@ pub(super) fn latencies(target: &Node<'_>) -> Taken<Vec<f64>> {
         "s" => 1.0,
         "ms" => 1e-3,
         other => {
-            let what = format!("is `{other}`, a unit of time that nobody knows");
+            let what = format!("is `{other}`, an unknown unit of time");
             return Err(latency.need("unit")?.complain(what));
         }
     };
@@ -163,7 +163,8 @@ fn train(draft: &mut Draft, report: &Node<'_>, config: Option<&Node<'_>>) -> Tak
     if let Some(stated) = stated.filter(|stated| !same(*stated, true_rate)) {
         let times = stated / true_rate;
         let why = format!(
-            "optimum-benchmark divides the samples of all steps by the time of one, {times:.3} times too many"
+            "optimum-benchmark divides the samples of all steps by the time of one, {} times too many",
+            number::significant(times, 4)
         );
         draft.correct("throughput.samples", stated, Some(true_rate), &why);
     }
@@ -175,7 +176,7 @@ pub(super) fn memory(draft: &mut Draft, target: &Node<'_>) -> Taken<()> {
     let unit = match memory.need("unit")?.text()?.as_str() {
         "MB" => MEGA,
         other => {
-            let what = format!("is `{other}`, a unit of memory that nobody knows");
+            let what = format!("is `{other}`, an unknown unit of memory");
             return Err(memory.need("unit")?.complain(what));
         }
     };
@@ -192,9 +193,9 @@ pub(super) fn memory(draft: &mut Draft, target: &Node<'_>) -> Taken<()> {
             "max_process_vram" if is_rocm => Some(
                 "on ROCm optimum-benchmark adds up every reading instead of taking the largest",
             ),
-            "max_global_vram" if is_rocm => Some(
-                "on ROCm optimum-benchmark takes the memory that is built in for the memory in use",
-            ),
+            "max_global_vram" if is_rocm => {
+                Some("on ROCm optimum-benchmark reports the installed memory as the memory in use")
+            }
             _ => None,
         };
         match wrong {
@@ -213,7 +214,7 @@ fn energy(draft: &mut Draft, target: &Node<'_>) -> Taken<()> {
     let Some(energy) = target.maybe("energy") else { return Ok(()) };
     let unit = energy.need("unit")?.text()?;
     if unit != "kWh" {
-        let what = format!("is `{unit}`, a unit of energy that nobody knows");
+        let what = format!("is `{unit}`, an unknown unit of energy");
         return Err(energy.need("unit")?.complain(what));
     }
     for (field, key) in [

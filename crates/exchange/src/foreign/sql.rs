@@ -73,7 +73,7 @@ fn string(text: &str) -> Result<(String, &str), String> {
         item.push('\'');
         rest = after.strip_prefix('\'').unwrap_or(after);
     }
-    Err("ends in the middle of a text".into())
+    Err("ends in the middle of a string".into())
 }
 
 #[cfg(test)]
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_statement_that_ends_too_early_is_named() {
         let (_, record) = inserts("INSERT INTO llama_bench (a) VALUES ('x").next().unwrap();
-        assert!(record.unwrap_err().contains("middle of a text"));
+        assert!(record.unwrap_err().contains("middle of a string"));
         let (_, record) = inserts("INSERT INTO llama_bench (a, b) VALUES ('x');").next().unwrap();
         assert_eq!(record.unwrap_err(), "has 2 columns and 1 values");
     }

@@ -1,4 +1,4 @@
-//! The tables that timm's `benchmark.py` writes: one row a model, one number each, no samples.
+//! The tables that timm's `benchmark.py` writes: one row per model, one number each, no samples.
 
 use super::{agree, stem};
 use crate::{
@@ -82,7 +82,7 @@ impl Row<'_> {
         if number.is_finite() && number >= 0.0 {
             Ok(Some(number))
         } else {
-            Err(complain(format!("is {number}, which nothing measures")))
+            Err(complain(format!("is {number}, which is not possible")))
         }
     }
 
@@ -100,7 +100,7 @@ fn draft(row: &Row<'_>, prefix: &str, mode: Mode, setting: &Setting) -> Result<D
     let step = row.number(&of("step_time"))?.filter(|step| *step > 0.0).map(|step| step * MILLI);
     if let Some(step) = step.filter(|step| !agree(batch / step, rate)) {
         let what = format!(
-            "is {} ms for {batch} samples, but {rate} samples a second were stated: wrong units?",
+            "is {} ms for {batch} samples, but {rate} samples per second were stated: wrong units?",
             step / MILLI
         );
         return Err(Problem::cell(row.line, &of("step_time"), what));
@@ -201,7 +201,7 @@ impl Setting {
             (false, false) => None,
         };
         let assumed = (precision.is_none() || device.is_none()).then(|| {
-            "the table's name does not tell device and number format; timm's own tables do"
+            "the table's name does not state device and precision, as the names of timm's own tables do"
                 .to_owned()
         });
         Setting {

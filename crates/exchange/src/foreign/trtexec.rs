@@ -106,7 +106,7 @@ fn drop_warmup(draft: &mut Draft, queries: &mut Vec<Query>) {
     let dropped = before - queries.len();
     draft.warmup_runs = Some(dropped as u64);
     if dropped > 0 {
-        let why = "this version of trtexec writes the queries of its warm-up, the first 200 ms, among the others";
+        let why = "this version of trtexec includes the queries of its warm-up, the first 200 ms";
         draft.correct("samples", before as f64, Some(queries.len() as f64), why);
     }
 }

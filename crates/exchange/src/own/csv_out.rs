@@ -1,10 +1,10 @@
-//! Flat columns as CSV: one header, one row a run, quoted by RFC 4180, every digit of a number.
+//! Flat columns as CSV: one header, one row per run, quoted by RFC 4180, every digit of a number.
 //!
 //! Names come from outside. Text that a spreadsheet would take for a formula gets an apostrophe in front, and so does
 //! text that begins with one, so that reading can take it away again. Numbers are left alone.
 
 use super::flat::{Cell, columns};
-use crate::{WriteError, time};
+use crate::WriteError;
 use std::io::Write;
 use types::Run;
 
@@ -30,7 +30,7 @@ fn spell(cell: Cell) -> String {
         Cell::Whole(count) => count.to_string(),
         Cell::Real(number) => number.to_string(),
         Cell::Flag(flag) => flag.to_string(),
-        Cell::Moment(micros) => time::format(micros),
+        Cell::Moment(micros) => clock::rfc3339(micros),
     }
 }
 

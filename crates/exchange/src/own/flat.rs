@@ -65,8 +65,8 @@ const fn column(
 use Kind::{Flag, Moment, Real, Text, Whole};
 
 const COLUMNS: &[Column] = &[
-    column("run_id", Text, "the run's name", |run| text(&run.id.0)),
-    column("started_at", Moment, "when it began, UTC", |run| {
+    column("run_id", Text, "the run's id", |run| text(&run.id.0)),
+    column("started_at", Moment, "start time, UTC", |run| {
         run.tells("started_at").then_some(Cell::Moment(run.started_at))
     }),
     column("provenance", Text, "`measured` or `imported`", |run| {
@@ -106,13 +106,16 @@ const COLUMNS: &[Column] = &[
     column("engine_version", Text, "its version", |run| {
         run.tells("engine.version").then(|| text(&run.engine.version))?
     }),
-    column("placement", Text, "where it really ran, in the engine's words", |run| {
-        text(&run.engine.placement)
-    }),
+    column(
+        "placement",
+        Text,
+        "the device that really ran the model, as reported by the engine",
+        |run| text(&run.engine.placement),
+    ),
     column("device", Text, "what it ran on", |run| {
         run.tells("cell.device").then(|| text(&run.cell.device.to_string()))?
     }),
-    column("precision", Text, "the number format", |run| {
+    column("precision", Text, "the precision", |run| {
         run.tells("cell.precision").then(|| text(run.cell.precision.name()))?
     }),
     column("batch_size", Whole, "samples in one inference", |run| {
@@ -128,7 +131,7 @@ const COLUMNS: &[Column] = &[
     column("seed", Whole, "seed of weights and inputs", |run| {
         told(run, "cell.seed", run.cell.seed)
     }),
-    column("options", Text, "what the engine was told beyond that, as JSON", |run| {
+    column("options", Text, "other settings of the engine, as JSON", |run| {
         let said = !run.cell.options.is_default();
         said.then(|| serde_json::to_string(&run.cell.options).ok().map(Cell::Text))?
     }),
@@ -144,19 +147,19 @@ const COLUMNS: &[Column] = &[
         Some(Cell::Whole(run.environment.machine.memory.0).clone())
             .filter(|cell| *cell != Cell::Whole(0))
     }),
-    column("process_start_seconds", Real, "from starting the worker to its greeting", |run| {
+    column("process_start_seconds", Real, "from starting the worker to its first message", |run| {
         real(run.cold.process_start.as_secs_f64()).filter(|_| run.tells("cold.process_start"))
     }),
-    column("load_seconds", Real, "from asking for the model to its being ready", |run| {
+    column("load_seconds", Real, "from the request for the model until it is ready", |run| {
         real(run.cold.load.as_secs_f64()).filter(|_| run.tells("cold.load"))
     }),
     column("first_inference_seconds", Real, "the true first inference", |run| {
         real(run.cold.first_inference.as_secs_f64()).filter(|_| run.tells("cold.first_inference"))
     }),
-    column("warmup_runs", Whole, "runs that were thrown away", |run| {
+    column("warmup_runs", Whole, "warm-up runs, not counted", |run| {
         told(run, "warmup", run.warmup.runs)
     }),
-    column("latency_phase", Text, "the phase that the following is about", |run| {
+    column("latency_phase", Text, "the phase of the following columns", |run| {
         text(main_phase(run).name())
     }),
     column("latency_samples", Whole, "how many samples", |run| main(run)?.count.map(Cell::Whole)),
@@ -175,19 +178,19 @@ const COLUMNS: &[Column] = &[
     column("latency_ci95_high_seconds", Real, "upper end of it", |run| {
         real(run.summaries.get(&main_phase(run))?.ci95_median.high)
     }),
-    column("latency_unsupported", Text, "percentiles with too few samples behind them", |run| {
+    column("latency_unsupported", Text, "percentiles that have too few samples", |run| {
         let summary = run.summaries.get(&main_phase(run))?;
         let names: Vec<&str> =
             summary.unsupported.iter().map(|entry| entry.percentile.as_str()).collect();
         text(&names.join(" "))
     }),
-    column("throughput_samples_per_second", Real, "samples a second", |run| {
+    column("throughput_samples_per_second", Real, "samples per second", |run| {
         metric(run, "throughput.samples")
     }),
-    column("throughput_tokens_per_second", Real, "tokens a second", |run| {
+    column("throughput_tokens_per_second", Real, "tokens per second", |run| {
         metric(run, "throughput.tokens")
     }),
-    column("throughput_images_per_second", Real, "images a second", |run| {
+    column("throughput_images_per_second", Real, "images per second", |run| {
         metric(run, "throughput.images")
     }),
     column("memory_peak_bytes", Real, "peak memory", |run| metric(run, key::MEMORY_PEAK)),
@@ -208,7 +211,7 @@ const COLUMNS: &[Column] = &[
     column("work_coverage", Real, "share of the operators that were counted", |run| {
         real(run.work.coverage.0).filter(|_| run.tells("work.coverage"))
     }),
-    column("compute_flops_per_second", Real, "operations a second", |run| {
+    column("compute_flops_per_second", Real, "operations per second", |run| {
         metric(run, "compute.flops_per_second")
     }),
     column("compute_ceiling_share", Real, "share of the machine's ceiling", |run| {
@@ -220,10 +223,10 @@ const COLUMNS: &[Column] = &[
     column("elapsed_seconds", Real, "how long everything took", |run| {
         real(run.elapsed.as_secs_f64()).filter(|_| run.tells("elapsed"))
     }),
-    column("valid", Flag, "whether the numbers can be believed", |run| {
+    column("valid", Flag, "whether the numbers can be trusted", |run| {
         Some(Cell::Flag(run.verdict.valid))
     }),
-    column("reasons", Text, "what speaks against them, with `; ` between", |run| {
+    column("reasons", Text, "the reasons and remarks, with `; ` between", |run| {
         let texts: Vec<&str> =
             run.verdict.reasons.iter().map(|reason| reason.text.as_str()).collect();
         text(&texts.join("; "))

@@ -1,9 +1,10 @@
-//! Whole runs, one a line: nothing is lost, not a sample and not a digit.
+//! Whole runs, one per line: nothing is lost, not a sample and not a digit.
 
 use crate::{
     Problem, WriteError,
-    bounds::{self, LINE, OBJECTS},
+    bounds::{LINE, OBJECTS},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{
     io::{BufRead, Read, Write},
@@ -12,10 +13,12 @@ use std::{
 use types::Run;
 
 /// The name and version of a line.
-const WHOLE_RUN_SCHEMA: &str = "modelmeter.whole-run/1";
+pub const WHOLE_RUN_SCHEMA: &str = "modelmeter.whole-run/1";
 
-#[derive(Serialize)]
-struct LineOut<'a> {
+/// One complete run with all its data; numbers in SI base units, samples in nanoseconds.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WholeRun<'a> {
+    #[schemars(extend("const" = WHOLE_RUN_SCHEMA))]
     schema: &'static str,
     run: &'a Run,
 }
@@ -36,7 +39,7 @@ struct Head {
 /// One run more; refused where the line could not be read back, because a number in it is not finite.
 pub(crate) fn write(run: &Run, out: &mut dyn Write) -> Result<(), WriteError> {
     let unwritable = |why: String| WriteError::Unwritable { id: run.id.0.clone(), why };
-    let line = serde_json::to_vec(&LineOut { schema: WHOLE_RUN_SCHEMA, run })
+    let line = serde_json::to_vec(&WholeRun { schema: WHOLE_RUN_SCHEMA, run })
         .map_err(|error| unwritable(error.to_string()))?;
     // One reader for both ways: a second kind of it would be compiled for every type of a run.
     let back: LineIn = serde_json::from_slice(&line)
@@ -62,8 +65,8 @@ pub(crate) fn read(mut input: impl BufRead) -> impl Iterator<Item = Result<Run, 
                     // It may never end.
                     ended = true;
                     let what = format!(
-                        "is longer than {}, the most that is read of one run; the rest was not read",
-                        bounds::size(LINE)
+                        "is longer than {}, the limit of one run; the rest was not read",
+                        number::mebibytes(LINE)
                     );
                     return Some(Err(Problem::line(number, what)));
                 }
@@ -86,7 +89,7 @@ pub(crate) fn read(mut input: impl BufRead) -> impl Iterator<Item = Result<Run, 
 fn one(line: &[u8], number: u64) -> Result<Run, Problem> {
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
     if line.iter().filter(|byte| **byte == b'{').count() > OBJECTS {
-        let what = format!("has more than {OBJECTS} objects, the most that is read of one run");
+        let what = format!("has more than {OBJECTS} objects, the limit of one run");
         return Err(Problem::line(number, what));
     }
     let parsed: LineIn = serde_json::from_slice(line).map_err(|error| {
@@ -97,7 +100,7 @@ fn one(line: &[u8], number: u64) -> Result<Run, Problem> {
         } else if error.is_eof() {
             format!("ends too early, in column {}", error.column())
         } else {
-            format!("is no run: {error}")
+            format!("is not a run: {error}")
         };
         Problem::line(number, what)
     })?;

@@ -14,6 +14,7 @@ mod row;
 mod write;
 
 pub use flat::{Column, Kind, columns};
+pub use json_lines::{WHOLE_RUN_SCHEMA, WholeRun};
 pub use write::{Writer, write};
 
 use crate::{Format, Problem, bounds};
@@ -78,7 +79,7 @@ fn patient(
             true => {
                 let count = bounds::PROBLEMS;
                 let what = format!(
-                    "{what}; {count} records in a row are no runs, and the rest was not read"
+                    "{what}; {count} records in a row are not runs, and the rest was not read"
                 );
                 Problem { place, what }
             }
@@ -109,7 +110,7 @@ pub(crate) fn read(
                 "holds more than {} runs or {}, the most that is held at once: import it with \
                  `modelmeter db import`, which reads one run after the other",
                 bounds::HELD,
-                bounds::size(bounds::HELD_BYTES)
+                number::mebibytes(bounds::HELD_BYTES)
             )));
         }
         if problems.len() > bounds::PROBLEMS {

@@ -52,7 +52,7 @@ pub(super) fn check(facts: &ParquetMetaData, input: &impl ChunkReader) -> Result
             if column.column_descr().max_rep_level() > 0 && found.values > bounds::LISTED {
                 let most = bounds::LISTED;
                 let what = format!(
-                    "has lists of {} values in one group, the most that is read is {most}: \
+                    "has lists of {} values in one group; the limit is {most}: \
                      write smaller row groups, or export as jsonl",
                     found.values
                 );
@@ -63,8 +63,8 @@ pub(super) fn check(facts: &ParquetMetaData, input: &impl ChunkReader) -> Result
             let what = format!(
                 "has pages that take {} together, or dictionaries of {dictionaries} values: the most that \
                  is read is {} and {} values; write smaller pages",
-                bounds::size(together),
-                bounds::size(bounds::PAGES),
+                number::mebibytes(together),
+                number::mebibytes(bounds::PAGES),
                 bounds::DICTIONARIES
             );
             return Err(Problem::file(what));
@@ -103,9 +103,9 @@ fn walk(
         let (size, stored) = (positive(header.size)?, positive(header.stored)?);
         if size > bounds::PAGE {
             let what = format!(
-                "has a page of {}, the most that is read is {}: write smaller pages",
-                bounds::size(size),
-                bounds::size(bounds::PAGE)
+                "has a page of {}; the limit is {}: write smaller pages",
+                number::mebibytes(size),
+                number::mebibytes(bounds::PAGE)
             );
             return Err(complain(column, &what));
         }

@@ -6,7 +6,9 @@ use crate::{
     draft::{Draft, MachineFacts, OURS},
 };
 use std::collections::HashMap;
-use types::{Category, Direction, Mode, Phase, ReasonCode, Run, RunId, Stated, Unit, Weights};
+use types::{
+    Category, Direction, Machine, Mode, Phase, ReasonCode, Run, RunId, Stated, Unit, Weights,
+};
 
 /// The cells of a row by their column, and where the row stands.
 pub(crate) struct Row {
@@ -29,7 +31,7 @@ impl Row {
             Cell::Whole(count) => Some(count.to_string()),
             Cell::Real(number) => Some(number.to_string()),
             Cell::Flag(flag) => Some(flag.to_string()),
-            Cell::Moment(micros) => Some(crate::time::format(*micros)),
+            Cell::Moment(micros) => Some(clock::rfc3339(*micros)),
         }
     }
 
@@ -52,7 +54,7 @@ impl Row {
         if number.is_finite() && number >= 0.0 {
             Ok(Some(number))
         } else {
-            Err(self.complain(column, format!("is {number}, which nothing measures")))
+            Err(self.complain(column, format!("is {number}, which is not possible")))
         }
     }
 
@@ -91,12 +93,10 @@ impl Row {
             Some(Cell::Moment(micros)) => Ok(Some(*micros)),
             Some(_) => {
                 let text = self.need(column)?;
-                let micros = crate::time::parse(&text);
-                Ok(Some(
-                    micros.ok_or_else(|| {
-                        self.complain(column, format!("is `{text}`, not a moment"))
-                    })?,
-                ))
+                let micros = clock::parse(&text);
+                Ok(Some(micros.ok_or_else(|| {
+                    self.complain(column, format!("is `{text}`, not a timestamp"))
+                })?))
             }
         }
     }
@@ -111,8 +111,7 @@ impl Row {
         run.id = RunId(id);
         if let Some(key) = machine {
             // Its facts are fewer here, and must not replace those of the real one.
-            let key = key.strip_prefix("imported-").unwrap_or(&key).to_owned();
-            run.environment.machine.key = format!("imported-{key}");
+            run.environment.machine.key = Machine::imported_key(Machine::own_key(&key));
         }
         Ok(run)
     }
@@ -131,7 +130,7 @@ impl Row {
         let options = match self.text("options") {
             None => types::EngineOptions::default(),
             Some(text) => serde_json::from_str(&text).map_err(|error| {
-                self.complain("options", format!("is no options in JSON: {error}"))
+                self.complain("options", format!("does not contain options as JSON: {error}"))
             })?,
         };
         let mut draft = Draft {
@@ -204,7 +203,7 @@ impl Row {
         let name = self.text("latency_phase").unwrap_or_else(|| "inference".into());
         let phase = Phase::ALL.into_iter().find(|phase| phase.name() == name);
         let phase = phase.ok_or_else(|| {
-            self.complain("latency_phase", format!("is `{name}`, which is no phase"))
+            self.complain("latency_phase", format!("is `{name}`, which is not a phase"))
         })?;
         if !self.samples.is_empty() {
             draft.samples.push(types::Samples { phase, nanos: self.samples.clone() });
@@ -253,9 +252,8 @@ impl Row {
                 ReasonCode::Imported,
                 format!("not valid where it was measured: {reasons}"),
             ),
-            (true, false) => {
-                draft.remark(ReasonCode::Imported, format!("said where it was measured: {reasons}"))
-            }
+            (true, false) => draft
+                .remark(ReasonCode::Imported, format!("remarks where it was measured: {reasons}")),
             (true, true) => {}
         }
     }

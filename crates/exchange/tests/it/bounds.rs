@@ -76,7 +76,7 @@ fn a_page_that_promises_gigabytes_is_refused_before_it_is_read() {
         assert!(said.contains(column) && said.contains("cannot hold 2147483647 values"), "{said}");
     }
     let large = said(&with_page("run_id", &page(2, 7, 1 << 30, 2)), Format::Parquet);
-    assert!(large.contains("a page of 1024 MiB, the most that is read is 64 MiB"), "{large}");
+    assert!(large.contains("a page of 1024 MiB; the limit is 64 MiB"), "{large}");
     let many = said(&with_page("samples_ns", &page(0, 5, 16, 1 << 30)), Format::Parquet);
     assert!(many.contains("lists of 1073741824 values in one group"), "{many}");
     assert!(many.contains("export as jsonl"), "{many}");
@@ -109,12 +109,12 @@ fn a_line_and_a_row_that_never_end_are_given_up_with_their_bound() {
     assert_eq!((found.len(), found[0].is_ok()), (2, true));
     let said = found[1].as_ref().unwrap_err().to_string();
     assert!(
-        said.contains("longer than 16 MiB") && said.contains("the rest was not read"),
+        said.contains("longer than the limit of 16 MiB") && said.contains("the rest was not read"),
         "{said}"
     );
     // A header that never ends, and one of commas alone.
     let problem = stream_from(Format::Csv, "x", io::repeat(b'x')).err().unwrap().to_string();
-    assert!(problem.contains("longer than 16 MiB"), "{problem}");
+    assert!(problem.contains("longer than the limit of 16 MiB"), "{problem}");
     assert!(said_of_columns().contains("more than 4096 columns"));
 }
 
@@ -139,7 +139,7 @@ fn records_that_are_none_end_an_endless_file() {
     let found: Vec<_> = stream_from(Format::JsonLines, "x", Words(0)).unwrap().collect();
     assert_eq!(found.len(), 1000);
     let last = found.last().unwrap().as_ref().unwrap_err().to_string();
-    assert!(last.contains("1000 records in a row are no runs"), "{last}");
+    assert!(last.contains("1000 records in a row are not runs"), "{last}");
 }
 
 #[test]
@@ -194,5 +194,5 @@ fn bytes_beyond_the_bound_of_a_file_are_refused_by_the_library_too() {
     let bytes = vec![b' '; bounds::RESULTS.bytes as usize + 1];
     let error = import("x", &bytes, Some(Format::Timm)).unwrap_err();
     assert!(matches!(error, Error::Broken { .. }));
-    assert!(error.to_string().contains("larger than 256 MiB"), "{error}");
+    assert!(error.to_string().contains("larger than the limit of 256 MiB"), "{error}");
 }

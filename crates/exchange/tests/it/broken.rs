@@ -20,7 +20,7 @@ fn what_is_no_result_is_refused_with_the_formats_that_are() {
         ("\0\u{1}binary", "it is not text"),
         ("hello world\n", "it begins with `hello world`"),
         ("a;b;c\n1;2;3\n", "it begins with `a;b;c`"),
-        ("{\"a\": 1}", "of no tool that we know"),
+        ("{\"a\": 1}", "of an unknown tool"),
         ("{\"traceEvents\": []}", "another profiler"),
         ("model,top1,top5\nresnet18,70,90\n", "accuracies"),
     ] {
@@ -103,7 +103,7 @@ fn rows_of_a_table_are_judged_one_by_one() {
     for (line, why) in [
         (3, "has 3 cells, the header has 5"),
         (4, "`infer_samples_per_sec`: is `fast`, not a number"),
-        (5, "`infer_step_time`: is -256, which nothing measures"),
+        (5, "`infer_step_time`: is -256, which is not possible"),
         (6, "`infer_samples_per_sec`: is NaN"),
         (7, "wrong units?"),
         (8, "`model`: is empty"),
@@ -120,7 +120,10 @@ fn a_unit_that_nobody_knows_and_times_that_do_not_agree_are_named() {
         &text("optimum_benchmark_inference.json").replace("\"unit\": \"s\"", "\"unit\": \"h\""),
         None,
     );
-    assert!(said.contains("`report.load_model.latency.unit`: is `h`, a unit of time"), "{said}");
+    assert!(
+        said.contains("`report.load_model.latency.unit`: is `h`, an unknown unit of time"),
+        "{said}"
+    );
     let said = refused(
         "b.json",
         &text("optimum_benchmark_inference.json").replace("0.019470854582323227", "19.47"),

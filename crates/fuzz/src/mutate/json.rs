@@ -56,7 +56,7 @@ pub(crate) fn mutate(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
     document(random, &seed, seeds)
 }
 
-/// Several documents, one a line: values change, and whole lines are repeated, moved or lost.
+/// Several documents, one per line: values change, and whole lines are repeated, moved or lost.
 pub(crate) fn lines(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
     let seed = begin(random, seeds);
     let mut all: Vec<Vec<u8>> = seed
@@ -94,6 +94,28 @@ pub(crate) fn lines(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
         text.push(b'\n');
     }
     text
+}
+
+/// A document whose numbers and texts are changed, and its shape seldom: it mostly still says what its reader asked for.
+pub(crate) fn leaves(random: &mut Random, seed: &[u8]) -> Vec<u8> {
+    let value = serde_json::from_slice::<Value>(seed).ok().filter(|_| !random.percent(5));
+    let Some(value) = value else { return document(random, seed, &[]) };
+    let mut tree = Tree::of(&value);
+    let places: Vec<usize> =
+        (0..tree.count()).filter(|place| matches!(tree.at(*place), Tree::Raw(_))).collect();
+    for _ in 0..random.changes() {
+        let Some(place) = random.pick(&places) else { break };
+        if let Tree::Raw(text) = tree.at_mut(*place) {
+            if text.starts_with('"') || random.percent(70) {
+                change_text(random, text);
+            } else {
+                *text = random.edge().to_string();
+            }
+        }
+    }
+    let mut text = String::new();
+    tree.write(&mut text);
+    text.into_bytes()
 }
 
 fn document(random: &mut Random, seed: &[u8], seeds: &[Vec<u8>]) -> Vec<u8> {

@@ -1,6 +1,7 @@
 //! Ways to damage a file: by its bytes, and by the structure of its format, so that damage gets past the first check.
 
 mod bytes;
+mod gguf;
 mod image;
 mod json;
 mod lines;
@@ -8,8 +9,9 @@ mod onnx;
 mod safetensors;
 
 pub(crate) use bytes::mutate as bytes;
+pub(crate) use gguf::mutate as gguf;
 pub(crate) use image::{checksum, mutate as image};
-pub(crate) use json::{lines as json_lines, mutate as json};
+pub(crate) use json::{leaves as json_leaves, lines as json_lines, mutate as json};
 pub(crate) use lines::mutate as lines;
 pub(crate) use onnx::{field as onnx_field, mutate as onnx};
 pub(crate) use safetensors::mutate as safetensors;

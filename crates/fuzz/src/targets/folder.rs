@@ -55,7 +55,7 @@ pub(crate) const CHECKPOINT: Target = Target {
     expected: &[],
 };
 
-fn resolve(path: &Path, cache: &Path) -> Result<Resolved, models::ModelError> {
+pub(super) fn resolve(path: &Path, cache: &Path) -> Result<Resolved, models::ModelError> {
     let name = path.to_str().expect("a temporary folder has a plain name");
     let request = Request {
         offline: true,

@@ -5,7 +5,7 @@ use crate::{
     Outcome, Target, mutate,
     target::{ROOM, Reader},
 };
-use modelmeter::{PlanFile, Profiler, read_prices};
+use modelmeter::{PlanFile, Profiler, engine_id, read_prices};
 
 const PLANS: [&str; 4] = [
     "name = \"nightly\"\nmodels = [\"gpt2\", \"vit-base\"]\nengines = [\"rten\"]\nprecisions = [\"fp32\", \"int8\"]\n\
@@ -33,8 +33,8 @@ pub(crate) const PLAN: Target = Target {
             let _ = read_prices(&path);
             let plan = PlanFile::read(&path);
             if let Ok(plan) = &plan {
-                let _ = plan.apply(Profiler::new("x"));
-                if let Ok(spec) = plan.spec() {
+                let _ = Profiler::new("x").as_in(plan);
+                if let Ok(spec) = plan.spec(engine_id) {
                     let _ = spec.name_by_content();
                 }
             }

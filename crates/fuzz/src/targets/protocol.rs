@@ -203,5 +203,5 @@ fn replies() -> Vec<Vec<u8>> {
         measured.extend(window);
         measured.push(b'\n');
     }
-    vec![heard.clone(), measured.clone(), measured]
+    vec![heard, measured]
 }

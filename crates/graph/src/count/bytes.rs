@@ -14,7 +14,7 @@ pub(crate) fn is_view(node: &Node) -> bool {
         && matches!(op, "Reshape" | "Identity" | "Squeeze" | "Unsqueeze" | "Flatten" | "Dropout")
 }
 
-/// Bytes read and written by a node; `None` where a shape is unknown.
+/// Bytes read and written by a node; `None` if a shape is unknown.
 pub(crate) fn traffic(operation: &Operation<'_>) -> (Option<Bytes>, Option<Bytes>) {
     let node = operation.call.node;
     if is_view(node) || node.op_type == "Constant" {
@@ -43,7 +43,7 @@ fn input_bytes(operation: &Operation<'_>, index: usize) -> Option<u64> {
     operation.call.inputs.get(index).copied().flatten()?.bytes()
 }
 
-/// The sum, held at the largest number; `None` where a part is unknown.
+/// The sum, held at the largest number; `None` if a part is unknown.
 fn total(mut parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     parts.try_fold(0u64, |sum, part| Some(sum.saturating_add(part?)))
 }

@@ -49,7 +49,7 @@ impl Operation<'_> {
     }
 }
 
-/// The floating point operations of a node; `None` where nobody counts it or its shapes are unknown.
+/// The floating point operations of a node; `None` if nobody counts it or its shapes are unknown.
 pub(crate) fn flops(operation: &Operation<'_>) -> Option<u64> {
     let node = operation.call.node;
     if is_movement(node) {

@@ -2,7 +2,7 @@
 
 use super::Operation;
 
-/// The operations of such an operator; `None` where it is not one or its shapes are unknown.
+/// The operations of such an operator; `None` if it is not one or its shapes are unknown.
 pub(crate) fn flops(operation: &Operation<'_>) -> Option<u64> {
     if let Some(cost) = per_output(operation) {
         return Some(operation.made()?.saturating_mul(cost));

@@ -3,7 +3,7 @@
 use super::{Operation, product};
 use crate::shapes::{Heads, Recurrent, einsum};
 
-/// The operations of such an operator; `None` where it is not one or its shapes are unknown.
+/// The operations of such an operator; `None` if it is not one or its shapes are unknown.
 pub(crate) fn flops(operation: &Operation<'_>) -> Option<u64> {
     match operation.op() {
         "MatMul" | "FusedMatMul" | "TransposeMatMul" | "MatMulInteger" | "QLinearMatMul"

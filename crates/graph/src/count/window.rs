@@ -2,7 +2,7 @@
 
 use super::{Operation, product};
 
-/// The operations of such an operator; `None` where it is not one or its shapes are unknown.
+/// The operations of such an operator; `None` if it is not one or its shapes are unknown.
 pub(crate) fn flops(operation: &Operation<'_>) -> Option<u64> {
     match operation.op() {
         "Conv" | "FusedConv" => convolve(operation, 1, Some(2)),

@@ -24,7 +24,7 @@ pub(super) struct Emitter {
     /// New names of values that became outputs.
     renamed: HashMap<String, String>,
     constants: HashMap<(DataType, Vec<usize>, Vec<u8>), String>,
-    /// Matrices that were turned in nodes of their own, by their names; `None` where products turn them.
+    /// Matrices that were turned in nodes of their own, by their names; `None` if products turn them.
     turned: Option<HashMap<String, String>>,
 }
 
@@ -188,7 +188,7 @@ impl Emitter {
         name
     }
 
-    /// The dims of a value; empty where a mistake left them unknown, which is found when the gradient is given.
+    /// The dims of a value; empty if a mistake left them unknown, which is found when the gradient is given.
     pub(super) fn dims(&self, name: &str) -> Vec<usize> {
         self.values.get(name).and_then(|value| value.dims.clone()).unwrap_or_default()
     }

@@ -5,7 +5,7 @@
 use crate::{Attribute, Graph, Model, Node, Shapes, infer};
 use std::collections::{BTreeMap, HashMap};
 
-/// The model without the `If`s whose branch is known; `None` where there are none.
+/// The model without the `If`s whose branch is known; `None` if there are none.
 pub(super) fn known_branches(model: &Model, inputs: &[(String, Vec<usize>)]) -> Option<Model> {
     if model.graph.nodes.iter().all(|node| node.op_type != "If") {
         return None;

@@ -24,7 +24,7 @@ struct Rows {
     /// `[rows, width]`.
     x: String,
     dy: String,
-    /// `[width]`, or `None` where nothing is scaled.
+    /// `[width]`, or `None` if nothing is scaled.
     scale: Option<String>,
     epsilon: f32,
     /// Whether the mean is taken away.

@@ -5,9 +5,9 @@ use crate::{DataType, Model, Tensor};
 /// How training is to be done.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TrainingPlan {
-    /// What is made small.
+    /// What is minimised.
     pub loss: Loss,
-    /// How the weights move.
+    /// The optimiser.
     pub optimizer: OptimizerKind,
     /// The output that the loss reads; by default the first float output that fits.
     pub output: Option<String>,
@@ -22,7 +22,7 @@ pub struct TrainingPlan {
     pub spare_columns: bool,
 }
 
-/// What is made small.
+/// What is minimised.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Loss {
     /// The mean of −log softmax at the label, over all places whose label is not −100.
@@ -41,7 +41,7 @@ pub enum OptimizerKind {
     Momentum,
     /// With running means of the gradient and its square; two states a parameter.
     Adam,
-    /// As Adam, and the weights shrink by themselves.
+    /// AdamW: Adam with decoupled weight decay.
     #[default]
     AdamW,
 }
@@ -192,7 +192,7 @@ pub struct MaskSpec {
 /// A scalar that the optimiser graph takes, a 32-bit float without dims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OptimizerScalar {
-    /// The size of a step.
+    /// The learning rate.
     LearningRate,
     /// The share of the old sum of gradients that is kept.
     Momentum,

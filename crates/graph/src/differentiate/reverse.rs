@@ -231,7 +231,7 @@ impl<'t> Reverse<'t> {
         Ok(gradient)
     }
 
-    /// The gradient of a value, all that arrived added up; `None` where nothing did.
+    /// The gradient of a value, all that arrived added up; `None` if nothing did.
     pub(super) fn gradient(&mut self, name: &str) -> Option<String> {
         let Arrived { whole, mut pieces } = self.arrived.remove(name)?;
         let dims = self.dims(name);

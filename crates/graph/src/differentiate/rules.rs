@@ -23,7 +23,7 @@ const FAMILIES: [fn(&str) -> Option<Rule>; 9] = [
     attention::rule,
 ];
 
-/// The rule of a node; `None` where there is none.
+/// The rule of a node; `None` if there is none.
 pub(super) fn of(node: &Node) -> Option<Rule> {
     let known = node.is_standard() || node.domain == "com.microsoft";
     // The packed attention of this domain shares its name with the standard one and little else.

@@ -38,7 +38,7 @@ pub(super) struct Widened {
     pub(super) own: HashMap<String, Tensor>,
 }
 
-/// The model with spare columns; `None` where no part of it has such a width.
+/// The model with spare columns; `None` if no part of it has such a width.
 pub(super) fn widen(model: &Model) -> Option<Widened> {
     let search = Search::new(model);
     let mut active = search.candidates();
@@ -192,7 +192,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// What a node makes of spare columns; `None` where it is not known to leave them alone.
+    /// What a node makes of spare columns; `None` if it is not known to leave them alone.
     fn through(&self, node: &Node, wide: &[Option<Wide>], found: &mut Found) -> Option<Passed> {
         let mut widths = wide.iter().flatten().map(|wide| wide.width);
         let width = widths.next()?;

@@ -76,7 +76,7 @@ fn states(plan: &TrainingPlan, parameter: &str) -> Vec<State> {
     names.map(|name| State { updated: format!("{name}.updated"), name }).collect()
 }
 
-/// Declares a weight's gradient as outputs of the backward graph; `None` where it has none.
+/// Declares a weight's gradient as outputs of the backward graph; `None` if it has none.
 fn give(
     out: &mut Emitter,
     name: &str,

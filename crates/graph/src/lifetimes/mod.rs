@@ -38,13 +38,13 @@ pub struct ActivationPeak {
     pub live: Vec<LiveTensor>,
 }
 
-/// The peak of live activations in bytes, every value apart; `None` where the size of a value that is used is unknown.
+/// The peak of live activations in bytes, every value apart; `None` if the size of a value that is used is unknown.
 #[must_use]
 pub fn activation_peak(graph: &Graph, shapes: &Shapes) -> Option<Bytes> {
     find_peak(graph, shapes, Reuse::Apart).map(|peak| peak.bytes)
 }
 
-/// The worst moment and what lives then; `None` where the size of a value that is used is unknown.
+/// The worst moment and what lives then; `None` if the size of a value that is used is unknown.
 #[must_use]
 pub fn find_peak(graph: &Graph, shapes: &Shapes, reuse: Reuse) -> Option<ActivationPeak> {
     let plan = Plan::new(graph, shapes, reuse, Scope::Model);

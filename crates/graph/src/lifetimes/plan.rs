@@ -101,7 +101,7 @@ impl<'a> Plan<'a> {
         Plan { buffers, inputs, made, done }
     }
 
-    /// The worst moment; `inside` tells what a node's bodies need. `None` where a size is unknown.
+    /// The worst moment; `inside` tells what a node's bodies need. `None` if a size is unknown.
     pub(super) fn highest(&self, inside: impl Fn(usize) -> Option<u64>) -> Option<Moment> {
         let mut live = 0u64;
         for buffer in &self.buffers[..self.inputs] {

@@ -81,7 +81,7 @@ pub enum WriteError {
     #[error("`{}` is not a file name", path.display())]
     NotAFile { path: PathBuf },
     /// A tensor's bytes could not be brought along.
-    #[error("could not bring the bytes of tensor `{name}` along")]
+    #[error("could not copy the bytes of tensor `{name}`")]
     Weights {
         name: String,
         #[source]

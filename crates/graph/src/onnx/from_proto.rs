@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashSet};
 /// Arguments of a call, which a function's body may refer to.
 type CallAttributes = BTreeMap<String, Attribute>;
 
-/// A model from its wire form; `None` where there is no graph.
+/// A model from its wire form; `None` if there is no graph.
 pub(crate) fn model_from(proto: ModelProto) -> Result<Option<Model>, ReadError> {
     let Some(graph) = proto.graph else { return Ok(None) };
     let producer: Vec<String> = [proto.producer_name, proto.producer_version]

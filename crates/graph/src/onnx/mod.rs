@@ -1,6 +1,6 @@
 //! ONNX files: the wire types, reading without copying weights, writing without holding them twice.
 //!
-//! What is ONNX's own stays in this room; everybody else sees a [`Graph`](crate::Graph).
+//! What is ONNX's own stays in this crate; everybody else sees a [`Graph`](crate::Graph).
 
 mod encode;
 mod error;

@@ -139,7 +139,7 @@ impl Converter {
             };
             self.check(&node).map_err(refused)?;
             if node.outputs.is_empty() {
-                return Err(refused("it makes nothing".into()));
+                return Err(refused("it has no output".into()));
             }
             let mut rewriter = Rewriter { source: graph, made: &mut made, taken: &mut self.taken };
             match rewriter.node(&node, self.from, self.to) {
@@ -162,7 +162,7 @@ impl Converter {
             && *since > self.to
             && !rewrite::DECOMPOSED.contains(&op)
         {
-            return Err(format!("`{op}` is there from opset {since} on"));
+            return Err(format!("`{op}` exists from opset {since} on"));
         }
         if let Some((_, version, what)) = CHANGED
             .iter()
@@ -180,9 +180,7 @@ impl Converter {
             // A new argument that only says what was always so may be left out.
             let value = node.attributes.get(*attribute);
             if value.is_some_and(|value| !changes::is_default(op, attribute, value)) {
-                return Err(format!(
-                    "it uses `{attribute}`, which is there from opset {version} on"
-                ));
+                return Err(format!("it uses `{attribute}`, which exists from opset {version} on"));
             }
         }
         Ok(())

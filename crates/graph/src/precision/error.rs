@@ -9,10 +9,10 @@ use types::Precision;
 #[expect(missing_docs, reason = "the message of each variant names its fields")]
 pub enum ConvertError {
     /// It is no fp32 model, or fp32 was asked for.
-    #[error("it computes in {native} and cannot be turned into {asked}")]
+    #[error("it computes in {native} and cannot be converted to {asked}")]
     Native { native: Precision, asked: Precision },
     /// Nothing would change.
-    #[error("nothing in it can be turned into {asked}: {why}")]
+    #[error("nothing in it can be converted to {asked}: {why}")]
     Nothing { asked: Precision, why: String },
     /// The operators that are needed came later.
     #[error("{asked} needs operator set {needed} or newer, it uses {present}")]

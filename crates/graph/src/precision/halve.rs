@@ -74,7 +74,7 @@ impl Halving {
         if self.policy.wide[index].is_some() { Form::Wide } else { Form::Narrow }
     }
 
-    /// The form in which a node takes its input; `None` where it takes any.
+    /// The form in which a node takes its input; `None` if it takes any.
     fn wanted(&self, index: usize, node: &Node, place: usize) -> Option<Form> {
         match () {
             () if takes_any(node) => None,

@@ -19,6 +19,7 @@ mod recast;
 mod report;
 mod scope;
 mod types;
+mod why_left;
 
 pub use error::ConvertError;
 pub use native::native_precision;
@@ -27,6 +28,7 @@ pub use plan::{Plan, PlannedWeight, Tally};
 pub(crate) use recast::Recast;
 pub use report::{Converted, Left, Report};
 pub(crate) use scope::with_constants_as_weights;
+pub use why_left::WhyLeft;
 
 use crate::Model;
 use ::types::Precision;

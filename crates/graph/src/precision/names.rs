@@ -44,7 +44,7 @@ impl Names {
     }
 }
 
-/// The name up to and with the separator behind its module; `None` where it names no module.
+/// The name up to and with the separator behind its module; `None` if it names no module.
 fn module_prefix(node: &Node) -> Option<String> {
     let path = module_path(&node.name, &node.op_type);
     if path.is_empty() {

@@ -7,7 +7,7 @@
 //!   added under the root would be 0;
 //! - positions and sizes computed from integers: 16 bits count to 2048 (fp16) or 256 (bf16).
 
-use super::{ConvertOptions, recast::Half, scope::uses};
+use super::{ConvertOptions, WhyLeft, recast::Half, scope::uses};
 use crate::{DataType, Model, Node, module_path};
 use std::collections::{HashMap, HashSet};
 
@@ -111,9 +111,6 @@ const MICROSOFT_FP16: [&str; 12] = [
     "SkipSimplifiedLayerNormalization",
 ];
 
-const POSITIONS: &str = "positions and sizes need more digits than 16 bits have";
-const SQUARES: &str = "the squares of a norm leave the range of 16 bits";
-
 /// In which form a node takes an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Form {
@@ -124,7 +121,7 @@ pub(super) enum Form {
 /// What of a model computes in 16 bits.
 pub(super) struct Policy {
     /// By node: why it stays in 32 bits.
-    pub(super) wide: Vec<Option<String>>,
+    pub(super) wide: Vec<Option<WhyLeft>>,
 }
 
 impl Policy {
@@ -141,10 +138,10 @@ impl Policy {
             let excluded = options.excludes(&node.name, &module_path(&node.name, &node.op_type));
             let is_unknown = |name: &String| !name.is_empty() && !types.contains_key(name);
             match refusal(node, half, opset) {
-                _ if excluded => Some("it was excluded".to_owned()),
+                _ if excluded => Some(WhyLeft::Excluded),
                 // Nobody knows whether it would be cast, and both sides of an operator must agree.
                 None if !takes_any(node) && node.inputs.iter().any(is_unknown) => {
-                    Some("the types of its inputs are not known".to_owned())
+                    Some(WhyLeft::UnknownInputs)
                 }
                 refusal => refusal,
             }
@@ -161,7 +158,7 @@ impl Policy {
         let nodes = &model.graph.nodes;
         for (index, node) in nodes.iter().enumerate() {
             if node.op_type == "ReduceSumSquare" {
-                self.keep(index, SQUARES);
+                self.keep(index, WhyLeft::Squares);
             }
             if !matches!(node.op_type.as_str(), "ReduceMean" | "ReduceSum") {
                 continue;
@@ -170,14 +167,14 @@ impl Policy {
             let Some(square) = made.filter(|made| wiring.is_square(&nodes[*made])) else {
                 continue;
             };
-            self.keep(square, SQUARES);
+            self.keep(square, WhyLeft::Squares);
             let (mut next, mut seen) = (vec![index], HashSet::new());
             while let Some(index) = next.pop() {
                 // Paths meet again, and in a damaged file they may run in a circle.
                 if !seen.insert(index) {
                     continue;
                 }
-                self.keep(index, SQUARES);
+                self.keep(index, WhyLeft::Squares);
                 let varying = |name: &&String| wiring.is_float(name) && !wiring.is_constant(name);
                 let meets = nodes[index].inputs.iter().filter(varying).count() > 1;
                 // Where it meets another value the norm is done.
@@ -219,41 +216,40 @@ impl Policy {
                         || stays_wide(&nodes[reader], place)
                 });
             if ends_here || leads_there {
-                self.keep(index, POSITIONS);
+                self.keep(index, WhyLeft::Positions);
             }
         }
     }
 
-    fn keep(&mut self, index: usize, why: &str) {
-        self.wide[index].get_or_insert_with(|| why.to_owned());
+    fn keep(&mut self, index: usize, why: WhyLeft) {
+        self.wide[index].get_or_insert(why);
     }
 }
 
 /// Why a node must stay in 32 bits whatever is around it.
-fn refusal(node: &Node, half: Half, opset: i64) -> Option<String> {
+fn refusal(node: &Node, half: Half, opset: i64) -> Option<WhyLeft> {
     let op = &node.op_type;
+    let (named, format) = (|| op.clone(), half.name());
     if node.subgraphs().next().is_some() {
-        return Some(format!("`{op}` holds graphs of its own"));
+        return Some(WhyLeft::HoldsGraphs { op: named() });
     }
     if !node.is_standard() {
         let known = node.domain == "com.microsoft"
             && half == Half::Fp16
             && MICROSOFT_FP16.contains(&op.as_str());
-        return (!known).then(|| format!("`{op}` is no operator of ONNX itself"));
+        return (!known).then(|| WhyLeft::Foreign { op: named() });
     }
     if op.contains("Sequence") && op != "ReverseSequence" || op.starts_with("Optional") {
-        return Some(format!("`{op}` handles lists of tensors"));
+        return Some(WhyLeft::Lists { op: named() });
     }
     let (_, fp16, bf16) = LATER.iter().find(|(name, ..)| name == op)?;
     let since = if half == Half::Fp16 { *fp16 } else { *bf16 };
     match since {
-        i64::MAX => Some(format!("`{op}` has no {}", half.name())),
-        since if since > opset && op == "BatchNormalization" => Some(format!(
-            "`{op}` may keep its statistics in fp32 only from operator set {since} on"
-        )),
-        since if since > opset => {
-            Some(format!("`{op}` has {} only from operator set {since} on", half.name()))
+        i64::MAX => Some(WhyLeft::NotDefined { op: named(), format }),
+        since if since > opset && op == "BatchNormalization" => {
+            Some(WhyLeft::LaterStatistics { op: named(), since })
         }
+        since if since > opset => Some(WhyLeft::Later { op: named(), format, since }),
         _ => None,
     }
 }

@@ -16,7 +16,7 @@
 //! is there. The order of the two multiplications is the one that ONNX Runtime joins.
 
 use super::{
-    ConvertError, ConvertOptions, Int8, Left, Plan, Report,
+    ConvertError, ConvertOptions, Int8, Left, Plan, Report, WhyLeft,
     names::Names,
     plan::Made,
     recast::{Recast, column_scales},
@@ -80,7 +80,7 @@ pub(super) fn plan<'m>(
 fn nothing(left: &[Left]) -> String {
     match left.first() {
         None => "it has no matrix product with a constant weight".into(),
-        Some(first) if left.iter().all(|other| other.why == first.why) => first.why.clone(),
+        Some(first) if left.iter().all(|other| other.why == first.why) => first.why.to_string(),
         Some(first) => format!("{}, and {} more nodes for like reasons", first.why, left.len() - 1),
     }
 }
@@ -159,15 +159,15 @@ impl<'m> Quantising<'m, '_> {
         match self.quantise(&product)? {
             Some(weight) => self.emit(&node, &product, &weight),
             None => {
-                self.leave(&node.name, "weights that are not finite cannot be rounded");
+                self.leave(&node.name, WhyLeft::NotFinite);
                 self.nodes.push(node);
             }
         }
         Ok(())
     }
 
-    fn leave(&mut self, node: &str, why: impl Into<String>) {
-        self.report.left.push(Left { node: node.to_owned(), why: why.into() });
+    fn leave(&mut self, node: &str, why: WhyLeft) {
+        self.report.left.push(Left { node: node.to_owned(), why });
     }
 
     /// Products inside the graphs of `If`, `Loop` and `Scan` stay as they are.
@@ -180,24 +180,24 @@ impl<'m> Quantising<'m, '_> {
         }
         for (_, graph) in node.subgraphs() {
             for product in products(graph) {
-                self.leave(&product.name, format!("products inside `{}` are kept", node.op_type));
+                self.leave(&product.name, WhyLeft::Inside { op: node.op_type.clone() });
             }
         }
     }
 
-    /// What a node multiplies; `None` where it is no product with a weight, an error where it is one and must stay.
-    fn product(&self, node: &Node) -> Result<Option<Product>, String> {
+    /// What a node multiplies; `None` if it is no product with a weight, an error where it is one and must stay.
+    fn product(&self, node: &Node) -> Result<Option<Product>, WhyLeft> {
         let weight = |index: usize| node.input(index).and_then(|name| self.weights.get(name));
         let op = node.op_type.as_str();
         if matches!(op, "Conv" | "ConvTranspose" | "LSTM" | "GRU" | "RNN") && weight(1).is_some() {
-            return Err(format!("only matrix products are quantised, not `{op}`"));
+            return Err(WhyLeft::NoProduct { op: op.to_owned() });
         }
         if !node.is_standard() || !matches!(op, "MatMul" | "Gemm") {
             return Ok(None);
         }
         let Some(tensor) = weight(1) else {
             return match weight(0) {
-                Some(_) if op == "MatMul" => Err("weights on the left are kept".into()),
+                Some(_) if op == "MatMul" => Err(WhyLeft::LeftWeight),
                 _ => Ok(None),
             };
         };
@@ -206,26 +206,26 @@ impl<'m> Quantising<'m, '_> {
             return Ok(None);
         }
         if self.options.excludes(&node.name, &module_path(&node.name, op)) {
-            return Err("it was excluded".into());
+            return Err(WhyLeft::Excluded);
         }
         let flag = |name: &str| op == "Gemm" && node.int(name).unwrap_or(0) != 0;
         let factor = |name: &str| node.float(name).filter(|_| op == "Gemm").unwrap_or(1.0);
         let bias = node.input(2).filter(|_| op == "Gemm").map(str::to_owned);
         if tensor.dims.len() != 2 {
-            return Err("weights with other than two dimensions are kept".into());
+            return Err(WhyLeft::Dimensions);
         }
         if tensor.elements() < self.options.smallest_weight {
             let smallest = self.options.smallest_weight;
-            return Err(format!("products with fewer than {smallest} weights are not worth it"));
+            return Err(WhyLeft::Small { smallest });
         }
         if flag("transA") || (bias.is_some() && factor("beta") != 1.0) || factor("alpha") == 0.0 {
-            return Err("products with transposed activations or a scaled bias are kept".into());
+            return Err(WhyLeft::Transposed);
         }
         let turned = flag("transB");
         Ok(Some(Product { weight: tensor.clone(), turned, alpha: factor("alpha"), bias }))
     }
 
-    /// The rounded weight of a product, made once; `None` where it has values that are not finite.
+    /// The rounded weight of a product, made once; `None` if it has values that are not finite.
     fn quantise(&mut self, product: &Product) -> Result<Option<Quantised>, ConvertError> {
         let weight = &product.weight;
         let key = (weight.name.clone(), product.turned, product.alpha.to_bits());

@@ -167,7 +167,7 @@ fn narrow<E>(
     Ok(clamped)
 }
 
-/// A scale for each column, so that its largest value becomes 127; `None` where a value is not finite.
+/// A scale for each column, so that its largest value becomes 127; `None` if a value is not finite.
 ///
 /// A matrix of `columns` columns lies in `bytes` row by row, or column by column where it is `turned`.
 pub(super) fn column_scales(bytes: &[u8], columns: usize, turned: bool) -> Option<Vec<f32>> {

@@ -1,5 +1,6 @@
 //! What a conversion did.
 
+use super::WhyLeft;
 use crate::{Model, TensorData};
 use std::collections::{BTreeMap, HashMap};
 use types::{Bytes, Precision};
@@ -38,8 +39,8 @@ impl Converted {
 pub struct Left {
     /// The node's name.
     pub node: String,
-    /// Why, as the end of the sentence "stays in fp32: …".
-    pub why: String,
+    /// Why.
+    pub why: WhyLeft,
 }
 
 /// What a conversion did.
@@ -86,7 +87,7 @@ impl Report {
                     .push(format!("{many} values outside the range of {} were clamped", self.to));
             }
         }
-        let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut reasons: BTreeMap<&WhyLeft, usize> = BTreeMap::new();
         for left in &self.left {
             *reasons.entry(&left.why).or_default() += 1;
         }
@@ -104,15 +105,16 @@ mod tests {
 
     #[test]
     fn remarks_group_what_stays_by_its_reason() {
-        let left = |node: &str, why: &str| Left { node: node.into(), why: why.into() };
+        let left = |node: &str, why| Left { node: node.into(), why };
         let mut report = Report::new(Precision::Fp16);
         assert_eq!(report.remarks(), [""; 0]);
         report.clamped = 2;
-        report.left = vec![left("a", "why"), left("b", "why"), left("c", "because")];
+        let same = WhyLeft::LeftWeight;
+        report.left = vec![left("a", same.clone()), left("b", same), left("c", WhyLeft::Excluded)];
         let expected = [
             "2 values outside the range of fp16 were clamped",
-            "1 node stays in fp32: because",
-            "2 nodes stay in fp32: why",
+            "1 node stays in fp32: it was excluded",
+            "2 nodes stay in fp32: weights on the left are kept",
         ];
         assert_eq!(report.remarks(), expected);
     }

@@ -30,14 +30,16 @@ pub enum PruneError {
     #[error("nothing is left to prune: {why}")]
     Nothing { why: String },
     #[error(
-        "it was pruned already: {share:.1} % of the chosen weights are zero, {asked:.1} % were asked for"
+        "it was pruned already: {} of the chosen weights are zero, {} were requested",
+        number::percent(*share),
+        number::percent(*asked)
     )]
     AlreadySparse { share: f64, asked: f64 },
     #[error("it was pruned already: {how}")]
     AlreadyCut { how: String },
     #[error("no {} was found: {}", kinds.iter().map(|kind| kind.pattern()).collect::<Vec<_>>().join(" and no "), spelt(unfit))]
     NotFound { kinds: Vec<BlockKind>, unfit: Vec<Unfit> },
-    #[error("all {units} {} of `{block}` would go", kind.units())]
+    #[error("all {units} {} of `{block}` would be removed", kind.units())]
     AllGone { block: String, kind: BlockKind, units: usize },
     #[error("could not read the weight `{name}`")]
     Read {

@@ -1,6 +1,7 @@
 //! Which numbers of a weight become zero, decided while it streams by.
 
 use super::select::Threshold;
+use stats::SplitMix;
 use std::sync::Arc;
 
 /// Elements that are made at once, about: large enough to stream, small enough for the caches.
@@ -67,7 +68,7 @@ impl Mask {
                 }
             }
             Mask::Random { seed, zeroed } => {
-                let mut random = SplitMix(*seed);
+                let mut random = SplitMix::new(*seed);
                 let (mut left, mut wanted) = (elements.len() as u64, *zeroed);
                 for piece in elements.chunks(PIECE) {
                     read(&mut values, piece);
@@ -151,24 +152,6 @@ fn zero_group(values: &mut [f32], start: usize, stride: usize, keep: usize, of: 
     order.sort_by(|a, b| size(b).total_cmp(&size(a)).then(a.cmp(b)));
     for place in &order[keep..] {
         values[start + place * stride] = 0.0;
-    }
-}
-
-/// A small generator of even numbers, the same on every machine.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `bound`, evenly but for 2⁻³² of it.
-    fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 }
 

@@ -36,9 +36,9 @@ pub(crate) const STRUCTURED: &str = "modelmeter.pruned";
 pub struct Pruning<'m> {
     /// The new graph and how its weights are made.
     pub plan: Plan<'m>,
-    /// The weights that lose numbers, in the graph's order; empty where blocks are cut.
+    /// The weights that lose numbers, in the graph's order; empty if blocks are cut.
     pub targets: Vec<Target>,
-    /// The heads and neurons that are cut away; empty where numbers are set to zero.
+    /// The heads and neurons that are cut away; empty if numbers are set to zero.
     pub blocks: Vec<Block>,
     /// What every block of the model loses, and all alike.
     pub uniform: Vec<BlockKind>,

@@ -26,7 +26,7 @@ pub struct Target {
 pub(super) struct Candidate {
     pub(super) tensor: Tensor,
     pub(super) label: String,
-    /// The axis that is summed over; `None` where nothing is.
+    /// The axis that is summed over; `None` if nothing is.
     pub(super) summed: Option<usize>,
     /// The activation that it is multiplied with.
     pub(super) activation: Option<String>,
@@ -128,11 +128,11 @@ pub(super) fn left_whole(
         .into_iter()
         .map(|(op, why, first, count, numbers)| {
             let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
-            format!("left whole: `{first}`{more} of `{op}` ({numbers} numbers): {why}")
+            format!("not pruned: `{first}`{more} of `{op}` ({numbers} numbers): {why}")
         })
         .collect();
     if inside > 0 {
-        said.push(format!("left whole: {inside} numbers inside bodies of `If`, `Loop` or `Scan`"));
+        said.push(format!("not pruned: {inside} numbers inside bodies of `If`, `Loop` or `Scan`"));
     }
     said
 }
@@ -166,7 +166,7 @@ pub(super) fn not_cut(node: &Node) -> Option<&'static str> {
         "Conv" | "ConvTranspose" | "LSTM" | "GRU" | "RNN" => Some(
             "only attention heads and feed-forward neurons are cut; `--method magnitude` takes it",
         ),
-        "MatMul" | "Gemm" => Some("no head or neuron that could be followed begins or ends at it"),
+        "MatMul" | "Gemm" => Some("no head or neuron that can be traced begins or ends at it"),
         _ => None,
     }
 }
@@ -291,7 +291,7 @@ mod tests {
         let names: Vec<&str> = found.targets.iter().map(|target| target.tensor.as_str()).collect();
         assert_eq!(names, ["w", "r", "last"], "both weights of the GRU lose numbers");
         let said = found.remarks.join("\n");
-        assert!(said.contains("left whole: `table` of `Add` (40 numbers)"), "{said}");
+        assert!(said.contains("not pruned: `table` of `Add` (40 numbers)"), "{said}");
         let other = PruneOptions { exclude: vec!["r".into()], ..options };
         let found = plan_pruning(&model, &other).unwrap();
         assert!(found.remarks.is_empty(), "whoever chooses knows: {:?}", found.remarks);

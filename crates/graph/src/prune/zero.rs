@@ -80,7 +80,7 @@ fn keep_grouped(
     if let [first, rest @ ..] = left.as_slice() {
         let others =
             if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-        remarks.push(format!("left whole, for groups of {of} do not fill it: {first}{others}"));
+        remarks.push(format!("not pruned, because groups of {of} do not fill it: {first}{others}"));
     }
     Ok(())
 }
@@ -162,16 +162,13 @@ fn refuse_pruned(targets: &[Target]) -> Result<(), PruneError> {
     let sum = |of: fn(&Target) -> u64| targets.iter().map(of).sum::<u64>();
     let (numbers, zeros, wanted) = (sum(|t| t.numbers), sum(|t| t.zeros), sum(|t| t.wanted));
     if wanted > 0 && zeros >= wanted {
-        let share = |count: u64| 100.0 * count as f64 / numbers.max(1) as f64;
+        let share = |count: u64| count as f64 / numbers.max(1) as f64;
         return Err(PruneError::AlreadySparse { share: share(zeros), asked: share(wanted) });
     }
     Ok(())
 }
 
-/// A weight's own seed, so that neither order nor neighbours change what is drawn (FNV-1a).
+/// A weight's own seed, so that neither order nor neighbours change what is drawn.
 fn seed_of(name: &str, seed: u64) -> u64 {
-    let bytes = name.bytes().chain(seed.to_le_bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    types::stable_hash(name.bytes().chain(seed.to_le_bytes()))
 }

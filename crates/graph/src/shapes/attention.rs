@@ -13,7 +13,7 @@ pub(crate) struct Heads {
     pub(crate) key_heads: usize,
     /// Query positions.
     pub(crate) queries: usize,
-    /// Key positions, the past included; `None` where only a run can tell.
+    /// Key positions, the past included; `None` if only a run can tell.
     pub(crate) keys: Option<usize>,
     /// Size of a head of queries and keys.
     pub(crate) size: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Heads {
     pub(crate) value_size: usize,
 }
 
-/// Outputs of an attention operator; `None` where it is not one or its dims are unknown.
+/// Outputs of an attention operator; `None` if it is not one or its dims are unknown.
 pub(crate) fn infer(call: &Call<'_>) -> Option<Vec<Value>> {
     let dtype = call.dtype(0);
     let op = call.node.op_type.as_str();
@@ -64,7 +64,7 @@ pub(crate) fn infer(call: &Call<'_>) -> Option<Vec<Value>> {
 }
 
 impl Heads {
-    /// The sizes of the attention a node is; `None` where it is none or they are unknown.
+    /// The sizes of the attention a node is; `None` if it is none or they are unknown.
     pub(crate) fn of(call: &Call<'_>) -> Option<Heads> {
         match call.node.op_type.as_str() {
             "Attention" if call.node.is_standard() => standard(call),

@@ -2,7 +2,7 @@
 
 use super::value::{MOST_NUMBERS, elements};
 
-/// An axis counted from the front; `None` where there is none.
+/// An axis counted from the front; `None` if there is none.
 pub(crate) fn axis(axis: i64, rank: usize) -> Option<usize> {
     let rank = i64::try_from(rank).ok()?;
     let from_front = if axis < 0 { axis + rank } else { axis };
@@ -14,7 +14,7 @@ pub(crate) fn axes(list: &[i64], rank: usize) -> Option<Vec<usize>> {
     list.iter().map(|value| axis(*value, rank)).collect()
 }
 
-/// The dims of two values spread over each other; `None` where they do not fit.
+/// The dims of two values spread over each other; `None` if they do not fit.
 pub(crate) fn broadcast(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     let rank = a.len().max(b.len());
     (0..rank)
@@ -31,7 +31,7 @@ pub(crate) fn broadcast(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
         .collect()
 }
 
-/// Sizes as dims; `None` where one is negative.
+/// Sizes as dims; `None` if one is negative.
 pub(crate) fn sizes(list: &[i64]) -> Option<Vec<usize>> {
     list.iter().map(|value| usize::try_from(*value).ok()).collect()
 }
@@ -50,7 +50,7 @@ pub(crate) fn spread_offset(source: &[usize], index: &[usize]) -> usize {
         .fold(0, |sum, (dim, at)| sum * dim + if *dim == 1 { 0 } else { *at })
 }
 
-/// The elements of a small value of these dims, each from its index; `None` where it is large or one is unknown.
+/// The elements of a small value of these dims, each from its index; `None` if it is large or one is unknown.
 pub(crate) fn each(
     dims: &[usize],
     mut element: impl FnMut(&[usize]) -> Option<f64>,

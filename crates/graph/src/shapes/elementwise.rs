@@ -6,7 +6,7 @@ use super::{
 };
 use crate::DataType;
 
-/// Outputs of an elementwise operator; `None` where it is not one.
+/// Outputs of an elementwise operator; `None` if it is not one.
 pub(crate) fn infer(call: &Call<'_>) -> Option<Vec<Value>> {
     let op = call.node.op_type.as_str();
     match op {

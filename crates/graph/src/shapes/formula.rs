@@ -25,7 +25,7 @@ pub(crate) fn bind<'a>(fed: impl Iterator<Item = (&'a ValueInfo, &'a [usize])>) 
     sizes.into_iter().filter_map(|(name, size)| Some((name.to_string(), size?))).collect()
 }
 
-/// The dims a declaration stands for; `None` where one of them cannot be told.
+/// The dims a declaration stands for; `None` if one of them cannot be told.
 pub(crate) fn evaluate_shape(symbols: &Symbols, shape: &[Dim]) -> Option<Vec<usize>> {
     shape
         .iter()
@@ -37,7 +37,7 @@ pub(crate) fn evaluate_shape(symbols: &Symbols, shape: &[Dim]) -> Option<Vec<usi
         .collect()
 }
 
-/// The number a formula stands for; `None` where a name is free or the text is no formula.
+/// The number a formula stands for; `None` if a name is free or the text is no formula.
 pub(crate) fn evaluate(symbols: &Symbols, text: &str) -> Option<i64> {
     // A name may hold anything, also what looks like a formula.
     if let Some(value) = symbols.get(text) {

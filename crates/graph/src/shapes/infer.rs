@@ -102,7 +102,7 @@ fn infer_within(
     inference.graph(&model.graph, values, 0)
 }
 
-/// What is known of the outputs of a node without bodies; `None` where no family knows the operator.
+/// What is known of the outputs of a node without bodies; `None` if no family knows the operator.
 pub(crate) fn infer_node(call: &Call<'_>) -> Option<Vec<Value>> {
     // Other domains have operators of the same names that mean something else.
     let known = call.node.is_standard() || call.node.domain == "com.microsoft";

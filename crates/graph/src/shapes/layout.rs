@@ -6,7 +6,7 @@ use super::{
 };
 use crate::DataType;
 
-/// Outputs of a layout operator; `None` where it is not one or its dims are unknown.
+/// Outputs of a layout operator; `None` if it is not one or its dims are unknown.
 pub(crate) fn infer(call: &Call<'_>) -> Option<Vec<Value>> {
     let dims = match call.node.op_type.as_str() {
         "Reshape" => reshape(call),

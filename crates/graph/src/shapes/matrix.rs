@@ -6,7 +6,7 @@ use super::{
 };
 use crate::DataType;
 
-/// Outputs of a matrix product; `None` where it is not one.
+/// Outputs of a matrix product; `None` if it is not one.
 pub(crate) fn infer(call: &Call<'_>) -> Option<Vec<Value>> {
     let flag = |name: &str| call.int(name, 0) != 0;
     match call.node.op_type.as_str() {

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::DataType;
 
-/// Outputs of a quantised operator; `None` where it is not one or its dims are unknown.
+/// Outputs of a quantised operator; `None` if it is not one or its dims are unknown.
 pub(crate) fn infer(call: &Call<'_>) -> Option<Vec<Value>> {
     let own = || call.dims(0).map(<[usize]>::to_vec);
     match call.node.op_type.as_str() {

@@ -2,7 +2,7 @@
 
 use super::value::{Call, Value};
 
-/// Outputs of a recurrent layer; `None` where it is not one or its dims are unknown.
+/// Outputs of a recurrent layer; `None` if it is not one or its dims are unknown.
 pub(crate) fn infer(call: &Call<'_>) -> Option<Vec<Value>> {
     let op = call.node.op_type.as_str();
     if !matches!(op, "LSTM" | "GRU" | "RNN" | "DynamicQuantizeLSTM") {

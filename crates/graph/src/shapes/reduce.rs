@@ -6,7 +6,7 @@ use super::{
 };
 use crate::DataType;
 
-/// Outputs of a reduction; `None` where it is not one.
+/// Outputs of a reduction; `None` if it is not one.
 pub(crate) fn infer(call: &Call<'_>) -> Option<Vec<Value>> {
     match call.node.op_type.as_str() {
         "ReduceMean" | "ReduceSum" | "ReduceProd" | "ReduceMax" | "ReduceMin" | "ReduceL1"

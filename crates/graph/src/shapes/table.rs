@@ -17,7 +17,7 @@ pub struct Shapes {
 pub(crate) struct Body {
     pub(crate) source: BodySource,
     pub(crate) shapes: Shapes,
-    /// How often it runs; `None` where only a run can tell.
+    /// How often it runs; `None` if only a run can tell.
     pub(crate) times: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ impl Body {
 }
 
 impl Shapes {
-    /// The type and dims of a value; `None` where either is unknown.
+    /// The type and dims of a value; `None` if either is unknown.
     #[must_use]
     pub fn of(&self, name: &str) -> Option<(DataType, &[usize])> {
         let value = self.values.get(name)?;
@@ -49,13 +49,13 @@ impl Shapes {
         known.then_some(value.dtype).zip(value.dims.as_deref())
     }
 
-    /// The dims of a value; `None` where they are unknown.
+    /// The dims of a value; `None` if they are unknown.
     #[must_use]
     pub fn dims(&self, name: &str) -> Option<&[usize]> {
         self.values.get(name)?.dims.as_deref()
     }
 
-    /// The type of a value; `None` where it is unknown.
+    /// The type of a value; `None` if it is unknown.
     #[must_use]
     pub fn dtype(&self, name: &str) -> Option<DataType> {
         self.values.get(name).map(|value| value.dtype).filter(|t| *t != DataType::Undefined)

@@ -10,7 +10,7 @@ pub(crate) const MOST_NUMBERS: usize = 4096;
 pub(crate) struct Value {
     /// Its element type; `Undefined` where unknown.
     pub(crate) dtype: DataType,
-    /// Its dims; `None` where any of them is unknown.
+    /// Its dims; `None` if any of them is unknown.
     pub(crate) dims: Option<Vec<usize>>,
     /// Its elements, where they are few and known before a run.
     pub(crate) numbers: Option<Vec<f64>>,
@@ -33,19 +33,19 @@ impl Value {
         Value { dtype, dims: Some(dims), numbers: fits.then_some(numbers) }
     }
 
-    /// How many elements; `None` where unknown.
+    /// How many elements; `None` if unknown.
     pub(crate) fn elements(&self) -> Option<u64> {
         self.dims.as_deref().and_then(elements).map(|n| n as u64)
     }
 
-    /// How many bytes; `None` where dims or width are unknown.
+    /// How many bytes; `None` if dims or width are unknown.
     pub(crate) fn bytes(&self) -> Option<u64> {
         let elements = elements(self.dims.as_deref()?)?;
         (self.dtype.size_bits() > 0).then(|| self.dtype.size(elements))
     }
 }
 
-/// The product of dims; `None` where it does not fit.
+/// The product of dims; `None` if it does not fit.
 pub(crate) fn elements(dims: &[usize]) -> Option<usize> {
     dims.iter().try_fold(1usize, |product, dim| product.checked_mul(*dim))
 }
@@ -54,7 +54,7 @@ pub(crate) fn elements(dims: &[usize]) -> Option<usize> {
 pub(crate) struct Call<'a> {
     /// The node.
     pub(crate) node: &'a Node,
-    /// What is known of each input; `None` where it is omitted or unknown altogether.
+    /// What is known of each input; `None` if it is omitted or unknown altogether.
     pub(crate) inputs: Vec<Option<&'a Value>>,
 }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::DataType;
 
-/// Outputs of a window operator; `None` where it is not one or its dims are unknown.
+/// Outputs of a window operator; `None` if it is not one or its dims are unknown.
 pub(crate) fn infer(call: &Call<'_>) -> Option<Vec<Value>> {
     match call.node.op_type.as_str() {
         "Conv" | "FusedConv" => call.like(0, conv(call, 0, 1)),

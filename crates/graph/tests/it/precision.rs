@@ -244,10 +244,10 @@ fn weights_that_all_stay_inside_a_branch_are_no_conversion() {
         let half = b.scalar_f32(0.5);
         b.node("Mul", &[&y, &half], &[])
     });
-    let expected = "nothing in it can be turned into fp16: most of its weights stay as they are, \
-                    because `If` holds graphs of its own";
+    let expected = "nothing in it can be converted to fp16: most of its weights stay as they are, because `If` holds \
+                    graphs of its own";
     assert_eq!(refused(&model, Fp16).to_string(), expected);
-    let expected = "nothing in it can be turned into int8: products inside `If` are kept";
+    let expected = "nothing in it can be converted to int8: products inside `If` are kept";
     assert_eq!(refused(&model, Int8).to_string(), expected);
 }
 
@@ -379,22 +379,21 @@ fn what_is_not_worth_it_or_not_possible_is_said() {
 #[test]
 fn what_cannot_be_converted_is_refused_with_the_reason() {
     let small = model(4, |b, x| linear(b, "small", x, &[4, 4]));
-    let expected = "nothing in it can be turned into int8: \
-                    products with fewer than 1024 weights are not worth it";
+    let expected = "nothing in it can be converted to int8: products with fewer than 1024 weights are not worth it";
     assert_eq!(refused(&small, Int8).to_string(), expected);
     let none = model(4, |b, x| b.node("Relu", &[x], &[]));
     let expected =
-        "nothing in it can be turned into int8: it has no matrix product with a constant weight";
+        "nothing in it can be converted to int8: it has no matrix product with a constant weight";
     assert_eq!(refused(&none, Int8).to_string(), expected);
     let mut integers = GraphBuilder::new("integers");
     let x = integers.input("x", DataType::Int64, &[2.into()]);
     let y = integers.node("Neg", &[&x], &[]);
     integers.output("y", &y, DataType::Int64, &[2.into()]);
-    let expected = "nothing in it can be turned into fp16: it has no weights of 32-bit floats";
+    let expected = "nothing in it can be converted to fp16: it has no weights of 32-bit floats";
     assert_eq!(refused(&integers.finish_model(), Fp16).to_string(), expected);
     let half = converted(&small, Fp16).model;
     for to in [Fp32, Bf16, Int8, Fp16] {
-        let expected = format!("it computes in fp16 and cannot be turned into {to}");
+        let expected = format!("it computes in fp16 and cannot be converted to {to}");
         assert_eq!(refused(&half, to).to_string(), expected);
     }
     let mut old = small.clone();

@@ -23,7 +23,7 @@ const CACHE_LAPS: usize = 32;
 /// What a lap goes through in a cache: a fifth of a millisecond near the core, three far from it.
 const CACHE_LAP: u64 = 32 << 20;
 
-/// Bytes a second from memory; empty where memory is too small to leave the caches.
+/// Bytes a second from memory; empty if memory is too small to leave the caches.
 pub(super) fn memory_rates(threads: u32) -> Vec<f64> {
     let caches = last_level_cache(Path::new("/")).map_or(0, |bytes| bytes.0);
     let free = [available_memory(), cgroup::limits(std::process::id()).memory];
@@ -38,7 +38,7 @@ fn memory_laps(array: u64) -> usize {
     (BUDGET / (array * lines_in_all())).clamp(MEMORY_LAPS.1, MEMORY_LAPS.0) as usize
 }
 
-/// The size of one array; `None` where free memory does not allow one that outgrows the caches twice.
+/// The size of one array; `None` if free memory does not allow one that outgrows the caches twice.
 fn array_bytes(caches: u64, free: Option<u64>) -> Option<u64> {
     let wanted = (caches * CACHES).max(SMALLEST_ARRAY);
     let allowed = free.map_or(wanted, |free| free / SHARE_OF_MEMORY / 2);
@@ -80,7 +80,7 @@ fn portions(caches: &[CacheLevel], threads: u32) -> Vec<Level> {
             Ok(bytes)
         } else {
             Err(format!(
-                "the {} KiB that each of {threads} threads has of it do not outgrow the level before",
+                "its {} KiB for each of {threads} threads are not larger than the level before",
                 share >> 10
             ))
         };

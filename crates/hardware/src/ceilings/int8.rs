@@ -25,12 +25,11 @@ pub(crate) fn units() -> Units {
         kernels.push(of("AVX-VNNI `vpdpbusd`", 32, dot::CHAINS_AVX, dot::avx_vnni));
     }
     // Slower than any dot product, so asked only where there is none.
-    if kernels.is_empty() && is_x86_feature_detected!("avx512bw") {
+    let has_dot = !kernels.is_empty();
+    if !has_dot && is_x86_feature_detected!("avx512bw") {
         kernels.push(of("AVX-512 `vpmaddubsw`", 64, pairs::CHAINS, pairs::avx512));
     }
-    if kernels.iter().all(|kernel| kernel.unit.contains("maddubs"))
-        && is_x86_feature_detected!("avx2")
-    {
+    if !has_dot && is_x86_feature_detected!("avx2") {
         kernels.push(of("AVX2 `vpmaddubsw`", 32, pairs::CHAINS, pairs::avx2));
     }
     if kernels.is_empty() {

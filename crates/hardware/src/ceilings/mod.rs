@@ -22,7 +22,7 @@ mod sweep;
 mod tiles;
 
 use kernel::{Kernel, Units};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use types::{CacheBandwidth, Ceiling, Ceilings, Device, Interval, Precision, Unmeasured};
 
 /// Long enough that the start of the threads does not count, short enough to fall between disturbances: a scheduler that lets
@@ -111,7 +111,7 @@ pub fn ceilings(threads: u32, scope: Scope, progress: &mut dyn FnMut(u64, u64)) 
     step();
     found.bandwidth = ceiling(&bandwidth::memory_rates(threads));
     if found.bandwidth.is_none() {
-        let why = "too little memory is free to outgrow the caches".to_owned();
+        let why = "too little free memory to exceed the caches".to_owned();
         found.unmeasured.push(Unmeasured { what: "memory".to_owned(), why });
     }
     for level in levels {
@@ -129,8 +129,7 @@ pub fn ceilings(threads: u32, scope: Scope, progress: &mut dyn FnMut(u64, u64)) 
         }
     }
     progress(steps, steps);
-    found.measured_at =
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64);
+    found.measured_at = clock::now();
     found
 }
 
@@ -185,7 +184,7 @@ fn best(rates: &[f64]) -> f64 {
     rates.iter().copied().fold(0.0, f64::max)
 }
 
-/// The best rate and the interval below it; `None` where nothing was measured.
+/// The best rate and the interval below it; `None` if nothing was measured.
 fn ceiling(rates: &[f64]) -> Option<Ceiling> {
     let mut rates: Vec<f64> =
         rates.iter().copied().filter(|rate| rate.is_finite() && *rate > 0.0).collect();

@@ -24,7 +24,7 @@ const ROW: usize = 64;
 /// Tiles that sum up; two more hold the factors. An instruction takes 52 cycles and one starts every 16, so four would do.
 const CHAINS: usize = 6;
 
-/// The kernel for a product; `None` where the processor or the system does not give the tiles.
+/// The kernel for a product; `None` if the processor or the system does not give the tiles.
 pub(crate) fn kernel(product: Product) -> Option<Kernel> {
     if !has_unit(product) || !is_permitted() {
         return None;

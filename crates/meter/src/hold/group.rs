@@ -35,7 +35,7 @@ done 2>/dev/null
 pub(super) struct MemoryGroup {
     folder: PathBuf,
     version: u8,
-    /// Removes the group should this process be killed; `None` where there is no shell.
+    /// Removes the group should this process be killed; `None` if there is no shell.
     remover: Option<Child>,
 }
 
@@ -43,7 +43,7 @@ impl MemoryGroup {
     /// Makes a group with this limit, swap taken away.
     pub(super) fn make(bytes: Bytes) -> io::Result<MemoryGroup> {
         let own = cgroup::group(std::process::id(), "memory")
-            .ok_or_else(|| io::Error::other("this process is in no control group for memory"))?;
+            .ok_or_else(|| io::Error::other("this process has no control group for memory"))?;
         MemoryGroup::make_in(&place(&own)?, own.version, bytes)
     }
 
@@ -64,7 +64,7 @@ impl MemoryGroup {
         let limit = bytes.0.to_string();
         if self.version == 2 {
             if !has("memory.max") {
-                return Err(io::Error::other("groups here have no memory controller"));
+                return Err(io::Error::other("control groups here have no memory controller"));
             }
             set("memory.max", &limit)?;
             if has("memory.swap.max") {
@@ -166,10 +166,12 @@ fn place(own: &Group) -> io::Result<PathBuf> {
     }
     let parent = own.folder.parent().filter(|parent| parent.starts_with(&own.mount));
     let parent = parent.filter(|parent| hands_down_memory(parent)).ok_or_else(|| {
-        io::Error::other("neither our own control group nor the one above hands memory down")
+        io::Error::other(
+            "neither this control group nor its parent delegates the memory controller",
+        )
     })?;
     if is_limited(&own.folder) {
-        let text = "our own control group has limits, from which a group beside it would escape";
+        let text = "this control group has limits, which a group beside it would escape";
         return Err(io::Error::other(text));
     }
     Ok(parent.to_owned())
@@ -218,7 +220,7 @@ mod tests {
         let (_mount, held) = tree("1073741824\n", "memory\n");
         assert!(place(&held).unwrap_err().to_string().contains("escape"));
         let (_mount, alone) = tree("max\n", "cpu\n");
-        assert!(place(&alone).unwrap_err().to_string().contains("hands memory down"));
+        assert!(place(&alone).unwrap_err().to_string().contains("delegates the memory controller"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod group;
 
 use crate::MeterError;
 use group::MemoryGroup;
+use number::mebibytes;
 use std::{io, os::unix::process::CommandExt, process::Command};
 use types::{Bytes, LimitedBy, MemoryLimit};
 
@@ -88,7 +89,7 @@ impl Hold {
         Ok(())
     }
 
-    /// How many processes the kernel killed because they went over this limit; `None` where it does not kill.
+    /// How many processes the kernel killed because they went over this limit; `None` if it does not kill.
     pub(crate) fn kills(&self) -> Option<u64> {
         self.group.as_ref().and_then(MemoryGroup::kills)
     }
@@ -96,7 +97,7 @@ impl Hold {
     /// The limit in words, for an error.
     pub(crate) fn words(&self) -> String {
         let MemoryLimit { bytes, by } = self.limit;
-        format!("its memory was limited to {} MiB by {}", bytes.0 >> 20, by.words())
+        format!("its memory was limited to {} by {}", mebibytes(bytes.0), by.words())
     }
 }
 

@@ -96,6 +96,6 @@ fn a_worker_without_threads_is_the_systems_fault_and_not_the_files() {
     let (run, _) = measured(said, &short_rule());
     let error = run.unwrap_err();
     assert_eq!(error.engine_kind(), Some(EngineErrorKind::Unavailable), "{error}");
-    assert_eq!(error.to_string(), "the system gives no more threads");
+    assert_eq!(error.to_string(), "the system refused to start more threads");
     assert!(error.hint().unwrap().contains("ulimit -u"), "{:?}", error.hint());
 }

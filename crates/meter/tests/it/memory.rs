@@ -57,5 +57,5 @@ fn a_worker_without_a_recorder_says_why() {
     let pass = pass(&Launch::Thread(Arc::new(serve)));
     assert!(pass.is_shared);
     let why = pass.record.unwrap().allocations.why.unwrap();
-    assert!(why.contains("no recorder"), "{why}");
+    assert!(why.contains("cannot record"), "{why}");
 }

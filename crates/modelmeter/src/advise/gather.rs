@@ -1,21 +1,17 @@
 //! The facts that the rules ask for, from the run, the model and this machine.
 
 use crate::{
-    ENGINES, Profiler, Session,
+    Profiler, Session,
     calibrate::{self, Keep},
     choose::refusal,
     prepare::Prepared,
 };
 use analysis::advice::{Alternative, Fragmentation, Known, MemoryLimit, Missing, Padding};
-use engine::Takes;
 use hardware::Scope;
 use models::converted_fingerprint;
 use std::collections::{BTreeMap, BTreeSet};
 use store::Store;
-use types::{
-    Bytes, Ceilings, Device, EngineOptions, Event, GraphOptimisation, Mode, PooledCell, Precision,
-    Run,
-};
+use types::{Bytes, Ceilings, Device, Event, Mode, PooledCell, Precision, Run};
 
 /// Whether the run was made here.
 pub(super) fn same_machine(run: &Run, session: &Session) -> Known<()> {
@@ -24,7 +20,7 @@ pub(super) fn same_machine(run: &Run, session: &Session) -> Known<()> {
         return Ok(());
     }
     Err(Missing::because(format!("the run was made on another machine, `{}`", machine.hostname))
-        .with_hint("`modelmeter advise` on the model measures it here"))
+        .with_hint("`modelmeter advise` with the model's name measures it here"))
 }
 
 /// The machine's ceilings for the run's threads, in every precision that the run could compute in.
@@ -94,45 +90,28 @@ pub(super) fn cores(run: &Run, session: &Session) -> Known<u32> {
 pub(super) fn alternatives(base: &Profiler, ready: &Prepared) -> Vec<Alternative> {
     let cell = &ready.cell;
     let training = cell.mode == Mode::Training;
-    // Graphs of a step are written in fp32; a framework trains in what it computes in, and nothing trains in int8.
-    let trains_in = |engine: &dyn engine::Engine, precision: Precision| match precision {
-        Precision::Fp32 => true,
-        Precision::Int8 => false,
-        _ => engine.takes() != Takes::Onnx,
+    let trains_in = |engine: &dyn engine::Engine, precision: Precision| {
+        engine.training().is_some_and(|traits| traits.precisions.contains(&precision))
     };
     let able = |engine: &dyn engine::Engine, precision: Precision| {
         (!training || trains_in(engine, precision))
             && refusal(engine, cell.device, precision, &base.places).is_none()
     };
-    let mut all: Vec<Alternative> = ENGINES
+    let mut all: Vec<Alternative> = base
+        .engines
         .iter()
-        .filter(|engine| ready.fits(engine.takes()) && (!training || engine.trains()))
+        .filter(|engine| ready.fits(engine.takes()))
         .map(|engine| Alternative {
             engine: engine.id().to_owned(),
-            precisions: Precision::ALL.into_iter().filter(|p| able(*engine, *p)).collect(),
+            precisions: Precision::ALL.into_iter().filter(|p| able(engine, *p)).collect(),
             fusing: (engine.id() == cell.engine)
-                .then(|| fusing(&cell.engine, &cell.options))
+                .then(|| engine.fusing_options(&cell.options))
                 .flatten(),
         })
         .filter(|alternative| !alternative.precisions.is_empty())
         .collect();
     all.sort_by_key(|alternative| alternative.engine != cell.engine);
     all
-}
-
-/// Options with which an engine fuses more than it was told to.
-fn fusing(engine: &str, told: &EngineOptions) -> Option<EngineOptions> {
-    match engine {
-        "torch" if told.compile.is_none() => {
-            Some(EngineOptions { compile: Some("default".into()), ..told.clone() })
-        }
-        // Nothing said is everything the engine has.
-        "onnxruntime" => told
-            .graph_optimisation
-            .filter(|level| *level != GraphOptimisation::All)
-            .map(|_| EngineOptions { graph_optimisation: None, ..told.clone() }),
-        _ => None,
-    }
 }
 
 /// Real tokens of each row of a batch; texts repeat in turn.

@@ -10,7 +10,7 @@ use crate::{
     Error, GivenValues, Inside, Profiler, Session, TrainingRequest, prepare, prepare::Prepared,
 };
 use analysis::advice::{Facts, Known, Missing, flags, judge_all};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use types::{AdviceReport, Bytes, Event, Goal, Run, Seconds, SweepPoint, Warmup};
 
 /// Time for measuring where nobody says otherwise: a dozen short runs of a middling model.
@@ -129,7 +129,7 @@ impl Advisor {
     ) -> Result<AdviceReport, Error> {
         self.check()?;
         let begin = Instant::now();
-        let started_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let started_at = clock::now();
         let run = match &self.subject {
             Subject::Run(run) => run.as_ref().clone(),
             Subject::Model => self.measure(session, sink)?,
@@ -175,7 +175,7 @@ impl Advisor {
         }
         let metric = |key: &str| run.metric(key).and_then(|metric| metric.value);
         Ok(AdviceReport {
-            started_at: i64::try_from(started_at.as_micros()).unwrap_or(i64::MAX),
+            started_at,
             elapsed: begin.elapsed(),
             latency: run.headline().map(|summary| Seconds(summary.median)),
             samples_per_second: metric("throughput.samples"),
@@ -198,15 +198,13 @@ impl Advisor {
 
     fn check(&self) -> Result<(), Error> {
         if self.budget.is_zero() {
-            return Err(Error::Rule("the budget must be longer than nothing".into()));
+            return Err(Error::Rule("the budget must be longer than 0".into()));
         }
         if let Proofs::Rules(rules) = &self.proofs {
             let known: Vec<&str> = analysis::advice::RULES.iter().map(|rule| rule.id()).collect();
             if let Some(unknown) = rules.iter().find(|rule| !known.contains(&rule.as_str())) {
                 let known = known.join(", ");
-                return Err(Error::Rule(format!(
-                    "no rule is called `{unknown}`; known are {known}"
-                )));
+                return Err(Error::Rule(format!("unknown rule `{unknown}`; known rules: {known}")));
             }
         }
         Ok(())
@@ -238,9 +236,10 @@ impl Advisor {
         let ready =
             prepare::prepare(base, sink).map_err(|error| Missing::because(error.to_string()))?;
         if ready.model_info().fingerprint != run.model.fingerprint {
-            let why =
-                format!("`{}` is another model now than when the run was made", run.cell.model);
-            return Err(Missing::because(why).with_hint("`modelmeter advise` on the model itself"));
+            let why = format!("`{}` has changed since the run was made", run.cell.model);
+            return Err(
+                Missing::because(why).with_hint("run `modelmeter advise` on the model itself")
+            );
         }
         Ok(ready)
     }

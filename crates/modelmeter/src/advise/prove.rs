@@ -3,13 +3,14 @@
 use super::{Proofs, gather};
 use crate::{Duel, Error, Profiler, Session, duel::DuelOutcome, prepare::Prepared};
 use analysis::advice::{Known, judge_trial, overlap, warmth};
+use number::fixed;
 use std::time::{Duration, Instant};
 use types::{
     Advice, Change, Event, Goal, Interval, Outcome, Parity, Proof, Run, Side, Trial, TrialVerdict,
     Turn, Warmup,
 };
 
-/// Fresh processes a side: the fewest whose differences can be told from those of the sides.
+/// Fresh processes per side: the fewest whose differences can be told from those of the sides.
 const PROCESSES: u32 = 3;
 /// Turns of each side in a process: forward and backward, twice.
 const TURNS: u32 = 4;
@@ -39,7 +40,7 @@ pub(super) struct Stand<'a> {
     pub(super) budget: Duration,
 }
 
-/// What one proof found, before it is held against what was expected.
+/// What one proof found, before it is compared with what was expected.
 #[derive(Debug, Clone)]
 struct Finding {
     found: Option<f64>,
@@ -77,7 +78,7 @@ pub(super) fn prove(
             finding = Some(known.2.clone());
         } else if begin.elapsed() > stand.budget {
             one.trial =
-                Some(untried("the time for proofs was used; give a longer `--budget`".into()));
+                Some(untried("the time for proofs was used up; give a longer `--budget`".into()));
         } else if let Ok(ready) = &ready {
             let found = attempt(one, stand, count, ready, session, sink);
             tried.push((one.proof.clone(), one.gain.what, found.clone()));
@@ -115,7 +116,7 @@ fn correct(findings: &mut [Option<Finding>]) {
         let sure = adjusted.next().is_some_and(|p| p < LEVEL);
         if !sure && matches!(one.outcome, Outcome::Better | Outcome::Worse) {
             one.outcome = Outcome::CannotTell;
-            one.remarks.push(format!("sure alone, but not among {} trials", known.len()));
+            one.remarks.push(format!("significant alone, but not among {} trials", known.len()));
         }
     }
 }
@@ -142,7 +143,8 @@ fn attempt(
     session: &mut Session,
     sink: &mut dyn FnMut(Event),
 ) -> Finding {
-    let mut named = |event: Event| sink(name(event, &advice.rule));
+    let label = format!("trying {}", advice.rule);
+    let mut named = |event: Event| sink(event.labelled(&label));
     let sink = &mut named;
     let found = match &advice.proof {
         Proof::Change { change } => changed(change, advice.gain.what, stand, count, session, sink),
@@ -157,20 +159,6 @@ fn attempt(
         };
         refused(causes)
     })
-}
-
-/// Says which advice an event is about.
-fn name(event: Event, rule: &str) -> Event {
-    match event {
-        Event::Progress { stage, done, total, note } => {
-            Event::Progress { stage, done, total, note: format!("trying {rule}: {note}") }
-        }
-        Event::StageStarted { stage } => {
-            let note = format!("trying {rule}");
-            Event::Progress { stage, done: 0, total: None, note }
-        }
-        other => other,
-    }
 }
 
 fn refused(why: String) -> Finding {
@@ -248,7 +236,7 @@ fn apply(mut profiler: Profiler, change: &Change) -> Profiler {
 }
 
 fn by_time(duel: &types::Duel, baseline: &str) -> Result<Finding, Error> {
-    let report = analysis::compare_duel(duel, Some(baseline))?;
+    let report = analysis::compare_duel(duel, analysis::Baseline::Side(baseline))?;
     let processes = report.sides.iter().map(|side| side.processes).min().unwrap_or(0);
     let Some(comparison) = report.comparisons.into_iter().next() else {
         return Ok(refused("the changed side was not measured".into()));
@@ -277,7 +265,9 @@ fn by_memory(outcome: &DuelOutcome) -> Result<Finding, Error> {
     let factors: Vec<f64> = pairs.map(|(base, changed)| base / changed).collect();
     let mut finding = spread(&factors);
     if let Some(ratio) = time.found {
-        finding.remarks.push(format!("the speed changed by a factor of {ratio:.2} with it"));
+        finding
+            .remarks
+            .push(format!("the speed changed by a factor of {} with it", fixed(ratio, 2)));
     }
     Ok(finding)
 }

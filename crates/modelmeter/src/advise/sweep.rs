@@ -1,7 +1,7 @@
 //! A quick sweep over batch sizes: from the run's own upwards until it stops paying, then the smaller ones, and all of
 //! them once more in the other order.
 
-use crate::{Error, Profiler, Session, event_label::labelled, prepare::Prepared};
+use crate::{Error, Profiler, Session, prepare::Prepared};
 use analysis::advice::{Known, Missing};
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use std::{
 };
 use types::{Bytes, Event, Interval, Run, Seconds, SweepPoint, Warmup};
 
-/// Beyond the run's own batch, the next size must do so many times more samples a second to go on.
+/// Beyond the run's own batch, the next size must do so many times more samples per second to go on.
 const STILL_GROWS: f64 = 1.03;
 /// Samples of a point: the floor of the median.
 const RUNS: u64 = 11;
@@ -56,11 +56,11 @@ pub(super) fn sweep(
         let predicted = predicted(run, &seen, batch);
         // Half of the time is for the way back; two sizes are the least that can be compared.
         if order.len() >= LEAST_SIZES && begin.elapsed() + predicted > budget / 2 {
-            remark = Some(format!("the sweep left out batch {batch}: its time was used"));
+            remark = Some(format!("the sweep left out batch {batch}: its time was used up"));
             break;
         }
         if memory_at(run, batch).is_some_and(|needed| needed > PLANNED_SHARE * available(run)) {
-            remark = Some(format!("the sweep left out batch {batch}: memory would be short"));
+            remark = Some(format!("the sweep left out batch {batch}: too little memory"));
             grows = false;
             continue;
         }
@@ -83,7 +83,7 @@ pub(super) fn sweep(
     for batch in order.into_iter().rev() {
         let predicted = predicted(run, &seen, batch);
         if begin.elapsed() + predicted > budget {
-            let text = "the way back of the sweep was cut short: its time was used";
+            let text = "the second pass of the sweep was cut short: its time was used up";
             remark.get_or_insert(text.into());
             break;
         }
@@ -137,7 +137,7 @@ fn point(
     profiler.rule.min_runs = RUNS;
     profiler.rule.min_duration = LEAST;
     profiler.rule.max_duration = (predicted * 2).max(LEAST * 4);
-    let mut hear = |event: Event| sink(labelled(event, &format!("batch {batch}")));
+    let mut hear = |event: Event| sink(event.labelled(&format!("batch {batch}")));
     Ok(profiler.profile_in(session, &mut hear)?.run)
 }
 

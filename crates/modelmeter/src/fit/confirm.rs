@@ -4,7 +4,7 @@ use super::{
     Standing,
     way::{latency_of, peak_of, standing, throughput_of},
 };
-use crate::{Error, Profiler, Session, event_label::labelled};
+use crate::{Error, Profiler, Session};
 use analysis::advice::flags;
 use types::{Cell, Confirmation, Event, Pooled};
 
@@ -63,8 +63,8 @@ fn measure(
     sink: &mut dyn FnMut(Event),
 ) -> Result<Confirmation, Error> {
     let Candidate { profiler, cell, .. } = candidate;
-    let label = format!("{} {}, batch {}:", cell.engine, cell.precision, cell.batch_size);
-    let mut hear = |event: Event| sink(labelled(event, &format!("confirming {label}")));
+    let label = format!("confirming {} {}, batch {}", cell.engine, cell.precision, cell.batch_size);
+    let mut hear = |event: Event| sink(event.labelled(&label));
     let measured = profiler.profile_in(session, &mut hear).map(|profile| profile.run);
     let mut confirmation = Confirmation {
         cell: cell.clone(),

@@ -9,7 +9,7 @@ use types::{Bytes, Precision};
 pub(super) struct Estimate {
     /// The engine's own memory and the weights.
     fixed: u64,
-    /// Activations of one sample; `None` where shapes stay unknown.
+    /// Activations of one sample; `None` if shapes stay unknown.
     each: Option<u64>,
 }
 

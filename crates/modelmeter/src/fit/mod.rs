@@ -6,7 +6,7 @@ mod need;
 mod way;
 
 use crate::{
-    ENGINES, EngineChoice, Error, Profiler, Session,
+    EngineChoice, Error, Profiler, Session,
     choose::refusal,
     prepare,
     prepare::Prepared,
@@ -15,7 +15,8 @@ use crate::{
 use confirm::Candidate;
 use meter::{Limit, MeterError};
 use models::ModelError;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use number::mebibytes;
+use std::time::Instant;
 use types::{
     Bytes, Confirmation, Device, Event, FitLeftOut, FitOutcome, FitReport, FitWay, LimitedBy,
     Precision, Refusal, Run, SmallestNeed,
@@ -125,7 +126,7 @@ impl Fitter {
     ) -> Result<FitReport, Error> {
         self.check()?;
         let begin = Instant::now();
-        let started_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let started_at = clock::now();
         let mut remarks = Vec::new();
         let stage = self.stage(&mut remarks, sink)?;
         let (explored, left_out) = self.explore(&stage, session, sink)?;
@@ -138,7 +139,7 @@ impl Fitter {
         };
         remarks.extend(self.remarks(&stage, &explored, winner.map(|index| &confirmations[index])));
         Ok(FitReport {
-            started_at: i64::try_from(started_at.as_micros()).unwrap_or(i64::MAX),
+            started_at,
             elapsed: begin.elapsed(),
             model: stage.base.model_info().clone(),
             sequence_length: stage.base.cell.sequence_length,
@@ -160,7 +161,7 @@ impl Fitter {
     fn check(&self) -> Result<(), Error> {
         let wrong = |text: &str| Err(Error::Rule(text.into()));
         if self.limit.0 == 0 {
-            return wrong("the memory limit must be more than nothing");
+            return wrong("the memory limit must be more than 0");
         }
         if self.most == 0 {
             return wrong("the largest batch must be at least 1");
@@ -184,16 +185,16 @@ impl Fitter {
         let present = present_memory(device).filter(|present| *present < self.limit);
         if let Some(present) = present {
             remarks.push(format!(
-                "{} has only {} MiB, which are the limit then",
+                "{} has only {}, which is used as the limit",
                 owner_of_memory(device),
-                present.0 >> 20
+                mebibytes(present.0)
             ));
         }
         let limit = present.unwrap_or(self.limit);
         let limited_by = match device.bounded_by() {
             Some(Device::Cpu) => Limit { bytes: limit, by: profiler.limit_by }.holder()?,
-            _ if engines.iter().any(|id| limits_on(id, device)) => LimitedBy::DeviceAllocator,
-            _ => return Err(Error::Unlimited { engine: base.cell.engine.clone(), device }),
+            _ if engines.iter().any(|id| self.limits_on(id, device)) => LimitedBy::DeviceAllocator,
+            _ => return Err(self.unlimited(&base.cell.engine, device)),
         };
         Ok(Stage { device, limit, limited_by, engines, base })
     }
@@ -205,16 +206,11 @@ impl Fitter {
         sink: &mut dyn FnMut(Event),
     ) -> Result<(Prepared, Vec<String>), Error> {
         let mut engines: Vec<String> = Vec::new();
-        for id in self.engines.iter().map(|id| id.to_ascii_lowercase()) {
-            if !engines.contains(&id) {
-                engines.push(id);
+        for name in &self.engines {
+            let id = profiler.engines.require(name)?.id();
+            if !engines.iter().any(|known| known == id) {
+                engines.push(id.to_owned());
             }
-        }
-        if let Some(unknown) =
-            engines.iter().find(|id| ENGINES.iter().all(|engine| engine.id() != id.as_str()))
-        {
-            let known = ENGINES.iter().map(|engine| engine.id().to_owned()).collect();
-            return Err(Error::UnknownEngine { id: unknown.clone(), known });
         }
         let named = |id: &String| EngineChoice::Named(id.clone());
         let choices = match engines.as_slice() {
@@ -287,14 +283,14 @@ impl Fitter {
         sink: &mut dyn FnMut(Event),
     ) -> Result<Explored, Error> {
         let Stage { device, limit, .. } = *stage;
-        if let Some(known) = ENGINES.iter().find(|known| known.id() == engine)
-            && let Some(why) = refusal(*known, device, precision, &self.profiler.places)
+        if let Some(known) = self.profiler.engines.find(engine)
+            && let Some(why) = refusal(known, device, precision, &self.profiler.places)
         {
             let why = vec![(engine.to_owned(), why)];
-            return Err(Error::NoEngine { device, precision, why, hint: None });
+            return Err(Error::NoEngine { device, precision, why, instead: None });
         }
-        if device.bounded_by() != Some(Device::Cpu) && !limits_on(engine, device) {
-            return Err(Error::Unlimited { engine: engine.to_owned(), device });
+        if device.bounded_by() != Some(Device::Cpu) && !self.limits_on(engine, device) {
+            return Err(self.unlimited(engine, device));
         }
         let fixed = stage.base.fixed_batch();
         let least = fixed.unwrap_or(1);
@@ -304,6 +300,22 @@ impl Fitter {
         let bounds = Bounds { limit, most: self.most, fixed };
         let way = way::explore(&profiler, &prepared, &bounds, session, sink)?;
         Ok(Explored { way, profiler: profiler.tag(TAG), device, least })
+    }
+
+    fn limits_on(&self, engine: &str, device: Device) -> bool {
+        self.profiler.engines.find(engine).is_some_and(|engine| engine.limits_memory_on(device))
+    }
+
+    /// That an engine keeps no limit on a device, and which engines do on which devices.
+    fn unlimited(&self, engine: &str, device: Device) -> Error {
+        let gpus = [Device::Cuda(0), Device::Rocm(0), Device::Xpu(0), Device::Mps];
+        let able = self.profiler.engines.iter().filter_map(|engine| {
+            let on = gpus.into_iter().filter(|gpu| engine.limits_memory_on(*gpu));
+            let family = |gpu: Device| gpu.to_string().split(':').next().map(str::to_owned);
+            let on: Vec<String> = on.filter_map(family).collect();
+            (!on.is_empty()).then(|| (engine.id().to_owned(), on.join(" and ")))
+        });
+        Error::Unlimited { engine: engine.to_owned(), device, able: able.collect() }
     }
 
     /// What a reader must know of the result.
@@ -320,16 +332,14 @@ impl Fitter {
         let widest = explored.iter().map(|one| one.way.precision).min();
         if let Some(widest) = widest.filter(|widest| *widest != cell.precision) {
             remarks.push(format!(
-                "{} changes the numbers: `modelmeter compare {} --engines {} --precisions {widest},{}` \
-                 shows by how much",
+                "{} changes the outputs: `modelmeter compare {} --engines {} --precisions {widest},{}` shows by how \
+                 much",
                 cell.precision, cell.model, cell.engine, cell.precision
             ));
         }
         if cell.batch_size == self.most {
             let twice = self.most.saturating_mul(2);
-            remarks.push(format!(
-                "no larger batch was looked at: `--max-batch {twice}` looks further"
-            ));
+            remarks.push(format!("no larger batch was tried: `--max-batch {twice}` goes further"));
         }
         remarks
     }
@@ -361,7 +371,6 @@ fn is_about_the_way(error: &Error) -> bool {
     match error {
         Error::NoEngine { .. }
         | Error::NotForEngine { .. }
-        | Error::Precision { .. }
         | Error::Unlimited { .. }
         | Error::Meter(MeterError::Engine(_)) => true,
         Error::Model(error) => matches!(
@@ -385,8 +394,4 @@ fn why(error: &Error) -> String {
         }
         other => other.to_string(),
     }
-}
-
-fn limits_on(engine: &str, device: Device) -> bool {
-    ENGINES.iter().any(|known| known.id() == engine && known.limits_memory_on(device))
 }

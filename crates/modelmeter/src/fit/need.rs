@@ -1,7 +1,7 @@
 //! What would be enough, where nothing fits: seen without a limit, then tried under one.
 
 use super::{Explored, is_stopped};
-use crate::{Error, event_label::labelled, largest, worker::present_memory};
+use crate::{Error, largest, worker::present_memory};
 use types::{Bytes, Device, Event, SmallestNeed};
 
 /// So many limits are tried, each a quarter larger than the one before: whoever holds the worker may count more than
@@ -22,7 +22,7 @@ pub(super) fn smallest(
         let mut free = one.profiler.clone();
         (free.memory_limit, free.limit_by) = (None, None);
         let name = format!("{} {}", one.way.engine, one.way.precision);
-        let mut hear = |event: Event| sink(labelled(event, &format!("{name}, without a limit:")));
+        let mut hear = |event: Event| sink(event.labelled(&format!("{name}, without a limit")));
         let tried = match largest::rehearse(&free, one.least, &|_| false, &mut hear) {
             Ok(tried) => tried,
             Err(Error::Meter(error)) => {
@@ -57,8 +57,8 @@ fn enough(
             break;
         }
         let profiler = one.profiler.clone().memory_limit(Bytes(limit));
-        let label = format!("under {} MiB:", limit / MEBIBYTE);
-        let mut hear = |event: Event| sink(labelled(event, &label));
+        let label = format!("under {} MiB", limit / MEBIBYTE);
+        let mut hear = |event: Event| sink(event.labelled(&label));
         let tried = largest::rehearse(&profiler, need.batch, &is_stopped, &mut hear)?;
         if tried.refused.is_none() {
             return Ok(Some(Bytes(limit)));

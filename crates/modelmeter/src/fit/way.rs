@@ -4,7 +4,6 @@ use super::{Standing, estimate::Estimate, is_stopped};
 use crate::{
     Error, Profiler, Session,
     error::spell,
-    event_label::labelled,
     largest::{self, Bracket, Found, Tried, kind_of, over},
     prepare::Prepared,
 };
@@ -50,7 +49,7 @@ pub(super) fn explore(
     let label = format!("{} {}", prepared.cell.engine, prepared.cell.precision);
     let estimate = Estimate::of(prepared);
     let start = bounds.fixed.unwrap_or_else(|| estimate.start(bounds.limit, bounds.most));
-    let mut hear = |event: Event| sink(labelled(event, &format!("{label}, what fits:")));
+    let mut hear = |event: Event| sink(event.labelled(&format!("{label}, what fits")));
     let found = match bounds.fixed {
         Some(only) => only_batch(profiler, only, &mut hear)?,
         None => {
@@ -125,8 +124,8 @@ fn climb(
             }
             continue;
         }
-        let label = format!("{} {}, batch {batch}:", way.engine, way.precision);
-        let mut hear = |event: Event| sink(labelled(event, &label));
+        let label = format!("{} {}, batch {batch}", way.engine, way.precision);
+        let mut hear = |event: Event| sink(event.labelled(&label));
         let next = Seconds(each.as_secs_f64() * batch as f64).duration();
         match timed(profiler, batch, next, session, &mut hear)? {
             Standing::Fits(run) => {

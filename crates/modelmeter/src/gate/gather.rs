@@ -1,13 +1,14 @@
 //! What was measured of one cell so far, and measuring more of it.
 
-use super::{Gate, HeldAgainst};
-use crate::{CellFailure, Duel, Error, Profiler, Session, sides::joint_verdict};
+use super::{Gate, GateBaseline};
+use crate::{Duel, Error, Profiler, Session, plans::cell_failure, sides::joint_verdict};
+use number::scientific;
 use types::{Agreement, Event, GateCell, Missing, PERCENTILE_FLOORS, Reason, Run, Side};
 
 /// What was measured of one cell so far.
 pub(super) struct Gathered {
     profiler: Profiler,
-    /// The sides of the duel, where there was one: baseline, then this.
+    /// The sides of the duel, if there was one: baseline, then this.
     pub(super) sides: Option<(Side, Side)>,
     /// The baseline's processes.
     pub(super) base: Vec<Run>,
@@ -51,7 +52,7 @@ impl Gathered {
         joint_verdict(&runs).reasons
     }
 
-    /// Measures until there are so many processes a side.
+    /// Measures until there are so many processes per side.
     pub(super) fn grow(
         &mut self,
         gate: &Gate,
@@ -61,7 +62,7 @@ impl Gathered {
     ) -> Result<(), Error> {
         let more = processes.saturating_sub(self.side.len() as u32);
         let done = match &gate.against {
-            HeldAgainst::Model(_) | HeldAgainst::Program(_) => {
+            GateBaseline::Model(_) | GateBaseline::Program(_) => {
                 self.measure_interleaved(gate, more, session, sink)
             }
             _ => self.measure_alone(gate, more, session, sink),
@@ -72,7 +73,7 @@ impl Gathered {
             Err(error) if gate.cells.len() == 1 => Err(error),
             Err(error) => {
                 let fails = !matches!(error, Error::Baseline { .. });
-                let failure = CellFailure::from_error(error)?;
+                let failure = cell_failure(error)?;
                 self.give_up(failure.why, fails);
                 Ok(())
             }
@@ -113,8 +114,8 @@ impl Gathered {
     ) -> Result<(), Error> {
         let mut base = self.profiler.clone();
         match &gate.against {
-            HeldAgainst::Model(model) => base.model.clone_from(model),
-            HeldAgainst::Program(program) => base = base.program(program),
+            GateBaseline::Model(model) => base.model.clone_from(model),
+            GateBaseline::Program(program) => base = base.program(program),
             _ => {}
         }
         base.tags.clear();
@@ -134,8 +135,9 @@ impl Gathered {
         self.base.extend(runs.next().unwrap_or_default());
         self.side.extend(runs.next().unwrap_or_default());
         for parity in outcome.duel.parity.iter().filter(|parity| !parity.holds) {
-            let by =
-                parity.max_abs().map_or_else(String::new, |by| format!(" (by up to {by:.1e})"));
+            let by = parity
+                .max_abs()
+                .map_or_else(String::new, |by| format!(" (by up to {})", scientific(by)));
             self.remarks.push(match parity.agreement() {
                 Agreement::CannotTell => format!(
                     "outputs of `{}` and the baseline's cannot be compared: {}",
@@ -143,7 +145,7 @@ impl Gathered {
                     parity.outputs.iter().find_map(|o| o.why.as_deref()).unwrap_or("no outputs")
                 ),
                 _ => format!(
-                    "outputs of `{}` differ from the baseline's{by}: another computation is timed",
+                    "outputs of `{}` differ from the baseline's{by}: the two sides do not compute the same",
                     parity.side
                 ),
             });
@@ -174,7 +176,7 @@ impl Gathered {
 /// The samples that the highest percentile asked for needs in each process.
 fn needed(gate: &Gate) -> u64 {
     let asked = gate.thresholds.iter().map(|threshold| &threshold.gauge);
-    let held = matches!(gate.against, HeldAgainst::Nothing);
+    let held = matches!(gate.against, GateBaseline::Nothing);
     let gauges = asked.chain(gate.gauges.iter().filter(|_| !held));
     let names = gauges.filter_map(|gauge| gauge.percentile());
     let floor = |name: &str| PERCENTILE_FLOORS.iter().find(|floor| floor.name == name);

@@ -22,7 +22,7 @@ use types::{
     Threshold,
 };
 
-/// The most processes a side where nobody says otherwise.
+/// The most processes per side where nobody says otherwise.
 const PROCESSES: u32 = 24;
 /// Turns of each side in a process: forward and backward, ten times.
 const TURNS: u32 = 20;
@@ -37,19 +37,19 @@ const ALERT: f64 = 0.03;
 /// The fewest processes that are looked at: two have no scatter to speak of.
 const FEWEST: u32 = 3;
 
-/// What measurements are held against.
+/// What a gate compares its measurements with.
 #[derive(Debug, Clone, Default)]
-pub enum HeldAgainst {
-    /// Nothing: only limits are asked.
+pub enum GateBaseline {
+    /// No baseline: only thresholds are checked.
     #[default]
     Nothing,
-    /// Another model, or another version of it, by turns with this one.
+    /// Another model, or another version of it, measured interleaved with this one.
     Model(String),
-    /// Another build of Modelmeter, by turns with this one.
+    /// Another build of Modelmeter, measured interleaved with this one.
     Program(PathBuf),
     /// Runs that were stored before.
     Stored {
-        /// What people call it: a file, a label, a branch.
+        /// How the user names it: a file, a label, a branch.
         name: String,
         /// The runs.
         runs: Vec<Run>,
@@ -62,7 +62,7 @@ pub struct Gate {
     cells: Vec<Profiler>,
     thresholds: Vec<Threshold>,
     gauges: Vec<Gauge>,
-    against: HeldAgainst,
+    against: GateBaseline,
     alert: Option<f64>,
     usual_alert: f64,
     may_ask_nothing: bool,
@@ -81,7 +81,7 @@ impl Gate {
             cells: cells.into_iter().collect(),
             thresholds: Vec::new(),
             gauges: vec![Gauge::Latency(Statistic::P50), Gauge::MemoryPeak],
-            against: HeldAgainst::Nothing,
+            against: GateBaseline::Nothing,
             alert: None,
             usual_alert: ALERT,
             may_ask_nothing: false,
@@ -102,12 +102,12 @@ impl Gate {
 
     /// Nothing may have got worse than this.
     #[must_use]
-    pub fn against(mut self, against: HeldAgainst) -> Gate {
+    pub fn against(mut self, against: GateBaseline) -> Gate {
         self.against = against;
         self
     }
 
-    /// These numbers are held against the baseline; the median latency and the peak of memory unless said.
+    /// These numbers are compared with the baseline; the median latency and the peak of memory unless said.
     #[must_use]
     pub fn gauges(mut self, gauges: impl IntoIterator<Item = Gauge>) -> Gate {
         self.gauges = gauges.into_iter().collect();
@@ -136,7 +136,7 @@ impl Gate {
         self
     }
 
-    /// At most so many fresh processes a side, 24 unless said; it looks after a quarter, a half and all of them.
+    /// At most so many fresh processes per side, 24 unless said; it looks after a quarter, a half and all of them.
     #[must_use]
     pub fn processes(mut self, processes: u32) -> Gate {
         self.processes = processes;
@@ -193,7 +193,7 @@ impl Gate {
         sink: &mut dyn FnMut(Event),
     ) -> Result<(GateReport, Vec<Run>), Error> {
         self.check()?;
-        let (begin, started_at) = (Instant::now(), crate::duel::micros_since_epoch());
+        let (begin, started_at) = (Instant::now(), clock::now());
         let noise = session.noise()?;
         let looks = self.looks();
         let chance = CHANCE / looks.len() as f64;
@@ -245,12 +245,12 @@ impl Gate {
         let environment =
             first.map_or_else(|| session.environment(1), |run| run.environment.clone());
         let baseline_revision = match &self.against {
-            HeldAgainst::Stored { runs, .. } => {
+            GateBaseline::Stored { runs, .. } => {
                 runs.first().and_then(|run| run.environment.revision.clone())
             }
             _ => None,
         };
-        let interleaved = matches!(self.against, HeldAgainst::Model(_) | HeldAgainst::Program(_));
+        let interleaved = matches!(self.against, GateBaseline::Model(_) | GateBaseline::Program(_));
         let mut remarks: Vec<String> = Vec::new();
         let mut missing: Vec<Missing> = Vec::new();
         for cell in gathered {
@@ -282,24 +282,24 @@ impl Gate {
 
     fn baseline_name(&self) -> Option<String> {
         match &self.against {
-            HeldAgainst::Nothing => None,
-            HeldAgainst::Model(name) => Some(name.clone()),
-            HeldAgainst::Program(path) => Some(path.display().to_string()),
-            HeldAgainst::Stored { name, .. } => Some(name.clone()),
+            GateBaseline::Nothing => None,
+            GateBaseline::Model(name) => Some(name.clone()),
+            GateBaseline::Program(path) => Some(path.display().to_string()),
+            GateBaseline::Stored { name, .. } => Some(name.clone()),
         }
     }
 
     fn check(&self) -> Result<(), Error> {
         let wrong = |text: &str| Err(Error::Rule(text.into()));
-        let held = !matches!(self.against, HeldAgainst::Nothing);
+        let held = !matches!(self.against, GateBaseline::Nothing);
         if self.cells.is_empty() {
             return wrong("there is nothing to check");
         }
         if self.thresholds.is_empty() && !held && !self.may_ask_nothing {
-            return wrong("a gate needs a limit or something to hold the model against");
+            return wrong("a gate needs a threshold or a baseline");
         }
         if held && self.gauges.is_empty() {
-            return wrong("no metric is held against the baseline");
+            return wrong("no metric is compared with the baseline");
         }
         let is_wrong = |alert: f64| !(alert > 0.0 && alert < 100.0);
         if is_wrong(self.alert.unwrap_or(self.usual_alert)) {

@@ -1,6 +1,6 @@
-//! One thing held against itself: what this machine does to measurements.
+//! One thing compared with itself: what this machine does to measurements.
 
-use crate::{Duel, Error, Profiler, Session, duel::micros_since_epoch};
+use crate::{Duel, Error, Profiler, Session};
 use analysis::{disturbed_pairs, gate::paired_changes, too_busy};
 use stats::Evidence;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use types::{
 
 /// What is run where nobody says otherwise: small enough to start quickly, large enough to use every processor.
 const MODEL: &str = "small-transformer";
-/// Fresh processes a side where nobody says otherwise.
+/// Fresh processes per side where nobody says otherwise.
 const PROCESSES: u32 = 12;
 /// How long the processors are watched while nothing runs but counting.
 const WATCH: Duration = Duration::from_secs(3);
@@ -33,7 +33,11 @@ pub struct NoiseTest {
 
 impl Default for NoiseTest {
     fn default() -> NoiseTest {
-        NoiseTest::new(Profiler::new(MODEL).engine("rten").batch_size(1).sequence_length(64))
+        let profiler = Profiler::new(MODEL).batch_size(1).sequence_length(64);
+        NoiseTest::new(match profiler.engines.embedded() {
+            Some(engine) => profiler.engine(engine.id()),
+            None => profiler,
+        })
     }
 }
 
@@ -44,7 +48,7 @@ impl NoiseTest {
         NoiseTest { profiler, processes: PROCESSES, turns: super::TURNS, turn: super::TURN }
     }
 
-    /// So many fresh processes a side, at least 3.
+    /// So many fresh processes per side, at least 3.
     #[must_use]
     pub fn processes(mut self, processes: u32) -> NoiseTest {
         self.processes = processes.max(super::FEWEST);
@@ -63,14 +67,9 @@ impl NoiseTest {
     /// # Errors
     /// When the model cannot be run or the database fails.
     pub fn run(&self, session: &mut Session, sink: &mut dyn FnMut(Event)) -> Result<Noise, Error> {
-        let (begin, measured_at) = (Instant::now(), micros_since_epoch());
-        let watching = Event::Progress {
-            stage: Stage::Calibrate,
-            done: 0,
-            total: None,
-            note: "the processors, while nothing runs".into(),
-        };
-        sink(watching);
+        let (begin, measured_at) = (Instant::now(), clock::now());
+        let note = "the idle processors";
+        sink(Event::progress(Stage::Calibrate, 0, None, note));
         let jitter = probe::jitter(WATCH);
         let sides = [self.profiler.clone(), self.profiler.clone()];
         let duel = Duel::new(sides)
@@ -79,7 +78,7 @@ impl NoiseTest {
             .turns(self.turns)
             .turn(self.turn);
         let outcome = duel.measure_sides(session, sink)?;
-        let silent = || Error::Rule("the machine could not be held against itself".into());
+        let silent = || Error::Rule("the machine could not be compared with itself".into());
         let (Some(base), Some(side)) = (outcome.duel.sides.first(), outcome.duel.sides.get(1))
         else {
             return Err(silent());

@@ -1,6 +1,6 @@
 //! Which questions a cell is asked, and how their answers are told.
 
-use super::{Gate, HeldAgainst, gather::Gathered};
+use super::{Gate, GateBaseline, gather::Gathered};
 use analysis::gate::{
     Finding, HISTORY_SESSIONS, NoValue, STORED_DRIFT, Trial, over_limit, paired_changes,
     stored_change, stored_drift, value_of,
@@ -41,8 +41,8 @@ impl Gate {
         asked.extend(self.thresholds.iter().map(|limit| ask_limit(place, cell, *limit)));
         for &gauge in &self.gauges {
             match &self.against {
-                HeldAgainst::Nothing => {}
-                HeldAgainst::Stored { runs, .. } => {
+                GateBaseline::Nothing => {}
+                GateBaseline::Stored { runs, .. } => {
                     asked.push(self.ask_stored(place, cell, gauge, runs, noise));
                 }
                 _ => asked.push(self.ask_change(place, cell, gauge, noise)),
@@ -197,7 +197,7 @@ fn is_alike(left: &Run, right: &Run) -> bool {
             == (&b.training, &b.inputs, &b.text, &b.options)
 }
 
-/// How far this machine was seen to drift between tests on different occasions; `None` where there are too few.
+/// How far this machine was seen to drift between tests on different occasions; `None` if there are too few.
 fn seen_drift(noise: &[Noise]) -> Option<f64> {
     let first = noise.first()?;
     let middles: Vec<f64> = noise
@@ -285,18 +285,18 @@ fn words_to_settle(asked: &Asked, settle: Option<u64>, looks: &[u32]) -> String 
     let most = looks.last().copied().unwrap_or(0);
     match (&asked.trial.question, settle) {
         (Question::Change { design: GateDesign::History, .. }, _) => {
-            "more sessions of the baseline, or `--against` to let both take turns".into()
+            "more sessions of the baseline, or `--against` for an interleaved comparison".into()
         }
         (Question::Change { design: GateDesign::Stored, .. }, _) => {
-            "`--against` lets both take turns; stored runs cannot tell so little from drift (docs/CI.md)".into()
+            "`--against` interleaves both sides; stored runs cannot separate so small a change from drift (docs/CI.md)".into()
         }
         (_, Some(units)) if units > u64::from(most) => {
-            format!("about {units} processes would settle it: `--processes {units}`")
+            format!("about {units} processes would decide it: `--processes {units}`")
         }
         (Question::Limit { .. }, _) => {
-            "the value lies at the limit: more processes hardly move it".into()
+            "the value is at the limit: more processes will hardly help".into()
         }
-        _ => "the change lies at the alert: more processes hardly move it".into(),
+        _ => "the change is at the alert: more processes will hardly help".into(),
     }
 }
 

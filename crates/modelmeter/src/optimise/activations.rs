@@ -1,7 +1,11 @@
 //! What flows inside a model on given texts: how strong each channel is, and which range each value has.
 
-use crate::{Error, Profiler, first_divergence::TappedFile, prepare};
-use engine::private::TemporaryFolder;
+use crate::{
+    Error, Profiler,
+    changed_graph::ChangedGraph,
+    prepare,
+    scratch::{Scratch, bytes_of},
+};
 use graph::{DataType, Scales, ValueInfo};
 use meter::{Depth, outputs_of};
 use std::collections::HashMap;
@@ -23,6 +27,7 @@ fn observe(
         one.sequence_length = None;
         let ready = prepare::prepare(&one, sink)?;
         let shapes = ready.shapes();
+        let needed = bytes_of(&shapes, names.iter().map(String::as_str));
         let mut model = ready.graph().clone();
         let known: Vec<String> = model.graph.outputs.iter().map(|o| o.name.clone()).collect();
         let wanted = names.iter().filter(|name| !known.contains(name));
@@ -32,16 +37,11 @@ fn observe(
         }
         let refine = |seen: &[(String, Vec<usize>)]| ready.count_again(seen);
         let mut job = ready.job(&refine);
-        let file = TappedFile::beside(&job.onnx);
-        model.write(&file.0).map_err(|error| Error::Write {
-            path: file.0.clone(),
-            source: std::io::Error::other(error.to_string()),
-        })?;
-        job.onnx.clone_from(&file.0);
+        let file = ChangedGraph::write(&model, &job.onnx)
+            .map_err(|source| Error::Write { path: job.onnx.clone(), source })?;
+        job.onnx = file.path().to_owned();
         let launch = one.launch(&ready)?;
-        let folder = TemporaryFolder::make();
-        let folder =
-            folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
+        let folder = Scratch::make("the activations", needed)?;
         let timeout = one.rule.timeout;
         let tensors = outputs_of(&job, &launch, timeout, folder.path(), Depth::Outputs)?;
         tensors.iter().filter(|tensor| names.contains(&tensor.name)).for_each(&mut *see);

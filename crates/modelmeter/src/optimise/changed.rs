@@ -32,7 +32,7 @@ pub struct Changed {
     pub transformers_remark: Option<String>,
     /// How long it took, with writing.
     pub took: Duration,
-    /// What a reader must know.
+    /// Remarks that limit or explain the result.
     pub remarks: Vec<String>,
 }
 

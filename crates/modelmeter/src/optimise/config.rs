@@ -166,15 +166,13 @@ impl QuantizationConfig {
         let wrong = |text: &str| Err(Error::Rule(text.into()));
         let of_integers = self.per_channel || self.weights_only || !self.calibrate.is_empty();
         if self.to == Precision::Fp32 {
-            return wrong("fp32 is what models are quantised from; give int8, fp16 or bf16");
+            return wrong("models are quantised from fp32; give int8, fp16 or bf16");
         }
         if of_integers && self.to != Precision::Int8 {
             return wrong("`--per-channel`, `--weights-only` and `--calibrate` are for int8");
         }
         if self.weights_only && !self.calibrate.is_empty() {
-            return wrong(
-                "with `--weights-only` no activation is rounded; leave `--calibrate` away",
-            );
+            return wrong("with `--weights-only` no activation is rounded; omit `--calibrate`");
         }
         Ok(())
     }

@@ -4,10 +4,10 @@ use crate::{
     Error, Profiler,
     first_divergence::{Seen, look_inside},
     prepare::{self, Prepared},
+    scratch::{Scratch, output_bytes},
     worker,
 };
 use analysis::proof::{drifts, pool, similarities};
-use engine::private::TemporaryFolder;
 use types::{Drift, Event, OutputDrift, Postprocess, Similarity};
 
 /// How far the answers moved, layer by layer.
@@ -16,11 +16,10 @@ pub(super) fn drift(
     after: &Profiler,
     sink: &mut dyn FnMut(Event),
 ) -> Result<Drift, Error> {
-    let folder = TemporaryFolder::make();
-    let folder = folder.map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
     let mut look = |side: &Profiler| -> Result<(Prepared, Seen), Error> {
         let ready = prepare::prepare(side, sink)?;
-        let launch = worker::launch(side.isolation, ready.engine, &side.places)?;
+        let launch = worker::launch(side.isolation, side.engines, ready.engine, &side.places)?;
+        let folder = Scratch::make("the outputs of every layer", output_bytes(&ready))?;
         let seen = look_inside(&ready, &launch, side.rule.timeout, folder.path())?;
         Ok((ready, seen))
     };

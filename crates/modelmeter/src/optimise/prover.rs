@@ -5,17 +5,17 @@ use super::{
     compress::{compressed, files},
     drift,
 };
-use crate::{Duel, ENGINES, Error, Profiler, Session, prepare};
+use crate::{Duel, Engines, Error, Profiler, Session, prepare};
 use analysis::proof::{Circumstances, judge_speed};
 use engine::{Availability, Takes};
 use graph::Model;
 use models::ModelError;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use types::{
     Bytes, ComparisonReport, Event, ModelFacts, Outcome, ProofReport, Seconds, SpeedProof, Work,
 };
 
-/// Fresh processes a side: the fewest whose differences can be told from those of the sides.
+/// Fresh processes per side: the fewest whose differences can be told from those of the sides.
 const PROCESSES: u32 = 4;
 /// Turns of each side in a process.
 const TURNS: u32 = 4;
@@ -25,7 +25,7 @@ const TURN: Duration = Duration::from_millis(400);
 const WARMUP: u64 = 3;
 
 /// How a remark begins where nothing is known of the answers.
-pub(super) const UNCOMPARED: &str = "the answers could not be compared";
+pub(super) const UNCOMPARED: &str = "the outputs could not be compared";
 
 /// Lets a model compete with the one it was made from.
 #[derive(Debug, Clone)]
@@ -82,15 +82,8 @@ impl Prover {
     ///
     /// # Errors
     /// Where an engine is unknown.
-    pub fn check(&self) -> Result<(), Error> {
-        let is_known = |id: &&String| ENGINES.iter().any(|engine| engine.id() == id.as_str());
-        match self.engines.iter().find(|id| !is_known(id)) {
-            Some(id) => {
-                let known = ENGINES.iter().map(|engine| engine.id().to_owned()).collect();
-                Err(Error::UnknownEngine { id: id.clone(), known })
-            }
-            None => Ok(()),
-        }
+    pub fn check(&self, among: Engines) -> Result<(), Error> {
+        self.engines.iter().try_for_each(|id| among.require(id).map(|_| ()))
     }
 
     /// Holds the changed model against the one before.
@@ -104,7 +97,7 @@ impl Prover {
         session: &mut Session,
         sink: &mut dyn FnMut(Event),
     ) -> Result<ProofReport, Error> {
-        let (started_at, begin) = (now(), Instant::now());
+        let (started_at, begin) = (clock::now(), Instant::now());
         let engines = self.engines_of(model)?;
         let mut remarks = changed.remarks.clone();
         remarks.extend(changed.transformers_remark.clone());
@@ -180,15 +173,16 @@ impl Prover {
 
     /// The engines to prove it on: those asked for, else all that take graphs and are here.
     fn engines_of(&self, model: &Profiler) -> Result<Vec<String>, Error> {
-        self.check()?;
         if !self.engines.is_empty() {
-            return Ok(self.engines.clone());
+            let named =
+                self.engines.iter().map(|id| Ok(model.engines.require(id)?.id().to_owned()));
+            return named.collect();
         }
-        let is_here = |engine: &&&'static dyn engine::Engine| {
+        let is_here = |engine: &&'static dyn engine::Engine| {
             engine.takes() == Takes::Onnx
                 && !matches!(engine.availability(&model.places), Availability::Unavailable { .. })
         };
-        Ok(ENGINES.iter().filter(is_here).map(|engine| engine.id().to_owned()).collect())
+        Ok(model.engines.iter().filter(is_here).map(|engine| engine.id().to_owned()).collect())
     }
 
     /// Before and after on one engine; what goes wrong is told in the place of numbers.
@@ -215,7 +209,8 @@ impl Prover {
         let found = outcome.and_then(|mut outcome| {
             // How far the answers moved stands in the proof itself; here it is no reason to refuse the times.
             outcome.duel.parity.iter_mut().for_each(|entry| entry.holds = true);
-            let report = analysis::compare_duel(&outcome.duel, Some(&outcome.baseline))?;
+            let report =
+                analysis::compare_duel(&outcome.duel, analysis::Baseline::Side(&outcome.baseline))?;
             Ok((report, outcome.peaks))
         });
         match found {
@@ -298,9 +293,4 @@ fn unmeasured(changed: &Changed, engine: &str, why: String) -> SpeedProof {
         why: judgement.why,
         instead: judgement.instead,
     }
-}
-
-pub(super) fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

@@ -1,8 +1,7 @@
 //! Prunes a model into a folder.
 
 use super::{Changed, PruningConfig, Schedule, activations, changed::Pieces};
-use crate::{Error, Profiler, prepare};
-use engine::private::TemporaryFolder;
+use crate::{Error, Profiler, prepare, scratch::Scratch};
 use graph::{Block, Model, PruneMethod, PruneOptions, Pruning, Scales};
 use models::{Export, Exported, ModelError, Resolved};
 use std::{
@@ -83,8 +82,12 @@ impl Pruner {
         (folder, replace): (&Path, bool),
         sink: &mut dyn FnMut(Event),
     ) -> Result<Changed, Error> {
-        let failed = |source| Error::Write { path: std::env::temp_dir(), source };
-        let between = TemporaryFolder::make().map_err(failed)?;
+        // Cut heads and neurons take less, and how much is known only when they are cut.
+        let needed = match self.config.method {
+            PruneMethod::Structured => 0,
+            _ => resolved.info.size.0,
+        };
+        let between = Scratch::make("the model between two steps", needed)?;
         let mut current: Option<(PathBuf, Model)> = None;
         for step in 1..=steps {
             let share = f64::from(step) / f64::from(steps);
@@ -211,7 +214,8 @@ impl Pruner {
             && !blocks.is_empty()
         {
             remarks.push(
-                "some blocks were ranked by their weights: no activation of them was seen".into(),
+                "some blocks were ranked by their weights: no activations of them were recorded"
+                    .into(),
             );
         }
         let blocks = blocks.iter().map(facts).collect();
@@ -296,7 +300,7 @@ fn cut_weights(
     weights
 }
 
-/// The share of heads and neurons that went, each block weighing alike.
+/// The share of heads and neurons that were removed; every block has the same weight.
 fn reached(blocks: &[Block]) -> f64 {
     let gone = |block: &Block| 1.0 - block.kept.len() as f64 / block.units as f64;
     blocks.iter().map(gone).sum::<f64>() / blocks.len().max(1) as f64

@@ -1,21 +1,20 @@
 //! Tries several changes and keeps the best that does not drift too far.
 
 use super::{
-    Changed, Prover, Pruner, PruningConfig, QuantizationConfig, Quantizer,
-    prover::{UNCOMPARED, now},
+    Changed, Prover, Pruner, PruningConfig, QuantizationConfig, Quantizer, prover::UNCOMPARED,
 };
-use crate::{Error, Profiler, Session, prepare};
-use engine::private::TemporaryFolder;
+use crate::{Error, Profiler, Session, prepare, scratch::Scratch};
 use graph::PruneMethod;
 use models::{Export, Unfinished, replace_folder};
+use number::fixed;
 use std::{
     fs,
     path::{Path, PathBuf},
     time::Instant,
 };
 use types::{
-    Attempt, Event, Interval, OptimizeReport, Precision, ProofReport, SpeedProof, SpeedVerdict,
-    Stage, Target,
+    Attempt, AttemptRefusal, AttemptRefusalKind, Event, Interval, OptimizeReport, Precision,
+    ProofReport, SpeedProof, SpeedVerdict, Target,
 };
 
 /// Shares of heads and neurons that are tried.
@@ -81,12 +80,14 @@ impl Optimizer {
         sink: &mut dyn FnMut(Event),
     ) -> Result<OptimizeReport, Error> {
         if !(0.0..=2.0).contains(&self.max_drift) {
-            return Err(Error::Rule("the drift is one minus a cosine: from 0 to 2".into()));
+            return Err(Error::Rule(
+                "the drift is one minus the cosine: a number from 0 to 2".into(),
+            ));
         }
         if let Some(folder) = folder {
             Export::check(folder, replace)?;
         }
-        let (started_at, begin) = (now(), Instant::now());
+        let (started_at, begin) = (clock::now(), Instant::now());
         let model = match &self.engine {
             Some(engine) => model.clone().engine(engine.as_str()),
             None => model.clone(),
@@ -95,8 +96,7 @@ impl Optimizer {
         let engine = ready.cell.engine.clone();
         let info = ready.model_info().clone();
         // Beside its place, so that the winner only has to be renamed.
-        let scratch = TemporaryFolder::make()
-            .map_err(|source| Error::Write { path: std::env::temp_dir(), source })?;
+        let scratch = Scratch::make("the models that are tried", 0)?;
         let parent = match folder.and_then(Path::parent) {
             Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
             Some(parent) => parent.to_owned(),
@@ -111,8 +111,8 @@ impl Optimizer {
         let (alone, mut place) = (tries.len(), 0);
         let mut leading: Option<PathBuf> = None;
         while let Some(one) = tries.get(place).cloned() {
-            let note = format!("trying {} ({} of {})", one.words(), place + 1, tries.len());
-            let mut named = |event: Event| sink(name(event, &note));
+            let label = format!("trying {} ({} of {})", one.words(), place + 1, tries.len());
+            let mut named = |event: Event| sink(event.labelled(&label));
             let path = space.path().join(place.to_string());
             attempts.push(self.attempt(&one, &model, &path, &prover, session, &mut named));
             // One folder is enough to keep.
@@ -139,7 +139,8 @@ impl Optimizer {
                 proof.folder = kept.clone().filter(|_| best == Some(place));
             }
             if Some(place) != best && attempt.refused.is_none() {
-                attempt.refused = Some("another is better".into());
+                attempt.refused =
+                    Some(AttemptRefusal::new(AttemptRefusalKind::Outdone, "another is better"));
             }
         }
         attempts.sort_by(|a, b| {
@@ -226,38 +227,44 @@ impl Optimizer {
             Ok(proof) => proof,
             Err(error) => {
                 let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-                attempt.refused = Some(format!("{error}{}", cause.unwrap_or_default()));
+                let why = format!("{error}{}", cause.unwrap_or_default());
+                attempt.refused = Some(AttemptRefusal::new(AttemptRefusalKind::Failed, why));
                 return attempt;
             }
         };
         (attempt.gain, attempt.sure_gain) = self.gain(&proof);
-        (attempt.refused, attempt.is_open) = self.refusal(&proof, attempt.sure_gain);
+        attempt.refused = self.refusal(&proof, attempt.sure_gain);
+        let kind = attempt.refused.as_ref().map(|refusal| refusal.kind);
+        attempt.is_open = kind == Some(AttemptRefusalKind::CannotTell);
         attempt.proof = Some(Box::new(proof));
         attempt
     }
 
     /// Why a change is not kept, and whether it may be better all the same.
-    fn refusal(&self, proof: &ProofReport, sure: Option<f64>) -> (Option<String>, bool) {
+    fn refusal(&self, proof: &ProofReport, sure: Option<f64>) -> Option<AttemptRefusal> {
         let drift = proof.drift.as_ref().and_then(|drift| drift.worst());
         let timed = proof.speed.first().filter(|_| self.target == Target::Latency);
-        let why = match (drift, timed, sure) {
-            (None, ..) => uncompared(proof),
+        let (kind, why) = match (drift, timed, sure) {
+            (None, ..) => (AttemptRefusalKind::NotCompared, uncompared(proof)),
             (Some(drift), ..) if drift > self.max_drift => {
-                format!("its answers move by {drift:.4}")
+                (AttemptRefusalKind::Drift, format!("its outputs drift by {}", fixed(drift, 4)))
             }
             (_, Some(speed), _) if speed.verdict == SpeedVerdict::CannotTell => {
                 let why = speed.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
                 let text = format!("cannot tell whether it is faster{}{why}", factor(speed));
-                return (Some(text), true);
+                (AttemptRefusalKind::CannotTell, text)
             }
             (.., None) => {
                 let why = proof.speed.first().and_then(|speed| speed.why.clone());
-                why.unwrap_or_else(|| "it could not be measured".into())
+                let why = why.unwrap_or_else(|| "it could not be measured".into());
+                (AttemptRefusalKind::NotMeasured, why)
             }
-            (_, _, Some(sure)) if sure <= 1.0 => not_better(self.target, timed),
-            _ => return (None, false),
+            (_, _, Some(sure)) if sure <= 1.0 => {
+                (AttemptRefusalKind::NotBetter, not_better(self.target, timed))
+            }
+            _ => return None,
         };
-        (Some(why), false)
+        Some(AttemptRefusal { kind, why })
     }
 
     /// By how much the target became better, and by how much at least.
@@ -289,7 +296,7 @@ fn not_better(target: Target, timed: Option<&SpeedProof>) -> String {
         Some(speed) if speed.verdict == SpeedVerdict::Slower => {
             format!("it is slower{}", factor(speed))
         }
-        Some(speed) => format!("it is no faster{}", factor(speed)),
+        Some(speed) => format!("it is not faster{}", factor(speed)),
         None => format!("it is not better in {}", target.name()),
     }
 }
@@ -298,8 +305,10 @@ fn not_better(target: Target, timed: Option<&SpeedProof>) -> String {
 fn factor(speed: &SpeedProof) -> String {
     let Some(found) = &speed.speed_up else { return String::new() };
     match found.interval {
-        Some(Interval { low, high }) => format!(" ({:.2} × [{low:.2}, {high:.2}])", found.ratio),
-        None => format!(" ({:.2} ×)", found.ratio),
+        Some(Interval { low, high }) => {
+            format!(" ({} × [{}, {}])", fixed(found.ratio, 2), fixed(low, 2), fixed(high, 2))
+        }
+        None => format!(" ({} ×)", fixed(found.ratio, 2)),
     }
 }
 
@@ -366,22 +375,6 @@ impl Try {
                 both
             }
         }
-    }
-}
-
-/// Says which change an event is about.
-fn name(event: Event, words: &str) -> Event {
-    match event {
-        Event::Progress { stage, done, total, note } => {
-            Event::Progress { stage, done, total, note: format!("{words}: {note}") }
-        }
-        Event::StageStarted { stage } => {
-            Event::Progress { stage, done: 0, total: None, note: words.to_owned() }
-        }
-        Event::CellFinished { .. } | Event::CellFailed { .. } => {
-            Event::Progress { stage: Stage::Sample, done: 0, total: None, note: words.to_owned() }
-        }
-        other => other,
     }
 }
 
@@ -478,15 +471,18 @@ mod tests {
             let (_, sure) = search.gain(&proof);
             search.refusal(&proof, sure)
         };
-        let (why, is_open) = said(SpeedVerdict::CannotTell, 1.24, 0.72, 2.16, 0.999);
-        assert_eq!(why.unwrap(), "cannot tell whether it is faster (1.24 × [0.72, 2.16])");
-        assert!(is_open);
-        let (why, is_open) = said(SpeedVerdict::Slower, 0.8, 0.75, 0.85, 0.999);
-        assert_eq!((why.unwrap().as_str(), is_open), ("it is slower (0.80 × [0.75, 0.85])", false));
-        let (why, is_open) = said(SpeedVerdict::NoFaster, 1.01, 0.99, 1.04, 0.999);
-        assert!(why.unwrap().starts_with("it is no faster (1.01 ×") && !is_open);
-        let (why, is_open) = said(SpeedVerdict::CannotTell, 1.24, 0.72, 2.16, 0.5);
-        assert!(why.unwrap().starts_with("its answers move") && !is_open, "it is out anyway");
-        assert_eq!(said(SpeedVerdict::Faster, 1.5, 1.4, 1.6, 0.999), (None, false));
+        use AttemptRefusalKind as Kind;
+        let open = said(SpeedVerdict::CannotTell, 1.24, 0.72, 2.16, 0.999).unwrap();
+        assert_eq!(open.why, "cannot tell whether it is faster (1.24 × [0.72, 2.16])");
+        assert_eq!(open.kind, Kind::CannotTell);
+        let slower = said(SpeedVerdict::Slower, 0.8, 0.75, 0.85, 0.999);
+        let why = "it is slower (0.80 × [0.75, 0.85])";
+        assert_eq!(slower, Some(AttemptRefusal::new(Kind::NotBetter, why)));
+        let same = said(SpeedVerdict::NoFaster, 1.01, 0.99, 1.04, 0.999).unwrap();
+        assert!(same.why.starts_with("it is not faster (1.01 ×"), "{same:?}");
+        assert_eq!(same.kind, Kind::NotBetter);
+        let out = said(SpeedVerdict::CannotTell, 1.24, 0.72, 2.16, 0.5).unwrap();
+        assert_eq!(out.kind, Kind::Drift, "it is out anyway");
+        assert_eq!(said(SpeedVerdict::Faster, 1.5, 1.4, 1.6, 0.999), None);
     }
 }

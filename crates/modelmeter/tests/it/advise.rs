@@ -1,9 +1,10 @@
 //! Advice as the library's users ask for it.
 
-use crate::{folders, quick};
-use modelmeter::{Advisor, Error, Proofs, Session};
+use crate::{folders, quick, scene::Scene};
+use modelmeter::{Advisor, Engines, Error, Proofs, Session};
 use std::time::Duration;
 use tempfile::TempDir;
+use types::SweepPoint;
 
 const SHORT: Duration = Duration::from_secs(1);
 
@@ -45,4 +46,33 @@ fn an_unknown_rule_cannot_be_tried() {
     let advisor = Advisor::new(quick(&home)).proofs(proofs);
     let error = advisor.advise(&mut Session::without_store(), &mut |_| {}).unwrap_err();
     assert!(matches!(&error, Error::Rule(text) if text.contains("`magic`")), "{error}");
+}
+
+#[test]
+fn a_time_that_no_batch_changes_calls_for_larger_batches() {
+    let scene = Scene::new();
+    let model = scene.model("model", "4ms");
+    let advisor = Advisor::new(scene.profiler(&model).batch_size(2)).budget(SHORT * 5);
+    let report = advisor.advise(&mut scene.session(), &mut |_| {}).unwrap();
+    let ends = (report.sweep.first().unwrap(), report.sweep.last().unwrap());
+    let throughput = |point: &SweepPoint| point.samples_per_second;
+    assert!(ends.1.batch_size >= 2 * ends.0.batch_size, "{:#?}", report.sweep);
+    assert!(throughput(ends.1) > throughput(ends.0), "{:#?}", report.sweep);
+    // A busy machine makes points that cannot be believed; then the rule says so.
+    let advised = report.advice.iter().any(|advice| advice.rule == "batch-size");
+    let unjudged = report.not_judged.iter().any(|missing| missing.rule == "batch-size");
+    assert!(advised || unjudged, "{:#?}", report.fine);
+}
+
+#[test]
+fn a_run_of_an_engine_that_nobody_has_is_judged_without_measuring() {
+    let scene = Scene::new();
+    let model = scene.model("model", "2ms");
+    let run = scene.profiler(&model).profile().unwrap().run;
+    let loads = scene.loads("model");
+    let advisor = Advisor::of_run(run.clone(), scene.profiler(&model).engines(Engines::of(&[])));
+    let report = advisor.budget(SHORT).advise(&mut scene.session(), &mut |_| {}).unwrap();
+    assert_eq!((report.run, scene.loads("model")), (run.id, loads));
+    assert!(report.remarks[0].contains("`steady`"), "{:?}", report.remarks);
+    assert!(report.sweep.is_empty());
 }

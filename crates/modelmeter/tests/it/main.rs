@@ -1,14 +1,21 @@
 //! The library as its users call it. Process isolation is shown by the documentation's examples, which are programs of
-//! their own; a test harness cannot be its own worker, so these run in a thread.
+//! their own; a test harness cannot be its own worker, so these run in a thread. What is about many measurements (gates,
+//! fits, duels, advice, plans) runs on scripted engines in processes of `scripted-worker`.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod advise;
+mod engines;
+mod events;
+mod fits;
+mod gates;
+mod plans;
+mod scene;
 
 use modelmeter::{
     Calibrator, Device, Error, Event, Folders, Isolation, Keep, Profiler, Session, Stage, Store,
-    hardware,
-    types::{Ceiling, Ceilings, Interval, Precision, ReasonCode},
 };
 use tempfile::TempDir;
+use types::{Ceiling, Ceilings, Interval, Precision, ReasonCode};
 
 fn folders(home: &TempDir) -> Folders {
     Folders {
@@ -37,7 +44,7 @@ fn a_profile_is_typed_remembered_and_told() {
         .batch_size(2)
         .tag("nightly")
         .profile_in(&mut session, &mut |event| {
-            if let Event::StageStarted { stage } = event {
+            if let Event::StageStarted { stage, .. } = event {
                 stages.push(stage);
             }
         })
@@ -107,7 +114,7 @@ fn a_calibration_measures_all_keeps_the_higher_and_forgets_when_told() {
     assert_eq!(calibrator.known_in(&mut session).unwrap(), Some(before));
     let mut stages = Vec::new();
     let found = calibrator.calibrate_in(&mut session, &mut |event| {
-        if let Event::StageStarted { stage } = event {
+        if let Event::StageStarted { stage, .. } = event {
             stages.push(stage);
         }
     });

@@ -164,7 +164,7 @@ pub(super) fn llama(keys: &Keys, model_type: &str) -> Result<Text> {
         return Err(keys.reject("num_key_value_heads", key_heads, &expected));
     }
     if !stack.head_dim.is_multiple_of(2) {
-        let expected = "an even number: rotary positions turn pairs";
+        let expected = "an even number: rotary positions rotate pairs";
         return Err(keys.reject("head_dim", stack.head_dim, expected));
     }
     let longest = keys.count_or("max_position_embeddings", 2048)?;
@@ -242,7 +242,11 @@ fn rotary(keys: &Keys, longest: usize) -> Result<Positions> {
     };
     if scaled.number_or("partial_rotary_factor", 1.0)? != 1.0 {
         let found = scaled.number("partial_rotary_factor")?;
-        return Err(scaled.reject("partial_rotary_factor", found, "1: whole heads are turned"));
+        return Err(scaled.reject(
+            "partial_rotary_factor",
+            found,
+            "1: rotary positions apply to whole heads",
+        ));
     }
     Ok(Positions::Rotary { theta, scaling, longest })
 }

@@ -106,7 +106,7 @@ pub(super) enum Positions {
 }
 
 impl Positions {
-    /// The longest sequence, where there is a limit.
+    /// The longest sequence, if there is a limit.
     pub(super) fn longest(self) -> Option<usize> {
         match self {
             Positions::Learned { places } => Some(places),

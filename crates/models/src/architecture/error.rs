@@ -5,7 +5,8 @@
 pub enum ArchitectureError {
     /// A `model_type` we have no builder for.
     #[error(
-        "no builder for architecture `{architecture}`; built from `config.json` are {}; an ONNX export in the folder as `onnx/model.onnx` would run",
+        "architecture `{architecture}` is not supported; supported with `config.json`: {}; an ONNX export in the \
+         folder as `onnx/model.onnx` would run",
         .families.join(", ")
     )]
     UnknownArchitecture {
@@ -16,7 +17,8 @@ pub enum ArchitectureError {
     },
     /// A known family with a head we do not build.
     #[error(
-        "no builder for the head of `{class}`; `{architecture}` is built as {}; an ONNX export in the folder as `onnx/model.onnx` would run",
+        "the head of `{class}` is not supported; `{architecture}` is supported as {}; an ONNX export in the folder as \
+         `onnx/model.onnx` would run",
         .heads.join(", ")
     )]
     UnknownHead {

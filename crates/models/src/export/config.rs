@@ -12,6 +12,26 @@ use types::{Module, ModuleTensor, Precision};
 /// Families whose configuration says the width of a head beside their number.
 const WIDE_HEADS: [&str; 4] = ["llama", "mistral", "qwen2", "vit"];
 
+/// What families call the number of neurons of a feed-forward block; others cannot say it.
+const NEURONS: [(&str, &str); 16] = [
+    ("bert", "intermediate_size"),
+    ("roberta", "intermediate_size"),
+    ("xlm-roberta", "intermediate_size"),
+    ("camembert", "intermediate_size"),
+    ("llama", "intermediate_size"),
+    ("mistral", "intermediate_size"),
+    ("qwen2", "intermediate_size"),
+    ("vit", "intermediate_size"),
+    ("yolos", "intermediate_size"),
+    ("clip", "intermediate_size"),
+    ("wav2vec2", "intermediate_size"),
+    ("whisper", "encoder_ffn_dim"),
+    ("distilbert", "hidden_dim"),
+    ("gpt2", "n_inner"),
+    ("t5", "d_ff"),
+    ("modelmeter-encoder", "d_ff"),
+];
+
 /// What is written for `transformers`.
 pub(super) struct Form<'a> {
     pub(super) config: Value,
@@ -22,7 +42,7 @@ pub(super) struct Form<'a> {
 }
 
 impl<'a> Form<'a> {
-    /// `None` where no framework would load the weights.
+    /// `None` if no framework would load the weights.
     pub(super) fn of(
         resolved: &'a Resolved,
         blocks: &'a [Block],
@@ -74,8 +94,8 @@ impl<'a> Form<'a> {
         let kinds: Vec<&str> = self.zeroed_kinds.iter().map(|kind| kind.units()).collect();
         (!kinds.is_empty()).then(|| {
             format!(
-                "`config.json` cannot say that {} are gone: `model.safetensors` keeps their place with zeros, \
-                 which computes the same; `onnx/model.onnx` is smaller",
+                "`config.json` cannot express that {} were removed: `model.safetensors` has zeros in their place, \
+                 with the same outputs; `onnx/model.onnx` is smaller",
                 kinds.join(" and ")
             )
         })
@@ -119,13 +139,7 @@ fn say_one(config: &mut Value, family: &str, kind: BlockKind, blocks: &[&Block])
     };
     match kind {
         BlockKind::Neurons => {
-            let key = match family {
-                "distilbert" => "hidden_dim",
-                "gpt2" => "n_inner",
-                "t5" | "modelmeter-encoder" => "d_ff",
-                "modelmeter-feed-forward" => return None,
-                _ => "intermediate_size",
-            };
+            let key = NEURONS.iter().find(|(name, _)| *name == family)?.1;
             // An absent key has its family's default, which is what was built.
             let is_known = number(config, key).is_none_or(|size| size == units);
             is_known.then(|| config[key] = json!(kept))
@@ -155,5 +169,46 @@ fn say_one(config: &mut Value, family: &str, kind: BlockKind, blocks: &[&Block])
             Some(())
         }
         BlockKind::Heads => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use graph::Importance;
+
+    fn feed_forward(units: usize, kept: usize) -> Block {
+        Block {
+            kind: BlockKind::Neurons,
+            label: "layers.0".into(),
+            units,
+            kept: (0..kept).collect(),
+            importance: Importance::Magnitude,
+            cuts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn every_family_says_its_neurons_under_its_own_key_and_others_say_nothing() {
+        let block = feed_forward(8, 5);
+        let said = |config: Value| {
+            let mut config = config;
+            let is_said = say(&mut config, BlockKind::Neurons, &[&block]).is_some();
+            (is_said, config)
+        };
+        let sound = json!({ "model_type": "whisper", "encoder_ffn_dim": 8, "decoder_ffn_dim": 8 });
+        let cut = json!({ "model_type": "whisper", "encoder_ffn_dim": 5, "decoder_ffn_dim": 8 });
+        assert_eq!(said(sound), (true, cut));
+        let picture = json!({ "model_type": "yolos", "intermediate_size": 8 });
+        let cut = json!({ "model_type": "yolos", "intermediate_size": 5 });
+        assert_eq!(said(picture), (true, cut));
+        // Where the key is not known nothing is written: a wrong one would be ignored, and the weights would not fit.
+        for config in [
+            json!({ "model_type": "resnet" }),
+            json!({ "model_type": "of tomorrow", "intermediate_size": 8 }),
+            json!({ "model_type": "modelmeter-feed-forward" }),
+        ] {
+            assert_eq!(said(config.clone()), (false, config));
+        }
     }
 }

@@ -20,7 +20,7 @@ use crate::{
     ModelError, Progress, Resolved,
     precision::{WrittenGraph, write_plan},
     prepare::failed,
-    unfinished::Unfinished,
+    unfinished::{self, Unfinished},
 };
 use graph::{Block, BlockKind, Converted, Plan};
 use std::{
@@ -138,7 +138,10 @@ fn replaceable(folder: &Path) -> Result<BTreeSet<PathBuf>, ModelError> {
         Ok(data) if !data.is_dir() => {
             Err(ModelError::NotOurs { path: path(), why: "it is not a folder".into() })
         }
-        Ok(_) => marker::ours(folder).map_err(|why| ModelError::NotOurs { path: path(), why }),
+        Ok(_) => {
+            unfinished::clear(&folder.join(ONNX_FOLDER));
+            marker::ours(folder).map_err(|why| ModelError::NotOurs { path: path(), why })
+        }
     }
 }
 

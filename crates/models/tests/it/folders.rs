@@ -216,11 +216,11 @@ fn a_tensor_that_is_missing_misshapen_or_of_another_kind_is_named() {
     misshapen.insert(name.into(), (vec![8, 40], vec![0.0; 320]));
     let error = refuse(&misshapen, Dtype::F32);
     assert!(
-        error.to_string().contains("has shape [8, 40], the configuration asks for [40, 8]"),
+        error.to_string().contains("has shape [8, 40], the configuration expects [40, 8]"),
         "{error}"
     );
     let error = refuse(&weights, Dtype::I32);
-    assert!(error.to_string().ends_with("is kept as I32, which is not supported"), "{error}");
+    assert!(error.to_string().ends_with("is stored as I32, which is not supported"), "{error}");
     assert!(
         fs::read_dir(scene.path("cache/models")).unwrap().next().is_none(),
         "left something behind"
@@ -246,7 +246,7 @@ fn an_unknown_architecture_is_left_to_its_framework() {
     let resolved = scene.resolve(scene.path("net")).unwrap();
     assert!(resolved.is_program());
     assert!(matches!(&resolved.module, Some(Module::Folder { path }) if path.is_absolute()));
-    assert!(resolved.no_graph.unwrap().contains("no builder for architecture `albert`"));
+    assert!(resolved.no_graph.unwrap().contains("architecture `albert` is not supported"));
     assert!(resolved.remarks[0].contains("no graph is built for `albert`"));
     assert_eq!((resolved.stored, resolved.info.category), (Some(Precision::Bf16), Category::Text));
     let numbers: usize = checkpoint_of(TINY_BERT).values().map(|(_, values)| values.len()).sum();

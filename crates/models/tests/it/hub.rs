@@ -73,7 +73,7 @@ fn an_unknown_name_says_what_was_tried_and_what_is_near() {
         text.starts_with("no model is called `distilbert-base-uncasedd`: not in the cache at"),
         "{text}"
     );
-    assert!(text.ends_with("the hub was not asked: offline"), "{text}");
+    assert!(text.ends_with("the hub was not contacted: offline"), "{text}");
     assert!(error.hint().unwrap().starts_with("did you mean `distilbert-base-uncased`"));
     let error = scene.resolve("qqqqqqqqqqqqqqqq").unwrap_err();
     assert!(error.hint().unwrap().contains("modelmeter models"));

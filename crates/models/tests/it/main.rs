@@ -2,10 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-// The name that every other room uses for this one.
+// The name that every other crate uses for this one.
 extern crate modelmeter_models as models;
 
 mod folders;
+mod gguf;
 mod hostile;
 mod hub;
 mod onnx_files;

@@ -83,7 +83,7 @@ fn images_are_recognised_in_both_orders() {
     assert_eq!(resolved.info.category, Category::Vision);
     assert_eq!(resolved.default_length, None);
     let assumed = settle(&resolved, 2, None, &[]).assumptions;
-    assert_eq!(assumed, ["each side of input `pixel_values` was taken as 224"]);
+    assert_eq!(assumed, ["each side of input `pixel_values` is assumed to be 224"]);
     let inputs = resolved.inputs(2, None, &[]).unwrap();
     assert_eq!(inputs[0].dims, [2, 3, 224, 224]);
     assert_eq!(inputs[0].fill, Fill::Uniform { low: 0.0, high: 1.0 });
@@ -200,7 +200,7 @@ fn shapes_can_be_fixed_and_must_agree() {
     let error = refuse(&[shape("pixel_values", &[4, 3, 96])]);
     assert_eq!(error.to_string(), "input `pixel_values` has 4 dimensions, 3 were given");
     let error = refuse(&[shape("pixel_values", &[4, 1, 96, 96])]);
-    let expected = "dimension 1 of input `pixel_values` is 3 in the model, 1 was asked for";
+    let expected = "dimension 1 of input `pixel_values` is 3 in the model, 1 was given";
     assert_eq!(error.to_string(), expected);
     let error = refuse(&[shape("pixel_values", &[4, 3, 96, 96]), shape("ids", &[5, 2])]);
     assert!(matches!(error, ModelError::Contradiction { bound: 4, asked: 5, .. }), "{error}");
@@ -216,10 +216,7 @@ fn a_batch_or_length_that_the_file_fixes_is_the_only_one() {
     assert_eq!(resolved.inputs(1, None, &[]).unwrap()[0].dims, [1, 32]);
     let error = resolved.inputs(4, None, &[]).unwrap_err();
     assert_eq!(error.hint().unwrap(), "use `--batch-size 1`");
-    assert!(
-        error.to_string().contains("fixed to 1 by input `input_ids`, 4 was asked for"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("fixed to 1 by input `input_ids`, 4 was given"), "{error}");
     let error = resolved.inputs(1, Some(64), &[]).unwrap_err();
     assert_eq!(error.hint().unwrap(), "use `--sequence-length 32`");
 }
@@ -229,7 +226,7 @@ fn strings_cannot_be_generated() {
     let scene = Scene::new();
     let resolved = open(&scene, &passing(&[("texts", DataType::String, &["batch"])]));
     let error = resolved.inputs(1, None, &[]).unwrap_err();
-    assert_eq!(error.to_string(), "input `texts` wants strings, which cannot be generated");
+    assert_eq!(error.to_string(), "input `texts` needs strings, which cannot be generated");
 }
 
 #[test]

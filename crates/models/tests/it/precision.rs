@@ -287,13 +287,13 @@ fn a_format_that_a_model_has_or_cannot_have() {
     assert_eq!((same.onnx, same.info), (plain.onnx, plain.info));
     for asked in [Precision::Fp32, Precision::Bf16, Precision::Int8] {
         let error = resolve(&scene, &path, asked).unwrap_err();
-        let expected = format!("`file` computes in fp16 and cannot be turned into {asked}");
+        let expected = format!("`file` computes in fp16 and cannot be converted to {asked}");
         assert_eq!(error.to_string(), expected);
-        assert_eq!(error.hint().unwrap(), "leave `--precision` away to run it in fp16");
+        assert_eq!(error.hint().unwrap(), "omit `--precision` to run it in fp16");
     }
     let net = scene.write("net.toml", "input_size = 4\nhidden_layers = [8]\noutput_size = 2\n");
     let error = resolve(&scene, &net, Precision::Int8).unwrap_err();
-    assert_eq!(error.to_string(), "could not turn `net` into int8");
+    assert_eq!(error.to_string(), "could not convert `net` to int8");
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert!(cause.contains("fewer than 1024 weights"), "{cause}");
     assert!(

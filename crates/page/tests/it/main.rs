@@ -2,7 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 #[path = "../../../report/tests/it/encoder.rs"]
-#[expect(dead_code, reason = "the tests of the report look at more")]
 mod encoder;
 mod hostile;
 #[path = "../../../report/tests/it/sample.rs"]

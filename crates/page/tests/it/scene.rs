@@ -7,7 +7,7 @@ use types::*;
 /// A run with so many samples, layers and ceilings.
 pub(crate) fn subject(samples: usize) -> Subject {
     let mut run = text_run();
-    // A made-up course: a slow wave, some noise, and one in five hundred far out.
+    // Made-up times: a slow wave, some noise, and one in five hundred far out.
     let nanos = |number: usize| {
         let noise = (number * 7_919 % 1_009) as u64 * 9_000;
         let far = if number % 500 == 499 { 90_000_000 } else { 0 };

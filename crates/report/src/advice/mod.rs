@@ -1,9 +1,10 @@
-//! Advice as text and as a document.
+//! Advice.
 
 mod document;
-mod page;
+mod result;
 mod words;
 
+pub(crate) use document::AdviceDocument;
 pub use document::{ADVICE_SCHEMA, advice_json};
-pub use page::advice;
+pub use result::advice_document;
 pub(crate) use words::gain;

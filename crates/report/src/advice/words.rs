@@ -1,6 +1,6 @@
 //! Gains and outcomes in the fewest words.
 
-use crate::number::{bytes, fixed};
+use number::{bytes, fixed};
 use types::{ExpectedGain, Goal, Interval, Trial, TrialVerdict};
 
 /// Ends of a factor that differ by less look like one.
@@ -40,8 +40,8 @@ pub(super) fn trial(trial: &Trial) -> String {
         None => format!("{} ×", factor(found)),
     });
     match (found, trial.processes) {
-        (Some(found), 1) => format!("{word}: {found}, 1 process a side"),
-        (Some(found), processes) => format!("{word}: {found}, {processes} processes a side"),
+        (Some(found), 1) => format!("{word}: {found}, 1 process per side"),
+        (Some(found), processes) => format!("{word}: {found}, {processes} processes per side"),
         (None, _) => word.to_owned(),
     }
 }
@@ -49,9 +49,9 @@ pub(super) fn trial(trial: &Trial) -> String {
 /// The verdict in words.
 pub(super) fn verdict(verdict: TrialVerdict) -> &'static str {
     match verdict {
-        TrialVerdict::CameTrue => "came true",
-        TrialVerdict::FellShort => "gained, but less than expected",
-        TrialVerdict::DidNot => "did not come true",
+        TrialVerdict::CameTrue => "confirmed",
+        TrialVerdict::FellShort => "gain, but less than expected",
+        TrialVerdict::DidNot => "not confirmed",
         TrialVerdict::CannotTell => "cannot tell",
         TrialVerdict::Refused => "refused",
         TrialVerdict::NotTried => "not tried",
@@ -100,7 +100,7 @@ mod tests {
             processes: 3,
             remarks: Vec::new(),
         };
-        assert_eq!(trial(&tried), "came true: 1.27 × [1.22, 1.31], 3 processes a side");
+        assert_eq!(trial(&tried), "confirmed: 1.27 × [1.22, 1.31], 3 processes per side");
         (tried.verdict, tried.found) = (TrialVerdict::NotTried, None);
         assert_eq!(trial(&tried), "not tried");
     }

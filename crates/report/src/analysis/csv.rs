@@ -1,8 +1,9 @@
-//! An analysis as CSV: one row a cell, flat columns with their unit in the name, quoted as runs are.
+//! An analysis as CSV: one row per cell, flat columns with their unit in the name, quoted as runs are.
 
-use crate::csv::{number, text, write_rows};
+use crate::csv::{number, text};
 use crate::invalid::not_valid;
-use crate::number::milliseconds;
+use crate::result::DataTable;
+use number::milliseconds;
 use std::collections::HashMap;
 use types::{AnalysedCell, Analysis, BatchSeries, CellKey, LengthSeries};
 
@@ -74,9 +75,8 @@ pub fn analysis_csv_columns() -> Vec<&'static str> {
     COLUMNS.iter().map(|(name, _)| *name).collect()
 }
 
-/// The analysis as CSV, cells in their order.
-#[must_use]
-pub fn analysis_csv(found: &Analysis) -> String {
+/// The analysis as rows for programs, cells in their order.
+pub(super) fn analysis_data(found: &Analysis) -> DataTable {
     // Series come in the order of their cells, so one look along both is enough.
     let mut series = found.batches.iter().peekable();
     let belongs = |series: &BatchSeries, key: &CellKey| {
@@ -92,9 +92,7 @@ pub fn analysis_csv(found: &Analysis) -> String {
             current = series.next_if(|next| belongs(next, key));
         }
         let row = Row { one, series: current, length: lengths.get(&bare(key)).copied() };
-        COLUMNS.iter().map(|(_, cell)| cell(&row).unwrap_or_default()).collect()
+        COLUMNS.iter().map(|(_, cell)| cell(&row)).collect()
     });
-    let mut out = Vec::new();
-    write_rows(&analysis_csv_columns(), rows, &mut out).expect("a vector takes every write");
-    String::from_utf8(out).expect("every cell is a string")
+    DataTable::new(analysis_csv_columns(), rows)
 }

@@ -1,18 +1,16 @@
-//! Many cells beside each other: on a screen, as JSON, CSV and Markdown.
+//! Many cells beside each other.
 
 mod against;
+mod cell;
 mod csv;
 mod document;
-mod markdown;
-mod page;
+mod result;
 mod tables;
 pub(crate) mod words;
 
-pub use against::{against, against_json};
-pub use csv::{analysis_csv, analysis_csv_columns};
+pub use csv::analysis_csv_columns;
 pub use document::{ANALYSIS_SCHEMA, analysis_json};
-pub use markdown::analysis_markdown;
-pub use page::analysis;
+pub use result::analysis_document;
 
-pub(crate) use crate::wrap::{hanging_indent, joined};
-pub(crate) use document::{cell, finite, interval, key, pooled};
+pub(crate) use cell::{CellDocument, KeyDocument, RatioDocument};
+pub(crate) use document::AnalysisDocument;

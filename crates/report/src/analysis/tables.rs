@@ -2,10 +2,10 @@
 
 use super::words::{Machines, Unlike, engine, exponent, extras, factor, half_width};
 use crate::clean::clean;
-use crate::invalid::NOT_VALID;
-use crate::number::{MISSING, bytes_column, durations_column, joules, percent, rate};
-use crate::style::Style;
-use crate::table::{Column, Table};
+use crate::invalid::NOT_VALID_MARK;
+use crate::sheet::Grid;
+use crate::table::Column;
+use number::{MISSING, bytes_column, durations_column, joules, percent, rate};
 use types::{AnalysedCell, BatchSeries, CellKey, LengthSeries, Reading};
 
 /// Stands before a cell that nobody beats.
@@ -17,12 +17,7 @@ fn or_missing<T>(reading: &Reading<T>, show: impl Fn(&T) -> String) -> String {
 }
 
 /// The cells of one piece of work.
-pub(super) fn cells(
-    cells: &[&AnalysedCell],
-    machines: &Machines<'_>,
-    style: &Style,
-    width: usize,
-) -> String {
+pub(super) fn cells(cells: &[&AnalysedCell], machines: &Machines<'_>) -> Grid {
     let unlike = Unlike::of(cells.iter().map(|one| &one.cell.key));
     let any = |holds: fn(&AnalysedCell) -> bool| cells.iter().any(|one| holds(one));
     let has_speed_up = any(|one| one.speed_up.value.is_some());
@@ -48,12 +43,12 @@ pub(super) fn cells(
     let medians = durations_column(&each(cells, |one| Some(one.cell.latency.value)));
     let tails = durations_column(&each(cells, |one| one.cell.percentiles.p95));
     let peaks = bytes_column(&each(cells, |one| one.cell.memory.value.map(|peak| peak.0)));
-    let mut table = Table::new(columns).painted(style);
+    let mut grid = Grid::of(columns);
     for (at, one) in cells.iter().enumerate() {
         let (cell, key) = (&one.cell, &one.cell.key);
         let front = one.on_front.value == Some(true);
         let mark = match (cell.invalid.is_some(), front) {
-            (true, _) => NOT_VALID.to_string(),
+            (true, _) => NOT_VALID_MARK.to_owned(),
             (false, true) => FRONT.to_owned(),
             (false, false) => String::new(),
         };
@@ -74,29 +69,23 @@ pub(super) fn cells(
         row.extend(has_efficiency.then(|| or_missing(&cell.efficiency, |share| percent(*share))));
         row.extend(has_energy.then(|| or_missing(&cell.energy, |found| joules(found.value))));
         row.push(cell.runs.len().to_string());
-        table.push(row);
+        grid.row(row);
     }
-    table.render(Some(width))
+    grid
 }
 
 /// The best batch of each way to run.
-pub(super) fn batches(
-    series: &[&BatchSeries],
-    machines: &Machines<'_>,
-    style: &Style,
-    width: usize,
-) -> String {
+pub(super) fn batches(series: &[&BatchSeries], machines: &Machines<'_>) -> Grid {
     let way = Way::of(series.iter().map(|one| &one.best), machines);
-    let mut table = Table::new(way.columns().into_iter().chain([
+    let mut grid = Grid::of(way.columns().into_iter().chain([
         Column::right("best batch"),
         Column::right("samples/s"),
         Column::right("nearly from").leaves_late(2),
-        Column::left("time as batch to the").leaves_late(1),
+        Column::left("time ∝ batch to the").leaves_late(1),
         Column::right("of ideal").leaves_late(3),
-    ]))
-    .painted(style);
+    ]));
     for one in series {
-        table.push(way.cells(&one.best).into_iter().chain([
+        grid.row(way.cells(&one.best).into_iter().chain([
             one.best.batch_size.to_string(),
             rate(one.throughput.value),
             one.enough.to_string(),
@@ -104,33 +93,27 @@ pub(super) fn batches(
             or_missing(&one.scaling, |scaling| percent(scaling.efficiency)),
         ]));
     }
-    table.render(Some(width))
+    grid
 }
 
 /// How time grows with the length.
-pub(super) fn lengths(
-    series: &[&LengthSeries],
-    machines: &Machines<'_>,
-    style: &Style,
-    width: usize,
-) -> String {
+pub(super) fn lengths(series: &[&LengthSeries], machines: &Machines<'_>) -> Grid {
     let way = Way::of(series.iter().map(|one| &one.shortest), machines);
-    let mut table = Table::new(way.columns().into_iter().chain([
+    let mut grid = Grid::of(way.columns().into_iter().chain([
         Column::right("batch"),
         Column::right("tokens"),
-        Column::left("time as length to the"),
+        Column::left("time ∝ length to the"),
         Column::right("tokens/s kept").leaves_late(1),
-    ]))
-    .painted(style);
+    ]));
     for LengthSeries { shortest, scaling } in series {
-        table.push(way.cells(shortest).into_iter().chain([
+        grid.row(way.cells(shortest).into_iter().chain([
             shortest.batch_size.to_string(),
             format!("{} … {}", scaling.from, scaling.to),
             exponent(&scaling.exponent),
             percent(scaling.efficiency),
         ]));
     }
-    table.render(Some(width))
+    grid
 }
 
 /// The columns that say how something ran.

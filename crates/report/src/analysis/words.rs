@@ -2,8 +2,8 @@
 
 use crate::clean::clean;
 use crate::comparison::words::{bracketed, ratio, short_version};
-use crate::number::{fixed, significant};
 use crate::variant::variant;
+use number::{fixed, significant};
 use std::collections::{BTreeMap, BTreeSet};
 use types::{CellKey, Interval, Mode, Pooled, PooledCell};
 
@@ -107,10 +107,10 @@ pub(crate) fn exponent(found: &Pooled) -> String {
     }
 }
 
-/// Half the interval's width as a share: `1.0 %`; empty where there is none.
+/// Half the interval's width as a share: `1.0 %`; empty if there is none.
 pub(crate) fn half_width(found: &Pooled) -> String {
     let half = found.interval.and_then(|interval| interval.relative_half_width(found.value));
-    half.filter(|half| half.is_finite()).map(crate::number::percent).unwrap_or_default()
+    half.filter(|half| half.is_finite()).map(number::percent).unwrap_or_default()
 }
 
 /// Money with three digits that mean something, however small.

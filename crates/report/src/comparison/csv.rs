@@ -1,7 +1,8 @@
-//! A comparison as CSV: one row a side, flat columns with their unit in the name, quoted as runs are.
+//! A comparison as CSV: one row per side, flat columns with their unit in the name, quoted as runs are.
 
-use crate::csv::{number, text, write_rows};
-use crate::number::milliseconds;
+use crate::csv::{number, text};
+use crate::result::DataTable;
+use number::milliseconds;
 use types::{Comparison, ComparisonReport, Design, Outcome, SideReport, SpeedUp, Summary, Weights};
 
 /// One side of a report, and how it fares against the baseline.
@@ -81,22 +82,13 @@ pub fn comparison_csv_columns() -> Vec<&'static str> {
     COLUMNS.iter().map(|(name, _)| *name).collect()
 }
 
-/// The comparison as CSV, sides in the order they were given.
-#[must_use]
-pub fn comparison_csv(report: &ComparisonReport) -> String {
-    comparisons_csv(std::slice::from_ref(report))
-}
-
-/// Several comparisons as one CSV.
-#[must_use]
-pub fn comparisons_csv(reports: &[ComparisonReport]) -> String {
+/// Comparisons as rows for programs, sides in the order they were given.
+pub(super) fn comparisons_data(reports: &[ComparisonReport]) -> DataTable {
     let sides =
         reports.iter().flat_map(|report| report.sides.iter().map(move |side| (report, side)));
     let rows = sides.map(|(report, side)| {
         let row = Row { report, side, comparison: report.comparison(&side.info.label) };
-        COLUMNS.iter().map(|(_, cell)| cell(&row).unwrap_or_default()).collect()
+        COLUMNS.iter().map(|(_, cell)| cell(&row)).collect()
     });
-    let mut out = Vec::new();
-    write_rows(&comparison_csv_columns(), rows, &mut out).expect("a vector takes every write");
-    String::from_utf8(out).expect("every cell is a string")
+    DataTable::new(comparison_csv_columns(), rows)
 }

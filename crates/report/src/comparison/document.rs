@@ -3,67 +3,95 @@
 //! `docs/schema/modelmeter.comparison-1.schema.json` says the same to programs. Keys may be added within version 1;
 //! none changes its meaning or leaves.
 
-use crate::document::Milliseconds;
-use crate::number::milliseconds;
-use crate::timestamp::rfc3339;
+use super::layers_document::LayersDocument;
+use crate::document::{
+    MaybeMilliseconds, Milliseconds, PeakMemory, Timestamp, WeightsKind, finite, to_json,
+};
+use number::milliseconds;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use types::{
-    Comparison, ComparisonReport, Design, Device, Disturbed, EngineOptions, Environment, Estimate,
-    Interval, LayerJoin, Mode, Outcome, Parity, Phase, Precision, Seconds, SideReport, SpeedUp,
-    Summary, Unsupported, Verdict, Weights,
+    Comparison, ComparisonReport, Design, Device, Disturbed, EngineOptions, Environment, Interval,
+    Mode, Outcome, Parity, Phase, Precision, Seconds, SideReport, SpeedUp, Summary, Unsupported,
+    Verdict,
 };
 
 /// The name and version of the document.
 pub const COMPARISON_SCHEMA: &str = "modelmeter.comparison/1";
 
+/// The name and version of a document with several comparisons.
+pub const COMPARISONS_SCHEMA: &str = "modelmeter.comparisons/1";
+
 /// The comparison as a JSON value of `modelmeter.comparison/1`; keys keep the order of the document.
 #[must_use]
 pub fn comparison_json(report: &ComparisonReport) -> Value {
-    serde_json::to_value(Document::from(report))
-        .expect("a document is strings, numbers, lists and maps with string keys")
+    to_json(&ComparisonDocument::from(report))
 }
 
 /// Several comparisons as one JSON value: `modelmeter.comparisons/1`, a list of documents as above.
 #[must_use]
 pub fn comparisons_json(reports: &[ComparisonReport]) -> Value {
-    let comparisons: Vec<Value> = reports.iter().map(comparison_json).collect();
-    json!({ "schema": "modelmeter.comparisons/1", "comparisons": comparisons })
+    let comparisons = reports.iter().map(ComparisonDocument::from).collect();
+    to_json(&ComparisonsDocument { schema: COMPARISONS_SCHEMA, comparisons })
 }
 
-#[derive(Debug, Serialize)]
-struct Document<'a> {
+/// Several comparisons.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ComparisonsDocument<'a> {
+    #[schemars(extend("const" = COMPARISONS_SCHEMA))]
     schema: &'static str,
-    started_at: String,
+    /// Each a `modelmeter.comparison/1`.
+    comparisons: Vec<ComparisonDocument<'a>>,
+}
+
+/// Several engines, formats or devices on one model, each compared with a baseline. Missing values are null.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ComparisonDocument<'a> {
+    #[schemars(extend("const" = COMPARISON_SCHEMA))]
+    schema: &'static str,
+    started_at: Timestamp,
+    /// Everything that was measured for it.
     elapsed: Milliseconds,
+    /// The name people use.
     model: &'a str,
-    weights: &'static str,
+    weights: WeightsKind,
+    /// The seed of random weights.
     weights_seed: Option<u64>,
+    /// A hash over graph and weights.
     fingerprint: &'a str,
+    #[schemars(range(min = 1))]
     batch_size: usize,
+    /// Tokens in each sample; null for models without a length.
+    #[schemars(range(min = 1))]
     sequence_length: Option<usize>,
     mode: Mode,
     seed: u64,
     design: DesignDocument,
+    /// The label of the baseline.
     baseline: &'a str,
+    #[schemars(length(min = 2))]
     sides: Vec<SideDocument<'a>>,
-    comparisons: Vec<ComparisonDocument<'a>>,
+    /// One entry per side, except the baseline.
+    #[schemars(length(min = 1))]
+    comparisons: Vec<AgainstBaseline<'a>>,
+    /// The comparisons of outputs; empty for stored runs.
     parity: Vec<ParityDocument<'a>>,
+    /// Remarks that limit or explain the result.
     remarks: &'a [String],
-    layers: Option<Value>,
+    /// Time by layer, with `--by layer`.
+    layers: Option<LayersDocument<'a>>,
+    /// The machine and its software, as in `modelmeter.run/1`; the baseline's if stored runs differ.
     environment: &'a Environment,
 }
 
-impl<'a> From<&'a ComparisonReport> for Document<'a> {
-    fn from(report: &'a ComparisonReport) -> Document<'a> {
-        let (weights, weights_seed) = match report.model.weights {
-            Weights::Real => ("real", None),
-            Weights::Random { seed } => ("random", Some(seed)),
-        };
-        Document {
+impl<'a> From<&'a ComparisonReport> for ComparisonDocument<'a> {
+    fn from(report: &'a ComparisonReport) -> ComparisonDocument<'a> {
+        let (weights, weights_seed) = WeightsKind::with_seed(report.model.weights);
+        ComparisonDocument {
             schema: COMPARISON_SCHEMA,
-            started_at: rfc3339(report.started_at),
+            started_at: report.started_at.into(),
             elapsed: report.elapsed.into(),
             model: &report.model.name,
             weights,
@@ -76,20 +104,28 @@ impl<'a> From<&'a ComparisonReport> for Document<'a> {
             design: DesignDocument::from(report),
             baseline: &report.baseline,
             sides: report.sides.iter().map(SideDocument::from).collect(),
-            comparisons: report.comparisons.iter().map(ComparisonDocument::from).collect(),
+            comparisons: report.comparisons.iter().map(AgainstBaseline::from).collect(),
             parity: report.parity.iter().map(ParityDocument::from).collect(),
             remarks: &report.remarks,
-            layers: report.layers.as_ref().map(layers),
+            layers: report.layers.as_ref().map(LayersDocument::from),
             environment: &report.environment,
         }
     }
 }
 
-#[derive(Debug, Serialize)]
+/// How the times were taken.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Design")]
 struct DesignDocument {
+    /// `interleaved`: sides alternated in one session; `stored`: runs from different times.
+    #[schemars(extend("enum" = ["interleaved", "stored"]))]
     kind: &'static str,
+    /// Fresh processes per side; null for stored runs.
     processes: Option<u64>,
+    /// Turns of each side in a process; null for stored runs.
     turns: Option<u64>,
+    /// The smallest difference that every comparison would detect with 80 % probability, as a share.
+    #[schemars(range(min = 0))]
     detectable: Option<f64>,
 }
 
@@ -103,39 +139,61 @@ impl From<&ComparisonReport> for DesignDocument {
     }
 }
 
-#[derive(Debug, Serialize)]
+/// One side.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Side")]
 struct SideDocument<'a> {
+    /// Its unique label in this comparison.
+    #[schemars(length(min = 1))]
     label: &'a str,
+    /// The id of the engine that really ran.
     engine: &'a str,
     engine_version: &'a str,
+    /// The device that really ran the model, as reported by the engine.
     placement: &'a str,
+    /// The requested device; never `auto`.
+    #[schemars(regex(pattern = format!("^({})$", Device::RECORDED)))]
     device: Device,
     precision: Precision,
     threads: u32,
+    /// Other engine options; empty means the engine's defaults.
     options: &'a EngineOptions,
     mode: Mode,
+    /// Median times of the phases of a training step; empty for an inference.
     phases: Vec<PhaseDocument>,
+    /// Fresh processes that were timed.
     processes: u64,
+    /// The stored runs it was computed from; empty for interleaved comparisons.
     runs: Vec<&'a str>,
+    /// All processes together; null if it was not measured.
     latency: Option<LatencyDocument<'a>>,
-    load: TimeDocument,
-    first_inference: TimeDocument,
-    memory: MemoryDocument,
+    /// Time to load the model, median over processes.
+    load: MaybeMilliseconds,
+    /// The true first inference, median over processes.
+    first_inference: MaybeMilliseconds,
+    /// The largest of any process.
+    memory: PeakMemory,
+    /// Whether its times are valid, as in `modelmeter.run/1`.
     verdict: &'a Verdict,
     remarks: &'a [String],
+    /// Why it could not be measured to the end.
     failed: Option<&'a str>,
 }
 
 /// The median time of a phase of a training step.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PhaseTime")]
 struct PhaseDocument {
-    phase: &'static str,
+    #[schemars(extend("enum" = ["forward", "loss", "backward", "optimizer"]))]
+    phase: Phase,
+    #[schemars(range(min = 0))]
     median: f64,
+    #[schemars(extend("const" = "ms"))]
     unit: &'static str,
 }
 
 fn phase((phase, seconds): &(Phase, Seconds)) -> PhaseDocument {
-    PhaseDocument { phase: phase.name(), median: milliseconds(seconds.0), unit: "ms" }
+    PhaseDocument { phase: *phase, median: milliseconds(seconds.0), unit: "ms" }
 }
 
 impl<'a> From<&'a SideReport> for SideDocument<'a> {
@@ -155,9 +213,9 @@ impl<'a> From<&'a SideReport> for SideDocument<'a> {
             processes: side.processes,
             runs: side.runs.iter().map(|id| id.0.as_str()).collect(),
             latency: side.latency.as_ref().map(LatencyDocument::from),
-            load: TimeDocument::of(side.load.map(|time| time.0)),
-            first_inference: TimeDocument::of(side.first.map(|time| time.0)),
-            memory: MemoryDocument { peak: info.peak_memory.map(|peak| peak.0), unit: "bytes" },
+            load: MaybeMilliseconds::of(side.load.map(|time| time.0)),
+            first_inference: MaybeMilliseconds::of(side.first.map(|time| time.0)),
+            memory: PeakMemory::of(info.peak_memory),
             verdict: &info.verdict,
             remarks: &info.remarks,
             failed: info.failed.as_deref(),
@@ -165,21 +223,34 @@ impl<'a> From<&'a SideReport> for SideDocument<'a> {
     }
 }
 
-/// What the samples of all processes together say; how sure a difference is stands in `comparisons`.
-#[derive(Debug, Serialize)]
+/// Summary of the samples of all processes; `comparisons` says how certain a difference is.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Latency")]
 struct LatencyDocument<'a> {
+    #[schemars(extend("const" = "ms"))]
     unit: &'static str,
+    #[schemars(range(min = 0))]
     mean: Option<f64>,
+    #[schemars(range(min = 0))]
     std: Option<f64>,
+    #[schemars(range(min = 0))]
     min: Option<f64>,
+    #[schemars(range(min = 0))]
     max: Option<f64>,
+    #[schemars(range(min = 0))]
     median: Option<f64>,
+    #[schemars(range(min = 0))]
     mad: Option<f64>,
+    #[schemars(range(min = 0))]
     p90: Option<f64>,
+    #[schemars(range(min = 0))]
     p95: Option<f64>,
+    #[schemars(range(min = 0))]
     p99: Option<f64>,
     samples: u64,
+    /// Outliers; counted, never removed.
     outliers: u64,
+    /// Percentiles that have too few samples to be reliable.
     unsupported: &'a [Unsupported],
 }
 
@@ -204,42 +275,44 @@ impl<'a> From<&'a Summary> for LatencyDocument<'a> {
     }
 }
 
-/// A time that may be missing; the median over the side's processes.
-#[derive(Debug, Serialize)]
-struct TimeDocument {
-    value: Option<f64>,
-    unit: &'static str,
-}
-
-impl TimeDocument {
-    fn of(seconds: Option<f64>) -> TimeDocument {
-        TimeDocument { value: seconds.and_then(finite).map(milliseconds), unit: "ms" }
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct MemoryDocument {
-    peak: Option<u64>,
-    unit: &'static str,
-}
-
-#[derive(Debug, Serialize)]
-struct ComparisonDocument<'a> {
+/// One side compared with the baseline.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(
+    rename = "Comparison",
+    extend(
+        "if" = { "properties": { "verdict": { "const": "refused" } } },
+        "then" = { "properties": { "speed_up": { "type": "null" }, "why": { "type": "string" } } },
+        "else" = { "properties": { "speed_up": { "type": "object" }, "why": { "type": "null" } } },
+    )
+)]
+struct AgainstBaseline<'a> {
     side: &'a str,
     baseline: &'a str,
+    /// `refused` means that no speed-up is reported.
+    #[schemars(extend("enum" = ["better", "worse", "cannot-tell", "refused"]))]
     verdict: &'static str,
+    /// Why it is refused.
     why: Option<&'a str>,
     speed_up: Option<SpeedUpDocument>,
+    /// Pairs of turns that were disturbed by other work, stolen time or a throttled clock, and left out of the speed-up;
+    /// null if there were none.
     disturbed: Option<DisturbedDocument>,
     remarks: &'a [String],
 }
 
-/// Pairs of turns that something else disturbed.
-#[derive(Debug, Serialize)]
+/// Pairs of turns that were disturbed.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Disturbed")]
 struct DisturbedDocument {
+    /// Pairs of turns that were taken.
+    #[schemars(range(min = 1))]
     pairs: u64,
+    #[schemars(range(min = 1))]
     left_out: u64,
+    /// More than half of the pairs were disturbed: the verdict is `cannot-tell`, and the speed-up is that of all pairs.
     too_many: bool,
+    /// Reason codes with their counts.
+    #[schemars(extend("additionalProperties" = { "type": "integer", "minimum": 1 }))]
     causes: BTreeMap<&'static str, u64>,
 }
 
@@ -254,9 +327,9 @@ impl From<&Disturbed> for DisturbedDocument {
     }
 }
 
-impl<'a> From<&'a Comparison> for ComparisonDocument<'a> {
-    fn from(comparison: &'a Comparison) -> ComparisonDocument<'a> {
-        ComparisonDocument {
+impl<'a> From<&'a Comparison> for AgainstBaseline<'a> {
+    fn from(comparison: &'a Comparison) -> AgainstBaseline<'a> {
+        AgainstBaseline {
             side: &comparison.side,
             baseline: &comparison.baseline,
             verdict: comparison.outcome.name(),
@@ -271,24 +344,55 @@ impl<'a> From<&'a Comparison> for ComparisonDocument<'a> {
     }
 }
 
-/// The baseline's time ÷ the side's.
-#[derive(Debug, Serialize)]
+/// Baseline's time ÷ the side's: above 1 the side is faster.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SpeedUp")]
 struct SpeedUpDocument {
+    #[schemars(range(min = 0))]
     ratio: Option<f64>,
-    ci95: Option<Interval>,
+    /// 95 % interval; null without repetitions.
+    ci95: Option<RatioInterval>,
+    /// Largest ratio of any pair of turns, or of stored runs.
+    #[schemars(range(min = 0))]
     best: Option<f64>,
+    /// Smallest ratio of any pair of turns, or of stored runs.
+    #[schemars(range(min = 0))]
     worst: Option<f64>,
+    /// The result of each round of fresh processes by itself; empty for stored runs.
+    #[schemars(inner(range(min = 0)))]
     rounds: Vec<Option<f64>>,
+    /// Chance of a ratio this far from 1 if both were equally fast; null if processes were not repeated.
+    #[schemars(range(min = 0, max = 1))]
     p_value: Option<f64>,
+    /// The same, corrected for multiple comparisons.
+    #[schemars(range(min = 0, max = 1))]
     adjusted_p: Option<f64>,
+    /// The smallest difference that is detected with 80 % probability, as a share.
+    #[schemars(range(min = 0))]
     detectable: Option<f64>,
+}
+
+/// A 95 % interval of a ratio.
+#[derive(Debug, Serialize, JsonSchema)]
+struct RatioInterval {
+    #[schemars(range(min = 0))]
+    low: f64,
+    #[schemars(range(min = 0))]
+    high: f64,
+}
+
+impl RatioInterval {
+    /// `None` if an end is not finite.
+    fn of(interval: Interval) -> Option<RatioInterval> {
+        Some(RatioInterval { low: finite(interval.low)?, high: finite(interval.high)? })
+    }
 }
 
 impl From<&SpeedUp> for SpeedUpDocument {
     fn from(found: &SpeedUp) -> SpeedUpDocument {
         SpeedUpDocument {
             ratio: finite(found.ratio),
-            ci95: found.interval.filter(|ends| ends.low.is_finite() && ends.high.is_finite()),
+            ci95: found.interval.and_then(RatioInterval::of),
             best: finite(found.best),
             worst: finite(found.worst),
             rounds: found.rounds.iter().map(|ratio| finite(*ratio)).collect(),
@@ -299,26 +403,43 @@ impl From<&SpeedUp> for SpeedUpDocument {
     }
 }
 
-#[derive(Debug, Serialize)]
+/// Whether a side computes what the reference computes.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Parity")]
 struct ParityDocument<'a> {
     side: &'a str,
     reference: &'a str,
     holds: bool,
+    /// `cannot-tell`: no number is finite on either side, or random operators cannot be told apart.
+    #[schemars(extend("enum" = ["equal", "different", "cannot-tell"]))]
     verdict: &'static str,
+    /// The first layer whose output differs, if it was searched for.
     first_difference: Option<&'a str>,
     outputs: Vec<OutputDocument<'a>>,
 }
 
-#[derive(Debug, Serialize)]
+/// How far one output differs from the reference's.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OutputParity")]
 struct OutputDocument<'a> {
     output: &'a str,
+    /// Largest absolute difference; null if the two cannot be compared.
+    #[schemars(range(min = 0))]
     max_abs: Option<f64>,
+    /// The bound for `max_abs`, derived from the output's own scale; null without a bound.
+    #[schemars(range(min = 0))]
     tolerance: Option<f64>,
+    /// The largest difference that rounding explains; null if it was not needed.
+    #[schemars(range(min = 0))]
     rounding: Option<f64>,
+    /// Norm of the difference as a share of the reference's norm.
+    #[schemars(range(min = 0))]
     error: Option<f64>,
+    #[schemars(range(min = -1, max = 1))]
     cosine: Option<f64>,
     holds: bool,
     why: Option<&'a str>,
+    /// Limitations of the comparison: numbers that are not finite, random operators, rounding.
     note: Option<&'a str>,
 }
 
@@ -344,44 +465,4 @@ impl<'a> From<&'a Parity> for ParityDocument<'a> {
             outputs: outputs.collect(),
         }
     }
-}
-
-/// Joined layers: every module by itself, one entry a side in the order of `sides`.
-fn layers(join: &LayerJoin) -> Value {
-    let ms = |seconds: f64| finite(seconds).map(milliseconds);
-    let sides = join.sides.iter().map(|side| {
-        json!({
-            "label": side.label,
-            "total": ms(side.total.0),
-            "outside": ms(side.outside.0),
-            "joined": ms(side.joined.time.0),
-            "joined_share": finite(side.joined.share.0),
-            "unjoined": ms(side.unjoined.time.0),
-            "placed_share": finite(side.placed.0),
-            "plain": side.cost.map(|cost| milliseconds(cost.plain.0)),
-            "overhead": side.cost.map(|cost| estimate(&cost.overhead)),
-            "closure": side.cost.map(|cost| estimate(&cost.closure)),
-        })
-    });
-    let rows = join.rows.iter().map(|row| {
-        json!({
-            "path": row.path,
-            "times": row.cells.iter().map(|cell| ms(cell.time.0)).collect::<Vec<_>>(),
-            "shares": row.cells.iter().map(|cell| finite(cell.share.0)).collect::<Vec<_>>(),
-        })
-    });
-    json!({
-        "unit": "ms",
-        "sides": sides.collect::<Vec<_>>(),
-        "rows": rows.collect::<Vec<_>>(),
-    })
-}
-
-fn estimate(estimate: &Estimate) -> Value {
-    let Estimate { value, interval } = estimate;
-    json!({ "value": finite(*value), "low": finite(interval.low), "high": finite(interval.high) })
-}
-
-fn finite(value: f64) -> Option<f64> {
-    value.is_finite().then_some(value)
 }

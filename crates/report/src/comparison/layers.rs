@@ -2,18 +2,15 @@
 
 use super::words::ratio;
 use crate::clean::clean;
-use crate::number::{MISSING, durations_column, percent, seconds, share_with_interval};
-use crate::style::Style;
-use crate::table::{Column, Table};
-use crate::wrap::wrap;
-use types::{LayerCell, LayerJoin, LayerRow, pooled_list};
+use crate::result::{Block, Note};
+use crate::sheet::Grid;
+use crate::table::Column;
+use analysis::group_rows;
+use number::{MISSING, durations_column, percent, seconds, share_with_interval};
+use types::{LayerCell, LayerJoin};
 
-const INDENT: &str = "  ";
-
-/// The table of joined layers; ratios are the baseline's time ÷ the side's.
-#[must_use]
-pub fn layers(join: &LayerJoin, baseline: &str, style: &Style) -> String {
-    let width = style.columns();
+/// The table of joined layers, and how much found its place; ratios are the baseline's time ÷ the side's.
+pub(super) fn blocks(join: &LayerJoin, baseline: &str) -> Vec<Block> {
     let base = join.sides.iter().position(|side| side.label == baseline).unwrap_or(0);
     let lines = Line::of(&join.pooled());
     let mut columns = vec![Column::left("layer").shrinks()];
@@ -24,7 +21,7 @@ pub fn layers(join: &LayerJoin, baseline: &str, style: &Style) -> String {
             columns.push(Column::right("speed-up").leaves(1));
         }
     }
-    let mut table = Table::new(columns).painted(style);
+    let mut grid = Grid::of(columns);
     let times: Vec<Vec<String>> = (0..join.sides.len())
         .map(|side| {
             let seconds = lines.iter().map(|line| Some(line.cells.get(side)?.time.0));
@@ -41,18 +38,10 @@ pub fn layers(join: &LayerJoin, baseline: &str, style: &Style) -> String {
                 cells.push(speed_up(&line.cells, base, side));
             }
         }
-        table.push(cells);
+        grid.row(cells);
     }
-    let mut text: String = table
-        .render(Some(width - INDENT.len()))
-        .lines()
-        .map(|line| format!("{INDENT}{line}").trim_end().to_owned() + "\n")
-        .collect();
-    text.push('\n');
-    for sentence in sentences(join) {
-        wrap(&sentence, width).into_iter().for_each(|line| text.push_str(&format!("{line}\n")));
-    }
-    text
+    let notes = sentences(join).into_iter().map(Note::new).collect();
+    vec![Block::table("layers", grid), Block::Notes(notes)]
 }
 
 fn speed_up(cells: &[LayerCell], base: usize, side: usize) -> String {
@@ -76,7 +65,7 @@ fn sentences(join: &LayerJoin) -> Vec<String> {
     for side in &join.sides {
         let Some(cost) = side.cost else { continue };
         sentences.push(format!(
-            "{}: the layers are {} of the {} without instruments; the pass cost {}",
+            "{}: the layers are {} of the {} without instruments; the instruments cost {}",
             clean(&side.label),
             share_with_interval(&cost.closure),
             seconds(cost.plain.0),
@@ -103,22 +92,15 @@ impl Line {
     /// Rows as they come; those inside a repeated layer stand below it, and what no side shares comes last.
     fn of(join: &LayerJoin) -> Vec<Line> {
         let mut lines = Vec::new();
-        let mut told: Vec<&str> = Vec::new();
-        for row in &join.rows {
-            let Some(group) = pooled_list(&row.path) else {
-                lines.push(Line { name: row.path.clone(), cells: row.cells.clone() });
-                continue;
-            };
-            if told.contains(&group) {
+        for group in group_rows(join) {
+            if group.inside.is_empty() {
+                lines.push(Line { name: group.path.to_owned(), cells: group.cells });
                 continue;
             }
-            told.push(group);
-            let inside: Vec<&LayerRow> =
-                join.rows.iter().filter(|row| pooled_list(&row.path) == Some(group)).collect();
-            let modules = inside.iter().map(|row| row.modules).max().unwrap_or(1);
-            lines.push(Line { name: format!("{group} ({modules})"), cells: sums(&inside) });
-            for row in inside {
-                let rest = row.path[group.len()..].trim_start_matches('.');
+            let name = format!("{} ({})", group.path, group.modules);
+            lines.push(Line { name, cells: group.cells });
+            for row in group.inside {
+                let rest = row.path[group.path.len()..].trim_start_matches('.');
                 let rest = if rest.is_empty() { "itself" } else { rest };
                 lines.push(Line { name: format!("· {rest}"), cells: row.cells.clone() });
             }
@@ -129,16 +111,4 @@ impl Line {
         }
         lines
     }
-}
-
-fn sums(rows: &[&LayerRow]) -> Vec<LayerCell> {
-    let sides = rows.iter().map(|row| row.cells.len()).max().unwrap_or(0);
-    let sum = |side: usize| {
-        let cells = || rows.iter().filter_map(move |row| row.cells.get(side));
-        LayerCell {
-            time: types::Seconds(cells().map(|cell| cell.time.0).sum()),
-            share: types::Ratio(cells().map(|cell| cell.share.0).sum()),
-        }
-    };
-    (0..sides).map(sum).collect()
 }

@@ -1,18 +1,19 @@
-//! Several sides held against one: on a screen, as JSON, as CSV.
+//! Several sides compared with one.
 
 mod csv;
 mod document;
 mod layers;
+mod layers_document;
 mod modes;
-mod page;
 mod remarks;
+mod result;
 mod tables;
 pub(crate) mod words;
 
-pub use csv::{comparison_csv, comparison_csv_columns, comparisons_csv};
-pub use document::{COMPARISON_SCHEMA, comparison_json, comparisons_json};
-pub use layers::layers;
-pub use modes::modes;
-pub use page::comparison;
+pub use csv::comparison_csv_columns;
+pub use document::{COMPARISON_SCHEMA, COMPARISONS_SCHEMA, comparison_json, comparisons_json};
+pub(crate) use document::{ComparisonDocument, ComparisonsDocument};
+pub use modes::modes_document;
 pub(crate) use remarks::sentences;
+pub use result::comparison_document;
 pub(crate) use tables::rows;

@@ -1,47 +1,49 @@
-//! Training beside inference: what a step costs, and where it goes.
+//! Training beside inference: cost of a training step, and where it goes.
 
 use super::{
-    page::{place, title},
+    csv::comparisons_data,
+    document::comparisons_json,
     remarks,
+    result::{place, title},
     words::{factor, name},
 };
 use crate::clean::clean;
-use crate::number::{MISSING, bytes_column, durations_column, rate};
-use crate::style::Style;
-use crate::table::{Column, Table};
-use crate::wrap::flow;
+use crate::result::{Block, Fact, Note, ResultDocument};
+use crate::sheet::Grid;
+use crate::table::Column;
+use number::{MISSING, bytes_column, durations_column, rate};
 use types::{ComparisonReport, Mode, Phase, SideInfo, SideReport};
 
-const INDENT: usize = 2;
 const PHASES: [Phase; 4] = [Phase::Forward, Phase::Loss, Phase::Backward, Phase::Optimizer];
 
-/// Something about a pair, in words.
-type Fact<'a> = &'a dyn Fn(&ComparisonReport) -> String;
+/// A remark about a pair.
+type Part<'a> = &'a dyn Fn(&ComparisonReport) -> String;
 
-/// The terminal's view of pairs, each an inference and a training of the same thing, whatever else they differ in.
+/// Pairs, each an inference and a training of the same thing, whatever else they differ in, as a result.
 #[must_use]
-pub fn modes(pairs: &[ComparisonReport], style: &Style) -> String {
-    let width = style.columns();
-    let Some(first) = pairs.first() else { return String::new() };
-    let mut lines = vec![title(first, style, width)];
-    lines.extend(flow(&shared(pairs), width));
-    for table in [times(pairs, style), phases(pairs, style), rates(pairs, style)] {
-        lines.push(String::new());
-        let table = table.render(Some(width - INDENT));
-        lines.extend(table.lines().map(|line| format!("{:INDENT$}{line}", "")));
+pub fn modes_document(pairs: &[ComparisonReport]) -> ResultDocument {
+    let Some(first) = pairs.first() else { return ResultDocument::default() };
+    let mut notes: Vec<Note> = Vec::new();
+    for note in pairs.iter().flat_map(remarks::notes) {
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
     }
-    lines.push(String::new());
-    lines.extend(remarks::design(first, width));
-    for pair in pairs {
-        let remarks = remarks::remarks(pair, style, width);
-        lines.extend(remarks.into_iter().filter(|line| !lines.contains(line)).collect::<Vec<_>>());
+    let design = Fact { label: "design".into(), pieces: remarks::design(first), ..Fact::default() };
+    ResultDocument {
+        title: title(first),
+        facts: shared(pairs),
+        blocks: vec![
+            Block::table("cost of a training step", times(pairs)),
+            Block::table("where a step goes", phases(pairs)),
+            Block::table("throughput and memory", rates(pairs)),
+            Block::Facts(vec![design]),
+            Block::Notes(notes),
+        ],
+        json: comparisons_json(pairs),
+        data: Some(comparisons_data(pairs)),
+        ..ResultDocument::default()
     }
-    let mut text = String::new();
-    for line in lines {
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 fn side(pair: &ComparisonReport, mode: Mode) -> Option<&SideReport> {
@@ -53,7 +55,7 @@ fn median(pair: &ComparisonReport, mode: Mode) -> Option<f64> {
 }
 
 /// Whether the pairs differ in this.
-fn differ(pairs: &[ComparisonReport], of: Fact<'_>) -> bool {
+fn differ(pairs: &[ComparisonReport], of: Part<'_>) -> bool {
     pairs.iter().any(|pair| of(pair) != of(&pairs[0]))
 }
 
@@ -72,7 +74,7 @@ fn shared(pairs: &[ComparisonReport]) -> Vec<String> {
         Some(length) => pair.model.length_words(length),
         None => String::new(),
     };
-    let facts: [Fact<'_>; 4] = [&batch, &length, &precision, &device];
+    let facts: [Part<'_>; 4] = [&batch, &length, &precision, &device];
     let common = facts.into_iter().filter(|fact| !differ(pairs, fact));
     common.map(|fact| fact(&pairs[0])).filter(|fact| !fact.is_empty()).collect()
 }
@@ -93,8 +95,8 @@ impl Names {
             pair.sides.first().map(|side| side.info.device.to_string()).unwrap_or_default()
         };
         let mut columns = vec![Column::left("engine").shrinks()];
-        let mut parts: Vec<Fact<'_>> = vec![&engine];
-        let rest: [(Fact<'_>, Column); 4] = [
+        let mut parts: Vec<Part<'_>> = vec![&engine];
+        let rest: [(Part<'_>, Column); 4] = [
             (&model, Column::left("model").shrinks()),
             (&device, Column::left("device")),
             (&precision, Column::left("precision")),
@@ -112,14 +114,14 @@ impl Names {
 }
 
 /// What a step costs beside an inference.
-fn times(pairs: &[ComparisonReport], style: &Style) -> Table {
+fn times(pairs: &[ComparisonReport]) -> Grid {
     let Names(names, mut columns) = Names::of(pairs);
     columns.extend([Column::right("inference"), Column::right("a step"), Column::left("costs")]);
     let seconds = |mode: Mode| {
         durations_column(&pairs.iter().map(|pair| median(pair, mode)).collect::<Vec<_>>())
     };
     let (inference, training) = (seconds(Mode::Inference), seconds(Mode::Training));
-    let mut table = Table::new(columns).painted(style);
+    let mut grid = Grid::of(columns);
     for (at, pair) in pairs.iter().enumerate() {
         let mut cells = names[at].clone();
         let comparison = side(pair, Mode::Training).and_then(|s| pair.comparison(&s.info.label));
@@ -128,9 +130,9 @@ fn times(pairs: &[ComparisonReport], style: &Style) -> Table {
             training[at].clone(),
             comparison.map_or_else(|| MISSING.into(), factor),
         ]);
-        table.push(cells);
+        grid.row(cells);
     }
-    table
+    grid
 }
 
 /// Samples that one timed thing processes: a step may take several batches in several processes.
@@ -145,7 +147,7 @@ fn samples_in(pair: &ComparisonReport, mode: Mode) -> f64 {
 }
 
 /// Where a step goes.
-fn phases(pairs: &[ComparisonReport], style: &Style) -> Table {
+fn phases(pairs: &[ComparisonReport]) -> Grid {
     let Names(names, mut columns) = Names::of(pairs);
     columns.extend(PHASES.map(|phase| Column::right(phase.name())));
     let of = |pair: &ComparisonReport, phase: Phase| {
@@ -155,16 +157,16 @@ fn phases(pairs: &[ComparisonReport], style: &Style) -> Table {
     let times = PHASES.map(|phase| {
         durations_column(&pairs.iter().map(|pair| of(pair, phase)).collect::<Vec<_>>())
     });
-    let mut table = Table::new(columns).painted(style);
+    let mut grid = Grid::of(columns);
     for (at, mut cells) in names.into_iter().enumerate() {
         cells.extend(times.iter().map(|column| column[at].clone()));
-        table.push(cells);
+        grid.row(cells);
     }
-    table
+    grid
 }
 
 /// How much goes through a second, and what it takes in memory.
-fn rates(pairs: &[ComparisonReport], style: &Style) -> Table {
+fn rates(pairs: &[ComparisonReport]) -> Grid {
     let Names(names, mut columns) = Names::of(pairs);
     columns.extend([
         Column::right("inferred/s"),
@@ -181,11 +183,11 @@ fn rates(pairs: &[ComparisonReport], style: &Style) -> Table {
         _ => MISSING.into(),
     };
     let memory = [peaks(Mode::Inference), peaks(Mode::Training)];
-    let mut table = Table::new(columns).painted(style);
+    let mut grid = Grid::of(columns);
     for (at, mut cells) in names.into_iter().enumerate() {
         cells.extend([Mode::Inference, Mode::Training].map(|mode| samples(&pairs[at], mode)));
         cells.extend(memory.iter().map(|column| column[at].clone()));
-        table.push(cells);
+        grid.row(cells);
     }
-    table
+    grid
 }

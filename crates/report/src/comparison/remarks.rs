@@ -2,31 +2,22 @@
 
 use super::words::name;
 use crate::clean::clean;
-use crate::number::percent;
-use crate::style::{Colour, Style};
-use crate::wrap::{text_width, wrap};
+use crate::result::{Fact, Note, Tone};
+use number::{percent, scientific};
 use types::{Agreement, ComparisonReport, Design, Outcome, Parity};
 
-const PARITY: &str = "parity   ";
-const GAP: &str = "   ";
-
-/// Which outputs are equal, in as many lines as it takes.
-pub(super) fn parity(report: &ComparisonReport, style: &Style, width: usize) -> Vec<String> {
-    let room = width - PARITY.len();
-    let mut lines: Vec<String> = Vec::new();
-    for entry in report.parity.iter().flat_map(|entry| wrap(&pair(entry), room)) {
-        match lines.last_mut() {
-            Some(line) if text_width(line) + GAP.len() + text_width(&entry) <= room => {
-                line.push_str(GAP);
-                line.push_str(&entry);
-            }
-            _ => lines.push(entry),
-        }
+/// Which outputs are equal, and how it was measured and what that could have seen.
+pub(super) fn facts(report: &ComparisonReport) -> Vec<Fact> {
+    let parity: Vec<String> = report.parity.iter().map(pair).collect();
+    let mut facts = Vec::new();
+    if !parity.is_empty() {
+        facts.push(Fact { label: "parity".into(), pieces: parity, ..Fact::default() });
     }
-    let indent = " ".repeat(PARITY.len());
-    let label =
-        |at: usize| if at == 0 { style.paint(PARITY, Colour::Label) } else { indent.clone() };
-    lines.iter().enumerate().map(|(at, line)| format!("{}{line}", label(at))).collect()
+    // Where nobody was let through to be timed, the reasons are all there is to show.
+    if report.sides.iter().any(|side| side.latency.is_some()) {
+        facts.push(Fact { label: "design".into(), pieces: design(report), ..Fact::default() });
+    }
+    facts
 }
 
 /// `torch = rten (max 3.1e-6)`.
@@ -34,18 +25,18 @@ fn pair(parity: &Parity) -> String {
     let (reference, side) = (clean(&parity.reference), clean(&parity.side));
     let sign = parity.agreement().sign();
     match parity.max_abs() {
-        Some(found) => format!("{reference} {sign} {side} (max {found:.1e})"),
+        Some(found) => format!("{reference} {sign} {side} (max {})", scientific(found)),
         None => format!("{reference} {sign} {side}"),
     }
 }
 
 /// How it was measured and what that could have seen.
-pub(super) fn design(report: &ComparisonReport, width: usize) -> Vec<String> {
+pub(super) fn design(report: &ComparisonReport) -> Vec<String> {
     let mut facts = vec![match report.design {
         Design::Interleaved { rounds, .. } => {
-            format!("{}, {} a side", order(report.sides.len()), counted(rounds, "process"))
+            format!("{}, {} per side", order(report.sides.len()), counted(rounds, "process"))
         }
-        Design::Stored => format!("stored runs, {} a side", runs(report)),
+        Design::Stored => format!("stored runs, {} per side", runs(report)),
     }];
     let mut threads: Vec<u32> = report.sides.iter().map(|side| side.info.threads).collect();
     threads.dedup();
@@ -56,11 +47,8 @@ pub(super) fn design(report: &ComparisonReport, width: usize) -> Vec<String> {
             format!("threads {}", each.join(", "))
         }
     });
-    let mut text = facts.join(", ");
-    if let Some(detectable) = report.detectable {
-        text.push_str(&format!("; this design could have seen {}", percent(detectable)));
-    }
-    wrap(&text, width)
+    facts.extend(report.detectable.map(|share| format!("could have detected {}", percent(share))));
+    facts
 }
 
 /// `ABBA`, `ABCCBA`: the order of turns.
@@ -86,16 +74,11 @@ fn counted(count: u64, thing: &str) -> String {
 }
 
 /// Refusals first, then everything a reader must know, each once.
-pub(super) fn remarks(report: &ComparisonReport, style: &Style, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    for (is_refusal, text) in sentences(report) {
-        let (mark, colour) = if is_refusal { ("!", Colour::Bad) } else { ("-", Colour::Warning) };
-        for (at, line) in wrap(&text, width - 2).into_iter().enumerate() {
-            let mark = if at == 0 { style.paint(mark, colour) } else { " ".into() };
-            lines.push(format!("{mark} {line}"));
-        }
-    }
-    lines
+pub(super) fn notes(report: &ComparisonReport) -> Vec<Note> {
+    let note = |(is_refusal, text): (bool, String)| {
+        Note::of(if is_refusal { Tone::Bad } else { Tone::Warning }, text)
+    };
+    sentences(report).into_iter().map(note).collect()
 }
 
 /// The same in sentences, and whether each is a refusal.

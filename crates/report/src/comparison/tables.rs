@@ -1,33 +1,27 @@
 //! The tables of a comparison: what most people ask first, then how the times scatter.
 
 use super::words::{name, range, verdict};
-use crate::number::{
-    MISSING, Spread, TimeUnit, bytes_column, decimals_for, durations_column, fixed,
-};
-use crate::style::Style;
-use crate::table::{Column, Table};
+use crate::result::Block;
+use crate::sheet::Grid;
+use crate::table::Column;
+use number::{MISSING, Spread, TimeUnit, bytes_column, decimals_for, durations_column, fixed};
 use types::{ComparisonReport, SideReport, Summary};
 
-/// From here on one table has room for everything.
-const WIDE: usize = 132;
-
-/// The tables for this width.
-pub(super) fn tables(report: &ComparisonReport, style: &Style, width: usize) -> Vec<String> {
+/// One table where there is room, two below each other where there is not.
+pub(super) fn table(report: &ComparisonReport) -> Block {
     let rows = Rows::of(report);
-    if width >= WIDE {
-        let columns = rows.first_columns(&report.baseline).into_iter().chain(rows.more_columns());
-        let table = Table::new(columns).painted(style);
-        let cells = |at: usize| rows.first_cells(at).into_iter().chain(rows.more_cells(at));
-        return vec![rows.fill(table, cells).render(Some(width))];
-    }
+    let (first, more) = (rows.first_columns(&report.baseline), rows.more_columns());
     let engine = || Column::left("engine").shrinks();
-    let first = Table::new(rows.first_columns(&report.baseline)).painted(style);
-    let more = Table::new(std::iter::once(engine()).chain(rows.more_columns())).painted(style);
-    let more_cells = |at: usize| std::iter::once(rows.names[at].clone()).chain(rows.more_cells(at));
-    vec![
-        rows.fill(first, |at| rows.first_cells(at)).render(Some(width)),
-        rows.fill(more, more_cells).render(Some(width)),
-    ]
+    let mut whole = Grid::of(first.iter().chain(&more).cloned());
+    let mut upper = Grid::of(first);
+    let mut lower = Grid::of(std::iter::once(engine()).chain(more));
+    for at in 0..rows.names.len() {
+        let (first, more) = (rows.first_cells(at), rows.more_cells(at));
+        lower.row(std::iter::once(rows.names[at].clone()).chain(more.iter().cloned()));
+        upper.row(first.clone());
+        whole.row(first.into_iter().chain(more));
+    }
+    Block::Table { name: "sides".into(), grid: whole, narrower: vec![vec![upper, lower]] }
 }
 
 /// The cells of every side for other media: name, median, verdict, memory, load, mean, range, first run.
@@ -127,14 +121,6 @@ impl Rows {
         [&self.means, &self.ranges, &self.turns, &self.firsts]
             .map(|column| column[at].clone())
             .into()
-    }
-
-    fn fill<C: IntoIterator<Item = String>>(
-        &self,
-        table: Table,
-        cells: impl Fn(usize) -> C,
-    ) -> Table {
-        (0..self.names.len()).fold(table, |table, at| table.row(cells(at)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Numbers and names of a comparison in the fewest words.
 
 use crate::clean::clean;
-use crate::number::fixed;
+use number::fixed;
 use types::{Comparison, Interval, Outcome, SideInfo, SpeedUp};
 
 /// An interval that lies within this share of equal on either side is worth the words `no difference`.

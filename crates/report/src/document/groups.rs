@@ -1,16 +1,49 @@
 //! Groups of derived numbers; each says beside its nulls why they are null.
 
+use super::probes::reason_where_null;
 use crate::energy::{Scope, energy};
 use crate::lookup::{Reading, reading_or_why, told};
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use types::{Run, key};
 
 /// Why something of an imported run is null that every run of ours has.
-const UNTOLD: &str = "the imported file does not tell";
+const UNTOLD: &str = "the imported file does not state it";
 
 /// Why a key beside it is null, by that key.
 type Why = BTreeMap<&'static str, String>;
+
+/// Says in a schema that exactly these keys have a reason where they are null, and that others may have one.
+fn reasons(schema: &mut Schema, always: &[&str], at_times: &[&str]) {
+    let condition = |key: &&str| {
+        json!({
+            "if": { "properties": { *key: { "type": "null" } } },
+            "then": { "properties": { "why": { "required": [key] } } },
+            "else": { "properties": { "why": { "not": { "required": [key] } } } },
+        })
+    };
+    schema.insert("allOf".into(), always.iter().map(condition).collect());
+    let names: Vec<&str> = always.iter().chain(at_times).copied().collect();
+    if let Some(why) = schema.pointer_mut("/properties/why").and_then(Value::as_object_mut) {
+        why.insert("propertyNames".into(), json!({ "enum": names }));
+    }
+}
+
+fn throughput_reasons(schema: &mut Schema) {
+    let always = ["samples_per_second", "tokens_per_second", "images_per_second"];
+    reasons(schema, &always, &[]);
+}
+
+fn memory_reasons(schema: &mut Schema) {
+    reasons(schema, &["peak", "average", "activation"], &["host_peak", "host_average"]);
+}
+
+fn compute_reasons(schema: &mut Schema) {
+    let at_times = ["flops", "parameters", "model_size", "bytes_read", "bytes_written"];
+    reasons(schema, &["coverage", "flops_per_second", "ceiling_share"], &at_times);
+}
 
 /// Takes readings by key and remembers why one is missing.
 struct Readings<'a> {
@@ -38,11 +71,17 @@ impl<'a> Readings<'a> {
     }
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// Work per second, after warm-up.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(transform = throughput_reasons)]
 pub(super) struct Throughput {
+    #[schemars(range(min = 0))]
     samples_per_second: Option<f64>,
+    #[schemars(range(min = 0))]
     tokens_per_second: Option<f64>,
+    #[schemars(range(min = 0))]
     images_per_second: Option<f64>,
+    /// Reasons for null values in this object, by key.
     why: Why,
 }
 
@@ -59,16 +98,23 @@ impl From<&Run> for Throughput {
 }
 
 /// Memory in bytes.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(transform = memory_reasons)]
 pub(super) struct Memory {
+    #[schemars(extend("const" = "bytes"))]
     unit: &'static str,
+    /// Largest memory where the model computes: of the device on a device with its own memory, of the host otherwise.
     peak: Option<u64>,
     average: Option<u64>,
+    /// Largest host memory; only on a device with its own memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     host_peak: Option<u64>,
+    /// Average host memory; only on a device with its own memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     host_average: Option<u64>,
+    /// Peak of live activations, from the graph.
     activation: Option<u64>,
+    /// Reasons for null values in this object, by key.
     why: Why,
 }
 
@@ -99,16 +145,26 @@ impl From<&Run> for Memory {
     }
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// The work and how fast it went.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(transform = compute_reasons)]
 pub(super) struct Compute {
+    /// Operations of one batch, a multiply-add is two; a lower bound if coverage is below 1.
     flops: Option<u64>,
     parameters: Option<u64>,
+    /// Bytes of graph and weights in the precision that ran.
     model_size: Option<u64>,
+    /// Share of the operators that were counted.
+    #[schemars(range(min = 0, max = 1))]
     coverage: Option<f64>,
     bytes_read: Option<u64>,
     bytes_written: Option<u64>,
+    #[schemars(range(min = 0))]
     flops_per_second: Option<f64>,
+    /// Share of the machine's own measured ceiling.
+    #[schemars(range(min = 0))]
     ceiling_share: Option<f64>,
+    /// Reasons for null values in this object, by key.
     why: Why,
 }
 
@@ -151,12 +207,18 @@ impl From<&Run> for Compute {
     }
 }
 
-/// Energy over the measured runs in joules, that of the run's own device; all counters stand under `metrics`.
-#[derive(Debug, Clone, Serialize)]
+/// Energy of the measured samples, from the counter of the run's own device if it has one; all counters are in `metrics` and
+/// `probes`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(transform = reason_where_null)]
 pub(super) struct Energy {
+    #[schemars(range(min = 0))]
     value: Option<f64>,
+    #[schemars(extend("const" = "J"))]
     unit: &'static str,
+    /// The component that this counter measures.
     of: Option<String>,
+    /// Whether the idle power of the machine was subtracted.
     scope: Option<Scope>,
     why: Option<String>,
 }

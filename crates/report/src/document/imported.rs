@@ -1,25 +1,28 @@
 //! Where an imported run comes from, what was put right in it, and what nobody can know of it.
 
-use crate::number::milliseconds;
+use number::milliseconds;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use types::{Correction, Import, Stated};
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct ImportDocument<'a> {
     tool: &'a str,
     version: Option<&'a str>,
     file: &'a str,
-    /// By phase; what the tool states without giving samples.
+    /// By phase: what the tool reports without samples, in milliseconds.
     stated: BTreeMap<&'static str, StatedMs>,
+    /// Numbers of the file that are known to be wrong.
     corrections: &'a [Correction],
-    /// Fields of the run that the file says nothing about; they are null in this document.
+    /// Paths of fields of the run for which the file has no data.
     untold: &'a [String],
 }
 
-/// What a tool states of a phase, in milliseconds.
-#[derive(Debug, Clone, Serialize)]
+/// What a tool reports about a phase, in milliseconds.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 struct StatedMs {
+    #[schemars(extend("const" = "ms"))]
     unit: &'static str,
     samples: Option<u64>,
     mean: Option<f64>,

@@ -1,21 +1,25 @@
 //! Every input as it really was.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use types::{ElementType, FedInput, InputRole, InputShape, Run};
 
-/// One input in JSON.
-#[derive(Debug, Clone, Serialize)]
+/// One input.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct InputDocument<'a> {
     name: &'a str,
     #[serde(rename = "type")]
     dtype: Option<ElementType>,
     dims: &'a [usize],
+    /// What it means.
     role: Option<InputRole>,
+    /// The source of its values, as text.
     values: Option<&'a str>,
+    /// Whether its shape was given.
     given: bool,
 }
 
-/// The inputs of a run; of one that was stored before they were recorded, the shapes that somebody gave.
+/// The inputs of a run; for older runs without recorded inputs, the shapes that the user gave.
 pub(super) fn inputs<'a>(run: &'a Run) -> Vec<InputDocument<'a>> {
     let given = &run.cell.inputs;
     if run.inputs.is_empty() {

@@ -1,26 +1,13 @@
-//! Time spans and what the samples of a phase say.
+//! What the samples of a phase say.
 
-use crate::number::milliseconds;
+use super::values::Ends;
+use number::milliseconds;
+use schemars::JsonSchema;
 use serde::Serialize;
-use std::time::Duration;
-use types::{Interval, Phase, Summary, Unsupported};
+use types::{Phase, Summary, Unsupported};
 
-/// A time span; the unit stands beside the number.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct Milliseconds {
-    value: f64,
-    unit: &'static str,
-}
-
-impl From<Duration> for Milliseconds {
-    fn from(duration: Duration) -> Milliseconds {
-        // Whole nanoseconds over a power of ten: the nearest number to what was measured.
-        Milliseconds { value: duration.as_nanos() as f64 / 1e6, unit: "ms" }
-    }
-}
-
-/// Something for each phase that was timed, in the order phases happen.
-#[derive(Debug, Clone, Serialize)]
+/// One value for each phase that was timed, in the order of the phases.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct ByPhase<T> {
     #[serde(skip_serializing_if = "Option::is_none")]
     preprocess: Option<T>,
@@ -28,6 +15,7 @@ pub(super) struct ByPhase<T> {
     tokenise: Option<T>,
     #[serde(skip_serializing_if = "Option::is_none")]
     inference: Option<T>,
+    /// The part that the device timed by its own events.
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<T>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,39 +49,44 @@ impl<T> ByPhase<T> {
     }
 }
 
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct IntervalMs {
-    low: Option<f64>,
-    high: Option<f64>,
-}
-
-/// What the samples of a phase say, in milliseconds; `ci95` is the interval of the median.
-#[derive(Debug, Clone, Serialize)]
+/// Summary of the samples of one phase, in milliseconds.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Latency<'a> {
+    #[schemars(extend("const" = "ms"))]
     unit: &'static str,
+    /// Arithmetic mean.
     mean: Option<f64>,
+    /// Standard deviation of the samples; null if there is only one.
+    #[schemars(range(min = 0))]
     std: Option<f64>,
     min: Option<f64>,
     max: Option<f64>,
     median: Option<f64>,
+    /// Median absolute deviation from the median, unscaled.
+    #[schemars(range(min = 0))]
     mad: Option<f64>,
+    /// The median, as a percentile.
     p50: Option<f64>,
     p90: Option<f64>,
     p95: Option<f64>,
     p99: Option<f64>,
+    /// The 99.9th percentile.
     p99_9: Option<f64>,
-    ci95: IntervalMs,
-    ci95_mean: IntervalMs,
+    /// Bootstrap 95 % interval of the median.
+    ci95: Ends,
+    /// Bootstrap 95 % interval of the mean.
+    ci95_mean: Ends,
+    /// How many samples.
     samples: u64,
+    /// Outliers; counted, never removed.
     outliers: u64,
+    /// Percentiles above that have too few samples to be reliable.
     unsupported: &'a [Unsupported],
 }
 
 impl<'a> From<&'a Summary> for Latency<'a> {
     fn from(summary: &'a Summary) -> Latency<'a> {
         let ms = |seconds: f64| seconds.is_finite().then(|| milliseconds(seconds));
-        let interval =
-            |interval: Interval| IntervalMs { low: ms(interval.low), high: ms(interval.high) };
         Latency {
             unit: "ms",
             mean: ms(summary.mean),
@@ -107,8 +100,8 @@ impl<'a> From<&'a Summary> for Latency<'a> {
             p95: ms(summary.p95),
             p99: ms(summary.p99),
             p99_9: ms(summary.p999),
-            ci95: interval(summary.ci95_median),
-            ci95_mean: interval(summary.ci95_mean),
+            ci95: Ends::in_milliseconds(summary.ci95_median),
+            ci95_mean: Ends::in_milliseconds(summary.ci95_mean),
             samples: summary.count,
             outliers: summary.outliers,
             unsupported: &summary.unsupported,

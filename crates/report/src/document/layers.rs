@@ -1,22 +1,38 @@
 //! Where the time goes, for programs.
 
-use crate::number::milliseconds;
+use number::milliseconds;
+use schemars::JsonSchema;
 use serde::Serialize;
-use types::{Bound, Estimate, Layer, LayerReport, Rollup, Spent};
+use types::{Bound, Estimate, Layer, LayerKind, LayerReport, Rollup, Spent};
 
 /// The layers of a run.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Layers<'a> {
+    /// The unit of every time here.
+    #[schemars(extend("const" = "ms"))]
     unit: &'static str,
+    /// Inferences with instruments.
+    #[schemars(range(min = 1))]
     runs: u64,
+    /// Median inference without instruments, in milliseconds.
     plain: f64,
+    /// Median inference with instruments, in milliseconds.
     instrumented: f64,
+    /// The cost of the instruments: time with them ÷ without − 1.
     overhead: EstimateDocument,
+    /// Sum of all layers, in milliseconds.
     sum: f64,
+    /// plain − sum, in milliseconds; below 0 if the instruments cost more than the time outside the layers.
     residue: f64,
+    /// Time outside every layer, in milliseconds: the residue if it is above 0.
+    #[schemars(range(min = 0))]
     outside: f64,
+    /// Lower bound of the instruments' cost inside the layers' times, in milliseconds: −residue if the residue is below 0.
+    #[schemars(range(min = 0))]
     instruments_inside: f64,
+    /// Sum of all layers ÷ time without instruments.
     closure: EstimateDocument,
+    /// Share of the time that was assigned by what ran before and after it.
     placed: f64,
     layers: Vec<LayerDocument<'a>>,
     kinds: Vec<RollupDocument<'a>>,
@@ -24,41 +40,62 @@ pub(super) struct Layers<'a> {
     remarks: &'a [String],
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// A number with its 95 % interval.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct EstimateDocument {
+    /// The number.
     value: f64,
+    /// The interval's lower end.
     low: f64,
+    /// The interval's upper end.
     high: f64,
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// A module of the model.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 struct LayerDocument<'a> {
+    /// The module's path; empty for what lies in no module.
     path: &'a str,
+    /// How many modules it lies in.
     depth: usize,
-    kind: &'static str,
+    /// What it is for.
+    kind: LayerKind,
+    /// The module's class, or the operators that run directly in it.
     class: &'a str,
     #[serde(flatten)]
     spent: SpentDocument,
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// All layers of one kind, or all nodes of one operator.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 struct RollupDocument<'a> {
+    /// The kind or the operator.
     name: &'a str,
     #[serde(flatten)]
     spent: SpentDocument,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 struct SpentDocument {
+    /// Calls in one inference.
     calls: f64,
+    /// Milliseconds of one inference, including the modules inside.
     total: f64,
+    /// Milliseconds without the modules inside.
     own: f64,
+    /// Share of the inference without instruments.
     share: f64,
+    /// Floating-point operations of one inference; null if they were not counted.
     flops: Option<u64>,
+    /// Bytes read and written in one inference.
     bytes: Option<u64>,
+    /// Operations a second.
     flops_per_second: Option<f64>,
+    /// Operations for each byte read or written.
     intensity: Option<f64>,
+    /// What limits its speed, by the machine's roofline.
     bound: Option<Bound>,
+    /// Achieved share of what that bound allows; above 1 if the data stayed in a cache.
     attained: Option<f64>,
 }
 
@@ -96,7 +133,7 @@ impl<'a> From<&'a Layer> for LayerDocument<'a> {
         LayerDocument {
             path: &layer.path,
             depth: layer.depth,
-            kind: layer.kind.name(),
+            kind: layer.kind,
             class: &layer.class,
             spent: (&layer.spent).into(),
         }

@@ -1,23 +1,34 @@
 //! Where the memory goes, for programs.
 
 use super::layers::EstimateDocument;
+use schemars::JsonSchema;
 use serde::Serialize;
 use types::{
     AllocatorMemory, Bytes, LeakCheck, MemoryPoint, MemoryReport, Reading, StaticMemory,
     StepMemory, SystemMemory,
 };
 
-/// Where the memory goes, in bytes.
-#[derive(Debug, Clone, Serialize)]
+/// Memory: predicted, allocated and observed.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct MemoryProfile<'a> {
+    /// The unit of every amount here.
+    #[schemars(extend("const" = "bytes"))]
     unit: &'static str,
+    /// From shapes and lifetimes alone.
     #[serde(rename = "static")]
     graph: &'a StaticMemory,
+    /// The memory that the engine allocated.
     allocator: &'a AllocatorMemory,
+    /// Memory that the operating system and the device observed, without instruments.
     system: &'a SystemMemory,
+    /// Activations of one sample: the peak above the base ÷ batch.
     per_sample: &'a Reading<Bytes>,
+    /// The inference that holds the peak: nanoseconds since its begin, and bytes above the base.
+    #[schemars(length(max = types::TIMELINE_POINTS))]
     timeline: &'a [MemoryPoint],
+    /// Whether inferences leak memory.
     leak: &'a LeakCheck,
+    /// The cost of the instruments: time with them ÷ without − 1.
     cost: Reading<EstimateDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<&'a StepMemory>,

@@ -13,6 +13,10 @@ mod memory;
 mod probes;
 mod run;
 mod training;
+mod values;
 
-pub(crate) use latency::Milliseconds;
 pub use run::{RUN_SCHEMA, RunDocument};
+pub(crate) use values::{
+    Ends, FirstAndLast, MaybeMilliseconds, Milliseconds, PeakMemory, WeightsKind, finite,
+};
+pub use values::{Timestamp, to_json};

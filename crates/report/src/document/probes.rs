@@ -1,23 +1,38 @@
 //! Metrics one by one, and the probes that took them.
 
-use super::latency::Milliseconds;
+use super::values::Milliseconds;
 use crate::lookup::Reading;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
+use serde_json::json;
 use types::{Direction, Metric, ProbeReport, Provenance, Unit};
 
-#[derive(Debug, Clone, Serialize)]
+/// The readings of one probe.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct ProbeDocument<'a> {
     probe: &'a str,
+    /// Why it has no readings.
     unavailable: Option<&'a str>,
     readings: u64,
+    /// Processor time used by its own readings.
     cost: Milliseconds,
+    /// Time between readings; null for counters read only at both ends.
     period: Option<Milliseconds>,
     metrics: Vec<MetricDocument<'a>>,
 }
 
-/// A metric; `why` stands exactly where there is no value.
-#[derive(Debug, Clone, Serialize)]
+/// Says in a schema that `why` is present exactly if `value` is null.
+pub(super) fn reason_where_null(schema: &mut Schema) {
+    schema.insert("if".into(), json!({ "properties": { "value": { "type": "null" } } }));
+    schema.insert("then".into(), json!({ "properties": { "why": { "type": "string" } } }));
+    schema.insert("else".into(), json!({ "properties": { "why": { "type": "null" } } }));
+}
+
+/// A number with its unit and the better direction; if it is null, `why` has the reason.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(transform = reason_where_null)]
 pub(super) struct MetricDocument<'a> {
+    #[schemars(length(min = 1))]
     key: &'a str,
     value: Option<f64>,
     unit: Unit,

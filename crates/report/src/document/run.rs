@@ -4,57 +4,85 @@ use super::critical_path::CriticalPathDocument;
 use super::groups::{Compute, Energy, Memory, Throughput};
 use super::imported::ImportDocument;
 use super::inputs::{InputDocument, inputs};
-use super::latency::{ByPhase, Latency, Milliseconds};
+use super::latency::{ByPhase, Latency};
 use super::layers::Layers;
 use super::memory::MemoryProfile;
 use super::probes::{MetricDocument, ProbeDocument};
 use super::training::TrainingDocument;
+use super::values::{Milliseconds, Timestamp, WeightsKind};
 use crate::json::JsonOptions;
 use crate::lookup::told;
-use crate::timestamp::rfc3339;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
+use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use types::{
-    Device, EngineOptions, Environment, LengthUnit, Mode, ModelSource, Phase, Precision, Run,
-    StopReason, Verdict, Weights,
+    Category, Device, EngineOptions, Environment, LengthUnit, Mode, ModelSource, Phase, Precision,
+    Run, StopReason, Verdict,
 };
 
 /// The name and version of the document.
 pub const RUN_SCHEMA: &str = "modelmeter.run/1";
 
-/// A run as it is written to JSON.
-#[derive(Debug, Clone, Serialize)]
+/// One run of one model on one engine and device. Missing values are null, with the reason in a `why` next to them.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(transform = only_imports_leave_out)]
 pub struct RunDocument<'a> {
+    #[schemars(extend("const" = RUN_SCHEMA))]
     schema: &'static str,
+    /// The run's name.
+    #[schemars(length(min = 1))]
     id: &'a str,
-    started_at: Option<String>,
+    started_at: Option<Timestamp>,
+    /// Everything, from the start of the worker to its end.
     elapsed: Option<Milliseconds>,
+    /// The name people use.
     model: &'a str,
-    weights: Option<&'static str>,
+    /// Whether the weights are the trained ones.
+    weights: Option<WeightsKind>,
+    /// The seed of random weights.
     weights_seed: Option<u64>,
     model_details: ModelDetails<'a>,
+    /// The id of the engine that really ran.
     engine: &'a str,
     engine_version: Option<&'a str>,
+    /// The device that really ran the model, as reported by the engine.
     placement: &'a str,
+    /// The device it ran on; never `auto`.
+    #[schemars(regex(pattern = format!("^({})$", Device::RECORDED)))]
     device: Option<Device>,
     precision: Option<Precision>,
+    #[schemars(range(min = 1))]
     batch_size: Option<usize>,
+    /// Length of each sample in `length_unit`; null if it is fixed by the model.
+    #[schemars(range(min = 1))]
     sequence_length: Option<usize>,
+    /// What `sequence_length` counts: tokens of a text, samples of sound, frames of a spectrogram, steps of anything else.
     length_unit: Option<LengthUnit>,
     mode: Mode,
     threads: Option<u32>,
+    /// Engine options other than device, precision and threads; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     engine_options: Option<&'a EngineOptions>,
     seed: Option<u64>,
+    /// Every input as it was used; runs stored before this was recorded have only shapes that the user gave.
     inputs: Vec<InputDocument<'a>>,
+    /// Texts that were tokenised in every sample; null if token ids were random.
     text_lines: Option<usize>,
+    /// From starting the worker process to its first message.
     process_start: Option<Milliseconds>,
+    /// From requesting the model until it is ready.
     load: Option<Milliseconds>,
+    /// The true first inference, cold.
     first_inference: Option<Milliseconds>,
     warmup: Option<WarmupDocument>,
+    /// Why sampling ended.
     stop: Option<StopReason>,
-    latency_phase: &'static str,
+    /// The phase that `latency` refers to: `total` for text input and training, `inference` otherwise.
+    latency_phase: Phase,
+    /// Null only where the run has no samples.
     latency: Option<Latency<'a>>,
+    /// Every phase that was timed.
     phases: ByPhase<Latency<'a>>,
     throughput: Throughput,
     memory: Memory,
@@ -64,32 +92,65 @@ pub struct RunDocument<'a> {
     probes: Vec<ProbeDocument<'a>>,
     environment: &'a Environment,
     verdict: &'a Verdict,
+    /// Time by layer; present only if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     layers: Option<Layers<'a>>,
+    /// Memory: predicted, allocated and observed; present only if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     memory_profile: Option<MemoryProfile<'a>>,
+    /// The critical path of a traced run and its waits; present only if a trace was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     critical_path: Option<CriticalPathDocument<'a>>,
+    /// How the model was trained, with the results; present only for training.
     #[serde(skip_serializing_if = "Option::is_none")]
     training: Option<TrainingDocument<'a>>,
+    /// The source of the run; present only if another tool measured it. What its file does not contain is null.
     #[serde(skip_serializing_if = "Option::is_none")]
     imported: Option<ImportDocument<'a>>,
     tags: &'a [String],
+    /// Raw samples in nanoseconds, in the order they were taken; only where asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     samples_ns: Option<SamplesNs<'a>>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// Says in a schema that every run of ours tells what only an imported one may leave out.
+fn only_imports_leave_out(schema: &mut Schema) {
+    let told = [
+        ("started_at", "string"),
+        ("elapsed", "object"),
+        ("weights", "string"),
+        ("engine_version", "string"),
+        ("device", "string"),
+        ("precision", "string"),
+        ("batch_size", "integer"),
+        ("threads", "integer"),
+        ("seed", "integer"),
+        ("process_start", "object"),
+        ("load", "object"),
+        ("first_inference", "object"),
+        ("warmup", "object"),
+        ("stop", "string"),
+    ];
+    let told: Map<String, Value> =
+        told.into_iter().map(|(key, kind)| (key.to_owned(), json!({ "type": kind }))).collect();
+    schema.insert("if".into(), json!({ "not": { "required": ["imported"] } }));
+    schema.insert("then".into(), json!({ "properties": told }));
+}
+
+/// Information about the model, besides its name.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 struct ModelDetails<'a> {
-    category: Option<&'static str>,
+    category: Option<Category>,
     architecture: &'a str,
     source: Source<'a>,
+    /// Equal keys mean the same computation.
     fingerprint: &'a str,
 }
 
-/// Where the model came from; a path that is not Unicode loses what cannot be written.
-#[derive(Debug, Clone, Serialize)]
+/// The source of the model; in a path that is not Unicode, other characters are replaced.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 struct Source<'a> {
+    #[schemars(extend("enum" = ["file", "folder", "hub", "preset", "description", "elsewhere"]))]
     kind: &'static str,
     path: Option<Cow<'a, str>>,
     revision: Option<&'a str>,
@@ -109,14 +170,15 @@ impl<'a> From<&'a ModelSource> for Source<'a> {
     }
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// How warm-up went.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 struct WarmupDocument {
     runs: u64,
     settled: Option<bool>,
 }
 
 /// Raw samples in nanoseconds, in the order they were taken.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 struct SamplesNs<'a> {
     warmup: &'a [u64],
     #[serde(flatten)]
@@ -129,10 +191,7 @@ impl<'a> RunDocument<'a> {
     pub fn new(run: &'a Run, options: JsonOptions) -> RunDocument<'a> {
         let summary_of = |phase: Phase| run.summaries.get(&phase).map(Latency::from);
         let phase = run.main_phase();
-        let (weights, weights_seed) = match run.model.weights {
-            Weights::Real => ("real", None),
-            Weights::Random { seed } => ("random", Some(seed)),
-        };
+        let (weights, weights_seed) = WeightsKind::with_seed(run.model.weights);
         // Another tool neither says whether its warm-up had settled nor why it stopped.
         let ours = run.imported.is_none();
         let samples = || SamplesNs {
@@ -142,13 +201,13 @@ impl<'a> RunDocument<'a> {
         RunDocument {
             schema: RUN_SCHEMA,
             id: &run.id.0,
-            started_at: told(run, "started_at", rfc3339(run.started_at)),
+            started_at: told(run, "started_at", run.started_at.into()),
             elapsed: told(run, "elapsed", run.elapsed.into()),
             model: &run.model.name,
             weights: told(run, "model.weights", weights),
             weights_seed,
             model_details: ModelDetails {
-                category: told(run, "model.category", run.model.category.name()),
+                category: told(run, "model.category", run.model.category),
                 architecture: &run.model.architecture,
                 source: (&run.model.source).into(),
                 fingerprint: &run.model.fingerprint,
@@ -179,7 +238,7 @@ impl<'a> RunDocument<'a> {
                 },
             ),
             stop: ours.then_some(run.stop),
-            latency_phase: phase.name(),
+            latency_phase: phase,
             latency: summary_of(phase),
             phases: ByPhase::from_each(summary_of),
             throughput: run.into(),

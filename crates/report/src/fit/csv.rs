@@ -2,8 +2,8 @@
 
 use super::words::{remark, share};
 use crate::csv::{number, text};
-use crate::number::milliseconds;
 use crate::result::DataTable;
+use number::milliseconds;
 use types::{FitCell, FitOutcome, FitReport, FitWay};
 
 /// A cell, and where it belongs.

@@ -6,4 +6,5 @@ mod result;
 mod words;
 
 pub use document::FIT_SCHEMA;
+pub(crate) use document::FitDocument;
 pub use result::fit_document;

@@ -19,10 +19,8 @@ const BEST: &str = "*";
 pub fn fit_document(report: &FitReport) -> ResultDocument {
     let mut facts = vec![limit(report)];
     facts.extend(place(report));
-    let mut blocks = vec![
-        Block::Table { name: "what was tried".into(), grid: cells(report) },
-        Block::Facts(tops(report)),
-    ];
+    let mut blocks =
+        vec![Block::table("what was tried", cells(report)), Block::Facts(tops(report))];
     blocks.extend(report.best().map(|best| Block::Facts(winner(report, best))));
     if !report.remarks.is_empty() {
         blocks.push(Block::Notes(report.remarks.iter().map(Note::warning).collect()));
@@ -35,6 +33,7 @@ pub fn fit_document(report: &FitReport) -> ResultDocument {
         blocks,
         json: fit_json(report),
         data: Some(fit_data(report)),
+        ..ResultDocument::default()
     }
 }
 
@@ -45,7 +44,7 @@ fn nothing(report: &FitReport) -> Option<Note> {
     }
     let mut words = vec![format!("nothing fits under {}", mebibytes(report.limit))];
     words.extend(report.smallest_need.as_ref().map(need));
-    Some(Note { text: words.join("; "), tone: Tone::Bad })
+    Some(Note::of(Tone::Bad, words.join("; ")))
 }
 
 /// Every cell that was tried.
@@ -130,7 +129,7 @@ fn winner(report: &FitReport, best: &Confirmation) -> Vec<Fact> {
     }));
     facts.extend(report.confirmations.iter().filter_map(|one| {
         let kind = refused(one.refused.as_ref()?.kind);
-        Some(Fact::new("dropped", format!("{}: {kind} when it was measured whole", choice(one))))
+        Some(Fact::new("dropped", format!("{}: {kind} in the full measurement", choice(one))))
     }));
     facts.push(Fact::command("run it", best.command.clone()));
     facts

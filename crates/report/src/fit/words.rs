@@ -3,8 +3,8 @@
 use crate::analysis::words::{counted, half_width};
 use crate::clean::clean;
 use crate::comparison::words::short_version;
-use crate::number::{MISSING, bytes, percent, rate, seconds};
 use crate::summary::processor;
+use number::{MISSING, bytes, percent, rate, seconds};
 use types::{
     Bytes, Confirmation, Device, FitCell, FitOutcome, FitReport, FitWay, Interval, Pooled,
     RefusalKind, SmallestNeed, Verdict, Weights,
@@ -14,7 +14,7 @@ const MEBIBYTE: u64 = 1 << 20;
 
 /// `600 MiB`.
 pub(super) fn mebibytes(bytes: Bytes) -> String {
-    format!("{} MiB", crate::number::fixed((bytes.0 / MEBIBYTE) as f64, 0))
+    format!("{} MiB", number::fixed((bytes.0 / MEBIBYTE) as f64, 0))
 }
 
 /// The model and what is the same for all: `gpt2 · random weights · 124 M parameters · 128 tokens`.
@@ -29,7 +29,7 @@ pub(super) fn work(report: &FitReport) -> Vec<String> {
     }
     // A program is counted where it runs, not before.
     let parameters = Some(report.model.parameters).filter(|count| *count > 0);
-    words.extend(parameters.map(|count| format!("{} parameters", crate::number::count(count))));
+    words.extend(parameters.map(|count| format!("{} parameters", number::count(count))));
     words.extend(report.sequence_length.map(|length| counted(length as u64, "token")));
     words
 }
@@ -39,7 +39,7 @@ pub(super) fn limit(report: &FitReport) -> String {
     let amount = format!("under {} ({})", mebibytes(report.limit), bytes(report.limit.0));
     match report.limited_by {
         Some(by) => format!("{amount}, enforced by {}", by.words()),
-        None => format!("{amount}, which nobody enforced"),
+        None => format!("{amount}, not enforced"),
     }
 }
 
@@ -135,9 +135,9 @@ pub(super) fn top(way: &FitWay, most: usize) -> String {
         (None, _) => "not even the smallest batch fits".to_owned(),
         (Some(largest), Some(refused)) => format!("batch {largest} fits, {refused} does not"),
         (Some(largest), None) if largest == most => {
-            format!("batch {largest} fits, the largest that was looked at")
+            format!("batch {largest} fits, the largest that was tried")
         }
-        (Some(largest), None) => format!("batch {largest} fits, the only one there is"),
+        (Some(largest), None) => format!("batch {largest} fits, the only possible one"),
     };
     let tries = way.tries.len();
     let tries = if tries == 1 { "1 try".into() } else { format!("{tries} tries") };

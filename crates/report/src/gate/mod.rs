@@ -1,4 +1,4 @@
-//! What a gate was asked, found and ruled.
+//! The questions, evidence and rulings of a gate.
 
 mod annotations;
 mod document;
@@ -6,6 +6,9 @@ mod junit;
 mod noise;
 mod result;
 mod words;
+
+pub(crate) use document::CheckDocument;
+pub(crate) use noise::NoiseDocument;
 
 pub use annotations::gate_annotations;
 pub use document::CHECK_SCHEMA;

@@ -1,13 +1,16 @@
-//! What a machine does to measurements of one and the same thing.
+//! The noise of a machine: repeated measurements of the same model.
 
 use super::words::cell;
 use crate::csv::{number, text};
-use crate::number::{duration, fixed, percent, seconds};
+use crate::document::{Timestamp, to_json};
 use crate::result::{Block, DataTable, Fact, ResultDocument};
 use crate::sheet::{Grid, Side};
 use crate::timestamp::{minute, rfc3339};
-use serde_json::{Value, json};
-use types::{Interval, Noise};
+use analysis::gate::typical_median;
+use number::{duration, fixed, percent, seconds};
+use schemars::JsonSchema;
+use serde::Serialize;
+use types::{Drifted, GateCell, Interval, Itself, Jitter, Noise};
 
 /// The name and version of the document.
 pub const NOISE_SCHEMA: &str = "modelmeter.noise/1";
@@ -24,16 +27,16 @@ pub fn noise_document(test: &Noise, earlier: &[Noise]) -> ResultDocument {
     let mut facts = vec![
         Fact {
             pieces: vec![
-                format!("{} of the processors' time went elsewhere", percent(jitter.lost)),
+                format!("{} of the processors' time was used by other work", percent(jitter.lost)),
                 format!("longest pause {}", seconds(jitter.longest.0)),
-                format!("{} pauses a second above 0.1 ms", fixed(jitter.pauses, 1)),
+                format!("{} pauses per second above 0.1 ms", fixed(jitter.pauses, 1)),
             ],
             ..Fact::new("jitter", "")
         },
         Fact::new(
             "itself",
             format!(
-                "looked {} % slower than itself [{}, {}] over {} processes a side, which scatter by {}",
+                "looked {} % slower than itself [{}, {}] over {} processes per side, which scatter by {}",
                 off(test.itself.ratio),
                 off(low),
                 off(high),
@@ -58,7 +61,7 @@ pub fn noise_document(test: &Noise, earlier: &[Noise]) -> ResultDocument {
     let mut blocks = vec![Block::Facts(facts)];
     if !earlier.is_empty() {
         blocks.push(Block::Heading("Earlier tests".into()));
-        blocks.push(Block::Table { name: "earlier tests".into(), grid: earlier_tests(earlier) });
+        blocks.push(Block::table("earlier tests", earlier_tests(earlier)));
     }
     ResultDocument {
         title: cell(&test.cell),
@@ -66,8 +69,9 @@ pub fn noise_document(test: &Noise, earlier: &[Noise]) -> ResultDocument {
         is_list: false,
         verdict: None,
         blocks,
-        json: noise_json(test),
+        json: to_json(&NoiseDocument::from(test)),
         data: Some(data(test, earlier)),
+        ..ResultDocument::default()
     }
 }
 
@@ -75,15 +79,13 @@ fn earlier_tests(earlier: &[Noise]) -> Grid {
     let columns = [("when UTC", Side::Left), ("floor", Side::Right), ("median", Side::Right)];
     let mut grid = Grid::new(&columns);
     for test in earlier.iter().take(EARLIER) {
-        grid.row([minute(test.measured_at), percent(test.itself.floor), seconds(middle(test))]);
+        grid.row([
+            minute(test.measured_at),
+            percent(test.itself.floor),
+            seconds(typical_median(test)),
+        ]);
     }
     grid
-}
-
-/// The geometric mean of the medians of a test.
-fn middle(test: &Noise) -> f64 {
-    let medians: f64 = test.medians.iter().map(|median| median.ln()).sum();
-    (medians / test.medians.len().max(1) as f64).exp()
 }
 
 fn data(test: &Noise, earlier: &[Noise]) -> DataTable {
@@ -114,16 +116,35 @@ fn data(test: &Noise, earlier: &[Noise]) -> DataTable {
     DataTable::new(COLUMNS, std::iter::once(test).chain(earlier).map(row))
 }
 
-/// A test as a JSON value of `modelmeter.noise/1`; numbers in SI base units.
-fn noise_json(test: &Noise) -> Value {
-    json!({
-        "schema": NOISE_SCHEMA,
-        "measured_at": rfc3339(test.measured_at),
-        "seconds": test.elapsed.as_secs_f64(),
-        "cell": test.cell,
-        "jitter": test.jitter,
-        "itself": test.itself,
-        "medians": test.medians,
-        "drift": test.drift,
-    })
+/// The noise of a machine: repeated measurements of the same model; numbers in SI base units.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct NoiseDocument<'a> {
+    #[schemars(extend("const" = NOISE_SCHEMA))]
+    schema: &'static str,
+    measured_at: Timestamp,
+    /// How long the test took.
+    #[schemars(range(min = 0))]
+    seconds: f64,
+    /// What was measured against itself.
+    cell: &'a GateCell,
+    jitter: &'a Jitter,
+    itself: &'a Itself,
+    /// The median of every process, in seconds.
+    medians: &'a [f64],
+    drift: &'a [Drifted],
+}
+
+impl<'a> From<&'a Noise> for NoiseDocument<'a> {
+    fn from(test: &'a Noise) -> NoiseDocument<'a> {
+        NoiseDocument {
+            schema: NOISE_SCHEMA,
+            measured_at: test.measured_at.into(),
+            seconds: test.elapsed.as_secs_f64(),
+            cell: &test.cell,
+            jitter: &test.jitter,
+            itself: &test.itself,
+            medians: &test.medians,
+            drift: &test.drift,
+        }
+    }
 }

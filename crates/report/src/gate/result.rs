@@ -6,10 +6,10 @@ use super::words::{
     verdict, worth,
 };
 use crate::csv::{number, text};
-use crate::number::{MISSING, percent};
 use crate::result::{Block, DataTable, Note, ResultDocument, Tone};
 use crate::sheet::Grid;
 use crate::table::Column;
+use number::{MISSING, percent};
 use types::{Check, GateReport, Question, Ruling};
 
 /// A gate.
@@ -21,7 +21,7 @@ pub fn gate_document(report: &GateReport) -> ResultDocument {
     let mut blocks: Vec<Block> = tables
         .into_iter()
         .filter(|(_, grid)| !grid.rows.is_empty())
-        .map(|(name, grid)| Block::Table { name: name.into(), grid })
+        .map(|(name, grid)| Block::table(name, grid))
         .collect();
     let mut notes: Vec<Note> = report
         .missing
@@ -37,10 +37,11 @@ pub fn gate_document(report: &GateReport) -> ResultDocument {
         title: only_cell(report).map_or_else(|| vec!["Modelmeter check".into()], cell),
         is_list: false,
         facts,
-        verdict: Some(Note { text: verdict(report), tone: tone(report.ruling()) }),
+        verdict: Some(Note::of(tone(report.ruling()), verdict(report))),
         blocks,
         json: gate_json(report),
         data: Some(data(report)),
+        ..ResultDocument::default()
     }
 }
 
@@ -63,10 +64,10 @@ fn open(check: &Check, report: &GateReport) -> Note {
     if let Some(settle) = &check.settle {
         text.push_str(&format!("; {settle}"));
     }
-    Note { text, tone: tone(check.ruling) }
+    Note::of(tone(check.ruling), text)
 }
 
-/// Adds a row below the name of its cell, where there are several.
+/// Adds a row below the name of its cell, if there are several.
 fn add<const N: usize>(
     grid: &mut Grid,
     last: &mut String,

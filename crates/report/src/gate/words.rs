@@ -1,6 +1,6 @@
 //! The words that the terminal, Markdown and annotations of a gate have in common.
 
-use crate::number::{MISSING, duration, percent, seconds, value};
+use number::{MISSING, duration, percent, seconds, value};
 use types::{
     Check, Direction, GateCell, GateDesign, GateEvidence, GateReport, Gauge, Interval, Mode,
     Question, Ruling, Unit,
@@ -25,7 +25,7 @@ pub(super) fn cell(cell: &GateCell) -> Vec<String> {
     words
 }
 
-/// The only cell, where there is one.
+/// The only cell, if there is one.
 pub(super) fn only_cell(report: &GateReport) -> Option<&GateCell> {
     let first = &report.checks.first()?.cell;
     report.checks.iter().all(|check| check.cell == *first).then_some(first)
@@ -68,7 +68,7 @@ pub(super) fn between(gauge: Gauge, interval: Interval) -> String {
     }
 }
 
-/// What a change is called: `4.9 % slower`; `same` where it is surely below the alert, `unclear` where nobody knows.
+/// What a change is called: `4.9 % slower`; `same` where it is surely below the alert, `unclear` where is unknown.
 pub(super) fn change(check: &Check, evidence: &GateEvidence) -> String {
     let gauge = check.gauge;
     let Interval { low, high } = evidence.interval;
@@ -92,7 +92,7 @@ pub(super) fn change(check: &Check, evidence: &GateEvidence) -> String {
 
 /// A share in percent with one decimal, without its sign.
 fn fixed_percent(share: f64) -> String {
-    let text = crate::number::fixed(100.0 * share, 1);
+    let text = number::fixed(100.0 * share, 1);
     if text == "-0.0" { "0.0".into() } else { text }
 }
 
@@ -105,7 +105,7 @@ pub(super) fn ruling(ruling: Ruling) -> &'static str {
     }
 }
 
-/// What everything was held against, and how.
+/// What everything was compared with, and how.
 pub(super) fn against(report: &GateReport) -> Option<String> {
     let name = report.baseline.as_ref()?;
     let designs = report.checks.iter().filter_map(|check| match check.question {
@@ -113,7 +113,7 @@ pub(super) fn against(report: &GateReport) -> Option<String> {
         Question::Limit { .. } => None,
     });
     let how = match designs.max_by_key(|design| *design == GateDesign::Stored) {
-        Some(GateDesign::Interleaved) => ", by turns",
+        Some(GateDesign::Interleaved) => ", interleaved",
         Some(GateDesign::History) => ", stored in several sessions",
         Some(GateDesign::Stored) => ", stored before",
         None => "",
@@ -123,12 +123,12 @@ pub(super) fn against(report: &GateReport) -> Option<String> {
     Some(format!("against {name}{revision}{how}"))
 }
 
-/// How it was measured: `5 processes a side of at most 20 · 21 s`.
+/// How it was measured: `5 processes per side of at most 20 · 21 s`.
 pub(super) fn effort(report: &GateReport) -> Vec<String> {
     let plan = &report.plan;
     let most = plan.looks.last().copied().unwrap_or(0);
     let reached = plan.looks.get((plan.looked as usize).saturating_sub(1)).copied().unwrap_or(most);
-    let side = if plan.turns > 0 { " a side" } else { "" };
+    let side = if plan.turns > 0 { " per side" } else { "" };
     let cap = if reached < most { format!(" of at most {most}") } else { String::new() };
     let mut words = vec![format!("{reached} processes{side}{cap}")];
     if plan.turns > 0 {
@@ -145,12 +145,12 @@ pub(super) fn worth(report: &GateReport) -> String {
         many => format!("{many} questions together"),
     };
     let chance = percent(report.plan.chance);
-    let mut text = format!("a false alarm has a chance below {chance} over {asked}");
+    let mut text = format!("the chance of a false alarm is below {chance} over {asked}");
     let changes = report.checks.iter().filter(|check| is_change(check));
     let found = changes.filter_map(|check| Some(check.evidence?.detectable)).reduce(f64::max);
     if let Some(found) = found {
         text.push_str(&format!(
-            "; a change of {} would have been found 19 times in 20",
+            "; a change of {} would have been detected with 95 % probability",
             percent(found)
         ));
     }
@@ -192,19 +192,20 @@ pub(super) fn raised(report: &GateReport) -> Vec<String> {
         }
         let text = match design {
             GateDesign::Stored if is_raised => format!(
-                "stored runs may lie {} apart by drift alone, so that the alert is {} unless `--regression-alert` says \
-                 otherwise; `--against` sees {}",
+                "stored runs can differ by {} through drift alone, so the alert is {} unless `--regression-alert` is \
+                 given; `--against` detects {}",
                 percent(drift),
                 percent(effective),
                 percent(alert)
             ),
             GateDesign::Stored => format!(
-                "stored runs may lie {} apart by drift alone, which a change must pass; `--against` lets both take turns \
-                 and needs no allowance",
+                "stored runs can differ by {} through drift alone, which a change must exceed; `--against` \
+                 interleaves both sides and needs no allowance",
                 percent(drift)
             ),
             _ => format!(
-                "this machine shows up to {} where nothing changed (`modelmeter noise`), so that less is no alarm",
+                "this machine shows differences up to {} without any change (`modelmeter noise`); smaller changes are \
+                 not reported",
                 percent(effective)
             ),
         };
@@ -230,5 +231,5 @@ pub(super) fn verdict(report: &GateReport) -> String {
     if !report.missing.is_empty() {
         parts.push(format!("{} not measured", report.missing.len()));
     }
-    if parts.is_empty() { "nothing was asked".into() } else { parts.join(", ") }
+    if parts.is_empty() { "nothing was checked".into() } else { parts.join(", ") }
 }

@@ -1,7 +1,6 @@
 //! Where the time of an inference goes: the layers as a tree, by kind and by operator, and how far they add up.
 
-mod page;
-mod pool;
+mod layer_tables;
 
-pub(crate) use page::grids;
-pub use page::{LayerView, inside};
+pub use layer_tables::LayerView;
+pub(crate) use layer_tables::{blocks, grids};

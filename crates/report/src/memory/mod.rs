@@ -1,24 +1,17 @@
 //! Where memory goes, on one screen: three views side by side, what was live at the peak, and what follows.
 
-mod chart;
 mod events;
 mod live;
 mod step;
 
 use crate::clean::clean;
-use crate::number::{MISSING, bytes, bytes_column, fixed, percent, significant};
-use crate::sheet::{Grid, GridRow, Side};
-use crate::style::{Colour, Style};
-use crate::table::{Column, Table};
-use crate::wrap::wrap;
+use crate::result::{Block, Fact, TextChart};
+use crate::sheet::{Grid, GridRow};
+use crate::table::Column;
+use number::{MISSING, bytes, bytes_column, fixed, percent, seconds, significant};
 use types::{Bytes, LeakVerdict, MemoryReport, Reading};
 
 pub use events::allocations_csv;
-
-pub(crate) const INDENT: &str = "  ";
-
-/// Columns that the names of facts take.
-const LABELS: usize = 13;
 
 /// A part of what is told of the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,29 +36,40 @@ impl MemoryView {
 }
 
 /// The memory of an inference: the three views, the timeline, the live set at the peak, leaks and costs.
-#[must_use]
-pub fn memory(report: &MemoryReport, view: &MemoryView, style: &Style) -> String {
-    let mut text = views(report, style);
-    text.push('\n');
-    text.push_str(&step::held(report, style));
+pub(crate) fn blocks(report: &MemoryReport, view: &MemoryView) -> Vec<Block> {
+    let mut blocks = vec![Block::table("where the memory goes", views(report))];
+    blocks.extend(step::grid(report).map(|grid| Block::table("held by a step", grid)));
     if view.has(MemoryPart::Snapshots) {
-        text.push_str(&chart::timeline(report, style));
+        blocks.push(Block::Chart(timeline(report)));
     }
+    let mut said = facts(report);
     if view.has(MemoryPart::Allocations) {
-        text.push_str(&live::layers(report, style));
+        blocks.extend(live::grid(report).map(|grid| Block::table("live at the peak", grid)));
+        said.extend(layers_missing(report));
     }
     if view.has(MemoryPart::Snapshots) {
-        text.push_str(&live::largest(report, style));
+        said.extend(live::largest_blocks(report).map(|text| ("largest", text)));
     }
-    for (label, sentence) in facts(report) {
-        let room = style.columns() - INDENT.len() - LABELS;
-        for (at, line) in wrap(&clean(&sentence), room).iter().enumerate() {
-            let label = if at == 0 { label } else { "" };
-            let label = style.paint(&format!("{label:LABELS$}"), Colour::Label);
-            text.push_str(&format!("{INDENT}{label}{line}\n"));
-        }
-    }
-    text
+    let fact = |(label, text): (&'static str, String)| Fact::new(label, clean(&text));
+    blocks.push(Block::Facts(said.into_iter().map(fact).collect()));
+    blocks
+}
+
+/// Allocated bytes over one inference.
+fn timeline(report: &MemoryReport) -> TextChart {
+    let points: Vec<(u64, i64)> =
+        report.timeline.iter().map(|point| (point.at, point.bytes)).collect();
+    let length = points.last().map_or(0, |(at, _)| *at);
+    let peak = points.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
+    let caption = format!("one {}, {}, above the base", word(report), seconds(length as f64 / 1e9));
+    TextChart::Area { points, label: bytes(peak.unsigned_abs()), caption }
+}
+
+/// Why nothing is said of layers, where something else is.
+fn layers_missing(report: &MemoryReport) -> Option<(&'static str, String)> {
+    let allocator = &report.allocator;
+    (allocator.peak.value.is_some() && allocator.layers.value.is_none())
+        .then(|| ("layers", why(&allocator.layers)))
 }
 
 /// What was run once.
@@ -77,42 +81,31 @@ fn article(report: &MemoryReport) -> &'static str {
     if report.step.is_some() { "a step" } else { "an inference" }
 }
 
-/// The triangle.
-fn views(report: &MemoryReport, style: &Style) -> String {
-    let columns = [
-        Column::left("memory"),
+/// What the graph, the allocator and the system say.
+fn views(report: &MemoryReport) -> Grid {
+    let mut views = Grid::of([
+        Column::left("seen by"),
         Column::right("before"),
         Column::right(&format!("in {}", article(report))),
         Column::right("at the peak"),
         Column::left("").shrinks(),
-    ];
-    let mut table = Table::new(columns).painted(style);
-    view_rows(report).into_iter().for_each(|row| table.push(row));
-    indented(&table.render(Some(style.columns() - INDENT.len())))
-}
-
-/// Tables for other media: the three views, and what was live by layer; and every sentence beside them.
-pub(crate) fn grids(report: &MemoryReport) -> (Vec<Grid>, Vec<(&'static str, String)>) {
-    let mut views = Grid::new(&[
-        ("seen by", Side::Left),
-        ("before", Side::Right),
-        (&format!("in {}", article(report)), Side::Right),
-        ("at the peak", Side::Right),
-        ("", Side::Left),
     ]);
     for row in view_rows(report) {
         let depth = usize::from(row[0].starts_with(' '));
         let cells = row.map(|cell| cell.trim().to_owned()).into();
-        views.push(GridRow { depth, share: None, cells, ..GridRow::default() });
+        views.push(GridRow { depth, cells, ..GridRow::default() });
     }
+    views
+}
+
+/// Every table, and every sentence beside them.
+pub(crate) fn grids(report: &MemoryReport) -> (Vec<Grid>, Vec<(&'static str, String)>) {
     let mut said = facts(report);
-    if report.allocator.peak.value.is_some() && report.allocator.layers.value.is_none() {
-        said.push(("layers", why(&report.allocator.layers)));
-    }
+    said.extend(layers_missing(report));
     said.extend(live::largest_blocks(report).map(|text| ("largest", text)));
     let said = said.into_iter().map(|(label, text)| (label, clean(&text))).collect();
-    let grids = std::iter::once(views).chain(step::grid(report)).chain(live::grid(report));
-    (grids.collect(), said)
+    let grids = [Some(views(report)), step::grid(report), live::grid(report)];
+    (grids.into_iter().flatten().collect(), said)
 }
 
 fn view_rows(report: &MemoryReport) -> Vec<[String; 5]> {
@@ -167,7 +160,7 @@ fn notes(report: &MemoryReport) -> Vec<String> {
         (Some(Bytes(foretold)), Some(Bytes(seen))) if foretold > 0 => {
             let share = seen as f64 / foretold as f64 - 1.0;
             let sign = if share < 0.0 { "−" } else { "+" };
-            format!("{sign}{} to the {word}", percent(share.abs()))
+            format!("{sign}{} vs. {word}", percent(share.abs()))
         }
         _ => String::new(),
     });
@@ -277,7 +270,7 @@ fn leak(report: &MemoryReport) -> String {
                 true => bytes(growth.round() as u64),
                 false => format!("{} bytes", significant(growth, 2)),
             };
-            format!("yes, {size} stay behind in every {}: {}", word(report), leak.why)
+            format!("yes, {size} are not freed in every {}: {}", word(report), leak.why)
         }
         LeakVerdict::None => format!("none: {}", leak.why),
         LeakVerdict::CannotTell => format!("cannot tell: {}", leak.why),
@@ -289,9 +282,5 @@ fn amount(reading: &Reading<Bytes>) -> String {
 }
 
 pub(crate) fn why<T>(reading: &Reading<T>) -> String {
-    format!("unavailable: {}", clean(reading.why.as_deref().unwrap_or("nobody told")))
-}
-
-pub(crate) fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("{INDENT}{line}").trim_end().to_owned() + "\n").collect()
+    format!("unavailable: {}", clean(reading.why.as_deref().unwrap_or("not reported")))
 }

@@ -1,67 +1,41 @@
 //! What a training step holds, by module: weights, gradients, what the optimiser remembers, activations.
 
-use super::{INDENT, indented};
 use crate::clean::clean;
-use crate::number::{bytes_column, percent};
-use crate::sheet::{Grid, GridRow, Side};
-use crate::style::Style;
-use crate::table::{Column, Table};
-use types::{Bytes, MemoryReport, StepMemory, TrainingMemory, pooled_path};
+use crate::sheet::{Grid, GridRow};
+use crate::table::Column;
+use analysis::{pool_step_memory, step_memory_sum};
+use number::{bytes_column, percent};
+use types::{Bytes, MemoryReport, StepMemory, TrainingMemory};
 
 /// Rows that a table shows.
 const ROWS: usize = 12;
 
-/// The table; empty for an inference.
-pub(super) fn held(report: &MemoryReport, style: &Style) -> String {
-    let Some(step) = &report.step else { return String::new() };
-    let columns = [
+/// The table; `None` for an inference.
+pub(super) fn grid(report: &MemoryReport) -> Option<Grid> {
+    let step = report.step.as_ref()?;
+    let mut grid = Grid::of([
         Column::left("held by a step").shrinks(),
         Column::right("weights"),
         Column::right("gradients"),
         Column::right("optimiser"),
         Column::right("activations"),
         Column::right("share").leaves(1),
-    ];
-    let mut table = Table::new(columns).painted(style);
-    rows(step).into_iter().for_each(|(row, _)| table.push(row));
-    indented(&table.render(Some(style.columns() - INDENT.len()))) + "\n"
-}
-
-/// The same as a table for other media.
-pub(super) fn grid(report: &MemoryReport) -> Option<Grid> {
-    let step = report.step.as_ref()?;
-    let mut grid = Grid::new(&[
-        ("held by a step", Side::Left),
-        ("weights", Side::Right),
-        ("gradients", Side::Right),
-        ("optimiser", Side::Right),
-        ("activations", Side::Right),
-        ("share", Side::Right),
     ]);
     for (row, share) in rows(step) {
-        grid.push(GridRow { depth: 0, share, cells: row.into(), ..GridRow::default() });
+        grid.push(GridRow { share, cells: row.into(), ..GridRow::default() });
     }
     Some(grid)
 }
 
 /// The same place in every layer as one row, the largest first, then all together.
 fn rows(step: &StepMemory) -> Vec<([String; 6], Option<f64>)> {
-    let mut rows: Vec<(String, TrainingMemory)> = Vec::new();
-    for module in &step.modules {
-        let name = match module.path.as_str() {
-            "" => "in no module".to_owned(),
-            path => clean(&pooled_path(path)),
-        };
-        match rows.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, held)) => *held = held.plus(module.held),
-            None => rows.push((name, module.held)),
-        }
-    }
-    rows.sort_by_key(|(_, held)| std::cmp::Reverse(held.all()));
-    let rest = rows.split_off(ROWS.min(rows.len()));
+    let pools = pool_step_memory(&step.modules);
+    let (shown, rest) = pools.split_at(ROWS.min(pools.len()));
+    let name = |path: &str| if path.is_empty() { "in no module".into() } else { clean(path) };
+    let mut rows: Vec<(String, TrainingMemory)> =
+        shown.iter().map(|pool| (name(&pool.path), pool.held)).collect();
     if !rest.is_empty() {
-        let sum = rest.iter().fold(TrainingMemory::default(), |sum, (_, held)| sum.plus(*held));
-        rows.push((format!("{} more", rest.len()), sum));
+        rows.push((format!("{} more", rest.len()), step_memory_sum(rest)));
     }
     let whole = step.total();
     rows.push(("together".into(), whole));

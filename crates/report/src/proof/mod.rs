@@ -6,5 +6,6 @@ mod search;
 mod words;
 
 pub use document::{OPTIMIZE_SCHEMA, PROOF_SCHEMA};
+pub(crate) use document::{OptimizeDocument, ProofDocument};
 pub use result::proof_document;
 pub use search::optimize_document;

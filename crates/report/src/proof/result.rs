@@ -5,10 +5,10 @@ use super::words::{
     blocks, cosine, layer_cells, layers, moved, place, sentences, sizes, speed, title,
 };
 use crate::csv::{number, text};
-use crate::number::{MISSING, fixed, milliseconds};
 use crate::result::{Block, DataTable, Fact, Note, ResultDocument, Tone};
 use crate::sheet::{Grid, Side};
 use crate::table::Column;
+use number::{MISSING, fixed, milliseconds};
 use types::{Drift, ProofReport, SpeedProof, SpeedVerdict};
 
 /// More layers than this are shown as the first and the last of them.
@@ -45,11 +45,12 @@ pub fn proof_document(report: &ProofReport) -> ResultDocument {
         blocks: parts,
         json: proof_json(report),
         data: Some(data(report)),
+        ..ResultDocument::default()
     }
 }
 
 fn table(name: &str, grid: Grid) -> Block {
-    Block::Table { name: name.into(), grid }
+    Block::table(name, grid)
 }
 
 fn tone(verdict: SpeedVerdict) -> Tone {
@@ -75,7 +76,7 @@ fn size_table(report: &ProofReport) -> Grid {
 
 /// How far the outputs moved, and pairs of texts where there are sentence vectors.
 fn answers(drift: &Drift) -> Vec<Block> {
-    let inputs = if drift.given { "given texts" } else { "drawn inputs" };
+    let inputs = if drift.given { "given texts" } else { "random inputs" };
     let mut grid = Grid::of([
         Column::left("output").shrinks(),
         Column::right("cosine"),
@@ -89,12 +90,12 @@ fn answers(drift: &Drift) -> Vec<Block> {
         let why = one.why.as_ref()?;
         Some(Note::new(format!("{}: {why}", one.output)))
     }));
-    let mut blocks = vec![table("how far the answers moved", grid), Block::Notes(notes)];
+    let mut blocks = vec![table("output drift", grid), Block::Notes(notes)];
     let apart = drift.similarities.iter().map(|one| (one.after - one.before).abs());
     if let Some(most) = apart.reduce(f64::max) {
         blocks.push(table("pairs of texts", pairs(drift)));
         let count = drift.similarities.len();
-        let text = format!("{count} pairs, moved by at most {}", fixed(most, 3));
+        let text = format!("{count} pairs, changed by at most {}", fixed(most, 3));
         blocks.push(Block::Notes(vec![Note::new(text)]));
     }
     blocks
@@ -102,7 +103,7 @@ fn answers(drift: &Drift) -> Vec<Block> {
 
 fn pairs(drift: &Drift) -> Grid {
     let mut grid = Grid::of([
-        Column::left("alike to the model").shrinks(),
+        Column::left("similarity of two texts").shrinks(),
         Column::left("").shrinks(),
         Column::right("before"),
         Column::right("after"),
@@ -126,7 +127,7 @@ fn by_layer(report: &ProofReport) -> Option<Block> {
     let columns = [
         Column::left("layer").shrinks(),
         Column::right("weights"),
-        Column::right("gone or zero"),
+        Column::right("removed or zero"),
         Column::right("cosine"),
         Column::right("relative error"),
     ];

@@ -7,10 +7,10 @@ use super::{
 };
 use crate::clean::clean;
 use crate::comparison::words::ratio;
-use crate::number::{MISSING, bytes, fixed};
 use crate::result::{Block, Note, ResultDocument, Tone};
 use crate::sheet::Grid;
 use crate::table::Column;
+use number::{MISSING, bytes, fixed};
 use types::{Attempt, OptimizeReport};
 
 /// A search for the best change.
@@ -28,10 +28,12 @@ pub fn optimize_document(report: &OptimizeReport) -> ResultDocument {
     let mut notes: Vec<Note> = report
         .attempts
         .iter()
-        .filter_map(|one| Some(Note::new(format!("{}: {}", one.command, one.refused.as_ref()?))))
+        .filter_map(|one| {
+            Some(Note::new(format!("{}: {}", one.command, one.refused.as_ref()?.why)))
+        })
         .collect();
     notes.extend(report.remarks.iter().map(Note::warning));
-    let mut blocks = vec![Block::Table { name: "what was tried".into(), grid }];
+    let mut blocks = vec![Block::table("what was tried", grid)];
     if !notes.is_empty() {
         blocks.push(Block::Notes(notes));
     }
@@ -39,27 +41,28 @@ pub fn optimize_document(report: &OptimizeReport) -> ResultDocument {
         title: vec![report.model.name.clone(), format!("the best {}", report.target.name())],
         is_list: false,
         facts: vec![
-            format!("answers may move by {}", fixed(report.max_drift, 4)),
+            format!("output drift up to {}", fixed(report.max_drift, 4)),
             format!("on {}", report.engine),
         ],
         verdict: Some(conclusion(report)),
         blocks,
         json: optimize_json(report),
         data: None,
+        ..ResultDocument::default()
     }
 }
 
 fn conclusion(report: &OptimizeReport) -> Note {
     let Some(best) = report.best() else {
         let text = match report.open() {
-            0 => "nothing that was tried is better and moves the answers so little".to_owned(),
+            0 => "nothing that was tried is better within this output drift".to_owned(),
             open => format!(
-                "cannot tell: {open} of {} changes may be better, and nothing was written; more `--processes` or a quieter \
-                 machine would tell",
+                "cannot tell: {open} of {} changes may be better, and nothing was written; more `--processes` or a \
+                 quieter machine would decide it",
                 report.attempts.len()
             ),
         };
-        return Note { text, tone: Tone::Warning };
+        return Note::warning(text);
     };
     let gain = best.gain.map(ratio).unwrap_or_default();
     let what = match report.target {
@@ -69,7 +72,7 @@ fn conclusion(report: &OptimizeReport) -> Note {
     };
     let place = report.folder.as_ref().map(|folder| format!(", written to {}", folder.display()));
     let place = place.unwrap_or_default();
-    Note { text: format!("best: `{}`, {gain} × {what}{place}", best.command), tone: Tone::Good }
+    Note::of(Tone::Good, format!("best: `{}`, {gain} × {what}{place}", best.command))
 }
 
 /// A command as a table has room for it: `structured 0.3 + int8 weights-only`.

@@ -2,7 +2,7 @@
 
 use crate::clean::clean;
 use crate::comparison::words::{ratio, short_version};
-use crate::number::{MISSING, bytes, count, fixed, flops, percent, seconds, significant};
+use number::{MISSING, bytes, count, fixed, flops, percent, seconds, significant};
 use types::{
     Interval, ModelFacts, Optimisation, Outcome, OutputDrift, ProofReport, SpeedProof,
     SpeedVerdict, WeightFacts, Weights,
@@ -13,7 +13,7 @@ pub(super) fn done(change: &Optimisation) -> String {
     let how = |calibrated: bool, steps: u32| {
         let mut words = String::new();
         if calibrated {
-            words.push_str(", weighed by activations");
+            words.push_str(", weighted by activations");
         }
         if steps > 1 {
             words.push_str(&format!(", in {steps} steps"));
@@ -27,12 +27,12 @@ pub(super) fn done(change: &Optimisation) -> String {
             format!("pruned by {}{pattern}{}", clean(method), how(*calibrated, *steps))
         }
         Optimisation::Structured { calibrated, steps, .. } => {
-            format!("heads and neurons cut away{}", how(*calibrated, *steps))
+            format!("heads and neurons removed{}", how(*calibrated, *steps))
         }
         Optimisation::Quantised { to, how, per_channel } => {
             let how = how.as_ref().map(|how| format!(", {}", clean(how))).unwrap_or_default();
             let scale = if *per_channel { ", a scale for each channel" } else { "" };
-            format!("turned into {to}{how}{scale}")
+            format!("converted to {to}{how}{scale}")
         }
         Optimisation::Together { changes } => {
             let words: Vec<String> = changes.iter().map(done).collect();
@@ -44,7 +44,7 @@ pub(super) fn done(change: &Optimisation) -> String {
 /// The share that was asked for and the one that was reached.
 pub(super) fn reached(change: &Optimisation) -> Option<String> {
     let said = |asked: f64, reached: f64, of: &str| {
-        format!("{} % asked, {} % reached of the {of}", points(asked), points(reached))
+        format!("{} % requested, {} % reached of the {of}", points(asked), points(reached))
     };
     match change {
         Optimisation::Zeroed { asked, reached, .. } => {
@@ -157,7 +157,7 @@ pub(super) fn factor(one: &SpeedProof) -> String {
 pub(super) fn verdict(one: &SpeedProof) -> String {
     let word = match one.verdict {
         SpeedVerdict::Faster => "faster",
-        SpeedVerdict::NoFaster => "no faster",
+        SpeedVerdict::NoFaster => "not faster",
         SpeedVerdict::Slower => "slower",
         SpeedVerdict::CannotTell => "cannot tell",
         SpeedVerdict::Unmeasured => "not measured",
@@ -175,8 +175,8 @@ pub(super) fn sentences(report: &ProofReport) -> Vec<(SpeedVerdict, String)> {
             (&one.outcome, one.speed_up.as_ref().and_then(|found| found.detectable))
         {
             text = match seen < 1.0 {
-                true => format!(" (a difference of {} would have been seen)", percent(seen)),
-                false => " (not even twice the time would have been seen)".into(),
+                true => format!(" (a difference of {} would have been detected)", percent(seen)),
+                false => " (not even a doubled time would have been detected)".into(),
             };
         }
         let why = one.why.as_ref().map(|why| format!(": {}", clean(why))).unwrap_or_default();
@@ -194,7 +194,7 @@ pub(super) fn sentences(report: &ProofReport) -> Vec<(SpeedVerdict, String)> {
         .map(|(verdict, tail, engines)| {
             let word = match verdict {
                 SpeedVerdict::Faster => "faster",
-                SpeedVerdict::NoFaster => "no faster",
+                SpeedVerdict::NoFaster => "not faster",
                 SpeedVerdict::Slower => "slower",
                 SpeedVerdict::CannotTell => "cannot tell whether it is faster",
                 SpeedVerdict::Unmeasured => "not measured",
@@ -222,7 +222,7 @@ fn share(value: f64) -> String {
     format!("{} %", significant(100.0 * value, 2))
 }
 
-/// One row a layer: what its weights lost, and how far its output moved.
+/// One row per layer: what its weights lost, and how far its output moved.
 pub(super) struct LayerRow {
     pub(super) name: String,
     pub(super) before: u64,

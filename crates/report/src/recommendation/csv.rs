@@ -1,8 +1,8 @@
 //! Recommendations as CSV: one row a way to run, the best of each model first, quoted as runs are.
 
 use crate::csv::{number, text};
-use crate::number::milliseconds;
 use crate::result::DataTable;
+use number::milliseconds;
 use types::{Candidate, Pooled, Recommendation};
 
 /// A candidate and its place, from 1.

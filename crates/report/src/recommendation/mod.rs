@@ -7,4 +7,5 @@ mod result;
 mod words;
 
 pub use document::RECOMMENDATIONS_SCHEMA;
+pub(crate) use document::RecommendationsDocument;
 pub use result::recommendations_document;

@@ -4,10 +4,10 @@ use super::result::is_only_invalid;
 use super::words::{bare, brief, heading};
 use crate::analysis::words::{Machines, Unlike, engine, work};
 use crate::invalid::NOT_VALID;
-use crate::number::{MISSING, count};
 use crate::result::{Block, Note};
 use crate::sheet::Grid;
 use crate::table::Column;
+use number::{MISSING, count};
 use types::{CellKey, Recommendation};
 
 /// What to use for each, and how far the next is behind.
@@ -63,17 +63,19 @@ pub(super) fn overview(found: &[Recommendation]) -> Vec<Block> {
     let helpless = found.iter().filter(|one| one.best().is_none()).count();
     if helpless > 0 {
         let all = found.len();
-        notes.push(Note::new(format!("for {helpless} of {all} nothing that was measured will do")));
+        notes.push(Note::new(format!(
+            "for {helpless} of {all} no measured configuration meets the limits"
+        )));
     }
     if only_invalid > 0 {
         notes.push(Note::new(format!(
-            "for {only_invalid} of these because nothing is valid; `--include-invalid` shows what was measured"
+            "{only_invalid} of these have no valid run; `--include-invalid` shows what was measured"
         )));
     }
     notes.push(Note::new(
-        "name a model to see its runner-up, the runs this rests on and what was not measured",
+        "give a model to see its runner-up, the runs used and what was not measured",
     ));
-    vec![Block::Table { name: "recommendations".into(), grid }, Block::Notes(notes)]
+    vec![Block::table("recommendations", grid), Block::Notes(notes)]
 }
 
 /// The model with its mode; its weights where the name alone would not tell.

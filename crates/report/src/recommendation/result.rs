@@ -4,14 +4,15 @@ use super::csv::recommendations_data;
 use super::document::recommendations_json;
 use super::overview::overview;
 use super::words::{
-    bare, brief, cell, choice, gap, heading, lead_of, left_out, others, short_id, wish, worth,
+    bare, brief, cell, choice, further_numbers, gap, heading, lead_of, left_out, short_id, wish,
+    worth,
 };
 use crate::analysis::words::{Machines, Unlike, counted, work};
 use crate::invalid::remedies;
-use crate::number::MISSING;
 use crate::result::{Block, Fact, Note, ResultDocument, Tone};
 use crate::sheet::Grid;
 use crate::table::Column;
+use number::MISSING;
 use types::{Candidate, CellKey, Exclusion, LeftOut, Recommendation};
 
 /// Rows of one list; JSON and CSV hold all of it.
@@ -28,7 +29,7 @@ pub fn recommendations_document(found: &[Recommendation]) -> ResultDocument {
     let whole = match found {
         [] => ResultDocument {
             title: vec!["Recommendations".into()],
-            verdict: Some(Note { text: "no run answers this question".into(), tone: Tone::Bad }),
+            verdict: Some(Note::of(Tone::Bad, "no stored run matches this query")),
             ..ResultDocument::default()
         },
         [only] => ResultDocument {
@@ -71,17 +72,17 @@ fn blocks(found: &Recommendation) -> Vec<Block> {
         Some(best) => blocks.push(Block::Facts(chosen(found, best, &machines, unlike))),
         None => {
             let text = match is_only_invalid(found) {
-                true => "nothing that was measured is valid; what was left out is below",
-                false => "nothing that was measured will do; what was left out is below",
+                true => "no measured configuration is valid; the reasons are below",
+                false => "no measured configuration meets the limits; the reasons are below",
             };
-            blocks.push(Block::Notes(vec![Note { text: text.into(), tone: Tone::Bad }]));
+            blocks.push(Block::Notes(vec![Note::of(Tone::Bad, text)]));
         }
     }
     let mut notes = Vec::new();
     if found.candidates.len() > 2 {
         let grid = candidates(found, &machines, unlike);
-        blocks.push(Block::Table { name: "all ways to run".into(), grid });
-        notes.extend(more(found.candidates.len(), "ways to run"));
+        blocks.push(Block::table("all configurations", grid));
+        notes.extend(more(found.candidates.len(), "configurations"));
     }
     let gaps: Vec<(String, String)> =
         found.gaps.iter().map(|one| gap(one, &machines, unlike.machines)).collect();
@@ -89,7 +90,7 @@ fn blocks(found: &Recommendation) -> Vec<Block> {
     for (name, pairs) in [("not measured", gaps), ("left out", outs.collect())] {
         if !pairs.is_empty() {
             notes.extend(more(pairs.len(), name));
-            blocks.push(Block::Table { name: name.into(), grid: list(name, pairs) });
+            blocks.push(Block::table(name, list(name, pairs)));
         }
     }
     notes.extend(found.remarks.iter().cloned().chain(remedies_of(found)).map(Note::warning));
@@ -145,7 +146,7 @@ fn chosen(
     let objective = found.wish.objective;
     let pieces = |label: &str, pieces: Vec<String>| Fact { pieces, ..Fact::new(label, "") };
     let mut numbers = vec![worth(&found.wish, &best.value)];
-    numbers.extend(others(&best.cell, objective));
+    numbers.extend(further_numbers(&best.cell, objective));
     let mut facts = vec![pieces("use", choice(&best.cell, machines, unlike)), pieces("", numbers)];
     let ids = |one: &Candidate, whose: &str| {
         let ids: Vec<String> = one.cell.runs.iter().map(|id| short_id(&id.0)).collect();
@@ -156,12 +157,12 @@ fn chosen(
         Some(next) => facts.extend([
             pieces("runner-up", choice(&next.cell, machines, unlike)),
             pieces("", vec![lead_of(objective, next), worth(&found.wish, &next.value)]),
-            Fact::new("rests on", ids(best, " for the first")),
+            Fact::new("based on", ids(best, " for the first")),
             Fact::new("", ids(next, " for the runner-up")),
         ]),
         None => facts.extend([
-            Fact::new("runner-up", "none: no other way to run it was measured or will do"),
-            Fact::new("rests on", ids(best, "")),
+            Fact::new("runner-up", "none: no other configuration was measured or meets the limits"),
+            Fact::new("based on", ids(best, "")),
         ]),
     }
     facts
@@ -170,7 +171,7 @@ fn chosen(
 /// Every way to run at its best batch.
 fn candidates(found: &Recommendation, machines: &Machines<'_>, unlike: Unlike) -> Grid {
     let mut grid = Grid::of([
-        Column::left("all ways to run").shrinks(),
+        Column::left("all configurations").shrinks(),
         Column::right(&heading(&found.wish)),
         Column::left("behind").leaves_late(1),
     ]);

@@ -4,7 +4,7 @@ use crate::analysis::words::{Machines, Unlike, engine, extras, factor, money};
 use crate::clean::clean;
 use crate::comparison::words::bracketed;
 use crate::invalid::not_valid;
-use crate::number::{bytes, count, joules, rate, seconds};
+use number::{bytes, count, joules, rate, seconds};
 use types::{
     Behind, Candidate, CellKey, Exclusion, Gap, Interval, LeftOut, Objective, Pooled, PooledCell,
     Slo, Wish,
@@ -83,7 +83,7 @@ pub(super) fn bare(wish: &Wish, amount: f64) -> String {
 }
 
 /// The other numbers of a cell, those that the objective is not about.
-pub(super) fn others(cell: &PooledCell, objective: Objective) -> Vec<String> {
+pub(super) fn further_numbers(cell: &PooledCell, objective: Objective) -> Vec<String> {
     let mut words = Vec::new();
     if objective != Objective::Latency {
         words.push(format!("median {}", seconds(cell.latency.value)));
@@ -116,7 +116,7 @@ pub(super) fn brief(objective: Objective, behind: &Behind) -> String {
             let factor = factor(&Pooled { interval: None, ..behind.factor });
             format!("{factor} {}", worse(objective))
         }
-        false => "not told apart".into(),
+        false => "not distinguishable".into(),
     }
 }
 
@@ -160,7 +160,7 @@ pub(super) fn why(why: &Exclusion) -> String {
             format!("needs {}, more than {}", bytes(found.0), bytes(limit.0))
         }
         Exclusion::NoMemory => "its memory was not measured".into(),
-        Exclusion::NoValue => "what the objective is about was not measured".into(),
+        Exclusion::NoValue => "the objective was not measured".into(),
         Exclusion::NoPrice => "its device has no price".into(),
         Exclusion::Imported => "another tool measured it".into(),
         Exclusion::Invalid { reasons } => match reasons.by_count().as_slice() {

@@ -2,8 +2,8 @@
 
 use super::{Block, DataTable, ResultDocument};
 use crate::csv::text;
-use crate::number::MISSING;
 use crate::sheet::Grid;
+use number::MISSING;
 
 impl ResultDocument {
     /// As CSV, header first. Where there are several tables, an empty line stands between them.

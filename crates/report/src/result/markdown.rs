@@ -22,16 +22,30 @@ impl ResultDocument {
         if !self.facts.is_empty() {
             parts.push(format!("{}\n", plain(&self.facts.join(DOT))));
         }
-        parts.extend(self.blocks.iter().filter_map(|block| match block {
-            Block::Heading(text) => Some(format!("## {}\n", plain(text))),
-            Block::Facts(facts) => Some(facts.iter().map(fact).collect()),
-            Block::Table { grid, .. } if grid.rows.is_empty() => None,
-            Block::Table { grid, .. } => Some(grid.markdown()),
-            Block::Notes(notes) => Some(notes.iter().map(note).collect()),
-            Block::Picture(_) => None,
-        }));
+        parts.extend(self.blocks.iter().map(block));
+        if !self.footer.is_empty() {
+            parts.push(format!("{}\n", plain(&self.footer.join(DOT))));
+        }
         parts.retain(|part| !part.is_empty());
         parts.join("\n")
+    }
+}
+
+/// A part; empty if Markdown cannot show it.
+fn block(block: &Block) -> String {
+    match block {
+        Block::Heading(text) => format!("## {}\n", plain(text)),
+        Block::Facts(facts) => facts.iter().map(fact).collect(),
+        Block::Table { grid, .. } if grid.rows.is_empty() => String::new(),
+        Block::Table { grid, .. } => grid.markdown(),
+        Block::Notes(notes) => notes.iter().map(note).collect(),
+        Block::Chart(_) | Block::Picture(_) => String::new(),
+        Block::Details { title, blocks } => {
+            let inside: Vec<String> =
+                blocks.iter().map(self::block).filter(|text| !text.is_empty()).collect();
+            let title = clean(title).replace('&', "&amp;").replace('<', "&lt;");
+            format!("<details>\n<summary>{title}</summary>\n\n{}\n</details>\n", inside.join("\n"))
+        }
     }
 }
 
@@ -49,7 +63,8 @@ fn fact(fact: &Fact) -> String {
 }
 
 fn note(note: &Note) -> String {
-    format!("- {}\n", plain(&note.text))
+    let mark = note.mark.map(|mark| format!("{} ", plain(mark))).unwrap_or_default();
+    format!("- {mark}{}\n", plain(&note.text))
 }
 
 /// Words between more backticks than they hold themselves.

@@ -7,6 +7,9 @@
 mod csv;
 mod markdown;
 mod terminal;
+mod text_chart;
+
+pub use text_chart::TextChart;
 
 use crate::csv::write_rows;
 use crate::sheet::Grid;
@@ -60,19 +63,33 @@ pub struct Note {
     pub text: String,
     /// How good it is.
     pub tone: Tone,
+    /// The sign in a table that it explains.
+    pub mark: Option<&'static str>,
 }
 
 impl Note {
+    /// A sentence with a tone.
+    #[must_use]
+    pub fn of(tone: Tone, text: impl Into<String>) -> Note {
+        Note { text: text.into(), tone, mark: None }
+    }
+
     /// A plain sentence.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Note {
-        Note { text: text.into(), tone: Tone::Plain }
+        Note::of(Tone::Plain, text)
     }
 
     /// A sentence that a reader should not miss.
     #[must_use]
     pub fn warning(text: impl Into<String>) -> Note {
-        Note { text: text.into(), tone: Tone::Warning }
+        Note::of(Tone::Warning, text)
+    }
+
+    /// What a sign in a table means.
+    #[must_use]
+    pub fn marked(mark: &'static str, tone: Tone, text: impl Into<String>) -> Note {
+        Note { mark: Some(mark), ..Note::of(tone, text) }
     }
 }
 
@@ -98,11 +115,30 @@ pub enum Block {
         name: String,
         /// The table.
         grid: Grid,
+        /// What a terminal shows where the table does not fit, the best first: tables below each other.
+        narrower: Vec<Vec<Grid>>,
     },
     /// Sentences.
     Notes(Vec<Note>),
+    /// A chart of characters; only a terminal shows it.
+    Chart(TextChart),
     /// A picture; only formats that can show it do.
     Picture(ResultPicture),
+    /// Parts under a name that a document opens when they are wanted.
+    Details {
+        /// What they are about.
+        title: String,
+        /// The parts.
+        blocks: Vec<Block>,
+    },
+}
+
+impl Block {
+    /// A table that gives way by itself where it does not fit.
+    #[must_use]
+    pub fn table(name: &str, grid: Grid) -> Block {
+        Block::Table { name: name.to_owned(), grid, narrower: Vec::new() }
+    }
 }
 
 /// Rows for programs: names with units, every digit, an empty cell where there is nothing.
@@ -150,10 +186,14 @@ pub struct ResultDocument {
     pub verdict: Option<Note>,
     /// Its parts.
     pub blocks: Vec<Block>,
+    /// What is said last, in short pieces: where the result is kept.
+    pub footer: Vec<String>,
     /// The same for programs; its field `schema` says what it is.
     pub json: Value,
     /// The same as rows for programs; where there is none, the tables are written as they are shown.
     pub data: Option<DataTable>,
+    /// A page that shows more than these parts, if there is one.
+    pub page: Option<String>,
 }
 
 impl ResultDocument {
@@ -179,10 +219,10 @@ pub(crate) mod tests {
             title: vec!["distil_bert".into(), "random weights".into()],
             is_list: false,
             facts: vec!["batch 4".into()],
-            verdict: Some(Note { text: "2 held".into(), tone: Tone::Good }),
+            verdict: Some(Note::of(Tone::Good, "2 held")),
             blocks: vec![
                 Block::Heading("Engines".into()),
-                Block::Table { name: "engines".into(), grid },
+                Block::table("engines", grid),
                 Block::Facts(vec![
                     Fact::new("floor", "2 %"),
                     Fact::command("again", "modelmeter noise"),
@@ -190,7 +230,7 @@ pub(crate) mod tests {
                 Block::Notes(vec![Note::warning("other work <b> disturbed it")]),
             ],
             json: json!({ "schema": "modelmeter.test/1" }),
-            data: None,
+            ..ResultDocument::default()
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::advice::gain;
 use crate::clean::clean;
-use crate::number::value;
+use number::value;
 use types::{Advice, Proof};
 
 /// One advice in formatted pieces; nothing is escaped.
@@ -30,7 +30,7 @@ pub fn advice_sheet(advice: &Advice) -> AdviceSheet {
     });
     let mut caveats: Vec<String> = advice.caveat.iter().map(|caveat| clean(caveat)).collect();
     if let (None, Proof::Elsewhere { why }) = (&advice.command, &advice.proof) {
-        caveats.push(format!("cannot be proved here: {}", clean(why)));
+        caveats.push(format!("cannot be verified here: {}", clean(why)));
     }
     AdviceSheet {
         title: clean(&advice.title),

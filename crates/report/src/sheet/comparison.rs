@@ -10,9 +10,9 @@ use types::ComparisonReport;
 pub struct ComparisonSheet {
     /// What all sides did: the model and its size of work.
     pub title: String,
-    /// A row a side, the fastest first.
+    /// A row per side, the fastest first.
     pub table: Grid,
-    /// What a reader must know.
+    /// Remarks that limit or explain the result.
     pub remarks: Vec<String>,
 }
 

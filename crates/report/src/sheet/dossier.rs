@@ -58,7 +58,7 @@ impl Dossier {
         }
     }
 
-    /// How many of the runs can be believed.
+    /// How many of the runs are valid.
     #[must_use]
     pub fn valid(&self) -> usize {
         self.subjects.iter().filter(|one| one.run.verdict.valid).count()

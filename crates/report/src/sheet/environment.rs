@@ -2,9 +2,9 @@
 
 use super::grid::{Grid, Side};
 use crate::clean::clean;
-use crate::number::{MISSING, bytes, count, duration, percent, significant, value, watts};
 use crate::summary::processor;
 use crate::timestamp::rfc3339;
+use number::{MISSING, bytes, count, duration, percent, significant, value, watts};
 use types::{Bytes, Run, Unit};
 
 /// Labelled facts; what an imported run does not tell is left out.
@@ -74,7 +74,7 @@ pub(super) fn facts(run: &Run) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// What each probe saw and cost.
+/// The readings and the cost of each probe.
 pub(super) fn probes(run: &Run) -> Grid {
     let mut grid = Grid::new(&[
         ("probe", Side::Left),

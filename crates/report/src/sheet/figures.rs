@@ -1,7 +1,7 @@
 //! The numbers that people ask for first, each with how sure it is.
 
 use crate::lookup::{Reading, reading, told};
-use crate::number::{bytes, count, duration, flops_per_second, percent, plus_minus, rate, seconds};
+use number::{bytes, count, duration, flops_per_second, percent, plus_minus, rate, seconds};
 use types::{Mode, Run, key};
 
 /// A number that stands large, with words around it.

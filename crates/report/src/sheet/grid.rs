@@ -21,7 +21,7 @@ pub struct GridRow {
     pub share: Option<f64>,
     /// Whether its only cell names the rows below it, across all columns.
     pub is_heading: bool,
-    /// Its cells, one a column; not escaped.
+    /// Its cells, one per column; not escaped.
     pub cells: Vec<String>,
 }
 
@@ -91,11 +91,25 @@ impl Grid {
     /// The numbers of the columns in which any row says anything.
     #[must_use]
     pub fn telling(&self) -> Vec<usize> {
-        let says = |cell: &String| !cell.is_empty() && cell != crate::number::MISSING;
+        let says = |cell: &String| !cell.is_empty() && cell != number::MISSING;
         let tells = |at: &usize| {
             *at == 0 || self.rows.iter().any(|row| row.cells.get(*at).is_some_and(says))
         };
         (0..self.columns.len()).filter(tells).collect()
+    }
+
+    /// The table without the columns in which no row says anything.
+    pub(crate) fn without_silent_columns(&self) -> Grid {
+        let shown = self.telling();
+        let cells = |row: &GridRow| match row.is_heading {
+            true => row.cells.clone(),
+            false => shown.iter().filter_map(|at| row.cells.get(*at).cloned()).collect(),
+        };
+        let row = |row: &GridRow| GridRow { cells: cells(row), ..row.clone() };
+        Grid {
+            columns: shown.iter().map(|at| self.columns[*at].clone()).collect(),
+            rows: self.rows.iter().map(row).collect(),
+        }
     }
 
     /// The table as Markdown; branches are set in.

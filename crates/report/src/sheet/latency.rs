@@ -1,7 +1,7 @@
 //! What the samples of each phase say, and which percentiles may be claimed.
 
 use super::grid::{Grid, Side};
-use crate::number::{MISSING, count, durations_column, seconds};
+use number::{MISSING, count, durations_column, seconds};
 use types::{PERCENTILE_FLOORS, Phase, Run, Stated, Summary};
 
 const PHASES: [(&str, Side); 12] = [

@@ -4,20 +4,20 @@
 
 mod advice;
 mod comparison;
+mod document;
 mod dossier;
 mod environment;
 mod figures;
 mod grid;
 mod latency;
-mod markdown;
 mod overview;
 mod run;
 
 pub use advice::{AdviceSheet, advice_sheet};
 pub use comparison::{ComparisonSheet, comparison_sheet};
+pub use document::dossier_document;
 pub use dossier::{Dossier, Subject};
 pub use figures::Figure;
 pub use grid::{Grid, GridRow, Side};
-pub use markdown::dossier_markdown;
 pub use overview::overview_grid;
 pub use run::{Inner, ReasonLine, Sheet};

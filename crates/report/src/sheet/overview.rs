@@ -2,11 +2,11 @@
 
 use super::grid::{Grid, GridRow, Side};
 use crate::clean::clean;
-use crate::number::{MISSING, bytes_column, durations_column, plus_minus, rate};
 use crate::runs::RunLine;
+use number::{MISSING, bytes_column, durations_column, plus_minus, rate};
 use types::{Mode, Run};
 
-/// A row a run, in the order given: what it is, what came out, and whether to believe it.
+/// A row per run, in the order given: what it is, what came out, and whether to believe it.
 ///
 /// `names` are what the runs are called, one each; they stand in the first column. What all runs have in common has no
 /// column, and stands in the second part of the answer.

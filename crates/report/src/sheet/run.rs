@@ -41,15 +41,15 @@ pub struct Sheet {
     pub model: String,
     /// Whether its weights were drawn.
     pub is_random: bool,
-    /// Its size: `66.4 M parameters`, `11.2 GFLOP a batch`.
+    /// Its size: `66.4 M parameters`, `11.2 GFLOP per batch`.
     pub size: Vec<String>,
     /// What it ran on and how.
     pub setting: Vec<String>,
-    /// When it began, to the minute; `None` where nobody says.
+    /// When it began, to the minute; `None` if nobody says.
     pub when: Option<String>,
     /// Labels given by people.
     pub tags: Vec<String>,
-    /// Whether the numbers can be believed.
+    /// Whether the numbers are valid.
     pub is_valid: bool,
     /// The verdict in one phrase.
     pub verdict: String,
@@ -63,15 +63,15 @@ pub struct Sheet {
     pub phases: Grid,
     /// The percentiles of the main phase with how far they are supported; without rows where there are no samples.
     pub percentiles: Grid,
-    /// Where the time goes; `None` where nobody looked.
+    /// Where the time goes; `None` if nobody looked.
     pub layers: Option<Inner>,
-    /// Where the memory goes; `None` where nobody looked.
+    /// Where the memory goes; `None` if nobody looked.
     pub memory: Option<Inner>,
-    /// What the time went through; `None` where nothing was traced.
+    /// Critical path; `None` if nothing was traced.
     pub critical_path: Option<Inner>,
     /// The machine and its state.
     pub environment: Vec<(&'static str, String)>,
-    /// What each probe saw and cost.
+    /// The readings and the cost of each probe.
     pub probes: Grid,
 }
 

@@ -1,45 +1,50 @@
 //! The labelled rows around the latency table: cold numbers, throughput, compute, memory, energy, probes.
 
-use super::{
-    imported,
-    page::{prose_width, row},
-    traffic, training,
-};
+use super::{imported, traffic, training};
 use crate::clean::clean;
 use crate::energy::{Energy, Scope, energy};
-use crate::lookup::{Reading, reading, told, watching_share};
-use crate::number::{
+use crate::lookup::{Reading, reading, told};
+use crate::result::Fact;
+use analysis::watching_share;
+use number::{
     bytes, count, duration, flops_per_second, joules, percent, plus_minus, rate, significant,
 };
-use crate::style::Style;
-use crate::wrap::{flow, text_width, wrap};
 use types::{LimitedBy, MemoryLimit, Mode, Run, StopReason, key};
 
 /// What happened before the first number that counts, and how long it was counted.
-pub(super) fn cold(run: &Run, style: &Style) -> Vec<String> {
-    let width = prose_width(style);
-    let cold = cold_items(run);
-    let warm = match run.imported {
-        None => wrap(&format!("{}, {}", warmup(run), sampling(run)), width),
-        Some(_) => flow(&imported::warm(run), width),
-    };
-    let rows = [("imported", flow(&imported::source(run), width)), ("cold", flow(&cold, width))];
-    let rows = rows.into_iter().chain([("warm", warm)]);
-    rows.flat_map(|(label, lines)| row(style, label, &lines)).collect()
+pub(super) fn cold(run: &Run) -> Vec<Fact> {
+    rows(cold_rows(run))
+}
+
+/// Everything that is derived from the warm runs.
+pub(super) fn warm(run: &Run) -> Vec<Fact> {
+    rows(warm_rows(run))
+}
+
+/// Rows without any facts are left out.
+fn rows(rows: Vec<(&'static str, Vec<String>)>) -> Vec<Fact> {
+    let told = rows.into_iter().filter(|(_, pieces)| !pieces.is_empty());
+    told.map(|(label, pieces)| Fact { label: label.into(), pieces, ..Fact::default() }).collect()
 }
 
 /// Every labelled row with its facts one by one; rows without any are left out.
 pub(crate) fn labelled(run: &Run) -> Vec<(&'static str, Vec<String>)> {
-    let mut speed = throughput_items(run);
-    speed.extend(error_of_throughput(run));
+    let rows = cold_rows(run).into_iter().chain(warm_rows(run));
+    rows.filter(|(_, facts)| !facts.is_empty()).collect()
+}
+
+fn cold_rows(run: &Run) -> Vec<(&'static str, Vec<String>)> {
     let warm = match run.imported {
         None => vec![format!("{}, {}", warmup(run), sampling(run))],
         Some(_) => imported::warm(run),
     };
-    let rows = [
-        ("imported", imported::source(run)),
-        ("cold", cold_items(run)),
-        ("warm", warm),
+    vec![("imported", imported::source(run)), ("cold", cold_items(run)), ("warm", warm)]
+}
+
+fn warm_rows(run: &Run) -> Vec<(&'static str, Vec<String>)> {
+    let mut speed = throughput_items(run);
+    speed.extend(error_of_throughput(run));
+    vec![
         ("throughput", speed),
         ("compute", compute(run)),
         ("phases", training::phases(run)),
@@ -52,9 +57,8 @@ pub(crate) fn labelled(run: &Run) -> Vec<(&'static str, Vec<String>)> {
         ("energy", energy_facts(run)),
         ("cpu", processor(run)),
         ("probes", probes(run)),
-        ("also", imported::others(run)),
-    ];
-    rows.into_iter().filter(|(_, facts)| !facts.is_empty()).collect()
+        ("also", imported::further_numbers(run)),
+    ]
 }
 
 /// Process, load and the first inference.
@@ -75,16 +79,16 @@ fn warmup(run: &Run) -> String {
         (0, _) => "no warm-up".into(),
         (1, true) => "after 1 run".into(),
         (runs, true) => format!("after {} runs", count(runs)),
-        (runs, false) => format!("never settled in {} runs", count(runs)),
+        (runs, false) => format!("did not settle in {} runs", count(runs)),
     }
 }
 
 fn sampling(run: &Run) -> String {
     let until = match run.stop {
-        StopReason::Settled => " until the median was tight",
-        StopReason::RunsDone => ", as many as asked",
-        StopReason::DurationCap => " until time was up",
-        StopReason::RunsCap => ", the most allowed",
+        StopReason::Settled => " until the median was precise enough",
+        StopReason::RunsDone => " as requested",
+        StopReason::DurationCap => " until the time limit",
+        StopReason::RunsCap => " (the limit)",
     };
     format!("then {} measured{until}", count(runs(run)))
 }
@@ -99,40 +103,6 @@ fn half_width(run: &Run) -> Option<f64> {
     let summary = run.summaries.get(&run.main_phase())?;
     let half = summary.ci95_mean.relative_half_width(summary.mean)?;
     half.is_finite().then_some(half)
-}
-
-/// Everything that is derived from the warm runs.
-pub(super) fn warm(run: &Run, style: &Style) -> Vec<String> {
-    let width = prose_width(style);
-    let rows: [(&str, Vec<String>); 13] = [
-        ("throughput", throughput(run, width)),
-        ("compute", flow(&compute(run), width)),
-        ("phases", flow(&training::phases(run), width)),
-        ("training", flow(&training::how(run), width)),
-        ("held", flow(&training::held(run), width)),
-        ("world", flow(&training::world(run), width)),
-        ("memory", flow(&memory(run), width)),
-        ("disk", flow(&traffic::disk(run), width)),
-        ("network", flow(&traffic::network(run), width)),
-        ("energy", flow(&energy_facts(run), width)),
-        ("cpu", flow(&processor(run), width)),
-        ("probes", flow(&probes(run), width)),
-        ("also", flow(&imported::others(run), width)),
-    ];
-    rows.iter().flat_map(|(label, lines)| row(style, label, lines)).collect()
-}
-
-fn throughput(run: &Run, width: usize) -> Vec<String> {
-    let mut lines = flow(&throughput_items(run), width);
-    if let (Some(last), Some(error)) = (lines.last_mut(), error_of_throughput(run)) {
-        let joined = format!("{last}   {error}");
-        if text_width(&joined) <= width {
-            *last = joined;
-        } else {
-            lines.extend(wrap(&error, width));
-        }
-    }
-    lines
 }
 
 /// `± 1.0 % (95 %, 212 runs)`.
@@ -269,7 +239,7 @@ fn processor(run: &Run) -> Vec<String> {
 
 fn probes(run: &Run) -> Vec<String> {
     let share = watching_share(run);
-    share.map(|share| format!("watching cost {} of the time", percent(share))).into_iter().collect()
+    share.map(|share| format!("overhead {} of the time", percent(share))).into_iter().collect()
 }
 
 /// The first clause of the reason; the advice after it stands in `modelmeter devices` and in the JSON.

@@ -2,27 +2,19 @@
 
 use crate::clean::clean;
 use crate::lookup::told;
-use crate::number::{count, flops};
-use crate::style::{Colour, Style};
-use crate::wrap::{DOT, flow, shorten, text_width};
+use crate::wrap::shorten;
+use number::{count, flops};
 use types::{Category, Device, FedInput, InputRole, Mode, Run, Weights};
 
-const GAP: &str = "   ";
 const RANDOM: &str = "random weights";
 /// A name from outside gets at most so much of a list of facts.
 const LONGEST_NAME: usize = 32;
 /// So many inputs of no known kind are all shown.
 const FEW: usize = 2;
 
-pub(super) fn lines(run: &Run, style: &Style) -> Vec<String> {
-    let width = style.columns();
-    let mut lines = title(run, style, width);
-    lines.extend(flow(&setting(run), width));
-    lines
-}
-
 /// What the model ran on and how: engine, device, precision, batch, threads.
-pub(crate) fn setting(run: &Run) -> Vec<String> {
+#[must_use]
+pub fn setting(run: &Run) -> Vec<String> {
     let mut setting = vec![place(run)];
     if run.cell.mode == Mode::Training {
         setting.push("training".into());
@@ -37,31 +29,14 @@ pub(crate) fn setting(run: &Run) -> Vec<String> {
     setting
 }
 
-/// The name and, beside it as far as they fit, what is known of the model; random weights never leave the first line.
-fn title(run: &Run, style: &Style, width: usize) -> Vec<String> {
-    let random = matches!(run.model.weights, Weights::Random { .. });
-    let facts = size(run).join(DOT);
-    let mark = if random { RANDOM } else { "" };
-    let beside = if random { GAP.len() + mark.len() } else { 0 };
+/// The model's name, and that its weights are random where they are.
+pub(super) fn title(run: &Run) -> Vec<String> {
     let name = match clean(&run.model.name) {
         name if name.is_empty() => "unnamed model".into(),
-        name => shorten(&name, width - beside),
+        name => name,
     };
-    let painted = style.paint(&name, Colour::Title);
-    let mark = style.paint(mark, Colour::Warning);
-    let separator = if random { DOT } else { "" };
-    if facts.is_empty() {
-        let gap = if random { GAP } else { "" };
-        return vec![format!("{painted}{gap}{mark}")];
-    }
-    let content = text_width(&name) + if random { RANDOM.len() + text_width(DOT) } else { 0 };
-    for gap in [GAP, "  "] {
-        if content + gap.len() + text_width(&facts) <= width {
-            return vec![format!("{painted}{gap}{mark}{separator}{facts}")];
-        }
-    }
-    let first = if random { format!("{painted}{GAP}{mark}") } else { painted };
-    vec![first, facts]
+    let is_random = matches!(run.model.weights, Weights::Random { .. });
+    std::iter::once(name).chain(is_random.then(|| RANDOM.to_owned())).collect()
 }
 
 /// Parameters and operations of the model.

@@ -2,9 +2,9 @@
 
 use crate::clean::clean;
 use crate::lookup::told;
-use crate::number::{count, durations_column, value};
-use crate::style::Style;
-use crate::table::{Column, Table};
+use crate::sheet::Grid;
+use crate::table::Column;
+use number::{count, durations_column, value};
 use types::{Metric, Phase, Run, Stated, Unit};
 
 /// Metrics that have a row of their own on the page.
@@ -44,7 +44,7 @@ pub(super) fn warm(run: &Run) -> Vec<String> {
 }
 
 /// Numbers of the file that have no row of their own.
-pub(super) fn others(run: &Run) -> Vec<String> {
+pub(super) fn further_numbers(run: &Run) -> Vec<String> {
     if run.imported.is_none() {
         return Vec::new();
     }
@@ -58,7 +58,7 @@ pub(super) fn others(run: &Run) -> Vec<String> {
 }
 
 /// The table of what the tool states; only columns that have something in them.
-pub(super) fn stated(run: &Run, style: &Style) -> Vec<String> {
+pub(super) fn stated(run: &Run) -> Option<Grid> {
     type Figure = (&'static str, fn(&Stated) -> Option<f64>);
     const FIGURES: [Figure; 9] = [
         ("median", |stated| stated.median),
@@ -74,7 +74,7 @@ pub(super) fn stated(run: &Run, style: &Style) -> Vec<String> {
     let phases: Vec<(Phase, &Stated)> =
         Phase::ALL.iter().filter_map(|phase| Some((*phase, run.stated(*phase)?))).collect();
     if phases.is_empty() {
-        return Vec::new();
+        return None;
     }
     let figures: Vec<(&str, Vec<String>)> = FIGURES
         .iter()
@@ -87,11 +87,10 @@ pub(super) fn stated(run: &Run, style: &Style) -> Vec<String> {
         // The last ones say least.
         if rank == 0 { column } else { column.leaves(rank as u8) }
     });
-    let mut table = Table::new(std::iter::once(Column::left("stated")).chain(columns));
+    let mut grid = Grid::of(std::iter::once(Column::left("stated")).chain(columns));
     for (at, (phase, _)) in phases.iter().enumerate() {
         let cells = figures.iter().map(|(_, column)| column[at].as_str());
-        table.push(std::iter::once(phase.name()).chain(cells));
+        grid.row(std::iter::once(phase.name()).chain(cells));
     }
-    let text = table.painted(style).render(Some(style.columns().saturating_sub(2)));
-    text.lines().map(|line| format!("  {line}")).collect()
+    Some(grid)
 }

@@ -1,13 +1,12 @@
 //! The latency table: one row a phase, as many columns as fit, and what its marks mean.
 
-use super::grid::{GridColumn, grid_lines, grid_width};
 use super::imported;
-use crate::number::{Spread, TimeUnit, count, decimals_for, fixed};
-use crate::style::{Colour, Style};
-use crate::wrap::{pad_right, wrap};
+use crate::result::{Block, Note, Tone};
+use crate::sheet::Grid;
+use crate::table::Column;
+use crate::wrap::pad_right;
+use number::{Spread, TimeUnit, count, decimals_for, fixed};
 use types::{PERCENTILE_FLOORS, Phase, ReasonCode, Run, Summary};
-
-const INDENT: &str = "  ";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Figure {
@@ -50,51 +49,45 @@ struct Row<'a> {
     decimals: usize,
 }
 
-pub(super) fn lines(run: &Run, style: &Style) -> Vec<String> {
+/// The table, and what its marks mean.
+pub(super) fn blocks(run: &Run) -> Vec<Block> {
     let phases: Vec<(Phase, &Summary)> =
         Phase::ALL.iter().filter_map(|phase| Some((*phase, run.summaries.get(phase)?))).collect();
-    if phases.is_empty() {
-        let stated = imported::stated(run, style);
-        return if stated.is_empty() { vec![format!("{INDENT}no samples")] } else { stated };
-    }
-    let labels = phases.iter().map(|(phase, _)| phase.name().len()).max().unwrap_or(0);
-    let room = style.columns() - INDENT.len() - labels;
-    let (table, figures) = fit(&phases, room);
-    let mut lines = Vec::new();
-    for (index, line) in table.into_iter().enumerate() {
-        let header = index == 0;
-        let label = if header { "" } else { phases[index - 1].0.name() };
-        let label = style.paint(&pad_right(label, labels), Colour::Label);
-        let line = if header { style.paint(&line, Colour::Label) } else { line };
-        lines.push(format!("{INDENT}{label}{line}"));
-    }
-    lines.extend(marks(run, &phases, &figures, style));
     // Of some phases another tool gives samples, of others only what it made of them.
-    lines.extend(imported::stated(run, style));
-    lines
+    let stated = imported::stated(run).map(|grid| Block::table("stated", grid));
+    if phases.is_empty() {
+        let nothing = || Block::Notes(vec![Note::warning("no samples")]);
+        return vec![stated.unwrap_or_else(nothing)];
+    }
+    let table = table(&phases);
+    let notes = (!is_explained(run)).then(|| Block::Notes(marks(&phases)));
+    std::iter::once(table).chain(notes).chain(stated).collect()
 }
 
-/// The best layout that fits, aligned where possible; a single column is shown whether it fits or not.
-fn fit(phases: &[(Phase, &Summary)], room: usize) -> (Vec<String>, Vec<Figure>) {
+/// Every layout from the widest to the narrowest, aligned where possible.
+fn table(phases: &[(Phase, &Summary)]) -> Block {
     // Few runs reach so far; a column full of stars would tell nothing.
     let far = phases.iter().all(|(_, summary)| summary.supports("p99.9"));
-    let attempt = |layout: &[Figure], rows: &[Row<'_>]| {
-        let figures = layout.iter().copied().filter(|figure| far || *figure != Figure::P999);
-        let figures: Vec<Figure> = figures.collect();
-        let columns: Vec<GridColumn> = figures.iter().map(|figure| column(rows, *figure)).collect();
-        (grid_width(&columns), grid_lines(&columns), figures)
-    };
     let (aligned, single) = (aligned_rows(phases), single_rows(phases));
-    for layout in LAYOUTS {
-        for rows in [&aligned, &single] {
-            let (width, lines, figures) = attempt(layout, rows);
-            if width <= room {
-                return (lines, figures);
-            }
+    let grid = |layout: &[Figure], rows: &[Row<'_>]| {
+        let figures = layout.iter().copied().filter(|figure| far || *figure != Figure::P999);
+        let (columns, cells): (Vec<Column>, Vec<Vec<String>>) =
+            figures.map(|figure| column(rows, figure)).unzip();
+        let mut grid = Grid::of(std::iter::once(Column::left("phase")).chain(columns));
+        for (at, (phase, _)) in phases.iter().enumerate() {
+            let row = cells.iter().map(|column| column[at].clone());
+            grid.row(std::iter::once(phase.name().to_owned()).chain(row));
         }
+        grid
+    };
+    let mut grids =
+        LAYOUTS.iter().flat_map(|layout| [grid(layout, &aligned), grid(layout, &single)]);
+    let widest = grids.next().unwrap_or_default();
+    Block::Table {
+        name: "latency".into(),
+        grid: widest,
+        narrower: grids.map(|grid| vec![grid]).collect(),
     }
-    let (_, lines, figures) = attempt(&[Figure::Median], &single);
-    (lines, figures)
 }
 
 /// One unit and the same decimals in every row, unless the phases lie so far apart that the largest would get
@@ -125,7 +118,7 @@ fn spread(phases: &[(Phase, &Summary)]) -> Spread {
     Spread::of(phases.iter().map(|(_, summary)| summary.median), 2)
 }
 
-/// This unit, or the next larger where it is crowded; `None` where a median would not keep two digits in that.
+/// This unit, or the next larger where it is crowded; `None` if a median would not keep two digits in that.
 fn roomy(unit: TimeUnit, phases: &[(Phase, &Summary)]) -> Option<TimeUnit> {
     if !is_crowded(unit, phases) {
         return Some(unit);
@@ -148,70 +141,63 @@ fn is_crowded(unit: TimeUnit, phases: &[(Phase, &Summary)]) -> bool {
     phases.iter().any(|(_, summary)| long(summary))
 }
 
-fn column(rows: &[Row<'_>], figure: Figure) -> GridColumn {
+/// A column of the table and its cells, one a row.
+fn column(rows: &[Row<'_>], figure: Figure) -> (Column, Vec<String>) {
     let units = rows.iter().map(|row| row.unit.name().chars().count()).max().unwrap_or(0);
     let show = |row: &Row<'_>, seconds: f64| fixed(row.unit.of(seconds), row.decimals);
-    let pair = |sign, names: &[&str], of: &dyn Fn(&Summary) -> [f64; 2]| GridColumn {
-        sign,
-        header: names.iter().map(ToString::to_string).collect(),
-        cells: rows.iter().map(|row| of(row.summary).map(|s| show(row, s)).to_vec()).collect(),
+    let pair = |name: &str, sign: char, of: &dyn Fn(&Summary) -> [f64; 2]| {
+        let cell = |row: &Row<'_>| {
+            let [left, right] = of(row.summary).map(|seconds| show(row, seconds));
+            format!("{left} {sign} {right}")
+        };
+        (Column::pair(name, sign), rows.iter().map(cell).collect())
     };
     let percentile = |name: &str, of: &dyn Fn(&Summary) -> f64| {
-        let mark = star(rows, name);
-        let cell = |row: &Row<'_>| vec![format!("{}{}", show(row, of(row.summary)), mark(row))];
-        let header = format!("{name}{}", if mark(&rows[0]).is_empty() { "" } else { " " });
-        GridColumn { sign: "", header: vec![header], cells: rows.iter().map(cell).collect() }
+        let cell = |row: &Row<'_>| format!("{}{}", show(row, of(row.summary)), star(row, name));
+        (Column::right(name), rows.iter().map(cell).collect())
     };
     match figure {
         Figure::Median => {
-            let mark = star(rows, "p50");
+            let marks = rows.iter().map(|row| star(row, "p50").len()).max().unwrap_or(0);
             let cell = |row: &Row<'_>| {
                 let unit = pad_right(row.unit.name(), units);
-                vec![format!("{}{} {unit}", show(row, row.summary.median), mark(row))]
+                let mark = pad_right(star(row, "p50"), marks);
+                format!("{}{mark} {unit}", show(row, row.summary.median))
             };
-            let cells = rows.iter().map(cell).collect();
-            GridColumn { sign: "", header: vec!["median".into()], cells }
+            (Column::right("median"), rows.iter().map(cell).collect())
         }
-        Figure::Interval => pair("…", &["95 % of median"], &|summary| {
+        Figure::Interval => pair("95 % of median", '…', &|summary| {
             [summary.ci95_median.low, summary.ci95_median.high]
         }),
-        Figure::Mean => pair("±", &["mean", "std"], &|summary| [summary.mean, summary.std]),
-        Figure::Range => pair("…", &["min", "max"], &|summary| [summary.min, summary.max]),
+        Figure::Mean => pair("mean ± std", '±', &|summary| [summary.mean, summary.std]),
+        Figure::Range => pair("min … max", '…', &|summary| [summary.min, summary.max]),
         Figure::P90 => percentile("p90", &|summary| summary.p90),
         Figure::P95 => percentile("p95", &|summary| summary.p95),
         Figure::P99 => percentile("p99", &|summary| summary.p99),
         Figure::P999 => percentile("p99.9", &|summary| summary.p999),
-        Figure::Outliers => GridColumn {
-            sign: "",
-            header: vec!["outliers".into()],
-            cells: rows.iter().map(|row| vec![count(row.summary.outliers)]).collect(),
-        },
+        Figure::Outliers => (
+            Column::right("outliers"),
+            rows.iter().map(|row| count(row.summary.outliers)).collect(),
+        ),
     }
 }
 
-/// The mark beside a percentile: a star without support, a space where another row has one, else nothing.
-fn star(rows: &[Row<'_>], percentile: &str) -> impl Fn(&Row<'_>) -> &'static str {
-    let any = rows.iter().any(|row| !row.summary.supports(percentile));
-    move |row| match (any, row.summary.supports(percentile)) {
-        (false, _) => "",
-        (true, true) => " ",
-        (true, false) => "*",
-    }
+/// The mark beside a percentile without support.
+fn star(row: &Row<'_>, percentile: &str) -> &'static str {
+    if row.summary.supports(percentile) { "" } else { "*" }
 }
 
-/// What the stars mean, unless a remark of the verdict, which begins with a star too, says it.
-fn marks(
-    run: &Run,
-    phases: &[(Phase, &Summary)],
-    figures: &[Figure],
-    style: &Style,
-) -> Vec<String> {
+/// Whether a remark of the verdict, which has a star too, says what the stars mean.
+fn is_explained(run: &Run) -> bool {
     let remark = ReasonCode::UnsupportedPercentile;
-    if run.verdict.reasons.iter().any(|reason| reason.code == remark) {
-        return Vec::new();
-    }
-    let shown = PERCENTILE_FLOORS.iter().filter(|floor| is_shown(floor.name, figures));
-    let needs: Vec<String> = shown
+    run.verdict.reasons.iter().any(|reason| reason.code == remark)
+}
+
+/// What the stars mean.
+fn marks(phases: &[(Phase, &Summary)]) -> Vec<Note> {
+    let needs: Vec<String> = PERCENTILE_FLOORS
+        .iter()
+        .filter(|floor| floor.name != "p99.9")
         .filter_map(|floor| {
             let entries = phases.iter().flat_map(|(_, summary)| &summary.unsupported);
             let mine = entries.filter(|entry| entry.percentile == floor.name);
@@ -220,22 +206,11 @@ fn marks(
             Some(format!("{name} needs {}", count(needs)))
         })
         .collect();
-    if needs.is_empty() {
-        return Vec::new();
+    match needs.is_empty() {
+        true => Vec::new(),
+        false => {
+            let text = format!("too few samples: {}", needs.join(", "));
+            vec![Note::marked("*", Tone::Warning, text)]
+        }
     }
-    let text = format!("too few runs to claim it: {}", needs.join(", "));
-    let lines = wrap(&text, style.columns() - INDENT.len() - 2).into_iter().enumerate();
-    let mark = |index: usize| if index == 0 { '*' } else { ' ' };
-    lines.map(|(index, line)| format!("{INDENT}{} {line}", mark(index))).collect()
-}
-
-fn is_shown(percentile: &str, figures: &[Figure]) -> bool {
-    let figure = match percentile {
-        "p50" => Figure::Median,
-        "p90" => Figure::P90,
-        "p95" => Figure::P95,
-        "p99" => Figure::P99,
-        _ => Figure::P999,
-    };
-    figures.contains(&figure)
 }

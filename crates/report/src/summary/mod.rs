@@ -1,16 +1,16 @@
 //! One run on one screen: readable without colour, pasteable into a chat.
 
+mod document;
 mod facts;
-mod grid;
 mod header;
 mod imported;
 mod latency;
-mod page;
 mod traffic;
 mod training;
 mod verdict;
 
+pub use document::{Footer, View, run_document};
 pub(crate) use facts::labelled;
-pub(crate) use header::{processor, setting, size};
-pub use page::{Footer, View, page, summary};
+pub use header::setting;
+pub(crate) use header::{processor, size};
 pub(crate) use verdict::words as verdict_words;

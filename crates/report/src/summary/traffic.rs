@@ -1,7 +1,7 @@
 //! What went to and from disk and network, where it is enough to matter.
 
 use crate::lookup::reading;
-use crate::number::bytes;
+use number::bytes;
 use types::{Run, key};
 
 /// Bytes while it was sampled from which on they are shown: an inference needs none, so a megabyte is already a question.
@@ -38,15 +38,14 @@ pub(crate) fn network(run: &Run) -> Vec<String> {
     facts
 }
 
-/// `read 120 MB, wrote 3.00 MB`; `None` where both together are less than what matters.
+/// `read 120 MB, wrote 3.00 MB`; `None` if both together are less than what matters.
 fn told(run: &Run, keys: [&str; 2], words: [&str; 2], from: f64) -> Option<String> {
     let known = keys.map(|key| reading(run, key).and_then(|reading| reading.known()));
-    let total: f64 = known.iter().flatten().sum();
     let parts: Vec<String> = known
         .into_iter()
         .zip(words)
         .filter_map(|(known, word)| Some((known.filter(|bytes| *bytes > 0.0)?, word)))
         .map(|(value, word)| format!("{word} {}", bytes(value as u64)))
         .collect();
-    (total >= from).then(|| parts.join(", "))
+    (analysis::metric_sum(run, &keys) >= from).then(|| parts.join(", "))
 }

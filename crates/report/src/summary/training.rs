@@ -1,7 +1,7 @@
 //! What a training adds to the page: the phases' rates, how it went, and what it holds.
 
 use crate::clean::clean;
-use crate::number::{bytes, count, flops_per_second, percent, seconds, significant};
+use number::{bytes, count, flops_per_second, percent, seconds, significant};
 use types::{Bytes, Mode, Run};
 
 /// What one sample is.
@@ -66,7 +66,7 @@ pub(super) fn world(run: &Run) -> Vec<String> {
     }
     facts.extend([
         format!("all-reduce {} of {}", seconds(world.all_reduce.0), bytes(world.bytes.0)),
-        format!("{} with nothing else to do", seconds(world.all_reduce_alone.0)),
+        format!("{} without other work", seconds(world.all_reduce_alone.0)),
         format!("{} hidden behind backward", percent(world.overlap.0)),
     ]);
     facts

@@ -1,19 +1,18 @@
 //! Whether the numbers can be believed, in plain words.
 
-use super::page::{prose_width, row};
 use crate::clean::clean;
-use crate::style::{Colour, Style};
-use crate::wrap::wrap;
+use crate::result::{Note, Tone};
 use types::{Reason, ReasonCode, Run, Verdict};
 
-pub(super) fn lines(run: &Run, style: &Style) -> Vec<String> {
-    let verdict = &run.verdict;
-    let colour = if verdict.valid { Colour::Good } else { Colour::Bad };
-    let mut body = vec![style.paint(&words(verdict), colour)];
-    for reason in &verdict.reasons {
-        body.extend(bullet(reason, style));
-    }
-    row(style, "verdict", &body)
+/// The verdict.
+pub(super) fn note(run: &Run) -> Note {
+    let tone = if run.verdict.valid { Tone::Good } else { Tone::Bad };
+    Note::of(tone, format!("verdict: {}", words(&run.verdict)))
+}
+
+/// What can be said against the measurement.
+pub(super) fn notes(run: &Run) -> Vec<Note> {
+    run.verdict.reasons.iter().map(reason).collect()
 }
 
 /// The verdict in one phrase: `valid, with one remark`.
@@ -39,23 +38,15 @@ fn number_of(count: usize, thing: &str) -> String {
     }
 }
 
-fn bullet(reason: &Reason, style: &Style) -> Vec<String> {
-    let (mark, colour) = match (reason.invalidates, reason.code) {
-        (true, _) => ("!", Colour::Bad),
-        // The mark that stands beside the percentile in the table.
-        (false, ReasonCode::UnsupportedPercentile) => ("*", Colour::Warning),
-        (false, _) => ("-", Colour::Warning),
-    };
+fn reason(reason: &Reason) -> Note {
     let text = match &reason.hint {
         Some(hint) => format!("{}; {}", clean(&reason.text), clean(hint)),
         None => clean(&reason.text),
     };
-    let beside = |(index, line): (usize, String)| {
-        if index == 0 {
-            format!("{} {line}", style.paint(mark, colour))
-        } else {
-            format!("  {line}")
-        }
-    };
-    wrap(&text, prose_width(style) - 2).into_iter().enumerate().map(beside).collect()
+    match (reason.invalidates, reason.code) {
+        (true, _) => Note::of(Tone::Bad, text),
+        // The mark that stands beside the percentile in the table.
+        (false, ReasonCode::UnsupportedPercentile) => Note::marked("*", Tone::Warning, text),
+        (false, _) => Note::warning(text),
+    }
 }

@@ -1,6 +1,7 @@
-//! Histories as CSV: one row a point, in SI base units, with the change it begins.
+//! Histories as CSV: one row per point, in SI base units, with the change it begins.
 
-use crate::csv::{number, text, write_rows};
+use crate::csv::{number, text};
+use crate::result::DataTable;
 use crate::timestamp::rfc3339;
 use types::{CellKey, Trend, TrendChange, TrendMetric, TrendPoint, TrendSeries};
 
@@ -62,17 +63,13 @@ pub fn trend_csv_columns() -> Vec<&'static str> {
     COLUMNS.iter().map(|(name, _)| *name).collect()
 }
 
-/// The histories as CSV, points in their order.
-#[must_use]
-pub fn trend_csv(found: &Trend) -> String {
+/// The histories as rows for programs, points in their order.
+pub(super) fn trend_data(found: &Trend) -> DataTable {
     let metric = found.metric;
     let rows = found.series.iter().flat_map(|series| {
         let row = move |(place, point)| Row { metric, series, place, point };
         series.points.iter().enumerate().map(row)
     });
-    let rows =
-        rows.map(|row| COLUMNS.iter().map(|(_, cell)| cell(&row).unwrap_or_default()).collect());
-    let mut out = Vec::new();
-    write_rows(&trend_csv_columns(), rows, &mut out).expect("a vector takes every write");
-    String::from_utf8(out).expect("every cell is a string")
+    let rows = rows.map(|row| COLUMNS.iter().map(|(_, cell)| cell(&row)).collect());
+    DataTable::new(trend_csv_columns(), rows)
 }

@@ -18,35 +18,39 @@ const CELLS: &[Gauge<AnalysedCell>] = &[
     ("modelmeter_latency_median_high_seconds", "Upper end of its 95 % interval.", |one| {
         Some(one.cell.latency.interval?.high)
     }),
-    ("modelmeter_latency_p95_seconds", "95th percentile of the latency, the worst run.", |one| {
-        one.cell.percentiles.p95
-    }),
+    (
+        "modelmeter_latency_p95_seconds",
+        "95th percentile of the latency, worst of the runs.",
+        |one| one.cell.percentiles.p95,
+    ),
     ("modelmeter_throughput_samples_per_second", "Samples a second.", |one| {
         Some(one.cell.throughput.value?.value)
     }),
-    ("modelmeter_memory_peak_bytes", "Peak memory where it computes, the largest run.", |one| {
-        Some(one.cell.memory.value?.0 as f64)
-    }),
+    (
+        "modelmeter_memory_peak_bytes",
+        "Peak memory where the model computes, largest of the runs.",
+        |one| Some(one.cell.memory.value?.0 as f64),
+    ),
     ("modelmeter_energy_joules_per_sample", "Energy of one sample above idle.", |one| {
         Some(one.cell.energy.value?.value)
     }),
-    ("modelmeter_runs", "Runs that these numbers are pooled from.", |one| {
+    ("modelmeter_runs", "Runs that are pooled into these numbers.", |one| {
         Some(one.cell.runs.len() as f64)
     }),
-    ("modelmeter_last_run_timestamp_seconds", "When the newest of them began.", |one| {
+    ("modelmeter_last_run_timestamp_seconds", "Start of the newest of these runs.", |one| {
         Some(one.cell.began.1 as f64 / 1e6)
     }),
 ];
 
 const HISTORIES: &[Gauge<TrendSeries>] = &[
     ("modelmeter_trend_points", "Points of the history.", |one| Some(one.points.len() as f64)),
-    ("modelmeter_trend_noise_ratio", "How far points scatter around their level.", |one| one.noise),
-    ("modelmeter_trend_changes", "Changes of level in the history.", |one| {
+    ("modelmeter_trend_noise_ratio", "Scatter of points around their level.", |one| one.noise),
+    ("modelmeter_trend_changes", "Level changes in the history.", |one| {
         Some(one.changes.len() as f64)
     }),
     (
         "modelmeter_trend_last_change_ratio",
-        "Level after the last change, by the one before.",
+        "Level after the last change ÷ level before it.",
         |one| Some(one.changes.last()?.ratio.value),
     ),
     ("modelmeter_trend_last_change_timestamp_seconds", "First run after the last change.", |one| {
@@ -79,7 +83,7 @@ pub fn prometheus(analysis: &Analysis, trend: Option<(&Trend, &[TrendStanding])>
     let rows = trend.series.iter().zip(standings);
     let rows = rows.map(|(one, found)| (labels(&one.key, metric), Some(standing(found))));
     let help =
-        "1 where the newest level is worse than accepted, 0 where not, NaN where nobody can tell.";
+        "1 if the newest level is worse than accepted, 0 if not, NaN if it cannot be decided.";
     gauge(&mut text, "modelmeter_trend_worse", help, rows);
     text
 }
@@ -91,11 +95,11 @@ fn validity(text: &mut String, analysis: &Analysis) {
     let flag = |holds: bool| Some(f64::from(u8::from(holds)));
     let lacking = || analysis.not_valid.iter().map(|one| (labels(&one.key, ""), flag(false)));
     let rows = believed.iter().map(|cell| (labels(&cell.key, ""), flag(true))).chain(lacking());
-    let help = "1 where the cell has a valid run, 0 where it was measured and has none.";
+    let help = "1 if the cell has a valid run, 0 if it was measured but has none.";
     gauge(text, "modelmeter_valid", help, rows);
     let newest = |cell: &&PooledCell| (labels(&cell.key, ""), flag(cell.newest_is_valid));
     let rows = believed.iter().map(newest).chain(lacking());
-    let help = "1 where the newest run of the cell is valid, 0 where its numbers are older.";
+    let help = "1 if the newest run of the cell is valid, 0 if its numbers are from older runs.";
     gauge(text, "modelmeter_newest_run_valid", help, rows);
     let each = believed.iter().map(|cell| (&cell.key, &cell.invalid_runs));
     let each = each.chain(analysis.not_valid.iter().map(|one| (&one.key, &one.reasons)));
@@ -104,12 +108,7 @@ fn validity(text: &mut String, analysis: &Analysis) {
             (format!("{},reason=\"{}\"", labels(key, ""), reason.name()), Some(runs as f64))
         })
     });
-    gauge(
-        text,
-        "modelmeter_runs_not_valid",
-        "Runs that are not valid, by their main reason.",
-        rows,
-    );
+    gauge(text, "modelmeter_runs_not_valid", "Runs that are not valid, by main reason.", rows);
 }
 
 /// One gauge with a line a cell that has the number.

@@ -2,9 +2,9 @@
 
 use crate::analysis::words::{Machines, counted, work};
 use crate::clean::clean;
-use crate::number::{fixed, percent, value};
 use crate::timestamp::minute;
 use crate::variant::variant;
+use number::{fixed, percent, value};
 use types::{CellKey, Interval, Mode, TrendChange, TrendMetric, TrendPoint, TrendSeries, Unit};
 
 /// So much of a commit's hash as people write.
@@ -24,13 +24,13 @@ pub fn trend_name(key: &CellKey) -> String {
     words.join(", ")
 }
 
-/// How far the newest stretch slid, where it did.
+/// Gradual change within the newest segment, if there is one.
 #[must_use]
 pub fn trend_slide(series: &TrendSeries, metric: TrendMetric) -> Option<String> {
     let ratio = series.drift?;
     let since = series.points.get(series.newest_from());
     Some(format!(
-        "slid by {} since {}, without a place where it changed",
+        "drifted by {} since {}, without a single change point",
         size(ratio, None, metric),
         since.map_or_else(String::new, |point| minute(point.began.0))
     ))
@@ -58,7 +58,7 @@ pub(super) fn whole_name(key: &CellKey, machines: &Machines<'_>) -> String {
 #[must_use]
 pub fn trend_value(number: f64, metric: TrendMetric) -> String {
     match metric.unit() {
-        Unit::PerSecond => format!("{}/s", crate::number::rate(number)),
+        Unit::PerSecond => format!("{}/s", number::rate(number)),
         unit => value(number, unit),
     }
 }
@@ -114,7 +114,7 @@ pub(super) fn facts(series: &TrendSeries, metric: TrendMetric) -> Vec<String> {
     }
     facts.extend(series.noise.map(|noise| format!("noise {}", percent(noise))));
     if series.needs > 0 {
-        facts.push(format!("needs {} to tell a change", counted(series.needs, "more point")));
+        facts.push(format!("needs {} to detect a change", counted(series.needs, "more point")));
     }
     facts
 }

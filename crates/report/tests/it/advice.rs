@@ -1,8 +1,9 @@
 //! Advice, seen whole and read by programs.
 
 use crate::sample::text_run;
+use crate::shown::advice;
 use jsonschema::Validator;
-use modelmeter_report::{Style, advice, advice_json, text_width};
+use modelmeter_report::{Style, advice_json, text_width};
 use serde_json::{Value, json};
 use std::time::Duration;
 use types::*;
@@ -28,14 +29,14 @@ fn gain(what: Goal, low: f64, high: f64, basis: &str) -> ExpectedGain {
 }
 
 /// Three pieces of advice of every kind of proof, and something in every list.
-fn report() -> AdviceReport {
+pub(crate) fn report() -> AdviceReport {
     let run = text_run();
     let batch = Advice {
         rule: "batch-size".into(),
         title: "use batch 16 instead of 4".into(),
         evidence: vec![
-            evidence("samples a second at batch 4", "sweep.4.throughput", 16.3, Unit::PerSecond),
-            evidence("samples a second at batch 16", "sweep.16.throughput", 24.1, Unit::PerSecond),
+            evidence("samples per second at batch 4", "sweep.4.throughput", 16.3, Unit::PerSecond),
+            evidence("samples per second at batch 16", "sweep.16.throughput", 24.1, Unit::PerSecond),
             evidence("time of an inference at batch 4", "sweep.4.latency", 0.2451, Unit::Seconds),
         ],
         gain: gain(Goal::Throughput, 1.43, 1.53, "time of one sample at both batch sizes"),
@@ -74,7 +75,7 @@ fn report() -> AdviceReport {
         title: "keep attention's scores out of memory (fused attention): try onnxruntime, which fuses in its own way"
             .into(),
         evidence: vec![evidence("share of the time in attention", "layers.attention", 0.41, Unit::Ratio)],
-        gain: gain(Goal::Latency, 1.0, 1.62, "at most all that arithmetic does not need"),
+        gain: gain(Goal::Latency, 1.0, 1.62, "at most all the time that arithmetic does not need"),
         proof: Proof::Elsewhere { why: "no other engine here runs this model".into() },
         command: None,
         caveat: None,
@@ -94,7 +95,7 @@ fn report() -> AdviceReport {
         why: why.into(),
         hint: hint.map(str::to_owned),
     };
-    let layers = ("the run has no times of layers", Some("run `modelmeter profile … --layers`"));
+    let layers = ("the run has no layer times", Some("run `modelmeter profile … --layers`"));
     AdviceReport {
         started_at: run.started_at,
         elapsed: Duration::from_secs(95),
@@ -128,14 +129,14 @@ fn report() -> AdviceReport {
         not_judged: vec![
             unjudged("fusion", layers.0, layers.1),
             unjudged("embedding", layers.0, layers.1),
-            unjudged("padding", "token ids were drawn, so all rows are full", None),
+            unjudged("padding", "token ids were generated, so no row has padding", None),
         ],
         beside: vec![unjudged("precision", "no engine here computes in bf16", None)],
         remarks: vec!["the sweep ended before batch 32: its time was used".into()],
     }
 }
 
-fn nothing() -> AdviceReport {
+pub(crate) fn nothing() -> AdviceReport {
     AdviceReport { advice: Vec::new(), fine: Vec::new(), sweep: Vec::new(), ..report() }
 }
 
@@ -162,7 +163,12 @@ fn no_line_passes_the_width() {
 fn nothing_told_is_said() {
     assert!(advice(&nothing(), &Style::default()).contains("nothing could be told"));
     let fine = AdviceReport { advice: Vec::new(), ..report() };
-    assert!(advice(&fine, &Style::default()).contains("nothing to advise"));
+    assert!(advice(&fine, &Style::default()).contains("no advice"));
+    let (code, text) = (ReasonCode::BusyMachine, "other work".to_owned());
+    let reason = Reason { code, invalidates: true, text, hint: None };
+    let invalid = AdviceReport { verdict: Verdict::from_reasons(vec![reason]), ..fine };
+    let text = advice(&invalid, &Style::default());
+    assert!(text.contains("cannot be judged") && !text.contains("no advice"), "{text}");
 }
 
 #[test]

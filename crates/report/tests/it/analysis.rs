@@ -1,9 +1,9 @@
 //! An analysis, seen whole and read by programs.
 
 use crate::fleet::{fleet, troubles};
+use crate::shown::analysis;
 use modelmeter_report::{
-    Style, analysis, analysis_csv, analysis_csv_columns, analysis_json, analysis_markdown,
-    text_width,
+    Style, analysis_csv_columns, analysis_document, analysis_json, text_width,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ fn a_fleet_at_160() {
 
 #[test]
 fn a_fleet_as_markdown() {
-    insta::assert_snapshot!(analysis_markdown(&fleet()));
+    insta::assert_snapshot!(analysis_document(&fleet(), None).markdown());
 }
 
 #[test]
@@ -58,12 +58,12 @@ fn what_differs_has_a_column_and_what_is_missing_a_reason() {
 fn nothing_to_analyse_is_said() {
     let text = analysis(&Analysis::default(), &Style::default());
     assert!(text.contains("no valid run") && text.contains("0 runs in 0 cells"), "{text}");
-    assert!(analysis_markdown(&Analysis::default()).contains("No valid run"));
+    assert!(analysis_document(&Analysis::default(), None).markdown().contains("no valid run"));
 }
 
 #[test]
 fn the_document_holds_numbers_with_units_and_reasons() {
-    let document = analysis_json(&fleet());
+    let document = analysis_json(&fleet(), None);
     assert_eq!(document["schema"], "modelmeter.analysis/1");
     let gpu = &document["cells"][3];
     assert_eq!(gpu["device"], "cuda:0");
@@ -83,7 +83,7 @@ fn the_document_holds_numbers_with_units_and_reasons() {
 #[test]
 fn every_key_of_the_document_is_documented() {
     const DOCUMENTED: &str = include_str!("../../../../docs/schema/README.md");
-    let document = analysis_json(&fleet());
+    let document = analysis_json(&fleet(), None);
     let objects = [&document, &document["cells"][0], &document["best_batches"][0]];
     for object in objects.map(|value| value.as_object().expect("an object")) {
         for key in object.keys().filter(|key| *key != "schema") {
@@ -94,7 +94,7 @@ fn every_key_of_the_document_is_documented() {
 
 #[test]
 fn a_spreadsheet_gets_one_row_a_cell() {
-    let text = analysis_csv(&fleet());
+    let text = analysis_document(&fleet(), None).csv();
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let rows: Vec<BTreeMap<String, String>> =
         reader.deserialize().map(|row| row.expect("every row has every column")).collect();

@@ -54,14 +54,15 @@ pub(crate) fn troubles() -> ComparisonReport {
     report.comparisons = vec![
         refused(
             "onnxruntime",
-            "outputs of `onnxruntime` and `torch` differ: `last_hidden_state` by 3.1e-1, allowed is 1.0e-3; first \
+            "outputs of `onnxruntime` and `torch` differ: `last_hidden_state` by 3.1e-1, the limit is 1.0e-3; first \
              in `transformer.layer.3.ffn.lin1`",
         ),
         comparison("rten", Outcome::Worse, 0.8, 0.76, 0.83),
         refused("openvino", &why),
     ];
     report.comparisons[1].remarks = vec!["`torch` is not valid: the clock was throttled".into()];
-    report.remarks = vec!["one process a side: between-process variance is not seen".into()];
+    report.remarks =
+        vec!["one process per side does not show the variance between processes".into()];
     report.sides[2].info.remarks = vec!["int64 inputs were narrowed to int32".into()];
     report.design = Design::Interleaved { rounds: 1, turns: 6 };
     report.detectable = None;
@@ -85,7 +86,7 @@ pub(crate) fn stored() -> ComparisonReport {
     speed_up.rounds.clear();
     (speed_up.p_value, speed_up.adjusted_p, speed_up.detectable) = (None, None, None);
     report.remarks = vec![
-        "stored runs took no turns: drift of the machine between them looks like a difference"
+        "stored runs were not interleaved: drift of the machine between them looks like a difference"
             .into(),
     ];
     report

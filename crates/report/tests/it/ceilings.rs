@@ -1,7 +1,7 @@
 //! `calibrate` as people and programs see it, on numbers made by hand.
 
 use crate::sample::text_run;
-use modelmeter_report::{CeilingsPage, Style, ceilings_document, ceilings_line};
+use modelmeter_report::{CeilingsView, Style, ceilings_document, ceilings_line};
 use std::path::Path;
 use types::{
     Bytes, CacheBandwidth, Ceiling, Ceilings, Device, Gpu, Interval, Machine, Precision, Unmeasured,
@@ -15,7 +15,7 @@ fn cache(level: u32, size: u64, value: f64) -> CacheBandwidth {
     CacheBandwidth { level, size: Bytes(size), ceiling: ceiling(value, value * 0.95) }
 }
 
-fn processors() -> Ceilings {
+pub(crate) fn processors() -> Ceilings {
     Ceilings {
         flops: vec![
             (Precision::Fp32, ceiling(304e9, 291e9)),
@@ -33,15 +33,14 @@ fn processors() -> Ceilings {
         caches: vec![cache(1, 32 << 10, 480e9), cache(2, 1 << 20, 170e9)],
         unmeasured: vec![Unmeasured {
             what: "L3".into(),
-            why: "the 1408 KiB that each of 2 threads has of it do not outgrow the level before"
-                .into(),
+            why: "its 1408 KiB for each of 2 threads are not larger than the level before".into(),
         }],
         measured_at: 1_794_800_000_000_000,
         ..Ceilings::of(Device::Cpu, 2)
     }
 }
 
-fn machine() -> Machine {
+pub(crate) fn machine() -> Machine {
     let gpu = Gpu { index: 0, name: "NVIDIA H200".into(), uuid: "GPU-1".into(), memory: Bytes(0) };
     Machine { gpus: vec![gpu], ..text_run().environment.machine }
 }
@@ -51,7 +50,7 @@ fn the_processors_at_80() {
     let (machine, standing) = (machine(), processors());
     let stored = Some(Path::new("/home/me/runs.db"));
     let page =
-        CeilingsPage { machine: &machine, standing: &standing, measured: Some(&standing), stored };
+        CeilingsView { machine: &machine, standing: &standing, measured: Some(&standing), stored };
     insta::assert_snapshot!(ceilings_document(&page).terminal(&Style::plain(80), Some(80)));
 }
 
@@ -62,7 +61,7 @@ fn a_busy_machine_keeps_the_higher_numbers_and_says_so() {
     measured.flops[0].1 = ceiling(190e9, 60e9);
     measured.bandwidth = Some(ceiling(9e9, 4e9));
     measured.caches[1].ceiling = ceiling(100e9, 90e9);
-    let page = CeilingsPage {
+    let page = CeilingsView {
         machine: &machine,
         standing: &standing,
         measured: Some(&measured),
@@ -87,14 +86,14 @@ fn a_gpu_at_60() {
         ..Ceilings { measured_at: 1_794_800_000_000_000, ..Ceilings::of(Device::Cuda(0), 0) }
     };
     let page =
-        CeilingsPage { machine: &machine, standing: &standing, measured: None, stored: None };
+        CeilingsView { machine: &machine, standing: &standing, measured: None, stored: None };
     insta::assert_snapshot!(ceilings_document(&page).terminal(&Style::plain(60), Some(60)));
 }
 
 #[test]
 fn programs_get_every_number_with_its_unit() {
     let (machine, standing) = (machine(), processors());
-    let page = CeilingsPage {
+    let page = CeilingsView {
         machine: &machine,
         standing: &standing,
         measured: Some(&standing),

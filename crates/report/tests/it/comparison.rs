@@ -1,13 +1,13 @@
 //! A comparison, seen whole and read by programs.
 
+use crate::shown::comparison;
 use crate::{
     bout::{layers, stored, three_engines, troubles},
     sample::summary,
 };
 use jsonschema::Validator;
 use modelmeter_report::{
-    Style, comparison, comparison_csv, comparison_csv_columns, comparison_json,
-    layers as layers_table, text_width,
+    Style, comparison_csv_columns, comparison_document, comparison_json, text_width,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -46,7 +46,8 @@ fn stored_runs_at_80() {
 
 #[test]
 fn layers_at_80() {
-    insta::assert_snapshot!(layers_table(&layers(), "torch", &Style::default()));
+    let report = ComparisonReport { layers: Some(layers()), ..three_engines() };
+    insta::assert_snapshot!(plain(&report, 80));
 }
 
 #[test]
@@ -58,14 +59,6 @@ fn a_side_that_is_much_faster_keeps_its_digits() {
     let text = plain(&report, 80);
     assert!(text.contains("0.012 ± 0.000 s"), "{text}");
     assert!(text.contains("0.952 … 1.193 s"), "{text}");
-}
-
-#[test]
-fn layers_follow_the_comparison_they_belong_to() {
-    let report = ComparisonReport { layers: Some(layers()), ..three_engines() };
-    let text = plain(&report, 80);
-    assert!(text.contains("this design could have seen"));
-    assert!(text.ends_with(&layers_table(&layers(), "torch", &Style::default())), "{text}");
 }
 
 #[test]
@@ -207,7 +200,7 @@ fn the_document_holds_what_was_found() {
 #[test]
 fn a_spreadsheet_gets_one_row_a_side() {
     let report = troubles();
-    let text = comparison_csv(&report);
+    let text = comparison_document(&report).csv();
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let rows: Vec<BTreeMap<String, String>> =
         reader.deserialize().map(|row| row.expect("every row has every column")).collect();

@@ -4,7 +4,7 @@ use crate::{
     encoder::layers,
     sample::{invalid_run, text_run, tokenised_run, vision_run},
 };
-use modelmeter_report::{Dossier, Sheet, Subject, dossier_markdown};
+use modelmeter_report::{Dossier, Sheet, Subject, dossier_document};
 use types::{Run, RunId};
 
 fn subject(run: Run) -> Subject {
@@ -24,7 +24,7 @@ fn a_run_for_a_pull_request() {
     let mut run = text_run();
     run.layers = Some(Box::new(layers(2)));
     let dossier = Dossier { subjects: vec![subject(run)], ..Dossier::default() };
-    insta::assert_snapshot!(dossier_markdown(&dossier));
+    insta::assert_snapshot!(dossier_document(&dossier).markdown());
 }
 
 #[test]
@@ -37,15 +37,15 @@ fn several_runs_for_a_pull_request_in_brief() {
     let subjects = runs.into_iter().map(subject).collect();
     let title = "Nightly <b>".to_owned();
     let dossier = Dossier { title, subjects, unmeasured, is_brief: true, ..Dossier::default() };
-    insta::assert_snapshot!(dossier_markdown(&dossier));
+    insta::assert_snapshot!(dossier_document(&dossier).markdown());
 }
 
 #[test]
 fn a_fence_is_longer_than_every_row_of_backticks_in_the_command() {
     let mut one = subject(text_run());
     one.command = Ok("modelmeter profile '````'".into());
-    let text = dossier_markdown(&Dossier { subjects: vec![one], ..Dossier::default() });
-    assert!(text.ends_with("\n`````sh\nmodelmeter profile '````'\n`````\n"), "{text}");
+    let text = dossier_document(&Dossier { subjects: vec![one], ..Dossier::default() }).markdown();
+    assert!(text.contains("measure again: ````` modelmeter profile '````' `````\n"), "{text}");
 }
 
 #[test]

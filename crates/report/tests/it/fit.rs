@@ -35,8 +35,8 @@ fn cell(batch: usize, estimate: u64, peak: u64, per_second: f64) -> FitCell {
 }
 
 fn refusal(kind: RefusalKind) -> Refusal {
-    let why = "the worker ended while it should run: it ran out of memory (an allocation was \
-               refused); its memory was limited to 600 MiB by a control group";
+    let why = "the worker failed to run: it ran out of memory (an allocation was refused); its memory was limited to \
+               600 MiB by a control group";
     Refusal { kind, why: why.into() }
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn found() -> FitReport {
             cell(16, 280, 311, 26.1),
             cell(32, 408, 447, 26.0),
             FitCell {
-                outcome: FitOutcome::NotTimed { why: "no faster since batch 4".into() },
+                outcome: FitOutcome::NotTimed { why: "not faster since batch 4".into() },
                 throughput: None,
                 latency: None,
                 valid: None,
@@ -113,7 +113,7 @@ pub(crate) fn found() -> FitReport {
         ],
     );
     (int8.largest, int8.refused) = (Some(46), Some(48));
-    int8.stopped = Some("no faster since batch 4".into());
+    int8.stopped = Some("not faster since batch 4".into());
     int8.cells.push(refused(48, 528, RefusalKind::OverLimit));
     let fp32 = way(
         "rten",
@@ -152,15 +152,15 @@ pub(crate) fn found() -> FitReport {
         winner: Some(0),
         smallest_need: None,
         remarks: vec![
-            "int8 changes the numbers: `modelmeter compare distilbert-base-uncased --engines rten \
-             --precisions fp32,int8` shows by how much"
+            "int8 changes the outputs: `modelmeter compare distilbert-base-uncased --engines rten --precisions \
+             fp32,int8` shows by how much"
                 .into(),
         ],
     }
 }
 
 /// A search under a limit that nothing keeps.
-fn nothing() -> FitReport {
+pub(crate) fn nothing() -> FitReport {
     let mut report = found();
     report.limit = Bytes(20 * MIB);
     for way in &mut report.ways {
@@ -183,7 +183,7 @@ fn nothing() -> FitReport {
 }
 
 /// Two engines, a winner that is not believed, and one that broke the limit when it was measured whole.
-fn doubtful() -> FitReport {
+pub(crate) fn doubtful() -> FitReport {
     let mut report = found();
     report.ways[0].engine = "onnxruntime".into();
     report.ways[0].engine_version = Some("1.31.0".into());

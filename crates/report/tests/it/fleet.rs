@@ -214,7 +214,9 @@ pub(crate) fn advice() -> Recommendation {
         }],
         machines: [("c0ffee12a7d3".to_owned(), "bench".to_owned())].into(),
         again: None,
-        remarks: vec!["the first two took no turns: a difference below 30 % is not called".into()],
+        remarks: vec![
+            "the first two were not interleaved: a difference below 30 % is not reported".into(),
+        ],
     }
 }
 

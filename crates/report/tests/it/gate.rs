@@ -76,7 +76,7 @@ fn report(checks: Vec<Check>, baseline: Option<&str>) -> GateReport {
     }
 }
 
-fn slower() -> GateReport {
+pub(crate) fn slower() -> GateReport {
     let model = "distilbert-base-uncased";
     let checks = vec![
         changed(model, LATENCY, Ruling::Failed, evidence(1.052, 1.041, 1.063)),
@@ -85,9 +85,9 @@ fn slower() -> GateReport {
     report(checks, Some("base/model.onnx"))
 }
 
-fn mixed() -> GateReport {
+pub(crate) fn mixed() -> GateReport {
     let wide = Check {
-        settle: Some("about 34 processes would settle it: `--processes 34`".into()),
+        settle: Some("about 34 processes would decide it: `--processes 34`".into()),
         ..changed("gpt2", LATENCY, Ruling::CannotTell, evidence(1.02, 0.97, 1.072))
     };
     let elsewhere = Check {
@@ -107,9 +107,9 @@ fn mixed() -> GateReport {
     mixed
 }
 
-fn limits() -> GateReport {
+pub(crate) fn limits() -> GateReport {
     let short = Check {
-        why: Some("p99 needs 662 samples a process, and one has 80".into()),
+        why: Some("p99 needs 662 samples per process, and one has 80".into()),
         settle: Some("a longer `--sampling` takes more samples in each process".into()),
         ..limited(Gauge::Latency(Statistic::P99), 0.2, Ruling::CannotTell, None)
     };
@@ -202,12 +202,11 @@ fn build_servers_see_a_case_a_question() {
 fn nothing_asked_is_nothing_answered() {
     let empty = report(Vec::new(), None);
     assert_eq!(empty.ruling(), Ruling::CannotTell);
-    assert!(gate(&empty, &Style::plain(80)).contains("nothing was asked"));
+    assert!(gate(&empty, &Style::plain(80)).contains("nothing was checked"));
 }
 
-#[test]
-fn a_machine_says_what_it_does_to_measurements() {
-    let test = Noise {
+pub(crate) fn noise() -> Noise {
+    Noise {
         measured_at: 1_789_000_000_000_000,
         elapsed: Duration::from_secs(34),
         cell: cell("small-transformer"),
@@ -226,7 +225,12 @@ fn a_machine_says_what_it_does_to_measurements() {
         },
         medians: vec![0.0012, 0.0013, 0.0011],
         drift: vec![Drifted { apart: Seconds(10.0), share: 0.11 }],
-    };
+    }
+}
+
+#[test]
+fn a_machine_says_what_it_does_to_measurements() {
+    let test = noise();
     let earlier = Noise { measured_at: 1_788_000_000_000_000, ..test.clone() };
     insta::assert_snapshot!(
         "noise",

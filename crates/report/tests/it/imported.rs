@@ -1,9 +1,8 @@
 //! Runs of other tools: labelled, with what they state, and nothing where they say nothing.
 
 use crate::sample::bare_run;
-use modelmeter_report::{
-    Footer, JsonOptions, RunLine, Style, run_json, runs_csv, runs_document, summary,
-};
+use crate::shown::summary;
+use modelmeter_report::{Footer, JsonOptions, RunLine, Style, run_json, runs_csv, runs_document};
 use std::collections::BTreeMap;
 use types::{Direction, Import, Metric, Phase, Run, Stated, Unit};
 

@@ -1,9 +1,8 @@
 //! The inside of a model, seen whole and read by programs.
 
 use crate::sample;
-use modelmeter_report::{
-    Footer, JsonOptions, LayerView, Style, View, inside, page, run_json, text_width,
-};
+use crate::shown::{inside, page};
+use modelmeter_report::{Footer, JsonOptions, LayerView, Style, View, run_json, text_width};
 use types::{
     Bound, Bytes, Estimate, Flops, Interval, Layer, LayerKind, LayerReport, Ratio, Rollup,
     Roofline, Seconds, Spent,
@@ -38,7 +37,7 @@ fn layer(path: &str, total: f64, own: f64, work: Option<(u64, u64)>) -> Layer {
 }
 
 /// Two layers of a text encoder; every module's time is what lies in it.
-fn encoder() -> LayerReport {
+pub(crate) fn encoder() -> LayerReport {
     let mut layers = vec![
         layer("embeddings", 0.0064, 0.0, Some((0, 24_000_000))),
         layer("embeddings.word_embeddings", 0.0060, 0.0060, Some((0, 23_000_000))),

@@ -1,8 +1,7 @@
 //! The keys people script against, and their values.
 
 use crate::sample::{text_run, tokenised_run};
-use modelmeter_report::{JsonOptions, run_json, write_json, write_json_lines};
-use serde_json::Value;
+use modelmeter_report::{JsonOptions, run_json};
 
 #[test]
 fn the_document_begins_with_the_keys_people_look_for() {
@@ -47,30 +46,4 @@ fn raw_samples_come_only_when_asked_for() {
     let with = run_json(&run, JsonOptions { samples: true });
     assert_eq!(with["samples_ns"]["inference"][0], 245_100_000);
     assert_eq!(with["samples_ns"]["warmup"][0], 412_300_000);
-}
-
-#[test]
-fn one_run_is_a_document_and_several_are_an_array() {
-    let written = |count: usize| -> Value {
-        let runs = vec![text_run(); count];
-        let mut out = Vec::new();
-        write_json(&runs, JsonOptions::default(), &mut out).expect("a vector takes every write");
-        serde_json::from_slice(&out).expect("what was written is JSON")
-    };
-    let document = run_json(&text_run(), JsonOptions::default());
-    assert_eq!(written(0), Value::Array(Vec::new()));
-    assert_eq!(written(1), document);
-    assert_eq!(written(2), Value::Array(vec![document.clone(), document]));
-}
-
-#[test]
-fn json_lines_hold_one_document_each() {
-    let runs = [text_run(), tokenised_run()];
-    let mut out = Vec::new();
-    write_json_lines(&runs, JsonOptions::default(), &mut out).expect("a vector takes every write");
-    let text = String::from_utf8(out).expect("JSON is Unicode");
-    let lines: Vec<Value> =
-        text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
-    let documents = runs.each_ref().map(|run| run_json(run, JsonOptions::default()));
-    assert_eq!(lines, documents);
 }

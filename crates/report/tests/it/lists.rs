@@ -3,7 +3,7 @@
 use crate::sample::{invalid_run, text_run, tokenised_run, vision_run};
 use modelmeter_report::{Bar, Glyphs, RunLine, Style, bar_chart, runs_document};
 
-fn lines() -> Vec<RunLine> {
+pub(crate) fn lines() -> Vec<RunLine> {
     let mut vision = vision_run();
     vision.tags = vec!["nightly".into(), "h200".into()];
     let runs = [text_run(), tokenised_run(), vision, invalid_run()];

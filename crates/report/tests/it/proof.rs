@@ -61,7 +61,7 @@ fn speed(engine: &str, verdict: SpeedVerdict, ratio: f64) -> SpeedProof {
     }
 }
 
-fn sparse() -> ProofReport {
+pub(crate) fn sparse() -> ProofReport {
     let weight = |layer: usize, part: &str| WeightFacts {
         name: format!("encoder.layer.{layer}.{part}.weight"),
         before: [2_359_296, 2_359_296],
@@ -107,11 +107,11 @@ fn sparse() -> ProofReport {
             speed("onnxruntime", SpeedVerdict::NoFaster, 1.01),
         ],
         uncompared: None,
-        remarks: vec!["left whole, for groups of 4 do not fill it: `pooler`".into()],
+        remarks: vec!["not pruned, because groups of 4 do not fill it: `pooler`".into()],
     }
 }
 
-fn cut() -> ProofReport {
+pub(crate) fn cut() -> ProofReport {
     let block = |n: usize, what: &str, before, after| BlockFacts {
         name: format!("encoder.layer.{n}"),
         what: what.into(),

@@ -31,7 +31,7 @@ fn advice_as_markdown() {
 }
 
 /// Six models of which one cannot be helped.
-fn many() -> Vec<Recommendation> {
+pub(crate) fn many() -> Vec<Recommendation> {
     let names = ["bert-base-uncased", "gpt2", "resnet50", "vit-base-patch16-224", "whisper-tiny"];
     let mut all: Vec<Recommendation> = names
         .map(|model| Recommendation { model: model.into(), ..advice() })
@@ -117,8 +117,8 @@ fn a_long_list_says_how_much_more_there_is() {
 
 #[test]
 fn no_question_has_no_answer() {
-    assert!(recommendations(&[], &Style::default()).contains("no run answers"));
-    assert!(recommendations_document(&[]).markdown().contains("no run answers"));
+    assert!(recommendations(&[], &Style::default()).contains("no stored run matches"));
+    assert!(recommendations_document(&[]).markdown().contains("no stored run matches"));
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub(crate) fn vision_run() -> Run {
         clock_memory: None,
         power_limit: Some(700.0),
         temperature: Some(41.0),
-        throttle_reasons: vec!["none".into()],
+        throttle_reasons: vec!["none".to_owned().into()],
         other_processes: vec![4242],
     }];
     run.metrics.retain(|metric| metric.key != "throughput.tokens" && metric.unit != Unit::Joules);
@@ -108,7 +108,7 @@ pub(crate) fn invalid_run() -> Run {
         Reason {
             code: ReasonCode::NotWarm,
             invalidates: true,
-            text: "warm-up never settled: the last three windows of 41 runs differ by 27 %".into(),
+            text: "warm-up did not settle: the last three windows of 41 runs differ by 27 %".into(),
             hint: Some("close other programs, or warm up longer with `--warmup 100`".into()),
         },
         Reason {

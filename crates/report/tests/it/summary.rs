@@ -1,7 +1,8 @@
 //! The terminal summary, seen whole.
 
 use crate::sample::{bare_run, invalid_run, set_phase, text_run, tokenised_run, vision_run};
-use modelmeter_report::{Footer, Style, clean, summary};
+use crate::shown::summary;
+use modelmeter_report::{Footer, Style, clean};
 use types::{Direction, Metric, Mode, Phase, Ratio, Run, StopReason, Unit};
 
 fn plain(run: &Run, width: usize) -> String {
@@ -59,8 +60,7 @@ fn random_weights_are_seen_whatever_the_name() {
     for length in [0, 1, 20, 60, 80, 500] {
         let run = bare_run(&"m".repeat(length), 0.1, 20);
         let text = plain(&run, 80);
-        let first = text.lines().next().expect("a summary has a first line");
-        assert!(first.contains("random weights"), "{first}");
+        assert!(text.contains("random weights\n"), "{text}");
     }
 }
 
@@ -68,10 +68,10 @@ fn random_weights_are_seen_whatever_the_name() {
 fn missing_energy_says_why() {
     let mut run = text_run();
     run.probes.clear();
-    assert!(plain(&run, 80).contains("energy        unavailable: not measured in this run"));
+    assert!(plain(&run, 80).contains("energy      unavailable: not measured in this run"));
     let why = "the counter reads 0 always";
     run.metrics.push(Metric::missing("energy", Unit::Joules, Direction::Lower, why));
-    assert!(plain(&run, 80).contains("energy        unavailable: the counter reads 0 always"));
+    assert!(plain(&run, 80).contains("energy      unavailable: the counter reads 0 always"));
 }
 
 #[test]
@@ -79,18 +79,18 @@ fn how_warm_up_and_sampling_ended_is_said() {
     let mut run = text_run();
     run.warmup.runs = 0;
     run.stop = StopReason::RunsDone;
-    assert!(plain(&run, 80).contains("no warm-up, then 212 measured, as many as asked"));
+    assert!(plain(&run, 80).contains("no warm-up, then 212 measured as requested"));
     run.warmup.runs = 41;
     run.warmup.settled = false;
     run.stop = StopReason::DurationCap;
     let text = plain(&run, 80);
-    assert!(text.contains("never settled in 41 runs, then 212 measured until time was up"));
+    assert!(text.contains("did not settle in 41 runs, then 212 measured until the time limit"));
 }
 
 #[test]
 fn a_star_is_explained_even_where_the_verdict_does_not() {
     let text = plain(&bare_run("gpt2", 0.1, 100), 80);
-    assert!(text.contains("* too few runs to claim it: p95 needs 130, p99 needs 662"), "{text}");
+    assert!(text.contains("* too few samples: p95 needs 130, p99 needs 662"), "{text}");
     let text = plain(&bare_run("gpt2", 0.1, 5), 80);
     assert!(text.contains("100.0* ms") && text.contains("median needs 11"), "{text}");
     let wide = plain(&text_run(), 160);
@@ -156,8 +156,8 @@ fn latencies_around_a_second_fit_one_table() {
             }
         }
         let text = plain(&run, 80);
-        assert_eq!(text.matches("mean ± std").count(), 1, "{text}");
-        assert!(text.contains("p95") && text.contains("min … max"), "{text}");
+        assert_eq!(text.matches(" mean ± ").count(), 1, "{text}");
+        assert!(text.contains("p95") && text.contains(" min … "), "{text}");
     }
 }
 
@@ -178,5 +178,5 @@ fn only_the_first_clause_of_a_reason_is_shown() {
     let why = "no counter under `/sys`; load the module `intel_rapl_msr`";
     run.metrics.push(Metric::missing("energy", Unit::Joules, Direction::Lower, why));
     let text = plain(&run, 80);
-    assert!(text.contains("energy        unavailable: no counter under `/sys`\n"), "{text}");
+    assert!(text.contains("energy      unavailable: no counter under `/sys`\n"), "{text}");
 }

@@ -1,7 +1,8 @@
 //! Histories, seen whole and read by programs.
 
+use crate::shown::trend;
 use modelmeter_report::{
-    Style, prometheus, standings, text_width, trend, trend_csv, trend_csv_columns, trend_json,
+    Style, TrendGate, prometheus, text_width, trend_csv_columns, trend_document, trend_json,
 };
 use types::{
     Analysis, CellKey, Device, Interval, Mode, Pooled, Precision, RunId, Trend, TrendBy,
@@ -21,7 +22,7 @@ fn point(number: usize, value: f64) -> TrendPoint {
 }
 
 /// A history of thirty hours that got slower after twenty.
-fn history(name: &str) -> Trend {
+pub(crate) fn history(name: &str) -> Trend {
     let value = |at: usize| if at < 20 { 0.0101 } else { 0.0124 } * (1.0 + 0.01 * (at % 3) as f64);
     let series = TrendSeries {
         key: CellKey {
@@ -63,15 +64,15 @@ fn history(name: &str) -> Trend {
         invalid_reasons: [types::ReasonCode::BusyMachine; 3].into_iter().collect(),
         without_valid: 0,
         again: None,
-        remarks: vec!["runs without a commit go by their date".into()],
+        remarks: vec!["runs without a commit are ordered by date".into()],
     }
 }
 
 #[test]
 fn a_history_at_80() {
     let found = history("distilbert-base-uncased");
-    let mut page = trend(&found, &Style::plain(80));
-    page += &standings(&found, &[TrendStanding::Worse], 0.1, &Style::plain(80));
+    let gate = TrendGate { standings: &[TrendStanding::Worse], accepted: 0.1 };
+    let page = trend(&found, Some(gate), &Style::plain(80));
     for words in ["23 % slower [21, 24]", "rten 0.27.0 → 0.28.0", "noise 1.2 %", "newest 2 points"]
     {
         assert!(page.contains(words), "`{words}` is not in\n{page}");
@@ -82,13 +83,13 @@ fn a_history_at_80() {
 fn no_line_passes_the_width_whatever_the_names() {
     for name in ["m", &"long".repeat(60), "a \u{1b}[31mcolour\nand a line"] {
         for width in [60, 80, 133] {
-            for line in trend(&history(name), &Style::plain(width)).lines() {
+            for line in trend(&history(name), None, &Style::plain(width)).lines() {
                 assert!(text_width(line) <= width, "{width}: {line}");
                 assert!(!line.chars().any(char::is_control), "{line:?}");
             }
         }
     }
-    assert!(trend(&Trend::default(), &Style::plain(80)).contains("no valid run"));
+    assert!(trend(&Trend::default(), None, &Style::plain(80)).contains("no valid run"));
 }
 
 #[test]
@@ -102,7 +103,7 @@ fn programs_get_every_point_and_every_change() {
     assert_eq!(series["changes"][0]["direction"], "slower");
     assert_eq!(series["changes"][0]["worse"], true);
     assert_eq!(series["changes"][0]["commit"], series["points"][20]["commit"]);
-    let csv = trend_csv(&found);
+    let csv = trend_document(&found, None).csv();
     let mut lines = csv.lines();
     assert_eq!(lines.next().unwrap().split(',').count(), trend_csv_columns().len());
     assert_eq!(lines.clone().count(), 30);

@@ -17,6 +17,7 @@ const NONE: Duration = Duration::ZERO;
 on_both!(
     cells_are_leased_in_the_order_of_the_plan,
     adding_to_a_finished_plan_adds_only_what_is_new,
+    a_plan_keeps_its_cells_under_another_name_and_takes_nobodys,
     a_lease_that_ran_out_is_taken_by_another_and_fenced_off,
     a_sign_of_life_keeps_a_lease,
     a_cell_that_was_given_back_is_leased_again,
@@ -93,6 +94,17 @@ fn adding_to_a_finished_plan_adds_only_what_is_new(place: &Place) {
     assert_eq!(take(&store, "ann", LONG).cell.key, "cell 99");
     let done = states(&store).into_iter().filter(|state| *state == CellState::Done).count();
     assert_eq!(done, 2);
+}
+
+fn a_plan_keeps_its_cells_under_another_name_and_takes_nobodys(place: &Place) {
+    let store = place.open();
+    assert_eq!(store.plan_rename("dusk", "night").unwrap(), 0, "there is no such plan");
+    store.plan_put("dusk", &cells(0..2)).unwrap();
+    assert_eq!(store.plan_rename("dusk", "night").unwrap(), 2);
+    assert_eq!(states(&store), [CellState::Waiting; 2]);
+    store.plan_put("dusk", &cells(5..6)).unwrap();
+    assert_eq!(store.plan_rename("dusk", "night").unwrap(), 0, "the name is taken");
+    assert_eq!(store.plan_cells("dusk").unwrap().len(), 1);
 }
 
 fn a_lease_that_ran_out_is_taken_by_another_and_fenced_off(place: &Place) {

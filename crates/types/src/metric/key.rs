@@ -1,5 +1,5 @@
-//! The keys of metrics that several rooms ask for. Each means one thing everywhere; who writes a key as text again may give it
-//! a second meaning.
+//! The keys of metrics that several crates ask for. Each means one thing everywhere; who writes a key as text again may give
+//! it a second meaning.
 
 /// Samples a second.
 pub const THROUGHPUT_SAMPLES: &str = "throughput.samples";
@@ -7,20 +7,20 @@ pub const THROUGHPUT_SAMPLES: &str = "throughput.samples";
 pub const THROUGHPUT_TOKENS: &str = "throughput.tokens";
 /// Images a second.
 pub const THROUGHPUT_IMAGES: &str = "throughput.images";
-/// Floating point operations a second.
+/// Floating point operations per second.
 pub const FLOPS_PER_SECOND: &str = "compute.flops_per_second";
 /// Operations a second ÷ the machine's ceiling.
 pub const CEILING_SHARE: &str = "compute.ceiling_share";
 
-/// The largest memory of the worker where it computes: of the device on a device with its own memory, of the host otherwise.
+/// Peak memory of the worker where the model computes: of a device with its own memory, otherwise of the host.
 pub const MEMORY_PEAK: &str = "memory.peak";
-/// The largest memory of the worker while the model was loaded, where it computes.
+/// Peak memory during loading, where the model computes.
 pub const MEMORY_PEAK_LOADING: &str = "memory.peak.loading";
-/// The largest memory of the worker while it was sampled, where it computes.
+/// Peak memory during sampling, where the model computes.
 pub const MEMORY_PEAK_SAMPLING: &str = "memory.peak.sampling";
-/// The largest memory of the worker since the watch began, where it computes.
+/// Peak memory since the probe started, where the model computes.
 pub const MEMORY_PEAK_WINDOW: &str = "memory.peak.window";
-/// The average memory of the worker while it was sampled, where it computes.
+/// Average memory during sampling, where the model computes.
 pub const MEMORY_AVERAGE: &str = "memory.average";
 /// The largest host memory of a worker that computes on a device with its own memory.
 pub const MEMORY_HOST_PEAK: &str = "memory.host.peak";

@@ -15,7 +15,7 @@ impl Rule for Attention {
     }
 
     fn about(&self) -> &'static str {
-        "attention that waits for memory instead of computing"
+        "attention limited by memory instead of compute"
     }
 
     fn judge(&self, facts: &Facts<'_>) -> Result<Judgement, Missing> {
@@ -48,15 +48,15 @@ impl Rule for Attention {
         numbers.push(evidence(text, "layers.attention.floor", least, Unit::Seconds));
         let (way, proof) = plan(facts)?;
         let title = format!("keep attention's scores out of memory (fused attention): {way}");
-        let basis = "at most all that arithmetic does not need, over attention's share (Amdahl)";
+        let basis = "upper bound: attention takes only the time of its arithmetic (Amdahl)";
         let gain = gain(Goal::Latency, 1.0, high, basis);
-        Ok(advise(title, numbers, gain, proof, Some("the longer the rows, the more it gains")))
+        Ok(advise(title, numbers, gain, proof, Some("the gain grows with the sequence length")))
     }
 }
 
 /// Why a layer has no place on the roofline.
 pub(super) fn unplaced() -> Missing {
-    Missing::because("the layers have no place on this machine's roofline: no ceilings were known")
+    Missing::because("the layers have no roofline: the ceilings of this machine are unknown")
         .with_hint("`modelmeter calibrate`, then `modelmeter profile … --layers`")
 }
 

@@ -32,7 +32,7 @@ impl Rule for BatchSize {
         let current = valid.iter().find(|point| point.batch_size == now).copied();
         let (Some(current), true) = (current, valid.len() > 1) else {
             return Err(Missing::because(format!(
-                "of {} batch sizes only {} could be believed, and batch {now} is needed",
+                "of {} batch sizes only {} gave valid times, and batch {now} is needed",
                 points.len(),
                 valid.len()
             ))
@@ -58,7 +58,7 @@ fn more(current: &SweepPoint, valid: &[&SweepPoint], facts: &Facts<'_>) -> Judge
     let target = target.copied().unwrap_or(current);
     let factor = target.samples_per_second / current.samples_per_second;
     if target.batch_size == current.batch_size || factor < WORTH_IT {
-        return fine("samples a second that another batch size would add", best, current);
+        return fine("samples per second that another batch size would add", best, current);
     }
     let (old, new) = (per_sample(current), per_sample(target));
     let (low, high) = (old.0 / new.1, old.1 / new.0);
@@ -97,7 +97,7 @@ fn both(
     for point in [current, target] {
         let batch = point.batch_size;
         numbers.push(evidence(
-            format!("samples a second at batch {batch}"),
+            format!("samples per second at batch {batch}"),
             format!("sweep.{batch}.throughput"),
             point.samples_per_second,
             Unit::PerSecond,
@@ -114,9 +114,9 @@ fn both(
     }
     let caveat = match gain.what {
         _ if facts.is_training() => {
-            "another batch size trains differently: learning rate and loss need another look"
+            "another batch size trains differently: check learning rate and loss again"
         }
-        Goal::Latency => "fewer samples a second",
+        Goal::Latency => "fewer samples per second",
         _ => "every sample waits for its whole batch, and for the batch to fill",
     };
     let title = format!("use batch {} instead of {}", target.batch_size, current.batch_size);
@@ -148,7 +148,7 @@ mod tests {
     fn the_smallest_batch_that_is_nearly_the_best_is_advised() {
         let run = scene::run();
         let mut facts = scene::facts(&run);
-        // 333, 400, 800, 810 samples a second: 8 is within 3 % of 16.
+        // 333, 400, 800, 810 samples per second: 8 is within 3 % of 16.
         facts.sweep = Ok(vec![
             scene::point(1, 3.0),
             scene::point(4, 10.0),
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn a_flat_sweep_is_fine() {
         let run = scene::run();
-        // 333, 385, 400, 400 samples a second.
+        // 333, 385, 400, 400 samples per second.
         assert_eq!(said::fine(&BatchSize, &scene::facts(&run)).value, 0.0);
     }
 

@@ -27,7 +27,7 @@ impl Rule for ColdStart {
     }
 
     fn about(&self) -> &'static str {
-        "the time to the first answer"
+        "the time to the first result"
     }
 
     fn beside_training(&self) -> Option<&'static str> {
@@ -42,7 +42,7 @@ impl Rule for ColdStart {
         let first = run.cold.first_inference.as_secs_f64();
         let (start, load) = (run.cold.process_start.as_secs_f64(), run.cold.load.as_secs_f64());
         let cold = start + load + first;
-        let number = evidence("time to the first answer", "cold", cold, Unit::Seconds);
+        let number = evidence("time to the first result", "cold", cold, Unit::Seconds);
         let slow_first = first / warm >= SLOW_FIRST && first - warm >= SHORT;
         if cold < NOTICED && !slow_first {
             return Ok(Judgement::Fine(number));
@@ -50,9 +50,9 @@ impl Rule for ColdStart {
         let requests = ((cold - warm) / (PAID_OFF * warm)).ceil();
         let numbers = vec![
             number,
-            evidence("of it starting the process", "cold.start", start, Unit::Seconds),
-            evidence("of it loading the model", "cold.load", load, Unit::Seconds),
-            evidence("of it the first inference", "cold.first", first, Unit::Seconds),
+            evidence("of which starting the process", "cold.start", start, Unit::Seconds),
+            evidence("of which loading the model", "cold.load", load, Unit::Seconds),
+            evidence("of which the first inference", "cold.first", first, Unit::Seconds),
             evidence("time of a warm inference", "inference.latency", warm, Unit::Seconds),
             evidence(
                 "inferences until the start is a tenth of all time",
@@ -62,9 +62,9 @@ impl Rule for ColdStart {
             ),
         ];
         let title = "keep the process alive, and run one inference before the first request";
-        let basis = "start, load and first inference against a warm one; minutes differ by 30 %";
+        let basis = "start, load and first inference compared with a warm one; starts vary by 30 %";
         let gain = gain(Goal::Start, (factor / DRIFT).max(1.0), factor * DRIFT, basis);
-        let caveat = "only the first answer gains";
+        let caveat = "only the first result gets faster";
         Ok(advise(title, numbers, gain, Proof::Repeat, Some(caveat)))
     }
 }

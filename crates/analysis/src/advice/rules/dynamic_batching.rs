@@ -88,7 +88,7 @@ mod tests {
     fn the_largest_batch_that_fits_is_told() {
         let run = scene::run();
         let mut facts = scene::facts(&run);
-        // 260 MB stay, 10 MB a sample; nine tenths of 350 MB hold 5 samples, and 8 need 340 MB.
+        // 260 MB stay, 10 MB per sample; nine tenths of 350 MB hold 5 samples, and 8 need 340 MB.
         facts.memory = limit(350);
         let advice = said::advice(&DynamicBatching, &facts);
         assert!(advice.title.contains("at most 5 samples"), "{}", advice.title);

@@ -49,11 +49,11 @@ impl Rule for Embedding {
                 change(Change { precision: Some(narrower), ..Change::default() })
             }
             _ => Proof::Elsewhere {
-                why: format!("{} keeps no table in fewer bits here", facts.run.cell.engine),
+                why: format!("{} cannot store tables in fewer bits here", facts.run.cell.engine),
             },
         };
-        let title = "keep the embedding table in fewer bits, or the rows used most in a cache";
-        let basis = "a table in half the bits is read in half the time, over its share (Amdahl)";
+        let title = "store the embedding table in fewer bits, or cache the rows used most";
+        let basis = "half the bits are read in half the time (Amdahl over its share)";
         let caveat = "a table that fits the last-level cache gains nothing";
         let gain = gain(Goal::Latency, 1.0, high, basis);
         Ok(advise(title, numbers, gain, proof, Some(caveat)))

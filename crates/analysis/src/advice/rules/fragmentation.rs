@@ -20,7 +20,7 @@ impl Rule for Fragmented {
     }
 
     fn about(&self) -> &'static str {
-        "memory that the allocator holds and nobody uses"
+        "memory that the allocator reserves but does not use"
     }
 
     fn rests(&self) -> Rests {
@@ -43,17 +43,17 @@ impl Rule for Fragmented {
             |text: &str, key: &str, value: u64| evidence(text, key, value as f64, Unit::Bytes);
         let numbers = vec![
             number,
-            bytes("memory the allocator holds", "memory.reserved", reserved),
-            bytes("of it in use", "memory.in_use", in_use),
+            bytes("memory the allocator reserves", "memory.reserved", reserved),
+            bytes("of which in use", "memory.in_use", in_use),
         ];
-        let basis = "at most what is held and not used";
+        let basis = "at most what is reserved and not used";
         let high = reserved as f64 / in_use as f64;
         let gain =
             ExpectedGain { saved: Some(Bytes(lost)), ..gain(Goal::Memory, 1.0, high, basis) };
-        let why = "how an allocator cuts its memory is set outside: see the engine's own settings";
+        let why = "Modelmeter does not set the allocator's options: see the engine's own settings";
         let proof = Proof::Elsewhere { why: why.into() };
-        let title = "let the allocator grow in smaller steps, or feed it few different shapes";
-        Ok(advise(title, numbers, gain, proof, Some("giving memory back costs time")))
+        let title = "let the allocator grow in smaller steps, or use fewer different shapes";
+        Ok(advise(title, numbers, gain, proof, Some("freeing memory costs time")))
     }
 }
 

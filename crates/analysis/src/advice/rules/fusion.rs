@@ -55,7 +55,7 @@ impl Rule for Fusion {
     }
 
     fn about(&self) -> &'static str {
-        "time in operators that only move data and could be joined"
+        "time in operators that only move data and could be fused"
     }
 
     fn judge(&self, facts: &Facts<'_>) -> Result<Judgement, Missing> {
@@ -82,8 +82,8 @@ impl Rule for Fusion {
             numbers.push(evidence(text, key, light.spent.share.0, Unit::Ratio));
         }
         let (title, proof) = plan(facts)?;
-        let basis = "half to all of the time in these operators, which joining them would save";
-        let caveat = "the larger the matrix products' share, the less is left to join";
+        let basis = "fusing saves half to all of the time in these operators";
+        let caveat = "the larger the share of matrix products, the smaller the gain";
         Ok(advise(title, numbers, gain(Goal::Latency, low, high, basis), proof, Some(caveat)))
     }
 }

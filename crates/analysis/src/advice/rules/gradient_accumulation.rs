@@ -41,13 +41,13 @@ impl Rule for GradientAccumulation {
         let numbers = vec![
             number,
             evidence("time of one training step", "step", step, Unit::Seconds),
-            evidence("of it the optimiser", "optimizer", optimizer, Unit::Seconds),
+            evidence("of which the optimiser", "optimizer", optimizer, Unit::Seconds),
         ];
-        let basis = "the weights move once instead of four times; everything else stays";
-        let title = format!("add up the gradients of {batches} batches before the weights move");
+        let basis =
+            "the weights are updated once instead of four times; everything else stays the same";
+        let title = format!("accumulate the gradients of {batches} batches before each update");
         let proof = change(Change { accumulation: Some(batches), ..Change::default() });
-        let caveat =
-            "fewer, larger steps train differently: learning rate and loss need another look";
+        let caveat = "fewer, larger steps train differently: check learning rate and loss again";
         Ok(advise(title, numbers, gain(Goal::Throughput, 1.0, likely, basis), proof, Some(caveat)))
     }
 }

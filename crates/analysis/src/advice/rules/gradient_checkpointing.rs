@@ -67,13 +67,13 @@ impl Rule for GradientCheckpointing {
                 Unit::Bytes,
             ),
             evidence(
-                "of it activations that are kept",
+                "of which activations that are kept",
                 "memory.training.activations",
                 kept,
                 Unit::Bytes,
             ),
             evidence(
-                "of it weights, gradients and moments",
+                "of which weights, gradients and moments",
                 "memory.training.state",
                 state,
                 Unit::Bytes,
@@ -125,7 +125,7 @@ fn trained(facts: &Facts<'_>, held: TrainingMemory) -> Result<Judgement, Missing
         number,
         evidence("activations that are kept", "memory.training.activations", kept, Unit::Bytes),
         evidence(
-            "weights, gradients and what the optimiser remembers",
+            "weights, gradients and optimiser state",
             "memory.training.state",
             state,
             Unit::Bytes,

@@ -104,7 +104,7 @@ struct Candidate {
     target: Precision,
     gain: ExpectedGain,
     evidence: Vec<Evidence>,
-    /// The number that says how little there is, where there is little.
+    /// The number that says how little there is, if there is little.
     ratio: Evidence,
 }
 
@@ -152,7 +152,7 @@ fn speed(facts: &Facts<'_>, target: Precision) -> Known<Candidate> {
     let text = format!("{target} ceiling against the one of {now}");
     let ratio = evidence(text, format!("ceiling.{target}.ratio"), factor, Unit::Ratio);
     let rate = |precision: Precision, value: f64| {
-        let text = format!("what this machine can do in {precision}");
+        let text = format!("this machine's ceiling in {precision}");
         evidence(text, format!("ceiling.{precision}"), value, Unit::FlopsPerSecond)
     };
     let mut numbers = vec![rate(now, old), rate(target, new)];
@@ -192,7 +192,7 @@ fn memory(facts: &Facts<'_>, target: Precision) -> Option<Candidate> {
         evidence("largest memory", types::key::MEMORY_PEAK, peak, Unit::Bytes),
         weights.clone(),
     ];
-    let basis = "weights in fewer bits; an engine that keeps wide copies saves nothing";
+    let basis = "weights in fewer bits; no gain with an engine that keeps copies in full precision";
     let gain =
         ExpectedGain { saved: Some(Bytes(saved as u64)), ..gain(Goal::Memory, 1.0, factor, basis) };
     Some(Candidate { target, gain, evidence: numbers, ratio: weights })

@@ -18,7 +18,7 @@ impl Rule for PaddingWaste {
     }
 
     fn about(&self) -> &'static str {
-        "tokens that only fill up rows"
+        "tokens that are only padding"
     }
 
     fn rests(&self) -> Rests {
@@ -48,7 +48,7 @@ impl Rule for PaddingWaste {
             let sequence_length = Some(padding.longest);
             (title, cut, change(Change { sequence_length, ..Change::default() }))
         } else if cell.batch_size >= FEWEST_ROWS {
-            let title = "put texts of like length into one batch".to_owned();
+            let title = "group texts of similar length into one batch".to_owned();
             (title, padding.bucketed as f64, Proof::Buckets)
         } else {
             return Ok(Judgement::Fine(number));
@@ -64,7 +64,9 @@ impl Rule for PaddingWaste {
         ];
         let basis = "time in proportion to tokens; smaller batches may be less efficient";
         let caveat = match proof {
-            Proof::Buckets => "answers come in another order, and a batch must wait for its like",
+            Proof::Buckets => {
+                "results come in another order, and requests wait for others of similar length"
+            }
             _ => {
                 "lengths then differ between batches: an engine that compiles for shapes compiles again"
             }
@@ -76,8 +78,8 @@ impl Rule for PaddingWaste {
 
 /// Why nothing is known of texts.
 pub(super) fn no_text() -> Missing {
-    Missing::because("token ids were drawn, so all rows are full")
-        .with_hint("give texts as you have them: `--text-file FILE`")
+    Missing::because("token ids were generated, so no row has padding")
+        .with_hint("give real texts: `--text-file FILE`")
 }
 
 #[cfg(test)]
@@ -123,7 +125,7 @@ mod tests {
         facts.padding = Ok(scene::padding(510, 2, 128, 511));
         assert!(said::fine(&PaddingWaste, &facts).value < 0.01);
         run.cell.text = None;
-        assert!(said::missing(&PaddingWaste, &scene::facts(&run)).why.contains("drawn"));
+        assert!(said::missing(&PaddingWaste, &scene::facts(&run)).why.contains("generated"));
         run.cell.sequence_length = None;
         said::beside(&PaddingWaste, &scene::facts(&run));
     }

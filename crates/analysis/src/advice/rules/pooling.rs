@@ -40,7 +40,7 @@ impl Rule for Pooling {
         let share = rest / peak.max(1.0);
         if !footprint.is_limit(now) {
             let share = peak / footprint.available;
-            let text = "share of the memory there is that it needs";
+            let text = "share of the available memory that it needs";
             return Ok(Judgement::Fine(evidence(text, "memory.share", share, Unit::Ratio)));
         }
         let text = "share of its memory that is neither weights nor live activations";

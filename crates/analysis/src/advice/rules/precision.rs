@@ -21,7 +21,7 @@ impl Rule for LowerPrecision {
             return Ok(Judgement::Beside(format!("the model computes in {now} already")));
         }
         let caveat =
-            "outputs differ in the third or fourth digit; the proof holds them against fp32";
+            "outputs differ in the third or fourth digit; the proof compares them with fp32";
         narrower::judge(facts, &[Precision::Bf16, Precision::Fp16], caveat)
     }
 }

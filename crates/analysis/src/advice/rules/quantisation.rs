@@ -16,15 +16,14 @@ impl Rule for Quantisation {
     }
 
     fn beside_training(&self) -> Option<&'static str> {
-        Some("nothing here trains in int8")
+        Some("no engine here trains in int8")
     }
 
     fn judge(&self, facts: &Facts<'_>) -> Result<Judgement, Missing> {
         if facts.run.cell.precision == Precision::Int8 {
             return Ok(Judgement::Beside("the model computes in int8 already".into()));
         }
-        let caveat =
-            "the proof holds only the outputs' direction; measure your own task's quality as well";
+        let caveat = "the proof checks only the direction of the outputs; measure the quality of your task as well";
         narrower::judge(facts, &[Precision::Int8], caveat)
     }
 }

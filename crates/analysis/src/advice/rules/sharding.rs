@@ -41,7 +41,7 @@ impl Rule for Sharding {
             number,
             evidence("bytes of the weights", "model.size", weights, Unit::Bytes),
             evidence(format!("memory of batch {now}"), "memory.peak", needed, Unit::Bytes),
-            evidence("memory there is", "memory.available", footprint.available, Unit::Bytes),
+            evidence("available memory", "memory.available", footprint.available, Unit::Bytes),
         ];
         let basis = "half of the weights on each of two devices";
         let high = needed / (needed - half).max(1.0);
@@ -50,7 +50,7 @@ impl Rule for Sharding {
             ..gain(Goal::Memory, 1.0, high, basis)
         };
         let why = "a model runs on one device here".to_owned();
-        let caveat = "what passes between the devices costs time at every layer";
+        let caveat = "transfers between the devices cost time at every layer";
         let title = "split the model over two devices";
         Ok(advise(title, numbers, gain, Proof::Elsewhere { why }, Some(caveat)))
     }

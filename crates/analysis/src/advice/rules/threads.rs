@@ -50,7 +50,7 @@ impl Rule for Threads {
                 numbers,
                 gain(Goal::Latency, 1.0, high, basis),
                 proof,
-                Some("an engine that waits without spinning loses little by too many threads"),
+                Some("an engine that waits without spinning loses little with too many threads"),
             ));
         }
         let share = parallel_share(threads, busy);
@@ -61,9 +61,9 @@ impl Rule for Threads {
         }
         let basis = match threads {
             1 => {
-                "at most one core after the other; one thread does not tell what runs side by side"
+                "at most perfect scaling over the cores; one thread does not show what runs in parallel"
             }
-            _ => "the share that runs side by side, from the cores that were busy (Amdahl)",
+            _ => "the share that runs in parallel, from the cores that were busy (Amdahl)",
         };
         Ok(advise(
             format!("use {cores} threads instead of {threads}"),

@@ -46,7 +46,7 @@ impl Rule for Tokenisation {
         let numbers = vec![
             number,
             evidence("time of the tokenizer", "tokenise.latency", tokenise.median, Unit::Seconds),
-            evidence("time of everything", "total.latency", total.median, Unit::Seconds),
+            evidence("total time", "total.latency", total.median, Unit::Seconds),
         ];
         let basis = "the longer of the two alone, when both run at the same time";
         let gain = gain(Goal::Throughput, low.min(factor), high.max(factor), basis);

@@ -2,12 +2,10 @@
 
 use crate::terminal::{Stream, is_terminal};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use modelmeter::{
-    Control, Event, LeftOut, PlanEvent, Run, Stage, Task,
-    report::{self, Column, Style, Table, clean, shorten},
-    types::key,
-};
+use modelmeter::{Control, Event, PlanLeftOut, Run, Stage, Task, WaitReason};
+use report::{Column, Style, Table, clean, fixed, shorten};
 use std::{collections::BTreeSet, fmt::Write as _, time::Duration};
+use types::key;
 
 /// What the numbers of a line take.
 const NUMBERS: usize = 42;
@@ -42,7 +40,7 @@ impl Live {
         let hidden = quiet || !is_terminal(Stream::Error);
         bars.set_draw_target(match hidden {
             true => ProgressDrawTarget::hidden(),
-            // The worker shares the processors: four times a second is enough to look alive.
+            // The worker shares the processors: four times per second is enough to look alive.
             false => ProgressDrawTarget::stderr_with_hz(4),
         });
         let line = |template: &str| {
@@ -67,9 +65,9 @@ impl Live {
     }
 
     /// Hears what goes on.
-    pub(crate) fn hear(&mut self, event: &PlanEvent<'_>) {
+    pub(crate) fn hear(&mut self, event: &Event) {
         match event {
-            PlanEvent::Ready { plan, tasks, units, finished, left_out: left } => {
+            Event::PlanStarted { plan, tasks, processes: units, finished, left_out: left } => {
                 let mut text =
                     format!("plan `{}`: {}, {units} processes", clean(plan), cells(tasks.len()));
                 if *finished > 0 {
@@ -92,67 +90,73 @@ impl Live {
                 self.plan.set_length(*units as u64);
                 self.plan.set_position(*finished as u64);
             }
-            PlanEvent::Away { why } => {
-                let text = format!("the database is away, waiting: {}", clean(why));
+            Event::Waiting { reason: WaitReason::Database { why } } => {
+                let text = format!("the database is unavailable, waiting: {}", clean(why));
                 // It may take ten minutes, and whoever asked for quiet wants to know why nothing happens.
                 if self.is_quiet && self.waiting.as_ref() != Some(&text) {
                     crate::output::complain(&format!("warning: {text}\n"));
                 }
                 self.wait(text);
             }
-            PlanEvent::Hot(heat) => {
+            Event::Waiting { reason: WaitReason::Heat { sensor, celsius, limit } } => {
                 let text = format!(
-                    "{} is at {:.0} °C of {:.0}: cooling down",
-                    heat.sensor, heat.celsius, heat.limit
+                    "{} is at {} °C of {}: cooling down",
+                    clean(sensor),
+                    fixed(*celsius, 0),
+                    fixed(*limit, 0)
                 );
                 self.cell.set_message(text);
             }
-            PlanEvent::Busy { device, who } => {
+            Event::Waiting { reason: WaitReason::Device { device, who } } => {
                 let who = match who.trim() {
-                    "" => "somebody else".to_owned(),
+                    "" => "another process".to_owned(),
                     who => clean(who),
                 };
-                self.wait(format!("waiting for `{device}`: {who} measures there"));
+                self.wait(format!("waiting for `{device}`: {who} is measuring there"));
             }
-            PlanEvent::Unguarded { device, why } => {
+            Event::Unguarded { device, why } => {
                 if !std::mem::replace(&mut self.unguarded, true) {
                     let why = clean(why);
                     self.line(&format!(
-                        "warning: no lock keeps other measurements off `{device}`: {why}"
+                        "warning: `{device}` could not be locked against other measurements: {why}"
                     ));
                 }
             }
-            PlanEvent::Others { cells: count } => {
-                self.wait(format!("waiting for others, who measure the last {count}"));
+            Event::Waiting { reason: WaitReason::LastCells { cells: count } } => {
+                self.wait(format!("waiting for other processes, which measure the last {count}"));
             }
-            PlanEvent::Started { task, process, finished, units, left } => {
+            Event::TaskStarted { task, process, finished, of, eta } => {
                 self.waiting = None;
                 self.running = format!("{} #{process}", clean(&task.name()));
-                self.plan.set_length(*units as u64);
+                self.plan.set_length(*of as u64);
                 self.plan.set_position(*finished as u64);
-                let left = left.map(|left| format!("about {} left", rough(left)));
+                let left = eta.map(|left| format!("about {} left", rough(left)));
                 self.plan.set_message(left.unwrap_or_default());
                 self.cell.set_message(self.running.clone());
             }
-            PlanEvent::Measuring(event) => self.measuring(event),
-            PlanEvent::Measured { task, process, run } => {
+            Event::StageStarted { stage, .. } | Event::Progress { stage, .. } => {
+                self.measuring(*stage);
+            }
+            // A plan's cells end as tasks.
+            Event::CellStarted { .. } | Event::CellFinished { .. } | Event::CellFailed { .. } => {}
+            Event::TaskFinished { task, process, run } => {
                 let name = self.columns.row(task, &process.to_string());
                 self.line(&measured(&name, run));
                 self.plan.inc(1);
             }
-            PlanEvent::Failed { task, failure } => {
+            Event::TaskFailed { task, failure } => {
                 let name = self.columns.row(task, "");
                 self.line(&format!("{name} {}", failure.kind.name()));
                 self.plan.inc(1);
             }
-            PlanEvent::Fits { task, batch } => {
+            Event::BatchFound { task, batch } => {
                 let text = match batch {
                     Some(batch) => format!("the largest batch that fits is {batch}"),
                     None => "not even one sample fits".to_owned(),
                 };
                 self.line(&format!("{} {text}", self.columns.row(task, "")));
             }
-            PlanEvent::Repeating { task, process, reason, repetition, most } => {
+            Event::TaskRepeated { task, process, reason, repetition, most } => {
                 let name = self.columns.row(task, &process.to_string());
                 self.plan.set_position(self.plan.position().saturating_sub(1));
                 self.line(&format!(
@@ -160,9 +164,9 @@ impl Live {
                     reason.words()
                 ));
             }
-            PlanEvent::Lost { task } => {
+            Event::TaskTaken { task } => {
                 let name = clean(&task.name());
-                self.line(&format!("{name}: another process took it meanwhile; the run is kept"));
+                self.line(&format!("{name}: another process has leased it since; the run is kept"));
             }
         }
     }
@@ -173,20 +177,8 @@ impl Live {
         self.cell.finish_and_clear();
     }
 
-    fn measuring(&self, event: &Event) {
-        let doing = match event {
-            Event::StageStarted { stage } | Event::Progress { stage, .. } => match stage {
-                Stage::Prepare => "preparing",
-                Stage::Start => "starting",
-                Stage::Load => "loading",
-                Stage::First => "first inference",
-                Stage::Warmup => "warming up",
-                Stage::Sample => "measuring",
-                Stage::Layers => "looking inside",
-                Stage::Calibrate => "calibrating",
-            },
-            _ => return,
-        };
+    fn measuring(&self, stage: Stage) {
+        let doing = stage.words();
         // The bars draw over what the signal's own thread says.
         let ending = if self.control.is_stopping() { "; the plan stops after this" } else { "" };
         self.cell.set_message(format!("{}  {doing}{ending}", self.running));
@@ -321,7 +313,7 @@ pub(crate) fn cells(count: usize) -> String {
 }
 
 /// What is not measured, and why.
-pub(crate) fn left_out(left: &[LeftOut], style: &Style) -> String {
+pub(crate) fn left_out(left: &[PlanLeftOut], style: &Style) -> String {
     if left.is_empty() {
         return String::new();
     }

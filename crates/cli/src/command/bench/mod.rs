@@ -13,13 +13,19 @@ use crate::{
 };
 use live::Live;
 use modelmeter::{
-    CellReport, CellStanding, Control, Expansion, Host, HostOptions, PlanEvent, PlanReport,
-    PlanRunner, Profiler, Resume, Session, Shard, Survey,
-    report::{Column, Style, Table, clean},
-    shard_of_environment, store,
+    CellMeasurer, CellReport, CellStanding, Control, Event, Expansion, Host, HostOptions,
+    PlanReport, PlanRunner, Profiler, Resume, Session, Shard, Survey, shard_of_environment,
 };
-use serde_json::json;
+use report::{
+    Block, Column, DataTable, Grid, Note, ResultDocument, Style, Table, Tone, analysis_document,
+    clean, to_json,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::Path;
+
+/// The name and version of the document.
+pub(crate) const PLAN_SCHEMA: &str = "modelmeter.plan/1";
 
 /// The command that serves a plan of another machine; nobody types it.
 pub(crate) const HOST_COMMAND: &str = "__host";
@@ -30,7 +36,8 @@ pub(crate) fn serve(global: &Global) -> Result<Exit, Failure> {
         measurement::hub(Profiler::new(""), false).places(places(global)).folders(folders(global)?);
     let served = modelmeter::serve_host(&base, std::io::stdin().lock(), std::io::stdout());
     served.map_err(|error| {
-        Failure::new(Exit::Cannot, "the other machine went away").cause(error.to_string())
+        Failure::new(Exit::Cannot, "the connection to the other machine was lost")
+            .cause(error.to_string())
     })?;
     Ok(Exit::Fine)
 }
@@ -38,16 +45,14 @@ pub(crate) fn serve(global: &Global) -> Result<Exit, Failure> {
 pub(crate) fn run(arguments: &Bench, global: &Global) -> Result<Exit, Failure> {
     let folders = folders(global)?;
     let plan::Read { spec, base, repeats } = plan::read(arguments, places(global))?;
-    let files = [&arguments.json, &arguments.prometheus].into_iter().flatten();
-    for path in files.filter(|path| *path != Path::new("-")) {
-        output::check_folder(path)?;
-    }
+    arguments.result.check(&arguments.prometheus)?;
     let resume = match (arguments.resume, arguments.again) {
         (true, _) => Resume::Invalid,
         (_, true) => Resume::Again,
         _ => Resume::Join,
     };
-    let runner = PlanRunner::new(spec, base, folders.clone())
+    let base = base.folders(folders.clone());
+    let runner = PlanRunner::new(spec, &folders.database)
         .shard(shard(arguments, &folders.database)?)
         .resume(resume)
         .retry_failed(arguments.retry_failed)
@@ -57,7 +62,7 @@ pub(crate) fn run(arguments: &Bench, global: &Global) -> Result<Exit, Failure> {
         None => runner,
     };
     if arguments.dry_run {
-        let expansion = runner.expand()?;
+        let expansion = runner.expand(&base.engines_here())?;
         output::data(&planned(&expansion, &style(global)))?;
         return Ok(Exit::Fine);
     }
@@ -71,30 +76,31 @@ pub(crate) fn run(arguments: &Bench, global: &Global) -> Result<Exit, Failure> {
     });
     let mut host = host.as_ref().map(Host::connect).transpose()?;
     let mut live = Live::new(global.quiet, &style(global), &control);
-    let mut hear = |event: PlanEvent<'_>| live.hear(&event);
+    let mut hear = |event: Event| live.hear(&event);
     let outcome = match &mut host {
-        Some(host) => runner.run_there(host, &mut session, &control, &mut hear),
-        None => runner.run(&mut session, &control, &mut hear),
+        Some(host) => runner.run_on(&mut host.executor(&base, &mut session), &control, &mut hear),
+        None => runner.run(&mut CellMeasurer::new(&base, &mut session), &control, &mut hear),
     };
     live.clear();
     let mut sinks = Sinks::new(global);
     sinks.hear(&mut session);
     let report = outcome?;
-    if let Some(path) = &arguments.json {
-        let document = json!({ "schema": "modelmeter.plan/1", "report": report });
-        sinks.file(path, || format!("{document:#}\n"));
-    }
     if let Some(path) = &arguments.prometheus {
-        sinks.attempt(write_prometheus(path, &report, &session));
-    }
-    let exit = exit_of(&report);
-    sinks.page_of(exit, |style| ending(&report, style));
-    if arguments.compare {
-        match side_by_side(&report, &session, &style(global)) {
-            Ok(page) => sinks.page(|_| page),
+        match prometheus(&report, &session) {
+            Ok(Some(text)) => sinks.file(path, || text),
+            Ok(None) => {}
             Err(failure) => sinks.attempt(Err(failure)),
         }
     }
+    let exit = exit_of(&report);
+    let mut document = ending(&report);
+    if arguments.compare {
+        match side_by_side(&report, &session) {
+            Ok(compared) => document.blocks.extend(compared.into_iter().flat_map(|one| one.blocks)),
+            Err(failure) => sinks.attempt(Err(failure)),
+        }
+    }
+    sinks.result(&document, &arguments.result, exit);
     sinks.attempt(interruption(&report));
     Ok(sinks.finish(exit))
 }
@@ -105,28 +111,28 @@ pub(crate) fn interruption(report: &PlanReport) -> Result<(), Failure> {
     let failure = Failure::new(Exit::Cannot, "the plan was interrupted; what was finished is kept")
         .cause(&interrupted.why);
     Err(match &interrupted.hint {
-        Some(hint) => failure.hint(format!("{hint}; then the same command goes on")),
-        None => failure.hint("the same command goes on"),
+        Some(hint) => failure.hint(format!("{hint}; then run the same command to continue")),
+        None => failure.hint("run the same command to continue"),
     })
 }
 
 /// The newest numbers of the plan for Prometheus; nothing where nothing was measured.
-fn write_prometheus(path: &Path, report: &PlanReport, session: &Session) -> Result<(), Failure> {
+fn prometheus(report: &PlanReport, session: &Session) -> Result<Option<String>, Failure> {
     let measured = report.count(CellStanding::Measured) > 0;
-    let Some(store) = session.store().filter(|_| measured) else { return Ok(()) };
+    let Some(store) = session.store().filter(|_| measured) else { return Ok(None) };
     let survey = Survey { tag: Some(report.plan.clone()), ..Survey::default() };
-    output::to_file(path, &modelmeter::report::prometheus(&survey.analyse(store)?, None))
+    Ok(Some(report::prometheus(&survey.analyse(store)?, None)))
 }
 
 /// What the plan's runs say together; they carry its name.
-fn side_by_side(report: &PlanReport, session: &Session, style: &Style) -> Result<String, Failure> {
+fn side_by_side(report: &PlanReport, session: &Session) -> Result<Option<ResultDocument>, Failure> {
     let measured = report.count(CellStanding::Measured) > 0;
     let Some(store) = session.store().filter(|_| measured) else {
-        return Ok(String::new());
+        return Ok(None);
     };
     let survey = Survey { tag: Some(report.plan.clone()), ..Survey::default() };
     let found = survey.analyse(store)?;
-    Ok(format!("\n{}", modelmeter::report::analysis(&found, style)))
+    Ok(Some(analysis_document(&found, None)))
 }
 
 /// The part that was asked for, or that an array gives. A server hands out cells by itself.
@@ -183,36 +189,19 @@ fn planned(expansion: &Expansion, style: &Style) -> String {
     text + &live::left_out(&expansion.left_out, style)
 }
 
+/// The result of a plan.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PlanDocument<'a> {
+    #[schemars(extend("const" = PLAN_SCHEMA))]
+    schema: &'static str,
+    report: &'a PlanReport,
+}
+
 /// What came of it: what failed and why, what is left, and where to look.
-fn ending(report: &PlanReport, style: &Style) -> String {
-    let mut text = String::new();
+fn ending(report: &PlanReport) -> ResultDocument {
     let failed: Vec<&CellReport> =
         report.cells.iter().filter(|cell| cell.standing == CellStanding::Failed).collect();
-    if !failed.is_empty() {
-        // Cells that failed for one reason stand together.
-        let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-        for cell in &failed {
-            let why = cell.why.as_deref().unwrap_or_default();
-            let name = clean(&cell.task.name());
-            match reasons.iter_mut().find(|(known, _)| *known == why) {
-                Some((_, names)) => names.push(name),
-                None => reasons.push((why, vec![name])),
-            }
-        }
-        let mut table = Table::new([Column::left("failed").wraps(), Column::left("why").wraps()])
-            .painted(style);
-        for (why, names) in reasons {
-            let what = match names.as_slice() {
-                [one] => one.clone(),
-                [first, ..] => format!("{first} and {} more", names.len() - 1),
-                [] => String::new(),
-            };
-            table.push([what, clean(why)]);
-        }
-        text += &format!("\n{}", table.render(Some(style.width)));
-    }
-    let open = report.count(CellStanding::Open);
-    let measured = report.count(CellStanding::Measured);
+    let (open, measured) = (report.count(CellStanding::Open), report.count(CellStanding::Measured));
     let mut words = vec![format!("{} measured", live::cells(measured))];
     if !failed.is_empty() {
         words.push(format!("{} failed", failed.len()));
@@ -221,32 +210,83 @@ fn ending(report: &PlanReport, style: &Style) -> String {
         words.push(format!("{open} left"));
     }
     let name = clean(&report.plan);
-    text += &format!("\nplan `{name}`: {}\n", words.join(", "));
+    let mut blocks = Vec::new();
+    if !failed.is_empty() {
+        blocks.push(Block::table("failed cells", reasons(&failed)));
+    }
+    blocks.push(Block::Notes(notes(report).into_iter().map(Note::new).collect()));
+    let tone = if failed.is_empty() && open == 0 { Tone::Good } else { Tone::Warning };
+    ResultDocument {
+        title: vec![format!("Plan {name}")],
+        verdict: Some(Note::of(tone, format!("plan `{name}`: {}", words.join(", ")))),
+        blocks,
+        json: to_json(&PlanDocument { schema: PLAN_SCHEMA, report }),
+        data: Some(data(report)),
+        ..ResultDocument::default()
+    }
+}
+
+/// Cells that failed for one reason stand together.
+fn reasons(failed: &[&CellReport]) -> Grid {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for cell in failed {
+        let why = cell.why.as_deref().unwrap_or_default();
+        let name = clean(&cell.task.name());
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((why, vec![name])),
+        }
+    }
+    let mut grid = Grid::of([Column::left("failed").wraps(), Column::left("why").wraps()]);
+    for (why, names) in reasons {
+        let what = match names.as_slice() {
+            [one] => one.clone(),
+            [first, ..] => format!("{first} and {} more", names.len() - 1),
+            [] => String::new(),
+        };
+        grid.row([what, clean(why)]);
+    }
+    grid
+}
+
+fn notes(report: &PlanReport) -> Vec<String> {
+    let name = clean(&report.plan);
+    let mut notes = Vec::new();
     if report.repeated > 0 {
         let plural = if report.repeated == 1 { "process was" } else { "processes were" };
-        text += &format!("{} disturbed {plural} repeated\n", report.repeated);
+        notes.push(format!("{} disturbed {plural} repeated", report.repeated));
     }
     let not_valid = report.not_valid();
     if !not_valid.is_empty() {
         let lacking = report.cells.iter().filter(|cell| cell.lacks_valid_run()).count();
-        text += &format!("{}\n", modelmeter::report::not_valid(&not_valid));
+        notes.push(report::not_valid(&not_valid));
         if lacking > 0 {
-            text += &format!(
-                "{} without a valid run; the same command with `--resume` measures them again\n",
+            notes.push(format!(
+                "{} without a valid run; the same command with `--resume` measures them again",
                 live::cells(lacking)
-            );
+            ));
         }
     }
-    if report.stopped || open > 0 {
-        text += "the same command goes on where it stopped\n";
+    if report.stopped || report.count(CellStanding::Open) > 0 {
+        notes.push("run the same command to continue".into());
     }
-    if measured > 0 {
-        text += &format!(
-            "`modelmeter runs list --tag {name}` shows the runs, `modelmeter analyze --tag {name}` what they say\n"
-        );
+    if report.count(CellStanding::Measured) > 0 {
+        notes.push(format!(
+            "`modelmeter runs list --tag {name}` shows the runs, `modelmeter analyze --tag {name}` analyses them"
+        ));
     }
     if report.has_unknown_model() {
-        text += "`modelmeter models` lists the models that are known by name\n";
+        notes.push("`modelmeter models` lists the models that are known by name".into());
     }
-    text
+    notes
+}
+
+/// A row per cell.
+fn data(report: &PlanReport) -> DataTable {
+    let row = |cell: &CellReport| {
+        let standing = serde_json::to_value(cell.standing).ok();
+        let standing = standing.and_then(|name| name.as_str().map(str::to_owned));
+        vec![Some(clean(&cell.task.name())), standing, cell.why.as_deref().map(clean)]
+    };
+    DataTable::new(["cell", "state", "why"], report.cells.iter().map(row))
 }

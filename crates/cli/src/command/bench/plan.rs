@@ -5,7 +5,8 @@ use crate::{
     arguments::{Bench, SampleCounts, Sampling, Tags, Timeout},
     command::measurement::{hub, training, with},
 };
-use modelmeter::{Mode, PlanFile, PlanSpec, Profiler, engine::Places};
+use engine::Places;
+use modelmeter::{Mode, PlanFile, PlanSpec, Profiler, engine_id};
 use std::path::Path;
 
 /// What a file and arguments say together.
@@ -25,7 +26,7 @@ pub(crate) fn read(arguments: &Bench, places: Places) -> Result<Read, Failure> {
         Some(path) => PlanFile::read(path)?,
         None => PlanFile::default(),
     };
-    let mut spec = file.spec()?;
+    let mut spec = file.spec(engine_id)?;
     let Bench { category, all, .. } = arguments;
     model.extend(arguments.model.iter().cloned());
     if !model.is_empty() || !category.is_empty() || *all {

@@ -1,7 +1,8 @@
 //! Ctrl-C: once ends after the running cell, twice at once.
 
 use crate::{Exit, Failure, output};
-use modelmeter::{Control, models::discard_unfinished};
+use modelmeter::Control;
+use models::discard_unfinished;
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
     iterator::Signals,
@@ -22,7 +23,8 @@ pub(crate) fn watch(control: &Control) -> Result<(), Failure> {
                 control.abandon();
                 discard_unfinished();
                 output::complain(
-                    "\nstopped: what was measured is stored, the running cell is not\nhint: the same command goes on where this one stopped\n",
+                    "\nstopped: what was measured is stored, the running cell is not\nhint: run the same command to \
+                     continue\n",
                 );
                 #[expect(clippy::exit, reason = "the worker dies with this process")]
                 std::process::exit(Exit::Stopped as i32);

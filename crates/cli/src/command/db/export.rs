@@ -7,24 +7,21 @@ use crate::{
     output::{self, Out},
     terminal::{self, Stream},
 };
-use modelmeter::{
-    Store,
-    exchange::{Format, WriteError, Writer},
-    report,
-    store::{RunRow, StoreError},
-};
+use exchange::{Format, WriteError, Writer};
+use modelmeter::Store;
 use std::{
     io::{self, Write},
     path::Path,
     sync::atomic::{AtomicI32, Ordering},
 };
+use store::{RunRow, StoreError};
 
 pub(super) fn run(arguments: &DbExport, global: &Global) -> Result<Exit, Failure> {
     let file = arguments.file.as_path();
     let format = format(arguments)?;
     if is_stdout(file) {
         if format == Format::Parquet && terminal::is_terminal(Stream::Output) {
-            return Err(Failure::new(Exit::Wrong, "Parquet is nothing for a terminal")
+            return Err(Failure::new(Exit::Wrong, "Parquet cannot be written to standard output")
                 .hint("give a file, or `--format jsonl`"));
         }
     } else {

@@ -1,28 +1,29 @@
 //! `modelmeter db import`: runs of other databases and results of other tools in, each once.
 
 use crate::{
-    Exit, Failure,
+    Exit, Failure, Sinks,
     arguments::{DbImport, Global},
-    command::{open_store, style, table_width},
+    command::open_store,
     output,
 };
-use modelmeter::{
-    Run, RunId, Store,
-    exchange::{
-        self, Format, Given, Problem,
-        bounds::{RESULTS, read_bytes},
-    },
-    report::{self, Column, Style, Table, clean},
-    store::{StoreError, check_tag},
-    types::Correction,
+use exchange::{
+    Format, Given, Problem,
+    bounds::{RESULTS, read_bytes},
 };
-use serde_json::json;
+use modelmeter::{Run, RunId, Store};
+use report::{Block, Column, Grid, ResultDocument, clean};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::{
     fs::{self, File},
     io::{self, Cursor, Read},
     path::Path,
-    time::{SystemTime, UNIX_EPOCH},
 };
+use store::{StoreError, check_tag};
+use types::Correction;
+
+/// The name and version of the document.
+pub(crate) const IMPORT_SCHEMA: &str = "modelmeter.db-import/1";
 
 /// Problems of one file that are told one by one; a file of another kind would bury the rest.
 const TOLD: usize = 20;
@@ -30,7 +31,7 @@ const TOLD: usize = 20;
 /// Enough of a file to see its format.
 const BEGINNING: u64 = 64 * 1024;
 
-/// What became of one file.
+/// The result for one file.
 #[derive(Default)]
 struct Outcome {
     file: String,
@@ -38,14 +39,15 @@ struct Outcome {
     new: u64,
     known: u64,
     problems: u64,
-    /// The first problems, in words.
+    /// The first problems.
     told: Vec<String>,
     corrections: Vec<(RunId, Correction)>,
-    /// Why the file as a whole gave nothing.
+    /// Why nothing was read from the file.
     failed: Option<String>,
 }
 
 pub(super) fn run(arguments: &DbImport, global: &Global) -> Result<Exit, Failure> {
+    arguments.result.check([])?;
     let store = open_store(global)?;
     let mut outcomes = Vec::new();
     for path in &arguments.files {
@@ -57,10 +59,11 @@ pub(super) fn run(arguments: &DbImport, global: &Global) -> Result<Exit, Failure
         }
         outcomes.push(outcome);
     }
-    if arguments.json {
-        output::data(&as_json(&outcomes))?;
-    } else if !global.quiet && outcomes.iter().any(|outcome| !outcome.is_empty()) {
-        output::data(&as_table(&outcomes, &style(global), table_width()))?;
+    let mut sinks = Sinks::new(global);
+    let document = document(&outcomes);
+    match outcomes.iter().all(Outcome::is_empty) {
+        true => sinks.formats(&document, &arguments.result),
+        false => sinks.result(&document, &arguments.result, Exit::Fine),
     }
     for outcome in &outcomes {
         say_details(outcome, global.quiet);
@@ -73,7 +76,7 @@ pub(super) fn run(arguments: &DbImport, global: &Global) -> Result<Exit, Failure
     for outcome in empty {
         output::complain(&format!("warning: nothing was imported: {}\n", outcome.why()));
     }
-    Ok(exit)
+    Ok(sinks.finish(exit))
 }
 
 impl Outcome {
@@ -84,7 +87,7 @@ impl Outcome {
     /// The file and why it gave nothing, in one clause.
     fn why(&self) -> String {
         let why = self.failed.as_ref().or(self.told.first());
-        let why = why.map_or("it holds no result", String::as_str);
+        let why = why.map_or("it contains no result", String::as_str);
         // The reader's own sentence names the file already.
         if why.contains(&format!("`{}`", name_of(&self.file))) {
             return clean(why);
@@ -220,16 +223,15 @@ fn name_of(path: &str) -> &str {
 /// What the user knows of a file, and when it was written: that is about when its results were measured.
 fn given(path: &Path, arguments: &DbImport) -> Given {
     let written = match path == Path::new("-") {
-        true => Some(SystemTime::now()),
-        false => fs::metadata(path).and_then(|metadata| metadata.modified()).ok(),
+        true => Some(clock::now()),
+        false => fs::metadata(path).and_then(|data| data.modified()).ok().map(clock::moment),
     };
-    let written = written.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     Given {
         model: arguments.model.clone(),
         device: arguments.device,
         precision: arguments.precision,
         batch_size: arguments.batch_size.map(|size| size as usize),
-        started_at: written.and_then(|time| i64::try_from(time.as_micros()).ok()),
+        started_at: written,
     }
 }
 
@@ -244,7 +246,7 @@ enum Put {
 fn put(run: &Run, store: &Store) -> Result<Put, StoreError> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
     if run.id.0.is_empty() || run.id.0.len() > 64 || !run.id.0.chars().all(is_plain) {
-        return Ok(Put::Refused("this is no name of a run".into()));
+        return Ok(Put::Refused("this is not the id of a run".into()));
     }
     if let Some(error) = run.tags.iter().find_map(|tag| check_tag(tag).err()) {
         return Ok(Put::Refused(error.to_string()));
@@ -261,7 +263,7 @@ fn put(run: &Run, store: &Store) -> Result<Put, StoreError> {
                 return Ok(Put::New);
             }
             let is_same = exchange::key(&stored) == exchange::key(run);
-            let other = || Put::Refused("another run is stored under this name".into());
+            let other = || Put::Refused("another run is stored with this id".into());
             Ok(if is_same { Put::Known } else { other() })
         }
         Err(StoreError::Unstorable { why, .. }) => Ok(Put::Refused(why)),
@@ -269,18 +271,30 @@ fn put(run: &Run, store: &Store) -> Result<Put, StoreError> {
     }
 }
 
-fn as_table(outcomes: &[Outcome], style: &Style, width: Option<usize>) -> String {
-    let mut table = Table::new([
+fn document(outcomes: &[Outcome]) -> ResultDocument {
+    ResultDocument {
+        title: vec!["Import".into()],
+        is_list: true,
+        blocks: vec![Block::table("files", grid(outcomes))],
+        json: report::to_json(&ImportDocument {
+            schema: IMPORT_SCHEMA,
+            files: outcomes.iter().map(FileDocument::from).collect(),
+        }),
+        ..ResultDocument::default()
+    }
+}
+
+fn grid(outcomes: &[Outcome]) -> Grid {
+    let mut grid = Grid::of([
         Column::left("file").shrinks(),
         Column::left("format"),
         Column::right("new"),
         Column::right("known"),
         Column::right("problems"),
-    ])
-    .painted(style);
+    ]);
     let mut push = |file: &str, format: &str, counts: [u64; 3]| {
         let [new, known, problems] = counts.map(report::count);
-        table.push([file, format, &new, &known, &problems]);
+        grid.row([file, format, &new, &known, &problems]);
     };
     for outcome in outcomes {
         let format = outcome.format.map_or(report::MISSING, Format::name);
@@ -291,33 +305,72 @@ fn as_table(outcomes: &[Outcome], style: &Style, width: Option<usize>) -> String
         let all = |of: fn(&Outcome) -> u64| -> u64 { outcomes.iter().map(of).sum() };
         push("all", "", [all(|o| o.new), all(|o| o.known), all(|o| o.problems)]);
     }
-    table.render(width)
+    grid
 }
 
-fn as_json(outcomes: &[Outcome]) -> String {
-    let file = |outcome: &Outcome| {
-        let corrections = outcome.corrections.iter().map(|(run, correction)| {
-            json!({
-                "run": run,
-                "what": correction.what,
-                "stated": correction.stated,
-                "stored": correction.stored,
-                "why": correction.why,
-            })
+/// The result for every file.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ImportDocument<'a> {
+    #[schemars(extend("const" = IMPORT_SCHEMA))]
+    schema: &'static str,
+    files: Vec<FileDocument<'a>>,
+}
+
+/// The result for one file.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "File")]
+struct FileDocument<'a> {
+    file: &'a str,
+    /// Its format; null if it was not recognised.
+    format: Option<&'static str>,
+    /// Runs that were stored.
+    new: u64,
+    /// Runs that were stored before.
+    known: u64,
+    /// Records that could not be taken.
+    problems: u64,
+    /// The first problems.
+    told: &'a [String],
+    /// Numbers that are known to be wrong.
+    corrections: Vec<CorrectionDocument<'a>>,
+    /// Why nothing was read from the file.
+    failed: Option<&'a str>,
+}
+
+/// A number that is known to be wrong, and the value that was stored instead.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Correction")]
+struct CorrectionDocument<'a> {
+    run: &'a RunId,
+    /// A metric's key or a field's path.
+    what: &'a str,
+    /// The value in the file, in its own unit.
+    stated: Option<f64>,
+    /// The value that was stored; null if the right number cannot be known.
+    stored: Option<f64>,
+    why: &'a str,
+}
+
+impl<'a> From<&'a Outcome> for FileDocument<'a> {
+    fn from(outcome: &'a Outcome) -> FileDocument<'a> {
+        let corrections = outcome.corrections.iter().map(|(run, correction)| CorrectionDocument {
+            run,
+            what: &correction.what,
+            stated: correction.stated,
+            stored: correction.stored,
+            why: &correction.why,
         });
-        json!({
-            "file": outcome.file,
-            "format": outcome.format.map(Format::name),
-            "new": outcome.new,
-            "known": outcome.known,
-            "problems": outcome.problems,
-            "told": outcome.told,
-            "corrections": corrections.collect::<Vec<_>>(),
-            "failed": outcome.failed,
-        })
-    };
-    let files: Vec<_> = outcomes.iter().map(file).collect();
-    format!("{:#}\n", json!({ "schema": "modelmeter.db-import/1", "files": files }))
+        FileDocument {
+            file: &outcome.file,
+            format: outcome.format.map(Format::name),
+            new: outcome.new,
+            known: outcome.known,
+            problems: outcome.problems,
+            told: &outcome.told,
+            corrections: corrections.collect(),
+            failed: outcome.failed.as_deref(),
+        }
+    }
 }
 
 /// Problems with their places, and each kind of correction once.
@@ -349,7 +402,7 @@ fn say_details(outcome: &Outcome, is_quiet: bool) {
             1 => "one run".into(),
             count => format!("{count} runs"),
         };
-        let line = format!("{file}: put right in {runs}: {}", spell(correction));
+        let line = format!("{file}: corrected in {runs}: {}", spell(correction));
         output::complain(&format!("{}\n", clean(&line)));
     }
 }
@@ -373,7 +426,7 @@ fn say_interrupted(outcomes: &[Outcome]) {
     if new > 0 {
         let new = report::count(new);
         output::complain(&format!(
-            "{new} runs were imported before this; importing again passes over them\n"
+            "{new} runs were imported before this; importing again skips them\n"
         ));
     }
 }

@@ -11,7 +11,9 @@ use crate::{
     command::{folders, open_existing_store, open_store},
     output,
 };
-use modelmeter::{report, store};
+
+pub(crate) use import::{IMPORT_SCHEMA, ImportDocument};
+pub(crate) use status::{STATUS_SCHEMA, StatusDocument};
 
 pub(crate) fn run(arguments: &Db, global: &Global) -> Result<Exit, Failure> {
     match &arguments.action {
@@ -24,15 +26,15 @@ pub(crate) fn run(arguments: &Db, global: &Global) -> Result<Exit, Failure> {
             let what = if store.is_created() { "created" } else { "is up to date:" };
             output::data(&format!("{what} {}\n", store.path().display()))?;
         }
-        DbAction::Status { json } => status::run(*json, global)?,
+        DbAction::Status { result } => return status::run(result, global),
         DbAction::Vacuum => {
             let store = open_existing_store(global)?;
             let freed = store.vacuum()?;
-            output::data(&format!("gave back {}\n", report::bytes(freed)))?;
+            output::data(&format!("freed {}\n", report::bytes(freed)))?;
         }
         DbAction::Export(export) => return export::run(export, global),
         DbAction::Import(import) => return import::run(import, global),
-        DbAction::Query(query) => query::run(query, global)?,
+        DbAction::Query(query) => return query::run(query, global),
     }
     Ok(Exit::Fine)
 }

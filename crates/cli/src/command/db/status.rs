@@ -1,48 +1,49 @@
 //! `modelmeter db status`: how much is stored, which models were measured where, how far plans are.
 
 use crate::{
-    Failure,
-    arguments::Global,
-    command::{open_existing_store, style, table_width},
-    output,
+    Exit, Failure, Sinks,
+    arguments::{Global, ResultOutput},
+    command::{open_existing_store, table_width},
 };
-use modelmeter::{
-    report::{self, Block, Column, Fact, Grid, ResultDocument},
-    store::{Coverage, PlanProgress, Status},
-};
-use serde_json::{Value, json};
+use report::{Block, Column, Fact, Grid, ResultDocument, Timestamp};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use store::{Coverage, PlanProgress, Status};
+use types::Bytes;
+
+/// The name and version of the document.
+pub(crate) const STATUS_SCHEMA: &str = "modelmeter.db-status/1";
 
 /// More columns than that are a list: nobody reads so wide a matrix.
 const WIDEST: usize = 12;
 
-pub(super) fn run(json: bool, global: &Global) -> Result<(), Failure> {
+pub(super) fn run(asked: &ResultOutput, global: &Global) -> Result<Exit, Failure> {
+    asked.check([])?;
     let store = open_existing_store(global)?;
     let (status, plans) = (store.status()?, store.plans()?);
     let width = table_width();
     let document = document(&status, &plans, width);
-    output::data(&match json {
-        true => document.json_text(),
-        false => document.terminal(&style(global), width),
-    })
+    let mut sinks = Sinks::new(global);
+    sinks.list(&document, asked, width);
+    Ok(sinks.finish(Exit::Fine))
 }
 
 fn document(status: &Status, plans: &[PlanProgress], width: Option<usize>) -> ResultDocument {
     let mut blocks = vec![Block::Facts(numbers(status))];
     if !status.coverage.is_empty() {
-        blocks.push(Block::Table {
-            name: "runs, and how many of them are valid".into(),
-            grid: coverage(&status.coverage, width),
-        });
+        let grid = coverage(&status.coverage, width);
+        blocks.push(Block::table("runs and valid runs", grid));
     }
     if !plans.is_empty() {
-        blocks.push(Block::Table { name: "plans".into(), grid: progress(plans) });
+        blocks.push(Block::table("plans", progress(plans)));
     }
     ResultDocument {
         title: vec!["Database".into()],
         is_list: true,
         blocks,
-        json: json(status, plans),
+        json: report::to_json(&StatusDocument::new(status, plans)),
         ..ResultDocument::default()
     }
 }
@@ -167,20 +168,48 @@ fn progress(plans: &[PlanProgress]) -> Grid {
     grid
 }
 
-fn json(status: &Status, plans: &[PlanProgress]) -> Value {
-    json!({
-        "schema": "modelmeter.db-status/1",
-        "path": status.path,
-        "size": status.size,
-        "schema_version": status.schema,
-        "runs": status.runs,
-        "models": status.models,
-        "machines": status.machines,
-        "cells": status.cells,
-        "samples": status.samples,
-        "oldest": status.oldest.map(report::rfc3339),
-        "newest": status.newest.map(report::rfc3339),
-        "coverage": status.coverage,
-        "plans": plans,
-    })
+/// Where the database is and what it holds.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct StatusDocument<'a> {
+    #[schemars(extend("const" = STATUS_SCHEMA))]
+    schema: &'static str,
+    /// The database file, or the server's address without its password.
+    path: Cow<'a, str>,
+    /// In bytes.
+    size: Bytes,
+    /// The version of its tables.
+    schema_version: i64,
+    runs: u64,
+    models: u64,
+    machines: u64,
+    /// Different cells.
+    cells: u64,
+    samples: u64,
+    /// When the first run began: RFC 3339, UTC; null without runs.
+    oldest: Option<Timestamp>,
+    /// When the last run began: RFC 3339, UTC; null without runs.
+    newest: Option<Timestamp>,
+    /// How many times each model was measured, by machine and engine.
+    coverage: &'a [Coverage],
+    plans: &'a [PlanProgress],
+}
+
+impl<'a> StatusDocument<'a> {
+    fn new(status: &'a Status, plans: &'a [PlanProgress]) -> StatusDocument<'a> {
+        StatusDocument {
+            schema: STATUS_SCHEMA,
+            path: status.path.to_string_lossy(),
+            size: status.size,
+            schema_version: status.schema,
+            runs: status.runs,
+            models: status.models,
+            machines: status.machines,
+            cells: status.cells,
+            samples: status.samples,
+            oldest: status.oldest.map(Timestamp::from),
+            newest: status.newest.map(Timestamp::from),
+            coverage: &status.coverage,
+            plans,
+        }
+    }
 }

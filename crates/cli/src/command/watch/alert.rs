@@ -1,14 +1,9 @@
 //! An alert: what it says, and how it is remembered that it was told.
 
 use crate::Failure;
-use modelmeter::{
-    Store, report,
-    types::{InvalidRuns, Trend, TrendChange, TrendMetric, TrendSeries},
-};
-use serde_json::{Value, json};
-
-/// The name and version of the document.
-const SCHEMA: &str = "modelmeter.alert/1";
+use modelmeter::Store;
+use serde_json::Value;
+use types::{InvalidRuns, Trend, TrendChange, TrendMetric, TrendSeries};
 
 /// So many points before a change count as its own: with more runs its place may move a little.
 const NEAR: usize = 2;
@@ -42,15 +37,7 @@ impl From<&Blind<'_>> for Message {
             report::clean(plan),
             report::not_valid(reasons)
         );
-        let document = json!({
-            "text": text,
-            "schema": SCHEMA,
-            "kind": "cannot-tell",
-            "plan": plan,
-            "metric": metric,
-            "cells": cells,
-            "not_valid": reasons,
-        });
+        let document = report::blind_alert_json(&text, plan, *metric, *cells, reasons);
         let variables = vec![
             ("MODELMETER_ALERT", text.clone()),
             ("MODELMETER_KIND", "cannot-tell".to_owned()),
@@ -94,28 +81,7 @@ impl Alert<'_> {
 
     /// For programs; `text` is what Slack and its likes show.
     pub(super) fn document(&self) -> Value {
-        let whole = report::trend_json(
-            &Trend { series: vec![self.series.clone()], ..self.trend.clone() },
-            None,
-        );
-        let mut series = whole["series"][0].clone();
-        let changes = series["changes"].as_array().and_then(|changes| changes.last().cloned());
-        if let Value::Object(cell) = &mut series {
-            cell.retain(|key, _| {
-                !["points", "changes", "standing", "suspicion"].contains(&key.as_str())
-            });
-        }
-        json!({
-            "text": self.text(),
-            "schema": SCHEMA,
-            "kind": "worse",
-            "plan": self.plan,
-            "metric": self.trend.metric,
-            "unit": self.trend.metric.unit(),
-            "cell": series,
-            "change": changes,
-            "host": self.trend.machines.get(&self.series.key.machine),
-        })
+        report::alert_json(&self.text(), self.plan, self.trend, self.series)
     }
 
     /// As variables of a command.

@@ -34,7 +34,7 @@ pub(super) fn tell(message: &Message, arguments: &Watch) -> bool {
 fn told(who: &str, outcome: Result<(), String>) -> bool {
     if let Err(why) = &outcome {
         output::complain(&format!(
-            "warning: {who} did not take the alert: {why}; it is told again after the next turn\n"
+            "warning: {who} did not accept the alert: {why}; it is sent again after the next cycle\n"
         ));
     }
     outcome.is_ok()
@@ -64,8 +64,8 @@ fn spell(error: &ureq::Error) -> String {
         ureq::Error::StatusCode(code) => format!("it answered {code}"),
         ureq::Error::Timeout(_) => "it did not answer in time".into(),
         ureq::Error::Io(error) => error.to_string(),
-        ureq::Error::HostNotFound => "its host is not known".into(),
-        ureq::Error::BadUri(_) => "its address is not one".into(),
+        ureq::Error::HostNotFound => "its host is unknown".into(),
+        ureq::Error::BadUri(_) => "its address is not valid".into(),
         _ => "it cannot be reached".into(),
     }
 }
@@ -74,7 +74,7 @@ fn spell(error: &ureq::Error) -> String {
 fn execute(command: &str, body: &str, variables: &[(&str, String)]) -> Result<(), String> {
     let mut shell = Command::new("sh");
     // The user's own environment, but not the password of our database.
-    modelmeter::engine::keep_secrets(&mut shell);
+    engine::keep_secrets(&mut shell);
     let mut child = shell
         .args(["-c", command])
         .envs(variables.iter().map(|(name, value)| (name, value)))

@@ -16,15 +16,15 @@ use crate::{
     places::places,
 };
 use alert::{Alert, Blind, Message, is_told, remember};
+use analysis::TrendQuestion;
 use modelmeter::{
-    CellStanding, Control, Folders, PlanEvent, PlanFile, PlanReport, PlanRunner, Profiler, Resume,
-    Session, Survey,
-    analysis::TrendQuestion,
-    report::{self, clean},
-    types::{RunId, TrendSeries, TrendStanding},
+    CellMeasurer, CellStanding, Control, Event, Folders, PlanFile, PlanReport, PlanRunner,
+    Profiler, Resume, Session, Survey, engine_id,
 };
-use schedule::{Schedule, now, wait};
+use report::clean;
+use schedule::{Schedule, moment_in, wait};
 use std::{cell::Cell, collections::HashSet, time::Duration};
+use types::{RunId, TrendSeries, TrendStanding};
 
 /// A turn is judged over and over: at one false alarm in a thousand looks a watch of months hardly cries wolf (docs/TREND.md).
 const LEVEL: f64 = 0.001;
@@ -35,20 +35,16 @@ const LONGEST_SESSION: Duration = Duration::from_secs(30 * 60);
 pub(crate) fn run(arguments: &Watch, global: &Global) -> Result<Exit, Failure> {
     let folders = folders(global)?;
     if !arguments.has_good_webhook() {
-        let text = "`--webhook` is no address: it begins with `http://` or `https://`";
+        let text = "`--webhook` is not an address: it must begin with `http://` or `https://`";
         return Err(Failure::new(Exit::Wrong, text)
             .hint("`--webhook https://hooks.example.org/services/…`, in quotes"));
     }
     if let Some(path) = &arguments.prometheus {
         output::check_folder(path)?;
     }
-    let watcher = Watcher {
-        runner: runner(arguments, global, &folders)?,
-        arguments,
-        global,
-        folders,
-        is_blind: Cell::new(false),
-    };
+    let (runner, base, plan) = planned(arguments, global, &folders)?;
+    let watcher =
+        Watcher { runner, base, plan, arguments, global, folders, is_blind: Cell::new(false) };
     let control = Control::default();
     signals::watch(&control)?;
     let mut schedule = Schedule::new(arguments.every);
@@ -72,12 +68,13 @@ pub(crate) fn run(arguments: &Watch, global: &Global) -> Result<Exit, Failure> {
         let next = schedule.next();
         if next.skipped > 0 {
             output::complain(&format!(
-                "the turn took {}, longer than the {} between turns: the next starts at the next slot\n",
+                "the cycle took {}, longer than the {} between cycles: the next one starts at the next slot\n",
                 report::duration(next.took),
                 report::duration(arguments.every)
             ));
         }
-        watcher.talk(&format!("the next turn starts at {}\n", report::minute(now(next.wait))));
+        watcher
+            .talk(&format!("the next cycle starts at {}\n", report::minute(moment_in(next.wait))));
         if !wait(next.wait, &control) {
             return Ok(Exit::Stopped);
         }
@@ -87,7 +84,9 @@ pub(crate) fn run(arguments: &Watch, global: &Global) -> Result<Exit, Failure> {
 
 /// What all turns share.
 struct Watcher<'a> {
-    runner: (PlanRunner, String),
+    runner: PlanRunner,
+    base: Profiler,
+    plan: String,
     arguments: &'a Watch,
     global: &'a Global,
     folders: Folders,
@@ -100,7 +99,7 @@ struct Watcher<'a> {
 struct Judged {
     /// Changes for the worse that are new.
     alerts: usize,
-    /// Cells whose newest runs were held against a history that can tell.
+    /// Cells whose newest runs were compared with a history that can tell.
     judged: usize,
     /// Cells that were measured in this turn without a valid run.
     lacking: usize,
@@ -110,37 +109,37 @@ struct Judged {
     is_away: bool,
 }
 
-fn runner(
+/// What measures the plan, what all its cells have in common, and its name.
+fn planned(
     arguments: &Watch,
     global: &Global,
     folders: &Folders,
-) -> Result<(PlanRunner, String), Failure> {
+) -> Result<(PlanRunner, Profiler, String), Failure> {
     let file = PlanFile::read(&arguments.plan)?;
-    let mut spec = file.spec()?;
+    let mut spec = file.spec(engine_id)?;
     if spec.name.is_empty() {
         spec.name = spec.name_by_content();
     }
     let base = measurement::hub(Profiler::new(""), false).places(places(global));
-    let base = file.apply(base);
+    let base = base.folders(folders.clone()).as_in(&file);
     let name = spec.name.clone();
     // Cells that failed an hour ago are tried again: the machine may have memory now.
-    let runner =
-        PlanRunner::new(spec, base, folders.clone()).resume(Resume::Again).retry_failed(true);
+    let runner = PlanRunner::new(spec, &folders.database).resume(Resume::Again).retry_failed(true);
     let runner = match file.repeats {
         Some(repeats) => runner.repeats(repeats),
         None => runner,
     };
-    Ok((runner, name))
+    Ok((runner, base, name))
 }
 
 impl Watcher<'_> {
     fn turn(&self, turn: u64, control: &Control) -> Result<Exit, Failure> {
-        let (runner, _) = &self.runner;
         // A new one each time: the checkout may have moved on.
         let mut session = session(&self.folders, false, self.global)?;
         let mut live = Live::new(self.global.quiet, &style(self.global), control);
-        let mut hear = |event: PlanEvent<'_>| live.hear(&event);
-        let outcome = runner.run(&mut session, control, &mut hear);
+        let mut hear = |event: Event| live.hear(&event);
+        let mut measurer = CellMeasurer::new(&self.base, &mut session);
+        let outcome = self.runner.run(&mut measurer, control, &mut hear);
         live.clear();
         let mut sinks = Sinks::new(self.global);
         sinks.hear(&mut session);
@@ -176,7 +175,7 @@ impl Watcher<'_> {
         let reasons = report.not_valid();
         let is_blind = judged.judged == 0 && judged.lacking > 0 && judged.unsure == 0;
         if is_blind && !self.is_blind.get() {
-            let (_, plan) = &self.runner;
+            let plan = &self.plan;
             let metric = self.arguments.metric;
             let blind = Blind { plan, metric, cells: judged.lacking, reasons: &reasons };
             let message = Message::from(&blind);
@@ -197,10 +196,12 @@ impl Watcher<'_> {
     ) -> Result<Judged, Failure> {
         let lacking = report.cells.iter().filter(|cell| cell.lacks_valid_run()).count();
         let Some(store) = session.store() else {
-            output::complain("warning: the database is away; the turn is judged when it is back\n");
+            output::complain(
+                "warning: the database is unavailable; the cycle is judged when it is back\n",
+            );
             return Ok(Judged { lacking, is_away: true, ..Judged::default() });
         };
-        let (_, plan) = &self.runner;
+        let plan = &self.plan;
         let question = TrendQuestion {
             metric: self.arguments.metric,
             session: LONGEST_SESSION.min(self.arguments.every / 2),
@@ -276,6 +277,6 @@ fn line(turn: u64, report: &PlanReport, judged: &Judged) -> String {
         (many, ..) => format!("{many} alerts"),
     };
     let cells = if measured == 1 { "cell" } else { "cells" };
-    let at = report::minute(now(Duration::ZERO));
-    format!("{at}  turn {turn}: {measured} {cells} measured{failed}; {changed}\n")
+    let at = report::minute(clock::now());
+    format!("{at}  cycle {turn}: {measured} {cells} measured{failed}; {changed}\n")
 }

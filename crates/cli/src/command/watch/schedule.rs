@@ -3,7 +3,7 @@
 use modelmeter::Control;
 use std::{
     thread,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 /// How often somebody who waits looks whether to stop.
@@ -63,9 +63,8 @@ pub(super) fn wait(span: Duration, control: &Control) -> bool {
 }
 
 /// The moment so long from now, in microseconds since the epoch.
-pub(super) fn now(later: Duration) -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + later;
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+pub(super) fn moment_in(later: Duration) -> i64 {
+    clock::now().saturating_add(i64::try_from(later.as_micros()).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]

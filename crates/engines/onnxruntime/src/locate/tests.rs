@@ -43,7 +43,7 @@ fn copy(tree: &Tree, relative: &str) -> PathBuf {
     path
 }
 
-fn named(path: PathBuf) -> Places {
+fn places_with(path: PathBuf) -> Places {
     Places { libraries: BTreeMap::from([(ID.to_owned(), path)]), ..Places::default() }
 }
 
@@ -74,7 +74,7 @@ fn every_place_is_looked_at_in_order() {
         installed: Some(tree.path("engines")),
         node_modules: vec![tree.path("node_modules")],
         system: vec![tree.path("usr/lib")],
-        ..named(tree.path("mine"))
+        ..places_with(tree.path("mine"))
     };
     let found = |places: &Places| {
         let library = locate(places).unwrap();
@@ -104,12 +104,12 @@ fn a_version_that_no_name_tells_comes_from_the_package() {
     let tree = Tree::new();
     let wheel = copy(&tree, "p/onnxruntime/capi/libonnxruntime.so");
     fs::create_dir_all(tree.path("p/onnxruntime_gpu-1.22.0.dist-info")).unwrap();
-    assert_eq!(locate(&named(wheel)).unwrap().version.unwrap(), "1.22.0");
+    assert_eq!(locate(&places_with(wheel)).unwrap().version.unwrap(), "1.22.0");
     let release = copy(&tree, "onnxruntime-linux/lib/libonnxruntime.so");
     tree.text("onnxruntime-linux/VERSION_NUMBER", "1.21.1\n");
-    assert_eq!(locate(&named(release)).unwrap().version.unwrap(), "1.21.1");
+    assert_eq!(locate(&places_with(release)).unwrap().version.unwrap(), "1.21.1");
     let bare = copy(&tree, "q/libonnxruntime.so");
-    assert_eq!(locate(&named(bare)).unwrap().version_text(), "unknown");
+    assert_eq!(locate(&places_with(bare)).unwrap().version_text(), "unknown");
 }
 
 #[test]
@@ -118,15 +118,15 @@ fn a_link_has_the_version_of_what_it_leads_to() {
     let file = copy(&tree, "lib/libonnxruntime.so.1.20.1");
     let link = tree.path("lib/libonnxruntime.so");
     std::os::unix::fs::symlink(&file, &link).unwrap();
-    assert_eq!(locate(&named(link)).unwrap().version.unwrap(), "1.20.1");
+    assert_eq!(locate(&places_with(link)).unwrap().version.unwrap(), "1.20.1");
     // Of both names the one with the version is taken.
-    assert_eq!(locate(&named(tree.path("lib"))).unwrap().path, file);
+    assert_eq!(locate(&places_with(tree.path("lib"))).unwrap().path, file);
 }
 
 #[test]
 fn a_library_that_is_too_old_is_refused_with_the_version_it_takes() {
     let tree = Tree::new();
-    let absent = locate(&named(copy(&tree, "libonnxruntime.so.1.16.3"))).unwrap_err();
+    let absent = locate(&places_with(copy(&tree, "libonnxruntime.so.1.16.3"))).unwrap_err();
     assert!(
         absent.why.contains("1.16.3") && absent.why.contains("1.17 or newer"),
         "{}",
@@ -140,19 +140,19 @@ fn one_that_does_not_work_is_passed_over_but_told_when_none_does() {
     let broken = tree.text("a/libonnxruntime.so.1.31.1", "hello");
     let mut places = Places { system: vec![tree.path("a")], ..Places::default() };
     let absent = locate(&places).unwrap_err();
-    assert_eq!(absent.why, format!("`{}` is no shared library", broken.display()));
+    assert_eq!(absent.why, format!("`{}` is not a shared library", broken.display()));
     let good = tree.library("b/libonnxruntime.so.1.31.1");
     places.system.push(tree.path("b"));
     assert_eq!(locate(&places).unwrap().path, good);
     // What was named outright is never replaced.
     places.libraries.insert(ID.to_owned(), broken);
-    assert!(locate(&places).unwrap_err().why.contains("no shared library"));
+    assert!(locate(&places).unwrap_err().why.contains("is not a shared library"));
 }
 
 #[test]
 fn a_name_that_leads_nowhere_is_said_to() {
     let tree = Tree::new();
-    let absent = locate(&named(tree.path("nowhere"))).unwrap_err();
+    let absent = locate(&places_with(tree.path("nowhere"))).unwrap_err();
     assert!(
         absent.why.contains("ORT_DYLIB_PATH") && absent.why.contains("nowhere"),
         "{}",

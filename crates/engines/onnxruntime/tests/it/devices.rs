@@ -6,7 +6,7 @@ use modelmeter_engine_onnxruntime::OnnxRuntime;
 use std::{collections::BTreeMap, path::PathBuf};
 use types::Device;
 
-fn named(path: impl Into<PathBuf>) -> Places {
+fn places_with(path: impl Into<PathBuf>) -> Places {
     let libraries = BTreeMap::from([("onnxruntime".to_owned(), path.into())]);
     Places { libraries, ..Places::default() }
 }
@@ -45,9 +45,9 @@ fn a_library_of_another_machine_is_refused_without_loading_it() {
     bytes[18..20].copy_from_slice(&22u16.to_le_bytes());
     let path = folder.path().join("libonnxruntime.so.1.31.1");
     std::fs::write(&path, bytes).unwrap();
-    let (why, _) = refusal(&named(&path));
+    let (why, _) = refusal(&places_with(&path));
     assert!(why.contains("was built for machine 22"), "{why}");
-    let asked = engine::LoadRequest { places: named(path), ..request("model.onnx") };
+    let asked = engine::LoadRequest { places: places_with(path), ..request("model.onnx") };
     assert_eq!(OnnxRuntime.load(&asked).err().unwrap().kind, EngineErrorKind::Unavailable);
 }
 
@@ -56,10 +56,10 @@ fn a_library_that_is_none_or_ends_early_is_refused_without_loading_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("libonnxruntime.so.1.31.1");
     std::fs::write(&path, "hello").unwrap();
-    assert!(refusal(&named(&path)).0.contains("is no shared library"));
+    assert!(refusal(&places_with(&path)).0.contains("is not a shared library"));
     let bytes = std::fs::read(library()).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-    assert!(refusal(&named(folder.path())).0.contains("is cut off"));
+    assert!(refusal(&places_with(folder.path())).0.contains("is truncated"));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_provider_needs_its_driver_too() {
         let file = format!("libonnxruntime_providers_{provider}.so");
         std::fs::write(folder.path().join(file), "").unwrap();
     }
-    let places = named(path);
+    let places = places_with(path);
     let has_amd = std::path::Path::new("/dev/kfd").exists();
     assert_eq!(OnnxRuntime.absence(&places, Device::Rocm(0)).is_none(), has_amd);
     let devices = OnnxRuntime.devices(&places);

@@ -53,5 +53,5 @@ fn what_cannot_be_had_leaves_nothing_behind() {
     let error = install(Some(nobody), folder.path(), None, &mut quiet).unwrap_err();
     assert!(error.to_string().contains("/nowhere/python"), "{error}");
     let error = install(Some(nobody), folder.path(), Some("../1"), &mut quiet).unwrap_err();
-    assert!(error.to_string().contains("is no version"), "{error}");
+    assert!(error.to_string().contains("is not a version"), "{error}");
 }

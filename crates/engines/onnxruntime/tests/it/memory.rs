@@ -24,6 +24,6 @@ fn the_arena_tells_what_an_inference_needs() {
     assert!(record.asked.value.unwrap() >= 1.0, "{:?}", record.asked);
     assert_eq!(record.levels.len(), 8);
     assert_eq!(record.levels, vec![record.levels[0]; 8], "nothing stays behind");
-    assert!(record.layers.why.unwrap().contains("sums"));
+    assert!(record.layers.why.unwrap().contains("totals"));
     assert!(record.allocations.value.is_none());
 }

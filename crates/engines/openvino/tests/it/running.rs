@@ -72,7 +72,7 @@ fn a_setting_of_the_plugin_reaches_it() {
     let model = OpenVino.load(&request).unwrap();
     assert_eq!(model.placement(), "cpu, 1 thread");
     let remarks = model.remarks();
-    assert_eq!(remarks, ["OpenVINO was asked for 2 threads and uses 1"]);
+    assert_eq!(remarks, ["2 threads were requested, but OpenVINO uses 1"]);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn more_threads_than_the_machine_has_are_said() {
     let mut request = request(&models::dense(folder.path(), "Identity"));
     request.threads = 4096;
     let model = OpenVino.load(&request).unwrap();
-    assert!(model.remarks()[0].contains("asked for 4096 threads"), "{:?}", model.remarks());
+    assert!(model.remarks()[0].contains("4096 threads were requested"), "{:?}", model.remarks());
     assert!(!model.placement().contains("4096"), "{}", model.placement());
 }
 
@@ -105,7 +105,7 @@ fn a_precision_the_plugin_was_told_otherwise_is_remarked() {
     request.threads = 1;
     request.options.settings.insert("INFERENCE_PRECISION_HINT".into(), "bf16".into());
     let model = OpenVino.load(&request).unwrap();
-    assert_eq!(model.remarks(), ["OpenVINO was asked for f32 and computes in bf16"]);
+    assert_eq!(model.remarks(), ["f32 was requested, but OpenVINO computes in bf16"]);
 }
 
 #[test]

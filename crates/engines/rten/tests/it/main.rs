@@ -93,6 +93,27 @@ fn rten_keeps_every_rule() {
 }
 
 #[test]
+fn packing_changes_the_placement_and_no_bit_of_the_outputs() {
+    let folder = tempfile::tempdir().unwrap();
+    let onnx = write_model(folder.path(), "Identity");
+    let outputs = |packing: Option<&str>| {
+        let mut request = request(onnx.clone());
+        let set = |value: &str| ("packing".to_owned(), value.to_owned());
+        request.options.settings = packing.map(set).into_iter().collect();
+        let model = Rten.load(&request).unwrap();
+        let mut session = model.session().unwrap();
+        session.bind(&input()).unwrap();
+        session.infer().unwrap();
+        let outputs = session.outputs().unwrap()[0].to_host();
+        (model.placement(), outputs.elements)
+    };
+    let (packed, plain) = (outputs(None), outputs(Some("off")));
+    assert_eq!((packed.0.as_str(), plain.0.as_str()), ("cpu, 2 threads, packed", "cpu, 2 threads"));
+    assert_eq!(packed.1, plain.1);
+    assert_eq!(outputs(Some("on")), packed);
+}
+
+#[test]
 fn an_operator_it_does_not_have_is_named_and_is_no_fault_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let onnx = write_model(folder.path(), "NoSuchOperator");

@@ -104,5 +104,5 @@ fn without_a_recorder_the_reason_is_told() {
     });
     assert!(record.allocations.value.is_none());
     let why = record.reserved_peak.why.unwrap();
-    assert!(why.contains("no recorder"), "{why}");
+    assert!(why.contains("cannot record"), "{why}");
 }

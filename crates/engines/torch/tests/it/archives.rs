@@ -29,7 +29,7 @@ fn pickles_run_only_where_they_are_trusted_and_programs_always() {
     let whole = std::fs::read(folder.join("script.ts")).unwrap();
     std::fs::write(folder.join("cut.pt2"), &whole[..whole.len() / 2]).unwrap();
     let failure = worker.refuse(&job(Some(archive(&folder.join("cut.pt2")))), Kind::BadModel);
-    assert!(failure.causes[0].contains("cut off or damaged"), "{failure:?}");
+    assert!(failure.causes[0].contains("truncated or damaged"), "{failure:?}");
     std::fs::write(folder.join("text.pt"), "not a program").unwrap();
     worker.refuse(&job(Some(archive(&folder.join("text.pt")))), Kind::BadModel);
 

@@ -88,7 +88,7 @@ fn what_is_no_python_is_said_to_be_none() {
         path
     };
     let (why, _) = unavailable(&program("talker", "#!/bin/sh\necho torch 99.9\n"));
-    assert!(why.contains("does not answer as a Python does"), "{why}");
+    assert!(why.contains("is not a Python interpreter"), "{why}");
     let (why, hint) = unavailable(&program("sleeper", "#!/bin/sh\nexec sleep 600\n"));
     assert!(why.contains("did not answer within 5 s"), "{why}");
     assert!(hint.contains("--python"), "{hint}");

@@ -25,7 +25,7 @@ struct Scene {
     jobs: Vec<Value>,
 }
 
-/// What an answer is held against, beside ONNX Runtime's.
+/// What an answer is compared with, beside ONNX Runtime's.
 struct Cases {
     path: PathBuf,
     index: usize,

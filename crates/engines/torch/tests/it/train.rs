@@ -118,7 +118,7 @@ pub(crate) fn check_window(window: &Window, count: usize) {
     }
 }
 
-/// How far two lists are apart, held against the largest of the numbers.
+/// How far two lists are apart, compared with the largest of the numbers.
 fn distance(found: &[f32], expected: &[f32]) -> f32 {
     assert_eq!(found.len(), expected.len());
     let largest = expected.iter().fold(1e-6f32, |most, value| most.max(value.abs()));

@@ -96,7 +96,7 @@ impl Worker {
         write_message(&mut self.writer, request).unwrap();
     }
 
-    /// The next answer; `None` where the stream has ended.
+    /// The next answer; `None` if the stream has ended.
     pub(crate) fn hear(&mut self) -> Option<Reply> {
         read_message(&mut self.reader).unwrap()
     }

@@ -57,7 +57,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// The tree of a message; `None` where it is no whole one.
+    /// The tree of a message; `None` if it is no whole one.
     pub(super) fn parse(kind: Kind, mut bytes: &[u8], depth: usize) -> Option<Message> {
         let mut fields = Vec::new();
         while !bytes.is_empty() {

@@ -13,7 +13,7 @@ use crate::{Graph, shapes::Shapes};
 use types::Bytes;
 
 /// What a pool comes to hold that runs nodes as they become ready, works in place, keeps every buffer until the end, and
-/// gives each new value the smallest kept one that is large enough, or a new one; `None` where a size is unknown.
+/// gives each new value the smallest kept one that is large enough, or a new one; `None` if a size is unknown.
 #[must_use]
 pub fn pooled_peak(graph: &Graph, shapes: &Shapes) -> Option<Bytes> {
     let steps = order::ready_order(graph, fuse::steps(graph, shapes));

@@ -58,7 +58,7 @@ impl Pool {
     }
 }
 
-/// The most that the pool and what lives beside it come to; `None` where a size is unknown.
+/// The most that the pool and what lives beside it come to; `None` if a size is unknown.
 pub(super) fn peak(graph: &Graph, shapes: &Shapes, steps: &[Step<'_>]) -> Option<u64> {
     let mut waiting: HashMap<&str, usize> = HashMap::new();
     let kept = graph.outputs.iter().map(|output| output.name.as_str());

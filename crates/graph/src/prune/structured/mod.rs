@@ -134,15 +134,17 @@ pub(super) fn plan<'m>(
             let (kept, importance) = importance::rank(source, &model, &one, keep, options)?;
             chosen.push((one, kept, importance));
         } else {
-            let share = 100.0 * options.sparsity;
-            let text = format!("{share:.0} % of {} {} is less than one", keep, one.kind.units());
+            let share = number::percent(options.sparsity);
+            let text = format!("{share} of {} {} is less than one", keep, one.kind.units());
             if !remarks.contains(&text) {
                 remarks.push(text);
             }
         }
     }
     if chosen.is_empty() {
-        return Err(PruneError::Nothing { why: "not a single head or neuron would go".into() });
+        return Err(PruneError::Nothing {
+            why: "not a single head or neuron would be removed".into(),
+        });
     }
     let whole = with_constants_as_weights(source);
     let (plan, blocks) = apply::apply(source, model, &shapes, chosen, options)?;

@@ -21,7 +21,7 @@ pub(super) struct Patched {
     pub(super) node: Option<Node>,
 }
 
-/// What takes the place of a list of numbers; `None` where it may stay.
+/// What takes the place of a list of numbers; `None` if it may stay.
 ///
 /// `places` has the numbers to change; `name` makes names that nobody has yet.
 pub(super) fn patch(

@@ -472,7 +472,7 @@ impl Look<'_> {
     }
 }
 
-/// Where the units lie when the same numbers have other dimensions; `None` where they are not kept apart.
+/// Where the units lie when the same numbers have other dimensions; `None` if they are not kept apart.
 fn moved(from: &[usize], tag: Tag, to: &[usize], units: usize) -> Option<Tag> {
     let step = from[tag.axis + 1..].iter().product::<usize>() * tag.inner;
     let mut below = to.iter().product::<usize>();

@@ -1,0 +1,209 @@
+//! What an engine says of itself before anything is loaded, and the abilities it may have.
+
+use crate::{EngineError, Loader, Places, TrainingTraits};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+use types::{Bytes, Device, EngineOptions, Precision};
+
+/// Whether an engine works here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "state")]
+pub enum Availability {
+    /// It works.
+    Available {
+        /// Its version.
+        version: String,
+    },
+    /// It does not.
+    Unavailable {
+        /// Why not.
+        why: String,
+        /// How to make it work.
+        hint: String,
+    },
+}
+
+/// A way to execute models.
+///
+/// Questions must be cheap, a few milliseconds or one short look at another program: `devices` and `auto` ask every
+/// engine. What only loading can show is said by loading.
+pub trait Engine: Send + Sync {
+    /// Its stable name in arguments, tables and the store: `rten`.
+    fn id(&self) -> &'static str;
+
+    /// Other names that people and other tools use for it, in lower case; results always have its id.
+    fn aliases(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// One line about it.
+    fn describe(&self) -> &'static str;
+
+    /// Whether it works here, or why not and what would help.
+    fn availability(&self, places: &Places) -> Availability;
+
+    /// The file that its code comes from, where it is not our own: a library, an interpreter.
+    fn origin(&self, _places: &Places) -> Option<PathBuf> {
+        None
+    }
+
+    /// The devices it can use here; empty if it is unavailable.
+    fn devices(&self, places: &Places) -> Vec<Device>;
+
+    /// Why it cannot use a device that it would use elsewhere, where it knows.
+    fn absence(&self, _places: &Places, _device: Device) -> Option<String> {
+        None
+    }
+
+    /// Its own device that is meant by a name for a whole family of devices; `None` for every other name.
+    fn device_meant_by(&self, _places: &Places, _wish: Device) -> Option<Device> {
+        None
+    }
+
+    /// The precisions it can run on a device.
+    fn precisions(&self, places: &Places, device: Device) -> Vec<Precision>;
+
+    /// What it takes a model from.
+    fn takes(&self) -> Takes {
+        Takes::Onnx
+    }
+
+    /// Variables of the environment that name its library or its folder, the first that is set counts; the command line
+    /// reads them into [`Places::libraries`].
+    fn library_variables(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Folders of the system in which it is usually installed, beside those of all libraries.
+    fn system_folders(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Variables of the environment that it reads itself; its worker gets them beside [`crate::INHERITED`]. One that ends
+    /// with `*` stands for all that begin so.
+    fn variables(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Whether it is part of this program: always there, runs graphs on the CPU and shows every value of them.
+    fn is_embedded(&self) -> bool {
+        false
+    }
+
+    /// Whether other engines are compared with it by default.
+    fn is_reference(&self) -> bool {
+        false
+    }
+
+    /// How it trains; `None` if it only infers.
+    fn training(&self) -> Option<TrainingTraits> {
+        None
+    }
+
+    /// Whether its worker measures what a device can do at best. The processors are measured without an engine.
+    fn calibrates(&self) -> bool {
+        false
+    }
+
+    /// Options with which it would fuse more operators than with these; `None` if it has no such option or it is on.
+    fn fusing_options(&self, _told: &EngineOptions) -> Option<EngineOptions> {
+        None
+    }
+
+    /// Whether it keeps within a limit of a device's own memory that its program is told ([`crate::DEVICE_MEMORY`]).
+    fn limits_memory_on(&self, _device: Device) -> bool {
+        false
+    }
+
+    /// What it takes before any weight is in, about: for estimates before a measurement. 0 where nobody has measured it.
+    fn own_memory(&self) -> Bytes {
+        Bytes(0)
+    }
+
+    /// Where it runs.
+    fn host(&self) -> Host<'_>;
+
+    /// The ability to fetch itself, where it has it.
+    fn installer(&self) -> Option<&dyn Installer> {
+        None
+    }
+
+    /// Starts a worker that reads weights which exist only as a pickle ([`Request::Unpickle`](crate::Request::Unpickle)),
+    /// where it has one.
+    fn pickle_reader(&self) -> Option<&dyn Starter> {
+        None
+    }
+}
+
+/// Hears how a download goes on: bytes done, bytes in all where known, and what is being done.
+pub type InstallProgress<'a> = &'a mut dyn FnMut(u64, Option<u64>, &str);
+
+/// Fetches an engine.
+pub trait Installer {
+    /// Fetches the engine into a folder of its own below `folder`, in this version or the newest, and tells where its
+    /// library is. What is there already is not fetched again; what is cut off leaves nothing behind.
+    ///
+    /// # Errors
+    /// When it cannot be fetched or written.
+    fn install(
+        &self,
+        places: &Places,
+        folder: &Path,
+        version: Option<&str>,
+        progress: InstallProgress<'_>,
+    ) -> Result<PathBuf, EngineError>;
+}
+
+/// What an engine takes a model from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// An ONNX file.
+    Onnx,
+    /// A framework's module.
+    Module,
+}
+
+impl Takes {
+    /// Why such an engine cannot run the other kind of model.
+    #[must_use]
+    pub fn refusal(self) -> &'static str {
+        match self {
+            Takes::Onnx => {
+                "it runs ONNX graphs, and this model is available only as a PyTorch module"
+            }
+            Takes::Module => "it runs PyTorch modules, and this model is an ONNX file",
+        }
+    }
+}
+
+/// Where an engine runs.
+pub enum Host<'a> {
+    /// In our own worker.
+    Worker(&'a dyn Loader),
+    /// In a program of its own that speaks the protocol.
+    Program(&'a dyn Starter),
+}
+
+/// Says how a worker of another program is started.
+pub trait Starter {
+    /// The program that speaks the protocol on its standard streams.
+    ///
+    /// # Errors
+    /// When it is not here.
+    fn command(&self, places: &Places) -> Result<WorkerCommand, EngineError>;
+}
+
+/// A program to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerCommand {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// What its environment has beside what every worker inherits ([`crate::INHERITED`]).
+    pub environment: Vec<(OsString, OsString)>,
+}

@@ -1,0 +1,216 @@
+//! The configuration that `transformers` would have, from the metadata of a file.
+
+use super::{blocks::BlockFormat, file::Gguf};
+use crate::ModelError;
+use serde_json::{Map, Value, json};
+
+/// A family whose files are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// Llama, Mistral and SmolLM.
+    Llama {
+        /// Width of a head.
+        head: usize,
+    },
+    Qwen2,
+    Gpt2,
+}
+
+/// The names of the families, as files have them.
+const FAMILIES: [&str; 3] = ["llama", "qwen2", "gpt2"];
+
+/// The family of a file and its configuration.
+pub(crate) fn config(gguf: &Gguf) -> Result<(Family, Value), ModelError> {
+    let reader = Reader::new(gguf)?;
+    let Some(tokens) = gguf.tensor("token_embd.weight") else {
+        let (path, name) = (gguf.path.clone(), "token_embd.weight".into());
+        return Err(ModelError::MissingTensor { path, name });
+    };
+    let mut config = Map::new();
+    config.insert("model_type".into(), json!(reader.architecture));
+    config.insert("vocab_size".into(), json!(tokens.dims.first()));
+    config.insert("tie_word_embeddings".into(), json!(gguf.tensor("output.weight").is_none()));
+    let family = match reader.architecture {
+        "gpt2" => gpt2(&reader, &mut config)?,
+        architecture => llama(&reader, architecture, &mut config)?,
+    };
+    Ok((family, Value::Object(config)))
+}
+
+fn gpt2(reader: &Reader<'_>, config: &mut Map<String, Value>) -> Result<Family, ModelError> {
+    config.insert("architectures".into(), json!(["GPT2LMHeadModel"]));
+    for (theirs, ours) in [
+        ("n_embd", "embedding_length"),
+        ("n_layer", "block_count"),
+        ("n_head", "attention.head_count"),
+        ("n_inner", "feed_forward_length"),
+        ("n_positions", "context_length"),
+    ] {
+        config.insert(theirs.into(), json!(reader.count(ours)?));
+    }
+    let epsilon = reader.number("attention.layer_norm_epsilon").unwrap_or(1e-5);
+    config.insert("layer_norm_epsilon".into(), json!(epsilon));
+    Ok(Family::Gpt2)
+}
+
+fn llama(
+    reader: &Reader<'_>,
+    architecture: &str,
+    config: &mut Map<String, Value>,
+) -> Result<Family, ModelError> {
+    if reader.gguf.count(&reader.key("expert_count")).is_some_and(|experts| experts > 0) {
+        return Err(reader.damaged("it is a mixture of experts, which has no graph builder"));
+    }
+    let class = if architecture == "qwen2" { "Qwen2ForCausalLM" } else { "LlamaForCausalLM" };
+    config.insert("architectures".into(), json!([class]));
+    for (theirs, ours) in [
+        ("hidden_size", "embedding_length"),
+        ("num_hidden_layers", "block_count"),
+        ("num_attention_heads", "attention.head_count"),
+        ("intermediate_size", "feed_forward_length"),
+        ("max_position_embeddings", "context_length"),
+    ] {
+        config.insert(theirs.into(), json!(reader.count(ours)?));
+    }
+    let (heads, width) = (reader.count("attention.head_count")?, reader.count("embedding_length")?);
+    let key_heads = reader.optional_count("attention.head_count_kv")?.unwrap_or(heads);
+    config.insert("num_key_value_heads".into(), json!(key_heads));
+    let epsilon = reader.number("attention.layer_norm_rms_epsilon").unwrap_or(1e-6);
+    config.insert("rms_norm_eps".into(), json!(epsilon));
+    let head = reader.optional_count("attention.key_length")?.unwrap_or(width / heads.max(1));
+    if reader.optional_count("attention.value_length")?.is_some_and(|value| value != head) {
+        return Err(reader.damaged("its keys and values have different widths"));
+    }
+    if reader.optional_count("rope.dimension_count")?.is_some_and(|turned| turned != head) {
+        return Err(reader.damaged("it turns a part of each head only"));
+    }
+    if head < 2 || !head.is_multiple_of(2) {
+        return Err(reader.damaged(&format!("its heads are {head} wide")));
+    }
+    config.insert("head_dim".into(), json!(head));
+    let biased = reader.gguf.tensor("blk.0.attn_output.bias").is_some();
+    config.insert("attention_bias".into(), json!(biased));
+    config.insert("rope_parameters".into(), rotary(reader, head)?);
+    match architecture {
+        "qwen2" => Ok(Family::Qwen2),
+        _ => Ok(Family::Llama { head: usize::try_from(head).unwrap_or(usize::MAX) }),
+    }
+}
+
+/// Rotary positions: plain, stretched evenly, or as Llama 3 stretches them, which files keep as a tensor of divisors.
+fn rotary(reader: &Reader<'_>, head: u64) -> Result<Value, ModelError> {
+    let theta = reader.number("rope.freq_base").unwrap_or(10_000.0);
+    let mut parameters = json!({"rope_type": "default", "rope_theta": theta});
+    let kind = reader.gguf.text(&reader.key("rope.scaling.type"));
+    let factor = reader.number("rope.scaling.factor");
+    match (kind, factor) {
+        (None | Some("none"), _) => {}
+        (Some("linear"), Some(factor)) => {
+            parameters = json!({"rope_type": "linear", "rope_theta": theta, "factor": factor});
+        }
+        (Some(kind), _) => {
+            let why = format!("its positions are scaled by `{kind}`; `linear` is supported");
+            return Err(reader.damaged(&why));
+        }
+    }
+    let Some(divisors) = reader.gguf.tensor("rope_freqs.weight") else { return Ok(parameters) };
+    let mut kept = vec![0.0; divisors.dims.iter().product::<usize>().min(1 << 16)];
+    if divisors.format != Ok(BlockFormat::F32) || kept.len() as u64 != head / 2 {
+        return Err(reader.damaged("`rope_freqs.weight` does not fit its heads"));
+    }
+    BlockFormat::F32.read(reader.gguf.bytes(divisors), &mut kept);
+    let factor = f64::from(kept.iter().copied().fold(1.0, f32::max));
+    let known = |index: usize| llama3_divisor(theta, index, head, factor);
+    let same =
+        |(index, &divisor): (usize, &f32)| (known(index) / f64::from(divisor) - 1.0).abs() < 1e-3;
+    if !kept.iter().enumerate().all(same) {
+        return Err(reader.damaged("its positions are stretched in a way that is not supported"));
+    }
+    Ok(json!({
+        "rope_type": "llama3", "rope_theta": theta, "factor": factor, "low_freq_factor": LOW,
+        "high_freq_factor": HIGH, "original_max_position_embeddings": ORIGINAL
+    }))
+}
+
+// What every published Llama 3 was stretched with.
+const LOW: f64 = 1.0;
+const HIGH: f64 = 4.0;
+const ORIGINAL: f64 = 8192.0;
+
+/// By how much the published Llama 3 models divide a frequency.
+fn llama3_divisor(theta: f64, index: usize, head: u64, factor: f64) -> f64 {
+    let frequency = theta.powf(-2.0 * index as f64 / head as f64);
+    let turns = ORIGINAL * frequency / std::f64::consts::TAU;
+    let smooth = ((turns - LOW) / (HIGH - LOW)).clamp(0.0, 1.0);
+    1.0 / ((1.0 - smooth) / factor + smooth)
+}
+
+/// Reads the keys of one family.
+struct Reader<'a> {
+    gguf: &'a Gguf,
+    architecture: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    fn new(gguf: &'a Gguf) -> Result<Reader<'a>, ModelError> {
+        let damaged = |why: String| ModelError::Header { path: gguf.path.clone(), why };
+        let architecture = gguf
+            .text("general.architecture")
+            .ok_or_else(|| damaged("it lacks the key `general.architecture`".into()))?;
+        if !FAMILIES.contains(&architecture) {
+            return Err(ModelError::GgufFamily {
+                path: gguf.path.clone(),
+                family: architecture.chars().take(40).collect(),
+                known: FAMILIES.to_vec(),
+            });
+        }
+        Ok(Reader { gguf, architecture })
+    }
+
+    fn key(&self, name: &str) -> String {
+        format!("{}.{name}", self.architecture)
+    }
+
+    fn damaged(&self, why: &str) -> ModelError {
+        ModelError::NotAModel { path: self.gguf.path.clone(), why: why.to_owned() }
+    }
+
+    fn count(&self, name: &str) -> Result<u64, ModelError> {
+        self.optional_count(name)?
+            .ok_or_else(|| self.damaged(&format!("it lacks the key `{}`", self.key(name))))
+    }
+
+    /// A number above zero; a list that says the same for every layer counts as that number.
+    fn optional_count(&self, name: &str) -> Result<Option<u64>, ModelError> {
+        let key = self.key(name);
+        if let Some(list) = self.gguf.numbers(&key) {
+            let first = list.first().copied().and_then(|first| u64::try_from(first).ok());
+            if list.windows(2).any(|pair| pair[0] != pair[1]) || first.is_none() {
+                return Err(self.damaged(&format!("`{key}` differs from layer to layer")));
+            }
+            return Ok(first);
+        }
+        match (self.gguf.value(&key), self.gguf.count(&key)) {
+            (None, _) => Ok(None),
+            (_, Some(count)) if count > 0 => Ok(Some(count)),
+            _ => Err(self.damaged(&format!("`{key}` is not a number above 0"))),
+        }
+    }
+
+    fn number(&self, name: &str) -> Option<f64> {
+        self.gguf.number(&self.key(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_waves_stay_and_long_ones_are_stretched() {
+        assert_eq!(llama3_divisor(500_000.0, 0, 128, 8.0), 1.0);
+        assert_eq!(llama3_divisor(500_000.0, 63, 128, 8.0), 8.0);
+        let between = llama3_divisor(500_000.0, 32, 128, 8.0);
+        assert!((1.0..8.0).contains(&between), "{between}");
+    }
+}

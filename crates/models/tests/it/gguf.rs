@@ -1,0 +1,115 @@
+//! GGUF files of every family and format that are read, against what `transformers` makes of the same files.
+
+use crate::{
+    parity::{Answers, python},
+    scene::Scene,
+};
+use models::ModelError;
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+/// As far as two ways of adding up the same products may differ.
+const TOLERANCE: f32 = 1e-4;
+
+/// The folder with all files, written once for all tests.
+fn files() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gguf");
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        python("make_gguf.py", &folder);
+        folder
+    })
+}
+
+fn difference(scene: &Scene, file: &Path) -> f32 {
+    let resolved = scene.resolve(file).unwrap();
+    let answers = Answers::read(&file.with_extension("safetensors"));
+    answers.largest_difference(&rten::Model::load_file(&resolved.onnx).unwrap())
+}
+
+#[test]
+fn every_family_and_format_answers_as_transformers_does() {
+    let scene = Scene::new();
+    let mut count = 0;
+    for entry in fs::read_dir(files()).unwrap() {
+        let file = entry.unwrap().path();
+        if file.extension().is_some_and(|ending| ending == "gguf") {
+            let difference = difference(&scene, &file);
+            assert!(difference <= TOLERANCE, "{}: {difference:e}", file.display());
+            count += 1;
+        }
+    }
+    assert_eq!(count, 14);
+}
+
+#[test]
+fn a_real_file_answers_and_splits_text_as_transformers_does() {
+    let scene = Scene::new();
+    let file = files().join("real/smollm2.gguf");
+    let difference = difference(&scene, &file);
+    // Thirty layers; its scores go up to 30.
+    assert!(difference <= 3e-3, "{difference:e}");
+    let resolved = scene.resolve(&file).unwrap();
+    assert_eq!(resolved.info.parameters, 134_515_008);
+    assert_eq!(resolved.info.architecture, "llama");
+    assert_eq!(resolved.max_length, Some(8192));
+    assert_eq!(resolved.stored, None);
+    assert_eq!(resolved.remarks, ["weights kept as Q4_1 and Q8_0 run as fp32"]);
+    let tokenizer = resolved.tokenizer.unwrap();
+    let tokenizer = tokenizers::Tokenizer::from_file(tokenizer).unwrap();
+    let expected = fs::read(file.with_file_name("tokens.json")).unwrap();
+    let expected: BTreeMap<String, Vec<u32>> = serde_json::from_slice(&expected).unwrap();
+    assert_eq!(expected.len(), 3);
+    for (text, ids) in expected {
+        assert_eq!(tokenizer.encode(text.as_str(), true).unwrap().get_ids(), ids, "{text}");
+        assert_eq!(tokenizer.decode(&ids, false).unwrap(), text);
+    }
+}
+
+#[test]
+fn a_sixteen_bit_file_is_one() {
+    let stored = |name: &str| Scene::new().resolve(files().join(name)).unwrap().stored;
+    assert_eq!(stored("llama-F16.gguf"), Some(types::Precision::Fp16));
+    assert_eq!(stored("llama-BF16.gguf"), Some(types::Precision::Bf16));
+    assert_eq!(stored("llama-Q4_K.gguf"), None);
+}
+
+#[test]
+fn a_file_that_was_cut_off_or_damaged_is_refused_in_words() {
+    let scene = Scene::new();
+    let whole = fs::read(files().join("gpt2-Q4_0.gguf")).unwrap();
+    for length in [0, 3, 4, 20, 100, 2000, whole.len() - 1] {
+        let file = scene.write("cut.gguf", &whole[..length]);
+        let error = scene.resolve(&file).unwrap_err();
+        assert!(
+            matches!(error, ModelError::Truncated { .. } | ModelError::Read { .. }),
+            "{length}: {error}"
+        );
+    }
+    let damaged = |at: usize, bytes: &[u8]| {
+        let mut content = whole.clone();
+        content[at..at + bytes.len()].copy_from_slice(bytes);
+        let file = scene.write("damaged.gguf", content);
+        scene.resolve(&file).unwrap_err().to_string()
+    };
+    assert!(damaged(0, b"GGML").contains("does not begin with `GGUF`"));
+    assert!(damaged(4, &[1]).contains("version 1 of the format"));
+    assert!(damaged(4, &[0, 0, 0, 3]).contains("other byte order"));
+    assert!(damaged(8, &[0xff; 8]).contains("18446744073709551615 tensors"));
+    assert!(damaged(16, &[0xff; 8]).contains("18446744073709551615 keys"));
+    let family = whole.windows(4).position(|bytes| bytes == b"gpt2").unwrap();
+    let error = damaged(family, b"bert");
+    assert!(error.contains("`bert`") && error.contains("llama, qwen2, gpt2"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_no_name_on_the_hub() {
+    let error = Scene::new().resolve("nothing.gguf").unwrap_err();
+    assert!(matches!(error, ModelError::MissingFile { .. }), "{error}");
+}
