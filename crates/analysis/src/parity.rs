@@ -46,7 +46,7 @@ impl Tolerance {
             Precision::Fp32 => tolerance(1e-3, 1e-3, 0.999_99, 0.0),
             Precision::Fp16 => tolerance(5e-2, 5e-2, 0.999, 0.01),
             Precision::Bf16 => tolerance(2e-1, 1.5e-1, 0.99, 0.05),
-            Precision::Int8 => tolerance(f64::INFINITY, 0.35, 0.95, 0.1),
+            Precision::Int8 | Precision::Stored => tolerance(f64::INFINITY, 0.35, 0.95, 0.1),
         }
     }
 }
@@ -60,7 +60,7 @@ pub fn rounding_share(a: Precision, b: Precision) -> f32 {
     match a.max(b) {
         Precision::Fp32 => 2f32.powi(-21),
         Precision::Fp16 => 2f32.powi(-11),
-        Precision::Bf16 | Precision::Int8 => 2f32.powi(-8),
+        Precision::Bf16 | Precision::Int8 | Precision::Stored => 2f32.powi(-8),
     }
 }
 

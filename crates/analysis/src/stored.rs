@@ -242,6 +242,7 @@ fn info(side: &StoredSide<'_>) -> Option<SideInfo> {
         options: first.cell.options.clone(),
         mode: first.cell.mode,
         training: first.cell.training,
+        generation: first.cell.generation,
         phases: Vec::new(),
         peak_memory: peak,
         verdict: Verdict { valid, ..Verdict::from_reasons(reasons) },

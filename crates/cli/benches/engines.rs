@@ -196,6 +196,7 @@ fn open_worker(
         media: None,
         postprocess: types::Postprocess::None,
         training: None,
+        generation: None,
     };
     let mut link = Link::open(&launch(engine, places), Duration::from_secs(600)).unwrap();
     link.ask(&Request::Load(Box::new(job)), "load").unwrap();

@@ -260,6 +260,7 @@ fn open_worker(id: &str, scene: &Scene) -> Link {
         media: None,
         postprocess: types::Postprocess::None,
         training: None,
+        generation: None,
     };
     let mut link = Link::open(&launch, Duration::from_secs(600)).unwrap();
     link.ask(&Request::Load(Box::new(job)), "load").unwrap();

@@ -68,6 +68,7 @@ impl Side {
             media: None,
             postprocess: Postprocess::None,
             training: None,
+            generation: None,
         };
         let mut side = Side { link, count: u64::MAX };
         side.link.ask(&Request::Load(Box::new(job)), "load").unwrap();

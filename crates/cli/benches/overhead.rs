@@ -98,6 +98,7 @@ fn open_worker(request: LoadRequest, inputs: Vec<InputSpec>) -> Link {
         media: None,
         postprocess: types::Postprocess::None,
         training: None,
+        generation: None,
     };
     link.ask(&Request::Load(Box::new(job)), "load").unwrap();
     link.ask(&Request::First, "run").unwrap();

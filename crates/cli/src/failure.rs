@@ -154,6 +154,7 @@ fn exit_of(error: &Error) -> Exit {
         | Error::Exchange(_)
         | Error::NotForEngine { .. }
         | Error::Training { .. }
+        | Error::Generation { .. }
         | Error::StepInside { .. }
         | Error::Plan { .. }
         | Error::Rule(_)

@@ -22,7 +22,7 @@ impl Marker {
             Precision::Fp32 => Marker::Circle,
             Precision::Fp16 => Marker::Square,
             Precision::Bf16 => Marker::Diamond,
-            Precision::Int8 => Marker::Triangle,
+            Precision::Int8 | Precision::Stored => Marker::Triangle,
         }
     }
 

@@ -104,6 +104,11 @@ pub trait Engine: Send + Sync {
         None
     }
 
+    /// Whether it generates text token by token.
+    fn generates(&self) -> bool {
+        self.takes() == Takes::Onnx && matches!(self.host(), Host::Worker(loader) if loader.runner_loader().is_some())
+    }
+
     /// Whether its worker measures what a device can do at best. The processors are measured without an engine.
     fn calibrates(&self) -> bool {
         false
@@ -165,6 +170,8 @@ pub enum Takes {
     Onnx,
     /// A framework's module.
     Module,
+    /// A file of llama.cpp; nothing but generating.
+    Gguf,
 }
 
 impl Takes {
@@ -176,6 +183,7 @@ impl Takes {
                 "it runs ONNX graphs, and this model is available only as a PyTorch module"
             }
             Takes::Module => "it runs PyTorch modules, and this model is an ONNX file",
+            Takes::Gguf => "it runs `.gguf` files, and this model is none",
         }
     }
 }

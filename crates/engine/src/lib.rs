@@ -15,6 +15,8 @@ mod engine;
 mod error;
 mod fake;
 pub mod found;
+mod generation;
+mod generator;
 mod inherited;
 mod media;
 mod memory;
@@ -45,13 +47,14 @@ pub use engine::{
 };
 pub use error::{EngineError, EngineErrorKind};
 pub use fake::{Act, FakeEngine, ParseScriptError};
+pub use generator::{CacheState, Generator, GeneratorLoader};
 pub use inherited::{INHERITED, inherited, inherited_beside, keep_secrets};
 pub use media::{Media, picture_size, size_of, sound_length};
 pub use memory::{AllocationTracker, EventCount, MemoryRecord, MemoryReporter, Untracked};
 pub use places::Places;
 pub use postprocess::{Answer, postprocess};
 pub use protocol::{
-    DropoutMask, Failure, FirstReport, Greeting, LONGEST_MESSAGE, LoadJob, LoadReport, PROTOCOL,
+    DropoutMask, Failure, FirstReport, GenerationJob, Greeting, LONGEST_MESSAGE, LoadJob, LoadReport, PROTOCOL,
     PreparedValue, ProgramCount, ProgramWork, Reply, Request, TextJob, TextReport,
     TrainedParameter, TrainingFiles, TrainingJob, Window, read_message, read_message_within,
     write_message,

@@ -102,6 +102,7 @@ mod tests {
             media: None,
             postprocess: Postprocess::None,
             training: None,
+            generation: None,
         }
     }
 

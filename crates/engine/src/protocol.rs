@@ -2,7 +2,7 @@
 //!
 //! The worker greets first. Then the parent asks and the worker answers, one answer an ask:
 //! `load` → `loaded`, `first` → `first`, `run` → `window`, `observe` → `observed`, `outputs` → `written`,
-//! `profile` → `profiled`, `memory` → `remembered`, `count` → `counted`, `trained` → `trained`, `gradients` → `written`, `bye` → the end. A worker without a model may be asked to
+//! `profile` → `profiled`, `memory` → `remembered`, `count` → `counted`, `trained` → `trained`, `generated` → `generated`, `gradients` → `written`, `bye` → the end. A worker without a model may be asked to
 //! `calibrate` → `calibrated`, and to read what a model's folder holds beside the model: `encode` → `encoded` measures text
 //! with its tokenizer, `make` → `written` makes pictures and recordings ready, `unpickle` → `written` turns pickled weights
 //! into safetensors. So no file of a model is parsed where the runs are kept.
@@ -20,11 +20,12 @@ use std::{
     time::Duration,
 };
 use types::{
-    Ceilings, Device, InputSpec, MediaJob, Postprocess, Samples, Training, TrainingReport,
+    Ceilings, DecoderShape, Device, Generation, GenerationReport, InputSpec, MediaJob, Postprocess,
+    Samples, Training, TrainingReport,
 };
 
 /// The protocol's version; parent and worker must agree.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// The longest message in bytes; a timeline of a large model takes a tenth of it, and a worker that never ends its line
 /// must not fill the parent's memory.
@@ -74,6 +75,26 @@ pub struct LoadJob {
     /// How the model is trained, where it is; every sample is then a step.
     #[serde(default)]
     pub training: Option<Box<TrainingJob>>,
+    /// What is generated, where the model is a language model that writes; every sample is then a prompt or a step.
+    #[serde(default)]
+    pub generation: Option<Box<GenerationJob>>,
+}
+
+/// What to generate with a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GenerationJob {
+    /// The test.
+    pub generation: Generation,
+    /// What decides the size of the cache.
+    pub shape: DecoderShape,
+    /// Rows that are generated together.
+    pub batch: usize,
+    /// The most tokens of one row that the cache must have room for.
+    pub context: usize,
+    /// A prompt on which engines are compared, row after row.
+    pub prompt: Vec<i64>,
+    /// How many tokens are then written for the comparison.
+    pub greedy: usize,
 }
 
 /// A training to do with a model.
@@ -238,6 +259,8 @@ pub enum Request {
     Count,
     /// Tell how the training went so far.
     Trained,
+    /// Tell what was generated so far, and what the cache holds.
+    Generated,
     /// Take one more step and write the gradients that led to it, before they are scaled, as safetensors: one tensor a
     /// trained weight under the graph's name, and `loss`.
     Gradients {
@@ -405,6 +428,11 @@ pub enum Reply {
     Trained {
         /// How the training went so far.
         report: Box<TrainingReport>,
+    },
+    /// To `generated`.
+    Generated {
+        /// What was generated.
+        report: Box<GenerationReport>,
     },
     /// To anything.
     Failed(Failure),

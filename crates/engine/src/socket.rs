@@ -1,6 +1,6 @@
 //! Loader → loaded model → session: what costs differently is a different type.
 
-use crate::{EngineError, MemoryReporter, OutputView, Places, RunnerLoader};
+use crate::{EngineError, GeneratorLoader, MemoryReporter, OutputView, Places, RunnerLoader};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use types::{Device, ElementType, EngineOptions, HostTensor, Module, Phase, Precision, Timeline};
@@ -13,6 +13,9 @@ pub struct LoadRequest {
     /// The same model as a framework's module, where it can be had so.
     #[serde(default)]
     pub module: Option<Module>,
+    /// The same model as llama.cpp's file, where it came from one.
+    #[serde(default)]
+    pub gguf: Option<PathBuf>,
     /// The device to run on; never `Auto`.
     pub device: Device,
     /// The number format.
@@ -39,6 +42,7 @@ impl LoadRequest {
         LoadRequest {
             onnx: onnx.into(),
             module: None,
+            gguf: None,
             device,
             precision,
             threads,
@@ -78,6 +82,12 @@ pub trait Loader {
 
     /// The ability to load graphs that run on values of the caller, which training needs, where the engine has it.
     fn runner_loader(&self) -> Option<&dyn RunnerLoader> {
+        None
+    }
+
+    /// The ability to load models that generate with a cache of their own, where the engine has it; without it a graph is
+    /// run that takes the past and gives the present.
+    fn generator_loader(&self) -> Option<&dyn GeneratorLoader> {
         None
     }
 }

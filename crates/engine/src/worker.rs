@@ -5,7 +5,7 @@ use crate::{
     Greeting, Host, LoadJob, LoadReport, LoadedModel, Loader, Media, MemoryRecord, NodeProfile,
     PROTOCOL, Reply, Request, Session, TextJob, Untracked, Window,
     draw::inputs_of,
-    network,
+    generation, network,
     protocol::{read_message, write_message},
     reading,
     tensors::write_tensors,
@@ -39,6 +39,12 @@ pub trait Tokeniser {
     /// # Errors
     /// When a text cannot be encoded, in plain words.
     fn encode(&self, texts: &[String], max_length: Option<usize>) -> Result<Encoded, String>;
+
+    /// The text of tokens.
+    ///
+    /// # Errors
+    /// When a token is unknown, in plain words.
+    fn decode(&self, tokens: &[i64]) -> Result<String, String>;
 }
 
 /// Opens a tokenizer file; the crate that knows tokenizers hands it in.
@@ -79,6 +85,13 @@ pub fn serve_tracked(
         match request {
             Request::Load(job) if job.training.is_some() => {
                 if training::serve(engines, &job, tracker, &mut reader, &mut writer)? {
+                    return Ok(());
+                }
+            }
+            Request::Load(job) if job.generation.is_some() => {
+                let Some(what) = &job.generation else { continue };
+                let (reader, writer) = (&mut reader, &mut writer);
+                if generation::serve(engines, open_tokeniser, &job, what, reader, writer)? {
                     return Ok(());
                 }
             }
@@ -228,6 +241,7 @@ impl Prepared {
                 Request::Trained | Request::Gradients { .. } => {
                     Err(failed("this model was not loaded to be trained"))
                 }
+                Request::Generated => Err(failed("this model was not loaded to generate")),
                 Request::Calibrate { device, .. } => Err(no_calibration(device)),
                 Request::Encode { .. } | Request::Make { .. } | Request::Unpickle { .. } => {
                     Err(failed("a worker with a model reads nothing else"))

@@ -174,6 +174,7 @@ impl Draft {
             memory: None,
             critical_path: None,
             training: None,
+            generation: None,
             unknown: Default::default(),
             imported: Some(Box::new(Import {
                 tool: self.tool,
@@ -214,6 +215,7 @@ impl Draft {
             sequence_length: self.sequence_length.map(|length| length as usize),
             mode: self.mode,
             training: self.training,
+            generation: self.generation,
             threads: untold.note("cell.threads", self.threads).unwrap_or(0),
             seed: untold.note("cell.seed", self.seed).unwrap_or(0),
             inputs: Vec::new(),

@@ -46,7 +46,7 @@ impl From<Work> for Counted {
 /// # Errors
 /// When the worker is gone; one that cannot count costs only the numbers.
 pub(crate) fn count(link: &mut Link, job: &Job<'_>) -> Result<Counted, MeterError> {
-    if job.training.is_some() {
+    if job.training.is_some() || job.generation.is_some() {
         return Ok(job.work.into());
     }
     match job.counting {

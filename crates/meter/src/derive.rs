@@ -1,9 +1,9 @@
 //! Numbers that follow from the samples and the work: throughput, FLOP/s, share of the ceiling.
 
-use crate::is_above_ceiling;
+use crate::{generation, is_above_ceiling};
 use std::collections::BTreeMap;
 use types::{
-    Ceiling, Ceilings, Cell, Device, Direction, InputRole, InputSpec, Metric, Mode, Phase,
+    Bytes, Ceiling, Ceilings, Cell, Device, Direction, GenerationReport, InputRole, InputSpec, Metric, Mode, Phase,
     Precision, ProbeReport, Summary, Unit, Work, key,
 };
 
@@ -24,12 +24,18 @@ pub(crate) struct Basis<'a> {
     pub(crate) loading: &'a [ProbeReport],
     /// Probe reports over sampling.
     pub(crate) sampling: &'a [ProbeReport],
+    pub(crate) summaries: &'a BTreeMap<Phase, Summary>,
+    /// Bytes of the weights that a step of generating reads.
+    pub(crate) weights_read: Option<Bytes>,
+    /// What generating left, where the cell generates.
+    pub(crate) generation: Option<&'a GenerationReport>,
 }
 
 /// The run's metrics: derived ones first, then what the probes saw.
 pub(crate) fn metrics(basis: &Basis<'_>) -> Vec<Metric> {
     let mut metrics = throughput(basis);
     metrics.extend(compute(basis));
+    metrics.extend(generation::metrics(basis));
     let both = |key: &str| [basis.loading, basis.sampling].map(|reports| metric_of(reports, key));
     for report in basis.sampling {
         metrics.extend(report.metrics.iter().cloned());

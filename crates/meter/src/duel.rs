@@ -10,7 +10,7 @@
 //! as the rule allows; disturbed turns are kept apart from those that count.
 
 use crate::{
-    Bench, Job, Launch, Link, MeterError, disturbance,
+    Bench, Job, Launch, Link, MeterError, disturbance, generation,
     look::{self, Depth},
     measure::{self, Findings},
     sampling,
@@ -403,6 +403,7 @@ impl<'a> Corner<'a> {
         let conditions = self.before.diff(&Snapshot::take(), ours);
         let work = measure::count_work(&mut self.link, &self.job)?;
         let training = measure::trained(&mut self.link, &self.job)?;
+        let generation = generation::state(&mut self.link, &self.job)?;
         let cold = types::Cold {
             process_start: self.link.started_in(),
             load: self.loaded.load,
@@ -422,6 +423,7 @@ impl<'a> Corner<'a> {
             stop: StopReason::RunsDone,
             loading: Vec::new(),
             training,
+            generation,
             probes,
             work,
             reasons: left_out(&self.turns).into_iter().collect(),

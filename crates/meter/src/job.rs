@@ -1,11 +1,11 @@
 //! What the meter is handed for one cell.
 
 use crate::Counting;
-use engine::{Places, TrainingJob};
+use engine::{GenerationJob, Places, TrainingJob};
 use probe::IdlePower;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use types::{
-    Ceilings, Cell, InputSpec, Machine, MediaJob, ModelInfo, Module, Phase, Postprocess, Reason,
+    Bytes, Ceilings, Cell, InputSpec, Machine, MediaJob, ModelInfo, Module, Phase, Postprocess, Reason,
     Revision, RunId, Work,
 };
 
@@ -24,6 +24,8 @@ pub struct Job<'a> {
     pub onnx: PathBuf,
     /// The same model as a framework's module.
     pub module: Option<Module>,
+    /// The same model as llama.cpp's file.
+    pub gguf: Option<PathBuf>,
     /// Where engines are looked for.
     pub places: Places,
     /// Its inputs.
@@ -38,6 +40,10 @@ pub struct Job<'a> {
     pub postprocess: Postprocess,
     /// How it is trained; only for training.
     pub training: Option<Box<TrainingJob>>,
+    /// What it generates; only for that mode.
+    pub generation: Option<Box<GenerationJob>>,
+    /// Bytes of the weights that one step of generating reads, where they are known.
+    pub weights_read: Option<Bytes>,
     /// Operations of one step of a training, phase by phase.
     pub phase_flops: Vec<(Phase, u64)>,
     /// Its work as counted on the graph.

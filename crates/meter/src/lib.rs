@@ -11,6 +11,7 @@ mod duel;
 mod error;
 mod exit_report;
 mod family;
+mod generation;
 mod hold;
 mod job;
 mod judge;

@@ -4,7 +4,7 @@ use crate::{
     Bench, Evidence, Job, Launch, Link, MeterError,
     counting::{self, Counted},
     derive::{self, Basis},
-    judge, sampling,
+    generation, judge, sampling,
 };
 use engine::{FirstReport, LoadJob, LoadReport, LoadRequest, Reply, Request, TextJob};
 use probe::{Conditions, PROBES, Probe, Snapshot, Target, Watcher};
@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 use types::{
-    BrokenLoss, Cold, Device, EngineInfo, Environment, Event, FedInput, Machine, Metric, ModelInfo,
+    BrokenLoss, Cold, Device, EngineInfo, Environment, Event, FedInput, GenerationReport, Machine, Metric, ModelInfo,
     Phase, ProbeReport, Reason, ReasonCode, Run, Samples, Stage, StopReason, StoppingRule, Summary,
     TrainingReport, WarmupReport,
 };
@@ -58,12 +58,13 @@ pub fn measure(
     };
     let work = count_work(&mut link, job)?;
     let training = trained(&mut link, job)?;
+    let generation = generation::report(&mut link, job, &warmup, &samples)?;
     let limit = link.limit();
     link.close();
 
     let reasons = Vec::new();
     let findings =
-        Findings { loaded, first, warmup, samples, stop, loading, probes, work, training, reasons };
+        Findings { loaded, first, warmup, samples, stop, loading, probes, work, training, generation, reasons };
     let mut environment = environment(job, bench, conditions, &findings.loaded);
     environment.memory_limit = limit;
     Ok(assemble(job, bench, launch, rule, findings, environment, cold, started_at, begin.elapsed()))
@@ -80,6 +81,7 @@ pub(crate) struct Findings {
     pub(crate) probes: Vec<ProbeReport>,
     pub(crate) work: Counted,
     pub(crate) training: Option<TrainingReport>,
+    pub(crate) generation: Option<GenerationReport>,
     /// What else is to be said of the run.
     pub(crate) reasons: Vec<Reason>,
 }
@@ -114,6 +116,7 @@ pub(crate) fn load_request(job: &Job<'_>, engine: &str) -> Request {
         request: LoadRequest {
             onnx: job.onnx.clone(),
             module: job.module.clone(),
+            gguf: job.gguf.clone(),
             device: cell.device,
             precision: cell.precision,
             threads: cell.threads,
@@ -127,6 +130,7 @@ pub(crate) fn load_request(job: &Job<'_>, engine: &str) -> Request {
         media: job.media.clone(),
         postprocess: job.postprocess,
         training: job.training.clone(),
+        generation: job.generation.clone(),
     }))
 }
 
@@ -285,6 +289,9 @@ pub(crate) fn assemble(
         real_tokens: findings.loaded.real_tokens,
         loading: &findings.loading,
         sampling: &findings.probes,
+        summaries: &summaries,
+        weights_read: job.weights_read,
+        generation: findings.generation.as_ref(),
     });
     let nanos = findings.samples.iter().find(|samples| samples.phase == headline);
     let verdict = judge(
@@ -343,6 +350,7 @@ pub(crate) fn assemble(
         memory: None,
         critical_path: None,
         training: findings.training.map(Box::new),
+        generation: findings.generation.map(Box::new),
         imported: None,
         inputs: job.inputs.iter().map(FedInput::from).collect(),
         tags: Vec::new(),

@@ -113,6 +113,14 @@ pub enum Error {
         /// What to try next.
         hint: Option<String>,
     },
+    /// The model cannot generate as asked.
+    #[error("cannot generate: {why}")]
+    Generation {
+        /// Why.
+        why: String,
+        /// What to try next.
+        hint: Option<String>,
+    },
     /// The inside of a training step cannot be shown as asked.
     #[error("cannot show {what} of a training step: {why}")]
     StepInside {
@@ -259,7 +267,9 @@ impl Error {
                 Some("give a CSV of `analyze --output FILE.csv` or `db export FILE.csv`".into())
             }
             Error::Plan(error) => error.hint(),
-            Error::Baseline { hint, .. } | Error::Training { hint, .. } => hint.clone(),
+            Error::Baseline { hint, .. }
+            | Error::Training { hint, .. }
+            | Error::Generation { hint, .. } => hint.clone(),
             Error::StepInside { hint, .. } => Some(hint.clone()),
             Error::UnknownLayer { near, .. } => {
                 Some(format!("similar names: `{}`", near.join("`, `")))

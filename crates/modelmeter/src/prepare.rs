@@ -3,6 +3,7 @@
 //! It stays whole because every step settles something that the next one needs: engine, model, precision, batch, inputs, work.
 
 mod device;
+mod generation;
 mod precision;
 
 use crate::{
@@ -14,10 +15,10 @@ use crate::{
     trial, worker,
 };
 use device::{meant, settle_engine, who_takes};
-use engine::{Engine, Host, Places, Takes, TextJob, TrainingFiles};
+use engine::{Engine, GenerationJob, Host, Places, Takes, TextJob, TrainingFiles};
 use graph::{Model, Shapes};
 use meter::{Counting, Job, Refine, measure_text};
-use models::{Ask, Guess, ModelError, Progress, Resolved, Trial};
+use models::{Ask, Guess, ModelError, Progress, Resolved, Settlement, Trial};
 use precision::{of_one_precision, own_or_wider, own_precision, saved, size_in};
 use std::{
     hash::{BuildHasher, Hasher},
@@ -26,8 +27,8 @@ use std::{
     time::{Duration, Instant},
 };
 use types::{
-    Bytes, Cell, Event, Feed, Fill, HostTensor, InputShape, InputSpec, LayerWork, LimitedBy,
-    MediaJob, Mode, ModelInfo, Precision, Reason, ReasonCode, RunId, Stage, Text, Work,
+    Bytes, Cell, Event, Feed, Fill, HostTensor, InputShape, InputSpec, LayerWork, LengthUnit,
+    LimitedBy, MediaJob, Mode, ModelInfo, Precision, Reason, ReasonCode, RunId, Stage, Text, Work,
 };
 
 /// Samples in one inference where nobody says otherwise.
@@ -59,6 +60,7 @@ pub(crate) struct Prepared {
     /// What the engine turns the graph's 32-bit floats into by itself.
     own: Precision,
     trained: Option<Trained>,
+    generates: Option<GenerationJob>,
     unknown_shapes: Vec<String>,
     /// What the device that was asked for stands for, where it is another one.
     meant: Option<String>,
@@ -67,6 +69,22 @@ pub(crate) struct Prepared {
     /// What a run showed of them, once somebody asked.
     observed: OnceLock<Vec<(String, Vec<usize>)>>,
     took: Duration,
+}
+
+/// Inputs with their shapes, and what was assumed for them.
+#[derive(Default)]
+struct SettledInputs {
+    inputs: Vec<InputSpec>,
+    assumptions: Vec<String>,
+    length: Option<(usize, LengthUnit)>,
+    is_length_unused: bool,
+}
+
+impl From<Settlement> for SettledInputs {
+    fn from(settlement: Settlement) -> SettledInputs {
+        let Settlement { inputs, assumptions, length, is_length_unused, .. } = settlement;
+        SettledInputs { inputs, assumptions, length, is_length_unused }
+    }
 }
 
 /// What holds for every worker that is started for a measurement.
@@ -123,10 +141,13 @@ pub(crate) fn prepare_with(
     sink(Event::stage(Stage::Prepare));
     // What cannot run here is said before anything is downloaded or written.
     let wish = profiler.precision.unwrap_or(Precision::Fp32);
-    settle_engine(profiler, wish, &|_| true)?;
+    settle_engine(profiler, precision_of_file(profiler).unwrap_or(wish), &|_| true)?;
     let Settled { mut resolved, choice, precision, widened } = settle_model(profiler, sink)?;
     let given = GivenInputs::read(profiler, &resolved)?;
-    let usual = settle_batch(profiler, &resolved, &given.shapes);
+    let usual = match profiler.generation {
+        Some(_) => profiler.batch_size.unwrap_or(1),
+        None => settle_batch(profiler, &resolved, &given.shapes),
+    };
     let batch_size = trial.map_or(usual, |trial| trial.batch);
     let text = plan_text(profiler, &resolved, batch_size)?;
     let length = text.as_ref().map(|text| text.length).or(profiler.sequence_length);
@@ -137,7 +158,17 @@ pub(crate) fn prepare_with(
         values: &given.values,
         guess: trial.map(|trial| trial.guess).unwrap_or_default(),
     };
-    let settlement = resolved.settlement(&ask)?;
+    let generation = profiler
+        .generation
+        .map(|asked| generation::settled(asked, text.as_ref().map(|text| text.length)));
+    let settlement = match generation {
+        Some(generation) => SettledInputs {
+            inputs: generation::inputs(&resolved, generation, batch_size)?,
+            length: Some((generation.tokens_per_sample(), LengthUnit::Tokens)),
+            ..SettledInputs::default()
+        },
+        None => SettledInputs::from(resolved.settlement(&ask)?),
+    };
     let mut assumptions = settlement.assumptions;
     let is_guessed = !assumptions.is_empty();
     if settlement.is_length_unused && text.is_none() {
@@ -187,7 +218,12 @@ pub(crate) fn prepare_with(
         precision,
         batch_size,
         sequence_length,
-        mode: if trained.is_some() { Mode::Training } else { Mode::Inference },
+        mode: match generation {
+            Some(_) => Mode::Generate,
+            None if trained.is_some() => Mode::Training,
+            None => Mode::Inference,
+        },
+        generation,
         training: trained.as_ref().map(|trained| trained.job.training),
         threads: profiler.threads.unwrap_or_else(hardware::default_threads),
         seed: profiler.seed,
@@ -200,6 +236,7 @@ pub(crate) fn prepare_with(
         assumptions.push("the files are prepared once, before timing starts".into());
     }
     let drawn = match choice.engine.host() {
+        _ if generation.is_some() => None,
         Host::Worker(_) if given.tensors.is_empty() && (is_timed || given.media.is_none()) => None,
         Host::Worker(_) | Host::Program(_) => {
             let labels = trained.as_ref().map(|trained| &trained.job.labels);
@@ -237,6 +274,9 @@ pub(crate) fn prepare_with(
             }
         },
         observed: OnceLock::new(),
+        generates: generation.zip(resolved.decoder.as_ref()).map(|(generation, decoder)| {
+            generation::job(&decoder.shape, generation, batch_size, profiler.seed)
+        }),
         trained,
         resolved,
         meant: meant(profiler.device, choice),
@@ -255,6 +295,7 @@ impl Prepared {
             model: self.resolved.info.clone(),
             onnx: self.resolved.onnx.clone(),
             module: self.resolved.module.clone(),
+            gguf: self.resolved.gguf.clone(),
             places: self.places.clone(),
             inputs_file: self.drawn.as_ref().map(|drawn| drawn.path.clone()),
             inputs: self.inputs.clone(),
@@ -262,6 +303,10 @@ impl Prepared {
             media: self.media.clone(),
             postprocess: self.resolved.postprocess,
             training: self.trained.as_ref().map(|trained| Box::new(trained.job.clone())),
+            generation: self.generates.clone().map(Box::new),
+            weights_read: self.generates.as_ref().and_then(|_| {
+                generation::weights_read(&self.resolved, self.engine.takes(), self.own)
+            }),
             phase_flops: self.trained.as_ref().map_or_else(Vec::new, |t| t.flops.clone()),
             work: self.work,
             counting: self.counting(),
@@ -365,6 +410,7 @@ impl Prepared {
         match takes {
             Takes::Onnx => !self.resolved.is_program(),
             Takes::Module => self.resolved.module.is_some(),
+            Takes::Gguf => self.resolved.gguf.is_some(),
         }
     }
 
@@ -477,10 +523,11 @@ struct Settled {
 fn settle_model(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Result<Settled, Error> {
     let resolved = resolve_changed(profiler, sink)?;
     let native = graph::native_precision(&resolved.model);
-    let wish = profiler.precision.unwrap_or(native);
+    let wish = precision_of_file(profiler).or(profiler.precision).unwrap_or(native);
     let fits = |takes: Takes| match takes {
         Takes::Onnx => !resolved.is_program(),
         Takes::Module => resolved.module.is_some(),
+        Takes::Gguf => resolved.gguf.is_some() && profiler.generation.is_some(),
     };
     if let EngineChoice::Named(id) = &profiler.engine
         && let Some(engine) = profiler.engines.find(id)
@@ -507,12 +554,24 @@ fn settle_model(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Result<Sett
         Some(stored) => own_or_wider(profiler, choice, stored, native),
         None => (wish, None),
     };
+    if choice.engine.takes() == Takes::Gguf {
+        let precision = Precision::Stored;
+        return Ok(Settled { resolved, choice, precision, widened: None });
+    }
     // A framework converts its own module; a graph is converted by us, once, and kept.
     let resolved = match choice.engine.takes() {
         Takes::Onnx if precision != native => resolve(profiler, Some(precision), sink)?,
         _ => resolved,
     };
     Ok(Settled { resolved, choice, precision, widened })
+}
+
+/// The precision of an engine that runs a file's weights as they are, where such an engine was asked for and no other
+/// precision.
+fn precision_of_file(profiler: &Profiler) -> Option<Precision> {
+    let EngineChoice::Named(id) = &profiler.engine else { return None };
+    let engine = profiler.engines.find(id)?;
+    (engine.takes() == Takes::Gguf && profiler.precision.is_none()).then_some(Precision::Stored)
 }
 
 /// The model that was asked for, ready in this precision or as it is.
@@ -575,6 +634,7 @@ fn request(profiler: &Profiler, precision: Option<Precision>) -> Result<models::
         token: profiler.hub_token.clone(),
         precision,
         torch_module: profiler.torch_module.clone(),
+        generates: profiler.generation.is_some(),
     })
 }
 

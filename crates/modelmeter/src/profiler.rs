@@ -11,7 +11,7 @@ use engine::Places;
 use meter::Launch;
 use std::{path::PathBuf, time::Duration};
 use types::{
-    Bytes, Device, EngineOptions, Event, InputShape, LimitedBy, Precision, StoppingRule, Text,
+    Bytes, Device, EngineOptions, Event, Generation, InputShape, LimitedBy, Precision, StoppingRule, Text,
     Warmup,
 };
 
@@ -88,6 +88,7 @@ pub struct Profiler {
     pub(crate) torch_module: Option<(PathBuf, String)>,
     pub(crate) inside: Inside,
     pub(crate) training: Option<TrainingRequest>,
+    pub(crate) generation: Option<Generation>,
     pub(crate) memory_limit: Option<Bytes>,
     pub(crate) limit_by: Option<LimitedBy>,
     /// Another graph in the place of the model's own: the same inputs, a changed computation.
@@ -126,6 +127,7 @@ impl Profiler {
             torch_module: None,
             inside: Inside::default(),
             training: None,
+            generation: None,
             memory_limit: None,
             limit_by: None,
             changed: None,
@@ -342,6 +344,13 @@ impl Profiler {
     #[must_use]
     pub fn training(mut self, training: TrainingRequest) -> Profiler {
         self.training = Some(training);
+        self
+    }
+
+    /// Generates with the model instead of running it once: every sample is a prompt or a step.
+    #[must_use]
+    pub fn generation(mut self, generation: Generation) -> Profiler {
+        self.generation = Some(generation);
         self
     }
 

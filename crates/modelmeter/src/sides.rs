@@ -124,6 +124,7 @@ fn side(record: Record, ready: &Prepared, label: &str) -> Side {
         options: cell.options.clone(),
         mode: cell.mode,
         training: cell.training,
+        generation: cell.generation,
         phases: phases(&runs),
         peak_memory: peak,
         verdict: joint_verdict(&runs),

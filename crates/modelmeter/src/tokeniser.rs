@@ -11,6 +11,10 @@ impl Tokeniser for FileTokeniser {
         let models::Encoded { ids, mask, types, length, .. } = encoded;
         Ok(Encoded { ids, mask, types, length })
     }
+
+    fn decode(&self, tokens: &[i64]) -> Result<String, String> {
+        self.0.decode(tokens).map_err(|error| spell(&error))
+    }
 }
 
 /// Opens a tokenizer file for the worker.

@@ -65,6 +65,8 @@ pub(crate) fn resolved(
         postprocess: folder::postprocess(path).unwrap_or(Postprocess::None),
         max_length: folder::longest(part(config, "text_config").unwrap_or(config)),
         default_length: None,
+        decoder: None,
+        gguf: None,
         commit: None,
         stored: checkpoint.precision(),
         no_graph: Some(why.to_string()),

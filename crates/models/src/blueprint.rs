@@ -2,7 +2,7 @@
 
 use crate::{EncoderConfig, FeedForwardConfig};
 use graph::{DataType, Model};
-use types::{Category, InputRole, Postprocess};
+use types::{Category, DecoderShape, InputRole, Postprocess};
 
 /// How a weight lies in the checkpoint, compared with the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +107,20 @@ pub struct Blueprint {
     pub postprocess: Postprocess,
     /// What it was built from.
     pub origin: Origin,
+    /// The same model drawn to generate token by token, where it predicts the next token.
+    pub decoder: Option<Box<DecoderBlueprint>>,
+}
+
+/// A model that predicts the next token, drawn a second time: it takes what it has read as `past_key_values.N.key` and
+/// `.value`, gives that with the new tokens as `present.N.key` and `.value`, and scores the last token only.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DecoderBlueprint {
+    /// The graph. Its weights are those of the other graph, under the same names.
+    pub model: Model,
+    /// What the inputs mean.
+    pub inputs: Vec<InputKind>,
+    /// What decides the size of the cache.
+    pub shape: DecoderShape,
 }
 
 impl Blueprint {

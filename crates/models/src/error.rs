@@ -8,7 +8,7 @@ use std::{
     io,
     path::PathBuf,
 };
-use types::Precision;
+use types::{Category, Precision};
 
 /// Any cause, kept for the chain of causes.
 pub(crate) type Cause = Box<dyn Error + Send + Sync>;
@@ -133,6 +133,12 @@ pub enum ModelError {
     },
     #[error("`{model}` has no graph to change")]
     NothingToChange { model: String },
+    #[error("`{model}` does not generate text: it is a model for {category} without a head that predicts the next token")]
+    DoesNotGenerate { model: String, category: Category },
+    #[error("`{model}` takes {maximum} tokens, {length} were requested (depth and prompt or generated tokens together)")]
+    ContextTooLong { model: String, length: usize, maximum: usize },
+    #[error("`{model}` would read or write 0 tokens")]
+    ZeroLength { model: String },
     #[error("`{model}` has no graph to convert to {asked}")]
     NoGraph { model: String, asked: Precision },
     #[error("`{model}` has no input `{name}`; its inputs are {}", quoted(known))]
@@ -196,6 +202,8 @@ pub enum ModelError {
     },
     #[error("the tokenizer could not encode the text")]
     Encode(#[source] Cause),
+    #[error("the tokenizer could not turn tokens into text")]
+    Decode(#[source] Cause),
     #[error("there is no text to encode")]
     NoText,
 }
@@ -326,6 +334,14 @@ impl ModelError {
                 ),
             },
             E::NothingToChange { .. } => "give a preset, a Hugging Face folder or an `.onnx` file".into(),
+            E::DoesNotGenerate { .. } => {
+                "GPT-2, Llama, Mistral and Qwen2 models generate: a folder, a `.gguf` file, `gpt2`, `smollm2-135m`"
+                    .into()
+            }
+            E::ContextTooLong { maximum, .. } => {
+                format!("choose `-d` and `-p` or `-n` so that their sum is at most {maximum}")
+            }
+            E::ZeroLength { .. } => "ask for at least one token: `-p 512 -n 128`".into(),
             E::NoGraph { .. } => "use an engine that runs modules and converts them itself: `modelmeter engines list`".into(),
             E::Rank { .. } | E::FixedDimension { .. } | E::Contradiction { .. } => {
                 "omit `--input` to use default shapes".into()

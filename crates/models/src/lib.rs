@@ -46,7 +46,7 @@ pub use architecture::{
     ArchitectureError, EncoderConfig, FeedForwardConfig, PositionalEncoding, build, build_encoder,
     build_feed_forward,
 };
-pub use blueprint::{Blueprint, Init, InputKind, Layout, Origin, Weight};
+pub use blueprint::{Blueprint, DecoderBlueprint, Init, InputKind, Layout, Origin, Weight};
 pub use commit::checkout_of;
 pub use data::{Data, hash_contents, read_data};
 pub use description::build as build_description;
@@ -60,7 +60,7 @@ pub use preprocessor::Preprocessor;
 pub use preset::{PRESETS, Preset};
 pub use request::{Progress, Request};
 pub use resolve::resolve;
-pub use resolved::Resolved;
+pub use resolved::{Decoder, Resolved};
 pub use settlement::{Ask, Guess, Settlement};
 pub use summary::{PresetSummary, preset_summaries};
 pub use tokens::{Encoded, Tokeniser};

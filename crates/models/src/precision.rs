@@ -7,7 +7,7 @@ use crate::{
     ModelError, Progress, Resolved,
     arrangement::{Arrangement, Entry},
     data_file::{DATA_FILE, MOST_THREADS, reserve},
-    prepare::{GRAPH_FILE, Manifest, failed, read_manifest, write_folder, write_graph},
+    prepare::{DECODER_FILE, GRAPH_FILE, Manifest, failed, read_manifest, write_folder, write_graph},
 };
 use graph::{
     ConvertError, ConvertOptions, Converted, DataType, Model, Plan, PlannedWeight, Tally,
@@ -58,7 +58,12 @@ pub(crate) fn convert(
         return Err(ModelError::Precision { model: name, native, asked });
     }
     let fingerprint = converted_fingerprint(&resolved.info.fingerprint, asked);
-    let key = &fingerprint[..32];
+    // The graph that generates lies beside the other one.
+    let folder_name = match resolved.onnx.ends_with(DECODER_FILE) {
+        true => converted_fingerprint(&format!("generate {fingerprint}"), asked),
+        false => fingerprint.clone(),
+    };
+    let key = &folder_name[..32];
     let models = cache.join("models");
     let folder = models.join(key);
     let manifest = match read_manifest(&folder) {

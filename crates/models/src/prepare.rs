@@ -4,7 +4,7 @@
 //! when complete, so two processes at once, or one that is killed, leave either a whole model or none.
 
 use crate::{
-    Blueprint, ModelError, Progress,
+    Blueprint, Decoder, ModelError, Progress,
     data_file::{DATA_FILE, DataFile},
     fingerprint::{FileStamp, hash_debug},
     unfinished::Unfinished,
@@ -24,6 +24,8 @@ use types::Precision;
 const FORMAT: u32 = 1;
 
 pub(crate) const GRAPH_FILE: &str = "model.onnx";
+/// The same model drawn to generate.
+pub(crate) const DECODER_FILE: &str = "generate.onnx";
 const MANIFEST_FILE: &str = "prepared.json";
 
 /// A model whose graph and weights are on disk.
@@ -33,6 +35,8 @@ pub(crate) struct Prepared {
     pub(crate) model: Model,
     pub(crate) size: u64,
     pub(crate) fingerprint: String,
+    /// The graph that generates, with pointers into the same weights; on disk once somebody generates.
+    pub(crate) decoder: Option<Decoder>,
 }
 
 /// What a complete folder says of itself.
@@ -99,8 +103,16 @@ pub(crate) fn prepare(
             write_folder(&models, &key, data.size(), write)?
         }
     };
+    let decoder = blueprint.decoder.as_ref().map(|decoder| {
+        let mut model = decoder.model.clone();
+        model.graph.initializers.extend(data.tensors(blueprint));
+        model.folder = Some(folder.clone());
+        let onnx = folder.join(DECODER_FILE);
+        Decoder { onnx, model, kinds: decoder.inputs.clone(), shape: decoder.shape.clone() }
+    });
     model.folder = Some(folder.clone());
     Ok(Prepared {
+        decoder,
         onnx: folder.join(GRAPH_FILE),
         model,
         size: manifest.graph_bytes + manifest.data_bytes,
@@ -153,11 +165,12 @@ fn content_hash(folder: &Path) -> io::Result<String> {
 /// Where bytes have changed, or cannot be read.
 pub fn verify_prepared(onnx: &Path) -> Result<(), ModelError> {
     static WHOLE: Mutex<Vec<FileStamp>> = Mutex::new(Vec::new());
-    let Some(folder) = onnx.parent().filter(|_| onnx.ends_with(GRAPH_FILE)) else { return Ok(()) };
+    let is_ours = onnx.ends_with(GRAPH_FILE) || onnx.ends_with(DECODER_FILE);
+    let Some(folder) = onnx.parent().filter(|_| is_ours) else { return Ok(()) };
     let Some(written) = read_manifest(folder).and_then(|manifest| manifest.content) else {
         return Ok(());
     };
-    let data = folder.join(DATA_FILE);
+    let (onnx, data) = (&folder.join(GRAPH_FILE), folder.join(DATA_FILE));
     let stamps = [FileStamp::of(onnx)?, FileStamp::of(&data)?];
     let known = || WHOLE.lock().unwrap_or_else(PoisonError::into_inner);
     if stamps.iter().all(|stamp| known().contains(stamp)) {
@@ -170,6 +183,15 @@ pub fn verify_prepared(onnx: &Path) -> Result<(), ModelError> {
     }
     known().extend(stamps);
     Ok(())
+}
+
+/// Writes the graph that generates beside the weights, unless it is there. Two at once write the same, each under a name of its
+/// own, so that nobody reads a half.
+pub(crate) fn write_decoder(decoder: &Decoder) -> Result<(), ModelError> {
+    let path = &decoder.onnx;
+    let unfinished = path.with_extension(format!("{}", std::process::id()));
+    decoder.model.write(&unfinished).map_err(|source| graph_failed(&unfinished, source))?;
+    fs::rename(&unfinished, path).map_err(|source| failed(path.clone(), 0, source))
 }
 
 /// Writes the graph into a folder and gives its size.

@@ -95,6 +95,8 @@ fn resolved(
         postprocess: Postprocess::None,
         max_length: None,
         default_length: None,
+        decoder: None,
+        gguf: None,
         commit: None,
         stored: None,
         no_graph: None,

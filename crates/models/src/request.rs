@@ -26,6 +26,8 @@ pub struct Request {
     pub precision: Option<Precision>,
     /// A Python file and the function in it that returns a PyTorch module; instead of what `name` leads to.
     pub torch_module: Option<(PathBuf, String)>,
+    /// Whether it shall generate token by token: its graph then takes what was read before.
+    pub generates: bool,
 }
 
 impl Request {
@@ -43,6 +45,7 @@ impl Request {
             token: None,
             precision: None,
             torch_module: None,
+            generates: false,
         }
     }
 

@@ -32,7 +32,10 @@ pub fn resolve(
     request: &Request,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Resolved, ModelError> {
-    let resolved = find(request, progress)?;
+    let mut resolved = find(request, progress)?;
+    if request.generates {
+        resolved = resolved.generating()?;
+    }
     // Graphs that are looked into lie beside the model; killed processes leave theirs.
     resolved.onnx.parent().into_iter().for_each(unfinished::clear);
     match request.precision {
@@ -323,6 +326,7 @@ impl Resolver<'_> {
             None => None,
         };
         resolved.stored = checkpoint.precision();
+        resolved.gguf = Some(absolute(path)?);
         resolved.remarks = remarks;
         Ok(resolved)
     }
@@ -413,6 +417,7 @@ fn finish(
         fingerprint: prepared.fingerprint,
     };
     let module = module::of_blueprint(&blueprint, &prepared.onnx);
+    let decoder = prepared.decoder;
     let mut resolved = assemble(
         info,
         prepared.onnx,
@@ -422,6 +427,7 @@ fn finish(
         blueprint.max_length,
     );
     resolved.module = Some(module);
+    resolved.decoder = decoder;
     resolved
 }
 
@@ -447,6 +453,8 @@ fn assemble(
         commit: None,
         stored: None,
         no_graph: None,
+        decoder: None,
+        gguf: None,
         remarks: Vec::new(),
     };
     resolved.default_length = resolved.natural_length();

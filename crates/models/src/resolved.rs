@@ -2,14 +2,18 @@
 
 use crate::{
     Ask, Encoded, InputKind, ModelError, Tokeniser,
-    given::check_given,
+    given::{check_given, check_size},
+    prepare::write_decoder,
     program,
     shapes::{LINE_WIDTH, Quantity, Settled, plain_symbol, quantity},
     signature::{is_past, is_state},
 };
 use graph::{Dim, Model, ValueInfo};
 use std::path::PathBuf;
-use types::{InputRole, InputShape, InputSpec, ModelInfo, Module, Postprocess, Precision};
+use types::{
+    DecoderShape, ElementType, Fill, InputRole, InputShape, InputSpec, ModelInfo, Module, Postprocess,
+    Precision,
+};
 
 /// Sides of an image whose size is free: what classifiers were trained on, and what detectors were.
 pub(crate) const CLASSIFIER_SIDE: usize = 224;
@@ -49,11 +53,76 @@ pub struct Resolved {
     pub stored: Option<Precision>,
     /// Why there is no graph of a folder that only its own framework can make a module of.
     pub no_graph: Option<String>,
+    /// The graph that generates token by token, where the model predicts the next token; [`Resolved::generating`] puts it
+    /// in the place of the other.
+    pub decoder: Option<Decoder>,
+    /// The file of llama.cpp that it came from, if it did.
+    pub gguf: Option<PathBuf>,
     /// What a reader of the results must know of the model itself: random weights, a head that was left away.
     pub remarks: Vec<String>,
 }
 
+/// A graph that takes what was read before and gives it with what is new.
+#[derive(Debug, Clone)]
+pub struct Decoder {
+    /// Its file, in the folder of the weights.
+    pub onnx: PathBuf,
+    /// The graph; large weights are pointers into files.
+    pub model: Model,
+    /// What its inputs mean.
+    pub kinds: Vec<InputKind>,
+    /// What decides the size of the cache.
+    pub shape: DecoderShape,
+}
+
 impl Resolved {
+    /// The model with the graph that generates.
+    pub(crate) fn generating(mut self) -> Result<Resolved, ModelError> {
+        let Some(decoder) = &self.decoder else {
+            let category = self.info.category;
+            return Err(ModelError::DoesNotGenerate { model: self.info.name, category });
+        };
+        write_decoder(decoder)?;
+        self.onnx.clone_from(&decoder.onnx);
+        self.model.clone_from(&decoder.model);
+        self.kinds.clone_from(&decoder.kinds);
+        Ok(self)
+    }
+
+    /// The inputs of the graph that generates, for a batch that reads `new` tokens after `past` others.
+    ///
+    /// # Errors
+    /// Where that is more than the model was made for, or than any memory has.
+    pub fn generating_inputs(
+        &self,
+        batch: usize,
+        past: usize,
+        new: usize,
+    ) -> Result<Vec<InputSpec>, ModelError> {
+        let length = past.saturating_add(new);
+        if let Some(maximum) = self.max_length.filter(|maximum| length > *maximum) {
+            return Err(ModelError::TooLong { model: self.info.name.clone(), length, maximum });
+        }
+        let Some(Decoder { shape, .. }) = &self.decoder else { return Ok(Vec::new()) };
+        let mut bytes = 0;
+        let kinds = self.kinds.iter().map(|kind| {
+            let (dtype, dims, fill) = match kind.name.as_str() {
+                "position_ids" => (ElementType::I64, vec![new], Fill::Positions),
+                _ if kind.role == InputRole::TokenIds => {
+                    let high = shape.vocabulary as i64;
+                    (ElementType::I64, vec![batch, new], Fill::Integers { low: 0, high })
+                }
+                _ => {
+                    let dims = vec![batch, shape.key_heads, past, shape.head_dim];
+                    (ElementType::F32, dims, Fill::Normal { mean: 0.0, std: 1.0 })
+                }
+            };
+            check_size(&kind.name, &dims, dtype, &mut bytes)?;
+            Ok(InputSpec { name: kind.name.clone(), dtype, dims, role: kind.role, fill })
+        });
+        kinds.collect()
+    }
+
     /// The inputs for a batch size, a length and shapes the user gave; see [`Resolved::settlement`].
     ///
     /// # Errors

@@ -41,6 +41,16 @@ pub struct Encoded {
 }
 
 impl Tokeniser {
+    /// The text of tokens, those that stand for no text left out.
+    ///
+    /// # Errors
+    /// Where a token is not in the vocabulary.
+    pub fn decode(&self, tokens: &[i64]) -> Result<String, ModelError> {
+        let known = |token: &i64| u32::try_from(*token).unwrap_or(u32::MAX);
+        let ids: Vec<u32> = tokens.iter().map(known).collect();
+        self.tokenizer.decode(&ids, true).map_err(ModelError::Decode)
+    }
+
     /// Loads a `tokenizer.json`; the padding token comes from it or from the `config.json` beside it.
     pub fn load(path: &Path) -> Result<Tokeniser, ModelError> {
         let failed = |source| ModelError::Tokenizer { path: path.to_owned(), source };

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 use types::{
-    Cell, Cold, CriticalPath, EngineInfo, Environment, FedInput, Import, LayerReport, MemoryReport,
+    Cell, Cold, CriticalPath, EngineInfo, Environment, FedInput, GenerationReport, Import, LayerReport, MemoryReport,
     Metric, ModelInfo, Phase, ProbeReport, Run, RunId, Samples, StopReason, Summary,
     TrainingReport, Verdict, WarmupReport, Work,
 };
@@ -31,6 +31,8 @@ pub(crate) struct Document {
     critical_path: Option<Box<CriticalPath>>,
     #[serde(default)]
     training: Option<Box<TrainingReport>>,
+    #[serde(default)]
+    generation: Option<Box<GenerationReport>>,
     #[serde(default)]
     imported: Option<Box<Import>>,
     #[serde(default)]
@@ -68,6 +70,8 @@ struct Borrowed<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     training: Option<&'a TrainingReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    generation: Option<&'a GenerationReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     imported: Option<&'a Import>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     inputs: &'a [FedInput],
@@ -103,6 +107,7 @@ pub(crate) fn write(run: &Run) -> Result<String, serde_json::Error> {
         memory: run.memory.as_deref(),
         critical_path: run.critical_path.as_deref(),
         training: run.training.as_deref(),
+        generation: run.generation.as_deref(),
         imported: run.imported.as_deref(),
         inputs: &run.inputs,
     })?;
@@ -139,6 +144,7 @@ impl Document {
             memory: self.memory,
             critical_path: self.critical_path,
             training: self.training,
+            generation: self.generation,
             imported: self.imported,
             inputs: self.inputs,
             tags: rest.tags,

@@ -1,11 +1,11 @@
 //! One combination out of a plan; measured in one fresh worker.
 
-use crate::{Device, EngineOptions, Feed, Precision, Training};
+use crate::{Device, EngineOptions, Feed, Generation, Precision, Training};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Inference or training.
+/// Inference, training or generating.
 #[derive(
     Debug,
     Clone,
@@ -27,6 +27,8 @@ pub enum Mode {
     Inference,
     /// Forward, loss, backward, optimiser step.
     Training,
+    /// A language model reads a prompt or writes token by token.
+    Generate,
 }
 
 impl Mode {
@@ -36,6 +38,7 @@ impl Mode {
         match self {
             Mode::Inference => "inference",
             Mode::Training => "training",
+            Mode::Generate => "generate",
         }
     }
 }
@@ -77,11 +80,14 @@ pub struct Cell {
     pub batch_size: usize,
     /// Length of each sample: tokens, or the unit in `feed.length_unit`; `None` if it is fixed by the model.
     pub sequence_length: Option<usize>,
-    /// Inference or training.
+    /// Inference, training or generating.
     pub mode: Mode,
     /// How it is trained; only for training.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Training>,
+    /// What is measured of generating; only for that mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<Generation>,
     /// Threads the engine may use.
     pub threads: u32,
     /// Seed of weights and inputs.
@@ -104,6 +110,7 @@ impl Cell {
     /// Whether people wait for more than the model: what goes in is made ready in every sample.
     #[must_use]
     pub fn is_end_to_end(&self) -> bool {
-        self.text.is_some() || self.feed.media.is_some()
+        // The steps of a language model are compared with each other, whatever text came before.
+        self.mode != Mode::Generate && (self.text.is_some() || self.feed.media.is_some())
     }
 }

@@ -66,6 +66,9 @@ pub struct SideInfo {
     /// How it was trained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Training>,
+    /// What it generated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<crate::Generation>,
     /// Median times of the phases of a training step; empty for an inference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<(Phase, Seconds)>,

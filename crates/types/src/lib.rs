@@ -23,6 +23,7 @@ mod feed;
 mod fit;
 mod gate;
 mod gauge;
+mod generation;
 mod import;
 mod inside;
 mod layer_kind;
@@ -94,6 +95,9 @@ pub use gate::{
     Missing, Noise, Question, Ruling,
 };
 pub use gauge::{Gauge, ParseGaugeError, Statistic, Threshold};
+pub use generation::{
+    DecoderShape, Generation, GenerationReport, GenerationTest, Sampling, StepGrowth,
+};
 pub use import::{Correction, Import, Stated};
 pub use inside::{
     Bound, Estimate, Layer, LayerReport, LayerTurn, LayerWork, Rollup, Roofline, Spent,

@@ -18,6 +18,8 @@ pub enum Precision {
     Bf16,
     /// 8-bit integers.
     Int8,
+    /// As the model's file has its weights, quantised block by block; only engines that read such files run it.
+    Stored,
 }
 
 /// A precision name is unknown.
@@ -26,7 +28,7 @@ pub enum Precision {
 pub struct ParsePrecisionError(pub String);
 
 impl Precision {
-    /// Every precision, widest first.
+    /// Every precision that a model can be converted to, widest first.
     pub const ALL: [Precision; 4] =
         [Precision::Fp32, Precision::Fp16, Precision::Bf16, Precision::Int8];
 
@@ -38,6 +40,7 @@ impl Precision {
             Precision::Fp16 => "fp16",
             Precision::Bf16 => "bf16",
             Precision::Int8 => "int8",
+            Precision::Stored => "stored",
         }
     }
 }
@@ -57,6 +60,7 @@ impl FromStr for Precision {
             "fp16" | "float16" | "f16" | "half" => Ok(Precision::Fp16),
             "bf16" | "bfloat16" => Ok(Precision::Bf16),
             "int8" | "i8" => Ok(Precision::Int8),
+            "stored" => Ok(Precision::Stored),
             _ => Err(ParsePrecisionError(text.into())),
         }
     }

@@ -1,7 +1,7 @@
 //! One execution of a cell on one machine at one time.
 
 use crate::{
-    Cell, CriticalPath, Environment, FedInput, Import, LayerReport, MemoryReport, Metric,
+    Cell, CriticalPath, Environment, FedInput, GenerationReport, Import, LayerReport, MemoryReport, Metric,
     ModelInfo, Phase, Samples, Stated, StopReason, Summary, TrainingReport, Verdict, Work,
 };
 use schemars::JsonSchema;
@@ -131,6 +131,9 @@ pub struct Run {
     /// The results of the training; only for runs that trained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Box<TrainingReport>>,
+    /// The results of generating; only for runs that generated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<Box<GenerationReport>>,
     /// The source file, if another tool measured it; `None` if Modelmeter did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Box<Import>>,

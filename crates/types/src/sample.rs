@@ -19,6 +19,10 @@ pub enum Phase {
     Device,
     /// From the model's outputs to the answer (pooling, argmax).
     Postprocess,
+    /// From the scores to the next token, where a model generates.
+    Sample,
+    /// From tokens to text.
+    Detokenise,
     /// From a batch to the model's outputs, in training.
     Forward,
     /// From outputs and labels to the loss and its gradient.
@@ -33,12 +37,14 @@ pub enum Phase {
 
 impl Phase {
     /// Every phase in the order it happens.
-    pub const ALL: [Phase; 10] = [
+    pub const ALL: [Phase; 12] = [
         Phase::Preprocess,
         Phase::Tokenise,
         Phase::Inference,
         Phase::Device,
         Phase::Postprocess,
+        Phase::Sample,
+        Phase::Detokenise,
         Phase::Forward,
         Phase::Loss,
         Phase::Backward,
@@ -55,6 +61,8 @@ impl Phase {
             Phase::Inference => "inference",
             Phase::Device => "device",
             Phase::Postprocess => "postprocess",
+            Phase::Sample => "sample",
+            Phase::Detokenise => "detokenise",
             Phase::Forward => "forward",
             Phase::Loss => "loss",
             Phase::Backward => "backward",

@@ -3,8 +3,8 @@
 //! It is stored and compared as canonical JSON, never as the words that people see: rewording must not split a history.
 
 use crate::{
-    Category, EngineOptions, InputShape, InputValues, LengthUnit, MediaSource, Run, Training,
-    ValueSource,
+    Category, EngineOptions, Generation, InputShape, InputValues, LengthUnit, MediaSource, Run,
+    Sampling, Training, ValueSource,
 };
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,9 @@ pub struct Variant {
     /// Fields of the cell that another tool did not report; their values are placeholders.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub untold: Vec<Untold>,
+    /// What is measured of generating.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<Generation>,
 }
 
 /// Values the user gave for one input; a file counts by its content, wherever it lies.
@@ -107,6 +110,7 @@ impl Variant {
             training: cell.training,
             shapes_unrecorded: is_unrecorded(run),
             untold: untold(run),
+            generation: cell.generation,
         }
     }
 
@@ -151,6 +155,8 @@ impl Variant {
         words.extend(self.media.as_ref().map(|hash| format!("files ({})", short(hash))));
         words.extend(self.length_unit.remark());
         words.extend(self.training.as_ref().map(trained));
+        words.extend(self.generation.map(|generation| generation.name()));
+        words.extend(self.generation.map(|generation| generation.sampling).filter(|sampling| *sampling != Sampling::Greedy).map(|sampling| sampling.to_string()));
         words.extend(self.shapes_unrecorded.then(|| "input shapes not recorded".to_owned()));
         if !self.untold.is_empty() {
             let names: Vec<&str> = self.untold.iter().map(|part| part.name()).collect();
@@ -233,6 +239,7 @@ mod tests {
             }),
             shapes_unrecorded: true,
             untold: vec![Untold::Device, Untold::Batch],
+            generation: None,
         }
     }
 

@@ -58,6 +58,7 @@ pub(crate) fn serve(
             }
             Request::Calibrate { .. }
             | Request::Count
+            | Request::Generated
             | Request::Encode { .. }
             | Request::Make { .. }
             | Request::Unpickle { .. } => Err(not_in_training()),

@@ -38,6 +38,7 @@ fn job(onnx: &Path) -> LoadJob {
         media: None,
         postprocess: Postprocess::None,
         training: None,
+        generation: None,
     }
 }
 

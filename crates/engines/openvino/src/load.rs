@@ -65,7 +65,7 @@ fn ask_device(core: &Core, device: &str, request: &LoadRequest) -> Result<(), En
         Precision::Fp16 => "FP16",
         Precision::Bf16 => "BF16",
         // Every plugin takes these; quantised graphs run even where nothing speeds them up.
-        Precision::Fp32 | Precision::Int8 => return Ok(()),
+        Precision::Fp32 | Precision::Int8 | Precision::Stored => return Ok(()),
     };
     let capabilities = core.property(device, "OPTIMIZATION_CAPABILITIES");
     let capabilities = capabilities.map_err(|fault| cannot_compute(request).with_source(fault))?;

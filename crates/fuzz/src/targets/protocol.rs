@@ -163,6 +163,7 @@ fn requests(text: Option<&str>) -> Vec<u8> {
         media: None,
         postprocess: Postprocess::MeanPool,
         training: None,
+        generation: None,
     };
     let all = [
         Request::Load(Box::new(load)),

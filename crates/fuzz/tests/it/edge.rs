@@ -47,6 +47,7 @@ fn a_tokenizer_that_panics_costs_one_answer_and_not_the_worker() {
         media: None,
         postprocess: Postprocess::None,
         training: None,
+        generation: None,
     };
     let mut asked = Vec::new();
     write_message(&mut asked, &Request::Load(Box::new(job))).unwrap();

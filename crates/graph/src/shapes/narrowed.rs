@@ -10,7 +10,7 @@ impl Shapes {
     #[must_use]
     pub fn narrowed(mut self, to: Precision) -> Shapes {
         let narrow = match to {
-            Precision::Fp32 | Precision::Int8 => return self,
+            Precision::Fp32 | Precision::Int8 | Precision::Stored => return self,
             Precision::Fp16 => DataType::Float16,
             Precision::Bf16 => DataType::Bfloat16,
         };

@@ -61,6 +61,9 @@ pub(crate) fn units(precision: Precision) -> Units {
         Precision::Fp16 => sixteen::fp16_units(),
         Precision::Bf16 => sixteen::bf16_units(),
         Precision::Int8 => int8::units(),
+        Precision::Stored => {
+            Units::Unknown("quantised blocks have no arithmetic of their own".into())
+        }
     }
 }
 

@@ -12,6 +12,15 @@ pub(super) fn settle_engine(
 ) -> Result<Choice, Error> {
     let Profiler { engines, device, places, .. } = profiler;
     let among = |engine: &EngineChoice| engines.choose(engine, *device, precision, places, fits);
+    if profiler.generation.is_some()
+        && let EngineChoice::Named(id) = &profiler.engine
+        && let choice = among(&profiler.engine)?
+        && !choice.engine.generates()
+    {
+        let why = format!("engine `{id}` only runs a model as a whole");
+        let hint = Some(who_generates(profiler.engines, &profiler.places));
+        return Err(Error::Generation { why, hint });
+    }
     if profiler.training.is_none() {
         return among(&profiler.engine);
     }
@@ -64,6 +73,21 @@ fn who_trains(engines: Engines, places: &Places) -> String {
     let names: Vec<String> =
         engines.iter().filter(trains).map(|engine| format!("`--engine {}`", engine.id())).collect();
     format!("{} trains it", names.join(" or "))
+}
+
+/// The engines here that generate with a graph.
+fn who_generates(engines: Engines, places: &Places) -> String {
+    let generates = |engine: &&dyn Engine| {
+        engine.generates()
+            && engine.takes() == Takes::Onnx
+            && matches!(engine.availability(places), Availability::Available { .. })
+    };
+    let names: Vec<String> = engines
+        .iter()
+        .filter(generates)
+        .map(|engine| format!("`--engine {}`", engine.id()))
+        .collect();
+    format!("{} generates with it", names.join(" or "))
 }
 
 /// What the device that was asked for stands for, where it is the name of a family of devices.

@@ -1,10 +1,10 @@
 //! A graph being drawn: the nodes in their module scopes, and the weights asked for on the way.
 
 use super::naming::CheckpointNames;
-use crate::{Blueprint, Init, InputKind, Layout, Origin, Weight};
+use crate::{Blueprint, DecoderBlueprint, Init, InputKind, Layout, Origin, Weight};
 use graph::{Attribute, DataType, Dim, GraphBuilder, Tensor};
 use std::collections::HashSet;
-use types::{Category, InputRole, Postprocess};
+use types::{Category, DecoderShape, InputRole, Postprocess};
 
 /// The name of a value in the graph.
 pub(super) type Value = String;
@@ -24,7 +24,7 @@ pub(super) struct Draft {
     weights: Vec<Weight>,
     declared: HashSet<String>,
     inputs: Vec<InputKind>,
-    outputs: Vec<(&'static str, Value, Vec<Dim>)>,
+    outputs: Vec<(String, Value, Vec<Dim>)>,
     names: CheckpointNames,
 }
 
@@ -181,13 +181,13 @@ impl Draft {
     }
 
     /// Makes a value an output; the names change only when the graph is finished, so drawing may go on.
-    pub(super) fn output(&mut self, name: &'static str, value: Value, dims: Vec<Dim>) {
-        self.outputs.push((name, value, dims));
+    pub(super) fn output(&mut self, name: impl Into<String>, value: Value, dims: Vec<Dim>) {
+        self.outputs.push((name.into(), value, dims));
     }
 
     pub(super) fn finish(mut self, purpose: Purpose) -> Blueprint {
         for (name, value, dims) in self.outputs {
-            self.graph.output(name, &value, DataType::Float, &dims);
+            self.graph.output(&name, &value, DataType::Float, &dims);
         }
         Blueprint {
             model: self.graph.finish_model(),
@@ -199,7 +199,17 @@ impl Draft {
             max_length: purpose.max_length,
             postprocess: purpose.postprocess,
             origin: purpose.origin,
+            decoder: None,
         }
+    }
+
+    /// The graph that was drawn, without what surrounds it, and its weights.
+    pub(super) fn finish_decoder(mut self, shape: DecoderShape) -> (DecoderBlueprint, Vec<Weight>) {
+        for (name, value, dims) in self.outputs {
+            self.graph.output(&name, &value, DataType::Float, &dims);
+        }
+        let model = self.graph.finish_model();
+        (DecoderBlueprint { model, inputs: self.inputs, shape }, self.weights)
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) fn draw(request: &Request, draft: &mut Draft) -> Result<Drawn, Archit
     let side = Side { name: "decoder", names, stack, model: &model };
     let causal = draft.within("decoder", |draft| {
         let positions = sequence_positions(draft, &decoder_ids);
-        causal_bias(draft, &positions, None, None)
+        causal_bias(draft, &positions, &positions, None, None)
     });
     let hidden = side.draw(draft, &decoder_ids, &causal, Some((encoded.clone(), padding)));
     if request.head == Head::Base {

@@ -10,7 +10,7 @@ use super::{
     resnet, sound, text_encoder, vision, yolos,
 };
 use crate::{Blueprint, Origin};
-use types::{Category, Postprocess};
+use types::{Category, DecoderShape, Postprocess};
 
 /// What a family's drawing leaves to say.
 pub(super) struct Drawn {
@@ -36,7 +36,11 @@ struct Family {
     /// What follows the family in a class name, and what it stands for; the base class comes first.
     heads: &'static [(&'static str, Head)],
     draw: fn(&Request, &mut Draft) -> Result<Drawn, ArchitectureError>,
+    /// Draws it to generate, where it can.
+    draw_cached: Option<DrawCached>,
 }
+
+type DrawCached = fn(&Request, &mut Draft) -> Result<DecoderShape, ArchitectureError>;
 
 /// Old checkpoints call a norm's parameters after the paper's letters.
 const GREEK: &[(&str, &str)] =
@@ -64,6 +68,7 @@ const FAMILIES: &[Family] = &[
             let text = config::bert(&request.keys)?;
             text_encoder::draw(request, draft, &text, &text_encoder::BERT)
         },
+        draw_cached: None,
     },
     Family {
         model_types: &[("distilbert", "DistilBert")],
@@ -74,6 +79,7 @@ const FAMILIES: &[Family] = &[
             let text = config::distilbert(&request.keys)?;
             text_encoder::draw(request, draft, &text, &text_encoder::DISTILBERT)
         },
+        draw_cached: None,
     },
     Family {
         model_types: &[
@@ -92,6 +98,7 @@ const FAMILIES: &[Family] = &[
             let text = config::roberta(&request.keys)?;
             text_encoder::draw(request, draft, &text, &text_encoder::ROBERTA)
         },
+        draw_cached: None,
     },
     Family {
         model_types: &[("gpt2", "GPT2")],
@@ -102,6 +109,10 @@ const FAMILIES: &[Family] = &[
             let text = config::gpt2(&request.keys)?;
             decoder::draw(request, draft, &text, &decoder::GPT2)
         },
+        draw_cached: Some(|request, draft| {
+            let text = config::gpt2(&request.keys)?;
+            Ok(decoder::draw_cached(request, draft, &text, &decoder::GPT2))
+        }),
     },
     Family {
         model_types: &[("llama", "Llama"), ("mistral", "Mistral"), ("qwen2", "Qwen2")],
@@ -112,6 +123,10 @@ const FAMILIES: &[Family] = &[
             let text = config::llama(&request.keys, request.model_type)?;
             decoder::draw(request, draft, &text, &decoder::LLAMA)
         },
+        draw_cached: Some(|request, draft| {
+            let text = config::llama(&request.keys, request.model_type)?;
+            Ok(decoder::draw_cached(request, draft, &text, &decoder::LLAMA))
+        }),
     },
     Family {
         model_types: &[("t5", "T5")],
@@ -131,6 +146,7 @@ const FAMILIES: &[Family] = &[
             ("ForConditionalGeneration", Head::CausalLanguage),
         ],
         draw: encoder_decoder::draw,
+        draw_cached: None,
     },
     Family {
         model_types: &[("vit", "ViT")],
@@ -150,6 +166,7 @@ const FAMILIES: &[Family] = &[
         },
         heads: &[("Model", Head::Base), ("ForImageClassification", Head::SequenceClasses)],
         draw: vision::draw,
+        draw_cached: None,
     },
     Family {
         model_types: &[("resnet", "ResNet")],
@@ -157,6 +174,7 @@ const FAMILIES: &[Family] = &[
         names: CheckpointNames { base: "resnet", written: &[], kept_as: &[] },
         heads: &[("Model", Head::Base), ("ForImageClassification", Head::SequenceClasses)],
         draw: resnet::draw,
+        draw_cached: None,
     },
     Family {
         model_types: &[("yolos", "Yolos")],
@@ -168,6 +186,7 @@ const FAMILIES: &[Family] = &[
         },
         heads: &[("Model", Head::Base), ("ForObjectDetection", Head::Objects)],
         draw: yolos::draw,
+        draw_cached: None,
     },
     Family {
         model_types: &[("whisper", "Whisper")],
@@ -179,6 +198,7 @@ const FAMILIES: &[Family] = &[
         },
         heads: &[("Encoder", Head::Base)],
         draw: sound::draw_whisper,
+        draw_cached: None,
     },
     Family {
         model_types: &[("wav2vec2", "Wav2Vec2")],
@@ -193,6 +213,7 @@ const FAMILIES: &[Family] = &[
         },
         heads: &[("Model", Head::Base), ("ForCTC", Head::Moments)],
         draw: sound::draw_wav2vec2,
+        draw_cached: None,
     },
     Family {
         model_types: &[("clip", "CLIP")],
@@ -200,6 +221,7 @@ const FAMILIES: &[Family] = &[
         names: CheckpointNames { base: "", written: &[], kept_as: &[] },
         heads: &[("Model", Head::Base)],
         draw: clip::draw,
+        draw_cached: None,
     },
 ];
 
@@ -227,7 +249,7 @@ pub fn build(config: &serde_json::Value) -> Result<Blueprint, ArchitectureError>
     let request = Request { keys, model_type, head, base };
     let mut draft = Draft::new(model_type, family.names);
     let drawn = (family.draw)(&request, &mut draft)?;
-    Ok(draft.finish(Purpose {
+    let mut blueprint = draft.finish(Purpose {
         architecture: model_type.to_owned(),
         category: family.category,
         postprocess: drawn.postprocess,
@@ -236,7 +258,15 @@ pub fn build(config: &serde_json::Value) -> Result<Blueprint, ArchitectureError>
             class: format!("{class_prefix}{ending}"),
             config: config.clone(),
         },
-    }))
+    });
+    if let (Head::CausalLanguage, Some(draw)) = (head, family.draw_cached) {
+        let mut draft = Draft::new(model_type, family.names);
+        let shape = draw(&request, &mut draft)?;
+        let (decoder, weights) = draft.finish_decoder(shape);
+        debug_assert_eq!(weights, blueprint.weights, "one file of weights serves both graphs");
+        blueprint.decoder = Some(Box::new(decoder));
+    }
+    Ok(blueprint)
 }
 
 impl Family {

@@ -107,7 +107,7 @@ fn torch_name(precision: Precision) -> Option<&'static str> {
         Precision::Fp32 => Some("float32"),
         Precision::Fp16 => Some("float16"),
         Precision::Bf16 => Some("bfloat16"),
-        Precision::Int8 => None,
+        Precision::Int8 | Precision::Stored => None,
     }
 }
 

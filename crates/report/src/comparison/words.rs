@@ -162,6 +162,7 @@ mod tests {
             mode: types::Mode::Inference,
             phases: Vec::new(),
             training: None,
+            generation: None,
             peak_memory: None,
             verdict: types::Verdict::from_reasons(Vec::new()),
             remarks: Vec::new(),

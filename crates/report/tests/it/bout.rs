@@ -143,6 +143,7 @@ fn side(engine: &str, version: &str, median: f64, megabytes: u64, load: f64) -> 
             mode: Mode::Inference,
             phases: Vec::new(),
             training: None,
+            generation: None,
             peak_memory: Some(Bytes(megabytes * 1_000_000)),
             verdict: Verdict::from_reasons(Vec::new()),
             remarks: Vec::new(),

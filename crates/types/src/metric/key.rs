@@ -5,6 +5,16 @@
 pub const THROUGHPUT_SAMPLES: &str = "throughput.samples";
 /// Tokens a second.
 pub const THROUGHPUT_TOKENS: &str = "throughput.tokens";
+/// Time to first token: from the prompt, as text or tokens, to the first token that was chosen.
+pub const FIRST_TOKEN: &str = "generate.first_token";
+/// Bytes of the cache of the whole batch, at the depth at which sampling ended.
+pub const CACHE: &str = "generate.cache";
+/// Bytes of the cache a token and row.
+pub const CACHE_PER_TOKEN: &str = "generate.cache.per_token";
+/// Weights and cache that a step reads, per second of the median step.
+pub const STEP_BANDWIDTH: &str = "generate.bandwidth";
+/// The same ÷ the measured bandwidth of the memory.
+pub const STEP_BANDWIDTH_SHARE: &str = "generate.bandwidth_share";
 /// Images a second.
 pub const THROUGHPUT_IMAGES: &str = "throughput.images";
 /// Floating point operations per second.

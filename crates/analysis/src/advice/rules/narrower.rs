@@ -16,7 +16,7 @@ fn bits(precision: Precision) -> f64 {
     match precision {
         Precision::Fp32 => 32.0,
         Precision::Fp16 | Precision::Bf16 => 16.0,
-        Precision::Int8 => 8.0,
+        Precision::Int8 | Precision::Stored => 8.0,
     }
 }
 

@@ -57,6 +57,7 @@ fn job(onnx: &Path, rows: usize) -> LoadJob {
         media: None,
         postprocess: Postprocess::None,
         training: None,
+        generation: None,
     }
 }
 

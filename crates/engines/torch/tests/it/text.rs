@@ -50,6 +50,7 @@ fn echo(folder: &Path, lines: &[String], tokenizer: &Path, max_length: Option<us
         text: Some(TextJob { lines: lines.to_vec(), tokenizer: tokenizer.to_owned(), max_length }),
         postprocess: Postprocess::MeanPool,
         training: None,
+        generation: None,
         ..job(Some(Module::Factory { file, function: "make".into() }))
     }
 }

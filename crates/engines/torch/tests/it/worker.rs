@@ -170,6 +170,7 @@ pub(crate) fn job(module: Option<Module>) -> LoadJob {
         media: None,
         postprocess: Postprocess::None,
         training: None,
+        generation: None,
     }
 }
 

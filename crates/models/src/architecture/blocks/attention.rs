@@ -7,6 +7,7 @@ use crate::architecture::{
     draft::{Draft, Value},
     naming::{AttentionNames, Projections},
 };
+use graph::Dim;
 
 /// One attention block: its names and sizes.
 pub(in crate::architecture) struct Attention<'a> {
@@ -18,7 +19,8 @@ pub(in crate::architecture) struct Attention<'a> {
 }
 
 impl Attention<'_> {
-    /// Attention of `queries` over `keys` (the same value for self-attention), with its output projection.
+    /// Attention of `queries` over `keys` (the same value for self-attention), with its output projection. With a past, new keys
+    /// and values are appended to it, and the whole becomes outputs of the graph.
     pub(in crate::architecture) fn draw(
         &self,
         draft: &mut Draft,
@@ -26,10 +28,14 @@ impl Attention<'_> {
         keys: &str,
         bias: Option<&str>,
         rotary: Option<&RotaryTables>,
+        past: Option<&[Value; 2]>,
     ) -> Value {
         let stack = self.stack;
         let mixed = draft.within(self.names.module, |draft| {
             let [query, key, value] = self.project(draft, queries, keys);
+            if let Some(past) = past {
+                return self.draw_cached(draft, [query, key, value], past, bias, rotary);
+            }
             let query = self.split_heads(draft, &query, stack.heads, &[0, 2, 1, 3]);
             let query = self.rotate(draft, query, rotary);
             let key = if rotary.is_none() && self.groups() == 1 {
@@ -50,6 +56,48 @@ impl Attention<'_> {
             self.names.output,
             &mixed,
         )
+    }
+
+    /// Attention over what is in the cache and what is new. Query heads that share a key head are rows of one product: so the
+    /// cache is read once and never repeated.
+    fn draw_cached(
+        &self,
+        draft: &mut Draft,
+        [query, key, value]: [Value; 3],
+        [past_key, past_value]: &[Value; 2],
+        bias: Option<&str>,
+        rotary: Option<&RotaryTables>,
+    ) -> Value {
+        let stack = self.stack;
+        let (heads, key_heads) = (stack.heads as i64, stack.key_heads as i64);
+        let width = stack.head_dim as i64;
+        let query = self.split_heads(draft, &query, stack.heads, &[0, 2, 1, 3]);
+        let query = self.rotate(draft, query, rotary);
+        let key = self.split_heads(draft, &key, stack.key_heads, &[0, 2, 1, 3]);
+        let key = self.rotate(draft, key, rotary);
+        let value = self.split_heads(draft, &value, stack.key_heads, &[0, 2, 1, 3]);
+        let key = draft.concat(&[past_key, &key], 2);
+        let value = draft.concat(&[past_value, &value], 2);
+        let dims = cache_dims(stack, "past_and_new");
+        draft.output(format!("present.{}.key", self.layer), key.clone(), dims.clone());
+        draft.output(format!("present.{}.value", self.layer), value.clone(), dims);
+        let query = draft.reshape(&query, &[0, key_heads, -1, width]);
+        let turned = draft.transpose(&key, &[0, 1, 3, 2]);
+        let mut scores = draft.op("MatMul", &[&query, &turned], &[]);
+        scores = draft.reshape(&scores, &[0, heads, -1, 0]);
+        if let Some(divisor) = stack.scaling.divisor(stack.head_dim, self.layer) {
+            let divisor = draft.number(divisor);
+            scores = draft.op("Div", &[&scores, &divisor], &[]);
+        }
+        if let Some(bias) = bias {
+            scores = draft.op("Add", &[&scores, bias], &[]);
+        }
+        let shares = draft.op("Softmax", &[&scores], &[("axis", (-1).into())]);
+        let shares = draft.reshape(&shares, &[0, key_heads, -1, 0]);
+        let mixed = draft.op("MatMul", &[&shares, &value], &[]);
+        let mixed = draft.reshape(&mixed, &[0, heads, -1, width]);
+        let mixed = draft.transpose(&mixed, &[0, 2, 1, 3]);
+        draft.reshape(&mixed, &[0, 0, heads * width])
     }
 
     /// Query, key and value, each `[batch, sequence, heads × head_dim]`.
@@ -135,4 +183,10 @@ impl Attention<'_> {
     fn linear(&self, inputs: usize, outputs: usize, bias: bool) -> Linear {
         Linear { inputs, outputs, bias, layout: self.linear, init: self.stack.init }
     }
+}
+
+/// The shape of keys or values of one layer after so many tokens.
+pub(in crate::architecture) fn cache_dims(stack: &Stack, tokens: &str) -> Vec<Dim> {
+    let fixed = |size: usize| Dim::Fixed(size);
+    vec![Dim::from("batch"), fixed(stack.key_heads), Dim::from(tokens), fixed(stack.head_dim)]
 }

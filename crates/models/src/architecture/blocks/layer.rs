@@ -25,6 +25,8 @@ pub(in crate::architecture) struct Context {
     pub(in crate::architecture) between: Vec<Value>,
     /// The encoder's output and the bias of attention over it.
     pub(in crate::architecture) encoder: Option<(Value, Value)>,
+    /// Keys and values of what was read before, layer by layer; new ones are appended, and both become outputs.
+    pub(in crate::architecture) past: Vec<[Value; 2]>,
 }
 
 /// Draws all layers and gives the last one's hidden states.
@@ -61,11 +63,12 @@ impl Layer<'_> {
         let names = &self.names.attention;
         let mut hidden = self.block(draft, names.norm, names.residual, hidden, |draft, x| {
             let rotary = self.context.rotary.as_ref();
-            self.attention(names).draw(draft, x, x, bias.as_deref(), rotary)
+            let past = self.context.past.get(self.index);
+            self.attention(names).draw(draft, x, x, bias.as_deref(), rotary, past)
         });
         if let (Some(names), Some((encoder, bias))) = (&self.names.cross, &self.context.encoder) {
             hidden = self.block(draft, names.norm, names.residual, &hidden, |draft, x| {
-                self.attention(names).draw(draft, x, encoder, Some(bias), None)
+                self.attention(names).draw(draft, x, encoder, Some(bias), None, None)
             });
         }
         let names = &self.names.mlp;

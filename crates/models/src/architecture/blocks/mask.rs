@@ -18,16 +18,17 @@ pub(in crate::architecture) fn padding_bias(draft: &mut Draft, mask: &str) -> Va
 
 /// A bias that hides what comes later, what is padding (`mask`), and what is `window` tokens back or further.
 ///
-/// `[sequence, sequence]`, or `[batch, 1, sequence, sequence]` with a mask. The conditions are joined before they
+/// `queries` and `keys` are positions. `[queries, keys]`, or `[batch, 1, queries, keys]` with a mask. The conditions are joined before they
 /// become a number: two of them added could pass the range of a 16-bit float.
 pub(in crate::architecture) fn causal_bias(
     draft: &mut Draft,
-    positions: &str,
+    queries: &str,
+    keys: &str,
     mask: Option<&str>,
     window: Option<usize>,
 ) -> Value {
-    let query = draft.unsqueeze(positions, &[1]);
-    let key = draft.unsqueeze(positions, &[0]);
+    let query = draft.unsqueeze(queries, &[1]);
+    let key = draft.unsqueeze(keys, &[0]);
     let mut seen = draft.op("LessOrEqual", &[&key, &query], &[]);
     if let Some(window) = window {
         let distance = draft.op("Sub", &[&query, &key], &[]);

@@ -18,6 +18,21 @@ pub(in crate::architecture) fn sequence_positions(draft: &mut Draft, ids: &str) 
     draft.op("Range", &[&start, &length, &step], &[])
 }
 
+/// 0, 1, 2, … over what a cache holds and the new tokens behind it.
+pub(in crate::architecture) fn positions_with_past(
+    draft: &mut Draft,
+    past_key: &str,
+    ids: &str,
+) -> Value {
+    let shape = draft.op("Shape", &[past_key], &[]);
+    let past = draft.pick(&shape, 2, 0);
+    let shape = draft.op("Shape", &[ids], &[]);
+    let new = draft.pick(&shape, 1, 0);
+    let length = draft.op("Add", &[&past, &new], &[]);
+    let (start, step) = (draft.integer(0), draft.integer(1));
+    draft.op("Range", &[&start, &length, &step], &[])
+}
+
 /// Places counted over real tokens only, from one above the padding token's id; padding stays at that id.
 pub(in crate::architecture) fn count_real_tokens(
     draft: &mut Draft,

@@ -1,0 +1,11 @@
+//! The worker's half of generating: a language model reads a prompt or writes token by token, and every sample is timed here.
+//!
+//! Engines that keep the cache themselves bring a [`Generator`](crate::Generator); for those that only run graphs, one is
+//! made here of a graph that takes the past and gives the present.
+
+mod graph_generator;
+mod sampler;
+mod serve;
+mod writer;
+
+pub(crate) use serve::serve;

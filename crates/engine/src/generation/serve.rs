@@ -1,0 +1,118 @@
+//! The protocol for a model that generates: every sample is a prompt or a step.
+
+use super::{
+    graph_generator::GraphGenerator,
+    writer::{Writer, first},
+};
+use crate::{
+    Engine, EngineError, EngineErrorKind, FirstReport, GenerationJob, Generator, LoadJob,
+    LoadReport, OpenTokeniser, Reply, Request, Signature, Window,
+    protocol::{read_message, write_message},
+    reading,
+    worker::{Recorder, failed, find, guard, guard_file},
+};
+use std::{
+    collections::BTreeMap,
+    io::{self, BufRead, Write},
+    time::{Duration, Instant},
+};
+
+/// Loads a model to generate and answers everything that follows; `false` where it could not be loaded, which is told.
+pub(crate) fn serve(
+    engines: &[&dyn Engine],
+    open_tokeniser: OpenTokeniser<'_>,
+    job: &LoadJob,
+    generation: &GenerationJob,
+    reader: &mut impl BufRead,
+    writer: &mut impl Write,
+) -> io::Result<bool> {
+    let load = || load(engines, open_tokeniser, job, generation);
+    let (mut model, report) = match guard_file(&job.engine, load) {
+        Ok(loaded) => loaded,
+        Err(failure) => {
+            write_message(writer, &Reply::Failed(failure))?;
+            return Ok(false);
+        }
+    };
+    write_message(writer, &Reply::Loaded(Box::new(report)))?;
+    while let Some(request) = read_message::<Request>(reader)? {
+        let reply = match request {
+            Request::First => guard(|| {
+                let inference = first(&mut model)?;
+                let (rows, vocabulary) = (generation.batch, generation.shape.vocabulary);
+                let outputs = vec![("logits".to_owned(), vec![rows, vocabulary])];
+                let scores = model.generator().scores()?;
+                let is_finite = scores.iter().all(|score| score.is_finite());
+                let non_finite = if is_finite { Vec::new() } else { vec!["logits".to_owned()] };
+                Ok(Reply::First(Box::new(FirstReport { inference, outputs, non_finite })))
+            }),
+            Request::Run { count, budget } => {
+                guard(|| run(&mut model, count, budget)).map(Reply::Window)
+            }
+            Request::Generated => {
+                Ok(Reply::Generated { report: Box::new(model.report()) })
+            }
+            Request::Outputs { path, .. } => {
+                guard(|| model.write_outputs(&path)).map(|()| Reply::Written)
+            }
+            Request::Profile { count, detail } => guard(|| {
+                let profiler = model.generator_mut().node_profiler();
+                profiler.map(|profiler| profiler.profile(count.max(1), detail)).transpose()
+            })
+            .map(|profile| Reply::Profiled { profile }),
+            Request::Memory { .. } => Ok(Reply::Remembered { record: None }),
+            Request::Observe { .. } => Ok(Reply::Observed { shapes: Vec::new() }),
+            Request::Bye => return Ok(true),
+            _ => Err(failed("a worker that generates answers nothing else")),
+        };
+        write_message(writer, &reply.unwrap_or_else(Reply::Failed))?;
+    }
+    Ok(true)
+}
+
+fn load<'j>(
+    engines: &[&dyn Engine],
+    open_tokeniser: OpenTokeniser<'_>,
+    job: &'j LoadJob,
+    generation: &'j GenerationJob,
+) -> Result<(Writer<'j>, LoadReport), EngineError> {
+    let (loader, version) = find(engines, job)?;
+    let text = match &job.text {
+        Some(text) => Some((reading::open(open_tokeniser, &text.tokenizer)?, text)),
+        None => None,
+    };
+    let GenerationJob { shape, batch, context, .. } = generation;
+    let started = Instant::now();
+    let generator: Box<dyn Generator> = match (loader.generator_loader(), loader.runner_loader()) {
+        (Some(loader), _) => loader.generator(&job.request, shape, *batch, *context)?,
+        (None, Some(loader)) => {
+            Box::new(GraphGenerator::new(loader.runner(&job.request)?, shape, *batch, *context))
+        }
+        (None, None) => {
+            let why = format!("engine `{}` cannot generate", job.engine);
+            return Err(EngineError::new(EngineErrorKind::Unsupported, why));
+        }
+    };
+    let report = LoadReport {
+        load: started.elapsed(),
+        version,
+        placement: generator.placement(),
+        signature: Signature { inputs: Vec::new(), outputs: Vec::new() },
+        real_tokens: None,
+        remarks: generator.remarks(),
+        versions: BTreeMap::new(),
+    };
+    Ok((Writer::new(generator, generation, text, job.seed), report))
+}
+
+fn run(model: &mut Writer<'_>, count: u64, budget: Duration) -> Result<Window, EngineError> {
+    let mut recorder = Recorder::default();
+    let started = Instant::now();
+    for _ in 0..count.max(1) {
+        model.sample(&mut recorder)?;
+        if started.elapsed() >= budget {
+            break;
+        }
+    }
+    Ok(Window { samples: recorder.finish() })
+}

@@ -1,0 +1,83 @@
+//! Language models that keep what they have read: what an engine needs to generate token by token.
+
+use crate::{EngineError, LoadRequest, NodeProfiler};
+use std::borrow::Cow;
+use types::DecoderShape;
+
+/// Loads models that generate.
+pub trait GeneratorLoader {
+    /// Reads the model and makes it ready for `batch` rows of at most `context` tokens each.
+    ///
+    /// # Errors
+    /// As [`Loader::load`](crate::Loader::load); where there is no memory for the cache, too.
+    fn generator(
+        &self,
+        request: &LoadRequest,
+        shape: &DecoderShape,
+        batch: usize,
+        context: usize,
+    ) -> Result<Box<dyn Generator>, EngineError>;
+}
+
+/// A language model with a cache of its own. All rows of the batch have as many tokens in it.
+pub trait Generator {
+    /// Where it really runs.
+    fn placement(&self) -> String;
+
+    /// What a reader of the results must know.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Reads `tokens`, the same number for each row (row after row), after what the cache holds, and leaves the scores of the
+    /// last token of each row; returns only when they are on the host.
+    ///
+    /// # Errors
+    /// When a token is unknown, the cache is full, or the model fails.
+    fn feed(&mut self, tokens: &[i64]) -> Result<(), EngineError>;
+
+    /// The scores that the last feed left: `[batch, vocabulary]`.
+    ///
+    /// # Errors
+    /// When nothing was fed yet.
+    fn scores(&self) -> Result<Cow<'_, [f32]>, EngineError>;
+
+    /// Remembers what the cache holds now; [`Generator::rewind`] comes back to it.
+    ///
+    /// # Errors
+    /// When the engine cannot.
+    fn mark(&mut self) -> Result<(), EngineError>;
+
+    /// Forgets what was fed since the mark; everything where there is none.
+    ///
+    /// # Errors
+    /// When the engine cannot.
+    fn rewind(&mut self) -> Result<(), EngineError>;
+
+    /// Forgets everything, the mark too.
+    ///
+    /// # Errors
+    /// When the engine cannot.
+    fn clear(&mut self) -> Result<(), EngineError>;
+
+    /// What the cache holds.
+    fn cache(&self) -> CacheState;
+
+    /// The ability to tell where the time of a step goes, where the engine has it.
+    fn node_profiler(&mut self) -> Option<&mut dyn NodeProfiler> {
+        None
+    }
+}
+
+/// The cache of a generator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheState {
+    /// Tokens of each row.
+    pub tokens: usize,
+    /// Its bytes as the engine has them, all rows together; `Err` says why it does not tell.
+    pub bytes: Result<u64, String>,
+    /// The number format: `f32`, `f16`.
+    pub element: String,
+    /// Who holds it, and how a step appends to it: `by the engine, appended in place`.
+    pub kept: String,
+}

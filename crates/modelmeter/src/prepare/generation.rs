@@ -1,0 +1,88 @@
+//! What a cell that generates needs: the sizes of its graph, and what engines are compared on.
+
+use crate::Error;
+use engine::{GenerationJob, Takes};
+use models::{ModelError, Resolved};
+use stats::SplitMix;
+use types::{Bytes, DecoderShape, Generation, GenerationTest, InputSpec, Precision};
+
+/// Tokens of the prompt that engines are compared on, and how many they then write; fewer where the model takes fewer.
+const PROMPT: usize = 32;
+const GREEDY: usize = 64;
+
+/// The test with the sizes that a text decides: a prefill reads it, a decode writes behind it.
+pub(super) fn settled(generation: Generation, text: Option<usize>) -> Generation {
+    match (text, generation.test) {
+        (None, _) => generation,
+        (Some(length), GenerationTest::Prefill) => Generation { tokens: length, ..generation },
+        // The last token of the text is the first that a step takes in.
+        (Some(length), GenerationTest::Decode) => {
+            Generation { depth: length.saturating_sub(1), ..generation }
+        }
+    }
+}
+
+/// The inputs of the graph: of a prefill, or of the step in the middle of a decode.
+pub(super) fn inputs(
+    resolved: &Resolved,
+    generation: Generation,
+    batch: usize,
+) -> Result<Vec<InputSpec>, Error> {
+    let Generation { test, tokens, depth, .. } = generation;
+    let model = || resolved.info.name.clone();
+    if tokens == 0 {
+        return Err(ModelError::ZeroLength { model: model() }.into());
+    }
+    let length = generation.context();
+    if let Some(maximum) = resolved.max_length.filter(|maximum| length > *maximum) {
+        return Err(ModelError::ContextTooLong { model: model(), length, maximum }.into());
+    }
+    Ok(match test {
+        GenerationTest::Prefill => resolved.generating_inputs(batch, depth, tokens)?,
+        GenerationTest::Decode => resolved.generating_inputs(batch, depth + tokens / 2, 1)?,
+    })
+}
+
+/// What the worker is told.
+pub(super) fn job(
+    shape: &DecoderShape,
+    generation: Generation,
+    batch: usize,
+    seed: u64,
+) -> GenerationJob {
+    let longest = shape.context.unwrap_or(usize::MAX);
+    let prompt = PROMPT.min(longest / 4).max(2);
+    let greedy = GREEDY.min(longest.saturating_sub(prompt)).max(1);
+    let mut random = SplitMix::new(seed);
+    let vocabulary = shape.vocabulary.max(1) as u64;
+    GenerationJob {
+        generation,
+        shape: shape.clone(),
+        batch,
+        context: generation.context().max(prompt + greedy),
+        prompt: (0..prompt * batch).map(|_| random.below(vocabulary) as i64).collect(),
+        greedy,
+    }
+}
+
+/// Bytes of the weights that a step reads, in the format that the engine keeps them in; of a table that tokens are only
+/// looked up in, it reads a few rows.
+pub(super) fn weights_read(resolved: &Resolved, takes: Takes, own: Precision) -> Option<Bytes> {
+    let graph = &resolved.model.graph;
+    let is_table = |name: &str| {
+        let mut users = graph.nodes.iter().filter(|node| node.inputs.iter().any(|i| i == name));
+        users.all(|node| node.op_type == "Gather")
+    };
+    let read = graph.initializers.iter().filter(|tensor| !is_table(&tensor.name));
+    let bytes: u64 = read.map(graph::Tensor::size).sum();
+    match (takes, own) {
+        // Its file has other formats than our graph.
+        (Takes::Gguf, _) => {
+            let path = resolved.gguf.as_ref()?;
+            std::fs::metadata(path).ok().map(|data| Bytes(data.len()))
+        }
+        (Takes::Module, Precision::Fp16 | Precision::Bf16) => Some(Bytes(bytes / 2)),
+        (Takes::Module, Precision::Int8) => None,
+        _ => Some(Bytes(bytes)),
+    }
+}
