@@ -215,7 +215,7 @@ impl Draft {
             sequence_length: self.sequence_length.map(|length| length as usize),
             mode: self.mode,
             training: self.training,
-            generation: self.generation,
+            generation: None,
             threads: untold.note("cell.threads", self.threads).unwrap_or(0),
             seed: untold.note("cell.seed", self.seed).unwrap_or(0),
             inputs: Vec::new(),

@@ -87,8 +87,8 @@ impl GateCell {
             format!("batch={}", self.batch_size),
         ];
         words.extend(self.sequence_length.map(|length| format!("length={length}")));
-        if self.mode == Mode::Training {
-            words.push("training".into());
+        if self.mode != Mode::Inference {
+            words.push(self.mode.name().into());
         }
         words.join(" ")
     }

@@ -184,6 +184,7 @@ fn model(command: &Command) -> Option<&ModelArguments> {
         Command::Noise(noise) => Some(&noise.model),
         Command::Fit(fit) => Some(&fit.model),
         Command::Export(export) => Some(&export.model),
+        Command::Generate(generate) => Some(&generate.model),
         _ => None,
     }
 }

@@ -73,8 +73,10 @@ def load_one(job):
     place.wait()
     taken = time.perf_counter_ns() - begin
 
-    call = plan_call(plan, module, job["inputs"])
-    if training is None:
+    call = plan_call(plan, module, job["inputs"]) if job.get("generation") is None else None
+    if call is None:
+        bench = Writer(job, plan, module, runner, place, outputs)
+    elif training is None:
         bench = Bench(job, plan, module, runner, place, call, outputs)
     else:
         bench = Trainer(job, plan, module, runner, place, call, outputs, remarks)
@@ -154,6 +156,8 @@ def answer(bench, ask):
         raise Failure("failed", "asked for `%s` before a model was loaded" % ask["ask"])
     if isinstance(bench, Trainer):
         return answer_training(bench, ask)
+    if isinstance(bench, Writer):
+        return answer_writing(bench, ask)
     kind = ask["ask"]
     if kind == "first":
         return first(bench)
