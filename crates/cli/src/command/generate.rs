@@ -79,7 +79,7 @@ fn tests(
     global: &Global,
     folders: &Folders,
 ) -> Result<GenerationTests, Failure> {
-    let model = arguments.model.named().unwrap_or_default();
+    let model = arguments.model.name().unwrap_or_default();
     let Generate { origin, device, threads, tuning, limit, sampling, timeout, store, .. } =
         arguments;
     let mut workload = Workload::default();

@@ -40,7 +40,6 @@ struct RtenGenerator {
     model: Model,
     options: RunOptions,
     placement: String,
-    remarks: Vec<String>,
     ids: NodeId,
     positions: NodeId,
     /// The scores first, then every line of the cache.
@@ -92,7 +91,6 @@ impl RtenGenerator {
         let mut generator = RtenGenerator {
             options: RunOptions::default().with_thread_pool(Some(Arc::new(pool))),
             placement: format!("cpu, {threads} thread{plural}"),
-            remarks: Vec::new(),
             ids,
             positions,
             outputs,
@@ -139,10 +137,6 @@ fn lost() -> EngineError {
 impl Generator for RtenGenerator {
     fn placement(&self) -> String {
         self.placement.clone()
-    }
-
-    fn remarks(&self) -> Vec<String> {
-        self.remarks.clone()
     }
 
     fn feed(&mut self, tokens: &[i64]) -> Result<(), EngineError> {
