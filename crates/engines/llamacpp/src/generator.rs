@@ -53,6 +53,7 @@ impl LlamaGenerator {
             );
             return Err(EngineError::new(EngineErrorKind::BadModel, message));
         }
+        enough_memory(shape, rows, room)?;
         let mut remarks = Vec::new();
         if room > model.made_for {
             remarks.push(format!("the model was made for a context of {} tokens", model.made_for));
@@ -132,6 +133,23 @@ impl LlamaGenerator {
         self.held = tokens;
         Ok(())
     }
+}
+
+/// Refuses a cache that is larger than all memory: the library would reserve it, and the system would end this process
+/// when it is filled.
+fn enough_memory(shape: &DecoderShape, rows: usize, room: usize) -> Result<(), EngineError> {
+    const GIBI: u128 = 1 << 30;
+    let needed = u128::from(shape.cache_per_token(2).0).saturating_mul(rows as u128 * room as u128);
+    // SAFETY: the calls take a number and return one.
+    let (pages, page) =
+        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    let has = u128::try_from(pages).unwrap_or(0) * u128::try_from(page).unwrap_or(0);
+    if has == 0 || needed <= has {
+        return Ok(());
+    }
+    let message = format!("llama.cpp has no room for {rows} × {room} tokens");
+    let cause = format!("they take {} GiB, and this machine has {} GiB", needed / GIBI, has / GIBI);
+    Err(EngineError::new(EngineErrorKind::OutOfMemory, message).with_source(cause))
 }
 
 /// Refuses everything that is not offered.

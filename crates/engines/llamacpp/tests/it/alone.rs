@@ -1,15 +1,20 @@
-//! In a process of its own, started in a folder with files that nobody chose.
+//! In a process of its own, whose streams are looked at and which stands in a folder with files that nobody chose.
 
 use crate::{engines, load, small, small_shape};
-use std::{fs, process::Command};
+use std::{env, fs, process::Command};
 
-/// Set in the process that loads the library.
-const INSIDE: &str = "LLAMACPP_TEST_INSIDE";
+/// Set in the process that does the work: the file that it loads.
+const MARK: &str = "MODELMETER_TEST_ALONE";
 
 #[test]
-fn nothing_is_loaded_from_the_folder_somebody_stands_in() {
-    let file = small("llama-F32");
-    if std::env::var_os(INSIDE).is_some() {
+fn nothing_is_loaded_from_the_current_folder_and_nothing_is_printed() {
+    if let Some(file) = env::var_os(MARK) {
+        let mut generator = load(file.into(), &small_shape(), 1, 64);
+        generator.feed(&[1, 2, 3]).unwrap();
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        let here = env::current_dir().unwrap();
+        assert!(maps.contains(engines().to_str().unwrap()), "{maps}");
+        assert!(!maps.contains(here.to_str().unwrap()), "{maps}");
         return;
     }
     let here = tempfile::tempdir().unwrap();
@@ -25,24 +30,20 @@ fn nothing_is_loaded_from_the_folder_somebody_stands_in() {
     ] {
         fs::write(here.path().join(name), "no library").unwrap();
     }
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "alone::inside", "--nocapture", "--ignored"])
-        .env(INSIDE, &file)
+    let name = "alone::nothing_is_loaded_from_the_current_folder_and_nothing_is_printed";
+    let output = Command::new(env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(MARK, small("llama-F32"))
         .current_dir(here.path())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
-    assert!(engines().is_absolute());
-}
-
-#[test]
-#[ignore = "another test starts it in a process of its own"]
-fn inside() {
-    let file = std::env::var_os(INSIDE).unwrap();
-    let mut generator = load(file.into(), &small_shape(), 1, 64);
-    generator.feed(&[1, 2, 3]).unwrap();
-    let maps = fs::read_to_string("/proc/self/maps").unwrap();
-    let here = std::env::current_dir().unwrap();
-    assert!(maps.contains("libllama") && !maps.contains(here.to_str().unwrap()));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (said, complained) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success() && said.contains("1 passed"), "{said}{complained}");
+    for words in ["llama", "ggml", "load_backend"] {
+        let lines = said.lines().chain(complained.lines());
+        let printed: Vec<_> =
+            lines.filter(|line| line.contains(words) && !line.contains("alone::")).collect();
+        assert!(printed.is_empty(), "{printed:?}");
+    }
 }

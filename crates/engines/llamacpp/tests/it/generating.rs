@@ -1,9 +1,10 @@
 //! A real model reads and forgets.
 
-use crate::{alone, load, small, small_shape, smollm, smollm_shape};
-use engine::Generator;
+use crate::{alone, load, request, small, small_shape, smollm, smollm_shape};
+use engine::{Generator, GeneratorLoader, LoadRequest};
+use modelmeter_engine_llamacpp::LlamaCpp;
 
-/// "The quick brown fox" and on, as SmolLM2 may have it; any ids would do.
+/// "The quick brown fox jumps over the lazy dog." and something after it.
 const PROMPT: [i64; 24] = [
     504, 2365, 6354, 16438, 27003, 690, 260, 23790, 2767, 30, 378, 3280, 260, 1296, 284, 253, 1165,
     1105, 281, 3575, 198, 1780, 338, 41,
@@ -27,8 +28,17 @@ fn compared(a: &[f32], b: &[f32]) -> (f32, f64) {
 
 fn assert_close(a: &[f32], b: &[f32]) {
     let (difference, cosine) = compared(a, b);
-    println!("difference {difference:e}, cosine {cosine}");
     assert!(difference <= 1e-3 && cosine >= 0.9999, "{difference:e}, {cosine}");
+}
+
+#[test]
+fn the_capital_of_france_is_paris() {
+    let _alone = alone();
+    let mut generator = load(smollm(), &smollm_shape(), 1, 16);
+    // "The capital of France is", as the model's own tokeniser splits it; 7042 is " Paris".
+    let scores = fed(&mut *generator, &[504, 3575, 282, 4649, 314]);
+    let best = (0..scores.len()).max_by(|a, b| scores[*a].total_cmp(&scores[*b]));
+    assert_eq!(best, Some(7042));
 }
 
 #[test]
@@ -37,7 +47,7 @@ fn a_prompt_read_at_once_and_token_by_token_leaves_the_same_scores() {
     let mut generator = load(smollm(), &smollm_shape(), 1, 64);
     let placement = generator.placement();
     assert!(
-        placement.starts_with("cpu, 2 threads, ") && placement.ends_with(" variant"),
+        placement.starts_with("cpu, 1 thread, ") && placement.ends_with(" variant"),
         "{placement}"
     );
     assert_eq!(generator.remarks(), [""; 0]);
@@ -50,6 +60,16 @@ fn a_prompt_read_at_once_and_token_by_token_leaves_the_same_scores() {
     }
     assert_close(&at_once, &generator.scores().unwrap());
     assert_eq!(generator.cache().tokens, 24);
+}
+
+#[test]
+fn several_threads_leave_the_scores_of_one() {
+    let _alone = alone();
+    let two = LoadRequest { threads: 2, ..request(smollm()) };
+    let mut two = LlamaCpp.generator(&two, &smollm_shape(), 1, 64).unwrap();
+    assert!(two.placement().starts_with("cpu, 2 threads, "), "{}", two.placement());
+    let mut one = load(smollm(), &smollm_shape(), 1, 64);
+    assert_close(&fed(&mut *one, &PROMPT[..8]), &fed(&mut *two, &PROMPT[..8]));
 }
 
 #[test]
@@ -84,7 +104,9 @@ fn rows_do_not_see_each_other() {
         fed(&mut *single, prompt);
         fed(&mut *single, &[9])
     };
-    let expected = [alone_with(one), alone_with(other)].concat();
+    let (first, second) = (alone_with(one), alone_with(other));
+    assert!(compared(&first, &second).0 > 0.1, "other prompts leave other scores");
+    let expected = [first, second].concat();
     let mut pair = load(smollm(), &smollm_shape(), 2, 32);
     fed(&mut *pair, &PROMPT);
     assert_close(&expected, &fed(&mut *pair, &[9, 9]));

@@ -41,7 +41,6 @@ fn what_cannot_be_had_leaves_nothing_behind() {
     let mut listen = |_: u64, _: Option<u64>, note: &str| notes.push(note.to_owned());
     let error = install(Path::new("npm"), folder.path(), Some("0.0.1"), &mut listen).unwrap_err();
     assert_eq!(error.kind, EngineErrorKind::Unavailable);
-    println!("{}", line(&error));
     assert!(line(&error).contains("@0.0.1"), "{}", line(&error));
     assert_eq!(std::fs::read_dir(folder.path().join("llamacpp")).unwrap().count(), 0);
     assert_eq!(notes.len(), 1);

@@ -95,7 +95,7 @@ fn small_shape() -> DecoderShape {
     }
 }
 
-/// llama.cpp's threads wait for each other by spinning: one model at a time.
+/// llama.cpp's threads wait for each other by spinning: one model at a time, and one thread where nothing else is asked.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -105,7 +105,7 @@ fn request(gguf: impl Into<PathBuf>) -> LoadRequest {
     LoadRequest {
         gguf: Some(gguf.into()),
         places: places(),
-        ..LoadRequest::of_onnx("", Device::Cpu, Precision::Stored, 2)
+        ..LoadRequest::of_onnx("", Device::Cpu, Precision::Stored, 1)
     }
 }
 

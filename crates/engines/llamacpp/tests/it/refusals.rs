@@ -90,7 +90,6 @@ fn a_file_that_is_no_model_is_told_in_the_librarys_words() {
     let file = folder.path().join("model.gguf");
     let bad = |word: &str| {
         let error = refused(&request(&file), &small_shape(), 1, 64);
-        println!("{}", line(&error));
         assert_eq!(error.kind, EngineErrorKind::BadModel);
         assert!(
             line(&error).starts_with("llama.cpp could not load `") && line(&error).contains(word),
@@ -123,10 +122,15 @@ fn another_vocabulary_is_refused() {
 #[test]
 fn more_room_than_there_is_memory_is_refused() {
     let _alone = alone();
-    // 2^29 tokens of 1024 bytes.
-    let error = refused(&request(small("llama-F32")), &small_shape(), 1, 1 << 40);
-    assert_eq!(error.kind, EngineErrorKind::OutOfMemory);
-    println!("{}", line(&error));
+    let line_for = |context: usize| {
+        let error = refused(&request(small("llama-F32")), &small_shape(), 1, context);
+        assert_eq!(error.kind, EngineErrorKind::OutOfMemory);
+        line(&error)
+    };
+    // A kibibyte a token.
+    let expected = "llama.cpp has no room for 1 × 1099511627776 tokens: they take 1048576 GiB, and this machine has ";
+    assert!(line_for(1 << 40).starts_with(expected), "{}", line_for(1 << 40));
+    assert!(line_for(usize::MAX).starts_with("llama.cpp has no room for"));
 }
 
 #[test]
