@@ -11,6 +11,7 @@ pub const ENGINES: &[&dyn Engine] = &[
     &engine_openvino::OpenVino,
     &engine_rten::Rten,
     &engine_torch::Torch,
+    &engine_llamacpp::LlamaCpp,
 ];
 
 /// The engines that may be chosen from, in the order in which `auto` tries them; [`ENGINES`] by default.

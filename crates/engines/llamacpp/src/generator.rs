@@ -1,0 +1,238 @@
+//! A language model in llama.cpp.
+
+use crate::{batch::Batch, context::Context, locate, model::Model, runtime};
+use engine::{CacheState, EngineError, EngineErrorKind, Generator, LoadRequest};
+use std::borrow::Cow;
+use types::{DecoderShape, Device, EngineOptions, Precision};
+
+pub(crate) struct LlamaGenerator {
+    context: Context,
+    batch: Batch,
+    rows: usize,
+    /// The most tokens of a row.
+    room: usize,
+    /// Tokens of each row that the cache holds.
+    held: usize,
+    mark: usize,
+    /// Where the last token of each row was in the last batch; empty where nothing was read since the last change.
+    scored: Vec<usize>,
+    placement: String,
+    remarks: Vec<String>,
+}
+
+fn unsupported(message: String) -> EngineError {
+    EngineError::new(EngineErrorKind::Unsupported, message)
+}
+
+fn bad_input(message: String) -> EngineError {
+    EngineError::new(EngineErrorKind::BadInput, message)
+}
+
+impl LlamaGenerator {
+    pub(crate) fn new(
+        request: &LoadRequest,
+        shape: &DecoderShape,
+        rows: usize,
+        room: usize,
+    ) -> Result<LlamaGenerator, EngineError> {
+        refuse(request)?;
+        let Some(file) = &request.gguf else {
+            return Err(unsupported("engine `llamacpp` needs the model as a `.gguf` file".into()));
+        };
+        let library = locate::locate(&request.places).map_err(|absent| {
+            EngineError::new(EngineErrorKind::Unavailable, absent.why).with_hint(absent.hint)
+        })?;
+        let runtime = runtime::load(&library)?;
+        let model = Model::load(runtime, file)?;
+        if model.vocabulary != shape.vocabulary {
+            let message = format!(
+                "llama.cpp knows {} tokens in `{}`, not {}",
+                model.vocabulary,
+                file.display(),
+                shape.vocabulary
+            );
+            return Err(EngineError::new(EngineErrorKind::BadModel, message));
+        }
+        enough_memory(shape, rows, room)?;
+        let mut remarks = Vec::new();
+        if room > model.made_for {
+            remarks.push(format!("the model was made for a context of {} tokens", model.made_for));
+        }
+        let mut context = Context::new(model, rows, room)?;
+        let threads = request.threads.clamp(1, 512);
+        if !context.set_threads(threads as i32) {
+            remarks.push("this llama.cpp starts its threads anew in every step".into());
+        }
+        let count = if threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
+        let variant = runtime.variant().map(|variant| format!(", {variant} variant"));
+        Ok(LlamaGenerator {
+            context,
+            batch: Batch::new(rows as i32),
+            rows,
+            room,
+            held: 0,
+            mark: 0,
+            scored: Vec::new(),
+            placement: format!("cpu, {count}{}", variant.unwrap_or_default()),
+            remarks,
+        })
+    }
+
+    fn check(&self, tokens: &[i64]) -> Result<usize, EngineError> {
+        let each = tokens.len() / self.rows;
+        if each == 0 || each * self.rows != tokens.len() {
+            let text =
+                format!("{} tokens cannot be divided among {} rows", tokens.len(), self.rows);
+            return Err(bad_input(text));
+        }
+        if self.held + each > self.room {
+            let text =
+                format!("{} tokens do not fit in a context of {}", self.held + each, self.room);
+            return Err(bad_input(text));
+        }
+        let known = 0..self.context.model.vocabulary as i64;
+        match tokens.iter().find(|token| !known.contains(token)) {
+            Some(token) => Err(bad_input(format!("the model knows no token {token}"))),
+            None => Ok(each),
+        }
+    }
+
+    /// Reads the tokens in pieces that the library takes at once.
+    fn read(&mut self, tokens: &[i64], each: usize) -> Result<(), EngineError> {
+        let piece = self.context.batch / self.rows;
+        for begin in (0..each).step_by(piece) {
+            let end = (begin + piece).min(each);
+            self.batch.clear();
+            for (row, tokens) in tokens.chunks_exact(each).enumerate() {
+                for (place, token) in tokens.iter().enumerate().take(end).skip(begin) {
+                    let is_last = place + 1 == each;
+                    if is_last {
+                        self.scored.push(self.batch.len());
+                    }
+                    self.batch.push(row, *token as i32, (self.held + place) as i32, is_last);
+                }
+            }
+            self.context.decode(&mut self.batch)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets all but the first tokens of each row.
+    fn keep(&mut self, tokens: usize) -> Result<(), EngineError> {
+        self.scored.clear();
+        if tokens == 0 {
+            self.context.forget_all();
+        } else {
+            for row in 0..self.rows {
+                if !self.context.forget_from(row as i32, tokens as i32) {
+                    let message = "llama.cpp cannot take back tokens of this kind of model";
+                    return Err(unsupported(message.into()));
+                }
+            }
+        }
+        self.held = tokens;
+        Ok(())
+    }
+}
+
+/// Refuses a cache that is larger than all memory: the library would reserve it, and the system would end this process
+/// when it is filled.
+fn enough_memory(shape: &DecoderShape, rows: usize, room: usize) -> Result<(), EngineError> {
+    const GIBI: u128 = 1 << 30;
+    let needed = u128::from(shape.cache_per_token(2).0).saturating_mul(rows as u128 * room as u128);
+    // SAFETY: the calls take a number and return one.
+    let (pages, page) =
+        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    let has = u128::try_from(pages).unwrap_or(0) * u128::try_from(page).unwrap_or(0);
+    if has == 0 || needed <= has {
+        return Ok(());
+    }
+    let message = format!("llama.cpp has no room for {rows} × {room} tokens");
+    let cause = format!("they take {} GiB, and this machine has {} GiB", needed / GIBI, has / GIBI);
+    Err(EngineError::new(EngineErrorKind::OutOfMemory, message).with_source(cause))
+}
+
+/// Refuses everything that is not offered.
+fn refuse(request: &LoadRequest) -> Result<(), EngineError> {
+    if request.device != Device::Cpu {
+        return Err(unsupported(format!(
+            "engine `llamacpp` runs on the CPU, not on `{}`",
+            request.device
+        )));
+    }
+    if request.precision != Precision::Stored {
+        return Err(unsupported(format!(
+            "engine `llamacpp` runs the weights as they are stored, not in {}",
+            request.precision
+        )));
+    }
+    let options = EngineOptions { allow_pickle: false, ..request.options.clone() };
+    if !options.is_default() {
+        return Err(unsupported(format!("engine `llamacpp` has no option for `{options}`")));
+    }
+    Ok(())
+}
+
+impl Generator for LlamaGenerator {
+    fn placement(&self) -> String {
+        self.placement.clone()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.remarks.clone()
+    }
+
+    fn feed(&mut self, tokens: &[i64]) -> Result<(), EngineError> {
+        let each = self.check(tokens)?;
+        self.scored.clear();
+        match self.read(tokens, each) {
+            Ok(()) => {
+                self.held += each;
+                // On a device, this waits for it.
+                self.context.scores(self.scored[0]).map(|_| ())
+            }
+            Err(error) => {
+                // Some pieces may have been read.
+                self.keep(self.held)?;
+                Err(error)
+            }
+        }
+    }
+
+    fn scores(&self) -> Result<Cow<'_, [f32]>, EngineError> {
+        match self.scored[..] {
+            [] => Err(EngineError::new(EngineErrorKind::Failed, "nothing was fed yet")),
+            [only] => Ok(Cow::Borrowed(self.context.scores(only)?)),
+            ref places => {
+                let mut all = Vec::with_capacity(places.len() * self.context.model.vocabulary);
+                for place in places {
+                    all.extend_from_slice(self.context.scores(*place)?);
+                }
+                Ok(Cow::Owned(all))
+            }
+        }
+    }
+
+    fn mark(&mut self) -> Result<(), EngineError> {
+        self.mark = self.held;
+        Ok(())
+    }
+
+    fn rewind(&mut self) -> Result<(), EngineError> {
+        self.keep(self.mark)
+    }
+
+    fn clear(&mut self) -> Result<(), EngineError> {
+        self.mark = 0;
+        self.keep(0)
+    }
+
+    fn cache(&self) -> CacheState {
+        CacheState {
+            tokens: self.held,
+            bytes: Ok(self.context.state() as u64),
+            element: "f16".into(),
+            kept: "by the engine, appended in place".into(),
+        }
+    }
+}

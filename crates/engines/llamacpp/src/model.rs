@@ -1,0 +1,57 @@
+//! A model whose weights are in.
+
+use crate::{api::Handle, log, parameters, runtime::Runtime};
+use engine::{EngineError, EngineErrorKind};
+use std::{ffi::CString, fs::File, os::unix::ffi::OsStrExt, path::Path};
+
+pub(crate) struct Model {
+    pub(crate) runtime: &'static Runtime,
+    pub(crate) handle: Handle,
+    pub(crate) vocabulary: usize,
+    /// The most tokens of a row it was made for.
+    pub(crate) made_for: usize,
+}
+
+impl Model {
+    pub(crate) fn load(runtime: &'static Runtime, path: &Path) -> Result<Model, EngineError> {
+        let bad = |cause: String| {
+            let message = format!("llama.cpp could not load `{}`", path.display());
+            EngineError::new(EngineErrorKind::BadModel, message).with_source(cause)
+        };
+        File::open(path).map_err(|error| bad(error.to_string()))?;
+        let text =
+            CString::new(path.as_os_str().as_bytes()).map_err(|error| bad(error.to_string()))?;
+        let api = &runtime.api;
+        log::forget();
+        // SAFETY: the function takes nothing and returns its defaults.
+        let defaults = unsafe { (api.llama_model_default_params)() };
+        let told =
+            parameters::for_model(defaults).ok_or_else(|| runtime.unknown_layout("model"))?;
+        // SAFETY: the text ends with a zero; the block is the library's own with an empty list of devices that lives as
+        // long as the program.
+        let handle = unsafe { (api.llama_model_load_from_file)(text.as_ptr(), told) };
+        if handle.is_null() {
+            let cause = log::complaint().unwrap_or_else(|| "llama.cpp does not say why".to_owned());
+            let mut error = bad(cause);
+            if log::is_about_memory() {
+                error.kind = EngineErrorKind::OutOfMemory;
+            }
+            return Err(error);
+        }
+        // SAFETY: the model was just made; its vocabulary lives in it.
+        let (vocabulary, made_for) = unsafe {
+            let vocabulary = (api.llama_model_get_vocab)(handle);
+            ((api.llama_vocab_n_tokens)(vocabulary), (api.llama_model_n_ctx_train)(handle))
+        };
+        let number = |number: i32| usize::try_from(number).unwrap_or(0);
+        let (vocabulary, made_for) = (number(vocabulary), number(made_for));
+        Ok(Model { runtime, handle, vocabulary, made_for })
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        // SAFETY: the model is freed once; contexts own the model they were made of, so that none is left.
+        unsafe { (self.runtime.api.llama_model_free)(self.handle) }
+    }
+}
