@@ -3,7 +3,7 @@
 use crate::{batch::Batch, context::Context, locate, model::Model, runtime};
 use engine::{CacheState, EngineError, EngineErrorKind, Generator, LoadRequest};
 use std::borrow::Cow;
-use types::{DecoderShape, Device, EngineOptions, Precision};
+use types::{DecoderShape, Device, EngineOptions, Precision, Remark, RemarkCode};
 
 pub(crate) struct LlamaGenerator {
     context: Context,
@@ -17,7 +17,7 @@ pub(crate) struct LlamaGenerator {
     /// Where the last token of each row was in the last batch; empty where nothing was read since the last change.
     scored: Vec<usize>,
     placement: String,
-    remarks: Vec<String>,
+    remarks: Vec<Remark>,
 }
 
 fn unsupported(message: String) -> EngineError {
@@ -56,12 +56,14 @@ impl LlamaGenerator {
         enough_memory(shape, rows, room)?;
         let mut remarks = Vec::new();
         if room > model.made_for {
-            remarks.push(format!("the model was made for a context of {} tokens", model.made_for));
+            let text = format!("the model was made for a context of {} tokens", model.made_for);
+            remarks.push(Remark::new(RemarkCode::AssumedInput, text));
         }
         let mut context = Context::new(model, rows, room)?;
         let threads = request.threads.clamp(1, 512);
         if !context.set_threads(threads as i32) {
-            remarks.push("this llama.cpp starts its threads anew in every step".into());
+            let text = "this llama.cpp starts its threads anew in every step";
+            remarks.push(Remark::new(RemarkCode::OtherThreads, text));
         }
         let count = if threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
         let variant = runtime.variant().map(|variant| format!(", {variant} variant"));
@@ -178,7 +180,7 @@ impl Generator for LlamaGenerator {
         self.placement.clone()
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn remarks(&self) -> Vec<Remark> {
         self.remarks.clone()
     }
 
