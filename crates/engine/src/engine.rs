@@ -106,7 +106,12 @@ pub trait Engine: Send + Sync {
 
     /// Whether it generates text token by token.
     fn generates(&self) -> bool {
-        self.takes() == Takes::Onnx && matches!(self.host(), Host::Worker(loader) if loader.runner_loader().is_some())
+        match self.host() {
+            Host::Worker(loader) => {
+                loader.generator_loader().is_some() || loader.runner_loader().is_some()
+            }
+            Host::Program(_) => false,
+        }
     }
 
     /// Whether its worker measures what a device can do at best. The processors are measured without an engine.

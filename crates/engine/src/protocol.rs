@@ -95,6 +95,10 @@ pub struct GenerationJob {
     pub prompt: Vec<i64>,
     /// How many tokens are then written for the comparison.
     pub greedy: usize,
+    /// A text that is written on instead of the prompt, where there is a tokenizer: after drawn tokens nothing is likely, and
+    /// rounding chooses.
+    #[serde(default)]
+    pub opening: Option<TextJob>,
 }
 
 /// A training to do with a model.

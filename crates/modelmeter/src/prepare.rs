@@ -256,7 +256,8 @@ pub(crate) fn prepare_with(
         },
         observed: OnceLock::new(),
         generates: generation.zip(resolved.decoder.as_ref()).map(|(generation, decoder)| {
-            generation::job(&decoder.shape, generation, batch_size, profiler.seed)
+            let tokenizer = resolved.tokenizer.as_deref();
+            generation::job(&decoder.shape, generation, batch_size, profiler.seed, tokenizer)
         }),
         trained,
         resolved,

@@ -2,7 +2,7 @@
 
 use super::{
     graph_generator::GraphGenerator,
-    writer::{Writer, first},
+    writer::{Writer, encode, first},
 };
 use crate::{
     Engine, EngineError, EngineErrorKind, FirstReport, GenerationJob, Generator, LoadJob,
@@ -115,7 +115,14 @@ fn load<'j>(
         remarks: generator.remarks(),
         versions: BTreeMap::new(),
     };
-    Ok((Writer::new(generator, generation, text, job.seed), report))
+    // A tokenizer that cannot be read costs nothing but the better comparison.
+    let opening = generation.opening.as_ref().and_then(|opening| {
+        let tokeniser = reading::open(open_tokeniser, &opening.tokenizer).ok()?;
+        let tokens = encode(&*tokeniser, opening, 1).ok()?;
+        (tokens.len() + generation.greedy <= *context).then_some(tokens)
+    });
+    let opening = opening.unwrap_or_default();
+    Ok((Writer::new(generator, generation, text, opening, job.seed), report))
 }
 
 fn run(model: &mut Writer<'_>, count: u64, budget: Duration) -> Result<Window, EngineError> {

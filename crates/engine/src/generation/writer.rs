@@ -33,6 +33,8 @@ pub(super) struct Writer<'a> {
     /// What the first row was written in the first round.
     written: Vec<i64>,
     is_first_round: bool,
+    /// What is written on for the comparison.
+    opening: Vec<i64>,
 }
 
 impl<'a> Writer<'a> {
@@ -40,6 +42,7 @@ impl<'a> Writer<'a> {
         generator: Box<dyn Generator>,
         job: &'a GenerationJob,
         text: Option<(Box<dyn Tokeniser>, &'a TextJob)>,
+        opening: Vec<i64>,
         seed: u64,
     ) -> Writer<'a> {
         Writer {
@@ -54,6 +57,7 @@ impl<'a> Writer<'a> {
             prompt: Vec::new(),
             written: Vec::new(),
             is_first_round: true,
+            opening,
         }
     }
 
@@ -195,6 +199,10 @@ impl<'a> Writer<'a> {
             self.generator.feed(&columns(&self.job.prompt, batch, place..place + 1))?;
             scores.extend_from_slice(&self.generator.scores()?);
         }
+        if !self.opening.is_empty() {
+            self.generator.clear()?;
+            self.generator.feed(&self.opening.repeat(batch))?;
+        }
         let mut rows = vec![Vec::new(); batch];
         for step in 0..self.job.greedy {
             let scores = self.generator.scores()?;
@@ -260,7 +268,7 @@ fn bad(why: String) -> EngineError {
 }
 
 /// The first text as tokens, once for each row: rows of one length need no padding.
-fn encode(
+pub(super) fn encode(
     tokeniser: &dyn Tokeniser,
     text: &TextJob,
     batch: usize,

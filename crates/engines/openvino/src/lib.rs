@@ -9,6 +9,7 @@
 
 mod api;
 mod fault;
+mod generator;
 mod hardware;
 mod load;
 mod locate;
@@ -23,7 +24,9 @@ mod tensor;
 mod times;
 mod version;
 
-use engine::{Availability, Engine, EngineError, Host, LoadRequest, LoadedModel, Loader, Places};
+use engine::{
+    Availability, Engine, EngineError, GeneratorLoader, Host, LoadRequest, LoadedModel, Loader, Places,
+};
 use std::path::PathBuf;
 use types::{Bytes, Device, Precision};
 
@@ -100,5 +103,9 @@ impl Engine for OpenVino {
 impl Loader for OpenVino {
     fn load(&self, request: &LoadRequest) -> Result<Box<dyn LoadedModel>, EngineError> {
         Ok(Box::new(load::load(request)?))
+    }
+
+    fn generator_loader(&self) -> Option<&dyn GeneratorLoader> {
+        Some(self)
     }
 }

@@ -34,7 +34,18 @@ class Writer(Bench):
         self.tokeniser = Tokeniser(job["text"]) if job.get("text") is not None else None
         self.real_tokens, self.filled, self.step, self.written, self.first_round = None, False, 0, [], True
         self.scores = self.next = None
+        self.opening = self.encoded_opening()
         self.clear()
+
+    def encoded_opening(self):
+        """What is written on for the comparison; a tokenizer that cannot be read costs nothing but that."""
+        if self.job.get("opening") is None:
+            return []
+        try:
+            row = Tokeniser(self.job["opening"]).encode()["ids"][0]
+        except Failure:
+            return []
+        return row if len(row) + self.job["greedy"] <= self.job["context"] else []
 
     def signature(self):
         return {"inputs": [], "outputs": []}
@@ -185,6 +196,9 @@ class Writer(Bench):
         for place in range(half, prompt.shape[1]):
             self.feed(prompt[:, place : place + 1])
             scores.append(self.scores)
+        if self.opening:
+            self.clear()
+            self.feed(torch.tensor([self.opening] * self.batch))
         written = []
         for step in range(self.job["greedy"]):
             best = self.scores.argmax(-1, keepdim=True)

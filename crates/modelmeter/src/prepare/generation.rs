@@ -1,14 +1,18 @@
 //! What a cell that generates needs: the sizes of its graph, and what engines are compared on.
 
 use crate::Error;
-use engine::{GenerationJob, Takes};
+use engine::{GenerationJob, Takes, TextJob};
 use models::{ModelError, Resolved};
 use stats::SplitMix;
+use std::path::Path;
 use types::{Bytes, DecoderShape, Generation, GenerationTest, InputSpec, Precision};
 
 /// Tokens of the prompt that engines are compared on, and how many they then write; fewer where the model takes fewer.
 const PROMPT: usize = 32;
 const GREEDY: usize = 64;
+
+/// What is written on, where the model has a tokenizer.
+const OPENING: &str = "The capital of France is Paris. The capital of Germany is";
 
 /// The test with the sizes that a text decides: a prefill reads it, a decode writes behind it.
 pub(super) fn settled(generation: Generation, text: Option<usize>) -> Generation {
@@ -49,6 +53,7 @@ pub(super) fn job(
     generation: Generation,
     batch: usize,
     seed: u64,
+    tokenizer: Option<&Path>,
 ) -> GenerationJob {
     let longest = shape.context.unwrap_or(usize::MAX);
     let prompt = PROMPT.min(longest / 4).max(2);
@@ -62,6 +67,11 @@ pub(super) fn job(
         context: generation.context().max(prompt + greedy),
         prompt: (0..prompt * batch).map(|_| random.below(vocabulary) as i64).collect(),
         greedy,
+        opening: tokenizer.map(|tokenizer| TextJob {
+            lines: vec![OPENING.into()],
+            tokenizer: tokenizer.to_owned(),
+            max_length: None,
+        }),
     }
 }
 

@@ -43,6 +43,7 @@ fn job(test: GenerationTest, tokens: usize, depth: usize) -> LoadJob {
             context: 48,
             prompt: (0..16).map(|place| 100 + place * 7).collect(),
             greedy: 4,
+            opening: None,
         })),
     }
 }
