@@ -64,7 +64,7 @@ pub fn history_page(trend: &Trend) -> Result<String, Absent> {
     text.push_str(&conclusion(trend));
     text.push_str(&pictures);
     for remark in &trend.remarks {
-        let _ = writeln!(text, "<p class=\"muted\">{}</p>", escape(remark));
+        let _ = writeln!(text, "<p class=\"muted\">{}</p>", escape(&remark.text));
     }
     let _ = writeln!(
         text,

@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 use types::{
-    Ceilings, Device, InputSpec, MediaJob, Postprocess, Samples, Training, TrainingReport,
+    Ceilings, Device, InputSpec, MediaJob, Postprocess, Remark, Samples, Training, TrainingReport,
 };
 
 /// The protocol's version; parent and worker must agree.
@@ -263,7 +263,7 @@ pub struct LoadReport {
     pub real_tokens: Option<u64>,
     /// What a reader of the results must know.
     #[serde(default)]
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
     /// Versions of what stands behind the engine: Python, CUDA, a driver.
     #[serde(default)]
     pub versions: BTreeMap<String, String>,

@@ -13,7 +13,7 @@ use types::{
 pub(crate) const OURS: &str = "modelmeter";
 
 /// What stands where a text is not known.
-pub(crate) const UNKNOWN: &str = "not told";
+pub const UNKNOWN: &str = "not told";
 
 /// Said where samples per second would need the batch.
 pub(crate) const BATCH_UNTOLD: &str = "the file does not state the batch size; 1 is assumed, and only calls per \

@@ -27,7 +27,8 @@ use std::{
 };
 use types::{
     Bytes, Cell, Event, Feed, Fill, HostTensor, InputShape, InputSpec, LayerWork, LimitedBy,
-    MediaJob, Mode, ModelInfo, Precision, Reason, ReasonCode, RunId, Stage, Text, Work,
+    MediaJob, Mode, ModelInfo, Precision, Reason, ReasonCode, Remark, RemarkCode, RunId, Stage,
+    Text, Work,
 };
 
 /// Samples in one inference where nobody says otherwise.
@@ -43,7 +44,7 @@ pub(crate) struct Prepared {
     resolved: Resolved,
     inputs: Vec<InputSpec>,
     /// What was assumed for sizes and values that nobody said.
-    assumed: Vec<String>,
+    assumed: Vec<Remark>,
     is_guessed: bool,
     is_length_asked: bool,
     tokenizer: Option<PathBuf>,
@@ -138,14 +139,17 @@ pub(crate) fn prepare_with(
         guess: trial.map(|trial| trial.guess).unwrap_or_default(),
     };
     let settlement = resolved.settlement(&ask)?;
-    let mut assumptions = settlement.assumptions;
-    let is_guessed = !assumptions.is_empty();
+    let is_guessed = !settlement.assumptions.is_empty();
+    let assumed = settlement.assumptions.into_iter();
+    let mut assumptions: Vec<Remark> =
+        assumed.map(|text| Remark::new(RemarkCode::AssumedInput, text)).collect();
     if settlement.is_length_unused && text.is_none() {
-        assumptions.push(format!(
+        let text = format!(
             "`--sequence-length {}` has no effect: no input of `{}` has a length",
             length.unwrap_or_default(),
             resolved.info.name
-        ));
+        );
+        assumptions.push(Remark::new(RemarkCode::LengthUnused, text));
     }
     let mut inputs = settlement.inputs;
     if let Some(media) = &given.media
@@ -197,7 +201,8 @@ pub(crate) fn prepare_with(
         feed: Feed { length_unit: length_unit.unwrap_or_default(), ..given.feed(is_timed) },
     };
     if given.media.is_some() && !is_timed {
-        assumptions.push("the files are prepared once, before timing starts".into());
+        let text = "the files are prepared once, before timing starts";
+        assumptions.push(Remark::new(RemarkCode::FilesPreparedOnce, text));
     }
     let drawn = match choice.engine.host() {
         Host::Worker(_) if given.tensors.is_empty() && (is_timed || given.media.is_none()) => None,
@@ -328,11 +333,8 @@ impl Prepared {
     /// Says that other sizes failed before these.
     pub(crate) fn after_trials(mut self, taken: &Trial, failed: &[String]) -> Prepared {
         let engine = self.engine.id();
-        self.assumed.push(format!(
-            "{} ran, after {} failed on {engine}",
-            taken.words(),
-            failed.join("; ")
-        ));
+        let text = format!("{} ran, after {} failed on {engine}", taken.words(), failed.join("; "));
+        self.assumed.push(Remark::new(RemarkCode::SizesTried, text));
         self
     }
 
@@ -408,34 +410,37 @@ impl Prepared {
     }
 
     /// What a reader of any result must know of the model and its inputs.
-    pub(crate) fn remarks(&self) -> Vec<String> {
-        self.assumptions().into_iter().map(|reason| reason.text).collect()
-    }
-
-    /// Why it does not run in the precision of its checkpoint, where nobody asked for another.
-    pub(crate) fn widened(&self) -> Option<&String> {
-        self.widened.as_ref()
-    }
-
-    /// What was assumed or left out, as remarks; random weights are said by the model's own field.
-    fn assumptions(&self) -> Vec<Reason> {
+    ///
+    /// What was assumed or left out; random weights are said by the model's own field.
+    pub(crate) fn remarks(&self) -> Vec<Remark> {
         let assumed = self.resolved.remarks.iter().chain(&self.assumed);
         let cut = (self.cut > 0).then(|| {
             let length = self.cell.sequence_length.unwrap_or_default();
-            format!("{} tokens of the text were cut off to fit the length of {length}", self.cut)
+            let text = format!(
+                "{} tokens of the text were cut off to fit the length of {length}",
+                self.cut
+            );
+            Remark::new(RemarkCode::TextCut, text)
         });
-        assumed
-            .cloned()
-            .chain(self.widened.clone())
-            .chain(cut)
-            .chain(self.meant.clone())
-            .map(|text| Reason {
-                code: ReasonCode::Assumption,
-                invalidates: false,
-                text,
-                hint: None,
-            })
-            .collect()
+        let meant = self.meant.clone().map(|text| Remark::new(RemarkCode::DeviceMeaning, text));
+        assumed.cloned().chain(self.widened()).chain(cut).chain(meant).collect()
+    }
+
+    /// Why it does not run in the precision of its checkpoint, where nobody asked for another.
+    pub(crate) fn widened(&self) -> Option<Remark> {
+        let text = self.widened.clone();
+        text.map(|text| Remark::new(RemarkCode::CheckpointWidened, text))
+    }
+
+    /// Its remarks as reasons that do not invalidate a run.
+    fn assumptions(&self) -> Vec<Reason> {
+        let reason = |remark: Remark| Reason {
+            code: ReasonCode::Assumption,
+            invalidates: false,
+            text: remark.text,
+            hint: None,
+        };
+        self.remarks().into_iter().map(reason).collect()
     }
 
     /// The engines that may be chosen from.

@@ -9,7 +9,7 @@ use crate::{
 };
 use graph::{Dim, Model, ValueInfo};
 use std::path::PathBuf;
-use types::{InputRole, InputShape, InputSpec, ModelInfo, Module, Postprocess, Precision};
+use types::{InputRole, InputShape, InputSpec, ModelInfo, Module, Postprocess, Precision, Remark};
 
 /// Sides of an image whose size is free: what classifiers were trained on, and what detectors were.
 pub(crate) const CLASSIFIER_SIDE: usize = 224;
@@ -50,7 +50,7 @@ pub struct Resolved {
     /// Why there is no graph of a folder that only its own framework can make a module of.
     pub no_graph: Option<String>,
     /// What a reader of the results must know of the model itself: random weights, a head that was left away.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 impl Resolved {

@@ -1,8 +1,8 @@
 //! The questions, evidence and rulings of a gate.
 
 use crate::{
-    Device, Environment, Gauge, Interval, LengthUnit, Mode, Precision, Reason, Revision, Run,
-    RunId, Seconds,
+    Device, Environment, Gauge, Interval, LengthUnit, Mode, Precision, Reason, Remark, Revision,
+    Run, RunId, Seconds,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -209,7 +209,7 @@ pub struct GateReport {
     /// What could not be measured at all.
     pub missing: Vec<Missing>,
     /// Remarks that limit or explain the result.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 /// A cell for which the question has no answer.

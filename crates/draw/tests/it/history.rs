@@ -51,7 +51,7 @@ fn trend(name: &str, count: usize) -> Trend {
         series: vec![series],
         level: 0.01,
         smallest: 0.02,
-        remarks: vec![name.to_owned()],
+        remarks: vec![types::Remark::new(types::RemarkCode::NoCommit, name)],
         ..Trend::default()
     }
 }

@@ -80,7 +80,8 @@ def load_one(job):
         bench = Trainer(job, plan, module, runner, place, call, outputs, remarks)
     remarks += tensor_float_remarks(module, place, precision)
     if plan.by_order and precision == "fp32" and bench.dtype not in (None, torch.float32):
-        remarks.append("the module's own %s was kept" % str(bench.dtype).replace("torch.", ""))
+        text = "the module's own %s was kept" % str(bench.dtype).replace("torch.", "")
+        remarks.append(remark("format-kept", text))
     words = place.words(threads)
     report = {
         "answer": "loaded",

@@ -26,8 +26,8 @@ use store::Store;
 use types::{
     Bytes, Category, Ceiling, Ceilings, Cell, Device, ElementType, Fill, Flops, InputRole,
     InputSpec, Interval, Loss, Mode, ModelInfo, ModelSource, Optimizer, Phase, Postprocess,
-    Precision, Rate, Ratio, Run, RunId, Samples, StoppingRule, Summary, Text, Training,
-    TrainingReport, TrainingWorld, Warmup, Weights, Work,
+    Precision, Rate, Ratio, Remark, RemarkCode, Run, RunId, Samples, StoppingRule, Summary, Text,
+    Training, TrainingReport, TrainingWorld, Warmup, Weights, Work,
 };
 
 /// Jobs that a case may begin with.
@@ -199,7 +199,7 @@ fn conversation(kind: &str) -> Vec<u8> {
         placement: "cpu, 1 thread".into(),
         signature: Signature { inputs: Vec::new(), outputs: Vec::new() },
         real_tokens: (kind == "text").then_some(7),
-        remarks: vec!["a remark".into()],
+        remarks: vec![Remark::new(RemarkCode::Tf32, "a remark")],
         versions: BTreeMap::from([("library".to_owned(), "4".to_owned())]),
     };
     let first = FirstReport {

@@ -83,7 +83,7 @@ fn notes(found: &Trend) -> Vec<Note> {
         percent(found.smallest)
     );
     let remedies = remedies(found.without_valid, found.again.as_deref(), shows_invalid(found));
-    let remarks = found.remarks.iter().map(|remark| clean(remark)).chain(remedies);
+    let remarks = found.remarks.iter().map(|remark| clean(&remark.text)).chain(remedies);
     std::iter::once(Note::new(rule)).chain(remarks.map(Note::warning)).collect()
 }
 

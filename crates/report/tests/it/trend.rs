@@ -5,8 +5,8 @@ use modelmeter_report::{
     Style, TrendGate, prometheus, text_width, trend_csv_columns, trend_document, trend_json,
 };
 use types::{
-    Analysis, CellKey, Device, Interval, Mode, Pooled, Precision, RunId, Trend, TrendBy,
-    TrendChange, TrendMetric, TrendPoint, TrendSeries, TrendStanding, TrendSuspicion,
+    Analysis, CellKey, Device, Interval, Mode, Pooled, Precision, Remark, RemarkCode, RunId, Trend,
+    TrendBy, TrendChange, TrendMetric, TrendPoint, TrendSeries, TrendStanding, TrendSuspicion,
 };
 
 fn point(number: usize, value: f64) -> TrendPoint {
@@ -64,7 +64,10 @@ pub(crate) fn history(name: &str) -> Trend {
         invalid_reasons: [types::ReasonCode::BusyMachine; 3].into_iter().collect(),
         without_valid: 0,
         again: None,
-        remarks: vec!["runs without a commit are ordered by date".into()],
+        remarks: vec![Remark::new(
+            RemarkCode::NoCommit,
+            "runs without a commit are ordered by date",
+        )],
     }
 }
 
