@@ -61,7 +61,12 @@ fn conclusion(found: &Trend) -> Note {
     let began = |(series, change): &(&TrendSeries, &TrendChange)| series.points[change.at].began.0;
     let count = changes.clone().count() as u64;
     let Some((series, change)) = changes.max_by_key(began) else {
-        return Note::of(Tone::Good, format!("no change of level in {histories}"));
+        let text = format!("no change of level in {histories}");
+        return match found.series.iter().filter(|one| one.needs > 0).count() {
+            0 => Note::of(Tone::Good, text),
+            1 => Note::of(Tone::Warning, format!("{text}; 1 needs more points to show one")),
+            many => Note::of(Tone::Warning, format!("{text}; {many} need more points to show one")),
+        };
     };
     let worse = found.metric.worsening(change.ratio.value) > 1.0;
     let text = format!(

@@ -92,6 +92,8 @@ fn a_trend_ends_with_what_changed() {
     assert!(told.contains("23 % slower [21, 24], at 20"), "{told}");
     found.series[0].changes.clear();
     assert_eq!(last(&found), "no change of level in 1 history");
+    found.series[0].needs = 4;
+    assert_eq!(last(&found), "no change of level in 1 history; 1 needs more points to show one");
 }
 
 #[test]
