@@ -8,7 +8,10 @@ use crate::{
 };
 use number::{fixed, percent, scientific};
 use stats::{log_ratio, paired_ratio, summarise};
-use types::{Agreement, ComparisonReport, Design, Duel, Parity, Seconds, Side, SideReport, Turn};
+use types::{
+    Agreement, ComparisonReport, Design, Duel, Parity, Remark, RemarkCode, Seconds, Side,
+    SideReport, Turn,
+};
 
 /// What a duel says: each side against the baseline.
 ///
@@ -40,11 +43,11 @@ pub fn compare_duel(duel: &Duel, baseline: Baseline<'_>) -> Result<ComparisonRep
     let mut remarks = duel.remarks.clone();
     let design = design(duel);
     if let Design::Interleaved { rounds: 1, .. } = design {
-        remarks.push(format!(
+        remarks.push(Remark::new(RemarkCode::OneProcess, format!(
             "one process per side does not show the variance between processes, so a difference below {} is not \
              reported; use three rounds or more",
             percent(Unseen::OtherProcesses.allowance())
-        ));
+        )));
     }
     Ok(ComparisonReport {
         started_at: duel.started_at,
@@ -100,9 +103,12 @@ fn pending(
         _ => sweeps.map(|(base, side)| ratios(undisturbed(base, side))).collect(),
     };
     if is_uneven(base, side) {
-        remarks.push(format!(
-            "`{label}` and `{}` have different numbers of turns; unpaired turns are left out",
-            base.info.label
+        remarks.push(Remark::new(
+            RemarkCode::UnevenTurns,
+            format!(
+                "`{label}` and `{}` have different numbers of turns; unpaired turns are left out",
+                base.info.label
+            ),
         ));
     }
     let estimate = refusal.and_then(|()| {

@@ -3,7 +3,7 @@
 use crate::disturbed::too_busy;
 use number::fixed;
 use stats::{RatioEstimate, false_discovery};
-use types::{Comparison, Disturbed, Interval, Outcome, SideInfo, SpeedUp};
+use types::{Comparison, Disturbed, Interval, Outcome, Remark, RemarkCode, SideInfo, SpeedUp};
 
 /// The chance of a false alarm that is accepted, after correction for the number of comparisons.
 const LEVEL: f64 = 0.05;
@@ -36,10 +36,10 @@ pub(crate) struct Pending {
     pub(crate) estimate: Result<RatioEstimate, String>,
     pub(crate) unseen: Unseen,
     /// Why the times themselves are not to be believed.
-    pub(crate) invalid: Vec<String>,
+    pub(crate) invalid: Vec<Remark>,
     /// Turns that something else disturbed.
     pub(crate) disturbed: Option<Disturbed>,
-    pub(crate) remarks: Vec<String>,
+    pub(crate) remarks: Vec<Remark>,
 }
 
 /// The verdicts on all comparisons of one session together, so that asking often is paid for.
@@ -56,9 +56,13 @@ pub(crate) fn decide(pending: Vec<Pending>, baseline: &str) -> Vec<Comparison> {
                 // The one reason that explains the others.
                 Some(found) if found.is_too_much() => {
                     let why = too_busy(found);
-                    invalid = vec![format!("{why}; stop other programs and measure again")];
+                    let text = format!("{why}; stop other programs and measure again");
+                    invalid = vec![Remark::new(RemarkCode::TooBusy, text)];
                 }
-                Some(found) => remarks.push(format!("{} and left out", found.words())),
+                Some(found) => remarks.push(Remark::new(
+                    RemarkCode::DisturbedLeftOut,
+                    format!("{} and left out", found.words()),
+                )),
                 None => {}
             }
             let (speed_up, outcome) = match estimate {
@@ -83,23 +87,25 @@ pub(crate) fn decide(pending: Vec<Pending>, baseline: &str) -> Vec<Comparison> {
 }
 
 /// An interval that leaves out 1 beside `cannot tell` needs a word: several comparisons were made, and that was paid for.
-fn corrected(side: &str, speed_up: &SpeedUp, asked: usize) -> Option<String> {
+fn corrected(side: &str, speed_up: &SpeedUp, asked: usize) -> Option<Remark> {
     let Interval { low, high } = speed_up.interval?;
     let p = speed_up.adjusted_p.filter(|p| *p >= LEVEL)?;
     let leaves_out_one = low > 1.0 || high < 1.0;
     (leaves_out_one && asked > 1).then(|| {
-        format!(
+        let text = format!(
             "the interval of `{side}` excludes 1, but p corrected for {asked} comparisons is {}",
             fixed(p, 2)
-        )
+        );
+        Remark::new(RemarkCode::ManyComparisons, text)
     })
 }
 
 /// Why a side's times are not to be believed, where they are not.
-pub(crate) fn invalid(info: &SideInfo) -> Option<String> {
+pub(crate) fn invalid(info: &SideInfo) -> Option<Remark> {
     let first = info.verdict.reasons.iter().find(|reason| reason.invalidates);
     let why = first.map_or("no reason is stored", |reason| reason.text.as_str());
-    (!info.verdict.valid).then(|| format!("`{}` is not valid: {why}", info.label))
+    (!info.verdict.valid)
+        .then(|| Remark::new(RemarkCode::NotValid, format!("`{}` is not valid: {why}", info.label)))
 }
 
 fn speed_up(estimate: RatioEstimate, adjusted_p: Option<f64>) -> SpeedUp {
@@ -134,7 +140,7 @@ mod tests {
     #[test]
     fn a_correction_that_decides_is_said() {
         let speed_up = speed_up(estimate(1.01, 1.2, Some(0.04)), Some(0.08));
-        let text = corrected("x", &speed_up, 2).unwrap();
+        let text = corrected("x", &speed_up, 2).unwrap().text;
         assert!(text.contains("2 comparisons") && text.contains("0.08"), "{text}");
         assert_eq!(corrected("x", &speed_up, 1), None);
     }
@@ -207,13 +213,14 @@ mod tests {
             side: "x".into(),
             estimate: Ok(estimate(1.5, 1.6, Some(1e-6))),
             unseen: Unseen::Nothing,
-            invalid: vec!["`x` is not valid: throttled".into()],
+            invalid: vec![Remark::new(RemarkCode::NotValid, "`x` is not valid: throttled")],
             disturbed: None,
             remarks: Vec::new(),
         };
         let found = decide(vec![pending], "y").remove(0);
         assert_eq!(found.outcome, Outcome::CannotTell);
-        assert_eq!(found.remarks, ["`x` is not valid: throttled"]);
+        assert_eq!(found.remarks[0].code, RemarkCode::NotValid);
+        assert_eq!(found.remarks.len(), 1);
     }
 
     #[test]
@@ -232,11 +239,11 @@ mod tests {
         };
         let busy = found(18);
         assert_eq!(busy.outcome, Outcome::CannotTell);
-        assert!(busy.remarks[0].contains("18 of 20 pairs"), "{:?}", busy.remarks);
-        assert!(busy.remarks[0].contains("stop other programs"), "{:?}", busy.remarks);
+        assert_eq!(busy.remarks[0].code, RemarkCode::TooBusy);
+        assert!(busy.remarks[0].text.contains("18 of 20 pairs"), "{:?}", busy.remarks);
         let mostly_quiet = found(3);
         assert_eq!(mostly_quiet.outcome, Outcome::Better);
-        assert!(mostly_quiet.remarks[0].contains("left out"), "{:?}", mostly_quiet.remarks);
+        assert_eq!(mostly_quiet.remarks[0].code, RemarkCode::DisturbedLeftOut);
     }
 
     #[test]

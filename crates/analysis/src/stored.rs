@@ -10,7 +10,9 @@ use crate::{
 use number::percent;
 use stats::{summarise, unpaired_ratio};
 use std::time::Duration;
-use types::{Bytes, ComparisonReport, Design, Phase, Run, SideInfo, SideReport, Verdict};
+use types::{
+    Bytes, ComparisonReport, Design, Phase, Remark, RemarkCode, Run, SideInfo, SideReport, Verdict,
+};
 
 /// One side of a comparison of stored runs: every run is a process.
 #[derive(Debug, Clone, Copy)]
@@ -61,9 +63,14 @@ pub fn compare_runs(
     let detectable = found.reduce(f64::max);
     let all = || sides.iter().flat_map(|side| side.runs);
     let mut remarks = vec![
-        "stored runs were not interleaved: drift of the machine between them looks like a difference"
-            .into(),
-        "stored runs have no outputs: parity is unknown".into(),
+        Remark::new(
+            RemarkCode::NotInterleaved,
+            "stored runs were not interleaved: drift of the machine between them looks like a difference",
+        ),
+        Remark::new(
+            RemarkCode::OutputsNotCompared,
+            "stored runs have no outputs: parity is unknown",
+        ),
     ];
     remarks.extend(sides.iter().flat_map(inner_differences));
     Ok(ComparisonReport {
@@ -149,9 +156,13 @@ fn hold_against(
     for unlike in differences(base.runs, side.runs) {
         match unlike.meaning {
             Meaning::OtherWork => work.push(unlike.text),
-            Meaning::Remark("") => remarks.push(between(base, side, &unlike.text)),
+            Meaning::Remark("") => remarks
+                .push(Remark::new(RemarkCode::SidesDiffer, between(base, side, &unlike.text))),
             Meaning::Remark(note) => {
-                remarks.push(format!("{}: {note}", between(base, side, &unlike.text)));
+                remarks.push(Remark::new(
+                    RemarkCode::SidesDiffer,
+                    format!("{}: {note}", between(base, side, &unlike.text)),
+                ));
             }
         }
     }
@@ -167,17 +178,15 @@ fn hold_against(
             .ok_or_else(|| "a time of 0 has no ratio".to_owned()),
     };
     if estimate.is_ok() && base.runs.len().min(side.runs.len()) < 2 {
-        remarks.push(
-            "one process on a side does not show the variance between processes; use several runs per side".into(),
-        );
+        remarks.push(Remark::new(RemarkCode::OneProcess, "one process on a side does not show the variance between processes; use several runs per side"));
     }
     let unseen = if alternate(base.runs, side.runs) { Unseen::Nothing } else { Unseen::Drift };
     if estimate.is_ok() && unseen == Unseen::Drift {
-        remarks.push(format!(
+        remarks.push(Remark::new(RemarkCode::NotInterleaved, format!(
             "the sides ran at different times: a difference below {} is not reported, since an idle machine may \
              drift by that much",
             percent(unseen.allowance())
-        ));
+        )));
     }
     let both = infos.iter().filter(|info| [base.label, side.label].contains(&info.label.as_str()));
     Pending {
@@ -209,14 +218,15 @@ fn alternate(left: &[Run], right: &[Run]) -> bool {
 }
 
 /// In what runs of one side differ among themselves.
-fn inner_differences(side: &StoredSide<'_>) -> Vec<String> {
+fn inner_differences(side: &StoredSide<'_>) -> Vec<Remark> {
     let Some((first, rest)) = side.runs.split_first() else { return Vec::new() };
-    let mut found: Vec<String> = Vec::new();
+    let mut found: Vec<Remark> = Vec::new();
     for run in rest {
         for unlike in differences(std::slice::from_ref(first), std::slice::from_ref(run)) {
             let text = format!("runs of `{}` differ in {}", side.label, unlike.text);
-            if !found.contains(&text) {
-                found.push(text);
+            let remark = Remark::new(RemarkCode::RunsDiffer, text);
+            if !found.contains(&remark) {
+                found.push(remark);
             }
         }
     }

@@ -13,6 +13,7 @@ mod db;
 mod engine;
 mod export;
 mod fit;
+mod generate;
 mod groups;
 mod habits;
 mod limit;
@@ -48,6 +49,9 @@ pub(crate) use engine::{
 };
 pub(crate) use export::Export;
 pub(crate) use fit::Fit;
+pub(crate) use generate::{
+    Generate, GenerationArguments, all as all_counts, llama_bench as llama_bench_file,
+};
 pub(crate) use habits::{Refusal, parse};
 pub(crate) use limit::{LimitArguments, LimitMeans};
 pub(crate) use lists::{Completions, Devices, Engines, EnginesAction, Man, Models, Schema};
@@ -123,6 +127,12 @@ pub(crate) enum Command {
     /// The model runs in a fresh process, is warmed up and sampled until the median is precise. The result says how
     /// reliable the numbers are, and why a run is not valid. How: docs/MEASUREMENT.md
     Profile(Box<Profile>),
+    /// Measure how a language model reads a prompt and writes, token by token
+    ///
+    /// Prefill and decode are measured apart, after as many tokens in the cache as `--depth` says: tokens per second with
+    /// their interval, the time to the first token, the growth of a step, and what the cache holds. How:
+    /// docs/GENERATION.md
+    Generate(Box<Generate>),
     /// Compare engines, devices, precisions, models or stored runs
     ///
     /// All sides run interleaved, so that drift of the machine affects all of them equally. Their outputs are compared
@@ -263,7 +273,7 @@ mod tests {
         let words = "modelmeter profile --model gpt2 --num-runs 5 --warmup-runs 2 --output auto --output-dir results";
         let parsed = Arguments::try_parse_from(words.split(' ')).unwrap();
         let Command::Profile(profile) = parsed.command else { panic!("not profile") };
-        assert_eq!(profile.model.named(), Some("gpt2"));
+        assert_eq!(profile.model.name(), Some("gpt2"));
         let counts = &profile.sampling.counts;
         assert_eq!((counts.runs, counts.warmup), (Some(5), Some(2)));
     }

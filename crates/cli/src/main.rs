@@ -54,6 +54,7 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let global = &arguments.global;
     match &arguments.command {
         Command::Profile(profile) => command::profile::run(profile, global),
+        Command::Generate(generate) => command::generate::run(generate, global),
         Command::Compare(compare) => command::compare::run(compare, global),
         Command::Bench(bench) => command::bench::run(bench, global),
         Command::Analyze(analyze) => command::survey::analyze(analyze, global),

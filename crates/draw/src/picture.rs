@@ -4,7 +4,7 @@ use crate::{
     Material, Theme, batch_scaling, heat_map, histogram, latency, layer_roofline, loss, memory,
     memory_timeline, phases, roofline, sample_order, throughput, training,
 };
-use types::{Ceilings, Mode, Run, Summary};
+use types::{Ceilings, Run, Summary};
 
 /// Why a picture cannot be drawn, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -149,7 +149,7 @@ impl RunMaterial<'_> {
 
     /// What one sample is.
     pub(crate) fn sample_word(&self) -> &'static str {
-        if self.run.cell.mode == Mode::Training { "step" } else { "inference" }
+        report::sample_word(self.run)
     }
 
     pub(crate) fn sample_name(&self) -> String {

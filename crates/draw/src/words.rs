@@ -44,8 +44,7 @@ impl Facet {
             Facet::Device => key.device.to_string(),
             Facet::Engine => report::clean(&key.engine),
             Facet::Precision => key.precision.to_string(),
-            Facet::Mode if key.mode == Mode::Training => "training".into(),
-            Facet::Mode => "inference".into(),
+            Facet::Mode => key.mode.name().into(),
             Facet::Batch => format!("batch {}", report::count(key.batch_size)),
             Facet::Length => {
                 key.sequence_length.map_or_else(String::new, |n| match key.length_unit() {

@@ -4,9 +4,11 @@
 //! the protocol alone, so that a program in another language is held to the same rules. A new engine's test hands in
 //! a small model it can run and inputs for it.
 
+mod generator;
 mod profile;
 mod worker;
 
+pub use generator::{GeneratorSubject, check_generator};
 pub use worker::{Conversation, WorkerSubject, check_worker};
 
 use crate::{

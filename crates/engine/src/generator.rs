@@ -2,7 +2,7 @@
 
 use crate::{EngineError, LoadRequest, NodeProfiler};
 use std::borrow::Cow;
-use types::DecoderShape;
+use types::{DecoderShape, Remark};
 
 /// Loads models that generate.
 pub trait GeneratorLoader {
@@ -25,7 +25,7 @@ pub trait Generator {
     fn placement(&self) -> String;
 
     /// What a reader of the results must know.
-    fn remarks(&self) -> Vec<String> {
+    fn remarks(&self) -> Vec<Remark> {
         Vec::new()
     }
 

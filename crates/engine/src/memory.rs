@@ -2,7 +2,7 @@
 
 use crate::EngineError;
 use serde::{Deserialize, Serialize};
-use types::{Allocations, Bytes, Reading, Recorded, StepMemory};
+use types::{Allocations, Bytes, Reading, Recorded, Remark, StepMemory};
 
 /// Says how many events were recorded so far.
 pub type EventCount<'a> = &'a dyn Fn() -> u64;
@@ -73,7 +73,7 @@ pub struct MemoryRecord {
     pub step: Option<StepMemory>,
     /// Remarks that limit or explain the result.
     #[serde(default)]
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 /// Where nothing can be recorded: the place of a tracker in a program that has none.

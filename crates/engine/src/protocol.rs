@@ -21,7 +21,7 @@ use std::{
 };
 use types::{
     Ceilings, DecoderShape, Device, Generation, GenerationReport, InputSpec, MediaJob, Postprocess,
-    Samples, Training, TrainingReport,
+    Remark, Samples, Training, TrainingReport,
 };
 
 /// The protocol's version; parent and worker must agree.
@@ -286,7 +286,7 @@ pub struct LoadReport {
     pub real_tokens: Option<u64>,
     /// What a reader of the results must know.
     #[serde(default)]
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
     /// Versions of what stands behind the engine: Python, CUDA, a driver.
     #[serde(default)]
     pub versions: BTreeMap<String, String>,

@@ -1,6 +1,7 @@
 //! Graphs that run on values which the caller holds: what an engine needs to train.
 
 use crate::{EngineError, LoadRequest, OutputView};
+use types::Remark;
 
 /// Loads graphs that run on values which the caller holds.
 pub trait RunnerLoader {
@@ -41,7 +42,7 @@ pub struct RunRecord {
     /// Whether the engine tells only how long each node took, so that starts were laid end to end.
     pub laid_out: bool,
     /// Remarks that limit or explain the result.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 /// One call of a node.

@@ -3,7 +3,9 @@
 use crate::{EngineError, GeneratorLoader, MemoryReporter, OutputView, Places, RunnerLoader};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use types::{Device, ElementType, EngineOptions, HostTensor, Module, Phase, Precision, Timeline};
+use types::{
+    Device, ElementType, EngineOptions, HostTensor, Module, Phase, Precision, Remark, Timeline,
+};
 
 /// A model to load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -101,7 +103,7 @@ pub trait LoadedModel {
     fn placement(&self) -> String;
 
     /// What a reader of the results must know: nodes that went elsewhere, settings that had no effect.
-    fn remarks(&self) -> Vec<String> {
+    fn remarks(&self) -> Vec<Remark> {
         Vec::new()
     }
 
@@ -185,7 +187,7 @@ pub struct NodeProfile {
     pub timeline: Option<Timeline>,
     /// What a reader must know: a clock that rounds, a node that is timed with its neighbour.
     #[serde(default)]
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 /// The time of one node or module, all inferences together.

@@ -106,7 +106,7 @@ fn cell(row: &HashMap<&str, &str>, line: u64) -> Result<FileCell, Problem> {
         key: CellKey {
             model: text("model"),
             random_weights: text("weights") == "random",
-            mode: if text("mode") == "training" { Mode::Training } else { Mode::Inference },
+            mode: Mode::named(&text("mode")).unwrap_or_default(),
             sequence_length: text("sequence_length").parse().ok(),
             imported: text("provenance") == "imported",
             machine: text("machine"),

@@ -13,7 +13,7 @@ use types::{
 pub(crate) const OURS: &str = "modelmeter";
 
 /// What stands where a text is not known.
-pub(crate) const UNKNOWN: &str = "not told";
+pub const UNKNOWN: &str = "not told";
 
 /// Said where samples per second would need the batch.
 pub(crate) const BATCH_UNTOLD: &str = "the file does not state the batch size; 1 is assumed, and only calls per \
@@ -215,7 +215,7 @@ impl Draft {
             sequence_length: self.sequence_length.map(|length| length as usize),
             mode: self.mode,
             training: self.training,
-            generation: self.generation,
+            generation: None,
             threads: untold.note("cell.threads", self.threads).unwrap_or(0),
             seed: untold.note("cell.seed", self.seed).unwrap_or(0),
             inputs: Vec::new(),

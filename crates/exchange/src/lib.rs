@@ -21,6 +21,7 @@ mod table;
 mod weighed;
 
 pub use baseline::file_cells;
+pub use draft::UNKNOWN;
 pub use error::{Error, Place, Problem, WriteError};
 pub use format::{Format, ParseFormatError};
 pub use given::Given;

@@ -13,9 +13,9 @@ use std::{
     time::{Duration, Instant},
 };
 use types::{
-    BrokenLoss, Cold, Device, EngineInfo, Environment, Event, FedInput, GenerationReport, Machine, Metric, ModelInfo,
-    Phase, ProbeReport, Reason, ReasonCode, Run, Samples, Stage, StopReason, StoppingRule, Summary,
-    TrainingReport, WarmupReport,
+    BrokenLoss, Cold, Device, EngineInfo, Environment, Event, FedInput, GenerationReport, Machine,
+    Metric, ModelInfo, Phase, ProbeReport, Reason, ReasonCode, Remark, Run, Samples, Stage,
+    StopReason, StoppingRule, Summary, TrainingReport, WarmupReport,
 };
 
 /// Seed of the bootstrap: fixed, so that the same samples always give the same interval.
@@ -361,10 +361,10 @@ pub(crate) fn assemble(
 
 /// What the engine itself said of the run.
 fn said(loaded: &LoadReport) -> Vec<Reason> {
-    let remark = |text: &String| Reason {
+    let remark = |remark: &Remark| Reason {
         code: ReasonCode::Assumption,
         invalidates: false,
-        text: text.clone(),
+        text: remark.text.clone(),
         hint: None,
     };
     loaded.remarks.iter().map(remark).collect()

@@ -13,7 +13,7 @@ use meter::{Bench, Contender, Depth, DuelRule, Record};
 use std::time::{Duration, Instant};
 use types::{
     Agreement, Cell, ComparisonReport, Device, Event, HostTensor, LayerJoin, Mode, ModelInfo,
-    Parity, Precision, Run, StoppingRule, Warmup,
+    Parity, Precision, Remark, RemarkCode, Run, StoppingRule, Warmup,
 };
 
 /// Processes a side where nobody says otherwise: enough that their differences can be told from those of the sides.
@@ -337,7 +337,10 @@ impl Duel {
             }
             // The comparison stands: only where its time goes is not known.
             Some(Err(error)) => {
-                remarks.push(format!("no times by layer: {error}"));
+                remarks.push(Remark::new(
+                    RemarkCode::NoLayerTimes,
+                    format!("no times by layer: {error}"),
+                ));
                 None
             }
             None => None,
@@ -366,7 +369,8 @@ impl Duel {
                     prepared.push(ready);
                 }
                 Err(error) if is_unfit(&error) => {
-                    left_out.push(format!("left out: {error}"));
+                    let text = format!("left out: {error}");
+                    left_out.push(Remark::new(RemarkCode::SideLeftOut, text));
                     first_error.get_or_insert(error);
                 }
                 Err(error) => return Err(error),
@@ -377,7 +381,8 @@ impl Duel {
             if let Some(error) = first_error.filter(|_| !self.leave_out_unfit) {
                 return Err(error);
             }
-            let why = left_out.join("; ");
+            let texts: Vec<&str> = left_out.iter().map(|one| one.text.as_str()).collect();
+            let why = texts.join("; ");
             return Err(Error::Rule(format!("fewer than two sides can be measured; {why}")));
         }
         Ok((sides, prepared, left_out))
@@ -457,7 +462,8 @@ fn share_out(duel: &mut types::Duel, prepared: &[Prepared]) {
             turn.samples.iter_mut().for_each(|nanos| *nanos = (*nanos / batch).max(1));
         }
     }
-    duel.remarks.push("times are per sample: inference ÷ batch size".into());
+    duel.remarks
+        .push(Remark::new(RemarkCode::PerSample, "times are per sample: inference ÷ batch size"));
 }
 
 /// Whether two models are different ones, and not two states of one.
@@ -465,7 +471,7 @@ fn is_other_model(one: &ModelInfo, other: &ModelInfo) -> bool {
     one.architecture != other.architecture || one.parameters != other.parameters
 }
 
-type Ready<'s> = (Vec<&'s Profiler>, Vec<Prepared>, Vec<String>);
+type Ready<'s> = (Vec<&'s Profiler>, Vec<Prepared>, Vec<Remark>);
 
 /// Whether a side's engine cannot run what was asked, as opposed to something being wrong with what was asked.
 fn is_unfit(error: &Error) -> bool {

@@ -331,6 +331,18 @@ impl From<PlanError> for Error {
     }
 }
 
+/// An error with its causes in one line, whatever it is.
+pub(crate) fn spell_error(error: &Error) -> String {
+    let mut words = vec![error.to_string()];
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        words.push(error.to_string());
+        cause = error.source();
+    }
+    words.dedup();
+    words.join(": ")
+}
+
 /// An error with its causes in one line.
 pub(crate) fn spell(error: &MeterError) -> String {
     let causes = error.causes();

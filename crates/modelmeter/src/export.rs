@@ -276,7 +276,7 @@ impl Exporter {
             if let Ok(seen) = self.run(engine, None, folder.path(), sink) {
                 reference = match engine.takes() {
                     Takes::Module => engine.id().to_owned(),
-                    Takes::Onnx => format!("the original model on {}", engine.id()),
+                    Takes::Onnx | Takes::Gguf => format!("the original model on {}", engine.id()),
                 };
                 take(reference.clone(), seen);
                 break;

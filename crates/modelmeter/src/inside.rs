@@ -7,7 +7,7 @@ use number::percent;
 use std::collections::BTreeSet;
 use types::{
     Bytes, Event, LayerKind, LayerReport, LayerTime, LayerTurn, LayerWork, ModuleWork, Pooling,
-    Reason, ReasonCode, StoppingRule, Timeline,
+    Reason, ReasonCode, Remark, RemarkCode, StoppingRule, Timeline,
 };
 
 /// How far the layers may be from the whole before that is said; docs/MEASUREMENT.md.
@@ -109,7 +109,11 @@ pub(crate) fn look(
     };
     let remarks = alike_once(pass.profiled.iter().flat_map(|profile| &profile.remarks));
     let disturbance = pass.disturbance.as_ref().map(|reason| {
-        format!("while the layers were measured, {}; measure again on a quiet machine", reason.text)
+        let text = format!(
+            "while the layers were measured, {}; measure again on a quiet machine",
+            reason.text
+        );
+        Remark::new(RemarkCode::LayersDisturbed, text)
     });
     let work = work_of(prepared);
     let found =
@@ -123,20 +127,19 @@ pub(crate) fn look(
     let closure = report.closure;
     if (closure.value - 1.0).abs() > CLOSURE {
         let how = if closure.value < 1.0 { "less" } else { "more" };
-        report.remarks.push(format!(
+        report.remarks.push(Remark::new(RemarkCode::LayersDoNotAddUp, format!(
             "the layers add up to {} {how} than the time without instruments: their shares are approximate",
             percent((closure.value - 1.0).abs())
-        ));
+        )));
     }
     Ok(report)
 }
 
-/// Remarks that differ in their numbers only, once: every turn counts anew.
-fn alike_once<'a>(remarks: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let words = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
-    let mut kept: Vec<String> = Vec::new();
+/// Every remark once: each turn counts anew, so its numbers differ.
+fn alike_once<'a>(remarks: impl Iterator<Item = &'a Remark>) -> Vec<Remark> {
+    let mut kept: Vec<Remark> = Vec::new();
     for remark in remarks {
-        if !kept.iter().any(|known| words(known) == words(remark)) {
+        if !kept.iter().any(|known| known.code == remark.code) {
             kept.push(remark.clone());
         }
     }

@@ -8,7 +8,7 @@ use meter::{Job, Launch, MemoryPass, memory_pass};
 use std::{path::Path, time::Duration};
 use types::{
     Allocations, AllocatorMemory, Bytes, Event, LeakCheck, LeakVerdict, MemoryReport, Phase, Ratio,
-    Reading, StaticMemory, step_path,
+    Reading, Remark, RemarkCode, StaticMemory, step_path,
 };
 
 /// What a memory pass gives.
@@ -75,16 +75,13 @@ fn assemble(prepared: &Prepared, pass: MemoryPass) -> Memory {
         None => Reading { value: None, why: allocations.why },
     };
     if let Some(dropped) = allocations.value.as_ref().map(|all| all.dropped).filter(|d| *d > 0) {
-        remarks.push(format!(
+        remarks.push(Remark::new(RemarkCode::AllocationsDropped, format!(
             "{dropped} allocations and frees did not fit the buffer and are missing from these numbers"
-        ));
+        )));
     }
     remarks.extend(uncounted_weights(graph.weights.value, record.base.value, mapped));
     if is_shared {
-        remarks.push(
-            "the worker is a thread of this process: other allocations of the process are counted too"
-                .into(),
-        );
+        remarks.push(Remark::new(RemarkCode::SharedProcess, "the worker is a thread of this process: other allocations of the process are counted too"));
     }
     let leak = match &ledger.value {
         Some(found) => {
@@ -131,7 +128,7 @@ fn uncounted_weights(
     weights: Option<Bytes>,
     base: Option<Bytes>,
     mapped: Option<Bytes>,
-) -> Option<String> {
+) -> Option<Remark> {
     let missing = weights?.0.checked_sub(base?.0).filter(|missing| *missing > 0)?;
     let text = match mapped {
         // What is not read yet is not resident, so less than the whole may be mapped.
@@ -146,7 +143,7 @@ fn uncounted_weights(
             "the allocator counts less than the weights: they are mapped from their file or bypass the allocator"
         }
     };
-    Some(text.into())
+    Some(Remark::new(RemarkCode::WeightsNotCounted, text))
 }
 
 fn silent<T>() -> Reading<T> {
@@ -277,6 +274,7 @@ mod tests {
     fn weights_are_said_to_be_mapped_only_where_they_are() {
         let said = |weights, base, mapped: Option<u64>| {
             uncounted_weights(Some(Bytes(weights)), Some(Bytes(base)), mapped.map(Bytes))
+                .map(|remark| remark.text)
         };
         assert!(said(100, 10, Some(80)).unwrap().contains("mapped from their file"));
         let copied = said(100, 10, Some(0)).unwrap();

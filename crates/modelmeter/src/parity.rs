@@ -15,6 +15,9 @@ use types::{Agreement, Cell, Elements, HostTensor, Mode, OutputParity, Parity};
 /// deal in 1,000 can be told from chance with room (two groups of 8 are dealt in 12,870 ways).
 const DRAWS: usize = 8;
 
+/// The output of a model that generates with the tokens it wrote.
+const WRITTEN: &str = "tokens";
+
 /// The sides of a duel as far as their outputs are concerned.
 pub(crate) struct Sides<'a> {
     pub(crate) profilers: &'a [&'a Profiler],
@@ -96,7 +99,10 @@ pub(crate) fn hold_against(sides: &Sides<'_>, outputs: &[Option<Vec<HostTensor>>
     for (place, tensors) in outputs.iter().enumerate() {
         let Some(tensors) = tensors.as_ref().filter(|_| place != sides.baseline) else { continue };
         let pair = Pair { sides, place, outputs };
-        let mut held = pair.hold(reference, tensors);
+        let mut held = match pair.generates() {
+            true => pair.hold_written(reference, tensors),
+            false => pair.hold(reference, tensors),
+        };
         if held.is_empty() {
             let first = reference.first().map(|tensor| tensor.name.clone()).unwrap_or_default();
             held.push(refused(first, "the two have no output in common".into(), false));
@@ -130,6 +136,37 @@ struct Pair<'s, 'a> {
 impl Pair<'_, '_> {
     fn ready(&self) -> [&Prepared; 2] {
         [self.sides.baseline, self.place].map(|place| &self.sides.prepared[place])
+    }
+
+    fn generates(&self) -> bool {
+        self.ready().iter().any(|ready| ready.cell.mode == Mode::Generate)
+    }
+
+    /// Scores are held against each other; what was written is counted and not judged: where two tokens are as good as equal,
+    /// rounding chooses, and all that follows is another text.
+    fn hold_written(&self, reference: &[HostTensor], tensors: &[HostTensor]) -> Vec<OutputParity> {
+        let is_scores = |tensor: &&HostTensor| tensor.name != WRITTEN;
+        let scores =
+            |all: &[HostTensor]| -> Vec<HostTensor> { all.iter().filter(is_scores).cloned().collect() };
+        let mut held = self.hold(&scores(reference), &scores(tensors));
+        let written = |all: &[HostTensor]| {
+            all.iter().find(|tensor| !is_scores(tensor)).map(|tensor| tensor.elements.clone())
+        };
+        if let (Some(Elements::I64(a)), Some(Elements::I64(b))) =
+            (written(reference), written(tensors))
+            && let Some(scores) = held.first_mut().filter(|scores| scores.holds)
+        {
+            let equal = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+            let text = match equal == a.len() {
+                true => format!("all {} greedy tokens are equal", a.len()),
+                false => format!("{equal} of {} greedy tokens are equal before the first other one", a.len()),
+            };
+            scores.note = Some(match scores.note.take() {
+                Some(note) => format!("{note}; {text}"),
+                None => text,
+            });
+        }
+        held
     }
 
     fn hold(&self, reference: &[HostTensor], tensors: &[HostTensor]) -> Vec<OutputParity> {
@@ -181,7 +218,7 @@ impl Pair<'_, '_> {
 
     /// How far rounding moves each output; a training has no graph of its own that could be run so.
     fn floors(&self) -> Vec<(String, Floor)> {
-        if self.trains() {
+        if self.trains() || self.generates() {
             return Vec::new();
         }
         rounding::floors(self.sides, self.place, self.outputs)

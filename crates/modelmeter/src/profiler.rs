@@ -140,6 +140,12 @@ impl Profiler {
         &self.model
     }
 
+    /// The batch size that was asked for.
+    #[must_use]
+    pub fn batch(&self) -> Option<usize> {
+        self.batch_size
+    }
+
     /// Chooses among these engines instead of all that this build has; everything that measures with this profiler does.
     #[must_use]
     pub fn engines(mut self, engines: Engines) -> Profiler {

@@ -4,7 +4,8 @@ use crate::prepare::Prepared;
 use meter::Record;
 use std::time::Duration;
 use types::{
-    Bytes, EngineInfo, Environment, Parity, Phase, Reason, Run, Seconds, Side, SideInfo, Verdict,
+    Bytes, EngineInfo, Environment, Parity, Phase, Reason, RemarkCode, Run, Seconds, Side,
+    SideInfo, Verdict,
 };
 
 /// What tells the sides apart, in a few words: the engine, and whatever else differs.
@@ -95,9 +96,8 @@ pub(crate) fn assemble(
         parity,
         // Which side ran wider than its checkpoint is said at that side.
         remarks: {
-            let widened = prepared[baseline].widened();
             let remarks = prepared[baseline].remarks().into_iter();
-            remarks.filter(|text| Some(text) != widened).collect()
+            remarks.filter(|remark| remark.code != RemarkCode::CheckpointWidened).collect()
         },
     }
 }
@@ -132,7 +132,7 @@ fn side(record: Record, ready: &Prepared, label: &str) -> Side {
             .map(|report| report.remarks.clone())
             .into_iter()
             .flatten()
-            .chain(ready.widened().cloned())
+            .chain(ready.widened())
             .collect(),
         failed: record.failed.as_ref().map(crate::error::spell),
     };

@@ -15,7 +15,10 @@ use crate::{
 use graph::{DataType, Dim, ValueInfo};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use types::{Bytes, Category, InputRole, ModelInfo, ModelSource, Module, Postprocess, Weights};
+use types::{
+    Bytes, Category, InputRole, ModelInfo, ModelSource, Module, Postprocess, Remark, RemarkCode,
+    Weights,
+};
 
 /// A folder as it was found.
 pub(crate) struct Found<'a> {
@@ -70,9 +73,12 @@ pub(crate) fn resolved(
         commit: None,
         stored: checkpoint.precision(),
         no_graph: Some(why.to_string()),
-        remarks: vec![format!(
-            "run by `transformers` itself: no graph is built for `{family}`, so other engines cannot run it, its \
+        remarks: vec![Remark::new(
+            RemarkCode::NoGraph,
+            format!(
+                "run by `transformers` itself: no graph is built for `{family}`, so other engines cannot run it, its \
              outputs were not compared with a graph, and layers have times without FLOPs"
+            ),
         )],
     };
     resolved.default_length = resolved.natural_length();

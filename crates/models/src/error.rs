@@ -138,7 +138,7 @@ pub enum ModelError {
     #[error("`{model}` takes {maximum} tokens, {length} were requested (depth and prompt or generated tokens together)")]
     ContextTooLong { model: String, length: usize, maximum: usize },
     #[error("`{model}` would read or write 0 tokens")]
-    ZeroLength { model: String },
+    NoTokens { model: String },
     #[error("`{model}` has no graph to convert to {asked}")]
     NoGraph { model: String, asked: Precision },
     #[error("`{model}` has no input `{name}`; its inputs are {}", quoted(known))]
@@ -341,7 +341,7 @@ impl ModelError {
             E::ContextTooLong { maximum, .. } => {
                 format!("choose `-d` and `-p` or `-n` so that their sum is at most {maximum}")
             }
-            E::ZeroLength { .. } => "ask for at least one token: `-p 512 -n 128`".into(),
+            E::NoTokens { .. } => "ask for at least one token: `-p 512 -n 128`".into(),
             E::NoGraph { .. } => "use an engine that runs modules and converts them itself: `modelmeter engines list`".into(),
             E::Rank { .. } | E::FixedDimension { .. } | E::Contradiction { .. } => {
                 "omit `--input` to use default shapes".into()

@@ -18,7 +18,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
-use types::Precision;
+use types::{Precision, Remark};
 
 /// Raised when the layout of prepared folders or the drawing of random weights changes.
 const FORMAT: u32 = 1;
@@ -50,7 +50,7 @@ pub(crate) struct Manifest {
     pub(crate) content: Option<String>,
     /// What a reader of the results must know.
     #[serde(default)]
-    pub(crate) remarks: Vec<String>,
+    pub(crate) remarks: Vec<Remark>,
 }
 
 /// The graph with its weights as pointers into the data file, before any of them is written.

@@ -24,7 +24,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
 };
-use types::{Bytes, Category, ModelInfo, ModelSource, Postprocess, Weights};
+use types::{Bytes, Category, ModelInfo, ModelSource, Postprocess, Remark, RemarkCode, Weights};
 
 /// Makes a model ready: finds it, fetches it where that is needed and allowed, prepares graph and weights on disk, and
 /// converts them where another number format is asked for.
@@ -194,7 +194,10 @@ impl Resolver<'_> {
         if let Some(last) = tried.last() {
             // A remark is read beside numbers: the details are for the error of a name that nothing answers.
             let short = last.split(" (").next().unwrap_or(last);
-            resolved.remarks.push(format!("no trained weights in the local cache; {short}"));
+            resolved.remarks.push(Remark::new(
+                RemarkCode::UntrainedWeights,
+                format!("no trained weights in the local cache; {short}"),
+            ));
         }
         Ok(resolved)
     }
@@ -283,9 +286,9 @@ impl Resolver<'_> {
         let checkpoint = folder::checkpoint(path, &files)?;
         let drawn = drawn_names(&checkpoint, &blueprint.weights);
         if !drawn.is_empty() {
-            remarks.push(format!(
-                "not in the checkpoint, set to random values: `{}`",
-                drawn.join("`, `")
+            remarks.push(Remark::new(
+                RemarkCode::MissingWeights,
+                format!("not in the checkpoint, set to random values: `{}`", drawn.join("`, `")),
             ));
         }
         let prepared =
@@ -315,7 +318,10 @@ impl Resolver<'_> {
         let quantised = checkpoint.quantised();
         if !quantised.is_empty() {
             let formats: Vec<&str> = quantised.iter().map(|format| format.name()).collect();
-            remarks.push(format!("weights kept as {} run as fp32", formats.join(" and ")));
+            remarks.push(Remark::new(
+                RemarkCode::QuantisedWeights,
+                format!("weights kept as {} run as fp32", formats.join(" and ")),
+            ));
         }
         let prepared =
             prepare(&blueprint, Values::Trained(&checkpoint), &self.request.cache, progress)?;
@@ -384,7 +390,7 @@ impl Resolver<'_> {
 }
 
 /// Builds a folder's graph; a head that nobody builds is left away, as `AutoModel` does.
-fn build(config: &Value, name: &str, remarks: &mut Vec<String>) -> Result<Blueprint, ModelError> {
+fn build(config: &Value, name: &str, remarks: &mut Vec<Remark>) -> Result<Blueprint, ModelError> {
     let failed = |source| ModelError::Architecture { name: name.to_owned(), source };
     match architecture::build(config) {
         Err(ArchitectureError::UnknownHead { class, .. }) => {
@@ -392,7 +398,10 @@ fn build(config: &Value, name: &str, remarks: &mut Vec<String>) -> Result<Bluepr
             if let Some(config) = base.as_object_mut() {
                 config.remove("architectures");
             }
-            remarks.push(format!("built without the head of `{class}`"));
+            remarks.push(Remark::new(
+                RemarkCode::HeadLeftOut,
+                format!("built without the head of `{class}`"),
+            ));
             architecture::build(&base).map_err(failed)
         }
         result => result.map_err(failed),

@@ -12,7 +12,7 @@ use graph::{Dim, Model, ValueInfo};
 use std::path::PathBuf;
 use types::{
     DecoderShape, ElementType, Fill, InputRole, InputShape, InputSpec, ModelInfo, Module, Postprocess,
-    Precision,
+    Precision, Remark,
 };
 
 /// Sides of an image whose size is free: what classifiers were trained on, and what detectors were.
@@ -59,7 +59,7 @@ pub struct Resolved {
     /// The file of llama.cpp that it came from, if it did.
     pub gguf: Option<PathBuf>,
     /// What a reader of the results must know of the model itself: random weights, a head that was left away.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 /// A graph that takes what was read before and gives it with what is new.

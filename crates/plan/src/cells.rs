@@ -3,7 +3,9 @@
 use crate::{EngineOffer, PlanError, PlanSpec, SkipEntry};
 use models::Preset;
 use serde::{Deserialize, Serialize};
-use types::{Device, Mode, PlanLeftOut, Precision, Task};
+use types::{
+    Device, Generation, GenerationTest, Mode, PlanLeftOut, Precision, Sampling, Task,
+};
 
 /// The cells of a plan, and what is not among them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -20,6 +22,7 @@ struct Way<'a, E> {
     device: Device,
     precision: Option<Precision>,
     mode: Mode,
+    generation: Option<Generation>,
 }
 
 impl PlanSpec {
@@ -35,7 +38,9 @@ impl PlanSpec {
             let lengths = self.lengths(model, &mut expansion.left_out);
             for way in &ways {
                 for &batch_size in &open(&self.batch_sizes) {
-                    for &sequence_length in &lengths {
+                    // What is generated says its own lengths.
+                    let lengths = if way.generation.is_some() { &[None][..] } else { &lengths };
+                    for &sequence_length in lengths {
                         for &threads in &open(&self.threads) {
                             expansion.cells.push(Task {
                                 model: model.clone(),
@@ -46,6 +51,7 @@ impl PlanSpec {
                                 sequence_length,
                                 threads,
                                 mode: way.mode,
+                                generation: way.generation,
                                 seed: self.seed,
                             });
                         }
@@ -109,17 +115,20 @@ impl PlanSpec {
                     for &mode in &self.modes {
                         let untrained = (mode == Mode::Training && !engine.trains())
                             .then(|| "the engine cannot train".to_owned());
-                        match refused.clone().or(untrained) {
-                            None => ways.push(Way { engine, device, precision, mode }),
+                        let mute = (mode == Mode::Generate && !engine.generates())
+                            .then(|| "the engine cannot generate".to_owned());
+                        match refused.clone().or(untrained).or(mute) {
+                            None => ways.extend(self.tests(mode).into_iter().map(|generation| {
+                                Way { engine, device, precision, mode, generation }
+                            })),
                             Some(why) => {
                                 let words = [
                                     engine.id().to_owned(),
                                     device.to_string(),
                                     precision.map_or_else(String::new, |p| p.name().to_owned()),
-                                    if mode == Mode::Training {
-                                        "training".into()
-                                    } else {
-                                        String::new()
+                                    match mode {
+                                        Mode::Inference => String::new(),
+                                        other => other.name().to_owned(),
                                     },
                                 ];
                                 let words: Vec<String> =
@@ -136,6 +145,31 @@ impl PlanSpec {
             }
         }
         Ok(ways)
+    }
+
+    /// The tests of a mode: one that has none is measured as it is.
+    fn tests(&self, mode: Mode) -> Vec<Option<Generation>> {
+        if mode != Mode::Generate {
+            return vec![None];
+        }
+        let or = |numbers: &[usize], usual: usize| match numbers {
+            [] => vec![usual],
+            numbers => numbers.to_vec(),
+        };
+        let mut tests = Vec::new();
+        for depth in or(&self.depths, 0) {
+            for (test, counts) in [
+                (GenerationTest::Prefill, or(&self.prompt_tokens, 512)),
+                (GenerationTest::Decode, or(&self.new_tokens, 128)),
+            ] {
+                let counts = counts.into_iter().filter(|tokens| *tokens > 0);
+                let sampling = Sampling::Greedy;
+                tests.extend(
+                    counts.map(|tokens| Some(Generation { test, tokens, depth, sampling })),
+                );
+            }
+        }
+        tests
     }
 
     fn engines<'a, E: EngineOffer>(&self, here: &'a [E]) -> Result<Vec<&'a E>, PlanError> {

@@ -58,6 +58,7 @@ mod tests {
                 sequence_length: None,
                 threads: None,
                 mode: Mode::Inference,
+                generation: None,
                 seed: 0,
             };
             let cells = spec.models.iter().map(task).collect();

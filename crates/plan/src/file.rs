@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, path::Path, time::Duration};
 use types::{Device, Mode, Precision, nearest, parse_duration};
 
 /// Every setting of a plan, for the one that was meant.
-const SETTINGS: [&str; 22] = [
+const SETTINGS: [&str; 25] = [
     "name",
     "models",
     "categories",
@@ -20,6 +20,9 @@ const SETTINGS: [&str; 22] = [
     "sequence-lengths",
     "threads",
     "modes",
+    "prompt-tokens",
+    "new-tokens",
+    "depths",
     "processes",
     "seed",
     "limit",
@@ -70,9 +73,18 @@ pub struct PlanFile {
     /// Threads the engines may use.
     #[serde(default)]
     pub threads: Vec<u32>,
-    /// Inference, training or both.
+    /// Inference, training, generating, or several of them.
     #[serde(default)]
     pub modes: Vec<Mode>,
+    /// Tokens of the prompts that are read, for generating.
+    #[serde(default)]
+    pub prompt_tokens: Vec<usize>,
+    /// Tokens that are generated.
+    #[serde(default)]
+    pub new_tokens: Vec<usize>,
+    /// Tokens that are in the cache before.
+    #[serde(default)]
+    pub depths: Vec<usize>,
     /// Fresh processes that measure each cell.
     pub processes: Option<u32>,
     /// Seed of weights, inputs and the order.
@@ -170,6 +182,9 @@ impl PlanFile {
             sequence_lengths: self.sequence_lengths.clone(),
             threads: self.threads.clone(),
             modes: if self.modes.is_empty() { usual.modes } else { self.modes.clone() },
+            prompt_tokens: self.prompt_tokens.clone(),
+            new_tokens: self.new_tokens.clone(),
+            depths: self.depths.clone(),
             processes: self.processes.unwrap_or(usual.processes),
             seed: self.seed.unwrap_or(usual.seed),
             limit: self.limit,

@@ -21,4 +21,9 @@ pub trait EngineOffer {
 
     /// Whether it can train.
     fn trains(&self) -> bool;
+
+    /// Whether it generates text token by token.
+    fn generates(&self) -> bool {
+        false
+    }
 }

@@ -23,8 +23,17 @@ pub struct PlanSpec {
     pub sequence_lengths: Vec<usize>,
     /// Threads the engines may use.
     pub threads: Vec<u32>,
-    /// Inference, training or both.
+    /// Inference, training, generating, or several of them.
     pub modes: Vec<Mode>,
+    /// Tokens of the prompts that are read, for generating; 512 where nothing is said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prompt_tokens: Vec<usize>,
+    /// Tokens that are generated; 128 where nothing is said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub new_tokens: Vec<usize>,
+    /// Tokens that are in the cache before; 0 where nothing is said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depths: Vec<usize>,
     /// Fresh processes that measure each cell.
     pub processes: u32,
     /// Seed of weights, inputs and the order.
@@ -47,6 +56,9 @@ impl Default for PlanSpec {
             sequence_lengths: Vec::new(),
             threads: Vec::new(),
             modes: vec![Mode::Inference],
+            prompt_tokens: Vec::new(),
+            new_tokens: Vec::new(),
+            depths: Vec::new(),
             processes: 3,
             seed: 0,
             limit: None,

@@ -32,6 +32,7 @@ pub(crate) mod tests {
             sequence_length: None,
             threads: None,
             mode: Mode::Inference,
+            generation: None,
             seed: 0,
         }
     }

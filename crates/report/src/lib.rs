@@ -19,6 +19,7 @@ mod energy;
 mod export;
 mod fit;
 mod gate;
+mod generation;
 mod inside;
 mod invalid;
 mod json;
@@ -49,12 +50,15 @@ pub use chart::{Bar, Glyphs, bar_chart};
 pub use clean::clean;
 pub use comparison::{
     COMPARISON_SCHEMA, COMPARISONS_SCHEMA, comparison_csv_columns, comparison_document,
-    comparison_json, comparisons_json, modes_document,
+    comparison_json, comparisons_json, generation_comparisons_document, modes_document,
 };
 pub use csv::{CsvColumn, csv_columns, runs_csv, write_csv};
 pub use document::{RUN_SCHEMA, RunDocument, Timestamp, to_json};
 pub use export::{EXPORT_SCHEMA, export_document};
 pub use fit::{FIT_SCHEMA, fit_document};
+pub use generation::{
+    GENERATION_SCHEMA, GenerationRefused, generation_document, llama_bench_rows,
+};
 pub use gate::{
     CHECK_SCHEMA, NOISE_SCHEMA, gate_annotations, gate_document, gate_junit, noise_document,
 };
@@ -78,7 +82,7 @@ pub use sheet::{
     Subject, advice_sheet, comparison_sheet, dossier_document, overview_grid,
 };
 pub use style::Style;
-pub use summary::{Footer, View, run_document, setting};
+pub use summary::{Footer, View, run_document, sample_word, setting};
 pub use table::{Column, Table};
 pub use timestamp::{minute, rfc3339};
 pub use trend::{

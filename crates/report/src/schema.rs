@@ -10,6 +10,7 @@ use crate::comparison::{ComparisonDocument, ComparisonsDocument};
 use crate::document::RunDocument;
 use crate::export::ExportDocument;
 use crate::fit::FitDocument;
+use crate::generation::GenerationDocument;
 use crate::gate::{CheckDocument, NoiseDocument};
 use crate::pictures::PicturesDocument;
 use crate::proof::{OptimizeDocument, ProofDocument};
@@ -22,13 +23,14 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
 /// Every document that this crate writes.
-pub const SCHEMAS: [DocumentSchema; 18] = [
+pub const SCHEMAS: [DocumentSchema; 19] = [
     DocumentSchema::of::<RunDocument<'_>>(crate::RUN_SCHEMA),
     DocumentSchema::of::<RunsDocument<'_>>(crate::RUNS_SCHEMA),
     DocumentSchema::of::<ComparisonDocument<'_>>(crate::COMPARISON_SCHEMA),
     DocumentSchema::of::<ComparisonsDocument<'_>>(crate::COMPARISONS_SCHEMA),
     DocumentSchema::of::<AdviceDocument<'_>>(crate::ADVICE_SCHEMA),
     DocumentSchema::of::<FitDocument<'_>>(crate::FIT_SCHEMA),
+    DocumentSchema::of::<GenerationDocument<'_>>(crate::GENERATION_SCHEMA),
     DocumentSchema::of::<ProofDocument<'_>>(crate::PROOF_SCHEMA),
     DocumentSchema::of::<OptimizeDocument<'_>>(crate::OPTIMIZE_SCHEMA),
     DocumentSchema::of::<ExportDocument<'_>>(crate::EXPORT_SCHEMA),

@@ -51,10 +51,7 @@ impl Facts {
                 precision: parsed(row, 2)?,
                 batch_size: row.get(3)?,
                 sequence_length: length.map(|length| length as u64),
-                mode: match row.get::<String>(5)?.as_str() {
-                    "training" => Mode::Training,
-                    _ => Mode::Inference,
-                },
+                mode: Mode::named(&row.get::<String>(5)?).unwrap_or_default(),
                 threads: row.get(6)?,
             };
             facts.cells.insert(row.get(0)?, cell);

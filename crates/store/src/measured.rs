@@ -368,10 +368,7 @@ fn questions(view: &Transaction<'_>, models: &[String]) -> Result<Vec<Question>,
             precision: parsed(row, 7)?,
             batch_size: row.get(8)?,
             sequence_length: row.get::<Option<i64>>(9)?.map(|length| length as u64),
-            mode: match row.get::<String>(10)?.as_str() {
-                "training" => Mode::Training,
-                _ => Mode::Inference,
-            },
+            mode: Mode::named(&row.get::<String>(10)?).unwrap_or_default(),
             threads: row.get(11)?,
             variant: shared.of(row.get(12)?),
         })

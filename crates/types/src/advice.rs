@@ -3,8 +3,8 @@
 //! A factor is always better ÷ worse in the sense of its [`Goal`]: 2 is half the time, twice the rate or half the memory.
 
 use crate::{
-    Bytes, Cell, EngineInfo, EngineOptions, Environment, Interval, ModelInfo, Precision, RunId,
-    Seconds, Unit, Verdict,
+    Bytes, Cell, EngineInfo, EngineOptions, Environment, Interval, ModelInfo, Precision, Remark,
+    RunId, Seconds, Unit, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -191,7 +191,7 @@ pub struct Trial {
     pub processes: u64,
     /// What a reader must know: why it was refused or not tried, what speaks against the numbers.
     #[serde(default)]
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 /// One recommendation with the numbers behind it.
@@ -295,7 +295,7 @@ pub struct AdviceReport {
     /// What does not concern this model or run.
     pub beside: Vec<Unjudged>,
     /// Remarks about the whole result.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 impl AdviceReport {

@@ -1,8 +1,8 @@
 //! What many runs say together: cells with their runs pooled, how they scale, and which of them nobody beats.
 
 use crate::{
-    Bytes, Device, Interval, InvalidRuns, LengthUnit, Mode, Percentiles, Precision, Reading, RunId,
-    Variant,
+    Bytes, Device, Interval, InvalidRuns, LengthUnit, Mode, Percentiles, Precision, Reading,
+    Remark, RunId, Variant,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -204,5 +204,5 @@ pub struct Analysis {
     #[serde(default)]
     pub again: Option<String>,
     /// Remarks that limit or explain the result.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }

@@ -32,6 +32,15 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// Every mode.
+    pub const ALL: [Mode; 3] = [Mode::Inference, Mode::Training, Mode::Generate];
+
+    /// The mode with this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Mode> {
+        Mode::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+
     /// The name used in tables and the store.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -5,7 +5,7 @@
 
 use crate::{
     Bytes, Device, EngineInfo, EngineOptions, Environment, Interval, LayerJoin, Mode, ModelInfo,
-    Phase, Precision, ReasonCode, RunId, Seconds, Summary, Training, Verdict,
+    Phase, Precision, ReasonCode, Remark, RunId, Seconds, Summary, Training, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -78,7 +78,7 @@ pub struct SideInfo {
     pub verdict: Verdict,
     /// Remarks of the engine about the results.
     #[serde(default)]
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
     /// Why it could not be measured to the end; its speed-up is then refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
@@ -222,7 +222,7 @@ pub struct Duel {
     pub parity: Vec<Parity>,
     /// Remarks about the whole result.
     #[serde(default)]
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 /// How the times were taken that a comparison rests on.
@@ -335,7 +335,7 @@ pub struct Comparison {
     pub disturbed: Option<Disturbed>,
     /// Remarks that limit or explain this verdict.
     #[serde(default)]
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 /// Summary of a side's samples, all its processes together.
@@ -388,7 +388,7 @@ pub struct ComparisonReport {
     /// The smallest difference that every comparison would detect with 80 % probability, as a share.
     pub detectable: Option<f64>,
     /// Remarks about the whole result.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
     /// Time by layer, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<LayerJoin>,

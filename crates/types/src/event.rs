@@ -251,6 +251,7 @@ mod tests {
             sequence_length: None,
             threads: None,
             mode: crate::Mode::Inference,
+            generation: None,
             seed: 0,
         };
         let eta = Some(Duration::from_secs(90));

@@ -1,6 +1,6 @@
 //! A model written as one ONNX file, and what engines make of the file.
 
-use crate::{Bytes, ModelInfo, Parity, Precision};
+use crate::{Bytes, ModelInfo, Parity, Precision, Remark};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub struct ExportReport {
     /// The result of each engine with the file.
     pub checks: Vec<ExportCheck>,
     /// Remarks that limit or explain the result.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 /// The result of one engine with a written file.

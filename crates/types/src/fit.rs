@@ -1,7 +1,7 @@
 //! What fits under a limit of memory: which precisions and batches were tried, what each took, and which was best.
 
 use crate::{
-    Bytes, Cell, Device, LimitedBy, Machine, ModelInfo, Pooled, Precision, RunId, Verdict,
+    Bytes, Cell, Device, LimitedBy, Machine, ModelInfo, Pooled, Precision, Remark, RunId, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -195,7 +195,7 @@ pub struct FitReport {
     /// The limit that would be enough, if nothing fits.
     pub smallest_need: Option<SmallestNeed>,
     /// Remarks that limit or explain the result.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 impl FitReport {

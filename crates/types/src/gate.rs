@@ -1,8 +1,8 @@
 //! The questions, evidence and rulings of a gate.
 
 use crate::{
-    Device, Environment, Gauge, Interval, LengthUnit, Mode, Precision, Reason, Revision, Run,
-    RunId, Seconds,
+    Device, Environment, Gauge, Interval, LengthUnit, Mode, Precision, Reason, Remark, Revision,
+    Run, RunId, Seconds,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,8 +87,8 @@ impl GateCell {
             format!("batch={}", self.batch_size),
         ];
         words.extend(self.sequence_length.map(|length| format!("length={length}")));
-        if self.mode == Mode::Training {
-            words.push("training".into());
+        if self.mode != Mode::Inference {
+            words.push(self.mode.name().into());
         }
         words.join(" ")
     }
@@ -209,7 +209,7 @@ pub struct GateReport {
     /// What could not be measured at all.
     pub missing: Vec<Missing>,
     /// Remarks that limit or explain the result.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 /// A cell for which the question has no answer.

@@ -1,6 +1,6 @@
 //! The inside of a model: its layers as a tree, with time, work and their place on the machine's roofline.
 
-use crate::{Bytes, Flops, Interval, LayerKind, LayerTime, Ratio, Seconds};
+use crate::{Bytes, Flops, Interval, LayerKind, LayerTime, Ratio, Remark, Seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -146,7 +146,7 @@ pub struct LayerReport {
     pub operators: Vec<Rollup>,
     /// Remarks that limit or explain the result: an engine that rounds, a loop with an unknown number of iterations.
     #[serde(default)]
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 impl LayerReport {

@@ -46,6 +46,7 @@ mod pooling;
 mod precision;
 mod reading;
 mod recommendation;
+mod remark;
 mod run;
 mod sample;
 mod stable_hash;
@@ -134,6 +135,7 @@ pub use recommendation::{
     Behind, Candidate, Exclusion, Gap, LeftOut, Objective, ParseObjectiveError, Percentile, Price,
     Prices, Recommendation, Slo, Wish,
 };
+pub use remark::{Remark, RemarkCode};
 pub use run::{Cold, EngineInfo, ProbeReport, Run, RunId, WarmupReport};
 pub use sample::{Phase, Samples};
 pub use stable_hash::stable_hash;

@@ -1,6 +1,6 @@
 //! Where memory goes: what the graph says, what the allocator did, and what the system saw, side by side.
 
-use crate::{Bytes, Estimate, Ratio, Reading, TrainingMemory};
+use crate::{Bytes, Estimate, Ratio, Reading, Remark, TrainingMemory};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ pub struct MemoryReport {
     pub step: Option<StepMemory>,
     /// Remarks that limit or explain the result.
     #[serde(default)]
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 /// Memory of a training step, by module.

@@ -1,7 +1,8 @@
 //! A model before and after it was made smaller or faster, and whether that helped.
 
 use crate::{
-    AttemptRefusal, Bytes, Flops, ModelInfo, Outcome, Precision, Seconds, SpeedUp, Summary, Verdict,
+    AttemptRefusal, Bytes, Flops, ModelInfo, Outcome, Precision, Remark, Seconds, SpeedUp, Summary,
+    Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -250,7 +251,7 @@ pub struct ProofReport {
     /// One entry for each engine; empty if nothing was timed.
     pub speed: Vec<SpeedProof>,
     /// Remarks that limit or explain the result.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 impl ProofReport {
@@ -323,7 +324,7 @@ pub struct OptimizeReport {
     /// The folder of the best model.
     pub folder: Option<PathBuf>,
     /// Remarks that limit or explain the result.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 impl OptimizeReport {

@@ -2,7 +2,7 @@
 
 use crate::{
     Bytes, CellKey, Device, InvalidRuns, Mode, PERCENTILE_FLOORS, Percentiles, Pooled, PooledCell,
-    Precision, RunId, Seconds,
+    Precision, Remark, RunId, Seconds,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -318,7 +318,7 @@ pub struct Recommendation {
     #[serde(default)]
     pub again: Option<String>,
     /// Remarks that limit or explain the result.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 impl Recommendation {

@@ -1,6 +1,6 @@
 //! A cell of a plan as it is asked for.
 
-use crate::{Device, Mode, Precision};
+use crate::{Device, Generation, Mode, Precision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,9 +25,12 @@ pub struct Task {
     /// Threads the engine may use; null means the number of physical cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
-    /// Inference or training.
+    /// Inference, training or generating.
     #[serde(default)]
     pub mode: Mode,
+    /// What is measured of generating; only for that mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<Generation>,
     /// Seed of weights and inputs.
     #[serde(default)]
     pub seed: u64,
@@ -42,9 +45,10 @@ impl Task {
         words.extend(self.batch_size.map(|size| format!("batch={size}")));
         words.extend(self.sequence_length.map(|length| format!("length={length}")));
         words.extend(self.threads.map(|threads| format!("threads={threads}")));
-        if self.mode == Mode::Training {
-            words.push("training".into());
+        if self.mode != Mode::Inference {
+            words.push(self.mode.name().into());
         }
+        words.extend(self.generation.map(|generation| generation.name()));
         if self.seed != 0 {
             words.push(format!("seed={}", self.seed));
         }

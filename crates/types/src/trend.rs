@@ -1,6 +1,6 @@
 //! What a cell's numbers did over time: points in order, and where their level changed.
 
-use crate::{CellKey, Direction, Interval, InvalidRuns, Pooled, RunId, Unit};
+use crate::{CellKey, Direction, Interval, InvalidRuns, Pooled, Remark, RunId, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt, str::FromStr};
@@ -299,5 +299,5 @@ pub struct Trend {
     #[serde(default)]
     pub again: Option<String>,
     /// Remarks that limit or explain the result.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }

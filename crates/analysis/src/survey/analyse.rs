@@ -5,7 +5,7 @@ use stats::quotient;
 use std::collections::HashMap;
 use types::{
     AnalysedCell, Analysis, CellKey, Device, InvalidRuns, NotValidCell, Pooled, PooledCell,
-    Reading, Tally,
+    Reading, Remark, RemarkCode, Tally,
 };
 
 /// What the runs say together. The selection decides what is shown, not what it is compared with.
@@ -95,34 +95,29 @@ fn question(key: &CellKey) -> CellKey {
 }
 
 /// What a reader of these cells must know.
-fn remarks(cells: &[&PooledCell]) -> Vec<String> {
+fn remarks(cells: &[&PooledCell]) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let count = |holds: fn(&PooledCell) -> bool| cells.iter().filter(|cell| holds(cell)).count();
     let single = count(|cell| cell.runs.len() == 1);
     if single > 0 {
-        remarks.push(format!(
+        remarks.push(Remark::new(RemarkCode::SingleRun, format!(
             "{single} of {} cells have a single run: their intervals do not include the variance between processes",
             cells.len()
-        ));
+        )));
     }
     let not_valid = count(|cell| cell.invalid.is_some());
     if not_valid > 0 {
-        remarks.push(format!(
+        remarks.push(Remark::new(RemarkCode::NoValidRun, format!(
             "{not_valid} of {} cells have no valid run: their numbers are marked and nothing is concluded from them",
             cells.len()
-        ));
+        )));
     }
     if count(|cell| cell.key.imported) > 0 {
-        remarks.push(
-            "cells marked `imported` were measured by other tools; they are not mixed with other cells"
-                .into(),
-        );
+        remarks.push(Remark::new(RemarkCode::Imported, "cells marked `imported` were measured by other tools; they are not mixed with other cells"));
     }
     if cells.len() > 1 {
-        remarks.push(
-            "cells were measured at different times: drift of a machine looks like a difference; `modelmeter compare` \
-             interleaves".into(),
-        );
+        remarks.push(Remark::new(RemarkCode::NotInterleaved, "cells were measured at different times: drift of a machine looks like a difference; `modelmeter compare` \
+             interleaves"));
     }
     remarks
 }

@@ -8,7 +8,10 @@ use super::{
 };
 use number::percent;
 use std::collections::{BTreeMap, BTreeSet};
-use types::{Candidate, LeftOut, Mode, Objective, PooledCell, Precision, Recommendation, Wish};
+use types::{
+    Candidate, LeftOut, Mode, Objective, PooledCell, Precision, Recommendation, Remark, RemarkCode,
+    Wish,
+};
 
 /// A model at one length in one mode: cells that do the same work.
 type Work = (String, bool, Mode, Option<u64>);
@@ -61,43 +64,47 @@ pub fn recommend(cells: &Cells, selection: &Selection, wish: &Wish) -> Vec<Recom
 }
 
 /// That several files have this name, where they do.
-fn files(model: &str, cells: &[PooledCell]) -> Vec<String> {
+fn files(model: &str, cells: &[PooledCell]) -> Vec<Remark> {
     let measured = cells.iter().filter(|cell| !cell.key.imported);
     let files: BTreeSet<&str> = measured.map(|cell| cell.fingerprint.as_str()).collect();
     if files.len() < 2 {
         return Vec::new();
     }
     let many = files.len();
-    vec![format!(
+    let text = format!(
         "{many} models of different content are called `{model}`; their cells are listed together"
-    )]
+    );
+    vec![Remark::new(RemarkCode::SameName, text)]
 }
 
 /// What a reader of the choice must know.
-fn remarks_on(candidates: &[Candidate], objective: Objective) -> Vec<String> {
+fn remarks_on(candidates: &[Candidate], objective: Objective) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let Some(best) = candidates.first() else { return remarks };
     let shown = &candidates[..candidates.len().min(2)];
     if shown.iter().any(|one| one.cell.key.imported) {
-        remarks.push(
-            "what is marked `imported` was measured by another tool and was not checked here"
-                .into(),
-        );
-    }
-    if best.cell.key.precision != Precision::Fp32 {
-        remarks.push(format!(
-            "whether outputs in {} agree with those in fp32 is not stored; `modelmeter compare` compares them",
-            best.cell.key.precision
+        remarks.push(Remark::new(
+            RemarkCode::Imported,
+            "what is marked `imported` was measured by another tool and was not checked here",
         ));
     }
+    if best.cell.key.precision != Precision::Fp32 {
+        remarks.push(Remark::new(RemarkCode::OutputsNotCompared, format!(
+            "whether outputs in {} agree with those in fp32 is not stored; `modelmeter compare` compares them",
+            best.cell.key.precision
+        )));
+    }
     if candidates.iter().any(|one| one.cell.invalid.is_some()) {
-        remarks.push(
-            "what is marked `not valid` is shown because of --include-invalid: do not rely on it"
-                .into(),
-        );
+        remarks.push(Remark::new(
+            RemarkCode::InvalidIncluded,
+            "what is marked `not valid` is shown because of --include-invalid: do not rely on it",
+        ));
     }
     if best.cell.runs.len() == 1 {
-        remarks.push("the best has a single run: the variance between processes is unknown".into());
+        remarks.push(Remark::new(
+            RemarkCode::SingleRun,
+            "the best has a single run: the variance between processes is unknown",
+        ));
     }
     if let [_, next] = shown
         && let Some(behind) = next.behind.filter(|behind| behind.allowance > 0.0)
@@ -107,8 +114,11 @@ fn remarks_on(candidates: &[Candidate], objective: Objective) -> Vec<String> {
             _ => "the first two were not interleaved",
         };
         let share = percent(behind.allowance);
-        remarks.push(format!(
-            "{why}: a difference below {share} is not reported; `modelmeter compare` decides"
+        remarks.push(Remark::new(
+            RemarkCode::NotInterleaved,
+            format!(
+                "{why}: a difference below {share} is not reported; `modelmeter compare` decides"
+            ),
         ));
     }
     remarks

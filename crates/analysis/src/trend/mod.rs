@@ -14,7 +14,9 @@ use points::Points;
 use stats::{Cut, SMALLEST_SERIES, cuts, false_discovery};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use types::{CellKey, Interval, RunId, Trend, TrendBy, TrendMetric, TrendSeries};
+use types::{
+    CellKey, Interval, Remark, RemarkCode, RunId, Trend, TrendBy, TrendMetric, TrendSeries,
+};
 
 /// Draws behind chances and intervals are the same every time: a report must not change when it is read again.
 const SEED: u64 = 0x74_7265_6e64;
@@ -118,13 +120,16 @@ fn corrected(tried: &[Vec<Cut>]) -> Vec<Vec<f64>> {
     tried.iter().map(|cuts| adjusted.by_ref().take(cuts.len()).collect()).collect()
 }
 
-fn remarks(series: &[TrendSeries], question: &TrendQuestion) -> Vec<String> {
+fn remarks(series: &[TrendSeries], question: &TrendQuestion) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let machines: BTreeSet<&str> = series.iter().map(|one| one.key.machine.as_str()).collect();
     if machines.len() > 1 {
-        remarks.push(format!(
-            "{} machines: each has histories of its own, nothing is compared between them",
-            machines.len()
+        remarks.push(Remark::new(
+            RemarkCode::SeveralMachines,
+            format!(
+                "{} machines: each has histories of its own, nothing is compared between them",
+                machines.len()
+            ),
         ));
     }
     let crowded = |one: &&TrendSeries| {
@@ -132,22 +137,23 @@ fn remarks(series: &[TrendSeries], question: &TrendQuestion) -> Vec<String> {
             && one.points.iter().any(|point| point.runs.len() > SMALLEST_SERIES)
     };
     if question.by == TrendBy::Date && series.iter().filter(crowded).count() > 0 {
-        remarks.push(format!(
+        remarks.push(Remark::new(RemarkCode::RunsMerged, format!(
             "runs within {} of each other are one point: a machine's state lasts for minutes; `--session 0s` makes every run a point",
             minutes(question.session)
-        ));
+        )));
     }
     let points = || series.iter().flat_map(|one| &one.points);
     let not_valid = points().filter(|point| !point.valid).count();
     if not_valid > 0 {
-        remarks.push(format!(
+        remarks.push(Remark::new(RemarkCode::NoValidRun, format!(
             "{not_valid} of {} points have no valid run and are marked: a change among them may be the machine's",
             points().count()
-        ));
+        )));
     }
     let nameless = series.iter().flat_map(|one| &one.points).filter(|one| one.commit.is_none());
     if question.by == TrendBy::Commit && nameless.count() > 0 {
-        remarks.push("runs without a commit are ordered by date".into());
+        remarks
+            .push(Remark::new(RemarkCode::NoCommit, "runs without a commit are ordered by date"));
     }
     remarks
 }

@@ -36,7 +36,11 @@ fn a_single_run_keeps_its_own_interval_and_that_is_said() {
     let found = analysed([cpu("a", "rten", 4, 100.0)]);
     let interval = found.cells[0].cell.latency.interval.unwrap();
     assert!(close(interval.low, 0.099) && close(interval.high, 0.101));
-    assert!(found.remarks[0].contains("1 of 1 cells have a single run"), "{:?}", found.remarks);
+    assert!(
+        found.remarks[0].text.contains("1 of 1 cells have a single run"),
+        "{:?}",
+        found.remarks
+    );
 }
 
 #[test]
@@ -120,7 +124,7 @@ fn imported_runs_have_cells_of_their_own() {
     let found = analysed([imported.clone(), cpu("b", "rten", 4, 100.0)]);
     assert_eq!(found.cells.len(), 2);
     assert_eq!(found.cells.iter().filter(|one| one.cell.key.imported).count(), 1);
-    assert!(found.remarks.iter().any(|remark| remark.contains("`imported`")));
+    assert!(found.remarks.iter().any(|remark| remark.code == types::RemarkCode::Imported));
     let own = Selection { measured_only: true, ..Selection::default() };
     assert_eq!(analyse(&cells([imported, cpu("b", "rten", 4, 100.0)]), &own).cells.len(), 1);
 }

@@ -115,7 +115,7 @@ fn one_process_a_side_calls_only_what_no_process_could_explain() {
     let close = found(1080.0);
     assert_eq!(close.comparison("rten").unwrap().outcome, Outcome::CannotTell);
     let remark = &close.remarks[0];
-    assert!(remark.contains("does not show the variance between processes"), "{remark}");
+    assert_eq!(remark.code, types::RemarkCode::OneProcess, "{remark}");
     assert_eq!(speed_up(&close, "rten").p_value, None);
     assert_eq!(found(3000.0).comparison("rten").unwrap().outcome, Outcome::Better);
 }
@@ -127,7 +127,9 @@ fn a_side_that_is_not_valid_decides_nothing() {
     let report = compare_duel(&duel(sides), Baseline::First).unwrap();
     let comparison = report.comparison("rten").unwrap();
     assert_eq!(comparison.outcome, Outcome::CannotTell);
-    assert_eq!(comparison.remarks, ["`torch` is not valid: the clock was throttled 7 times"]);
+    let [remark] = comparison.remarks.as_slice() else { panic!("{:?}", comparison.remarks) };
+    assert_eq!(remark.code, types::RemarkCode::NotValid);
+    assert_eq!(remark.text, "`torch` is not valid: the clock was throttled 7 times");
 }
 
 #[test]
@@ -150,7 +152,7 @@ fn turns_without_a_partner_are_left_out_and_said() {
     let report = compare_duel(&duel(sides), Baseline::First).unwrap();
     let comparison = report.comparison("rten").unwrap();
     assert!(
-        comparison.remarks[0].contains("different numbers of turns"),
+        comparison.remarks[0].code == types::RemarkCode::UnevenTurns,
         "{:?}",
         comparison.remarks
     );

@@ -86,7 +86,7 @@ fn a_small_lead_of_runs_at_different_times_is_not_called() {
     let behind = found.runner_up().unwrap().behind.unwrap();
     assert!(close(behind.factor.value, 1.2) && !behind.told_apart);
     assert!(
-        found.remarks.iter().any(|remark| remark.contains("below 30 %")),
+        found.remarks.iter().any(|remark| remark.text.contains("below 30 %")),
         "{:?}",
         found.remarks
     );
@@ -241,7 +241,7 @@ fn imported_runs_are_chosen_only_where_that_is_wished() {
     assert_eq!(found.left_out[0].why, Exclusion::Imported);
     let found = wished(rows, &Wish { imported: true, ..wish });
     assert_eq!(best_run(&found), "theirs");
-    assert!(found.remarks.iter().any(|remark| remark.contains("`imported`")));
+    assert!(found.remarks.iter().any(|remark| remark.code == types::RemarkCode::Imported));
 }
 
 #[test]
@@ -290,7 +290,8 @@ fn a_narrow_format_and_two_files_of_one_name_are_said() {
         ..cpu("a", "rten", 1, 5.0)
     };
     let found = wished([narrow, cpu("b", "rten", 1, 10.0)], &for_objective(Objective::Latency));
-    let said = found.remarks.join("\n");
+    let texts: Vec<&str> = found.remarks.iter().map(|one| one.text.as_str()).collect();
+    let said = texts.join("\n");
     for words in ["outputs in int8", "2 models of different content", "has a single run"] {
         assert!(said.contains(words), "{words}: {said}");
     }

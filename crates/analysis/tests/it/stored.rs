@@ -10,7 +10,7 @@ fn compare(base: &[Run], side: &[Run]) -> ComparisonReport {
 
 fn remarks(report: &ComparisonReport) -> String {
     let own = report.comparisons.iter().flat_map(|comparison| &comparison.remarks);
-    own.chain(&report.remarks).cloned().collect::<Vec<_>>().join("\n")
+    own.chain(&report.remarks).map(|one| one.text.as_str()).collect::<Vec<_>>().join("\n")
 }
 
 #[test]

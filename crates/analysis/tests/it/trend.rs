@@ -131,7 +131,7 @@ fn machines_are_never_mixed() {
     let found = trend(runs, &TrendQuestion::default());
     assert_eq!(found.series.len(), 2);
     assert!(found.series.iter().all(|series| series.changes.is_empty()));
-    assert!(found.remarks[0].contains("2 machines"), "{:?}", found.remarks);
+    assert!(found.remarks[0].text.contains("2 machines"), "{:?}", found.remarks);
 }
 
 #[test]

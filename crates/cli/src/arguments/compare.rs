@@ -1,6 +1,7 @@
 //! The arguments of `compare`.
 
 use super::{
+    GenerationArguments,
     BatchSizes, DevicesArgument, EnginesArgument, Origin, PrecisionsArgument, Processes,
     ResultOutput, SampleCounts, StoreArguments, ThreadCounts, ThreadsArgument, Timeout,
     TrainingArguments, Tuning, Turns, Workload, result_output::output_help, values::parse_engine,
@@ -67,6 +68,8 @@ pub(crate) struct Compare {
     pub(crate) modes: Vec<ModeArgument>,
     #[command(flatten)]
     pub(crate) training: TrainingArguments,
+    #[command(flatten)]
+    pub(crate) generation: GenerationArguments,
 
     #[command(flatten)]
     pub(crate) engines: EnginesArgument,
@@ -119,6 +122,8 @@ pub(crate) enum ModeArgument {
     Inference,
     /// Forward, loss, backward and optimiser
     Training,
+    /// A language model reads a prompt and writes token by token
+    Generate,
 }
 
 impl From<ModeArgument> for Mode {
@@ -126,6 +131,7 @@ impl From<ModeArgument> for Mode {
         match mode {
             ModeArgument::Inference => Mode::Inference,
             ModeArgument::Training => Mode::Training,
+            ModeArgument::Generate => Mode::Generate,
         }
     }
 }

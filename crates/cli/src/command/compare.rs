@@ -35,6 +35,7 @@ pub(crate) fn run(arguments: &Compare, global: &Global) -> Result<Exit, Failure>
     }
     let document = match comparisons.as_slice() {
         [comparison] if !both => report::comparison_document(comparison),
+        tests if generates(arguments) => report::generation_comparisons_document(tests),
         pairs => report::modes_document(pairs),
     };
     sinks.result(&document, &asked, exit);
@@ -72,9 +73,23 @@ fn infers(arguments: &Compare) -> bool {
     arguments.modes.contains(&ModeArgument::Inference)
 }
 
+fn generates(arguments: &Compare) -> bool {
+    arguments.modes.contains(&ModeArgument::Generate)
+}
+
 /// What cannot go together is said before anything runs.
 fn check_modes(arguments: &Compare) -> Result<(), Failure> {
     let wrong = |text: String| Err(Failure::new(Exit::Wrong, text));
+    if generates(arguments) {
+        if arguments.modes.len() > 1 {
+            return wrong("generating is compared alone; omit the other `--modes`".into());
+        }
+        if arguments.by.is_some() {
+            return wrong("`--by layer` joins inferences or steps of a training".into());
+        }
+    } else if let Some(flag) = arguments.generation.given() {
+        return wrong(format!("`{flag}` needs `--modes generate`"));
+    }
     if !trains(arguments) {
         return match arguments.training.given() {
             Some(flag) => wrong(format!("`{flag}` needs `--modes training`")),
@@ -188,6 +203,26 @@ fn measure_in(
         let comparisons = sides.iter().map(pair).collect::<Result<Vec<_>, _>>()?;
         return Ok((comparisons, true));
     }
+    if generates(arguments) {
+        let tests = arguments.generation.tests();
+        if tests.is_empty() {
+            return Err(Failure::new(Exit::Wrong, "no prompt and no token to generate")
+                .hint("ask for at least one: `--prompt-tokens 512 --new-tokens 128`"));
+        }
+        let comparisons = tests.into_iter().map(|test| {
+            let generate = |side: &Profiler| match side.batch() {
+                Some(_) => side.clone().generation(test),
+                None => side.clone().generation(test).batch_size(1),
+            };
+            let mut duel = duel(sides.iter().map(generate), arguments)
+                .leave_out_unfit(is_all(arguments));
+            if let Some(baseline) = &arguments.baseline {
+                duel = duel.baseline(baseline);
+            }
+            measure(duel)
+        });
+        return Ok((comparisons.collect::<Result<Vec<_>, modelmeter::Error>>()?, false));
+    }
     let sides = match trains(arguments) {
         true => sides.iter().map(train).collect(),
         false => sides,
@@ -239,7 +274,7 @@ fn sides(arguments: &Compare, places: &Places, global: &Global) -> Result<Vec<Pr
         models.push(default_model(&arguments.origin, global));
     }
     let engines: Vec<&str> = match is_all(arguments) {
-        true => available(places, trains(arguments)),
+        true => available(places, arguments),
         false => arguments.engines.engines.iter().map(String::as_str).collect(),
     };
     let mut precisions: Vec<_> =
@@ -300,10 +335,12 @@ fn sizes(side: Profiler, arguments: &Compare) -> Vec<Profiler> {
     sides
 }
 
-fn available(places: &Places, trains: bool) -> Vec<&'static str> {
+fn available(places: &Places, arguments: &Compare) -> Vec<&'static str> {
+    let (trains, generates) = (trains(arguments), generates(arguments));
     let works = |engine: &&&dyn engine::Engine| {
         matches!(engine.availability(places), Availability::Available { .. })
             && (!trains || engine.training().is_some())
+            && (!generates || engine.generates())
     };
     ENGINES.iter().filter(works).map(|engine| engine.id()).collect()
 }

@@ -11,6 +11,7 @@ pub(crate) mod devices;
 pub(crate) mod engines;
 pub(crate) mod export;
 pub(crate) mod fit;
+pub(crate) mod generate;
 pub(crate) mod man;
 pub(crate) mod measurement;
 pub(crate) mod models;

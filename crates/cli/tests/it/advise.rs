@@ -145,7 +145,7 @@ fn a_run_whose_model_is_gone_is_judged_by_what_it_holds() {
     fs::remove_dir_all(&model).unwrap();
     let report = document(&home.fine(&["advise", &id, "--try", "--json", "-"]));
     assert!(list(&report, "sweep").is_empty());
-    assert!(report["remarks"][0].as_str().unwrap().contains("nothing new was measured"));
+    assert_eq!(report["remarks"][0]["code"], "nothing-measured");
     let sweep = entry(&report, "not_judged", "batch-size");
     assert!(sweep["why"].as_str().unwrap().len() > 10, "{sweep}");
     entry(&report, "fine", "dynamic-batching");
@@ -214,8 +214,8 @@ fn batch_sizes_and_threads_can_be_compared() {
     let report = document(&home.fine(&[&sizes[..], &short].concat()));
     assert_eq!(report["parity"][0]["holds"], true, "the rows both have are the same: {report:#}");
     assert_eq!(report["comparisons"][0]["side"], "batch 2");
-    let remarks = report["remarks"].to_string();
-    assert!(remarks.contains("per sample"), "{remarks}");
+    let is_per_sample = |remark: &Value| remark["code"] == "per-sample";
+    assert!(list(&report, "remarks").iter().any(is_per_sample), "{report:#}");
     let threads =
         ["compare", "feed-forward-baseline", "--engines", "rten", "--thread-counts", "1,2"];
     let report = document(&home.fine(&[&threads[..], &short].concat()));

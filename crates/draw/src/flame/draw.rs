@@ -100,6 +100,6 @@ fn notes(report: &LayerReport, panel: &Panel) -> Vec<String> {
         notes.push(format!("{these} too narrow to be drawn: {}.", amount(time, panel.whole)));
     }
     let remarks = report.remarks.iter().take(MOST_REMARKS);
-    notes.extend(remarks.map(|remark| cut(&clean(remark), 2 * NOTE_COLUMNS)));
+    notes.extend(remarks.map(|remark| cut(&clean(&remark.text), 2 * NOTE_COLUMNS)));
     notes
 }

@@ -102,7 +102,7 @@ fn nothing_from_outside_is_markup() {
     let mut report = layers(1);
     report.layers[0].path = "</title><script>alert(1)</script>\u{1b}[31m\u{0}&\"'".into();
     report.layers[1].class = "]]></style><b onload=\"x\">".into();
-    report.remarks.push("<i>\u{202e}".into());
+    report.remarks.push(types::Remark::new(types::RemarkCode::CoarseTimes, "<i>\u{202e}"));
     let svg = modelmeter_draw::flamegraph(&report, "<svg onload='x'>", "a&b");
     for markup in
         ["<script>alert", "</style><b", "<i>", "<svg onload", "a&b", "\u{1b}", "\u{0}", "\u{202e}"]

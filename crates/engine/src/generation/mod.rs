@@ -8,4 +8,4 @@ mod sampler;
 mod serve;
 mod writer;
 
-pub(crate) use serve::serve;
+pub(crate) use serve::{open_generator, serve};

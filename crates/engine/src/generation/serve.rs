@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Engine, EngineError, EngineErrorKind, FirstReport, GenerationJob, Generator, LoadJob,
-    LoadReport, OpenTokeniser, Reply, Request, Signature, Window,
+    LoadReport, LoadRequest, Loader, OpenTokeniser, Reply, Request, Signature, Window,
     protocol::{read_message, write_message},
     reading,
     worker::{Recorder, failed, find, guard, guard_file},
@@ -16,6 +16,7 @@ use std::{
     io::{self, BufRead, Write},
     time::{Duration, Instant},
 };
+use types::DecoderShape;
 
 /// Loads a model to generate and answers everything that follows; `false` where it could not be loaded, which is told.
 pub(crate) fn serve(
@@ -70,6 +71,27 @@ pub(crate) fn serve(
     Ok(true)
 }
 
+/// The engine's own generator, or one made of the graph that takes the past and gives the present.
+pub(crate) fn open_generator(
+    loader: &dyn Loader,
+    request: &LoadRequest,
+    shape: &DecoderShape,
+    batch: usize,
+    context: usize,
+) -> Result<Box<dyn Generator>, EngineError> {
+    match (loader.generator_loader(), loader.runner_loader()) {
+        (Some(loader), _) => loader.generator(request, shape, batch, context),
+        (None, Some(loader)) => {
+            let runner = loader.runner(request)?;
+            Ok(Box::new(GraphGenerator::new(runner, shape, batch, context)))
+        }
+        (None, None) => {
+            let why = "this engine cannot generate";
+            Err(EngineError::new(EngineErrorKind::Unsupported, why))
+        }
+    }
+}
+
 fn load<'j>(
     engines: &[&dyn Engine],
     open_tokeniser: OpenTokeniser<'_>,
@@ -83,16 +105,7 @@ fn load<'j>(
     };
     let GenerationJob { shape, batch, context, .. } = generation;
     let started = Instant::now();
-    let generator: Box<dyn Generator> = match (loader.generator_loader(), loader.runner_loader()) {
-        (Some(loader), _) => loader.generator(&job.request, shape, *batch, *context)?,
-        (None, Some(loader)) => {
-            Box::new(GraphGenerator::new(loader.runner(&job.request)?, shape, *batch, *context))
-        }
-        (None, None) => {
-            let why = format!("engine `{}` cannot generate", job.engine);
-            return Err(EngineError::new(EngineErrorKind::Unsupported, why));
-        }
-    };
+    let generator = open_generator(loader, &job.request, shape, *batch, *context)?;
     let report = LoadReport {
         load: started.elapsed(),
         version,

@@ -8,7 +8,7 @@ use crate::{
     AllocationTracker, Arena, EngineError, GraphRunner, MemoryRecord, OutputView, watch_runs,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
-use types::{Bytes, LayerName, ModuleMemory, Phase, Reading, StepMemory};
+use types::{Bytes, LayerName, ModuleMemory, Phase, Reading, Remark, RemarkCode, StepMemory};
 
 /// The part of the step that runs, as a place among [`PARTS`], counted from 1; 0 outside of steps.
 static PART: AtomicU64 = AtomicU64::new(0);
@@ -179,9 +179,10 @@ fn fill(
         .map(|(after, before)| after.allocations.saturating_sub(before.allocations))
         .sum();
     record.asked = Reading::of(asked as f64 / steps);
-    record.remarks.push(
-        "an arena's high-water mark cannot be reset: the peak is that of all steps so far".into(),
-    );
+    record.remarks.push(Remark::new(
+        RemarkCode::PeakOfAllSteps,
+        "an arena's high-water mark cannot be reset: the peak is that of all steps so far",
+    ));
 }
 
 fn silent(record: &mut MemoryRecord, why: &str) {

@@ -9,7 +9,7 @@ use std::{
     collections::{BTreeSet, HashMap},
     time::{Duration, Instant},
 };
-use types::{Phase, SpanKind};
+use types::{Phase, Remark, SpanKind};
 
 /// Steps before those that count: the first allocates, the second settles.
 const WARM_UP: usize = 2;
@@ -81,7 +81,7 @@ struct Sheet {
     nodes: Vec<NodeTime>,
     places: HashMap<(Phase, String, String), usize>,
     run_nanos: Vec<u64>,
-    remarks: BTreeSet<String>,
+    remarks: BTreeSet<Remark>,
 }
 
 impl Sheet {

@@ -17,7 +17,7 @@ use ort::{
     },
 };
 use std::sync::{Arc, Mutex, PoisonError};
-use types::{Device, GraphOptimisation};
+use types::{Device, GraphOptimisation, Remark, RemarkCode};
 
 /// Nodes by provider.
 pub(crate) type Placements = Vec<(String, u64)>;
@@ -75,7 +75,8 @@ pub(crate) fn load(request: &LoadRequest) -> Result<Box<dyn LoadedModel>, Engine
     if library.version.is_none()
         && let Some(version) = runtime::version_by_loading(&library)
     {
-        model.remark(format!("`{}` says that it is version {version}", library.path.display()));
+        let text = format!("`{}` says that it is version {version}", library.path.display());
+        model.remark(Remark::new(RemarkCode::LibraryVersion, text));
     }
     Ok(Box::new(model))
 }

@@ -10,6 +10,7 @@ use crate::{
 };
 use engine::{EngineError, LoadRequest, LoadedModel, Session, Signature, SignatureValue};
 use ort::value::{Outlet, ValueType};
+use types::{Remark, RemarkCode};
 
 /// A model in the library's memory.
 pub(crate) struct OrtModel {
@@ -18,7 +19,7 @@ pub(crate) struct OrtModel {
     pub(crate) request: LoadRequest,
     /// What the library's arena held once the model was in, or why is unknown.
     pub(crate) loaded: Result<Statistics, String>,
-    remarks: Vec<String>,
+    remarks: Vec<Remark>,
 }
 
 impl OrtModel {
@@ -40,15 +41,16 @@ impl OrtModel {
     }
 
     /// Adds what a reader must know.
-    pub(crate) fn remark(&mut self, remark: String) {
+    pub(crate) fn remark(&mut self, remark: Remark) {
         self.remarks.push(remark);
     }
 }
 
 /// Which nodes do not run where the user asked for.
-fn elsewhere(provider: &Provider, placements: &Placements) -> Option<String> {
+fn elsewhere(provider: &Provider, placements: &Placements) -> Option<Remark> {
     if placements.is_empty() {
-        return Some("ONNX Runtime did not report which nodes run on the device".to_owned());
+        let text = "ONNX Runtime did not report which nodes run on the device";
+        return Some(Remark::new(RemarkCode::UnknownPlacement, text));
     }
     let all: u64 = placements.iter().map(|(_, count)| count).sum();
     let others: Vec<String> = placements
@@ -59,7 +61,7 @@ fn elsewhere(provider: &Provider, placements: &Placements) -> Option<String> {
             format!("{count} of {all} nodes of the optimised graph run on {place}")
         })
         .collect();
-    (!others.is_empty()).then(|| others.join(", "))
+    (!others.is_empty()).then(|| Remark::new(RemarkCode::OtherDevice, others.join(", ")))
 }
 
 fn value(outlet: &Outlet) -> SignatureValue {
@@ -91,7 +93,7 @@ impl LoadedModel for OrtModel {
         }
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn remarks(&self) -> Vec<Remark> {
         self.remarks.clone()
     }
 
@@ -111,8 +113,9 @@ mod tests {
         let on = |name: &str, count| (name.to_owned(), count);
         let mixed = vec![on("CUDAExecutionProvider", 241), on("CPUExecutionProvider", 12)];
         let remark = elsewhere(&cuda, &mixed).unwrap();
-        assert_eq!(remark, "12 of 253 nodes of the optimised graph run on the cpu");
+        assert_eq!(remark.text, "12 of 253 nodes of the optimised graph run on the cpu");
         assert_eq!(elsewhere(&cuda, &mixed[..1].to_vec()), None);
-        assert!(elsewhere(&cuda, &Placements::new()).unwrap().contains("did not report"));
+        let unknown = elsewhere(&cuda, &Placements::new()).unwrap();
+        assert_eq!(unknown.code, RemarkCode::UnknownPlacement);
     }
 }

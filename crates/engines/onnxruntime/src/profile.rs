@@ -11,7 +11,7 @@ use std::{
     path::Path,
     time::{Duration, Instant},
 };
-use types::HostTensor;
+use types::{HostTensor, Remark, RemarkCode};
 
 /// Runs before those that count: the first allocates, the second settles.
 const WARM_UP: u64 = 2;
@@ -141,22 +141,22 @@ pub(crate) fn records(pass: &Pass<'_>) -> Vec<RunRecord> {
     records
 }
 
-pub(crate) fn remarks(pass: &Pass<'_>) -> Vec<String> {
+pub(crate) fn remarks(pass: &Pass<'_>) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let (told, added) = pass.sums();
     // Where it is less, nobody would see it.
     if added * 50 > told {
-        remarks.push(format!(
+        remarks.push(Remark::new(RemarkCode::CoarseTimes, format!(
             "ONNX Runtime truncates times to whole microseconds; this was corrected by at most half a microsecond per \
              call, {} in total",
             number::percent(added as f64 / (told + added).max(1) as f64)
-        ));
+        )));
     }
     let threads = threads(pass).len();
     if threads > 1 {
-        remarks.push(format!(
+        remarks.push(Remark::new(RemarkCode::ParallelOperators, format!(
             "operators ran in parallel on {threads} threads: their times can add up to more than the whole"
-        ));
+        )));
     }
     remarks
 }

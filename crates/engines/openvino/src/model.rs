@@ -10,7 +10,7 @@ use engine::{
     EngineError, EngineErrorKind, LoadRequest, LoadedModel, Session, Signature, SignatureValue,
 };
 use std::collections::BTreeMap;
-use types::Device;
+use types::{Device, Remark, RemarkCode};
 
 /// A model in OpenVINO's memory.
 pub(crate) struct OpenVinoModel {
@@ -24,7 +24,7 @@ pub(crate) struct OpenVinoModel {
     /// The file's names of the nodes that make outputs.
     pub(crate) makers: BTreeMap<String, String>,
     placement: String,
-    remarks: Vec<String>,
+    remarks: Vec<Remark>,
 }
 
 impl OpenVinoModel {
@@ -65,7 +65,7 @@ impl LoadedModel for OpenVinoModel {
         self.placement.clone()
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn remarks(&self) -> Vec<Remark> {
         self.remarks.clone()
     }
 
@@ -114,20 +114,26 @@ fn placement(compiled: &Compiled, request: &LoadRequest) -> String {
     words.join(", ")
 }
 
-fn remarks(compiled: &Compiled, request: &LoadRequest) -> Vec<String> {
+fn remarks(compiled: &Compiled, request: &LoadRequest) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let asked = inference_precision(request.device, request.precision);
     if let Ok(precision) = compiled.property("INFERENCE_PRECISION_HINT")
         && precision != asked
     {
-        remarks.push(format!("{asked} was requested, but OpenVINO computes in {precision}"));
+        remarks.push(Remark::new(
+            RemarkCode::OtherPrecision,
+            format!("{asked} was requested, but OpenVINO computes in {precision}"),
+        ));
     }
     if request.device == Device::Cpu
         && let Ok(threads) = compiled.property("INFERENCE_NUM_THREADS")
         && threads != request.threads.max(1).to_string()
     {
         let asked = request.threads;
-        remarks.push(format!("{asked} threads were requested, but OpenVINO uses {threads}"));
+        remarks.push(Remark::new(
+            RemarkCode::OtherThreads,
+            format!("{asked} threads were requested, but OpenVINO uses {threads}"),
+        ));
     }
     let options = &request.options;
     let idle = [
@@ -136,7 +142,10 @@ fn remarks(compiled: &Compiled, request: &LoadRequest) -> Vec<String> {
         (options.compile.is_some(), "a compilation mode"),
     ];
     for (_, what) in idle.iter().filter(|(said, _)| *said) {
-        remarks.push(format!("OpenVINO does not have {what}; the setting had no effect"));
+        remarks.push(Remark::new(
+            RemarkCode::OptionWithoutEffect,
+            format!("OpenVINO does not have {what}; the setting had no effect"),
+        ));
     }
     remarks
 }

@@ -115,7 +115,7 @@ pub(crate) fn inference_precision(device: Device, precision: Precision) -> &'sta
     match (device, precision) {
         (_, Precision::Fp16) | (Device::Npu, _) => "f16",
         (_, Precision::Bf16) => "bf16",
-        (_, Precision::Fp32 | Precision::Int8) => "f32",
+        (_, Precision::Fp32 | Precision::Int8 | Precision::Stored) => "f32",
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{
 };
 use engine::{Detail, NodeTime};
 use std::collections::BTreeMap;
+use types::{Remark, RemarkCode};
 
 /// How the plugin's numbers become sums.
 pub(crate) enum Times {
@@ -122,24 +123,24 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    pub(crate) fn remarks(&self, detail: Detail) -> Vec<String> {
+    pub(crate) fn remarks(&self, detail: Detail) -> Vec<Remark> {
         let mut remarks = Vec::new();
         // Where it is less, nobody would see it.
         if self.added * 50 > self.told {
             let share = self.added as f64 / (self.told + self.added).max(1) as f64;
             let share = number::percent(share);
-            remarks.push(format!(
+            remarks.push(Remark::new(RemarkCode::CoarseTimes, format!(
                 "OpenVINO truncates times to whole microseconds; this was corrected, {share} in total, and {} of \
                  {} nodes are reported as 0",
                 self.silent,
                 self.nodes.len()
-            ));
+            )));
         }
         if detail == Detail::Timeline && self.is_mean {
-            remarks.push(
-                "OpenVINO reports the mean of all runs: the timeline shows it in each of them"
-                    .into(),
-            );
+            remarks.push(Remark::new(
+                RemarkCode::MeanTimeline,
+                "OpenVINO reports the mean of all runs: the timeline shows it in each of them",
+            ));
         }
         remarks
     }
@@ -167,7 +168,7 @@ mod tests {
         // With room, half a microsecond a call comes back, and as much of the mean.
         let sums = of_mean(&before, &now, 2).told(2, 100_000, true);
         assert_eq!(told(&sums), [("b", 2, 10_000), ("a", 2, 4000), ("c", 2, 0)]);
-        assert!(sums.remarks(Detail::Times)[0].contains("1 of 3 nodes"));
+        assert!(sums.remarks(Detail::Times)[0].text.contains("1 of 3 nodes"));
         assert_eq!(sums.remarks(Detail::Timeline).len(), 2);
     }
 

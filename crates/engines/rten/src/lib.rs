@@ -4,6 +4,7 @@
 
 mod capture;
 mod convert;
+mod generator;
 mod load;
 mod log;
 mod memory;
@@ -15,7 +16,7 @@ mod settings;
 mod values;
 
 use engine::{
-    Availability, Engine, EngineError, GraphRunner, Host, LoadRequest, LoadedModel, Loader, Places,
+    Availability, Engine, EngineError, GeneratorLoader, GraphRunner, Host, LoadRequest, LoadedModel, Loader, Places,
     ProfiledRunner, RunnerLoader, TrainingTraits,
 };
 use types::{Bytes, Device, Precision};
@@ -80,6 +81,10 @@ impl Loader for Rten {
     }
 
     fn runner_loader(&self) -> Option<&dyn RunnerLoader> {
+        Some(self)
+    }
+
+    fn generator_loader(&self) -> Option<&dyn GeneratorLoader> {
         Some(self)
     }
 }

@@ -11,7 +11,7 @@ use engine::{
 };
 use rten::{Dimension, Model, NodeId, RunError, RunErrorKind, RunOptions, ThreadPool, Value};
 use std::{path::PathBuf, sync::Arc};
-use types::HostTensor;
+use types::{HostTensor, Remark};
 
 /// A model in the engine's memory.
 pub(crate) struct RtenModel {
@@ -20,7 +20,7 @@ pub(crate) struct RtenModel {
     onnx: PathBuf,
     threads: u32,
     settings: Settings,
-    remarks: Vec<String>,
+    remarks: Vec<Remark>,
 }
 
 impl RtenModel {
@@ -65,7 +65,7 @@ impl LoadedModel for RtenModel {
         format!("cpu, {} thread{plural}{}", self.threads, self.settings.words())
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn remarks(&self) -> Vec<Remark> {
         self.remarks.clone()
     }
 

@@ -10,6 +10,7 @@ use engine::{
     TimelineWriter,
 };
 use std::{collections::HashMap, io, time::Instant};
+use types::{Remark, RemarkCode};
 
 impl NodeProfiler for RtenSession<'_> {
     fn profile(&mut self, count: u64, detail: Detail) -> Result<NodeProfile, EngineError> {
@@ -158,17 +159,20 @@ impl Nodes {
         log.in_order().into_iter().map(call).collect()
     }
 
-    pub(crate) fn remarks(&self) -> Vec<String> {
+    pub(crate) fn remarks(&self) -> Vec<Remark> {
         let short: Vec<&NodeTime> =
             self.times.iter().filter(|node| node.nanos < node.calls * COARSE_NANOS).collect();
         let sum: u64 = self.times.iter().map(|node| node.nanos).sum();
         let of_short: u64 = short.iter().map(|node| node.nanos).sum();
         // Rounding cuts both ways, so sums stay right; what a short node shows of itself does not.
         match of_short * 20 > sum {
-            true => vec![format!(
-                "engine `rten` rounds to microseconds: {} of {} nodes take less than five",
-                short.len(),
-                self.times.len()
+            true => vec![Remark::new(
+                RemarkCode::CoarseTimes,
+                format!(
+                    "engine `rten` rounds to microseconds: {} of {} nodes take less than five",
+                    short.len(),
+                    self.times.len()
+                ),
             )],
             false => Vec::new(),
         }

@@ -1,7 +1,7 @@
 //! What a user may set of this engine, with `--set`.
 
 use engine::{EngineError, EngineErrorKind};
-use types::EngineOptions;
+use types::{EngineOptions, Remark, RemarkCode};
 
 /// Whether weights are copied once, at load, into the order in which the engine's products read them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,14 +48,17 @@ impl Settings {
 }
 
 /// Options of other engines, which change nothing here.
-pub(crate) fn idle(options: &EngineOptions) -> Vec<String> {
+pub(crate) fn idle(options: &EngineOptions) -> Vec<Remark> {
     let idle = [
         (options.graph_optimisation.is_some(), "a level of graph optimisation"),
         (options.inter_threads.is_some(), "threads between operators"),
         (options.hint.is_some(), "a performance hint"),
         (options.compile.is_some(), "a compilation mode"),
     ];
-    let remark = |what: &str| format!("rten does not have {what}; the setting had no effect");
+    let remark = |what: &str| {
+        let text = format!("rten does not have {what}; the setting had no effect");
+        Remark::new(RemarkCode::OptionWithoutEffect, text)
+    };
     idle.iter().filter(|(said, _)| *said).map(|(_, what)| remark(what)).collect()
 }
 
@@ -86,8 +89,10 @@ mod tests {
 
     #[test]
     fn options_of_other_engines_are_remarked() {
-        assert_eq!(idle(&EngineOptions::default()), Vec::<String>::new());
+        assert_eq!(idle(&EngineOptions::default()), []);
         let options = EngineOptions { inter_threads: Some(2), ..EngineOptions::default() };
-        assert!(idle(&options)[0].contains("threads between operators"));
+        let [remark] = idle(&options).try_into().unwrap();
+        assert_eq!(remark.code, RemarkCode::OptionWithoutEffect);
+        assert!(remark.text.contains("threads between operators"));
     }
 }

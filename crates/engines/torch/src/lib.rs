@@ -91,6 +91,10 @@ impl Engine for Torch {
         true
     }
 
+    fn generates(&self) -> bool {
+        true
+    }
+
     fn training(&self) -> Option<TrainingTraits> {
         Some(TrainingTraits {
             precisions: &[Precision::Fp32, Precision::Fp16, Precision::Bf16],

@@ -31,6 +31,7 @@ const REST: [&str; 2] = [
         "inputs.py",
         "text.py",
         "bench.py",
+        "generate.py",
         "timeline.py",
         "profile.py",
         "calibrate.py",

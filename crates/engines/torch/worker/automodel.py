@@ -56,7 +56,7 @@ class FolderPlan(Plan):
             traceback.print_exception(type(error), error, error.__traceback__, limit=-4)
             raise Failure("bad-model", "`transformers` could not load `%s`" % self.path, causes_of(error))
         self.tell_missing(module, sorted(info.get("missing_keys") or ()))
-        self.remarks.append("the module is `%s` of `transformers`" % type(module).__name__)
+        self.remarks.append(remark("module-class", "the module is `%s` of `transformers`" % type(module).__name__))
         return module, output_fields(module.forward, self.model_output)
 
     def tell_missing(self, module, missing):
@@ -70,7 +70,8 @@ class FolderPlan(Plan):
                 hint="the weights do not belong to this `config.json`; download both again",
             )
         if missing:
-            self.remarks.append("not in the checkpoint, set to random values: %s" % quoted(missing))
+            text = "not in the checkpoint, set to random values: %s" % quoted(missing)
+            self.remarks.append(remark("missing-weights", text))
 
 
 def import_transformers(what):

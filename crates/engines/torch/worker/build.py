@@ -1,6 +1,11 @@
 # From the job's description to a module in memory: imports first, outside the clock, then what is timed.
 
 
+def remark(code, text):
+    """What a reader of the results must know, with the code of `types::RemarkCode` that it goes by."""
+    return {"code": code, "text": text}
+
+
 class Plan:
     """How a module is made: `prepare` imports and checks, `make` is timed."""
 

@@ -150,7 +150,7 @@ def quantise(module, remarks):
             "this module has no linear layer that PyTorch's dynamic int8 can take",
             hint="`--precision fp32` or `--precision bf16` works here",
         )
-    remarks.append("int8 in %d linear layers, the rest in fp32" % changed)
+    remarks.append(remark("partly-quantised", "int8 in %d linear layers, the rest in fp32" % changed))
     return module
 
 
@@ -160,8 +160,8 @@ def tensor_float_remarks(module, place, precision):
         return []
     remarks = []
     if torch.get_float32_matmul_precision() != "highest":
-        remarks.append("TF32 is on for matrix products")
+        remarks.append(remark("tf32", "TF32 is on for matrix products"))
     convolutions = any(isinstance(part, torch.nn.modules.conv._ConvNd) for part in module.modules())
     if convolutions and torch.backends.cudnn.allow_tf32:
-        remarks.append("TF32 is on for convolutions, which is PyTorch's default")
+        remarks.append(remark("tf32", "TF32 is on for convolutions, which is PyTorch's default"))
     return remarks

@@ -87,7 +87,7 @@ def plan_call(plan, module, specs):
     slots = [parameters.slot(name) for name in names]
     unknown = [name for name, slot in zip(names, slots) if slot is None and name not in plan.optional]
     spare = [name for name, slot in zip(names, slots) if slot is None and name in plan.optional]
-    plan.remarks += ["the module takes no `%s`" % name for name in spare]
+    plan.remarks += [remark("input-not-taken", "the module takes no `%s`" % name) for name in spare]
     row = parameters.positional + parameters.named
     if unknown and plan.by_order and len(unknown) == len(names):
         # None of the names is one of the module's: then they are names of the user's own, in order.

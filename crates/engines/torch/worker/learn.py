@@ -32,7 +32,7 @@ def open_for_training(plan, module, training, remarks):
             if parameter.is_floating_point():
                 parameter.requires_grad_(True)
     if switch_dropout_off(module):
-        remarks.append("dropout is off: the graphs of the other engines have none")
+        remarks.append(remark("dropout-off", "dropout is off: the graphs of the other engines have none"))
     if training["checkpointing"]:
         compute_again(module)
 
@@ -99,7 +99,8 @@ def make_optimizer(training, module, remarks):
     except (RuntimeError, TypeError, ValueError):
         optimizer = kind(parameters, lr=training["learning_rate"])
     device = parameters[0].device.type
-    remarks.append("PyTorch %s has no fused %s for %s" % (torch.__version__, kind.__name__, device))
+    text = "PyTorch %s has no fused %s for %s" % (torch.__version__, kind.__name__, device)
+    remarks.append(remark("optimizer-not-fused", text))
     return optimizer
 
 
@@ -110,9 +111,10 @@ class Formats:
         self.device, self.dtype = place.device.type, element_type(precision)
         self.is_mixed, self.scaler = precision != "fp32", None
         if self.is_mixed:
-            remarks.append("weights in fp32, forward pass and loss in %s where PyTorch's autocast says so" % precision)
+            text = "weights in fp32, forward pass and loss in %s where PyTorch's autocast says so" % precision
+            remarks.append(remark("mixed-precision", text))
         if precision == "fp16":
-            remarks.append("the loss is scaled, so that gradients fit into fp16")
+            remarks.append(remark("loss-scaled", "the loss is scaled, so that gradients fit into fp16"))
             try:
                 self.scaler = torch.amp.GradScaler(self.device)
             except AttributeError:

@@ -64,7 +64,7 @@ def told(found, path, names, has_parts, each, base, reserved):
     columns, ends, peak = found.columns()
     write_tensors(path, {name: torch.tensor(values, dtype=torch.int64) for name, values in columns.items()})
     empty = {name: [] for name in columns}
-    remarks = ["what libraries behind PyTorch allocate by themselves is not seen"]
+    remarks = [remark("unseen-allocations", "what libraries behind PyTorch allocate by themselves is not seen")]
     record = {
         "source": "PyTorch's allocator",
         "run_nanos": each,

@@ -73,14 +73,17 @@ def load_one(job):
     place.wait()
     taken = time.perf_counter_ns() - begin
 
-    call = plan_call(plan, module, job["inputs"])
-    if training is None:
+    call = plan_call(plan, module, job["inputs"]) if job.get("generation") is None else None
+    if call is None:
+        bench = Writer(job, plan, module, runner, place, outputs)
+    elif training is None:
         bench = Bench(job, plan, module, runner, place, call, outputs)
     else:
         bench = Trainer(job, plan, module, runner, place, call, outputs, remarks)
     remarks += tensor_float_remarks(module, place, precision)
     if plan.by_order and precision == "fp32" and bench.dtype not in (None, torch.float32):
-        remarks.append("the module's own %s was kept" % str(bench.dtype).replace("torch.", ""))
+        text = "the module's own %s was kept" % str(bench.dtype).replace("torch.", "")
+        remarks.append(remark("format-kept", text))
     words = place.words(threads)
     report = {
         "answer": "loaded",
@@ -154,6 +157,8 @@ def answer(bench, ask):
         raise Failure("failed", "asked for `%s` before a model was loaded" % ask["ask"])
     if isinstance(bench, Trainer):
         return answer_training(bench, ask)
+    if isinstance(bench, Writer):
+        return answer_writing(bench, ask)
     kind = ask["ask"]
     if kind == "first":
         return first(bench)

@@ -91,9 +91,12 @@ class Recorder:
                         "flow": flow if flow in launches else None,
                     }
                 )
-        remarks = [] if makers or not self.is_step else ["the backward pass is shown without its modules"]
+        remarks = []
+        if self.is_step and not makers:
+            remarks.append(remark("backward-without-modules", "the backward pass is shown without its modules"))
         if self.place.device.type == "cuda" and not device:
-            remarks.append("PyTorch's profiler saw nothing on the device: the timeline shows the host alone")
+            text = "PyTorch's profiler saw nothing on the device: the timeline shows the host alone"
+            remarks.append(remark("host-only-timeline", text))
         return {"began_at": self.began_at, "tracks": tracks.all, "spans": spans}, remarks
 
     def makers(self, host, paths):

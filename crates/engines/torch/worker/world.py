@@ -253,8 +253,11 @@ def load_world(job, size):
     trainer.world = world
     report["placement"] += ", %d ranks over %s" % (size, trainer.ring.backend)
     report["remarks"] += [
-        "every rank has a batch of its own: the same numbers in another order",
-        "the ranks passed through the model once before the first step, to learn which weights have gradients",
+        remark("ranks", "every rank has a batch of its own: the same numbers in another order"),
+        remark(
+            "ranks",
+            "the ranks passed through the model once before the first step, to learn which weights have gradients",
+        ),
     ]
     return trainer, report
 

@@ -33,12 +33,12 @@ fn summary(text: &str, name: &str) -> Result<Draft, Problem> {
     let result = lines
         .text("Result is")
         .ok_or_else(|| Problem::file("has no line `Result is :`; it ends too early"))?;
-    let system = lines.text("SUT name").unwrap_or("not told");
+    let system = lines.text("SUT name").unwrap_or(crate::draft::UNKNOWN);
     let place = Place::of(name);
     let mut draft = Draft {
         tool: "mlperf-loadgen".into(),
         model: place.model.map(str::to_owned),
-        engine: "not told".into(),
+        engine: crate::draft::UNKNOWN.into(),
         placement: Some(system.to_owned()),
         batch_size: lines
             .whole("samples_per_query")?

@@ -34,8 +34,11 @@ pub(crate) fn optimum_benchmark(text: &str) -> Taken<Found> {
 }
 
 fn benchmark(report: &Node<'_>, config: Option<&Node<'_>>) -> Taken<Draft> {
-    let mut draft =
-        Draft { tool: "optimum-benchmark".into(), engine: "not told".into(), ..Draft::default() };
+    let mut draft = Draft {
+        tool: "optimum-benchmark".into(),
+        engine: crate::draft::UNKNOWN.into(),
+        ..Draft::default()
+    };
     if let Some(config) = config {
         describe(&mut draft, config)?;
     }
@@ -268,7 +271,7 @@ fn describe(draft: &mut Draft, config: &Node<'_>) -> Taken<()> {
 }
 
 fn backend_facts(draft: &mut Draft, backend: &Node<'_>) {
-    let name = backend.text_of("name").unwrap_or_else(|| "not told".into());
+    let name = backend.text_of("name").unwrap_or_else(|| crate::draft::UNKNOWN.into());
     draft.engine = match name.as_str() {
         "pytorch" => "torch".into(),
         "llama_cpp" | "llama-cpp" => "llama.cpp".into(),

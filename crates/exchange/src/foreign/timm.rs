@@ -211,7 +211,7 @@ impl Setting {
                 .find(|word| matches!(**word, "nchw" | "nhwc"))
                 .map(|word| (*word).to_owned()),
             torch,
-            placement: hardware.clone().unwrap_or_else(|| "not told".into()),
+            placement: hardware.clone().unwrap_or_else(|| crate::draft::UNKNOWN.into()),
             device,
             cpu: hardware.clone().filter(|_| is_cpu),
             gpu: hardware.filter(|_| !is_cpu),

@@ -118,13 +118,11 @@ impl Row {
 
     fn draft(self) -> Taken<Draft> {
         let mode = match self.text("mode").as_deref() {
-            Some("training") => Mode::Training,
-            Some("inference") | None => Mode::Inference,
-            Some(other) => {
-                return Err(
-                    self.complain("mode", format!("is `{other}`, not inference or training"))
-                );
-            }
+            None => Mode::Inference,
+            Some(name) => Mode::named(name).ok_or_else(|| {
+                let text = format!("is `{name}`, not inference, training or generate");
+                self.complain("mode", text)
+            })?,
         };
         let seed = self.whole("seed")?;
         let options = match self.text("options") {

@@ -96,13 +96,13 @@ pub fn plan_conversion<'m>(
     options: &ConvertOptions,
 ) -> Result<Plan<'m>, ConvertError> {
     let native = native_precision(model);
-    if native != Precision::Fp32 || to == Precision::Fp32 {
+    if native != Precision::Fp32 || matches!(to, Precision::Fp32 | Precision::Stored) {
         return Err(ConvertError::Native { native, asked: to });
     }
     match to {
         Precision::Fp16 => halve::plan(model, recast::Half::Fp16, options),
         Precision::Bf16 => halve::plan(model, recast::Half::Bf16, options),
-        Precision::Int8 | Precision::Fp32 => quantise::plan(model, options),
+        Precision::Int8 | Precision::Fp32 | Precision::Stored => quantise::plan(model, options),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::WhyLeft;
 use crate::{Model, TensorData};
 use std::collections::{BTreeMap, HashMap};
-use types::{Bytes, Precision};
+use types::{Bytes, Precision, Remark, RemarkCode};
 
 /// A converted model.
 #[derive(Debug, Clone)]
@@ -77,14 +77,19 @@ impl Report {
 
     /// What a reader of the results must know: values that were clamped, nodes that stay in fp32.
     #[must_use]
-    pub fn remarks(&self) -> Vec<String> {
+    pub fn remarks(&self) -> Vec<Remark> {
         let mut remarks = Vec::new();
         match self.clamped {
             0 => {}
-            1 => remarks.push(format!("1 value outside the range of {} was clamped", self.to)),
+            1 => remarks.push(Remark::new(
+                RemarkCode::ValuesClamped,
+                format!("1 value outside the range of {} was clamped", self.to),
+            )),
             many => {
-                remarks
-                    .push(format!("{many} values outside the range of {} were clamped", self.to));
+                remarks.push(Remark::new(
+                    RemarkCode::ValuesClamped,
+                    format!("{many} values outside the range of {} were clamped", self.to),
+                ));
             }
         }
         let mut reasons: BTreeMap<&WhyLeft, usize> = BTreeMap::new();
@@ -93,7 +98,7 @@ impl Report {
         }
         for (why, count) in reasons {
             let subject = if count == 1 { "1 node stays" } else { &format!("{count} nodes stay") };
-            remarks.push(format!("{subject} in fp32: {why}"));
+            remarks.push(Remark::new(RemarkCode::NodesInFp32, format!("{subject} in fp32: {why}")));
         }
         remarks
     }
@@ -107,7 +112,7 @@ mod tests {
     fn remarks_group_what_stays_by_its_reason() {
         let left = |node: &str, why| Left { node: node.into(), why };
         let mut report = Report::new(Precision::Fp16);
-        assert_eq!(report.remarks(), [""; 0]);
+        assert!(report.remarks().is_empty());
         report.clamped = 2;
         let same = WhyLeft::LeftWeight;
         report.left = vec![left("a", same.clone()), left("b", same), left("c", WhyLeft::Excluded)];
@@ -116,6 +121,7 @@ mod tests {
             "1 node stays in fp32: it was excluded",
             "2 nodes stay in fp32: weights on the left are kept",
         ];
-        assert_eq!(report.remarks(), expected);
+        let texts: Vec<String> = report.remarks().into_iter().map(String::from).collect();
+        assert_eq!(texts, expected);
     }
 }

@@ -21,6 +21,7 @@ pub use error::{PruneError, Unfit};
 pub use options::{Also, PruneMethod, PruneOptions, Scales};
 pub use structured::{Block, BlockKind, Importance, TensorCut};
 pub use targets::{Target, product_inputs};
+use types::Remark;
 
 pub(crate) use cutting::Cutting;
 pub(crate) use mask::Mask;
@@ -43,7 +44,7 @@ pub struct Pruning<'m> {
     /// What every block of the model loses, and all alike.
     pub uniform: Vec<BlockKind>,
     /// What a reader of the results must know.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 /// Plans the pruning of an fp32 model; no weight is made yet.

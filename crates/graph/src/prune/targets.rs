@@ -5,6 +5,7 @@ use crate::{
     DataType, Model, Node, Tensor, TensorData, module_path, precision::with_constants_as_weights,
 };
 use std::collections::{HashMap, HashSet};
+use types::{Remark, RemarkCode};
 
 /// A weight that loses numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,7 +93,7 @@ pub(super) fn left_whole(
     model: &Model,
     is_pruned: &dyn Fn(&str) -> bool,
     why: &dyn Fn(&Node) -> Option<&'static str>,
-) -> Vec<String> {
+) -> Vec<Remark> {
     let is_weight = |tensor: &&Tensor| {
         tensor.dtype == DataType::Float && tensor.dims.len() >= 2 && tensor.elements() > 1
     };
@@ -124,15 +125,17 @@ pub(super) fn left_whole(
         .filter(is_weight)
         .map(|tensor| tensor.elements() as u64)
         .sum();
-    let mut said: Vec<String> = groups
+    let mut said: Vec<Remark> = groups
         .into_iter()
         .map(|(op, why, first, count, numbers)| {
             let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
-            format!("not pruned: `{first}`{more} of `{op}` ({numbers} numbers): {why}")
+            let what = format!("`{first}`{more} of `{op}` ({numbers} numbers)");
+            Remark::new(RemarkCode::NotPruned, format!("not pruned: {what}: {why}"))
         })
         .collect();
     if inside > 0 {
-        said.push(format!("not pruned: {inside} numbers inside bodies of `If`, `Loop` or `Scan`"));
+        let text = format!("not pruned: {inside} numbers inside bodies of `If`, `Loop` or `Scan`");
+        said.push(Remark::new(RemarkCode::NotPruned, text));
     }
     said
 }
@@ -290,7 +293,10 @@ mod tests {
         let found = plan_pruning(&model, &options).unwrap();
         let names: Vec<&str> = found.targets.iter().map(|target| target.tensor.as_str()).collect();
         assert_eq!(names, ["w", "r", "last"], "both weights of the GRU lose numbers");
-        let said = found.remarks.join("\n");
+        let said = {
+            let texts: Vec<&str> = found.remarks.iter().map(|one| one.text.as_str()).collect();
+            texts.join("\n")
+        };
         assert!(said.contains("not pruned: `table` of `Add` (40 numbers)"), "{said}");
         let other = PruneOptions { exclude: vec!["r".into()], ..options };
         let found = plan_pruning(&model, &other).unwrap();

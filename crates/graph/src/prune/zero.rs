@@ -11,7 +11,7 @@ use crate::{
     precision::{Made, Recast, with_constants_as_weights},
 };
 use std::collections::HashMap;
-use types::Precision;
+use types::{Precision, Remark, RemarkCode};
 
 /// Plans which numbers of which weights become zero.
 pub(super) fn plan<'m>(
@@ -64,7 +64,7 @@ pub(super) fn plan<'m>(
 fn keep_grouped(
     chosen: &mut Vec<Candidate>,
     of: usize,
-    remarks: &mut Vec<String>,
+    remarks: &mut Vec<Remark>,
 ) -> Result<(), PruneError> {
     let fits = |one: &Candidate| {
         let summed = one.summed.filter(|_| one.tensor.dims.len() == 2);
@@ -80,7 +80,10 @@ fn keep_grouped(
     if let [first, rest @ ..] = left.as_slice() {
         let others =
             if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-        remarks.push(format!("not pruned, because groups of {of} do not fill it: {first}{others}"));
+        remarks.push(Remark::new(
+            RemarkCode::NotPruned,
+            format!("not pruned, because groups of {of} do not fill it: {first}{others}"),
+        ));
     }
     Ok(())
 }

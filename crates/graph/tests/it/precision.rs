@@ -64,6 +64,10 @@ fn linear(b: &mut GraphBuilder, module: &str, x: &str, dims: &[usize]) -> String
     })
 }
 
+fn texts(report: &modelmeter_graph::Report) -> Vec<String> {
+    report.remarks().into_iter().map(String::from).collect()
+}
+
 #[test]
 fn inside_all_is_16_bit_and_outside_nothing_changes() {
     let model = model(4, |b, x| {
@@ -102,7 +106,7 @@ fn a_mask_for_32_bits_becomes_one_for_16() {
     let values: Vec<f32> = made.graph.initializers.iter().flat_map(|t| t.f32s().unwrap()).collect();
     assert_eq!(values, [-65504.0, 2f32.powi(-24)]);
     assert_eq!(report.clamped, 2);
-    assert_eq!(report.remarks(), ["2 values outside the range of fp16 were clamped"]);
+    assert_eq!(texts(&report), ["2 values outside the range of fp16 were clamped"]);
     let Converted { model: made, report, .. } = converted(&model, Bf16);
     let values = made.graph.initializers[0].f32s().unwrap();
     assert!(values[0].is_finite() && values[0] < -3e38, "{values:?}");
@@ -180,7 +184,7 @@ fn what_the_operator_set_does_not_allow_stays_between_casts() {
     assert_eq!(dtype(&bf16.model, &node(&bf16.model, "Conv").outputs[0]), DataType::Float);
     assert_eq!(dtype(&bf16.model, &node(&bf16.model, "Resize").inputs[0]), DataType::Bfloat16);
     assert_eq!(
-        bf16.report.remarks(),
+        texts(&bf16.report),
         ["1 node stays in fp32: `Conv` has bf16 only from operator set 22 on"]
     );
     let mut newer = model.clone();
@@ -367,7 +371,7 @@ fn what_is_not_worth_it_or_not_possible_is_said() {
     let report = convert(&model, Int8, &options).unwrap().report;
     assert_eq!((report.products, report.left.len()), (1, 3));
     assert_eq!(
-        report.remarks(),
+        texts(&report),
         [
             "1 node stays in fp32: it was excluded",
             "1 node stays in fp32: products with fewer than 1024 weights are not worth it",

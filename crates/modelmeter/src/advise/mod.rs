@@ -11,7 +11,9 @@ use crate::{
 };
 use analysis::advice::{Facts, Known, Missing, flags, judge_all};
 use std::time::{Duration, Instant};
-use types::{AdviceReport, Bytes, Event, Goal, Run, Seconds, SweepPoint, Warmup};
+use types::{
+    AdviceReport, Bytes, Event, Goal, Remark, RemarkCode, Run, Seconds, SweepPoint, Warmup,
+};
 
 /// Time for measuring where nobody says otherwise: a dozen short runs of a middling model.
 const BUDGET: Duration = Duration::from_secs(60);
@@ -139,7 +141,10 @@ impl Advisor {
         let ready = self.ready(&base, &run, session, sink);
         let mut remarks = Vec::new();
         if let Err(missing) = &ready {
-            remarks.push(format!("nothing new was measured: {}", missing.why));
+            remarks.push(Remark::new(
+                RemarkCode::NothingMeasured,
+                format!("nothing new was measured: {}", missing.why),
+            ));
         }
         let left = self.budget.saturating_sub(begin.elapsed()).max(self.budget / 2);
         let sweep = match &ready {

@@ -6,8 +6,8 @@ use analysis::advice::{Known, judge_trial, overlap, warmth};
 use number::fixed;
 use std::time::{Duration, Instant};
 use types::{
-    Advice, Change, Event, Goal, Interval, Outcome, Parity, Proof, Run, Side, Trial, TrialVerdict,
-    Turn, Warmup,
+    Advice, Change, Event, Goal, Interval, Outcome, Parity, Proof, Remark, RemarkCode, Run, Side,
+    Trial, TrialVerdict, Turn, Warmup,
 };
 
 /// Fresh processes per side: the fewest whose differences can be told from those of the sides.
@@ -48,7 +48,7 @@ struct Finding {
     outcome: Outcome,
     p_value: Option<f64>,
     processes: u64,
-    remarks: Vec<String>,
+    remarks: Vec<Remark>,
 }
 
 /// Tries every advice that is wanted; what was tried before with the same change is not tried again.
@@ -104,7 +104,7 @@ fn untried(why: String) -> Trial {
         found: None,
         interval: None,
         processes: 0,
-        remarks: vec![why],
+        remarks: vec![Remark::new(RemarkCode::NotTried, why)],
     }
 }
 
@@ -116,7 +116,10 @@ fn correct(findings: &mut [Option<Finding>]) {
         let sure = adjusted.next().is_some_and(|p| p < LEVEL);
         if !sure && matches!(one.outcome, Outcome::Better | Outcome::Worse) {
             one.outcome = Outcome::CannotTell;
-            one.remarks.push(format!("significant alone, but not among {} trials", known.len()));
+            one.remarks.push(Remark::new(
+                RemarkCode::ManyComparisons,
+                format!("significant alone, but not among {} trials", known.len()),
+            ));
         }
     }
 }
@@ -124,7 +127,7 @@ fn correct(findings: &mut [Option<Finding>]) {
 fn hold(advice: &Advice, finding: Finding) -> Trial {
     let mut remarks = finding.remarks;
     if let Outcome::Refused { why } = &finding.outcome {
-        remarks.insert(0, why.clone());
+        remarks.insert(0, Remark::new(RemarkCode::Refused, why.as_str()));
     }
     Trial {
         verdict: judge_trial(&advice.gain, finding.interval, &finding.outcome),
@@ -265,9 +268,10 @@ fn by_memory(outcome: &DuelOutcome) -> Result<Finding, Error> {
     let factors: Vec<f64> = pairs.map(|(base, changed)| base / changed).collect();
     let mut finding = spread(&factors);
     if let Some(ratio) = time.found {
-        finding
-            .remarks
-            .push(format!("the speed changed by a factor of {} with it", fixed(ratio, 2)));
+        finding.remarks.push(Remark::new(
+            RemarkCode::SpeedChanged,
+            format!("the speed changed by a factor of {} with it", fixed(ratio, 2)),
+        ));
     }
     Ok(finding)
 }

@@ -7,7 +7,7 @@ use std::{
     collections::BTreeMap,
     time::{Duration, Instant},
 };
-use types::{Bytes, Event, Interval, Run, Seconds, SweepPoint, Warmup};
+use types::{Bytes, Event, Interval, Remark, RemarkCode, Run, Seconds, SweepPoint, Warmup};
 
 /// Beyond the run's own batch, the next size must do so many times more samples per second to go on.
 const STILL_GROWS: f64 = 1.03;
@@ -30,7 +30,7 @@ const PLANNED_SHARE: f64 = 0.9;
 pub(super) struct Found {
     pub(super) points: Vec<SweepPoint>,
     /// Why it ended early, where it did.
-    pub(super) remark: Option<String>,
+    pub(super) remark: Option<Remark>,
 }
 
 /// Measures batch sizes one after the other.
@@ -56,11 +56,11 @@ pub(super) fn sweep(
         let predicted = predicted(run, &seen, batch);
         // Half of the time is for the way back; two sizes are the least that can be compared.
         if order.len() >= LEAST_SIZES && begin.elapsed() + predicted > budget / 2 {
-            remark = Some(format!("the sweep left out batch {batch}: its time was used up"));
+            remark = Some(cut(format!("the sweep left out batch {batch}: its time was used up")));
             break;
         }
         if memory_at(run, batch).is_some_and(|needed| needed > PLANNED_SHARE * available(run)) {
-            remark = Some(format!("the sweep left out batch {batch}: too little memory"));
+            remark = Some(cut(format!("the sweep left out batch {batch}: too little memory")));
             grows = false;
             continue;
         }
@@ -68,7 +68,7 @@ pub(super) fn sweep(
             Ok(point) => point,
             Err(error) if order.len() < LEAST_SIZES => return Err(refused(&error, ready)),
             Err(error) => {
-                remark = Some(format!("the sweep ended at batch {batch}: {error}"));
+                remark = Some(cut(format!("the sweep ended at batch {batch}: {error}")));
                 break;
             }
         };
@@ -84,7 +84,7 @@ pub(super) fn sweep(
         let predicted = predicted(run, &seen, batch);
         if begin.elapsed() + predicted > budget {
             let text = "the second pass of the sweep was cut short: its time was used up";
-            remark.get_or_insert(text.into());
+            remark.get_or_insert_with(|| cut(text));
             break;
         }
         if let Ok(point) = point(base, batch, predicted, session, sink) {
@@ -95,6 +95,11 @@ pub(super) fn sweep(
         points: seen.into_iter().map(|(batch, runs)| together(batch, &runs)).collect(),
         remark,
     })
+}
+
+/// Why a sweep ended early.
+fn cut(why: impl Into<String>) -> Remark {
+    Remark::new(RemarkCode::SweepCutShort, why)
 }
 
 /// Powers of two: the run's own size first, then larger ones, then smaller ones from the top.

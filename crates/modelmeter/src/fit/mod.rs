@@ -19,7 +19,7 @@ use number::mebibytes;
 use std::time::Instant;
 use types::{
     Bytes, Confirmation, Device, Event, FitLeftOut, FitOutcome, FitReport, FitWay, LimitedBy,
-    Precision, Refusal, Run, SmallestNeed,
+    Precision, Refusal, Remark, RemarkCode, Run, SmallestNeed,
 };
 use way::Bounds;
 
@@ -175,7 +175,7 @@ impl Fitter {
     /// Settles device, engines and limit, and who enforces it, before anything is measured.
     fn stage(
         &self,
-        remarks: &mut Vec<String>,
+        remarks: &mut Vec<Remark>,
         sink: &mut dyn FnMut(Event),
     ) -> Result<Stage, Error> {
         let mut profiler = self.profiler.clone();
@@ -184,10 +184,13 @@ impl Fitter {
         let device = base.cell.device;
         let present = present_memory(device).filter(|present| *present < self.limit);
         if let Some(present) = present {
-            remarks.push(format!(
-                "{} has only {}, which is used as the limit",
-                owner_of_memory(device),
-                mebibytes(present.0)
+            remarks.push(Remark::new(
+                RemarkCode::LessMemory,
+                format!(
+                    "{} has only {}, which is used as the limit",
+                    owner_of_memory(device),
+                    mebibytes(present.0)
+                ),
             ));
         }
         let limit = present.unwrap_or(self.limit);
@@ -324,22 +327,25 @@ impl Fitter {
         stage: &Stage,
         explored: &[Explored],
         best: Option<&Confirmation>,
-    ) -> Vec<String> {
+    ) -> Vec<Remark> {
         let mut remarks = stage.base.remarks();
         let Some(best) = best else { return remarks };
         let cell = &best.cell;
         // Precisions are in the order of their width.
         let widest = explored.iter().map(|one| one.way.precision).min();
         if let Some(widest) = widest.filter(|widest| *widest != cell.precision) {
-            remarks.push(format!(
+            remarks.push(Remark::new(RemarkCode::PrecisionChangesOutputs, format!(
                 "{} changes the outputs: `modelmeter compare {} --engines {} --precisions {widest},{}` shows by how \
                  much",
                 cell.precision, cell.model, cell.engine, cell.precision
-            ));
+            )));
         }
         if cell.batch_size == self.most {
             let twice = self.most.saturating_mul(2);
-            remarks.push(format!("no larger batch was tried: `--max-batch {twice}` goes further"));
+            remarks.push(Remark::new(
+                RemarkCode::LargestBatch,
+                format!("no larger batch was tried: `--max-batch {twice}` goes further"),
+            ));
         }
         remarks
     }

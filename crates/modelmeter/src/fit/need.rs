@@ -2,7 +2,7 @@
 
 use super::{Explored, is_stopped};
 use crate::{Error, largest, worker::present_memory};
-use types::{Bytes, Device, Event, SmallestNeed};
+use types::{Bytes, Device, Event, Remark, RemarkCode, SmallestNeed};
 
 /// So many limits are tried, each a quarter larger than the one before: whoever holds the worker may count more than
 /// what is resident.
@@ -12,7 +12,7 @@ const MEBIBYTE: u64 = 1 << 20;
 /// The least that any way took, and a limit under which it runs; remarks say what failed without a limit too.
 pub(super) fn smallest(
     explored: &[Explored],
-    remarks: &mut Vec<String>,
+    remarks: &mut Vec<Remark>,
     sink: &mut dyn FnMut(Event),
 ) -> Result<Option<SmallestNeed>, Error> {
     let mut least: Option<(SmallestNeed, &Explored)> = None;
@@ -26,7 +26,10 @@ pub(super) fn smallest(
         let tried = match largest::rehearse(&free, one.least, &|_| false, &mut hear) {
             Ok(tried) => tried,
             Err(Error::Meter(error)) => {
-                remarks.push(format!("{name} fails without a limit too: {error}"));
+                remarks.push(Remark::new(
+                    RemarkCode::FailsWithoutLimit,
+                    format!("{name} fails without a limit too: {error}"),
+                ));
                 continue;
             }
             Err(error) => return Err(error),

@@ -3,7 +3,9 @@
 use super::{Gate, GateBaseline};
 use crate::{Duel, Error, Profiler, Session, plans::cell_failure, sides::joint_verdict};
 use number::scientific;
-use types::{Agreement, Event, GateCell, Missing, PERCENTILE_FLOORS, Reason, Run, Side};
+use types::{
+    Agreement, Event, GateCell, Missing, PERCENTILE_FLOORS, Reason, Remark, RemarkCode, Run, Side,
+};
 
 /// What was measured of one cell so far.
 pub(super) struct Gathered {
@@ -15,7 +17,7 @@ pub(super) struct Gathered {
     /// This one's processes.
     pub(super) side: Vec<Run>,
     pub(super) missing: Vec<Missing>,
-    pub(super) remarks: Vec<String>,
+    pub(super) remarks: Vec<Remark>,
     open: bool,
 }
 
@@ -139,15 +141,15 @@ impl Gathered {
                 .max_abs()
                 .map_or_else(String::new, |by| format!(" (by up to {})", scientific(by)));
             self.remarks.push(match parity.agreement() {
-                Agreement::CannotTell => format!(
+                Agreement::CannotTell => Remark::new(RemarkCode::OutputsNotCompared, format!(
                     "outputs of `{}` and the baseline's cannot be compared: {}",
                     parity.side,
                     parity.outputs.iter().find_map(|o| o.why.as_deref()).unwrap_or("no outputs")
-                ),
-                _ => format!(
+                )),
+                _ => Remark::new(RemarkCode::OutputsDiffer, format!(
                     "outputs of `{}` differ from the baseline's{by}: the two sides do not compute the same",
                     parity.side
-                ),
+                )),
             });
         }
         let mut sides = outcome.duel.sides.into_iter();

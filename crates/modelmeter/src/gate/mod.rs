@@ -18,8 +18,8 @@ use std::{
     time::{Duration, Instant},
 };
 use types::{
-    Check, Event, GatePlan, GateReport, Gauge, Missing, Question, Ruling, Run, Seconds, Statistic,
-    Threshold,
+    Check, Event, GatePlan, GateReport, Gauge, Missing, Question, Remark, Ruling, Run, Seconds,
+    Statistic, Threshold,
 };
 
 /// The most processes per side where nobody says otherwise.
@@ -251,7 +251,7 @@ impl Gate {
             _ => None,
         };
         let interleaved = matches!(self.against, GateBaseline::Model(_) | GateBaseline::Program(_));
-        let mut remarks: Vec<String> = Vec::new();
+        let mut remarks: Vec<Remark> = Vec::new();
         let mut missing: Vec<Missing> = Vec::new();
         for cell in gathered {
             for remark in cell.remarks {

@@ -3,7 +3,7 @@
 use graph::{Converted, Model};
 use models::{Exported, Resolved};
 use std::{collections::HashMap, path::PathBuf, time::Duration};
-use types::{BlockFacts, Bytes, ModelInfo, Optimisation, WeightFacts};
+use types::{BlockFacts, Bytes, ModelInfo, Optimisation, Remark, WeightFacts};
 
 /// A changed model that lies in a folder, and what is known of it without running it.
 #[derive(Debug, Clone)]
@@ -29,11 +29,11 @@ pub struct Changed {
     /// Whether the folder has weights for `transformers`.
     pub has_transformers: bool,
     /// What a reader must know of the weights for `transformers`.
-    pub transformers_remark: Option<String>,
+    pub transformers_remark: Option<Remark>,
     /// How long it took, with writing.
     pub took: Duration,
     /// Remarks that limit or explain the result.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 /// What came out of writing, with what went in.
@@ -45,7 +45,7 @@ pub(super) struct Pieces<'a> {
     pub(super) blocks: Vec<BlockFacts>,
     pub(super) nonzeros: HashMap<String, u64>,
     pub(super) took: Duration,
-    pub(super) remarks: Vec<String>,
+    pub(super) remarks: Vec<Remark>,
 }
 
 impl Changed {

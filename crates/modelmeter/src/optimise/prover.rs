@@ -12,7 +12,8 @@ use graph::Model;
 use models::ModelError;
 use std::time::{Duration, Instant};
 use types::{
-    Bytes, ComparisonReport, Event, ModelFacts, Outcome, ProofReport, Seconds, SpeedProof, Work,
+    Bytes, ComparisonReport, Event, ModelFacts, Outcome, ProofReport, Remark, RemarkCode, Seconds,
+    SpeedProof, Work,
 };
 
 /// Fresh processes per side: the fewest whose differences can be told from those of the sides.
@@ -148,7 +149,8 @@ impl Prover {
                 speed.push(self.duel(model, changed, engine, work, session, sink));
             }
         }
-        remarks.extend(uncompared.clone());
+        let unknown = uncompared.clone();
+        remarks.extend(unknown.map(|why| Remark::new(RemarkCode::OutputsNotCompared, why)));
         remarks.extend(ready.remarks());
         remarks.dedup();
         Ok(ProofReport {

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
     time::Instant,
 };
-use types::{BlockFacts, Event, Optimisation, WeightFacts};
+use types::{BlockFacts, Event, Optimisation, Remark, RemarkCode, WeightFacts};
 
 /// A length that no width of a model has: shapes are followed by it.
 const LENGTH: usize = 7;
@@ -213,10 +213,10 @@ impl Pruner {
             && calibrated
             && !blocks.is_empty()
         {
-            remarks.push(
-                "some blocks were ranked by their weights: no activations of them were recorded"
-                    .into(),
-            );
+            remarks.push(Remark::new(
+                RemarkCode::RankedByWeights,
+                "some blocks were ranked by their weights: no activations of them were recorded",
+            ));
         }
         let blocks = blocks.iter().map(facts).collect();
         let took = begin.elapsed();

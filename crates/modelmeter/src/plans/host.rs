@@ -308,10 +308,12 @@ impl Order {
                 batch_size: profiler.batch_size,
                 sequence_length: profiler.sequence_length,
                 threads: profiler.threads,
-                mode: match profiler.training {
-                    Some(_) => types::Mode::Training,
-                    None => types::Mode::Inference,
+                mode: match (profiler.generation, &profiler.training) {
+                    (Some(_), _) => types::Mode::Generate,
+                    (None, Some(_)) => types::Mode::Training,
+                    (None, None) => types::Mode::Inference,
                 },
+                generation: profiler.generation,
                 seed: profiler.seed,
             },
             plan: plan.to_owned(),

@@ -83,9 +83,10 @@ impl Profiler {
             threads: task.threads.or(self.threads),
             seed: task.seed,
             training: match task.mode {
-                Mode::Inference => None,
+                Mode::Inference | Mode::Generate => None,
                 Mode::Training => Some(self.training.clone().unwrap_or_default()),
             },
+            generation: task.generation,
             ..self.clone()
         }
     }
@@ -156,5 +157,9 @@ impl EngineOffer for EngineHere<'_> {
 
     fn trains(&self) -> bool {
         self.engine.training().is_some()
+    }
+
+    fn generates(&self) -> bool {
+        self.engine.generates()
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn inputs(
     let Generation { test, tokens, depth, .. } = generation;
     let model = || resolved.info.name.clone();
     if tokens == 0 {
-        return Err(ModelError::ZeroLength { model: model() }.into());
+        return Err(ModelError::NoTokens { model: model() }.into());
     }
     let length = generation.context();
     if let Some(maximum) = resolved.max_length.filter(|maximum| length > *maximum) {

@@ -20,7 +20,7 @@ fn a_run_of_another_machine_is_judged_by_what_it_holds() {
     let report = advisor.advise(&mut session, &mut |_| events += 1).unwrap();
     assert_eq!(events, 0, "nothing was measured");
     assert!(report.sweep.is_empty());
-    assert!(report.remarks[0].contains("far-away"), "{:?}", report.remarks);
+    assert!(report.remarks[0].text.contains("far-away"), "{:?}", report.remarks);
     // What this machine could do about it is not judged, what the run itself says is.
     let missing = |rule: &str| report.not_judged.iter().any(|one| one.rule == rule);
     assert!(missing("threads") && missing("quantisation"), "{:#?}", report.not_judged);
@@ -73,6 +73,6 @@ fn a_run_of_an_engine_that_nobody_has_is_judged_without_measuring() {
     let advisor = Advisor::of_run(run.clone(), scene.profiler(&model).engines(Engines::of(&[])));
     let report = advisor.budget(SHORT).advise(&mut scene.session(), &mut |_| {}).unwrap();
     assert_eq!((report.run, scene.loads("model")), (run.id, loads));
-    assert!(report.remarks[0].contains("`steady`"), "{:?}", report.remarks);
+    assert!(report.remarks[0].text.contains("`steady`"), "{:?}", report.remarks);
     assert!(report.sweep.is_empty());
 }

@@ -8,6 +8,7 @@ mod engines;
 mod events;
 mod fits;
 mod gates;
+mod generation;
 mod plans;
 mod scene;
 

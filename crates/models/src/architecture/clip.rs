@@ -83,7 +83,7 @@ fn text_tower(draft: &mut Draft, text: &Text, end: i64, ids: &str, mask: &str) -
         let places = embed(draft, "position_embedding", &positions, rows, width, stack.init);
         draft.op("Add", &[&tokens, &places], &[])
     });
-    let bias = causal_bias(draft, &positions, Some(mask), None);
+    let bias = causal_bias(draft, &positions, &positions, Some(mask), None);
     let bias = LayerBias { full: Some(bias), sliding: None };
     let context = Context { bias, ..Context::default() };
     let hidden = draw_layers(draft, &naming::CLIP, stack, &context, hidden);

@@ -80,7 +80,7 @@ pub(super) fn draw_cached(
     let past: Vec<[Value; 2]> =
         (0..stack.layers).map(|layer| [past(layer, "key"), past(layer, "value")]).collect();
     let last = draft.within(request.base, |draft| {
-        let keys = positions_with_past(draft, &past[0][0], &ids);
+        let keys = positions_with_past(draft, &positions);
         let places = Places { queries: &positions, keys: &keys, mask: None };
         let hidden = draw_stack(draft, text, names, &ids, &places, past);
         let last = draft.pick(&hidden, -1, 1);

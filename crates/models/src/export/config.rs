@@ -7,7 +7,7 @@
 use crate::Resolved;
 use graph::{Block, BlockKind, Converted, TensorCut, native_precision};
 use serde_json::{Value, json};
-use types::{Module, ModuleTensor, Precision};
+use types::{Module, ModuleTensor, Precision, Remark, RemarkCode};
 
 /// Families whose configuration says the width of a head beside their number.
 const WIDE_HEADS: [&str; 4] = ["llama", "mistral", "qwen2", "vit"];
@@ -90,14 +90,15 @@ impl<'a> Form<'a> {
     }
 
     /// What a reader must know of the weights for `transformers`.
-    pub(super) fn remark(&self) -> Option<String> {
+    pub(super) fn remark(&self) -> Option<Remark> {
         let kinds: Vec<&str> = self.zeroed_kinds.iter().map(|kind| kind.units()).collect();
         (!kinds.is_empty()).then(|| {
-            format!(
+            let text = format!(
                 "`config.json` cannot express that {} were removed: `model.safetensors` has zeros in their place, \
                  with the same outputs; `onnx/model.onnx` is smaller",
                 kinds.join(" and ")
-            )
+            );
+            Remark::new(RemarkCode::ZerosInstead, text)
         })
     }
 }

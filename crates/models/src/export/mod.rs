@@ -29,7 +29,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
 };
-use types::Bytes;
+use types::{Bytes, Remark};
 
 const ONNX_FOLDER: &str = "onnx";
 
@@ -62,7 +62,7 @@ pub struct Exported {
     /// Whether the weights are there for `transformers` too.
     pub has_transformers: bool,
     /// What a reader must know of the weights for `transformers`.
-    pub transformers_remark: Option<String>,
+    pub transformers_remark: Option<Remark>,
 }
 
 impl Export<'_> {

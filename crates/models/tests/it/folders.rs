@@ -4,7 +4,9 @@ use crate::scene::{Scene, TINY_BERT, checkpoint_of, embedding, safetensors};
 use ::safetensors::Dtype;
 use models::{Layout, ModelError, Resolved};
 use std::{collections::BTreeMap, fs};
-use types::{Category, InputShape, ModelSource, Module, Postprocess, Precision, Weights};
+use types::{
+    Category, InputShape, ModelSource, Module, Postprocess, Precision, Remark, RemarkCode, Weights,
+};
 
 /// The values of a weight in the prepared model.
 fn values(resolved: &Resolved, name: &str) -> Vec<f32> {
@@ -124,7 +126,7 @@ fn a_missing_pooler_is_drawn_and_said() {
     weights.retain(|name, _| !name.contains("pooler"));
     scene.write("bert/model.safetensors", safetensors(&weights, Dtype::F32));
     let resolved = scene.resolve(scene.path("bert")).unwrap();
-    assert!(resolved.remarks[0].contains("`pooler.dense.weight`"), "{:?}", resolved.remarks);
+    assert!(resolved.remarks[0].text.contains("`pooler.dense.weight`"), "{:?}", resolved.remarks);
 }
 
 #[test]
@@ -133,7 +135,8 @@ fn a_head_that_nobody_builds_is_left_away_and_said() {
     scene.bert("bert", Dtype::F32);
     scene.write("bert/config.json", TINY_BERT.replace("BertModel", "BertForPreTraining"));
     let resolved = scene.resolve(scene.path("bert")).unwrap();
-    assert_eq!(resolved.remarks, ["built without the head of `BertForPreTraining`"]);
+    let expected = "built without the head of `BertForPreTraining`";
+    assert_eq!(resolved.remarks, [Remark::new(RemarkCode::HeadLeftOut, expected)]);
 }
 
 #[test]
@@ -247,7 +250,7 @@ fn an_unknown_architecture_is_left_to_its_framework() {
     assert!(resolved.is_program());
     assert!(matches!(&resolved.module, Some(Module::Folder { path }) if path.is_absolute()));
     assert!(resolved.no_graph.unwrap().contains("architecture `albert` is not supported"));
-    assert!(resolved.remarks[0].contains("no graph is built for `albert`"));
+    assert!(resolved.remarks[0].text.contains("no graph is built for `albert`"));
     assert_eq!((resolved.stored, resolved.info.category), (Some(Precision::Bf16), Category::Text));
     let numbers: usize = checkpoint_of(TINY_BERT).values().map(|(_, values)| values.len()).sum();
     assert_eq!(resolved.info.parameters, numbers as u64);

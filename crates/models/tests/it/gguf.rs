@@ -11,6 +11,7 @@ use std::{
     path::{Path, PathBuf},
     sync::OnceLock,
 };
+use types::{Remark, RemarkCode};
 
 /// As far as two ways of adding up the same products may differ.
 const TOLERANCE: f32 = 1e-4;
@@ -60,7 +61,8 @@ fn a_real_file_answers_and_splits_text_as_transformers_does() {
     assert_eq!(resolved.info.architecture, "llama");
     assert_eq!(resolved.max_length, Some(8192));
     assert_eq!(resolved.stored, None);
-    assert_eq!(resolved.remarks, ["weights kept as Q4_1 and Q8_0 run as fp32"]);
+    let expected = "weights kept as Q4_1 and Q8_0 run as fp32";
+    assert_eq!(resolved.remarks, [Remark::new(RemarkCode::QuantisedWeights, expected)]);
     let tokenizer = resolved.tokenizer.unwrap();
     let tokenizer = tokenizers::Tokenizer::from_file(tokenizer).unwrap();
     let expected = fs::read(file.with_file_name("tokens.json")).unwrap();

@@ -89,7 +89,7 @@ fn an_unreachable_hub_leaves_random_weights_or_a_reason() {
     let mut count = |progress| asked += usize::from(matches!(progress, Progress::Asking { .. }));
     let resolved = models::resolve(&request, &mut count).unwrap();
     assert_eq!(resolved.info.weights, Weights::Random { seed: 0 });
-    assert!(resolved.remarks[0].contains("the hub at http://127.0.0.1:9 cannot be reached"));
+    assert!(resolved.remarks[0].text.contains("the hub at http://127.0.0.1:9 cannot be reached"));
     request.name = "someone/else".into();
     let error = models::resolve(&request, &mut count).unwrap_err();
     assert!(error.to_string().contains("http://127.0.0.1:9 cannot be reached"), "{error}");

@@ -166,7 +166,7 @@ fn a_preset_that_is_nowhere_to_be_found_says_why() {
     let scene = Scene::new();
     let resolved = scene.resolve("minilm").unwrap();
     assert_eq!(resolved.info.name, "sentence-transformers/all-MiniLM-L6-v2");
-    assert!(resolved.remarks[0].contains("offline"), "{:?}", resolved.remarks);
+    assert!(resolved.remarks[0].text.contains("offline"), "{:?}", resolved.remarks);
     assert!(resolved.tokenizer.is_none());
     assert_eq!(resolved.postprocess, types::Postprocess::MeanPool);
 }

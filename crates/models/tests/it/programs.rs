@@ -31,7 +31,7 @@ fn a_folder_is_the_class_that_was_built() {
     scene.write("bert/config.json", config);
     let resolved = scene.resolve(scene.path("bert")).unwrap();
     assert_eq!(class_of(&resolved).0, "BertModel");
-    assert!(resolved.remarks.iter().any(|remark| remark.contains("BertForMultipleChoice")));
+    assert!(resolved.remarks.iter().any(|remark| remark.text.contains("BertForMultipleChoice")));
 }
 
 #[test]

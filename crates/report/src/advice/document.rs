@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use types::{
     Advice, AdviceReport, Bytes, Device, Environment, Evidence, Fine, Goal, Precision, Proof,
-    RunId, SweepPoint, Trial, TrialVerdict, Unit, Unjudged, Verdict,
+    Remark, RunId, SweepPoint, Trial, TrialVerdict, Unit, Unjudged, Verdict,
 };
 
 /// The name and version of the document.
@@ -72,7 +72,7 @@ pub(crate) struct AdviceDocument<'a> {
     /// Batch sizes that were measured; empty if there were none.
     sweep: Vec<PointDocument>,
     /// Remarks that limit or explain the result.
-    remarks: &'a [String],
+    remarks: &'a [Remark],
     /// The machine and its software, as in `modelmeter.run/1`.
     environment: &'a Environment,
 }
@@ -186,7 +186,7 @@ struct TrialDocument<'a> {
     interval: Option<Ends>,
     /// Fresh processes per side.
     processes: u64,
-    remarks: &'a [String],
+    remarks: &'a [Remark],
 }
 
 impl<'a> From<&'a Trial> for TrialDocument<'a> {

@@ -35,7 +35,7 @@ pub fn advice_document(report: &AdviceReport) -> ResultDocument {
         let names: Vec<String> = report.beside.iter().map(|one| clean(&one.rule)).collect();
         notes.push(Note::new(format!("does not apply to this run: {}", names.join(", "))));
     }
-    notes.extend(report.remarks.iter().map(|remark| Note::warning(clean(remark))));
+    notes.extend(report.remarks.iter().map(|remark| Note::warning(clean(&remark.text))));
     blocks.push(Block::Notes(notes));
     let is_random = matches!(report.model.weights, Weights::Random { .. });
     ResultDocument {
@@ -115,7 +115,7 @@ fn entry(number: usize, advice: &Advice) -> Vec<Block> {
     facts.extend(advice.caveat.as_ref().map(|caveat| Fact::new("but", clean(caveat))));
     if let Some(trial) = &advice.trial {
         facts.push(Fact { tone: tone(trial), ..Fact::new("tried", words::trial(trial)) });
-        facts.extend(trial.remarks.iter().map(|remark| Fact::new("", clean(remark))));
+        facts.extend(trial.remarks.iter().map(|remark| Fact::new("", clean(&remark.text))));
     }
     vec![Block::Heading(title), Block::Facts(facts)]
 }

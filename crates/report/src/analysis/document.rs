@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use types::{
-    Against, AnalysedCell, Analysis, BatchSeries, InvalidRuns, LengthSeries, NotValidCell, RunId,
-    Scaling, Tally,
+    Against, AnalysedCell, Analysis, BatchSeries, InvalidRuns, LengthSeries, NotValidCell, Remark,
+    RunId, Scaling, Tally,
 };
 
 /// The name and version of the document.
@@ -52,7 +52,7 @@ pub(crate) struct AnalysisDocument<'a> {
     /// The command that measures the newest of those again.
     measure_again: Option<&'a str>,
     /// Remarks that limit or explain the result.
-    remarks: &'a [String],
+    remarks: &'a [Remark],
     /// With `--compare-to`: the cells compared with those of a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     compared_to: Option<AgainstDocument<'a>>,

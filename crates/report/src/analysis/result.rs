@@ -68,7 +68,7 @@ fn notes(found: &Analysis, has_front: bool) -> Vec<Note> {
             "no other cell of this model is at least as good in latency, throughput and memory";
         notes.push(Note::marked(FRONT, Tone::Good, text));
     }
-    let remarks = found.remarks.iter().map(|remark| clean(remark));
+    let remarks = found.remarks.iter().map(|remark| clean(&remark.text));
     notes.extend(remarks.chain(remedies_of(found)).map(Note::warning));
     notes
 }

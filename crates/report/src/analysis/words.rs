@@ -80,7 +80,7 @@ pub(crate) fn work(
     };
     let mut words = vec![name];
     words.extend(random_weights.then(|| "random weights".to_owned()));
-    words.extend((mode == Mode::Training).then(|| mode.name().to_owned()));
+    words.extend((mode != Mode::Inference).then(|| mode.name().to_owned()));
     words.extend(length.map(|length| counted(length, "token")));
     words
 }

@@ -14,8 +14,8 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use types::{
     Comparison, ComparisonReport, Design, Device, Disturbed, EngineOptions, Environment, Interval,
-    Mode, Outcome, Parity, Phase, Precision, Seconds, SideReport, SpeedUp, Summary, Unsupported,
-    Verdict,
+    Mode, Outcome, Parity, Phase, Precision, Remark, Seconds, SideReport, SpeedUp, Summary,
+    Unsupported, Verdict,
 };
 
 /// The name and version of the document.
@@ -79,7 +79,7 @@ pub(crate) struct ComparisonDocument<'a> {
     /// The comparisons of outputs; empty for stored runs.
     parity: Vec<ParityDocument<'a>>,
     /// Remarks that limit or explain the result.
-    remarks: &'a [String],
+    remarks: &'a [Remark],
     /// Time by layer, with `--by layer`.
     layers: Option<LayersDocument<'a>>,
     /// The machine and its software, as in `modelmeter.run/1`; the baseline's if stored runs differ.
@@ -175,7 +175,7 @@ struct SideDocument<'a> {
     memory: PeakMemory,
     /// Whether its times are valid, as in `modelmeter.run/1`.
     verdict: &'a Verdict,
-    remarks: &'a [String],
+    remarks: &'a [Remark],
     /// Why it could not be measured to the end.
     failed: Option<&'a str>,
 }
@@ -297,7 +297,7 @@ struct AgainstBaseline<'a> {
     /// Pairs of turns that were disturbed by other work, stolen time or a throttled clock, and left out of the speed-up;
     /// null if there were none.
     disturbed: Option<DisturbedDocument>,
-    remarks: &'a [String],
+    remarks: &'a [Remark],
 }
 
 /// Pairs of turns that were disturbed.

@@ -99,7 +99,7 @@ pub(crate) fn sentences(report: &ComparisonReport) -> Vec<(bool, String)> {
         }
     }
     for comparison in &report.comparisons {
-        comparison.remarks.iter().for_each(|remark| say(false, clean(remark)));
+        comparison.remarks.iter().for_each(|remark| say(false, clean(&remark.text)));
     }
     for entry in report.parity.iter().filter(|entry| entry.agreement() == Agreement::Equal) {
         for output in &entry.outputs {
@@ -109,10 +109,10 @@ pub(crate) fn sentences(report: &ComparisonReport) -> Vec<(bool, String)> {
             }
         }
     }
-    report.remarks.iter().for_each(|remark| say(false, clean(remark)));
+    report.remarks.iter().for_each(|remark| say(false, clean(&remark.text)));
     for side in &report.sides {
         for remark in &side.info.remarks {
-            say(false, format!("{}: {}", clean(&side.info.label), clean(remark)));
+            say(false, format!("{}: {}", clean(&side.info.label), clean(&remark.text)));
         }
     }
     said

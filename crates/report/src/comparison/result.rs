@@ -48,6 +48,8 @@ fn shared(report: &ComparisonReport) -> Vec<String> {
     if report.mode == Mode::Training {
         facts.push("training".into());
     }
+    let generation = report.sides.iter().find_map(|side| side.info.generation);
+    facts.extend(generation.map(|generation| generation.name()));
     let infos = || report.sides.iter().map(|side| &side.info);
     let shared = |of: &dyn Fn(&types::SideInfo) -> String| {
         let first = infos().next().map(of)?;

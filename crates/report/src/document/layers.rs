@@ -3,7 +3,7 @@
 use number::milliseconds;
 use schemars::JsonSchema;
 use serde::Serialize;
-use types::{Bound, Estimate, Layer, LayerKind, LayerReport, Rollup, Spent};
+use types::{Bound, Estimate, Layer, LayerKind, LayerReport, Remark, Rollup, Spent};
 
 /// The layers of a run.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -37,7 +37,7 @@ pub(super) struct Layers<'a> {
     layers: Vec<LayerDocument<'a>>,
     kinds: Vec<RollupDocument<'a>>,
     operators: Vec<RollupDocument<'a>>,
-    remarks: &'a [String],
+    remarks: &'a [Remark],
 }
 
 /// A number with its 95 % interval.

@@ -4,7 +4,7 @@ use super::layers::EstimateDocument;
 use schemars::JsonSchema;
 use serde::Serialize;
 use types::{
-    AllocatorMemory, Bytes, LeakCheck, MemoryPoint, MemoryReport, Reading, StaticMemory,
+    AllocatorMemory, Bytes, LeakCheck, MemoryPoint, MemoryReport, Reading, Remark, StaticMemory,
     StepMemory, SystemMemory,
 };
 
@@ -32,7 +32,7 @@ pub(super) struct MemoryProfile<'a> {
     cost: Reading<EstimateDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<&'a StepMemory>,
-    remarks: &'a [String],
+    remarks: &'a [Remark],
 }
 
 impl<'a> From<&'a MemoryReport> for MemoryProfile<'a> {

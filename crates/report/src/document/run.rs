@@ -9,6 +9,7 @@ use super::layers::Layers;
 use super::memory::MemoryProfile;
 use super::probes::{MetricDocument, ProbeDocument};
 use super::training::TrainingDocument;
+use crate::generation::RunGenerationDocument;
 use super::values::{Milliseconds, Timestamp, WeightsKind};
 use crate::json::JsonOptions;
 use crate::lookup::told;
@@ -104,6 +105,9 @@ pub struct RunDocument<'a> {
     /// How the model was trained, with the results; present only for training.
     #[serde(skip_serializing_if = "Option::is_none")]
     training: Option<TrainingDocument<'a>>,
+    /// What was generated, and what the cache held; present only for generating.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation: Option<RunGenerationDocument<'a>>,
     /// The source of the run; present only if another tool measured it. What its file does not contain is null.
     #[serde(skip_serializing_if = "Option::is_none")]
     imported: Option<ImportDocument<'a>>,
@@ -253,6 +257,7 @@ impl<'a> RunDocument<'a> {
             memory_profile: run.memory.as_deref().map(MemoryProfile::from),
             critical_path: run.critical_path.as_deref().map(CriticalPathDocument::from),
             training: TrainingDocument::of(run),
+            generation: RunGenerationDocument::of(run),
             imported: run.imported.as_deref().map(ImportDocument::from),
             tags: &run.tags,
             samples_ns: options.samples.then(samples),

@@ -11,7 +11,8 @@ use serde::Serialize;
 use serde_json::Value;
 use types::{
     Bytes, Confirmation, Device, FitCell, FitLeftOut, FitOutcome, FitReport, FitTry, FitWay,
-    LimitedBy, Pooled, Precision, Refusal, RefusalKind, RunId, SmallestNeed, Verdict, Weights,
+    LimitedBy, Pooled, Precision, Refusal, RefusalKind, Remark, RunId, SmallestNeed, Verdict,
+    Weights,
 };
 
 /// The name and version of the document.
@@ -60,7 +61,7 @@ pub(crate) struct FitDocument<'a> {
     /// The limit that would be enough, if nothing fits.
     smallest_need: Option<&'a SmallestNeed>,
     /// Remarks that limit or explain the result.
-    remarks: &'a [String],
+    remarks: &'a [Remark],
 }
 
 impl<'a> From<&'a FitReport> for FitDocument<'a> {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use types::{
     Check, GateCell, GateDesign, GatePlan, GateReport, Gauge, Interval, Missing, Question, Reason,
-    Revision, Ruling, RunId, Unit,
+    Remark, Revision, Ruling, RunId, Unit,
 };
 
 /// The name and version of the document.
@@ -41,7 +41,7 @@ pub(crate) struct CheckDocument<'a> {
     design: DesignDocument<'a>,
     checks: Vec<OneCheck<'a>>,
     missing: &'a [Missing],
-    remarks: &'a [String],
+    remarks: &'a [Remark],
 }
 
 impl<'a> From<&'a GateReport> for CheckDocument<'a> {

@@ -30,7 +30,12 @@ pub fn gate_document(report: &GateReport) -> ResultDocument {
         .collect();
     let open = report.checks.iter().filter(|check| check.ruling != Ruling::Held);
     notes.extend(open.map(|check| self::open(check, report)));
-    notes.extend(raised(report).iter().chain(&report.remarks).map(Note::warning));
+    notes.extend(
+        raised(report)
+            .into_iter()
+            .chain(report.remarks.iter().map(String::from))
+            .map(Note::warning),
+    );
     notes.push(Note::new(worth(report)));
     blocks.push(Block::Notes(notes));
     ResultDocument {

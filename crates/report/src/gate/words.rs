@@ -19,8 +19,8 @@ pub(super) fn cell(cell: &GateCell) -> Vec<String> {
             None => format!("batch {}", cell.batch_size),
         },
     ];
-    if cell.mode == Mode::Training {
-        words.push("training".into());
+    if cell.mode != Mode::Inference {
+        words.push(cell.mode.name().into());
     }
     words
 }

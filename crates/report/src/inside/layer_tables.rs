@@ -269,7 +269,7 @@ fn sentences(report: &LayerReport, parts: &[(&str, Vec<Line>)]) -> Vec<String> {
             percent(report.placed.0)
         ));
     }
-    sentences.extend(report.remarks.iter().map(|remark| clean(remark)));
+    sentences.extend(report.remarks.iter().map(|remark| clean(&remark.text)));
     if parts.iter().flat_map(|(_, lines)| lines).any(|line| line.spent.is_kept_near()) {
         sentences.push(format!("{NEAR}: {KEPT_NEAR}"));
     }

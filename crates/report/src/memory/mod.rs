@@ -193,7 +193,7 @@ fn facts(report: &MemoryReport) -> Vec<(&'static str, String)> {
             facts.push((label, why(reading)));
         }
     }
-    facts.extend(report.remarks.iter().map(|remark| ("remark", remark.clone())));
+    facts.extend(report.remarks.iter().map(|remark| ("remark", remark.text.clone())));
     facts
 }
 

@@ -11,8 +11,8 @@ use serde_json::Value;
 use std::{borrow::Cow, path::Path};
 use types::{
     Attempt, AttemptRefusalKind, BlockFacts, Bytes, Drift, Flops, ModelFacts, Optimisation,
-    OptimizeReport, OutputDrift, Precision, ProofReport, Similarity, SpeedProof, SpeedVerdict,
-    Summary, Target, WeightFacts, Weights,
+    OptimizeReport, OutputDrift, Precision, ProofReport, Remark, Similarity, SpeedProof,
+    SpeedVerdict, Summary, Target, WeightFacts, Weights,
 };
 
 /// The name and version of a proof.
@@ -53,7 +53,7 @@ pub(crate) struct ProofDocument<'a> {
     drift: Option<DriftDocument<'a>>,
     /// One entry for each engine; empty if nothing was timed.
     speed: Vec<SpeedDocument<'a>>,
-    remarks: &'a [String],
+    remarks: &'a [Remark],
 }
 
 impl<'a> From<&'a ProofReport> for ProofDocument<'a> {
@@ -317,7 +317,7 @@ pub(crate) struct OptimizeDocument<'a> {
     /// The folder of the best model.
     folder: Option<Cow<'a, str>>,
     /// Remarks that limit or explain the result.
-    remarks: &'a [String],
+    remarks: &'a [Remark],
 }
 
 /// One change that was tried.

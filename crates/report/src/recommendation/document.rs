@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use types::{
     Behind, Bytes, Candidate, Exclusion, Gap, InvalidRuns, LeftOut, Mode, Objective, Percentile,
-    Recommendation, RunId, Slo,
+    Recommendation, Remark, RunId, Slo,
 };
 
 /// The name and version of the document.
@@ -64,7 +64,7 @@ struct RecommendationDocument<'a> {
     /// The command that measures the newest cell without a valid run again.
     measure_again: Option<&'a str>,
     /// Remarks that limit or explain the result.
-    remarks: &'a [String],
+    remarks: &'a [Remark],
 }
 
 impl<'a> From<&'a Recommendation> for RecommendationDocument<'a> {

@@ -93,7 +93,9 @@ fn blocks(found: &Recommendation) -> Vec<Block> {
             blocks.push(Block::table(name, list(name, pairs)));
         }
     }
-    notes.extend(found.remarks.iter().cloned().chain(remedies_of(found)).map(Note::warning));
+    notes.extend(
+        found.remarks.iter().map(String::from).chain(remedies_of(found)).map(Note::warning),
+    );
     if !notes.is_empty() {
         blocks.push(Block::Notes(notes));
     }

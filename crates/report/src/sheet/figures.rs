@@ -33,7 +33,10 @@ pub(super) fn figures(run: &Run) -> Vec<Figure> {
 }
 
 fn what(run: &Run) -> &'static str {
-    if run.cell.mode == Mode::Training { "step" } else { "latency" }
+    match run.cell.mode {
+        Mode::Inference => "latency",
+        Mode::Training | Mode::Generate => crate::sample_word(run),
+    }
 }
 
 fn middle(run: &Run) -> Option<Figure> {

@@ -48,6 +48,8 @@ fn warm_rows(run: &Run) -> Vec<(&'static str, Vec<String>)> {
         ("throughput", speed),
         ("compute", compute(run)),
         ("phases", training::phases(run)),
+        ("cache", crate::generation::cache(run)),
+        ("growth", crate::generation::growth(run).into_iter().collect()),
         ("training", training::how(run)),
         ("held", training::held(run)),
         ("world", training::world(run)),
@@ -63,7 +65,7 @@ fn warm_rows(run: &Run) -> Vec<(&'static str, Vec<String>)> {
 
 /// Process, load and the first inference.
 fn cold_items(run: &Run) -> Vec<String> {
-    let first = format!("first {}", training::sample(run));
+    let first = format!("first {}", training::sample_word(run));
     let cold = [
         ("cold.process_start", "process", run.cold.process_start),
         ("cold.load", "load", run.cold.load),
@@ -217,6 +219,7 @@ fn energy_facts(run: &Run) -> Vec<String> {
 fn each(run: &Run, energy: &Energy) -> Option<String> {
     let (share, what) = match run.cell.mode {
         Mode::Training => (runs(run), "step"),
+        Mode::Generate => (runs(run), "sample"),
         Mode::Inference => (runs(run) * run.cell.batch_size as u64, "sample"),
     };
     (share > 0).then(|| format!("{} a {what}", joules(energy.joules / share as f64)))

@@ -19,6 +19,9 @@ pub fn setting(run: &Run) -> Vec<String> {
     if run.cell.mode == Mode::Training {
         setting.push("training".into());
     }
+    if let Some(generation) = run.cell.generation {
+        setting.push(generation.name());
+    }
     setting.extend(told(run, "cell.precision", run.cell.precision.to_string()));
     setting.extend(batch(run));
     match told(run, "cell.threads", run.cell.threads) {
@@ -30,7 +33,7 @@ pub fn setting(run: &Run) -> Vec<String> {
 }
 
 /// The model's name, and that its weights are random where they are.
-pub(super) fn title(run: &Run) -> Vec<String> {
+pub(crate) fn title(run: &Run) -> Vec<String> {
     let name = match clean(&run.model.name) {
         name if name.is_empty() => "unnamed model".into(),
         name => name,

@@ -12,5 +12,6 @@ mod verdict;
 pub use document::{Footer, View, run_document};
 pub(crate) use facts::labelled;
 pub use header::setting;
-pub(crate) use header::{processor, size};
+pub use training::sample_word;
+pub(crate) use header::{processor, size, title};
 pub(crate) use verdict::words as verdict_words;

@@ -2,11 +2,16 @@
 
 use crate::clean::clean;
 use number::{bytes, count, flops_per_second, percent, seconds, significant};
-use types::{Bytes, Mode, Run};
+use types::{Bytes, GenerationTest, Mode, Run};
 
 /// What one sample is.
-pub(super) fn sample(run: &Run) -> &'static str {
-    if run.cell.mode == Mode::Training { "step" } else { "inference" }
+#[must_use]
+pub fn sample_word(run: &Run) -> &'static str {
+    match (run.cell.mode, run.cell.generation.map(|generation| generation.test)) {
+        (Mode::Training, _) | (_, Some(GenerationTest::Decode)) => "step",
+        (_, Some(GenerationTest::Prefill)) => "prefill",
+        _ => "inference",
+    }
 }
 
 /// Operations a second in each phase that has some worth telling.

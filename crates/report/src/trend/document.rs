@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use types::{
-    Direction, InvalidRuns, RunId, Trend, TrendBy, TrendChange, TrendMetric, TrendPoint,
+    Direction, InvalidRuns, Remark, RunId, Trend, TrendBy, TrendChange, TrendMetric, TrendPoint,
     TrendSeries, TrendStanding, TrendSuspicion, Unit,
 };
 
@@ -46,7 +46,7 @@ pub(crate) struct TrendDocument<'a> {
     /// The command that repeats the newest run that is not valid.
     measure_again: Option<&'a str>,
     /// Remarks that limit or explain the result.
-    remarks: &'a [String],
+    remarks: &'a [Remark],
 }
 
 impl<'a> TrendDocument<'a> {

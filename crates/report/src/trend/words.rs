@@ -44,9 +44,12 @@ pub(super) fn title(key: &CellKey) -> Vec<String> {
 /// The whole name on one line, for alerts.
 pub(super) fn whole_name(key: &CellKey, machines: &Machines<'_>) -> String {
     let length = key.sequence_length.map(|length| format!(", {}", counted(length, "token")));
-    let training = if key.mode == Mode::Training { ", training" } else { "" };
+    let mode = match key.mode {
+        Mode::Inference => String::new(),
+        other => format!(", {other}"),
+    };
     format!(
-        "{} ({}{}{training}) on {}",
+        "{} ({}{}{mode}) on {}",
         clean(&key.model),
         trend_name(key),
         length.unwrap_or_default(),

@@ -7,6 +7,7 @@ use modelmeter_report::{Style, advice_json, text_width};
 use serde_json::{Value, json};
 use std::time::Duration;
 use types::*;
+use types::{Remark, RemarkCode};
 
 const SCHEMA: &str = include_str!("../../../../docs/schema/modelmeter.advice-1.schema.json");
 
@@ -67,7 +68,10 @@ pub(crate) fn report() -> AdviceReport {
             found: None,
             interval: None,
             processes: 0,
-            remarks: vec!["outputs differ: `last_hidden_state`, cosine 0.8100".into()],
+            remarks: vec![Remark::new(
+                RemarkCode::Refused,
+                "outputs differ: `last_hidden_state`, cosine 0.8100",
+            )],
         }),
     };
     let long = Advice {
@@ -132,7 +136,10 @@ pub(crate) fn report() -> AdviceReport {
             unjudged("padding", "token ids were generated, so no row has padding", None),
         ],
         beside: vec![unjudged("precision", "no engine here computes in bf16", None)],
-        remarks: vec!["the sweep ended before batch 32: its time was used".into()],
+        remarks: vec![Remark::new(
+            RemarkCode::SweepCutShort,
+            "the sweep ended before batch 32: its time was used",
+        )],
     }
 }
 

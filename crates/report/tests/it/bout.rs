@@ -3,6 +3,7 @@
 use crate::sample::{summary, text_run};
 use std::time::Duration;
 use types::*;
+use types::{Remark, RemarkCode};
 
 /// Three engines against torch: one faster, one as fast.
 pub(crate) fn three_engines() -> ComparisonReport {
@@ -60,10 +61,14 @@ pub(crate) fn troubles() -> ComparisonReport {
         comparison("rten", Outcome::Worse, 0.8, 0.76, 0.83),
         refused("openvino", &why),
     ];
-    report.comparisons[1].remarks = vec!["`torch` is not valid: the clock was throttled".into()];
-    report.remarks =
-        vec!["one process per side does not show the variance between processes".into()];
-    report.sides[2].info.remarks = vec!["int64 inputs were narrowed to int32".into()];
+    report.comparisons[1].remarks =
+        vec![Remark::new(RemarkCode::NotValid, "`torch` is not valid: the clock was throttled")];
+    report.remarks = vec![Remark::new(
+        RemarkCode::OneProcess,
+        "one process per side does not show the variance between processes",
+    )];
+    report.sides[2].info.remarks =
+        vec![Remark::new(RemarkCode::OtherPrecision, "int64 inputs were narrowed to int32")];
     report.design = Design::Interleaved { rounds: 1, turns: 6 };
     report.detectable = None;
     report
@@ -81,14 +86,15 @@ pub(crate) fn stored() -> ComparisonReport {
     report.sides[1].runs = vec![RunId("e32b09c41be2d650".into())];
     report.sides.iter_mut().for_each(|side| side.processes = 1);
     report.comparisons.remove(0);
-    report.comparisons[0].remarks = vec!["`torch` and `rten` differ in threads 4 and 2".into()];
+    report.comparisons[0].remarks =
+        vec![Remark::new(RemarkCode::SidesDiffer, "`torch` and `rten` differ in threads 4 and 2")];
     let speed_up = report.comparisons[0].speed_up.as_mut().expect("it has one");
     speed_up.rounds.clear();
     (speed_up.p_value, speed_up.adjusted_p, speed_up.detectable) = (None, None, None);
-    report.remarks = vec![
-        "stored runs were not interleaved: drift of the machine between them looks like a difference"
-            .into(),
-    ];
+    report.remarks = vec![Remark::new(
+        RemarkCode::NotInterleaved,
+        "stored runs were not interleaved: drift of the machine between them looks like a difference",
+    )];
     report
 }
 

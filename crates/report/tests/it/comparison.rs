@@ -11,7 +11,7 @@ use modelmeter_report::{
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use types::{ComparisonReport, Device, Precision};
+use types::{ComparisonReport, Device, Precision, Remark, RemarkCode};
 
 const SCHEMA: &str = include_str!("../../../../docs/schema/modelmeter.comparison-1.schema.json");
 
@@ -107,7 +107,8 @@ fn no_line_passes_the_width_whatever_the_names() {
     let mut hostile = troubles();
     hostile.model.name = "模型/".repeat(60);
     hostile.sides[1].info.label = "\u{1b}[31m".to_owned() + &"x".repeat(200);
-    hostile.sides[0].info.remarks = vec!["word ".repeat(80)];
+    hostile.sides[0].info.remarks =
+        vec![Remark::new(RemarkCode::OtherPrecision, "word ".repeat(80))];
     hostile.parity[1].side = "y".repeat(150);
     hostile.layers = Some(layers());
     for report in [three_engines(), troubles(), stored(), hostile] {

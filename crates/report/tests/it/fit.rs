@@ -6,8 +6,8 @@ use serde_json::Value;
 use std::time::Duration;
 use types::{
     Bytes, Confirmation, FitCell, FitLeftOut, FitOutcome, FitReport, FitTry, FitWay, Interval,
-    LimitedBy, Pooled, Precision, Reason, ReasonCode, Refusal, RefusalKind, RunId, SmallestNeed,
-    Verdict,
+    LimitedBy, Pooled, Precision, Reason, ReasonCode, Refusal, RefusalKind, Remark, RemarkCode,
+    RunId, SmallestNeed, Verdict,
 };
 
 const SCHEMA: &str = include_str!("../../../../docs/schema/modelmeter.fit-1.schema.json");
@@ -151,11 +151,11 @@ pub(crate) fn found() -> FitReport {
         ],
         winner: Some(0),
         smallest_need: None,
-        remarks: vec![
+        remarks: vec![Remark::new(
+            RemarkCode::PrecisionChangesOutputs,
             "int8 changes the outputs: `modelmeter compare distilbert-base-uncased --engines rten --precisions \
-             fp32,int8` shows by how much"
-                .into(),
-        ],
+             fp32,int8` shows by how much",
+        )],
     }
 }
 
@@ -267,7 +267,10 @@ fn no_line_passes_the_width_whatever_the_names() {
     hostile.model.name = "模型/".repeat(60);
     hostile.ways[0].engine = "\u{1b}[31m".to_owned() + &"x".repeat(200);
     hostile.left_out[0].why = "word ".repeat(100);
-    hostile.remarks = vec!["r".repeat(400), "\u{1b}[0m".into()];
+    hostile.remarks = vec![
+        Remark::new(RemarkCode::LessMemory, "r".repeat(400)),
+        Remark::new(RemarkCode::LargestBatch, "\u{1b}[0m"),
+    ];
     hostile.confirmations[1].command = format!("modelmeter profile {}", "y".repeat(500));
     for report in [found(), nothing(), doubtful(), hostile] {
         for width in 60..180 {

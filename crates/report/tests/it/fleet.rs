@@ -3,8 +3,8 @@
 use types::{
     AnalysedCell, Analysis, BatchSeries, Behind, Bytes, Candidate, CellKey, Device, Exclusion, Gap,
     Interval, InvalidRuns, LeftOut, LengthSeries, Mode, Objective, Percentile, Percentiles, Pooled,
-    PooledCell, Precision, Prices, Reading, ReasonCode, Recommendation, RunId, Scaling, Seconds,
-    Slo, Tally, Wish,
+    PooledCell, Precision, Prices, Reading, ReasonCode, Recommendation, Remark, RemarkCode, RunId,
+    Scaling, Seconds, Slo, Tally, Wish,
 };
 
 pub(crate) fn pooled(value: f64, low: f64, high: f64) -> Pooled {
@@ -139,7 +139,10 @@ pub(crate) fn fleet() -> Analysis {
             invalid_reasons: not_valid(2),
             ..Tally::default()
         },
-        remarks: vec!["cells were measured at different times".into()],
+        remarks: vec![Remark::new(
+            RemarkCode::NotInterleaved,
+            "cells were measured at different times",
+        )],
     }
 }
 
@@ -154,7 +157,7 @@ pub(crate) fn troubles() -> Analysis {
     found.cells[4].cell.key.imported = true;
     found.cells[5].cell.key.model = "\u{1b}[31m模型|".repeat(20);
     found.machines.insert("badcafe00001".into(), "bench".into());
-    found.remarks.push("word ".repeat(60));
+    found.remarks.push(Remark::new(RemarkCode::NotInterleaved, "word ".repeat(60)));
     found
 }
 
@@ -214,9 +217,10 @@ pub(crate) fn advice() -> Recommendation {
         }],
         machines: [("c0ffee12a7d3".to_owned(), "bench".to_owned())].into(),
         again: None,
-        remarks: vec![
-            "the first two were not interleaved: a difference below 30 % is not reported".into(),
-        ],
+        remarks: vec![Remark::new(
+            RemarkCode::NotInterleaved,
+            "the first two were not interleaved: a difference below 30 % is not reported",
+        )],
     }
 }
 

@@ -5,7 +5,8 @@ use crate::shown::memory;
 use modelmeter_report::{JsonOptions, MemoryPart, MemoryView, Style, run_json, text_width};
 use types::{
     AllocatorMemory, Bytes, Estimate, Interval, LayerMemory, LeakCheck, LeakVerdict, LiveBlocks,
-    LiveTensor, MemoryPoint, MemoryReport, Ratio, Reading, StaticMemory, SystemMemory,
+    LiveTensor, MemoryPoint, MemoryReport, Ratio, Reading, Remark, RemarkCode, StaticMemory,
+    SystemMemory,
 };
 
 fn layer(path: &str, at_peak: u64, allocated: u64) -> LayerMemory {
@@ -116,7 +117,10 @@ pub(crate) fn silent() -> MemoryReport {
         why: why.into(),
     };
     report.cost = Reading::missing(why);
-    report.remarks = vec!["a remark that is long enough to need a second line of the page".into()];
+    report.remarks = vec![Remark::new(
+        RemarkCode::PeakOfAllSteps,
+        "a remark that is long enough to need a second line of the page",
+    )];
     report
 }
 
@@ -158,7 +162,7 @@ fn no_line_is_wider_than_the_terminal_and_names_cannot_paint() {
     let name = format!("\u{1b}[31m{}", "very.long.name.".repeat(20));
     hostile.allocator.live[0].node.clone_from(&name);
     hostile.allocator.source.clone_from(&name);
-    hostile.remarks.push(name.clone());
+    hostile.remarks.push(Remark::new(RemarkCode::PeakOfAllSteps, name.clone()));
     if let Some(layers) = &mut hostile.allocator.layers.value {
         layers.push(layer(&name, 1 << 40, 1 << 41));
     }

@@ -6,7 +6,8 @@ use serde_json::Value;
 use std::time::Duration;
 use types::{
     BlockFacts, Bytes, Drift, Flops, Interval, ModelFacts, Optimisation, Outcome, OutputDrift,
-    Precision, ProofReport, Seconds, Similarity, SpeedProof, SpeedUp, SpeedVerdict, WeightFacts,
+    Precision, ProofReport, Remark, RemarkCode, Seconds, Similarity, SpeedProof, SpeedUp,
+    SpeedVerdict, WeightFacts,
 };
 
 const SCHEMA: &str = include_str!("../../../../docs/schema/modelmeter.proof-1.schema.json");
@@ -107,7 +108,10 @@ pub(crate) fn sparse() -> ProofReport {
             speed("onnxruntime", SpeedVerdict::NoFaster, 1.01),
         ],
         uncompared: None,
-        remarks: vec!["not pruned, because groups of 4 do not fill it: `pooler`".into()],
+        remarks: vec![Remark::new(
+            RemarkCode::NotPruned,
+            "not pruned, because groups of 4 do not fill it: `pooler`",
+        )],
     }
 }
 

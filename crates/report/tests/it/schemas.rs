@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use std::{collections::BTreeSet, env, fs, path::Path, time::Duration};
 use types::{
     Against, AgainstCell, AgainstOutcome, AllowanceFrom, Attempt, AttemptRefusal,
-    AttemptRefusalKind, Bytes, ExportCheck, ExportReport, OptimizeReport, Precision, Run, Target,
-    TrendMetric, TrendStanding,
+    AttemptRefusalKind, Bytes, ExportCheck, ExportReport, OptimizeReport, Precision, Remark,
+    RemarkCode, Run, Target, TrendMetric, TrendStanding,
 };
 
 /// Set to anything, it lets the test below write the files.
@@ -199,7 +199,7 @@ fn search() -> OptimizeReport {
         engine: "rten".into(),
         attempts: vec![attempt("prune --method structured", None), failed],
         folder: Some("best".into()),
-        remarks: vec!["drawn inputs".into()],
+        remarks: vec![Remark::new(RemarkCode::AssumedInput, "drawn inputs")],
     }
 }
 

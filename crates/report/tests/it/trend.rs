@@ -5,8 +5,8 @@ use modelmeter_report::{
     Style, TrendGate, prometheus, text_width, trend_csv_columns, trend_document, trend_json,
 };
 use types::{
-    Analysis, CellKey, Device, Interval, Mode, Pooled, Precision, RunId, Trend, TrendBy,
-    TrendChange, TrendMetric, TrendPoint, TrendSeries, TrendStanding, TrendSuspicion,
+    Analysis, CellKey, Device, Interval, Mode, Pooled, Precision, Remark, RemarkCode, RunId, Trend,
+    TrendBy, TrendChange, TrendMetric, TrendPoint, TrendSeries, TrendStanding, TrendSuspicion,
 };
 
 fn point(number: usize, value: f64) -> TrendPoint {
@@ -64,7 +64,10 @@ pub(crate) fn history(name: &str) -> Trend {
         invalid_reasons: [types::ReasonCode::BusyMachine; 3].into_iter().collect(),
         without_valid: 0,
         again: None,
-        remarks: vec!["runs without a commit are ordered by date".into()],
+        remarks: vec![Remark::new(
+            RemarkCode::NoCommit,
+            "runs without a commit are ordered by date",
+        )],
     }
 }
 
@@ -77,6 +80,18 @@ fn a_history_at_80() {
     {
         assert!(page.contains(words), "`{words}` is not in\n{page}");
     }
+}
+
+#[test]
+fn a_trend_ends_with_what_changed() {
+    let mut found = history("bert");
+    let last =
+        |found: &Trend| trend(found, None, &Style::plain(200)).lines().last().unwrap().to_owned();
+    let told = last(&found);
+    assert!(told.starts_with("1 change in 1 history; newest: bert, rten on cpu"), "{told}");
+    assert!(told.contains("23 % slower [21, 24], at 20"), "{told}");
+    found.series[0].changes.clear();
+    assert_eq!(last(&found), "no change of level in 1 history");
 }
 
 #[test]

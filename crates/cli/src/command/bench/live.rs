@@ -354,6 +354,7 @@ mod tests {
             sequence_length: None,
             threads: None,
             mode: modelmeter::Mode::Inference,
+            generation: None,
             seed: 0,
         }
     }

@@ -93,7 +93,7 @@ fn machine_names(coverage: &[Coverage]) -> BTreeMap<String, String> {
     let name = |key: &str, hostname: &str| {
         let twins = machines.iter().filter(|(_, other)| *other == hostname).count();
         // An imported file mostly does not tell where it was measured.
-        if hostname.is_empty() || hostname == "not told" {
+        if hostname.is_empty() || hostname == exchange::UNKNOWN {
             key.to_owned()
         } else if twins > 1 {
             format!("{hostname} {}", key.chars().take(6).collect::<String>())

@@ -58,5 +58,5 @@ fn the_nodes_of_a_transformer_lead_to_modules_and_every_run_of_the_timeline_show
     assert!(timeline.laid_out);
     let operators = timeline.spans.iter().filter(|span| span.kind == SpanKind::Operator);
     assert_eq!(operators.count(), profile.nodes.len() * 4);
-    assert!(profile.remarks.iter().any(|remark| remark.contains("mean of all runs")));
+    assert!(profile.remarks.iter().any(|remark| remark.code == types::RemarkCode::MeanTimeline));
 }

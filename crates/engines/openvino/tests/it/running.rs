@@ -9,7 +9,7 @@ use engine::{Engine, EngineErrorKind, LoadRequest, LoadedModel, Loader, Session}
 use graph::{DataType, Model, TensorData};
 use modelmeter_engine_openvino::OpenVino;
 use std::{fs, path::Path};
-use types::{Device, Elements, HostTensor, PerformanceHint, Precision};
+use types::{Device, Elements, HostTensor, PerformanceHint, Precision, Remark, RemarkCode};
 
 fn outputs(model: &dyn LoadedModel, inputs: &[HostTensor]) -> Vec<HostTensor> {
     let mut session = model.session().unwrap();
@@ -72,7 +72,8 @@ fn a_setting_of_the_plugin_reaches_it() {
     let model = OpenVino.load(&request).unwrap();
     assert_eq!(model.placement(), "cpu, 1 thread");
     let remarks = model.remarks();
-    assert_eq!(remarks, ["2 threads were requested, but OpenVINO uses 1"]);
+    let expected = "2 threads were requested, but OpenVINO uses 1";
+    assert_eq!(remarks, [Remark::new(RemarkCode::OtherThreads, expected)]);
 }
 
 #[test]
@@ -81,7 +82,7 @@ fn a_model_that_got_what_was_asked_has_no_remarks() {
     let mut request = request(&models::dense(folder.path(), "Identity"));
     request.threads = 1;
     let model = OpenVino.load(&request).unwrap();
-    assert_eq!(model.remarks(), [""; 0]);
+    assert!(model.remarks().is_empty(), "{:?}", model.remarks());
     assert_eq!(model.placement(), "cpu, 1 thread");
     request.options.hint = Some(PerformanceHint::Throughput);
     let model = OpenVino.load(&request).unwrap();
@@ -94,7 +95,11 @@ fn more_threads_than_the_machine_has_are_said() {
     let mut request = request(&models::dense(folder.path(), "Identity"));
     request.threads = 4096;
     let model = OpenVino.load(&request).unwrap();
-    assert!(model.remarks()[0].contains("4096 threads were requested"), "{:?}", model.remarks());
+    assert!(
+        model.remarks()[0].text.contains("4096 threads were requested"),
+        "{:?}",
+        model.remarks()
+    );
     assert!(!model.placement().contains("4096"), "{}", model.placement());
 }
 
@@ -105,7 +110,8 @@ fn a_precision_the_plugin_was_told_otherwise_is_remarked() {
     request.threads = 1;
     request.options.settings.insert("INFERENCE_PRECISION_HINT".into(), "bf16".into());
     let model = OpenVino.load(&request).unwrap();
-    assert_eq!(model.remarks(), ["f32 was requested, but OpenVINO computes in bf16"]);
+    let expected = "f32 was requested, but OpenVINO computes in bf16";
+    assert_eq!(model.remarks(), [Remark::new(RemarkCode::OtherPrecision, expected)]);
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn int8_is_dynamic_and_says_what_it_changed() {
     job.request.precision = Precision::Int8;
     let mut worker = Worker::start();
     let report = worker.load(&job);
-    assert!(report.remarks.iter().any(|text| text.contains("int8 in 2 linear layers")));
+    assert!(report.remarks.iter().any(|one| one.code == types::RemarkCode::PartlyQuantised));
     assert!(report.versions.contains_key("python") && report.versions.contains_key("torch"));
     let outputs = worker.outputs(folder.path());
     let values = crate::worker::values(&outputs, "output");

@@ -163,7 +163,10 @@ fn twenty_steps_are_timed_by_phase_and_make_the_loss_fall() {
     let job = encoder_job(folder.path(), training(Optimizer::AdamW, Loss::Mse, 3e-3));
     let mut worker = Worker::start();
     let loaded = worker.load(&job);
-    assert!(loaded.remarks.iter().any(|text| text.starts_with("dropout is off")), "{loaded:?}");
+    assert!(
+        loaded.remarks.iter().any(|one| one.code == types::RemarkCode::DropoutOff),
+        "{loaded:?}"
+    );
     let first = worker.first_step();
     assert_eq!(first.outputs, [("last_hidden_state".to_owned(), vec![4, 6, 16])]);
     assert!(first.non_finite.is_empty() && first.inference > Duration::ZERO);
@@ -445,7 +448,10 @@ fn shorter_formats_keep_the_weights_whole() {
     job.request.precision = Precision::Bf16;
     let mut worker = Worker::start();
     let loaded = worker.load(&job);
-    assert!(loaded.remarks.iter().any(|text| text.starts_with("weights in fp32")), "{loaded:?}");
+    assert!(
+        loaded.remarks.iter().any(|one| one.code == types::RemarkCode::MixedPrecision),
+        "{loaded:?}"
+    );
     let short = worker.gradients(folder.path());
     // All together: where a ReLU closes in one format and not in the other, single numbers may differ by anything.
     let (mut product, mut squares) = (0.0, [0.0; 2]);

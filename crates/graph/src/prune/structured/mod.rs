@@ -21,6 +21,7 @@ use super::{
 use crate::{Model, infer, precision::with_constants_as_weights, sound};
 use find::Found;
 use std::collections::HashSet;
+use types::{Remark, RemarkCode};
 
 /// Kept neurons are a multiple of this where there are many: what the widest vectors hold.
 const LANES: usize = 8;
@@ -117,7 +118,7 @@ pub(super) fn plan<'m>(
         let why: Vec<Unfit> =
             unfit.iter().filter(|(of, _)| *of == kind).map(|(_, unfit)| unfit.clone()).collect();
         let error = PruneError::NotFound { kinds: vec![kind], unfit: why };
-        remarks.push(format!("{error}"));
+        remarks.push(Remark::new(RemarkCode::NotCut, format!("{error}")));
     }
     let all = found.len();
     let unfollowed = unfit.iter().any(|(kind, _)| *kind == BlockKind::Heads);
@@ -136,8 +137,9 @@ pub(super) fn plan<'m>(
         } else {
             let share = number::percent(options.sparsity);
             let text = format!("{share} of {} {} is less than one", keep, one.kind.units());
-            if !remarks.contains(&text) {
-                remarks.push(text);
+            let remark = Remark::new(RemarkCode::NotCut, text);
+            if !remarks.contains(&remark) {
+                remarks.push(remark);
             }
         }
     }

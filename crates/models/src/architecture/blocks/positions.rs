@@ -18,18 +18,11 @@ pub(in crate::architecture) fn sequence_positions(draft: &mut Draft, ids: &str) 
     draft.op("Range", &[&start, &length, &step], &[])
 }
 
-/// 0, 1, 2, … over what a cache holds and the new tokens behind it.
-pub(in crate::architecture) fn positions_with_past(
-    draft: &mut Draft,
-    past_key: &str,
-    ids: &str,
-) -> Value {
-    let shape = draft.op("Shape", &[past_key], &[]);
-    let past = draft.pick(&shape, 2, 0);
-    let shape = draft.op("Shape", &[ids], &[]);
-    let new = draft.pick(&shape, 1, 0);
-    let length = draft.op("Add", &[&past, &new], &[]);
+/// 0, 1, 2, … up to the last of these positions: where everything stands that a cache holds, and what is new.
+pub(in crate::architecture) fn positions_with_past(draft: &mut Draft, positions: &str) -> Value {
+    let last = draft.pick(positions, -1, 0);
     let (start, step) = (draft.integer(0), draft.integer(1));
+    let length = draft.op("Add", &[&last, &step], &[]);
     draft.op("Range", &[&start, &length, &step], &[])
 }
 
