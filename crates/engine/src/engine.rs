@@ -188,7 +188,7 @@ impl Takes {
                 "it runs ONNX graphs, and this model is available only as a PyTorch module"
             }
             Takes::Module => "it runs PyTorch modules, and this model is an ONNX file",
-            Takes::Gguf => "it runs `.gguf` files, and this model is none",
+            Takes::Gguf => "it only generates text, and only from `.gguf` files",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! llama.cpp's C functions, found by name in a library that is opened by its path.
 //!
-//! Only what we call is declared, as `llama.h` and `ggml-backend.h` have it since October 2024. Everything else in this
+//! Only what we call is declared, as `llama.h` and `ggml-backend.h` have it since June 2025. Everything else in this
 //! crate goes through the owners in `runtime`, `model`, `context` and `threads`.
 
 use crate::parameters::Block;
@@ -28,19 +28,16 @@ pub(crate) struct RawBatch {
 
 /// Declares the functions and how they are found.
 macro_rules! functions {
-    ($($name:ident: $kind:ty,)+ ; $($may:ident: $may_kind:ty,)+) => {
+    ($($name:ident: $kind:ty,)+) => {
         /// llama.cpp's functions; the library they lie in is never closed.
-        pub(crate) struct Api { $(pub(crate) $name: $kind,)+ $(pub(crate) $may: Option<$may_kind>,)+ }
+        pub(crate) struct Api { $(pub(crate) $name: $kind,)+ }
 
         impl Api {
             /// The functions of a library, those of `ggml` in the libraries that it brings along.
             pub(crate) fn of(library: &Library) -> Result<Api, libloading::Error> {
                 // SAFETY: each type is the declaration of that very name in the C headers.
                 unsafe {
-                    Ok(Api {
-                        $($name: *library.get::<$kind>(stringify!($name).as_bytes())?,)+
-                        $($may: library.get::<$may_kind>(stringify!($may).as_bytes()).ok().map(|found| *found),)+
-                    })
+                    Ok(Api { $($name: *library.get::<$kind>(stringify!($name).as_bytes())?,)+ })
                 }
             }
         }
@@ -55,7 +52,6 @@ functions! {
     llama_model_load_from_file: unsafe extern "C" fn(Text, Block) -> Handle,
     llama_model_free: unsafe extern "C" fn(Handle),
     llama_model_get_vocab: unsafe extern "C" fn(Handle) -> Handle,
-    llama_model_n_ctx_train: unsafe extern "C" fn(Handle) -> i32,
     llama_vocab_n_tokens: unsafe extern "C" fn(Handle) -> i32,
     llama_context_default_params: unsafe extern "C" fn() -> Block,
     llama_init_from_model: unsafe extern "C" fn(Handle, Block) -> Handle,
@@ -71,14 +67,11 @@ functions! {
     llama_memory_seq_rm: unsafe extern "C" fn(Handle, i32, i32, i32) -> bool,
     llama_state_get_size: unsafe extern "C" fn(Handle) -> usize,
     ggml_backend_dev_by_type: unsafe extern "C" fn(c_int) -> Handle,
-    ; // May be missing.
-    // Only where the code for processors lies in libraries of its own.
-    ggml_backend_load_all_from_path: unsafe extern "C" fn(Text),
-    // Threads that live on between steps.
     ggml_backend_dev_backend_reg: unsafe extern "C" fn(Handle) -> Handle,
     ggml_backend_reg_get_proc_address: unsafe extern "C" fn(Handle, Text) -> Handle,
     ggml_threadpool_params_init: unsafe extern "C" fn(Handle, c_int),
     llama_attach_threadpool: unsafe extern "C" fn(Handle, Handle, Handle),
+    ggml_backend_load_all_from_path: unsafe extern "C" fn(Text),
 }
 
 /// A copy of a text that may be absent.

@@ -80,17 +80,20 @@ impl Context {
         &self.model.runtime.api
     }
 
-    /// Sets the number of threads; returns whether they live on between steps.
-    pub(crate) fn set_threads(&mut self, count: i32) -> bool {
+    /// Sets the number of threads, which live on between steps.
+    pub(crate) fn set_threads(&mut self, count: i32) -> Result<(), EngineError> {
         let (api, runtime) = (self.api(), self.model.runtime);
-        // SAFETY: the context lives.
-        unsafe { (api.llama_set_n_threads)(self.handle, count, count) };
-        let Some(attach) = api.llama_attach_threadpool else { return false };
-        let Some(threads) = Threads::new(runtime, count) else { return false };
+        log::forget();
+        let threads = Threads::new(runtime, count);
+        let threads =
+            threads.ok_or_else(|| failed(&format!("llama.cpp could not start {count} threads")))?;
         // SAFETY: the context lives, and the threads are freed after it.
-        unsafe { attach(self.handle, threads.handle, std::ptr::null_mut()) };
+        unsafe {
+            (api.llama_set_n_threads)(self.handle, count, count);
+            (api.llama_attach_threadpool)(self.handle, threads.handle, std::ptr::null_mut());
+        }
         self.threads = Some(threads);
-        true
+        Ok(())
     }
 
     /// Reads tokens and waits for them.

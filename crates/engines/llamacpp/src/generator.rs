@@ -3,7 +3,7 @@
 use crate::{batch::Batch, context::Context, locate, model::Model, runtime};
 use engine::{CacheState, EngineError, EngineErrorKind, Generator, LoadRequest};
 use std::borrow::Cow;
-use types::{DecoderShape, Device, EngineOptions, Precision, Remark, RemarkCode};
+use types::{DecoderShape, Device, EngineOptions, Precision};
 
 pub(crate) struct LlamaGenerator {
     context: Context,
@@ -17,7 +17,6 @@ pub(crate) struct LlamaGenerator {
     /// Where the last token of each row was in the last batch; empty where nothing was read since the last change.
     scored: Vec<usize>,
     placement: String,
-    remarks: Vec<Remark>,
 }
 
 fn unsupported(message: String) -> EngineError {
@@ -54,17 +53,9 @@ impl LlamaGenerator {
             return Err(EngineError::new(EngineErrorKind::BadModel, message));
         }
         enough_memory(shape, rows, room)?;
-        let mut remarks = Vec::new();
-        if room > model.made_for {
-            let text = format!("the model was made for a context of {} tokens", model.made_for);
-            remarks.push(Remark::new(RemarkCode::AssumedInput, text));
-        }
         let mut context = Context::new(model, rows, room)?;
         let threads = request.threads.clamp(1, 512);
-        if !context.set_threads(threads as i32) {
-            let text = "this llama.cpp starts its threads anew in every step";
-            remarks.push(Remark::new(RemarkCode::OtherThreads, text));
-        }
+        context.set_threads(threads as i32)?;
         let count = if threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
         let variant = runtime.variant().map(|variant| format!(", {variant} variant"));
         Ok(LlamaGenerator {
@@ -76,7 +67,6 @@ impl LlamaGenerator {
             mark: 0,
             scored: Vec::new(),
             placement: format!("cpu, {count}{}", variant.unwrap_or_default()),
-            remarks,
         })
     }
 
@@ -180,10 +170,6 @@ impl Generator for LlamaGenerator {
         self.placement.clone()
     }
 
-    fn remarks(&self) -> Vec<Remark> {
-        self.remarks.clone()
-    }
-
     fn feed(&mut self, tokens: &[i64]) -> Result<(), EngineError> {
         let each = self.check(tokens)?;
         self.scored.clear();
@@ -232,7 +218,10 @@ impl Generator for LlamaGenerator {
     fn cache(&self) -> CacheState {
         CacheState {
             tokens: self.held,
-            bytes: Ok(self.context.state() as u64),
+            bytes: match self.context.state() {
+                0 => Err("llama.cpp could not tell".into()),
+                bytes => Ok(bytes as u64),
+            },
             element: "f16".into(),
             kept: "by the engine, appended in place".into(),
         }

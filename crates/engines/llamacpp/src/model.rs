@@ -8,8 +8,6 @@ pub(crate) struct Model {
     pub(crate) runtime: &'static Runtime,
     pub(crate) handle: Handle,
     pub(crate) vocabulary: usize,
-    /// The most tokens of a row it was made for.
-    pub(crate) made_for: usize,
 }
 
 impl Model {
@@ -39,13 +37,8 @@ impl Model {
             return Err(error);
         }
         // SAFETY: the model was just made; its vocabulary lives in it.
-        let (vocabulary, made_for) = unsafe {
-            let vocabulary = (api.llama_model_get_vocab)(handle);
-            ((api.llama_vocab_n_tokens)(vocabulary), (api.llama_model_n_ctx_train)(handle))
-        };
-        let number = |number: i32| usize::try_from(number).unwrap_or(0);
-        let (vocabulary, made_for) = (number(vocabulary), number(made_for));
-        Ok(Model { runtime, handle, vocabulary, made_for })
+        let vocabulary = unsafe { (api.llama_vocab_n_tokens)((api.llama_model_get_vocab)(handle)) };
+        Ok(Model { runtime, handle, vocabulary: usize::try_from(vocabulary).unwrap_or(0) })
     }
 }
 

@@ -69,9 +69,7 @@ fn open(path: &Path) -> Result<Api, String> {
     let cpu = unsafe {
         (api.llama_log_set)(Some(log::listen), std::ptr::null_mut());
         (api.llama_backend_init)();
-        if let Some(load_all) = api.ggml_backend_load_all_from_path {
-            load_all(folder.as_ptr());
-        }
+        (api.ggml_backend_load_all_from_path)(folder.as_ptr());
         (api.ggml_backend_dev_by_type)(CPU)
     };
     if cpu.is_null() {
@@ -136,12 +134,13 @@ impl Runtime {
 
     /// A function of the code for this processor.
     pub(crate) fn of_processor(&self, name: &std::ffi::CStr) -> Option<Handle> {
-        let registry = self.api.ggml_backend_dev_backend_reg?;
-        let address = self.api.ggml_backend_reg_get_proc_address?;
+        let Api { ggml_backend_dev_by_type, ggml_backend_dev_backend_reg, .. } = self.api;
         // SAFETY: that there is a CPU was seen when the library was opened, and it belongs to a registry; the text ends with
         // a zero.
-        let found =
-            unsafe { address(registry((self.api.ggml_backend_dev_by_type)(CPU)), name.as_ptr()) };
+        let found = unsafe {
+            let registry = ggml_backend_dev_backend_reg(ggml_backend_dev_by_type(CPU));
+            (self.api.ggml_backend_reg_get_proc_address)(registry, name.as_ptr())
+        };
         (!found.is_null()).then_some(found)
     }
 

@@ -12,9 +12,9 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// `None` where the library cannot do that.
+    /// `None` where they cannot be started.
     pub(crate) fn new(runtime: &Runtime, count: c_int) -> Option<Threads> {
-        let init = runtime.api.ggml_threadpool_params_init?;
+        let init = runtime.api.ggml_threadpool_params_init;
         let new = runtime.of_processor(c"ggml_threadpool_new")?;
         let free = runtime.of_processor(c"ggml_threadpool_free")?;
         // SAFETY: functions of these names have had these types since they were added in August 2024.

@@ -50,7 +50,7 @@ fn a_prompt_read_at_once_and_token_by_token_leaves_the_same_scores() {
         placement.starts_with("cpu, 1 thread, ") && placement.ends_with(" variant"),
         "{placement}"
     );
-    assert_eq!(generator.remarks(), [""; 0]);
+    assert!(generator.remarks().is_empty());
     assert!(generator.scores().unwrap_err().to_string().contains("nothing was fed"));
     let at_once = fed(&mut *generator, &PROMPT);
     assert_eq!(at_once.len(), 49152);
@@ -147,7 +147,6 @@ fn a_prompt_longer_than_one_call_is_read_in_pieces() {
     // Two calls of at most 2048 tokens.
     let tokens: Vec<i64> = (0..3000).map(|place| place * 31 % 96).collect();
     let mut generator = load(small("llama-F32"), &small_shape(), 2, 1501);
-    assert_eq!(generator.remarks(), ["the model was made for a context of 64 tokens"]);
     let rows = fed(&mut *generator, &tokens);
     assert_eq!(generator.cache().tokens, 1500);
     let mut single = load(small("llama-F32"), &small_shape(), 1, 1501);
