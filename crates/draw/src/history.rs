@@ -3,7 +3,8 @@
 use crate::{
     Absent, Theme, axis,
     canvas::{Area, Ink, Stroke},
-    page::{MARGIN, Page, SIZE},
+    look::with_variables,
+    page::{MARGIN, Page, SIZE, WIDTH},
     scale::Scale,
 };
 use std::cmp::Reverse;
@@ -16,6 +17,9 @@ const MOST: usize = 8;
 
 /// How many times its value an interval makes the field larger; what is wider leaves it.
 const WIDE: f64 = 1.25;
+
+/// Points that the picture for phones is wide.
+const NARROW: f64 = 460.0;
 
 /// Points of paper that a field is high.
 const HEIGHT: f64 = 190.0;
@@ -32,9 +36,14 @@ pub fn history(trend: &Trend, theme: Theme) -> Result<String, Absent> {
     draw(trend, Page::new(theme, TITLE, &[about]))
 }
 
-/// The same without a title, so many points wide.
-pub(crate) fn untitled(trend: &Trend, theme: Theme, width: f64) -> Result<String, Absent> {
-    draw(trend, Page::untitled(theme, width, TITLE))
+/// The same for a page, which shows the title and has the colours: for screens, and for phones, where the words of the
+/// first would be too small.
+///
+/// # Errors
+/// Where there is no history.
+pub fn history_for_page(trend: &Trend) -> Result<[String; 2], Absent> {
+    let draw = |width| draw(trend, Page::untitled(Theme::Light, width, TITLE));
+    Ok([with_variables(&draw(WIDTH)?), with_variables(&draw(NARROW)?)])
 }
 
 fn draw(trend: &Trend, mut page: Page) -> Result<String, Absent> {

@@ -13,7 +13,6 @@ mod font;
 mod heat_map;
 mod histogram;
 mod history;
-mod history_page;
 mod latency;
 mod layer_roofline;
 mod legend;
@@ -39,8 +38,7 @@ mod words;
 
 pub use choose::{wanted_details, wanted_samples};
 pub use flame::flamegraph;
-pub use history::history;
-pub use history_page::history_page;
+pub use history::{history, history_for_page};
 pub use look::{Theme, variables, with_variables};
 pub use material::{Detail, MOST_SAMPLES, Material, thin};
 pub use picture::{Absent, Drawn, PICTURES, Picture, RUN_PICTURES, RunMaterial, RunPicture};

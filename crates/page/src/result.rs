@@ -5,7 +5,7 @@ use crate::{
     html::Html,
     table::{Extras, table},
 };
-use report::{Block, Fact, Note, ResultDocument, Tone};
+use report::{Block, Fact, Note, ResultDocument, ResultPicture, Tone};
 
 /// A result as a page; equal results give equal bytes.
 #[must_use]
@@ -70,16 +70,7 @@ fn block(html: &mut Html, block: &Block) {
         Block::Facts(facts) => self::facts(html, facts),
         Block::Table { name, grid, .. } => table(html, name, grid, &Extras::default()),
         Block::Notes(notes) => self::notes(html, notes),
-        Block::Picture(picture) => {
-            let title = report::clean(&picture.title);
-            let scroll = [("class", "scroll picture"), ("role", "region"), ("aria-label", &*title)];
-            html.open("figure", &[("class", "card")]);
-            html.open("div", &[&scroll[..], &[("tabindex", "0")]].concat());
-            html.drawing(&picture.svg);
-            html.close("div");
-            html.element("figcaption", &[("class", "unseen")], &title);
-            html.close("figure");
-        }
+        Block::Picture(picture) => self::picture(html, picture),
         Block::Chart(_) => {}
         Block::Details { title, blocks } => {
             html.open("details", &[]);
@@ -89,6 +80,21 @@ fn block(html: &mut Html, block: &Block) {
             }
             html.close("details");
         }
+    }
+}
+
+fn picture(html: &mut Html, ResultPicture { title, svg, narrow }: &ResultPicture) {
+    let title = report::clean(title);
+    let class = if narrow.is_some() { "card for-screens" } else { "card" };
+    let narrow = narrow.iter().map(|narrow| ("card for-phones", narrow));
+    for (class, svg) in std::iter::once((class, svg)).chain(narrow) {
+        let scroll = [("class", "scroll picture"), ("role", "region"), ("aria-label", &*title)];
+        html.open("figure", &[("class", class)]);
+        html.open("div", &[&scroll[..], &[("tabindex", "0")]].concat());
+        html.drawing(svg);
+        html.close("div");
+        html.element("figcaption", &[("class", "unseen")], &title);
+        html.close("figure");
     }
 }
 
@@ -138,5 +144,22 @@ mod tests {
         assert!(page.contains("getElementById(\"tools\")"), "the script asks for something else");
         assert_eq!(page.matches("<div id=\"tools\">").count(), 1);
         assert_eq!(page.matches("<main id=\"numbers\">").count(), 1);
+    }
+
+    #[test]
+    fn a_page_says_what_it_comes_to_before_it_shows_it_on_screens_and_phones() {
+        let [wide, narrow] = ["<svg>wide</svg>", "<svg>narrow</svg>"].map(str::to_owned);
+        let title = "times <script>".to_owned();
+        let picture = ResultPicture { title, svg: wide, narrow: Some(narrow) };
+        let page = result_page(&ResultDocument {
+            verdict: Some(Note::of(Tone::Bad, "1 change")),
+            blocks: vec![Block::Picture(picture)],
+            ..ResultDocument::default()
+        });
+        let at = |what: &str| page.find(what).unwrap_or_else(|| panic!("no `{what}` in {page}"));
+        assert!(at("<strong>1 change") < at("for-screens\""), "{page}");
+        assert!(at("for-screens\"") < at("<svg>wide"), "{page}");
+        assert!(at("<svg>wide") < at("for-phones\"") && at("for-phones\"") < at("<svg>narrow"));
+        assert!(!page.contains("times <script>"));
     }
 }

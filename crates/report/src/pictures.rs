@@ -103,7 +103,7 @@ fn not_valid_note(drawn: &DrawnPictures) -> Option<Note> {
 
 fn picture(picture: &DrawnPicture) -> Option<Block> {
     let title = format!("{}: {}", picture.name, picture.shows);
-    Some(Block::Picture(ResultPicture { title, svg: picture.svg.clone()? }))
+    Some(Block::Picture(ResultPicture { title, svg: picture.svg.clone()?, narrow: None }))
 }
 
 /// A row for each file, and for each picture without one.

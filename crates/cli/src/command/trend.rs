@@ -7,7 +7,7 @@ use crate::{
 };
 use analysis::{TrendQuestion, standing};
 use draw::{Absent, Theme};
-use report::TrendGate;
+use report::{Block, ResultPicture, TrendGate};
 use types::{Trend, TrendStanding};
 
 pub(crate) fn run(arguments: &Arguments, global: &Global) -> Result<Exit, Failure> {
@@ -48,8 +48,12 @@ pub(crate) fn run(arguments: &Arguments, global: &Global) -> Result<Exit, Failur
     let gate = gate.map(|(standings, accepted)| TrendGate { standings, accepted });
     let mut document = report::trend_document(&found, gate);
     if arguments.result.path("html").is_some() {
-        match draw::history_page(&found) {
-            Ok(page) => document.page = Some(page),
+        match draw::history_for_page(&found) {
+            Ok([svg, narrow]) => {
+                let title = format!("History of {}", found.metric.words());
+                let picture = ResultPicture { title, svg, narrow: Some(narrow) };
+                document.blocks.insert(0, Block::Picture(picture));
+            }
             // The page then has the words alone, and that is said.
             Err(absent) => {
                 sinks.attempt(Err(not_drawn("the histories cannot be drawn".into(), absent)));

@@ -44,7 +44,10 @@ fn a_slower_commit_is_found_drawn_and_gated() {
     let told = home.fine(&["trend", "--html", "t.html", "--svg", "t.svg", "--csv", "t.csv"]);
     assert_eq!(told.err, "wrote t.svg\nwrote t.csv\nwrote t.html\n");
     let page = fs::read_to_string(home.path("t.html")).unwrap();
-    assert!(page.starts_with("<!doctype html>") && page.contains("% slower"), "no page");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("% slower"), "no page");
+    let at = |what: &str| page.find(what).unwrap_or_else(|| panic!("no `{what}` in the page"));
+    assert!(at("1 change in 1 history; newest: ") < at("<svg"), "the conclusion is on top");
+    assert_eq!(page.matches("<svg").count(), 2, "for screens and for phones");
     assert!(fs::read_to_string(home.path("t.svg")).unwrap().starts_with("<svg"));
     assert_eq!(fs::read_to_string(home.path("t.csv")).unwrap().lines().count(), 33);
 }

@@ -1,6 +1,6 @@
-//! Histories as pictures and pages.
+//! Histories as pictures.
 
-use modelmeter_draw::{Theme, history, history_page, png};
+use modelmeter_draw::{Theme, history, history_for_page, png};
 use types::{
     CellKey, Device, Interval, Mode, Pooled, Precision, Trend, TrendChange, TrendPoint, TrendSeries,
 };
@@ -75,9 +75,11 @@ fn names_from_outside_are_words_and_nothing_else() {
             let found = trend(name, count);
             let svg = history(&found, Theme::Light).unwrap();
             roxmltree::Document::parse(&svg).unwrap();
-            let page = history_page(&found).unwrap();
-            assert!(!page.contains("<script") && !page.contains('\u{1b}'), "{page}");
-            assert!(!page.contains("NaN") && !page.contains("http://") || page.contains("w3.org"));
+            for svg in history_for_page(&found).unwrap() {
+                roxmltree::Document::parse(&svg).unwrap();
+                assert!(!svg.contains("<script") && !svg.contains('\u{1b}'), "{svg}");
+                assert!(!svg.contains("NaN"), "{svg}");
+            }
         }
     }
 }
@@ -85,25 +87,19 @@ fn names_from_outside_are_words_and_nothing_else() {
 #[test]
 fn no_history_is_no_picture() {
     assert!(history(&Trend::default(), Theme::Dark).is_err());
-    assert!(history_page(&Trend::default()).is_err());
+    assert!(history_for_page(&Trend::default()).is_err());
 }
 
 #[test]
-fn the_page_says_what_changed_before_it_shows_it() {
-    let page = history_page(&trend("bert", 30)).unwrap();
-    let conclusion = page.find("1 change in 1 history. Newest: bert").unwrap();
-    let table = page.find("<table>").unwrap();
-    let picture = page.find("<svg").unwrap();
-    assert!(conclusion < table && table < picture, "{page}");
-    assert_eq!(page.matches("<svg").count(), 4, "wide and narrow, light and dark");
-}
-
-#[test]
-fn single_points_give_way_to_histories() {
-    let mut found = trend("long", 30);
-    found.series.extend(trend("single", 1).series);
-    let svg = history(&found, Theme::Light).unwrap();
-    assert!(svg.contains(">long<") && !svg.contains(">single<"), "{svg}");
-    assert!(svg.contains("1 more history is not shown."), "{svg}");
-    assert!(history(&trend("single", 1), Theme::Light).unwrap().contains(">single<"));
+fn a_page_gets_pictures_for_screens_and_phones_in_its_own_colours() {
+    let [wide, narrow] = history_for_page(&trend("bert", 30)).unwrap();
+    let width = |svg: &str| -> f64 {
+        let document = roxmltree::Document::parse(svg).unwrap();
+        let view = document.root_element().attribute("viewBox").unwrap();
+        view.split(' ').nth(2).unwrap().parse().unwrap()
+    };
+    assert!(width(&wide) > 1.5 * width(&narrow));
+    for svg in [wide, narrow] {
+        assert!(svg.contains("var(--text)") && !svg.contains(">History</text>"), "{svg}");
+    }
 }

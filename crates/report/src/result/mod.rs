@@ -100,6 +100,8 @@ pub struct ResultPicture {
     pub title: String,
     /// The drawing as SVG without anything active in it; the crate that drew it escaped what came from outside.
     pub svg: String,
+    /// The same for phones, if its words would be too small there.
+    pub narrow: Option<String>,
 }
 
 /// A part of a result, in the order in which it is read.

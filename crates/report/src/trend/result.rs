@@ -17,7 +17,7 @@ use crate::table::Column;
 use crate::timestamp::minute;
 use crate::wrap::DOT;
 use number::percent;
-use types::{Trend, TrendMetric, TrendSeries, TrendStanding};
+use types::{Trend, TrendChange, TrendMetric, TrendSeries, TrendStanding};
 
 /// How histories compare with an accepted worsening.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,7 +39,8 @@ pub fn trend_document(found: &Trend, gate: Option<TrendGate<'_>>) -> ResultDocum
     let nothing = || Note::of(Tone::Bad, "no valid run has this number");
     let verdict = match gate {
         Some(gate) => Some(gate_verdict(found, gate, &gate_notes)),
-        None => found.series.is_empty().then(nothing),
+        None if found.series.is_empty() => Some(nothing()),
+        None => Some(conclusion(found)),
     };
     blocks.push(Block::Notes(gate_notes));
     ResultDocument {
@@ -51,6 +52,32 @@ pub fn trend_document(found: &Trend, gate: Option<TrendGate<'_>>) -> ResultDocum
         data: Some(trend_data(found)),
         ..ResultDocument::default()
     }
+}
+
+/// What changed, in one sentence.
+fn conclusion(found: &Trend) -> Note {
+    let histories = counted(found.series.len() as u64, "history").replace("historys", "histories");
+    let changes = found.series.iter().flat_map(|one| one.changes.iter().map(move |it| (one, it)));
+    let began = |(series, change): &(&TrendSeries, &TrendChange)| series.points[change.at].began.0;
+    let count = changes.clone().count() as u64;
+    let Some((series, change)) = changes.max_by_key(began) else {
+        let text = format!("no change of level in {histories}");
+        return match found.series.iter().filter(|one| one.needs > 0).count() {
+            0 => Note::of(Tone::Good, text),
+            1 => Note::of(Tone::Warning, format!("{text}; 1 needs more points to show one")),
+            many => Note::of(Tone::Warning, format!("{text}; {many} need more points to show one")),
+        };
+    };
+    let worse = found.metric.worsening(change.ratio.value) > 1.0;
+    let text = format!(
+        "{} in {histories}; newest: {}, {}, {}, at {}",
+        counted(count, "change"),
+        clean(&series.key.model),
+        trend_name(&series.key),
+        trend_change(change, found.metric),
+        minute(began(&(series, change)))
+    );
+    Note::of(if worse { Tone::Bad } else { Tone::Good }, text)
 }
 
 /// How many histories, changes and runs.

@@ -83,6 +83,20 @@ fn a_history_at_80() {
 }
 
 #[test]
+fn a_trend_ends_with_what_changed() {
+    let mut found = history("bert");
+    let last =
+        |found: &Trend| trend(found, None, &Style::plain(200)).lines().last().unwrap().to_owned();
+    let told = last(&found);
+    assert!(told.starts_with("1 change in 1 history; newest: bert, rten on cpu"), "{told}");
+    assert!(told.contains("23 % slower [21, 24], at 20"), "{told}");
+    found.series[0].changes.clear();
+    assert_eq!(last(&found), "no change of level in 1 history");
+    found.series[0].needs = 4;
+    assert_eq!(last(&found), "no change of level in 1 history; 1 needs more points to show one");
+}
+
+#[test]
 fn no_line_passes_the_width_whatever_the_names() {
     for name in ["m", &"long".repeat(60), "a \u{1b}[31mcolour\nand a line"] {
         for width in [60, 80, 133] {
