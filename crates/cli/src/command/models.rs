@@ -53,7 +53,7 @@ fn document(summaries: &[PresetSummary]) -> ResultDocument {
             &summary.preset.aliases.join(", "),
         ]);
     }
-    let also = "also: an .onnx file, a Hugging Face folder or hub name, a .toml description of an encoder or network";
+    let also = "also: an .onnx file, a .gguf file, a Hugging Face folder or hub name, a .toml description of an encoder or network";
     ResultDocument {
         title: vec!["Models known by name".into()],
         is_list: true,
