@@ -263,7 +263,7 @@ mod tests {
         let words = "modelmeter profile --model gpt2 --num-runs 5 --warmup-runs 2 --output auto --output-dir results";
         let parsed = Arguments::try_parse_from(words.split(' ')).unwrap();
         let Command::Profile(profile) = parsed.command else { panic!("not profile") };
-        assert_eq!(profile.model.named(), Some("gpt2"));
+        assert_eq!(profile.model.name(), Some("gpt2"));
         let counts = &profile.sampling.counts;
         assert_eq!((counts.runs, counts.warmup), (Some(5), Some(2)));
     }

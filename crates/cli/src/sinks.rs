@@ -99,7 +99,7 @@ impl Sinks {
     /// Writes a result in every format that was asked for, and shows it unless standard output is for data.
     pub(crate) fn result(&mut self, document: &ResultDocument, asked: &ResultOutput, exit: Exit) {
         self.formats(document, asked);
-        self.page_of(exit, |style| document.terminal(style, command::table_width()));
+        self.show(exit, |style| document.terminal(style, command::table_width()));
     }
 
     /// The same for a list, which those who asked for quiet want too.
@@ -141,15 +141,15 @@ impl Sinks {
         self.talks_data = true;
     }
 
-    /// Shows the page of a result. One that is not fine shows in any case: to those who asked for quiet, and beside data, on
+    /// Shows a result in the terminal. One that is not fine shows in any case: to those who asked for quiet, and beside data, on
     /// standard error.
-    pub(crate) fn page_of(&mut self, exit: Exit, page: impl FnOnce(&Style) -> String) {
+    pub(crate) fn show(&mut self, exit: Exit, text: impl FnOnce(&Style) -> String) {
         if !self.is_quiet && !self.talks_data {
-            let written = output::data(&page(&self.style));
+            let written = output::data(&text(&self.style));
             self.attempt(written);
         } else if exit != Exit::Fine {
             let style = Style { colour: self.colour, ..self.style };
-            output::complain(&page(&style));
+            output::complain(&text(&style));
         }
     }
 

@@ -169,7 +169,7 @@ fn sweep(one: &str, many: &str, value: &str, words: &[OsString]) -> Failure {
         })
         .collect();
     let parsed = Arguments::try_parse_from(words).ok();
-    let model = parsed.as_ref().and_then(|parsed| model(&parsed.command)?.named());
+    let model = parsed.as_ref().and_then(|parsed| model(&parsed.command)?.name());
     let model = model.unwrap_or(crate::command::measurement::DEFAULT_MODEL);
     let text = format!("`{one}` takes one value here, not `{value}`");
     Failure::new(Exit::Wrong, text)

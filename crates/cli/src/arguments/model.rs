@@ -26,8 +26,8 @@ pub(crate) struct ModelArguments {
 }
 
 impl ModelArguments {
-    /// The model, however it was named.
-    pub(crate) fn named(&self) -> Option<&str> {
+    /// The name of the model, from either place.
+    pub(crate) fn name(&self) -> Option<&str> {
         self.model.as_deref().or(self.model_flag.as_deref())
     }
 }

@@ -42,7 +42,7 @@ fn advisor(arguments: &Advise, global: &Global, folders: &Folders) -> Result<Adv
     let mut advisor = match stored {
         // A stored run says itself on what it ran.
         Some(run) => Advisor::of_run(run, with(measure("")?, &[&engine.threads, &engine.tuning])),
-        None => Advisor::new(engine.apply(measure(model.named().unwrap_or_default())?)),
+        None => Advisor::new(engine.apply(measure(model.name().unwrap_or_default())?)),
     };
     advisor = advisor.budget(arguments.budget).proofs(proofs(&arguments.attempt));
     Ok(match arguments.goal {

@@ -130,7 +130,7 @@ fn compares(arguments: &Check) -> Option<&'static str> {
 
 /// The cells: one model, or everything in a plan that can be here.
 fn cells(arguments: &Check, global: &Global, folders: &Folders) -> Result<Vec<Profiler>, Failure> {
-    let subject = arguments.model.named().unwrap_or_default();
+    let subject = arguments.model.name().unwrap_or_default();
     let Check { workload, origin, engine, store, .. } = arguments;
     let measure = |model| -> Result<Profiler, Failure> {
         Ok(measurement(model, workload, origin, places(global))?.folders(folders.clone()))
@@ -295,7 +295,7 @@ fn write(found: &GateReport, runs: &[Run], exit: Exit, arguments: &Check, sinks:
 pub(crate) fn noise(arguments: &Noise, global: &Global) -> Result<Exit, Failure> {
     let folders = folders(global)?;
     let own = folders.clone();
-    let mut test = match arguments.model.named() {
+    let mut test = match arguments.model.name() {
         Some(model) => {
             let origin = Origin::default();
             let base = measurement(model, &arguments.workload, &origin, places(global))?;

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Export, global: &Global) -> Result<Exit, Failure> 
 }
 
 fn exporter(arguments: &Export, global: &Global) -> Result<Exporter, Failure> {
-    let model = arguments.model.named().unwrap_or_default();
+    let model = arguments.model.name().unwrap_or_default();
     let (batch, inputs) = (arguments.batch.clone(), arguments.inputs.clone());
     let workload = Workload { batch, inputs, ..Workload::default() };
     let profiler = measurement(model, &workload, &arguments.origin, places(global))?;

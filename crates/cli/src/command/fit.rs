@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Fit, global: &Global) -> Result<Exit, Failure> {
 }
 
 fn fitter(arguments: &Fit, global: &Global, folders: &Folders) -> Result<Fitter, Failure> {
-    let model = arguments.model.named().unwrap_or_default();
+    let model = arguments.model.name().unwrap_or_default();
     let Fit { origin, device, threads, tuning, limit, sampling, timeout, .. } = arguments;
     // The batch size is what is looked for.
     let workload = Workload { inputs: arguments.inputs.clone(), ..Workload::default() };

@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Optimize, global: &Global) -> Result<Exit, Failure
         TargetArgument::Size => Target::Size,
     };
     arguments.proof.result.check([])?;
-    let model = profiler(arguments.model.named().unwrap_or_default(), &arguments.proof, global)?;
+    let model = profiler(arguments.model.name().unwrap_or_default(), &arguments.proof, global)?;
     let mut optimizer = Optimizer::new(target, arguments.max_drift)
         .calibrate(texts(arguments.calibrate.as_deref())?)
         .prover(prover(&arguments.proof));

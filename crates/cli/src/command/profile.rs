@@ -90,7 +90,7 @@ fn hold(
     if sinks.talks_data() && !global.quiet {
         output::complain(&report::gate_document(&found).terminal(&style(global), table_width()));
     } else {
-        sinks.page_of(exit, |style| {
+        sinks.show(exit, |style| {
             format!("\n{}", report::gate_document(&found).terminal(style, table_width()))
         });
     }
@@ -99,7 +99,7 @@ fn hold(
 
 fn profiler(arguments: &Profile, global: &Global) -> Result<Profiler, Failure> {
     let Profile { workload, origin, engine, limit, sampling, timeout, store, .. } = arguments;
-    let model = arguments.model.named().unwrap_or_else(|| default_model(origin, global));
+    let model = arguments.model.name().unwrap_or_else(|| default_model(origin, global));
     let base = measurement(model, workload, origin, places(global))?;
     let mut profiler = with(base, &[engine, limit, sampling, timeout, &store.tags]).isolation(
         match arguments.isolation {

@@ -15,7 +15,7 @@ const USUAL_PATTERN: (usize, usize) = (2, 4);
 pub(crate) fn run(arguments: &Prune, global: &Global) -> Result<Exit, Failure> {
     let config = config(arguments)?;
     let proving = Proving {
-        model: arguments.model.named().unwrap_or_default(),
+        model: arguments.model.name().unwrap_or_default(),
         proof: &arguments.proof,
         timed: !arguments.place.no_proof,
     };

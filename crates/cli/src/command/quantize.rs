@@ -15,7 +15,7 @@ pub(crate) fn run(arguments: &Quantize, global: &Global) -> Result<Exit, Failure
         calibrate: texts(arguments.calibrate.as_deref())?,
     };
     let proving = Proving {
-        model: arguments.model.named().unwrap_or_default(),
+        model: arguments.model.name().unwrap_or_default(),
         proof: &arguments.proof,
         timed: !arguments.place.no_proof,
     };
