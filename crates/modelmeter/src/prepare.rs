@@ -1,34 +1,37 @@
 //! From what was asked to a job the meter can measure.
 //!
-//! It stays whole because every step settles something that the next one needs: engine, model, precision, batch, inputs, work.
+//! Every step settles something that the next one needs: engine, model, precision, batch, inputs, work.
 
 mod device;
+mod drawn;
+mod model;
 mod precision;
+mod prepared;
+mod text;
+
+pub(crate) use model::{event, resolve, resolve_changed};
 
 use crate::{
-    Choice, EngineChoice, Engines, Error, Profiler,
+    Engines, Error, Profiler,
     given::GivenInputs,
-    observe, pickle,
-    scratch::Scratch,
     training::{self, Trained},
-    trial, worker,
+    trial,
 };
-use device::{meant, settle_engine, who_takes};
-use engine::{Engine, Host, Places, Takes, TextJob, TrainingFiles};
-use graph::{Model, Shapes};
-use meter::{Counting, Job, Refine, measure_text};
-use models::{Ask, Guess, ModelError, Progress, Resolved, Trial};
-use precision::{of_one_precision, own_or_wider, own_precision, saved, size_in};
+use device::{meant, settle_engine};
+use drawn::Drawn;
+use engine::{Engine, Host, Places};
+use model::{Settled, settle_model};
+use models::{Ask, Resolved, Trial};
+use precision::{own_precision, size_in};
 use std::{
-    hash::{BuildHasher, Hasher},
     path::PathBuf,
     sync::OnceLock,
     time::{Duration, Instant},
 };
+use text::{plan_text, used_text};
 use types::{
-    Bytes, Cell, Event, Feed, Fill, HostTensor, InputShape, InputSpec, LayerWork, LimitedBy,
-    MediaJob, Mode, ModelInfo, Precision, Reason, ReasonCode, Remark, RemarkCode, RunId, Stage,
-    Text, Work,
+    Bytes, Cell, Event, Feed, Fill, InputShape, InputSpec, LimitedBy, MediaJob, Mode, Precision,
+    Remark, RemarkCode, Stage, Work,
 };
 
 /// Samples in one inference where nobody says otherwise.
@@ -76,33 +79,6 @@ pub(crate) struct Limits {
     pub(crate) memory: Option<Bytes>,
     pub(crate) by: Option<LimitedBy>,
     pub(crate) timeout: Duration,
-}
-
-/// Inputs drawn into a file for a worker that cannot draw them; gone with it.
-struct Drawn {
-    path: PathBuf,
-    _folder: Scratch,
-}
-
-impl Drawn {
-    fn write(tensors: &[HostTensor]) -> Result<Drawn, Error> {
-        let views: Vec<_> = tensors.iter().map(engine::view_of).collect();
-        let needed = tensors.iter().map(|tensor| byte_size(&tensor.elements)).sum();
-        let folder = Scratch::make("the inputs", needed)?;
-        let path = folder.path().join("inputs.safetensors");
-        engine::write_tensors(&path, &views)
-            .map_err(|error| folder.failed(std::io::Error::other(cause_of(&error))))?;
-        Ok(Drawn { path, _folder: folder })
-    }
-}
-
-fn byte_size(elements: &types::Elements) -> u64 {
-    (elements.len() * elements.element_type().size()) as u64
-}
-
-/// The innermost reason, which names what the system refused.
-fn cause_of(error: &engine::EngineError) -> String {
-    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// Resolves the model, settles batch, length and inputs, and counts the work; sizes that were guessed are seen to run.
@@ -251,350 +227,6 @@ pub(crate) fn prepare_with(
     })
 }
 
-impl Prepared {
-    /// The job for the meter; `refine` is [`Prepared::count_again`].
-    pub(crate) fn job<'a>(&self, refine: Refine<'a>) -> Job<'a> {
-        Job {
-            cell: self.cell.clone(),
-            id: new_id(),
-            model: self.resolved.info.clone(),
-            onnx: self.resolved.onnx.clone(),
-            module: self.resolved.module.clone(),
-            places: self.places.clone(),
-            inputs_file: self.drawn.as_ref().map(|drawn| drawn.path.clone()),
-            inputs: self.inputs.clone(),
-            tokenizer: self.tokenizer.clone(),
-            media: self.media.clone(),
-            postprocess: self.resolved.postprocess,
-            training: self.trained.as_ref().map(|trained| Box::new(trained.job.clone())),
-            phase_flops: self.trained.as_ref().map_or_else(Vec::new, |t| t.flops.clone()),
-            work: self.work,
-            counting: self.counting(),
-            unknown_shapes: self.unknown_shapes.clone(),
-            refine,
-            model_commit: self.resolved.commit.clone(),
-            remarks: self.assumptions(),
-            prepared_in: self.took,
-        }
-    }
-
-    /// Who counts the work.
-    fn counting(&self) -> Counting {
-        match self.own {
-            _ if self.resolved.is_program() => Counting::Program,
-            Precision::Int8 if self.engine.takes() == Takes::Module => {
-                Counting::Weights { held: graph::count_weights(&self.resolved.model).bytes }
-            }
-            _ => Counting::Graph,
-        }
-    }
-
-    /// The only batch that is possible; `None` where it is free.
-    pub(crate) fn fixed_batch(&self) -> Option<usize> {
-        self.resolved.default_batch(&self.cell.inputs)
-    }
-
-    /// Whether it is a graph from a file, whose inputs we only guess at.
-    pub(crate) fn is_file(&self) -> bool {
-        self.resolved.module.is_none() && !self.resolved.is_program()
-    }
-
-    pub(crate) fn is_trained(&self) -> bool {
-        self.trained.is_some()
-    }
-
-    /// Everything that was asked but the engine and what it is told.
-    pub(crate) fn question(&self) -> String {
-        let Cell { batch_size, sequence_length, inputs, .. } = &self.cell;
-        let model = &self.resolved.info.fingerprint;
-        format!("{model} {batch_size} {sequence_length:?} {inputs:?}")
-    }
-
-    /// Other sizes for what nobody said.
-    pub(crate) fn trials(&self, is_batch_asked: bool) -> Result<Vec<Trial>, Error> {
-        let ask = Ask {
-            batch: self.cell.batch_size,
-            length: self.cell.sequence_length.filter(|_| self.is_length_asked),
-            given: &self.cell.inputs,
-            values: &self.cell.feed.values,
-            guess: Guess::default(),
-        };
-        Ok(self.resolved.trials(&ask, is_batch_asked)?)
-    }
-
-    /// An input whose shape may be given, with the shape that failed: `x=1x3x224x224`.
-    pub(crate) fn free_input(&self) -> Option<String> {
-        let is_given = |name: &str| self.cell.inputs.iter().any(|given| given.name == name);
-        let input = self.inputs.iter().find(|input| !is_given(&input.name))?;
-        let dims: Vec<String> = input.dims.iter().map(usize::to_string).collect();
-        Some(format!("{}={}", input.name, dims.join("x")))
-    }
-
-    /// Says that other sizes failed before these.
-    pub(crate) fn after_trials(mut self, taken: &Trial, failed: &[String]) -> Prepared {
-        let engine = self.engine.id();
-        let text = format!("{} ran, after {} failed on {engine}", taken.words(), failed.join("; "));
-        self.assumed.push(Remark::new(RemarkCode::SizesTried, text));
-        self
-    }
-
-    /// Weights that a training leaves alone.
-    pub(crate) fn untrained(&self) -> Vec<String> {
-        self.trained.as_ref().map_or_else(Vec::new, |trained| trained.untrained.clone())
-    }
-
-    /// The graphs of a training step; `None` where nothing is trained.
-    pub(crate) fn step_files(&self) -> Option<&TrainingFiles> {
-        self.trained.as_ref().and_then(|trained| trained.job.graphs.as_ref())
-    }
-
-    /// The work of every node of a training step; `None` where nothing is trained.
-    pub(crate) fn step_work(&self) -> Option<&[LayerWork]> {
-        self.trained.as_ref().map(|trained| trained.layers.as_slice())
-    }
-
-    /// The model's name as people use it.
-    pub(crate) fn model_name(&self) -> String {
-        self.resolved.info.name.clone()
-    }
-
-    pub(crate) fn model_info(&self) -> &ModelInfo {
-        &self.resolved.info
-    }
-
-    /// Whether an engine of this kind can take the model.
-    pub(crate) fn fits(&self, takes: Takes) -> bool {
-        match takes {
-            Takes::Onnx => !self.resolved.is_program(),
-            Takes::Module => self.resolved.module.is_some(),
-        }
-    }
-
-    /// Real tokens of each text, where there is text.
-    pub(crate) fn text_rows(&self) -> &[usize] {
-        &self.text_rows
-    }
-
-    /// What holds for a worker beside the measurement.
-    pub(crate) fn limits(&self) -> Limits {
-        self.limits
-    }
-
-    /// The work of one inference.
-    pub(crate) fn work(&self) -> Work {
-        self.work
-    }
-
-    /// The work of another graph with the same inputs.
-    pub(crate) fn work_of(&self, model: &Model) -> Work {
-        graph::analyse_shapes(model, &graph::infer(model, &dims_of(&self.inputs))).work
-    }
-
-    pub(crate) fn resolved(&self) -> &Resolved {
-        &self.resolved
-    }
-
-    pub(crate) fn graph(&self) -> &Model {
-        &self.resolved.model
-    }
-
-    /// The shapes of every value, in the number formats that the engine computes in.
-    pub(crate) fn shapes(&self) -> Shapes {
-        graph::infer(&self.resolved.model, &dims_of(&self.inputs)).narrowed(self.own)
-    }
-
-    /// Bytes of the graph's weights in the number format that the engine keeps them in, as far as the graph can tell.
-    pub(crate) fn weight_bytes(&self) -> Bytes {
-        let bytes = graph::count_weights(&self.resolved.model).bytes;
-        Bytes(bytes.0 - saved(&self.resolved.model, self.own).min(bytes.0))
-    }
-
-    /// What a reader of any result must know of the model and its inputs.
-    ///
-    /// What was assumed or left out; random weights are said by the model's own field.
-    pub(crate) fn remarks(&self) -> Vec<Remark> {
-        let assumed = self.resolved.remarks.iter().chain(&self.assumed);
-        let cut = (self.cut > 0).then(|| {
-            let length = self.cell.sequence_length.unwrap_or_default();
-            let text = format!(
-                "{} tokens of the text were cut off to fit the length of {length}",
-                self.cut
-            );
-            Remark::new(RemarkCode::TextCut, text)
-        });
-        let meant = self.meant.clone().map(|text| Remark::new(RemarkCode::DeviceMeaning, text));
-        assumed.cloned().chain(self.widened()).chain(cut).chain(meant).collect()
-    }
-
-    /// Why it does not run in the precision of its checkpoint, where nobody asked for another.
-    pub(crate) fn widened(&self) -> Option<Remark> {
-        let text = self.widened.clone();
-        text.map(|text| Remark::new(RemarkCode::CheckpointWidened, text))
-    }
-
-    /// Its remarks as reasons that do not invalidate a run.
-    fn assumptions(&self) -> Vec<Reason> {
-        let reason = |remark: Remark| Reason {
-            code: ReasonCode::Assumption,
-            invalidates: false,
-            text: remark.text,
-            hint: None,
-        };
-        self.remarks().into_iter().map(reason).collect()
-    }
-
-    /// The engines that may be chosen from.
-    pub(crate) fn engines(&self) -> Engines {
-        self.engines
-    }
-
-    /// Where engines are looked for.
-    pub(crate) fn places(&self) -> &Places {
-        &self.places
-    }
-
-    /// Values whose shape only a run can show.
-    pub(crate) fn unknown_shapes(&self) -> &[String] {
-        &self.unknown_shapes
-    }
-
-    /// Counts the work again with shapes that a real run showed; given none, it looks for them once.
-    pub(crate) fn count_again(&self, seen: &[(String, Vec<usize>)]) -> Work {
-        let model = &self.resolved.model;
-        let seen = match seen {
-            [] => self.observed.get_or_init(|| observe::shapes(self)),
-            _ => seen,
-        };
-        let shapes = graph::infer_observed(model, &dims_of(&self.inputs), seen).narrowed(self.own);
-        graph::analyse_shapes(model, &shapes).work
-    }
-}
-
-/// The model in the precision that it runs in, and the engine that runs it.
-struct Settled {
-    resolved: Resolved,
-    choice: Choice,
-    precision: Precision,
-    /// Why it does not run in the precision of its checkpoint.
-    widened: Option<String>,
-}
-
-fn settle_model(profiler: &Profiler, sink: &mut dyn FnMut(Event)) -> Result<Settled, Error> {
-    let resolved = resolve_changed(profiler, sink)?;
-    let native = graph::native_precision(&resolved.model);
-    let wish = profiler.precision.unwrap_or(native);
-    let fits = |takes: Takes| match takes {
-        Takes::Onnx => !resolved.is_program(),
-        Takes::Module => resolved.module.is_some(),
-    };
-    if let EngineChoice::Named(id) = &profiler.engine
-        && let Some(engine) = profiler.engines.find(id)
-        && !fits(engine.takes())
-    {
-        return Err(Error::NotForEngine {
-            engine: engine.id().to_owned(),
-            model: resolved.info.name.clone(),
-            why: match &resolved.no_graph {
-                Some(why) => format!("it runs ONNX graphs, and there is {why}"),
-                None => engine.takes().refusal().to_owned(),
-            },
-            hint: who_takes(profiler, wish, &fits),
-        });
-    }
-    let stored = resolved.stored.filter(|_| profiler.precision.is_none());
-    let choice = match (settle_engine(profiler, wish, &fits), stored) {
-        // A device that only computes in the checkpoint's own format.
-        (Err(error), Some(stored)) => settle_engine(profiler, stored, &fits).map_err(|_| error),
-        (choice, _) => choice,
-    };
-    let choice = choice.map_err(|error| of_one_precision(error, native))?;
-    let (precision, widened) = match stored.filter(|stored| *stored != native) {
-        Some(stored) => own_or_wider(profiler, choice, stored, native),
-        None => (wish, None),
-    };
-    // A framework converts its own module; a graph is converted by us, once, and kept.
-    let resolved = match choice.engine.takes() {
-        Takes::Onnx if precision != native => resolve(profiler, Some(precision), sink)?,
-        _ => resolved,
-    };
-    Ok(Settled { resolved, choice, precision, widened })
-}
-
-/// The model that was asked for, ready in this precision or as it is.
-pub(crate) fn resolve(
-    profiler: &Profiler,
-    precision: Option<Precision>,
-    sink: &mut dyn FnMut(Event),
-) -> Result<Resolved, Error> {
-    let mut request = request(profiler, precision)?;
-    let mut progress = |progress: Progress| sink(event(&progress));
-    match models::resolve(&request, &mut progress) {
-        Err(ModelError::OnlyPickle { path, .. }) if profiler.options.allow_pickle => {
-            let folder = pickle::converted(profiler, &path)?;
-            request.name = folder.to_string_lossy().into_owned();
-            Ok(models::resolve(&request, &mut progress)?)
-        }
-        resolved => Ok(resolved?),
-    }
-}
-
-/// The model as it is, or as a change left it.
-pub(crate) fn resolve_changed(
-    profiler: &Profiler,
-    sink: &mut dyn FnMut(Event),
-) -> Result<Resolved, Error> {
-    let mut resolved = resolve(profiler, None, sink)?;
-    if let Some(onnx) = &profiler.changed {
-        swap(&mut resolved, onnx)?;
-    }
-    Ok(resolved)
-}
-
-/// Puts a changed graph in the place of a model's own; what goes in stays.
-fn swap(resolved: &mut Resolved, onnx: &std::path::Path) -> Result<(), Error> {
-    resolved.model = Model::read(onnx)
-        .map_err(|source| ModelError::Onnx { path: onnx.to_owned(), source: source.into() })?;
-    resolved.onnx = onnx.to_owned();
-    // The module would be the one before.
-    resolved.module = None;
-    resolved.info.name = format!("{} changed", resolved.info.name);
-    resolved.info.parameters = graph::count_weights(&resolved.model).parameters;
-    let written = std::fs::metadata(onnx).and_then(|data| data.modified());
-    let written = written.map_or(0, clock::nanoseconds);
-    resolved.info.fingerprint = format!("{}-changed-{written}", resolved.info.fingerprint);
-    Ok(())
-}
-
-fn request(profiler: &Profiler, precision: Option<Precision>) -> Result<models::Request, Error> {
-    let folders = profiler.folders_or_default()?;
-    // For this user alone; where it cannot be made, whoever writes into it says so.
-    let _ = store::make_private_folder(&folders.cache);
-    Ok(models::Request {
-        name: profiler.model.clone(),
-        seed: profiler.seed,
-        offline: profiler.offline,
-        revision: profiler.revision.clone(),
-        cache: folders.cache,
-        hub_cache: folders.hub_cache,
-        hub_endpoint: profiler.hub_endpoint.clone(),
-        token: profiler.hub_token.clone(),
-        precision,
-        torch_module: profiler.torch_module.clone(),
-    })
-}
-
-pub(crate) fn event(progress: &Progress) -> Event {
-    let (done, total, note) = match progress {
-        Progress::Asking { endpoint } => (0, None, format!("contacting {endpoint}")),
-        Progress::Downloading { file, done, total } => {
-            (*done, Some(*total), format!("downloading {file}"))
-        }
-        Progress::Preparing { done, total } => (*done, Some(*total), "writing weights".into()),
-        Progress::Hashing { done, total } => (*done, Some(*total), "reading weights".into()),
-    };
-    Event::progress(Stage::Prepare, done, total, note)
-}
-
 fn settle_batch(profiler: &Profiler, resolved: &Resolved, given: &[InputShape]) -> usize {
     let lines = profiler.text.as_ref().map(|text| text.lines.len());
     profiler
@@ -602,50 +234,6 @@ fn settle_batch(profiler: &Profiler, resolved: &Resolved, given: &[InputShape]) 
         .or_else(|| resolved.default_batch(given))
         .or_else(|| resolved.state_batch())
         .unwrap_or_else(|| lines.map_or(DEFAULT_BATCH, |lines| lines.clamp(1, DEFAULT_BATCH)))
-}
-
-/// What the text decides: the tokenizer, the length of every row, and how much did not fit.
-struct TextPlan {
-    tokenizer: PathBuf,
-    length: usize,
-    cut: usize,
-    /// Real tokens of each text.
-    rows: Vec<usize>,
-}
-
-/// Has a worker encode the text once: the longest row decides the length, unless one was asked for or the model takes no more.
-fn plan_text(
-    profiler: &Profiler,
-    resolved: &Resolved,
-    batch: usize,
-) -> Result<Option<TextPlan>, Error> {
-    let Some(text) = &profiler.text else { return Ok(None) };
-    let tokenizer = resolved.tokenizer.clone().filter(|_| resolved.has_tokens());
-    let tokenizer = tokenizer
-        .ok_or_else(|| models::ModelError::NoTokenizer { model: resolved.info.name.clone() })?;
-    if text.lines.is_empty() {
-        return Err(ModelError::NoText.into());
-    }
-    // Texts repeat in turn: each is encoded once, however large the batch is.
-    let lines: Vec<String> = text.lines.iter().take(batch).cloned().collect();
-    let count = lines.len();
-    let max_length = profiler.sequence_length;
-    let job = TextJob { lines, tokenizer: tokenizer.clone(), max_length };
-    let (launch, time) = (worker::launch_to_read(profiler), worker::time_to_read(profiler));
-    let report = measure_text(&launch, time, job, resolved.max_length)?;
-    resolved.check_ids(report.ids)?;
-    let (rows, cuts): (Vec<usize>, Vec<usize>) = report.rows.into_iter().unzip();
-    if count == 0 || rows.len() != count {
-        return Err(ModelError::ZeroBatch.into());
-    }
-    let cut = |rows: &[usize]| rows.iter().sum::<usize>();
-    let cut = cut(&cuts).saturating_mul(batch / count) + cut(&cuts[..batch % count]);
-    Ok(Some(TextPlan { tokenizer, length: report.length, cut, rows }))
-}
-
-/// The lines that fill the batch; more would not be measured.
-fn used_text(text: &Text, batch: usize) -> Text {
-    Text { lines: text.lines.iter().cycle().take(batch).cloned().collect() }
 }
 
 /// Inputs that cannot fit are refused before anything tries to make them.
@@ -661,10 +249,4 @@ pub(crate) fn check_memory(inputs: &[InputSpec]) -> Result<(), Error> {
 
 fn dims_of(inputs: &[InputSpec]) -> Vec<(String, Vec<usize>)> {
     inputs.iter().map(|input| (input.name.clone(), input.dims.clone())).collect()
-}
-
-fn new_id() -> RunId {
-    // The standard library seeds its hashers from the system's randomness.
-    let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
-    store::new_run_id(clock::now(), random)
 }

@@ -1,0 +1,139 @@
+//! The model that was asked for: found, changed or converted, with the engine that runs it.
+
+use super::{
+    device::{settle_engine, who_takes},
+    precision::{of_one_precision, own_or_wider},
+};
+use crate::{Choice, EngineChoice, Error, Profiler, pickle};
+use engine::Takes;
+use graph::Model;
+use models::{ModelError, Progress, Resolved};
+use types::{Event, Precision, Stage};
+
+/// The model in the precision that it runs in, and the engine that runs it.
+pub(super) struct Settled {
+    pub(super) resolved: Resolved,
+    pub(super) choice: Choice,
+    pub(super) precision: Precision,
+    /// Why it does not run in the precision of its checkpoint.
+    pub(super) widened: Option<String>,
+}
+
+pub(super) fn settle_model(
+    profiler: &Profiler,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Settled, Error> {
+    let resolved = resolve_changed(profiler, sink)?;
+    let native = graph::native_precision(&resolved.model);
+    let wish = profiler.precision.unwrap_or(native);
+    let fits = |takes: Takes| match takes {
+        Takes::Onnx => !resolved.is_program(),
+        Takes::Module => resolved.module.is_some(),
+    };
+    if let EngineChoice::Named(id) = &profiler.engine
+        && let Some(engine) = profiler.engines.find(id)
+        && !fits(engine.takes())
+    {
+        return Err(Error::NotForEngine {
+            engine: engine.id().to_owned(),
+            model: resolved.info.name.clone(),
+            why: match &resolved.no_graph {
+                Some(why) => format!("it runs ONNX graphs, and there is {why}"),
+                None => engine.takes().refusal().to_owned(),
+            },
+            hint: who_takes(profiler, wish, &fits),
+        });
+    }
+    let stored = resolved.stored.filter(|_| profiler.precision.is_none());
+    let choice = match (settle_engine(profiler, wish, &fits), stored) {
+        // A device that only computes in the checkpoint's own format.
+        (Err(error), Some(stored)) => settle_engine(profiler, stored, &fits).map_err(|_| error),
+        (choice, _) => choice,
+    };
+    let choice = choice.map_err(|error| of_one_precision(error, native))?;
+    let (precision, widened) = match stored.filter(|stored| *stored != native) {
+        Some(stored) => own_or_wider(profiler, choice, stored, native),
+        None => (wish, None),
+    };
+    // A framework converts its own module; a graph is converted by us, once, and kept.
+    let resolved = match choice.engine.takes() {
+        Takes::Onnx if precision != native => resolve(profiler, Some(precision), sink)?,
+        _ => resolved,
+    };
+    Ok(Settled { resolved, choice, precision, widened })
+}
+
+/// The model that was asked for, ready in this precision or as it is.
+pub(crate) fn resolve(
+    profiler: &Profiler,
+    precision: Option<Precision>,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Resolved, Error> {
+    let mut request = request(profiler, precision)?;
+    let mut progress = |progress: Progress| sink(event(&progress));
+    match models::resolve(&request, &mut progress) {
+        Err(ModelError::OnlyPickle { path, .. }) if profiler.options.allow_pickle => {
+            let folder = pickle::converted(profiler, &path)?;
+            request.name = folder.to_string_lossy().into_owned();
+            Ok(models::resolve(&request, &mut progress)?)
+        }
+        resolved => Ok(resolved?),
+    }
+}
+
+/// The model as it is, or as a change left it.
+pub(crate) fn resolve_changed(
+    profiler: &Profiler,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Resolved, Error> {
+    let mut resolved = resolve(profiler, None, sink)?;
+    if let Some(onnx) = &profiler.changed {
+        swap(&mut resolved, onnx)?;
+    }
+    Ok(resolved)
+}
+
+/// Puts a changed graph in the place of a model's own; what goes in stays.
+fn swap(resolved: &mut Resolved, onnx: &std::path::Path) -> Result<(), Error> {
+    resolved.model = Model::read(onnx)
+        .map_err(|source| ModelError::Onnx { path: onnx.to_owned(), source: source.into() })?;
+    resolved.onnx = onnx.to_owned();
+    // The module would be the one before.
+    resolved.module = None;
+    resolved.info.name = format!("{} changed", resolved.info.name);
+    resolved.info.parameters = graph::count_weights(&resolved.model).parameters;
+    let written = std::fs::metadata(onnx).and_then(|data| data.modified());
+    let written = written.map_or(0, clock::nanoseconds);
+    resolved.info.fingerprint = format!("{}-changed-{written}", resolved.info.fingerprint);
+    Ok(())
+}
+
+fn request(profiler: &Profiler, precision: Option<Precision>) -> Result<models::Request, Error> {
+    let folders = profiler.folders_or_default()?;
+    // For this user alone; where it cannot be made, whoever writes into it says so.
+    let _ = store::make_private_folder(&folders.cache);
+    Ok(models::Request {
+        name: profiler.model.clone(),
+        seed: profiler.seed,
+        offline: profiler.offline,
+        revision: profiler.revision.clone(),
+        cache: folders.cache,
+        hub_cache: folders.hub_cache,
+        hub_endpoint: profiler.hub_endpoint.clone(),
+        token: profiler.hub_token.clone(),
+        precision,
+        torch_module: profiler.torch_module.clone(),
+    })
+}
+
+pub(crate) fn event(progress: &Progress) -> Event {
+    let (done, total, note) = match progress {
+        Progress::Asking { endpoint } => (0, None, format!("contacting {endpoint}")),
+        Progress::Downloading { file, done, total } => {
+            (*done, Some(*total), format!("downloading {file}"))
+        }
+        Progress::Preparing { done, total } => (*done, Some(*total), "writing weights".into()),
+        Progress::Hashing { done, total } => (*done, Some(*total), "reading weights".into()),
+    };
+    Event::progress(Stage::Prepare, done, total, note)
+}
