@@ -3,6 +3,9 @@
 //! A case begins with the kind of job. Every other line is the name of a request and an answer to it; the n-th time that it is
 //! asked, the worker gives the n-th of them, and the last one ever after.
 
+#[path = "../../../meter/testing/plain_job.rs"]
+mod plain_job;
+
 use crate::{
     Outcome, Random, Target, mutate,
     target::{ROOM, Reader},
@@ -13,21 +16,19 @@ use engine::{
 };
 use meter::{Bench, Counting, Job, Launch, measure};
 use modelmeter::report::{JsonOptions, run_json};
-use probe::IdlePower;
 use std::{
     collections::{BTreeMap, HashMap},
     io::{BufReader, Write},
     os::unix::net::UnixStream,
-    path::PathBuf,
+    path::Path,
     sync::Arc,
     time::Duration,
 };
 use store::Store;
 use types::{
-    Bytes, Category, Ceiling, Ceilings, Cell, Device, ElementType, Fill, Flops, InputRole,
-    InputSpec, Interval, Loss, Mode, ModelInfo, ModelSource, Optimizer, Phase, Postprocess,
-    Precision, Rate, Ratio, Remark, RemarkCode, Run, RunId, Samples, StoppingRule, Summary, Text,
-    Training, TrainingReport, TrainingWorld, Warmup, Weights, Work,
+    Bytes, ElementType, Fill, InputRole, InputSpec, Interval, Loss, Mode, Optimizer, Phase, Rate,
+    Remark, RemarkCode, Run, RunId, Samples, StoppingRule, Summary, Text, Training, TrainingReport,
+    TrainingWorld, Warmup, Work,
 };
 
 /// Jobs that a case may begin with.
@@ -44,7 +45,7 @@ pub(crate) const MEASUREMENT: Target = Target {
     open: || -> Reader {
         let folder = super::folder();
         let store = Store::open(folder.path().join("runs.db")).expect("a new store");
-        let bench = bench();
+        let bench = plain_job::bench();
         let mut count = 0;
         Box::new(move |bytes| {
             // The folder lasts as long as the store.
@@ -252,20 +253,6 @@ fn conversation(kind: &str) -> Vec<u8> {
     case
 }
 
-fn bench() -> Bench {
-    let ceiling = Ceiling { value: 1e9, interval: Interval { low: 0.9e9, high: 1e9 } };
-    Bench {
-        machine: hardware::machine(),
-        ceilings: Some(Ceilings {
-            flops: vec![(Precision::Fp32, ceiling)],
-            ..Ceilings::of(Device::Cpu, 1)
-        }),
-        idle: IdlePower::default(),
-        versions: BTreeMap::new(),
-        revision: None,
-    }
-}
-
 fn job(kind: &str) -> Job<'static> {
     let input = InputSpec {
         name: "x".into(),
@@ -282,64 +269,20 @@ fn job(kind: &str) -> Job<'static> {
         checkpointing: false,
         world_size: 1,
     });
-    let work = Work {
-        flops: Flops(1_000),
-        coverage: Ratio(1.0),
-        bytes_read: Bytes(10),
-        bytes_written: Bytes(10),
-        activation_peak: None,
-    };
+    let mut job = plain_job::job("lying", Path::new("model.onnx"));
+    let work = Work { bytes_read: Bytes(10), bytes_written: Bytes(10), ..job.work };
+    job.cell.mode = if training.is_some() { Mode::Training } else { Mode::Inference };
+    job.cell.training = training;
+    job.cell.text = (kind == "text").then(|| Text { lines: vec!["a".into()] });
     Job {
-        cell: Cell {
-            model: "lying".into(),
-            engine: "lying".into(),
-            device: Device::Cpu,
-            precision: Precision::Fp32,
-            batch_size: 3,
-            sequence_length: None,
-            mode: if training.is_some() { Mode::Training } else { Mode::Inference },
-            training,
-            threads: 1,
-            seed: 0,
-            inputs: Vec::new(),
-            text: (kind == "text").then(|| Text { lines: vec!["a".into()] }),
-            options: Default::default(),
-            feed: Default::default(),
-        },
-        id: RunId("0".into()),
-        model: ModelInfo {
-            name: "lying".into(),
-            category: Category::Other,
-            architecture: "lying".into(),
-            source: ModelSource::File { path: "model.onnx".into() },
-            weights: Weights::Real,
-            parameters: 1,
-            size: Bytes(1),
-            fingerprint: "0".into(),
-        },
-        onnx: PathBuf::from("model.onnx"),
-        module: None,
-        places: Default::default(),
         training: training.map(|training| {
-            Box::new(TrainingJob {
-                training,
-                labels: input.clone(),
-                output: "y".into(),
-                graphs: None,
-            })
+            let (labels, output) = (input.clone(), "y".into());
+            Box::new(TrainingJob { training, labels, output, graphs: None })
         }),
         inputs: vec![input],
-        inputs_file: None,
-        tokenizer: None,
-        media: None,
-        postprocess: Postprocess::None,
-        phase_flops: Vec::new(),
         work,
         counting: if kind == "program" { Counting::Program } else { Counting::Graph },
-        unknown_shapes: Vec::new(),
         refine: &|_| unreachable!("every shape is known"),
-        model_commit: None,
-        remarks: Vec::new(),
-        prepared_in: Duration::ZERO,
+        ..job
     }
 }
