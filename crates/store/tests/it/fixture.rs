@@ -6,6 +6,10 @@
 //!
 //! `profiled-v1.db` holds what the command itself stored at version 1: three runs of `modelmeter profile` and the ceilings it
 //! measured for them, before ceilings knew of devices.
+//!
+//! `variants-v8.db` was written by the last commit of version 8 (21f0e81), when a cell's identity was still words: seven runs
+//! of `sample::run`, without the shapes, of which 2 has the compile mode `max-autotune`, 3 text, 4 and 5 text with basic graph
+//! optimisation and two threads between operators, 6 text with the setting `arena=off`, and 7 the setting `arena=off, text`.
 
 use crate::{measured::compared, sample};
 use modelmeter_store::{CellState, Filter, Outcome, PlanCell, SCHEMA_VERSION, Scope, Store};
@@ -119,6 +123,67 @@ fn what_the_command_stored_at_version_1_is_brought_up_and_reads_back() {
         let standing = store.raise_ceilings(&machine, &newer).unwrap();
         assert_eq!(standing, Ceilings { measured_at: 9, ..ceilings });
     }
+}
+
+/// The key and the variant of the question that each run answers, in the order of the runs.
+fn identities(path: &Path) -> Vec<(i64, String)> {
+    let database = rusqlite::Connection::open(path).unwrap();
+    let sql = "SELECT question.key, question.variant FROM question
+               JOIN measured ON measured.question = question.key
+               JOIN run ON run.id = measured.run ORDER BY run.started_at";
+    let mut rows = database.prepare(sql).unwrap();
+    let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    rows.collect::<Result<_, _>>().unwrap()
+}
+
+#[test]
+fn identities_that_were_words_become_settings_and_histories_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("variants.db");
+    fs::copy(fixture("variants-v8.db"), &copy).unwrap();
+    let before = identities(&copy);
+    let words: Vec<&str> = before.iter().map(|(_, variant)| variant.as_str()).collect();
+    let basic = "graph basic, 2 between operators, text";
+    let expected = ["", "compiled max-autotune", "text", basic, basic];
+    assert_eq!(words, [&expected[..], &["arena=off, text"; 2]].concat());
+    assert_eq!(before[5].0, before[6].0, "two settings with the same words were one cell");
+
+    let store = Store::open(&copy).unwrap();
+    store.check().unwrap();
+    let mut rows = store.runs(&Filter::default()).unwrap();
+    rows.sort_by_key(|row| row.started_at);
+    let runs: Vec<Run> = rows.iter().map(|row| store.run(&row.id.0).unwrap()).collect();
+    let light: Vec<Measured> = runs.iter().map(Measured::from).collect();
+    assert_eq!(
+        compared(&store, &Scope::default()),
+        light.into_iter().map(|run| Measured { tags: Vec::new(), ..run }).collect::<Vec<_>>()
+    );
+    let after = identities(&copy);
+    let settings: Vec<&str> = after.iter().map(|(_, variant)| variant.as_str()).collect();
+    let basic = r#"{"options":{"graph_optimisation":"basic","inter_threads":2},"text":true}"#;
+    let expected = [
+        "",
+        r#"{"options":{"compile":"max-autotune"}}"#,
+        r#"{"text":true}"#,
+        basic,
+        basic,
+        r#"{"options":{"settings":{"arena":"off"}},"text":true}"#,
+        r#"{"options":{"settings":{"arena":"off, text"}}}"#,
+    ];
+    assert_eq!(settings, expected);
+    assert_eq!(after[0], before[0], "a cell without a variant keeps its key");
+    assert_eq!(after[3].0, after[4].0);
+    assert_ne!(after[5].0, after[6].0, "other settings are another cell");
+
+    // A run of today with the same settings goes on with the history.
+    let mut newer = runs[4].clone();
+    newer.id = sample::run(8).id;
+    newer.started_at += 60_000_000;
+    store.insert_run(&newer).unwrap();
+    let mut lengths = Vec::new();
+    store.newest(&Scope::default(), 9, |newest| lengths.push(newest.runs.len())).unwrap();
+    lengths.sort_unstable();
+    assert_eq!(lengths, [1, 1, 1, 1, 1, 3]);
 }
 
 #[test]
