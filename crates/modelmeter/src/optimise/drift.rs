@@ -18,7 +18,7 @@ pub(super) fn drift(
 ) -> Result<Drift, Error> {
     let mut look = |side: &Profiler| -> Result<(Prepared, Seen), Error> {
         let ready = prepare::prepare(side, sink)?;
-        let launch = worker::launch(side.isolation, side.engines, ready.engine, &side.places)?;
+        let launch = worker::launch_for(side, ready.engine)?;
         let folder = Scratch::make("the outputs of every layer", output_bytes(&ready))?;
         let seen = look_inside(&ready, &launch, side.rule.timeout, folder.path())?;
         Ok((ready, seen))

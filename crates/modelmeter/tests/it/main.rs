@@ -4,12 +4,17 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod advise;
+mod calibrate;
 mod engines;
 mod events;
+mod export;
 mod fits;
 mod gates;
+mod noise;
 mod plans;
+mod prover;
 mod scene;
+mod survey;
 
 use modelmeter::{
     Calibrator, Device, Error, Event, Folders, Isolation, Keep, Profiler, Session, Stage, Store,
