@@ -100,6 +100,6 @@ fn a_page_gets_pictures_for_screens_and_phones_in_its_own_colours() {
     };
     assert!(width(&wide) > 1.5 * width(&narrow));
     for svg in [wide, narrow] {
-        assert!(svg.contains("var(--text)") && !svg.contains(">History<"), "{svg}");
+        assert!(svg.contains("var(--text)") && !svg.contains(">History</text>"), "{svg}");
     }
 }
