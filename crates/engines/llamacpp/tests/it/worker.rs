@@ -2,8 +2,8 @@
 
 use crate::{alone, request, smollm, smollm_shape};
 use engine::{
-    Encoded, EngineErrorKind, GenerationJob, LoadJob, Reply, Request, Tokeniser, read_message,
-    read_tensors, serve, write_message,
+    Encoded, EngineErrorKind, GenerationJob, LoadJob, Reply, Request, TextJob, Tokeniser,
+    read_message, read_tensors, serve, write_message,
 };
 use modelmeter_engine_llamacpp::LlamaCpp;
 use std::{path::Path, time::Duration};
@@ -46,6 +46,44 @@ fn job(test: GenerationTest, tokens: usize, depth: usize) -> LoadJob {
             opening: None,
         })),
     }
+}
+
+/// "The capital of France is", as the model's own tokeniser splits it.
+struct Capital;
+
+impl Tokeniser for Capital {
+    fn decode(&self, ids: &[i64]) -> Result<String, String> {
+        Ok(format!("{ids:?}"))
+    }
+
+    fn encode(&self, _: &[String], _: Option<usize>) -> Result<Encoded, String> {
+        let ids = vec![504, 3575, 282, 4649, 314];
+        Ok(Encoded { mask: vec![1; 5], types: vec![0; 5], ids, length: 5 })
+    }
+}
+
+#[test]
+fn a_text_is_continued() {
+    let _alone = alone();
+    let mut job = job(GenerationTest::Decode, 3, 4);
+    job.text = Some(TextJob {
+        lines: vec!["The capital of France is".into()],
+        tokenizer: "tokenizer.json".into(),
+        max_length: None,
+    });
+    let open = |_: &Path| -> Result<Box<dyn Tokeniser>, String> { Ok(Box::new(Capital)) };
+    let mut asked = Vec::new();
+    for request in [Request::Load(Box::new(job)), run(3), Request::Generated, Request::Bye] {
+        write_message(&mut asked, &request).unwrap();
+    }
+    let mut answered = Vec::new();
+    serve(&[&LlamaCpp], &open, asked.as_slice(), &mut answered).unwrap();
+    let mut reader = answered.as_slice();
+    let replies: Vec<_> =
+        std::iter::from_fn(|| read_message::<Reply>(&mut reader).unwrap()).collect();
+    let Some(Reply::Generated { report }) = replies.last() else { panic!("{replies:?}") };
+    // " Paris"
+    assert_eq!((report.tokens.len(), report.tokens[0]), (3, 7042));
 }
 
 fn converse(requests: &[Request]) -> Vec<Reply> {
