@@ -316,6 +316,7 @@ fn job(kind: &str) -> Job<'static> {
             parameters: 1,
             size: Bytes(1),
             fingerprint: "0".into(),
+            made_from: None,
         },
         onnx: PathBuf::from("model.onnx"),
         module: None,

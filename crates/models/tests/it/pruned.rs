@@ -12,6 +12,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
+use types::MadeFrom;
 
 /// The largest difference allowed between the graph and the module of one folder.
 const TOLERANCE: f64 = 2e-4;
@@ -35,7 +36,9 @@ fn export(
 ) -> Result<Exported, ModelError> {
     let Pruning { plan, blocks, uniform, .. } = pruning;
     let (blocks, uniform) = (blocks.as_slice(), uniform.as_slice());
-    Export { resolved, plan, blocks, uniform, folder, replace: false }.write(&mut |_| {})
+    let fingerprint = resolved.info.fingerprint.clone();
+    let made_from = MadeFrom { fingerprint, converted_to: None };
+    Export { resolved, plan, blocks, uniform, made_from, folder, replace: false }.write(&mut |_| {})
 }
 
 /// The tiny models that have a configuration of `transformers`, each in a folder under `root`: other tests put graphs beside
