@@ -336,6 +336,7 @@ fn job(onnx: &Path) -> Job<'static> {
             parameters: 1,
             size: types::Bytes(1),
             fingerprint: "0".into(),
+            made_from: None,
         },
         onnx: onnx.to_owned(),
         module: None,

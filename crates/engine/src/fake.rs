@@ -56,9 +56,16 @@ pub enum Act {
 pub struct FakeEngine {
     id: &'static str,
     script: Vec<Act>,
+    precisions: Vec<Precision>,
 }
 
 impl FakeEngine {
+    /// The same engine with other number formats than fp32 alone; the script does not care.
+    #[must_use]
+    pub fn with_precisions(self, precisions: &[Precision]) -> FakeEngine {
+        FakeEngine { precisions: precisions.to_vec(), ..self }
+    }
+
     /// The same engine under another name than `fake`.
     #[must_use]
     pub fn with_id(self, id: &'static str) -> FakeEngine {
@@ -100,7 +107,7 @@ impl FromStr for FakeEngine {
 
     fn from_str(text: &str) -> Result<FakeEngine, ParseScriptError> {
         let script = text.split(',').map(|act| parse_act(act.trim())).collect::<Result<_, _>>()?;
-        Ok(FakeEngine { id: "fake", script })
+        Ok(FakeEngine { id: "fake", script, precisions: vec![Precision::Fp32] })
     }
 }
 
@@ -158,7 +165,7 @@ impl Engine for FakeEngine {
     }
 
     fn precisions(&self, _places: &Places, _device: Device) -> Vec<Precision> {
-        vec![Precision::Fp32]
+        self.precisions.clone()
     }
 
     fn host(&self) -> Host<'_> {

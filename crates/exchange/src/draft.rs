@@ -244,6 +244,7 @@ impl Draft {
             parameters: untold.note("model.parameters", self.parameters).unwrap_or(0),
             size: Bytes(untold.note("model.size", self.size).unwrap_or(0)),
             fingerprint,
+            made_from: None,
         }
     }
 

@@ -55,6 +55,7 @@ pub(crate) fn job(name: &str, onnx: &Path) -> Job<'static> {
             parameters: 1,
             size: Bytes(1),
             fingerprint: "0".into(),
+            made_from: None,
         },
         onnx: onnx.to_owned(),
         module: None,

@@ -54,6 +54,7 @@ pub(crate) fn resolved(
         parameters: checkpoint.numbers(),
         size: Bytes(size),
         fingerprint,
+        made_from: None,
     };
     let mut model = program::nothing();
     model.graph.inputs = inputs;

@@ -83,6 +83,7 @@ fn resolved(
         parameters: 0,
         size: Bytes(size),
         fingerprint,
+        made_from: None,
     };
     Ok(Resolved {
         info,

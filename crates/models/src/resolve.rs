@@ -7,6 +7,7 @@ use crate::{
     checkpoint::Checkpoint,
     commit::commit_of,
     description,
+    export::made_from,
     fingerprint::hash_files,
     folder::{self, Content},
     gguf::{self, Gguf},
@@ -375,6 +376,7 @@ impl Resolver<'_> {
             parameters: graph::count_weights(&model).parameters,
             size: Bytes(size),
             fingerprint,
+            made_from: beside.iter().find_map(|folder| made_from(folder, Bytes(size))),
         };
         let postprocess = beside
             .iter()
@@ -424,6 +426,7 @@ fn finish(
         parameters: blueprint.parameters(),
         size: Bytes(prepared.size),
         fingerprint: prepared.fingerprint,
+        made_from: None,
     };
     let module = module::of_blueprint(&blueprint, &prepared.onnx);
     let decoder = prepared.decoder;

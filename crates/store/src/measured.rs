@@ -16,7 +16,7 @@ use std::{
     sync::Arc,
 };
 use types::{
-    Bytes, Device, Interval, Measured, Mode, Newest, Percentiles, Precision, Provenance,
+    Bytes, Device, Interval, Measured, Mode, ModelInfo, Newest, Percentiles, Precision, Provenance,
     ReasonCode, RunId,
 };
 
@@ -299,6 +299,19 @@ impl Store {
     /// Where the database cannot be read.
     pub fn models(&self) -> Result<Vec<String>, StoreError> {
         self.distinct("SELECT DISTINCT model FROM question ORDER BY model")
+    }
+
+    /// Models that were made from another one, in no order.
+    ///
+    /// # Errors
+    /// Where the database cannot be read or is damaged.
+    pub fn made_models(&self) -> Result<Vec<ModelInfo>, StoreError> {
+        let view = self.view("list models")?;
+        let sql = "SELECT document FROM model WHERE document LIKE '%\"made_from\":%'";
+        let documents: Vec<String> =
+            view.rows(sql, &[], |row| row.get(0)).map_err(self.fail("list models"))?;
+        let damaged = |error| self.damaged(format!("a model: {error}"));
+        documents.iter().map(|text| serde_json::from_str(text).map_err(damaged)).collect()
     }
 
     /// The ids of engines with runs, in alphabetical order.

@@ -119,7 +119,7 @@ pub use memory::{
     MemoryReport, ModuleMemory, StaticMemory, StepMemory, SystemMemory, TIMELINE_POINTS,
 };
 pub use metric::{Direction, Metric, Provenance, Unit, key};
-pub use model::{Category, ModelInfo, ModelSource, Weights, Work};
+pub use model::{Category, MadeFrom, ModelInfo, ModelSource, Weights, Work};
 pub use module::{Module, ModuleTensor, ModuleWeights};
 pub use module_path::{Names, ancestry, common_module, module_of};
 pub use optimisation::{

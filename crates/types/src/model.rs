@@ -1,6 +1,6 @@
 //! Information about a model before it runs.
 
-use crate::{Bytes, Flops, LengthUnit, Ratio};
+use crate::{Bytes, Flops, LengthUnit, Precision, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf};
@@ -111,6 +111,19 @@ pub struct ModelInfo {
     pub size: Bytes,
     /// A hash over graph and weights: equal keys mean the same computation.
     pub fingerprint: String,
+    /// The model that `quantize`, `prune` or `optimize` made it from; absent if none of them did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_from: Option<MadeFrom>,
+}
+
+/// The model that a written folder was made from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MadeFrom {
+    /// The fingerprint of that model.
+    pub fingerprint: String,
+    /// The number format, if the change is the one that `--precision` makes; absent after any other change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub converted_to: Option<Precision>,
 }
 
 impl ModelInfo {

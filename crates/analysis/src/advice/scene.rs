@@ -36,6 +36,7 @@ pub(crate) fn run() -> Run {
             parameters: 50_000_000,
             size: Bytes(200_000_000),
             fingerprint: "f".into(),
+            made_from: None,
         },
         work: Work {
             flops: Flops(1_000_000_000),

@@ -150,6 +150,7 @@ fn model() -> ModelInfo {
         parameters: 1,
         size: Bytes(1),
         fingerprint: "b1946ac9".into(),
+        made_from: None,
     }
 }
 

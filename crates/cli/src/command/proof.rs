@@ -63,7 +63,9 @@ impl Proving<'_> {
 /// The same without a hint at `--precision`, which these commands do not have.
 fn own_flags(failure: Failure) -> Failure {
     match failure.hints_at("--precision") {
-        true => failure.hint("give the model in fp32, with products in it (MatMul, Gemm, Conv)"),
+        true => failure.hint(
+            "models are converted from fp32: int8 needs matrix products (MatMul, Gemm); `--to fp16` takes convolutions (Conv) too",
+        ),
         false => failure,
     }
 }

@@ -9,9 +9,12 @@ use crate::{
 use analysis::advice::{Alternative, Fragmentation, Known, MemoryLimit, Missing, Padding};
 use hardware::Scope;
 use models::converted_fingerprint;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 use store::Store;
-use types::{Bytes, Ceilings, Device, Event, Mode, PooledCell, Precision, Run};
+use types::{Bytes, Ceilings, Device, Event, Mode, ModelInfo, PooledCell, Precision, Run, Weights};
 
 /// Whether the run was made here.
 pub(super) fn same_machine(run: &Run, session: &Session) -> Known<()> {
@@ -46,22 +49,55 @@ pub(super) fn ceilings(
     })
 }
 
-/// Stored runs of this model on the run's machine, cell by cell.
+/// Stored runs of this model on the run's machine, cell by cell, and those of folders that hold it in another number
+/// format as if the model itself had run in that.
 pub(crate) fn measured(run: &Run, store: &Store) -> Result<Vec<PooledCell>, crate::Error> {
-    let scope = store::Scope { models: vec![run.model.name.clone()], ..store::Scope::default() };
+    let own = &run.model;
+    let made = store.made_models()?;
+    let converted: Vec<(&ModelInfo, Precision, &str)> = made
+        .iter()
+        .filter_map(|model| {
+            let from = model.made_from.as_ref()?;
+            Some((model, from.converted_to?, from.fingerprint.as_str()))
+        })
+        .collect();
+    let mut models = vec![own.name.clone()];
+    models.extend(converted.iter().map(|(model, ..)| model.name.clone()));
+    models.sort();
+    models.dedup();
+    let scope = store::Scope { models, ..store::Scope::default() };
+    let mut found = Vec::new();
+    store.newest(&scope, analysis::MOST_RUNS, |newest| found.push(newest))?;
+    let seen = found.iter().flat_map(|newest| &newest.runs);
+    let seen = seen.filter(|row| *row.model == *own.name).map(|row| &*row.fingerprint);
+    let sources = converted.iter().map(|(_, _, source)| *source);
+    let family = family(&own.fingerprint, run.cell.precision, seen.chain(sources));
+    // Of what folder a row is, and of which format.
+    let folders: BTreeSet<(&str, Precision)> = converted
+        .iter()
+        .filter(|(_, _, source)| family.contains(*source))
+        .map(|(model, precision, _)| (model.fingerprint.as_str(), *precision))
+        .collect();
+    let is_random = matches!(own.weights, Weights::Random { .. });
+    let name: Arc<str> = own.name.as_str().into();
     let mut cells = analysis::Cells::default();
-    store.newest(&scope, analysis::MOST_RUNS, |newest| cells.add_newest(newest))?;
+    for mut newest in found {
+        newest.runs.retain_mut(|row| {
+            if folders.contains(&(&*row.fingerprint, row.precision)) {
+                row.model = Arc::clone(&name);
+                row.random_weights = is_random;
+                return true;
+            }
+            *row.model == *name && family.contains(&*row.fingerprint)
+        });
+        cells.add_newest(newest);
+    }
     let selection = analysis::Selection {
         machines: vec![run.environment.machine.key.clone()],
         measured_only: true,
         ..analysis::Selection::default()
     };
-    let mut found: Vec<PooledCell> =
-        analysis::analyse(&cells, &selection).cells.into_iter().map(|one| one.cell).collect();
-    let seen = found.iter().map(|cell| cell.fingerprint.as_str());
-    let family = family(&run.model.fingerprint, run.cell.precision, seen);
-    found.retain(|cell| family.contains(&cell.fingerprint));
-    Ok(found)
+    Ok(analysis::analyse(&cells, &selection).cells.into_iter().map(|one| one.cell).collect())
 }
 
 /// Fingerprints of the same model in every number format; of what was `seen`, what the model may have been made from.

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
     time::Instant,
 };
-use types::{BlockFacts, Event, Optimisation, Remark, RemarkCode, WeightFacts};
+use types::{BlockFacts, Event, MadeFrom, Optimisation, Remark, RemarkCode, WeightFacts};
 
 /// A length that no width of a model has: shapes are followed by it.
 const LENGTH: usize = 7;
@@ -260,7 +260,9 @@ fn export(
     sink: &mut dyn FnMut(Event),
 ) -> Result<(Exported, Vec<Block>), Error> {
     let Pruning { plan, blocks, uniform, .. } = pruning;
-    let export = Export { resolved, plan, blocks: &blocks, uniform: &uniform, folder, replace };
+    let made_from = MadeFrom { fingerprint: resolved.info.fingerprint.clone(), converted_to: None };
+    let (removed, uniform) = (&blocks, &uniform);
+    let export = Export { resolved, plan, blocks: removed, uniform, made_from, folder, replace };
     let exported = export.write(&mut |progress| sink(prepare::event(&progress)))?;
     Ok((exported, blocks))
 }

@@ -5,7 +5,7 @@ use crate::{Error, Profiler, prepare};
 use graph::{ConvertOptions, Int8};
 use models::{Export, ModelError};
 use std::{path::Path, time::Instant};
-use types::{Event, Optimisation, Precision};
+use types::{Event, MadeFrom, Optimisation, Precision};
 
 /// Quantises models.
 #[derive(Debug, Clone)]
@@ -31,6 +31,17 @@ impl Quantizer {
         replace: bool,
         sink: &mut dyn FnMut(Event),
     ) -> Result<Changed, Error> {
+        self.write(model, None, folder, replace, sink)
+    }
+
+    fn write(
+        &self,
+        model: &Profiler,
+        earlier: Option<&Changed>,
+        folder: &Path,
+        replace: bool,
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<Changed, Error> {
         let config = &self.config;
         config.check()?;
         Export::check(folder, replace)?;
@@ -47,6 +58,8 @@ impl Quantizer {
                 Int8::Static(activations::ranges(model, texts, &names, sink)?)
             }
         };
+        // What `--precision` does: activations are quantised while the model runs.
+        let is_conversion = matches!(int8, Int8::Dynamic);
         let options =
             ConvertOptions { per_channel: config.per_channel, int8, ..ConvertOptions::default() };
         let plan =
@@ -54,8 +67,18 @@ impl Quantizer {
                 let (model, source) = (resolved.info.name.clone(), Box::new(source));
                 ModelError::Convert { model, asked: config.to, source }
             })?;
+        let made_from = match earlier {
+            Some(earlier) => {
+                MadeFrom { fingerprint: earlier.model.fingerprint.clone(), converted_to: None }
+            }
+            None => MadeFrom {
+                fingerprint: resolved.info.fingerprint.clone(),
+                converted_to: is_conversion.then_some(config.to),
+            },
+        };
+        let (blocks, uniform) = (&[], &[]);
         let export =
-            Export { resolved: &resolved, plan, blocks: &[], uniform: &[], folder, replace };
+            Export { resolved: &resolved, plan, blocks, uniform, made_from, folder, replace };
         let exported = export.write(&mut |progress| sink(prepare::event(&progress)))?;
         let took = begin.elapsed();
         Ok(Changed::of(Pieces {
@@ -90,7 +113,7 @@ impl Quantizer {
         if self.config.to != Precision::Int8 {
             return Err(Error::Rule("only int8 can follow another change".into()));
         }
-        let later = self.quantize(&after(model, earlier), folder, replace, sink)?;
+        let later = self.write(&after(model, earlier), Some(earlier), folder, replace, sink)?;
         Ok(later.following(earlier))
     }
 }

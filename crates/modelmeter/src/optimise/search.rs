@@ -433,6 +433,7 @@ mod tests {
                 parameters: 10,
                 size: Bytes(100),
                 fingerprint: "f".into(),
+                made_from: None,
             },
             optimisation: Optimisation::Together { changes: Vec::new() },
             folder: None,

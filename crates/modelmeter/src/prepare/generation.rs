@@ -12,7 +12,9 @@ const PROMPT: usize = 32;
 const GREEDY: usize = 64;
 
 /// What is written on, where the model has a tokenizer.
-const OPENING: &str = "The capital of France is Paris. The capital of Germany is";
+///
+/// It goes on in one way only: where two tokens are as good as equal, rounding would choose.
+const OPENING: &str = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,";
 
 /// The test with the sizes that a text decides: a prefill reads it, a decode writes behind it.
 pub(super) fn settled(generation: Generation, text: Option<usize>) -> Generation {

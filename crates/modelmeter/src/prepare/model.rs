@@ -8,7 +8,7 @@ use crate::{Choice, EngineChoice, Error, Profiler, pickle};
 use engine::Takes;
 use graph::Model;
 use models::{ModelError, Progress, Resolved};
-use types::{Event, Precision, Stage};
+use types::{Event, Precision, RemarkCode, Stage};
 
 /// The model in the precision that it runs in, and the engine that runs it.
 pub(super) struct Settled {
@@ -58,6 +58,9 @@ pub(super) fn settle_model(
     };
     if choice.engine.takes() == Takes::Gguf {
         let precision = Precision::Stored;
+        let mut resolved = resolved;
+        // It runs the file as it is.
+        resolved.remarks.retain(|remark| remark.code != RemarkCode::QuantisedWeights);
         return Ok(Settled { resolved, choice, precision, widened: None });
     }
     // A framework converts its own module; a graph is converted by us, once, and kept.

@@ -4,7 +4,7 @@
 mod scripted;
 
 use crate::folders;
-use graph::{DataType, GraphBuilder};
+use graph::{Attribute, DataType, GraphBuilder, Tensor};
 use modelmeter::{Device, Engines, Folders, Profiler, Session, Store};
 use std::{fs, path::PathBuf, sync::OnceLock};
 use tempfile::TempDir;
@@ -22,9 +22,14 @@ impl Scene {
         let high = Ceiling { value: 1e18, interval: Interval { low: 1e18, high: 1e18 } };
         let flops = vec![(Precision::Fp32, high)];
         let ceilings = Ceilings { flops, bandwidth: Some(high), ..Ceilings::of(Device::Cpu, 1) };
-        let store = Store::open(&scene.folders().database).unwrap();
-        store.save_ceilings(&hardware::machine(), &ceilings).unwrap();
+        scene.know(&ceilings);
         scene
+    }
+
+    /// Keeps ceilings of this machine in the database.
+    pub(crate) fn know(&self, ceilings: &Ceilings) {
+        let store = Store::open(&self.folders().database).unwrap();
+        store.save_ceilings(&hardware::machine(), ceilings).unwrap();
     }
 
     pub(crate) fn folders(&self) -> Folders {
@@ -61,6 +66,23 @@ impl Scene {
     /// How many processes loaded a model.
     pub(crate) fn loads(&self, name: &str) -> u64 {
         fs::metadata(self.path(name, "loads")).map_or(0, |found| found.len())
+    }
+
+    /// A model of one product with a square matrix, which other number formats can hold.
+    pub(crate) fn product(&self, name: &str, side: usize, script: &str) -> String {
+        let mut builder = GraphBuilder::new(name);
+        let dims = ["batch".into(), side.into()];
+        let x = builder.input("x", DataType::Float, &dims);
+        let values: Vec<u8> =
+            (0..side * side).flat_map(|i| (i as f32 / 1e4).to_le_bytes()).collect();
+        let weight = Tensor::from_bytes("", DataType::Float, &[side, side], values);
+        let weight = builder.node("Constant", &[], &[("value", Attribute::Tensor(weight))]);
+        let y = builder.node("MatMul", &[&x, &weight], &[]);
+        builder.output("y", &y, DataType::Float, &dims);
+        let path = self.path(name, "onnx");
+        builder.finish_model().write(&path).unwrap();
+        fs::write(self.path(name, "script"), script).unwrap();
+        path.to_string_lossy().into_owned()
     }
 
     /// A file of the scene.

@@ -1,16 +1,17 @@
 //! What we wrote into a folder, so that nothing else is ever replaced or deleted.
 //!
 //! A written folder lists its files in a marker. Whoever replaces it takes away these files and no others; a folder that
-//! holds anything else is somebody's, whatever options say.
+//! holds anything else is somebody's, whatever options say. The marker also says which model the folder was made from.
 
 use super::{ONNX_FOLDER, side_files};
-use crate::{data_file::DATA_FILE, prepare::GRAPH_FILE};
+use crate::{data_file::DATA_FILE, folder::read_regular, prepare::GRAPH_FILE};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
 };
+use types::{Bytes, MadeFrom};
 
 /// The list of files, in the folder itself.
 pub(super) const MARKER: &str = ".modelmeter.json";
@@ -19,18 +20,32 @@ const SCHEMA: &str = "modelmeter.model-folder/1";
 const LARGEST: u64 = 1 << 20;
 /// Folders in folders; ours have one level.
 const DEPTH: u8 = 4;
+/// Letters of a fingerprint: of a prepared model, and of files.
+const FINGERPRINTS: [usize; 2] = [32, 64];
 
 #[derive(Serialize, Deserialize)]
 struct Marker {
     schema: String,
     /// Paths of the files, seen from the folder.
     files: BTreeSet<PathBuf>,
+    /// What the model was made from; versions before did not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<Origin>,
 }
 
-/// Lists what lies in a folder that we have just filled.
-pub(super) fn write(folder: &Path) -> io::Result<()> {
+/// Where the model in the folder came from.
+#[derive(Serialize, Deserialize)]
+struct Origin {
+    made_from: MadeFrom,
+    /// Bytes of the graph and its weights. If somebody puts another model into the folder, they differ.
+    size: Bytes,
+}
+
+/// Lists what lies in a folder that we have just filled, and says what its model of this size was made from.
+pub(super) fn write(folder: &Path, made_from: MadeFrom, size: Bytes) -> io::Result<()> {
     let files = contents(folder)?.0;
-    let marker = Marker { schema: SCHEMA.into(), files };
+    let origin = Some(Origin { made_from, size });
+    let marker = Marker { schema: SCHEMA.into(), files, origin };
     let mut text = serde_json::to_vec_pretty(&marker)?;
     text.push(b'\n');
     fs::write(folder.join(MARKER), text)
@@ -75,13 +90,25 @@ pub(super) fn remove(folder: &Path, files: &BTreeSet<PathBuf>) -> io::Result<()>
 }
 
 fn listed(folder: &Path) -> Option<BTreeSet<PathBuf>> {
+    read(folder).map(|marker| marker.files)
+}
+
+/// What a model of this size in a folder of ours was made from. A folder may come from anybody: what cannot be true is
+/// left out.
+pub(crate) fn made_from(folder: &Path, size: Bytes) -> Option<MadeFrom> {
+    let Origin { made_from, size: written } = read(folder)?.origin?;
+    let is_hex = made_from.fingerprint.bytes().all(|letter| letter.is_ascii_hexdigit());
+    let is_fingerprint = is_hex && FINGERPRINTS.contains(&made_from.fingerprint.len());
+    (is_fingerprint && written == size).then_some(made_from)
+}
+
+fn read(folder: &Path) -> Option<Marker> {
     let path = folder.join(MARKER);
-    let data = fs::symlink_metadata(&path).ok()?;
-    if !data.is_file() || data.len() > LARGEST {
+    if !fs::symlink_metadata(&path).ok()?.is_file() {
         return None;
     }
-    let marker: Marker = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
-    (marker.schema == SCHEMA).then_some(marker.files)
+    let marker: Marker = serde_json::from_slice(&read_regular(&path, LARGEST).ok()?).ok()?;
+    (marker.schema == SCHEMA).then_some(marker)
 }
 
 /// What a version before markers wrote: the graph with its weights under our name for them, and nothing unusual beside.

@@ -4,7 +4,7 @@
 //! DIR/config.json  DIR/model.safetensors     for transformers
 //! DIR/onnx/model.onnx  …/model.safetensors.data   for every ONNX engine
 //! DIR/tokenizer.json, …                      as they were
-//! DIR/.modelmeter.json                       what of this is ours, and may be replaced
+//! DIR/.modelmeter.json                       what of this is ours, and may be replaced; what it was made from
 //! ```
 //!
 //! The folder is filled under another name beside its place and renamed when it is whole: whatever happens half-way,
@@ -29,7 +29,9 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
 };
-use types::{Bytes, Remark};
+use types::{Bytes, MadeFrom, Remark};
+
+pub(crate) use marker::made_from;
 
 const ONNX_FOLDER: &str = "onnx";
 
@@ -44,6 +46,8 @@ pub struct Export<'a> {
     pub blocks: &'a [Block],
     /// What every block loses, and all alike.
     pub uniform: &'a [BlockKind],
+    /// The model that all changes together began with, and whether they are a conversion.
+    pub made_from: MadeFrom,
     /// Where to.
     pub folder: &'a Path,
     /// Whether a folder that is there is replaced.
@@ -105,7 +109,8 @@ impl Export<'_> {
             None => false,
         };
         side_files::copy(self.resolved, unfinished.path(), has_transformers).map_err(disk)?;
-        marker::write(unfinished.path()).map_err(disk)?;
+        let size = Bytes(graph_bytes + data_bytes);
+        marker::write(unfinished.path(), self.made_from, size).map_err(disk)?;
         let old = swap(unfinished.path(), self.folder, self.replace)?;
         unfinished.release();
         old.map_or(Ok(()), Old::remove)?;
@@ -113,7 +118,7 @@ impl Export<'_> {
         Ok(Exported {
             folder: self.folder.to_owned(),
             converted,
-            size: Bytes(graph_bytes + data_bytes),
+            size,
             has_transformers,
             transformers_remark: form.as_ref().and_then(config::Form::remark),
         })

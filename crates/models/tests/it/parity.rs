@@ -55,13 +55,6 @@ pub(crate) fn models(beginnings: &[&str]) -> Vec<PathBuf> {
     folders
 }
 
-/// Whether a model is of a family that begins with convolutions or is made of them. What is asked of matrices is not asked of
-/// them: bf16 is refused where most weights are convolutions', and patterns of n in m find no rows there.
-pub(crate) fn is_convolutional(folder: &Path) -> bool {
-    let name = folder.file_name().unwrap().to_string_lossy();
-    ["resnet", "yolos", "wav2vec2", "whisper"].iter().any(|family| name.starts_with(family))
-}
-
 pub(crate) fn blueprint(folder: &Path) -> modelmeter_models::Blueprint {
     let text = std::fs::read_to_string(folder.join("config.json")).unwrap();
     let config: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -2,17 +2,23 @@
 
 use crate::scene::Scene;
 use graph::ConvertOptions;
-use models::{Export, ModelError, replace_folder};
+use models::{Export, ModelError, Resolved, replace_folder};
 use std::{fs, path::Path};
-use types::Precision;
+use types::{MadeFrom, Precision};
 
 fn export(scene: &Scene, folder: &Path, replace: bool) -> Result<(), ModelError> {
     let resolved = &scene.resolve("feed-forward-baseline").unwrap();
     let options = ConvertOptions::default();
     let plan = graph::plan_conversion(&resolved.model, Precision::Fp16, &options).unwrap();
-    Export { resolved, plan, blocks: &[], uniform: &[], folder, replace }
+    let made_from = made_from(resolved);
+    Export { resolved, plan, blocks: &[], uniform: &[], made_from, folder, replace }
         .write(&mut |_| {})
         .map(|_| ())
+}
+
+fn made_from(resolved: &Resolved) -> MadeFrom {
+    let fingerprint = resolved.info.fingerprint.clone();
+    MadeFrom { fingerprint, converted_to: Some(Precision::Fp16) }
 }
 
 /// Why a folder is not replaced, and that it is what it was.
@@ -91,4 +97,40 @@ fn a_folder_of_an_earlier_version_is_known_by_its_files() {
     fs::remove_file(out.join("notes.txt")).unwrap();
     scene.write("out/.modelmeter.json", "{\"schema\": \"other\", \"files\": []}");
     assert!(refused(&scene, &out).contains("Modelmeter did not write it"));
+}
+
+#[test]
+fn a_written_folder_knows_what_it_was_made_from_and_nobody_elses_word_is_taken() {
+    let scene = Scene::new();
+    let out = scene.path("out");
+    export(&scene, &out, false).unwrap();
+    let source = scene.resolve("feed-forward-baseline").unwrap();
+    assert_eq!(source.info.made_from, None);
+    let expected = Some(made_from(&source));
+    let known = |path: &Path| scene.resolve(path).unwrap().info.made_from;
+    let onnx = out.join("onnx/model.onnx");
+    assert_eq!((known(&out), known(&onnx)), (expected.clone(), expected.clone()));
+
+    let marker = out.join(".modelmeter.json");
+    let text = fs::read_to_string(&marker).unwrap();
+    let with = |text: &str| {
+        fs::write(&marker, text).unwrap();
+        known(&out)
+    };
+    let fingerprint = &source.info.fingerprint;
+    assert_eq!(with(&text.replace(fingerprint.as_str(), "x\u{1b}[2J")), None);
+    assert_eq!(with(&text.replace("\"fp16\"", "\"fp12\"")), None);
+    assert_eq!(with("{"), None);
+    assert_eq!(with(&format!("{text}{}", " ".repeat(2 << 20))), None, "too long to be ours");
+    // What versions before wrote; it is still ours.
+    let mut earlier: serde_json::Value = serde_json::from_str(&text).unwrap();
+    earlier.as_object_mut().unwrap().remove("origin").unwrap();
+    assert_eq!(with(&earlier.to_string()), None);
+    Export::check(&out, true).unwrap();
+    assert_eq!(with(&text), expected);
+    // Another model in our folder was not made by us.
+    let mut other = fs::read(&onnx).unwrap();
+    other.extend_from_slice(b"\x12\x01x");
+    fs::write(&onnx, other).unwrap();
+    assert_eq!(known(&out), None);
 }

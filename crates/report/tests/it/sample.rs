@@ -153,6 +153,7 @@ pub(crate) fn bare_run(name: &str, median: f64, count: u64) -> Run {
             parameters: 66_362_880,
             size: Bytes(265_491_187),
             fingerprint: "b1946ac92492d234".into(),
+            made_from: None,
         },
         work: Work {
             flops: Flops(45_210_000_000),

@@ -112,6 +112,7 @@ fn model() -> ModelInfo {
         parameters: 66_362_880,
         size: Bytes(265_451_520),
         fingerprint: "c0ffee".into(),
+        made_from: None,
     }
 }
 
