@@ -54,10 +54,10 @@ pub use memory::{AllocationTracker, EventCount, MemoryRecord, MemoryReporter, Un
 pub use places::Places;
 pub use postprocess::{Answer, postprocess};
 pub use protocol::{
-    DropoutMask, Failure, FirstReport, GenerationJob, Greeting, LONGEST_MESSAGE, LoadJob, LoadReport, PROTOCOL,
-    PreparedValue, ProgramCount, ProgramWork, Reply, Request, TextJob, TextReport,
-    TrainedParameter, TrainingFiles, TrainingJob, Window, read_message, read_message_within,
-    write_message,
+    DropoutMask, Failure, FirstReport, GenerationJob, Greeting, LONGEST_MESSAGE, LoadJob,
+    LoadReport, PROTOCOL, PreparedValue, ProgramCount, ProgramWork, Reply, Request, TextJob,
+    TextReport, TrainedParameter, TrainingFiles, TrainingJob, Window, read_message,
+    read_message_within, write_message,
 };
 pub use runner::{
     Arena, GraphRunner, NodeCall, ProfiledRunner, RunOutputs, RunRecord, RunnerLoader,

@@ -3,8 +3,8 @@
 use crate::{generation, is_above_ceiling};
 use std::collections::BTreeMap;
 use types::{
-    Bytes, Ceiling, Ceilings, Cell, Device, Direction, GenerationReport, InputRole, InputSpec, Metric, Mode, Phase,
-    Precision, ProbeReport, Summary, Unit, Work, key,
+    Bytes, Ceiling, Ceilings, Cell, Device, Direction, GenerationReport, InputRole, InputSpec,
+    Metric, Mode, Phase, Precision, ProbeReport, Summary, Unit, Work, key,
 };
 
 /// What the derived numbers rest on.

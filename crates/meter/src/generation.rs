@@ -17,8 +17,7 @@ pub(crate) fn report(
     warmup: &WarmupReport,
     samples: &[Samples],
 ) -> Result<Option<GenerationReport>, MeterError> {
-    let growth =
-        |generation: Generation| self::growth(generation, warmup.runs, samples);
+    let growth = |generation: Generation| self::growth(generation, warmup.runs, samples);
     let growth = job.cell.generation.and_then(growth);
     Ok(state(link, job)?.map(|report| GenerationReport { growth, ..report }))
 }
@@ -86,11 +85,7 @@ pub(crate) fn metrics(basis: &Basis<'_>) -> Vec<Metric> {
 }
 
 /// What a step reads of memory in a second: every weight once, and the cache of the whole batch.
-fn bandwidth(
-    basis: &Basis<'_>,
-    generation: Generation,
-    report: &GenerationReport,
-) -> Vec<Metric> {
+fn bandwidth(basis: &Basis<'_>, generation: Generation, report: &GenerationReport) -> Vec<Metric> {
     let (rate, share) = (key::STEP_BANDWIDTH, key::STEP_BANDWIDTH_SHARE);
     let up = Direction::Higher;
     let Some(weights) = basis.weights_read.filter(|_| basis.inference.median > 0.0) else {

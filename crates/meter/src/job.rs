@@ -5,8 +5,8 @@ use engine::{GenerationJob, Places, TrainingJob};
 use probe::IdlePower;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use types::{
-    Bytes, Ceilings, Cell, InputSpec, Machine, MediaJob, ModelInfo, Module, Phase, Postprocess, Reason,
-    Revision, RunId, Work,
+    Bytes, Ceilings, Cell, InputSpec, Machine, MediaJob, ModelInfo, Module, Phase, Postprocess,
+    Reason, Revision, RunId, Work,
 };
 
 /// Counts the work again with shapes that a real run showed; given none, it finds them itself.

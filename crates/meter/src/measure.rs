@@ -63,8 +63,19 @@ pub fn measure(
     link.close();
 
     let reasons = Vec::new();
-    let findings =
-        Findings { loaded, first, warmup, samples, stop, loading, probes, work, training, generation, reasons };
+    let findings = Findings {
+        loaded,
+        first,
+        warmup,
+        samples,
+        stop,
+        loading,
+        probes,
+        work,
+        training,
+        generation,
+        reasons,
+    };
     let mut environment = environment(job, bench, conditions, &findings.loaded);
     environment.memory_limit = limit;
     Ok(assemble(job, bench, launch, rule, findings, environment, cold, started_at, begin.elapsed()))

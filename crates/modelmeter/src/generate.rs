@@ -159,7 +159,8 @@ impl GenerationTests {
     /// Every test with its batch: depth by depth, prefill before decode.
     fn tests(&self) -> Vec<(Generation, usize)> {
         let mut tests = Vec::new();
-        let kinds = [(GenerationTest::Prefill, &self.prompts), (GenerationTest::Decode, &self.tokens)];
+        let kinds =
+            [(GenerationTest::Prefill, &self.prompts), (GenerationTest::Decode, &self.tokens)];
         for &batch in &self.batches {
             for &depth in &self.depths {
                 for (test, counts) in kinds {

@@ -146,8 +146,9 @@ impl Pair<'_, '_> {
     /// rounding chooses, and all that follows is another text.
     fn hold_written(&self, reference: &[HostTensor], tensors: &[HostTensor]) -> Vec<OutputParity> {
         let is_scores = |tensor: &&HostTensor| tensor.name != WRITTEN;
-        let scores =
-            |all: &[HostTensor]| -> Vec<HostTensor> { all.iter().filter(is_scores).cloned().collect() };
+        let scores = |all: &[HostTensor]| -> Vec<HostTensor> {
+            all.iter().filter(is_scores).cloned().collect()
+        };
         let mut held = self.hold(&scores(reference), &scores(tensors));
         let written = |all: &[HostTensor]| {
             all.iter().find(|tensor| !is_scores(tensor)).map(|tensor| tensor.elements.clone())
@@ -159,7 +160,10 @@ impl Pair<'_, '_> {
             let equal = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
             let text = match equal == a.len() {
                 true => format!("all {} greedy tokens are equal", a.len()),
-                false => format!("{equal} of {} greedy tokens are equal before the first other one", a.len()),
+                false => format!(
+                    "{equal} of {} greedy tokens are equal before the first other one",
+                    a.len()
+                ),
             };
             scores.note = Some(match scores.note.take() {
                 Some(note) => format!("{note}; {text}"),

@@ -11,8 +11,8 @@ use engine::Places;
 use meter::Launch;
 use std::{path::PathBuf, time::Duration};
 use types::{
-    Bytes, Device, EngineOptions, Event, Generation, InputShape, LimitedBy, Precision, StoppingRule, Text,
-    Warmup,
+    Bytes, Device, EngineOptions, Event, Generation, InputShape, LimitedBy, Precision,
+    StoppingRule, Text, Warmup,
 };
 
 /// The most threads a processor is asked to share: enough to study it, too few to take the machine down.

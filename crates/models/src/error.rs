@@ -133,9 +133,13 @@ pub enum ModelError {
     },
     #[error("`{model}` has no graph to change")]
     NothingToChange { model: String },
-    #[error("`{model}` does not generate text: it is a model for {category} without a head that predicts the next token")]
+    #[error(
+        "`{model}` does not generate text: it is a model for {category} without a head that predicts the next token"
+    )]
     DoesNotGenerate { model: String, category: Category },
-    #[error("`{model}` takes {maximum} tokens, {length} were requested (depth and prompt or generated tokens together)")]
+    #[error(
+        "`{model}` takes {maximum} tokens, {length} were requested (depth and prompt or generated tokens together)"
+    )]
     ContextTooLong { model: String, length: usize, maximum: usize },
     #[error("`{model}` would read or write 0 tokens")]
     NoTokens { model: String },

@@ -7,7 +7,9 @@ use crate::{
     ModelError, Progress, Resolved,
     arrangement::{Arrangement, Entry},
     data_file::{DATA_FILE, MOST_THREADS, reserve},
-    prepare::{DECODER_FILE, GRAPH_FILE, Manifest, failed, read_manifest, write_folder, write_graph},
+    prepare::{
+        DECODER_FILE, GRAPH_FILE, Manifest, failed, read_manifest, write_folder, write_graph,
+    },
 };
 use graph::{
     ConvertError, ConvertOptions, Converted, DataType, Model, Plan, PlannedWeight, Tally,

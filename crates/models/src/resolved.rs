@@ -11,8 +11,8 @@ use crate::{
 use graph::{Dim, Model, ValueInfo};
 use std::path::PathBuf;
 use types::{
-    DecoderShape, ElementType, Fill, InputRole, InputShape, InputSpec, ModelInfo, Module, Postprocess,
-    Precision, Remark,
+    DecoderShape, ElementType, Fill, InputRole, InputShape, InputSpec, ModelInfo, Module,
+    Postprocess, Precision, Remark,
 };
 
 /// Sides of an image whose size is free: what classifiers were trained on, and what detectors were.

@@ -3,9 +3,7 @@
 use crate::{EngineOffer, PlanError, PlanSpec, SkipEntry};
 use models::Preset;
 use serde::{Deserialize, Serialize};
-use types::{
-    Device, Generation, GenerationTest, Mode, PlanLeftOut, Precision, Sampling, Task,
-};
+use types::{Device, Generation, GenerationTest, Mode, PlanLeftOut, Precision, Sampling, Task};
 
 /// The cells of a plan, and what is not among them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

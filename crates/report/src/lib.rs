@@ -56,12 +56,10 @@ pub use csv::{CsvColumn, csv_columns, runs_csv, write_csv};
 pub use document::{RUN_SCHEMA, RunDocument, Timestamp, to_json};
 pub use export::{EXPORT_SCHEMA, export_document};
 pub use fit::{FIT_SCHEMA, fit_document};
-pub use generation::{
-    GENERATION_SCHEMA, GenerationRefused, generation_document, llama_bench_rows,
-};
 pub use gate::{
     CHECK_SCHEMA, NOISE_SCHEMA, gate_annotations, gate_document, gate_junit, noise_document,
 };
+pub use generation::{GENERATION_SCHEMA, GenerationRefused, generation_document, llama_bench_rows};
 pub use inside::LayerView;
 pub use invalid::not_valid;
 pub use json::{JsonOptions, run_json};

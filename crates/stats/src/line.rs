@@ -52,7 +52,8 @@ mod tests {
 
     #[test]
     fn a_line_is_found_again() {
-        let points: Vec<(f64, f64)> = (0..20).map(|x| (f64::from(x), 3.0 + 0.5 * f64::from(x))).collect();
+        let points: Vec<(f64, f64)> =
+            (0..20).map(|x| (f64::from(x), 3.0 + 0.5 * f64::from(x))).collect();
         let found = line(&points).unwrap();
         assert!((found.slope - 0.5).abs() < 1e-12 && (found.at_zero - 3.0).abs() < 1e-12);
         assert_eq!(line(&points[..7]), None);

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 use types::{
-    Cell, Cold, CriticalPath, EngineInfo, Environment, FedInput, GenerationReport, Import, LayerReport, MemoryReport,
-    Metric, ModelInfo, Phase, ProbeReport, Run, RunId, Samples, StopReason, Summary,
-    TrainingReport, Verdict, WarmupReport, Work,
+    Cell, Cold, CriticalPath, EngineInfo, Environment, FedInput, GenerationReport, Import,
+    LayerReport, MemoryReport, Metric, ModelInfo, Phase, ProbeReport, Run, RunId, Samples,
+    StopReason, Summary, TrainingReport, Verdict, WarmupReport, Work,
 };
 
 /// What is read back; each field is named as in [`Run`].

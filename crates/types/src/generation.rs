@@ -90,9 +90,7 @@ impl fmt::Display for Generation {
 }
 
 /// How the next token is chosen.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "how")]
 pub enum Sampling {
     /// The most likely one.

@@ -156,7 +156,12 @@ impl Variant {
         words.extend(self.length_unit.remark());
         words.extend(self.training.as_ref().map(trained));
         words.extend(self.generation.map(|generation| generation.name()));
-        words.extend(self.generation.map(|generation| generation.sampling).filter(|sampling| *sampling != Sampling::Greedy).map(|sampling| sampling.to_string()));
+        words.extend(
+            self.generation
+                .map(|generation| generation.sampling)
+                .filter(|sampling| *sampling != Sampling::Greedy)
+                .map(|sampling| sampling.to_string()),
+        );
         words.extend(self.shapes_unrecorded.then(|| "input shapes not recorded".to_owned()));
         if !self.untold.is_empty() {
             let names: Vec<&str> = self.untold.iter().map(|part| part.name()).collect();

@@ -1,9 +1,8 @@
 //! The arguments of `compare`.
 
 use super::{
-    GenerationArguments,
-    BatchSizes, DevicesArgument, EnginesArgument, Origin, PrecisionsArgument, Processes,
-    ResultOutput, SampleCounts, StoreArguments, ThreadCounts, ThreadsArgument, Timeout,
+    BatchSizes, DevicesArgument, EnginesArgument, GenerationArguments, Origin, PrecisionsArgument,
+    Processes, ResultOutput, SampleCounts, StoreArguments, ThreadCounts, ThreadsArgument, Timeout,
     TrainingArguments, Tuning, Turns, Workload, result_output::output_help, values::parse_engine,
 };
 use crate::candidates;

@@ -2,9 +2,8 @@
 
 use super::{
     DeviceArgument, EnginesArgument, LimitArguments, ModelArguments, Origin, OutputFile,
-    PrecisionsArgument, ResultOutput, Sampling as SampleArguments, StoreArguments,
-    ThreadsArgument, Timeout, Tuning,
-    workload::Seed,
+    PrecisionsArgument, ResultOutput, Sampling as SampleArguments, StoreArguments, ThreadsArgument,
+    Timeout, Tuning, workload::Seed,
 };
 use clap::Args;
 use std::path::PathBuf;
@@ -136,10 +135,9 @@ impl Generate {
     pub(crate) fn sampling_of_tokens(&self) -> Sampling {
         match self.temperature {
             None => Sampling::Greedy,
-            Some(temperature) => Sampling::Seeded {
-                temperature: Rate(temperature),
-                top_k: self.top_k.unwrap_or(0),
-            },
+            Some(temperature) => {
+                Sampling::Seeded { temperature: Rate(temperature), top_k: self.top_k.unwrap_or(0) }
+            }
         }
     }
 }

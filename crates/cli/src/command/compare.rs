@@ -214,8 +214,8 @@ fn measure_in(
                 Some(_) => side.clone().generation(test),
                 None => side.clone().generation(test).batch_size(1),
             };
-            let mut duel = duel(sides.iter().map(generate), arguments)
-                .leave_out_unfit(is_all(arguments));
+            let mut duel =
+                duel(sides.iter().map(generate), arguments).leave_out_unfit(is_all(arguments));
             if let Some(baseline) = &arguments.baseline {
                 duel = duel.baseline(baseline);
             }

@@ -2,7 +2,9 @@
 
 use crate::{
     Exit, Failure, Sinks,
-    arguments::{Generate, Global, ResultOutput, Workload, all_counts, is_stdout, llama_bench_file},
+    arguments::{
+        Generate, Global, ResultOutput, Workload, all_counts, is_stdout, llama_bench_file,
+    },
     command::{
         folders,
         measurement::{measurement, with},

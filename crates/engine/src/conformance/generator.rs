@@ -33,8 +33,7 @@ pub fn check_generator(subject: &GeneratorSubject<'_>) -> Result<Vec<String>, En
     let mut broken = Vec::new();
     let mut random = SplitMix::new(3);
     let vocabulary = shape.vocabulary as u64;
-    let drawn: Vec<i64> =
-        (0..BATCH * TOKENS).map(|_| random.below(vocabulary) as i64).collect();
+    let drawn: Vec<i64> = (0..BATCH * TOKENS).map(|_| random.below(vocabulary) as i64).collect();
     let expected = whole_scores(subject, &drawn)?;
     let mut model = open_generator(loader, cached, shape, BATCH, TOKENS + 4)?;
     let mut rule = |holds: bool, text: &str| {

@@ -50,9 +50,7 @@ pub(crate) fn serve(
             Request::Run { count, budget } => {
                 guard(|| run(&mut model, count, budget)).map(Reply::Window)
             }
-            Request::Generated => {
-                Ok(Reply::Generated { report: Box::new(model.report()) })
-            }
+            Request::Generated => Ok(Reply::Generated { report: Box::new(model.report()) }),
             Request::Outputs { path, .. } => {
                 guard(|| model.write_outputs(&path)).map(|()| Reply::Written)
             }

@@ -25,7 +25,8 @@ mod times;
 mod version;
 
 use engine::{
-    Availability, Engine, EngineError, GeneratorLoader, Host, LoadRequest, LoadedModel, Loader, Places,
+    Availability, Engine, EngineError, GeneratorLoader, Host, LoadRequest, LoadedModel, Loader,
+    Places,
 };
 use std::path::PathBuf;
 use types::{Bytes, Device, Precision};

@@ -16,8 +16,8 @@ mod settings;
 mod values;
 
 use engine::{
-    Availability, Engine, EngineError, GeneratorLoader, GraphRunner, Host, LoadRequest, LoadedModel, Loader, Places,
-    ProfiledRunner, RunnerLoader, TrainingTraits,
+    Availability, Engine, EngineError, GeneratorLoader, GraphRunner, Host, LoadRequest,
+    LoadedModel, Loader, Places, ProfiledRunner, RunnerLoader, TrainingTraits,
 };
 use types::{Bytes, Device, Precision};
 

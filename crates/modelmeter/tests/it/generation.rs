@@ -25,8 +25,12 @@ fn configurations() -> Vec<Value> {
     };
     vec![
         llama.clone(),
-        with(json!({"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "tie_word_embeddings": false})),
-        with(json!({"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 4})),
+        with(
+            json!({"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "tie_word_embeddings": false}),
+        ),
+        with(
+            json!({"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 4}),
+        ),
         json!({
             "model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 61, "n_embd": 48, "n_layer": 3,
             "n_head": 4, "n_positions": 64
@@ -129,7 +133,8 @@ fn prefill_and_decode_are_runs_of_their_own_that_are_kept() {
         .warmup(1)
         .runs(24);
     let mut session = Session::with_store(&folders(&home).database).unwrap();
-    let tests = GenerationTests::new(profiler).prompts([8]).tokens([12]).depths([0, 20]).batches([1, 2]);
+    let tests =
+        GenerationTests::new(profiler).prompts([8]).tokens([12]).depths([0, 20]).batches([1, 2]);
     let found = tests.run(&mut session, &mut |_| {}).unwrap();
     assert_eq!(found.refused, Vec::new());
     let names: Vec<String> = found
@@ -140,8 +145,14 @@ fn prefill_and_decode_are_runs_of_their_own_that_are_kept() {
     assert_eq!(
         names,
         [
-            "pp8 × 1", "tg12 × 1", "pp8 @ d20 × 1", "tg12 @ d20 × 1",
-            "pp8 × 2", "tg12 × 2", "pp8 @ d20 × 2", "tg12 @ d20 × 2"
+            "pp8 × 1",
+            "tg12 × 1",
+            "pp8 @ d20 × 1",
+            "tg12 @ d20 × 1",
+            "pp8 × 2",
+            "tg12 × 2",
+            "pp8 @ d20 × 2",
+            "tg12 @ d20 × 2"
         ]
     );
     for run in &found.runs {

@@ -152,7 +152,6 @@ fn draw_stack(
 fn shared_table(request: &Request, draft: &mut Draft, text: &Text, names: &Names) -> SharedTable {
     let (rows, width) = (text.vocabulary, text.stack.hidden);
     let name = format!("{}.{}.weight", request.base, names.tokens);
-    let weight =
-        draft.shared_weight(name, &[rows, width], Layout::AsStored, text.stack.init);
+    let weight = draft.shared_weight(name, &[rows, width], Layout::AsStored, text.stack.init);
     SharedTable { weight, rows, width }
 }

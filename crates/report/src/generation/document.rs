@@ -48,11 +48,7 @@ impl<'a> GenerationDocument<'a> {
             tests: runs.iter().filter_map(TestDocument::of).collect(),
             refused: refused
                 .iter()
-                .map(|one| RefusedDocument {
-                    engine: &one.engine,
-                    test: &one.test,
-                    why: &one.why,
-                })
+                .map(|one| RefusedDocument { engine: &one.engine, test: &one.test, why: &one.why })
                 .collect(),
         }
     }

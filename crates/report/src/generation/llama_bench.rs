@@ -18,7 +18,8 @@ fn row(run: &Run) -> Option<Value> {
         GenerationTest::Decode => (0, generation.tokens),
     };
     let nanos = repetitions(run, generation);
-    let rates: Vec<f64> = nanos.iter().map(|nanos| generation.tokens as f64 / nanos * 1e9).collect();
+    let rates: Vec<f64> =
+        nanos.iter().map(|nanos| generation.tokens as f64 / nanos * 1e9).collect();
     let (mean_rate, _) = rate(run)?;
     let machine = &run.environment.machine;
     let gpus: Vec<&str> = machine.gpus.iter().map(|gpu| gpu.name.as_str()).collect();

@@ -86,9 +86,10 @@ fn setting(run: &Run) -> Vec<String> {
 fn said(runs: &[Run]) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     for run in runs {
-        let remarks = run.verdict.reasons.iter().filter(|reason| {
-            !reason.invalidates && reason.code == types::ReasonCode::Assumption
-        });
+        let remarks =
+            run.verdict.reasons.iter().filter(|reason| {
+                !reason.invalidates && reason.code == types::ReasonCode::Assumption
+            });
         for reason in remarks {
             let text = clean(&reason.text);
             if !said.contains(&text) {
@@ -149,9 +150,8 @@ fn facts(runs: &[Run]) -> Vec<Fact> {
     for engine in engines {
         let own = || runs.iter().filter(|run| run.cell.engine == engine);
         // The deepest test says most of the cache, the longest of how a step grows.
-        let deepest = own().max_by_key(|run| {
-            run.generation.as_ref().map_or(0, |report| report.cache_tokens)
-        });
+        let deepest =
+            own().max_by_key(|run| run.generation.as_ref().map_or(0, |report| report.cache_tokens));
         let pieces = deepest.map(cache).unwrap_or_default();
         if !pieces.is_empty() {
             facts.push(Fact { label: engine.to_owned(), pieces, ..Fact::default() });

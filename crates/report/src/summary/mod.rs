@@ -12,6 +12,6 @@ mod verdict;
 pub use document::{Footer, View, run_document};
 pub(crate) use facts::labelled;
 pub use header::setting;
-pub use training::sample_word;
 pub(crate) use header::{processor, size, title};
+pub use training::sample_word;
 pub(crate) use verdict::words as verdict_words;

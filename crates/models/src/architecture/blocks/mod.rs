@@ -13,6 +13,6 @@ pub(super) use layer::{Context, LayerBias, draw_layers};
 pub(super) use linear::{Linear, SharedTable, embed, score_rows};
 pub(super) use mask::{causal_bias, padding_bias};
 pub(super) use positions::{
-    RotaryTables, count_real_tokens, positions_with_past, relative_bias, rotary_tables, sequence_positions,
-    sinusoidal_positions,
+    RotaryTables, count_real_tokens, positions_with_past, relative_bias, rotary_tables,
+    sequence_positions, sinusoidal_positions,
 };
