@@ -340,6 +340,8 @@ fn job(onnx: &Path) -> Job<'static> {
         },
         onnx: onnx.to_owned(),
         module: None,
+        gguf: None,
+        weights_read: None,
         counting: Default::default(),
         places: Default::default(),
         inputs_file: None,

@@ -107,6 +107,10 @@ mod tests {
             let (mask, types) = (vec![1; length], vec![0; length]);
             Ok(Encoded { ids, mask, types, length })
         }
+
+        fn decode(&self, tokens: &[i64]) -> Result<String, String> {
+            Ok(tokens.iter().map(|token| char::from(b'a' + *token as u8)).collect())
+        }
     }
 
     fn measure(lines: &[&str], asked: Option<usize>, longest: Option<usize>) -> TextReport {

@@ -118,7 +118,8 @@ pub(crate) fn load_request(job: &Job<'_>, engine: &str) -> Request {
         (Some(text), Some(tokenizer)) => Some(TextJob {
             lines: text.lines.iter().cycle().take(cell.batch_size).cloned().collect(),
             tokenizer: tokenizer.clone(),
-            max_length: cell.sequence_length,
+            // A step takes one token, whatever text came before.
+            max_length: cell.sequence_length.filter(|_| cell.generation.is_none()),
         }),
         _ => None,
     };

@@ -15,6 +15,11 @@ impl Tokeniser for WordLengths {
         let length = ids.len() / texts.len();
         Ok(Encoded { mask: vec![1; ids.len()], types: vec![0; ids.len()], ids, length })
     }
+
+    fn decode(&self, tokens: &[i64]) -> Result<String, String> {
+        let words = tokens.iter().map(|length| "x".repeat(*length as usize));
+        Ok(words.collect::<Vec<_>>().join(" "))
+    }
 }
 
 fn open_words(_path: &Path) -> Result<Box<dyn Tokeniser>, String> {

@@ -13,6 +13,10 @@ impl Tokeniser for Panics {
     fn encode(&self, _texts: &[String], _length: Option<usize>) -> Result<Encoded, String> {
         panic!("no entry found for key")
     }
+
+    fn decode(&self, _tokens: &[i64]) -> Result<String, String> {
+        panic!("no entry found for key")
+    }
 }
 
 fn panics_later(_path: &Path) -> Result<Box<dyn Tokeniser>, String> {

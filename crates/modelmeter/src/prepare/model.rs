@@ -42,7 +42,10 @@ pub(super) fn settle_model(
                 Some(why) => format!("it runs ONNX graphs, and there is {why}"),
                 None => engine.takes().refusal().to_owned(),
             },
-            hint: who_takes(profiler, wish, &fits),
+            hint: match engine.takes() {
+                Takes::Gguf => Some("`modelmeter generate FILE.gguf` measures it".into()),
+                _ => who_takes(profiler, wish, &fits),
+            },
         });
     }
     let stored = resolved.stored.filter(|_| profiler.precision.is_none());
