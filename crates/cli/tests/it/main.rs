@@ -13,6 +13,7 @@ mod db;
 mod engines;
 mod export;
 mod fit;
+mod generate;
 mod inputs;
 mod inside;
 mod machine_limits;

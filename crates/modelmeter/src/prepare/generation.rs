@@ -60,13 +60,14 @@ pub(super) fn job(
     let longest = shape.context.unwrap_or(usize::MAX);
     let prompt = PROMPT.min(longest / 4).max(2);
     let greedy = GREEDY.min(longest.saturating_sub(prompt)).max(1);
+    let compared = greedy + if tokenizer.is_some() { OPENING.len() } else { prompt };
     let mut random = SplitMix::new(seed);
     let vocabulary = shape.vocabulary.max(1) as u64;
     GenerationJob {
         generation,
         shape: shape.clone(),
         batch,
-        context: generation.context().max(prompt + greedy),
+        context: generation.context().max(compared).min(longest),
         prompt: (0..prompt * batch).map(|_| random.below(vocabulary) as i64).collect(),
         greedy,
         opening: tokenizer.map(|tokenizer| TextJob {

@@ -12,6 +12,7 @@ mod encoder;
 mod fit;
 mod fleet;
 mod gate;
+mod generation;
 mod imported;
 mod inside;
 mod json;

@@ -1,8 +1,8 @@
 //! The JSON Schema of every document: published as it is made, and true of real documents.
 
 use crate::{
-    advice, bout, ceilings, encoder, fit, fleet, gate, imported, inside, lists, memory, proof,
-    recommendations, sample, trend,
+    advice, bout, ceilings, encoder, fit, fleet, gate, generation, imported, inside, lists, memory,
+    proof, recommendations, sample, trend,
 };
 use jsonschema::Validator;
 use modelmeter_report::{
@@ -135,6 +135,7 @@ fn documents() -> Vec<Value> {
     documents.extend([export(), whole].iter().map(|one| export_document(one).json));
     let gates = [gate::slower(), gate::mixed(), gate::limits()];
     documents.extend(gates.iter().map(|report| gate_document(report).json));
+    documents.push(generation::document().json);
     documents.push(noise_document(&gate::noise(), &[]).json);
     documents.extend(ceilings());
     documents.push(analysis_json(&fleet::fleet(), None));

