@@ -107,7 +107,7 @@ pub struct Blueprint {
     pub postprocess: Postprocess,
     /// What it was built from.
     pub origin: Origin,
-    /// The same model drawn to generate token by token, where it predicts the next token.
+    /// The same model drawn to generate token by token, where that was asked for and it predicts the next token.
     pub decoder: Option<Box<DecoderBlueprint>>,
 }
 

@@ -292,6 +292,7 @@ impl Resolver<'_> {
                 format!("not in the checkpoint, set to random values: `{}`", drawn.join("`, `")),
             ));
         }
+        self.draw_decoder(&mut blueprint, name)?;
         let prepared =
             prepare(&blueprint, Values::Trained(&checkpoint), &self.request.cache, progress)?;
         let mut resolved = finish(blueprint, prepared, name.to_owned(), source, Weights::Real);
@@ -312,7 +313,8 @@ impl Resolver<'_> {
         let file = Gguf::open(path)?;
         let (family, config) = gguf::config(&file)?;
         let mut remarks = Vec::new();
-        let blueprint = build(&config, &name, &mut remarks)?;
+        let mut blueprint = build(&config, &name, &mut remarks)?;
+        self.draw_decoder(&mut blueprint, &name)?;
         let tokenizer = gguf::tokenizer(&file);
         let names = gguf::names(&file, family);
         let checkpoint = Checkpoint::of_gguf(path, file, names);
@@ -338,14 +340,25 @@ impl Resolver<'_> {
         Ok(resolved)
     }
 
+    /// Draws the model a second time, to generate, where that is asked for.
+    fn draw_decoder(&self, blueprint: &mut Blueprint, name: &str) -> Result<(), ModelError> {
+        if self.request.generates {
+            let drawn = architecture::build_decoder(blueprint);
+            blueprint.decoder = drawn
+                .map_err(|source| ModelError::Architecture { name: name.to_owned(), source })?;
+        }
+        Ok(())
+    }
+
     fn random(
         &self,
-        blueprint: Blueprint,
+        mut blueprint: Blueprint,
         name: String,
         source: ModelSource,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Resolved, ModelError> {
         let seed = self.request.seed;
+        self.draw_decoder(&mut blueprint, &name)?;
         let prepared = prepare(&blueprint, Values::Random(seed), &self.request.cache, progress)?;
         Ok(finish(blueprint, prepared, name, source, Weights::Random { seed }))
     }

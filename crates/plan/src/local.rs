@@ -82,7 +82,7 @@ impl<'a, M: Measurer> LocalExecutor<'a, M> {
             return Ok(None);
         }
         // A whole measurement takes a little more than the short runs of the search.
-        for share in [100, 95, 85, 70] {
+        for share in [100, 95, 85, 70, 50] {
             let batch = (batch * share / 100).max(1);
             let fitting = Task { batch_size: Some(batch), ..task.clone() };
             match self.0.measure(plan, &fitting, sink)? {

@@ -13,7 +13,7 @@ const AFTER: &str = "\
 pp512 is a prompt of 512 tokens, tg128 are 128 generated tokens, @ d4096 means after 4096 tokens
 in the cache: the tests and the names of llama-bench.
 
-Exit codes: 0 measured, 2 usage error, 3 not supported on this machine, 4 the numbers are not valid
+Exit codes: 0 measured, 2 usage error, 3 a test could not be measured here, 4 the numbers are not valid
 
 Examples:
   modelmeter generate smollm2-135m

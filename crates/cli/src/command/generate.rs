@@ -43,6 +43,7 @@ pub(crate) fn run(arguments: &Generate, global: &Global) -> Result<Exit, Failure
         })
         .collect();
     let exit = match runs.iter().all(|run| run.verdict.valid) {
+        _ if !refused.is_empty() => Exit::Cannot,
         true => Exit::Fine,
         false => Exit::Untold,
     };

@@ -83,7 +83,7 @@ fn prefill_and_decode_are_measured_shown_stored_and_handed_on() {
     let page = fs::read_to_string(home.path("page.html")).unwrap();
     assert!(page.contains("tg8 @ d16"), "the page names the test");
     // Tests are cells of their own: nothing pools a prompt with a step.
-    let surveyed = document(&home.fine(&["analyze", "--include-invalid", "--json", "-"]).out);
+    let surveyed = document(&home.run(&["analyze", "--include-invalid", "--json", "-"]).out);
     assert_eq!(surveyed["cells"].as_array().unwrap().len(), 4, "{surveyed:#}");
 
     let rows = document(&fs::read_to_string(home.path("rows.llama-bench.json")).unwrap());
@@ -137,7 +137,7 @@ fn what_cannot_be_generated_is_refused_in_plain_words() {
     let model = smollm2();
     for (arguments, words) in [
         (vec!["generate", "feed-forward-baseline"], "does not generate text"),
-        (vec!["generate", &model, "-p", "9000"], "takes 8192 tokens"),
+        (vec!["generate", &model, "-p", "9000", "-n", "0"], "takes 8192 tokens"),
         (vec!["generate", &model, "-p", "0", "-n", "0"], "no prompt and no token"),
         (vec!["generate", &model, "-p", "5-3"], "has no end"),
         (vec!["compare", &model, "--depth", "5"], "`--depth` needs `--modes generate`"),

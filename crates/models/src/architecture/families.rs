@@ -9,7 +9,7 @@ use super::{
     naming::CheckpointNames,
     resnet, sound, text_encoder, vision, yolos,
 };
-use crate::{Blueprint, Origin};
+use crate::{Blueprint, DecoderBlueprint, Origin};
 use types::{Category, DecoderShape, Postprocess};
 
 /// What a family's drawing leaves to say.
@@ -233,6 +233,46 @@ const FAMILIES: &[Family] = &[
 /// # Errors
 /// Where the family or the head has no builder, or a key is missing or cannot be used.
 pub fn build(config: &serde_json::Value) -> Result<Blueprint, ArchitectureError> {
+    let Named { family, class, request } = named(config)?;
+    let model_type = request.model_type;
+    let mut draft = Draft::new(model_type, family.names);
+    let drawn = (family.draw)(&request, &mut draft)?;
+    Ok(draft.finish(Purpose {
+        architecture: model_type.to_owned(),
+        category: family.category,
+        postprocess: drawn.postprocess,
+        max_length: drawn.max_length,
+        origin: Origin::Transformers { class, config: config.clone() },
+    }))
+}
+
+/// The same model drawn to generate token by token; `None` where it does not predict the next token.
+///
+/// # Errors
+/// As [`build`].
+pub(crate) fn build_decoder(
+    blueprint: &Blueprint,
+) -> Result<Option<Box<DecoderBlueprint>>, ArchitectureError> {
+    let Origin::Transformers { config, .. } = &blueprint.origin else { return Ok(None) };
+    let Named { family, request, .. } = named(config)?;
+    let (Head::CausalLanguage, Some(draw)) = (request.head, family.draw_cached) else {
+        return Ok(None);
+    };
+    let mut draft = Draft::new(request.model_type, family.names);
+    let shape = draw(&request, &mut draft)?;
+    let (decoder, weights) = draft.finish_decoder(shape);
+    debug_assert_eq!(weights, blueprint.weights, "one file of weights serves both graphs");
+    Ok(Some(Box::new(decoder)))
+}
+
+/// What a configuration names: the family, the class that is built, and the request for its drawing.
+struct Named<'a> {
+    family: &'static Family,
+    class: String,
+    request: Request<'a>,
+}
+
+fn named(config: &serde_json::Value) -> Result<Named<'_>, ArchitectureError> {
     let keys = Keys::new(config)?;
     let model_type = keys
         .text("model_type")?
@@ -247,26 +287,7 @@ pub fn build(config: &serde_json::Value) -> Result<Blueprint, ArchitectureError>
     let (ending, head) = family.head(&keys, model_type, class_prefix)?;
     let base = if head == Head::Base { "" } else { family.names.base };
     let request = Request { keys, model_type, head, base };
-    let mut draft = Draft::new(model_type, family.names);
-    let drawn = (family.draw)(&request, &mut draft)?;
-    let mut blueprint = draft.finish(Purpose {
-        architecture: model_type.to_owned(),
-        category: family.category,
-        postprocess: drawn.postprocess,
-        max_length: drawn.max_length,
-        origin: Origin::Transformers {
-            class: format!("{class_prefix}{ending}"),
-            config: config.clone(),
-        },
-    });
-    if let (Head::CausalLanguage, Some(draw)) = (head, family.draw_cached) {
-        let mut draft = Draft::new(model_type, family.names);
-        let shape = draw(&request, &mut draft)?;
-        let (decoder, weights) = draft.finish_decoder(shape);
-        debug_assert_eq!(weights, blueprint.weights, "one file of weights serves both graphs");
-        blueprint.decoder = Some(Box::new(decoder));
-    }
-    Ok(blueprint)
+    Ok(Named { family, class: format!("{class_prefix}{ending}"), request })
 }
 
 impl Family {

@@ -24,6 +24,7 @@ mod yolos;
 
 pub use error::ArchitectureError;
 pub use families::build;
+pub(crate) use families::build_decoder;
 pub use reference::{
     EncoderConfig, FeedForwardConfig, PositionalEncoding, build_encoder, build_feed_forward,
 };
