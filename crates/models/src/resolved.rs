@@ -53,7 +53,7 @@ pub struct Resolved {
     pub stored: Option<Precision>,
     /// Why there is no graph of a folder that only its own framework can make a module of.
     pub no_graph: Option<String>,
-    /// The graph that generates token by token, where the model predicts the next token; [`Resolved::generating`] puts it
+    /// The graph that generates token by token, where the model predicts the next token; a request that generates puts it
     /// in the place of the other.
     pub decoder: Option<Decoder>,
     /// The file of llama.cpp that it came from, if it did.
