@@ -10,6 +10,9 @@ use types::{
 /// How the growth of a step is told: what so many tokens more in the cache add.
 const THOUSAND: f64 = 1000.0;
 
+/// Over fewer tokens a drift of the machine passes for growth.
+const LEAST_SPAN: usize = 256;
+
 /// What was generated, where the cell generates.
 pub(crate) fn report(
     link: &mut Link,
@@ -39,7 +42,7 @@ pub(crate) fn state(
 
 /// How a step grows with the depth of the cache.
 fn growth(generation: Generation, warmup: u64, samples: &[Samples]) -> Option<StepGrowth> {
-    if generation.test != GenerationTest::Decode {
+    if generation.test != GenerationTest::Decode || generation.tokens < LEAST_SPAN {
         return None;
     }
     let steps = samples.iter().find(|samples| samples.phase == Phase::Inference)?;
@@ -116,13 +119,15 @@ mod tests {
     #[test]
     fn the_growth_of_a_step_is_found_across_rounds_and_warm_up() {
         let test = GenerationTest::Decode;
-        let generation = Generation { test, tokens: 50, depth: 1000, sampling: Sampling::Greedy };
+        let generation = Generation { test, tokens: 300, depth: 1000, sampling: Sampling::Greedy };
         // Three steps of warm-up and the first inference came before: the samples begin at depth 1004.
-        let nanos = (4..204).map(|step| 1_000_000 + 100 * (1000 + step % 50)).collect();
+        let nanos = (4..904).map(|step| 1_000_000 + 100 * (1000 + step % 300)).collect();
         let samples = [Samples { phase: Phase::Inference, nanos }];
         let growth = growth(generation, 3, &samples).unwrap();
         assert!((growth.per_thousand.0 - 100e-6).abs() < 1e-9, "{growth:?}");
         assert!((growth.at_zero.0 - 1e-3).abs() < 1e-9, "{growth:?}");
+        let short = Generation { tokens: 100, ..generation };
+        assert_eq!(super::growth(short, 3, &samples), None, "a drift would pass for growth");
         let prefill = Generation { test: GenerationTest::Prefill, ..generation };
         assert_eq!(super::growth(prefill, 3, &samples), None);
     }
