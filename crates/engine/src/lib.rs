@@ -47,7 +47,8 @@ pub use engine::{
 };
 pub use error::{EngineError, EngineErrorKind};
 pub use fake::{Act, FakeEngine, ParseScriptError};
-pub use generator::{CacheState, Generator, GeneratorLoader};
+pub use generation::{DECODER, DECODER_FUSED, DECODER_STANDARD};
+pub use generator::{CacheState, Generator, GeneratorLoader, GeneratorRequest};
 pub use inherited::{INHERITED, inherited, inherited_beside, keep_secrets};
 pub use media::{Media, picture_size, size_of, sound_length};
 pub use memory::{AllocationTracker, EventCount, MemoryRecord, MemoryReporter, Untracked};

@@ -20,6 +20,7 @@ use std::{
     time::Duration,
 };
 use types::{
+    DecoderDialect,
     Ceilings, DecoderShape, Device, Generation, GenerationReport, InputSpec, MediaJob, Postprocess,
     Remark, Samples, Training, TrainingReport,
 };
@@ -99,6 +100,9 @@ pub struct GenerationJob {
     /// rounding chooses.
     #[serde(default)]
     pub opening: Option<TextJob>,
+    /// The operators that the graph is written in.
+    #[serde(default)]
+    pub dialect: DecoderDialect,
 }
 
 /// A training to do with a model.

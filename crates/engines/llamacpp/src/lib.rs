@@ -15,16 +15,17 @@ mod model;
 mod package;
 mod parameters;
 mod runtime;
+mod settings;
 mod threads;
 
 pub use install::{TRIED, install};
 
 use engine::{
-    Availability, Engine, EngineError, EngineErrorKind, Generator, GeneratorLoader, Host,
-    InstallProgress, Installer, LoadRequest, LoadedModel, Loader, Places, Takes,
+    Availability, Engine, EngineError, EngineErrorKind, Generator, GeneratorLoader,
+    GeneratorRequest, Host, InstallProgress, Installer, LoadRequest, LoadedModel, Loader, Places, Takes,
 };
 use std::path::{Path, PathBuf};
-use types::{DecoderShape, Device, Precision};
+use types::{Device, Precision};
 
 /// The engine's name, in arguments and in our folders.
 const ID: &str = "llamacpp";
@@ -87,6 +88,11 @@ impl Engine for LlamaCpp {
         true
     }
 
+    fn waits_busily(&self) -> bool {
+        // Its threads spin at a barrier after every operator: on a busy machine one loop took 11 to 300 ms a step.
+        true
+    }
+
     fn host(&self) -> Host<'_> {
         Host::Worker(self)
     }
@@ -123,11 +129,8 @@ impl Loader for LlamaCpp {
 impl GeneratorLoader for LlamaCpp {
     fn generator(
         &self,
-        request: &LoadRequest,
-        shape: &DecoderShape,
-        batch: usize,
-        context: usize,
-    ) -> Result<Box<dyn Generator>, EngineError> {
-        Ok(Box::new(generator::LlamaGenerator::new(request, shape, batch, context)?))
+        request: &GeneratorRequest<'_>,
+    ) -> Result<Option<Box<dyn Generator>>, EngineError> {
+        Ok(Some(Box::new(generator::LlamaGenerator::new(request)?)))
     }
 }
