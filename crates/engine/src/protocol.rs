@@ -20,9 +20,8 @@ use std::{
     time::Duration,
 };
 use types::{
-    DecoderDialect,
-    Ceilings, DecoderShape, Device, Generation, GenerationReport, InputSpec, MediaJob, Postprocess,
-    Remark, Samples, Training, TrainingReport,
+    Ceilings, DecoderDialect, DecoderShape, Device, Generation, GenerationReport, InputSpec,
+    MediaJob, Postprocess, Remark, Samples, Training, TrainingReport,
 };
 
 /// The protocol's version; parent and worker must agree.

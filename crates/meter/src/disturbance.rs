@@ -158,7 +158,10 @@ mod tests {
 
     #[test]
     fn threads_that_wait_for_each_other_are_no_other_work() {
-        assert_eq!(other_work(&turn(0.02, 3.0, 0.0), Threads { count: 8, ..TWO }, &machine(2)), None);
+        assert_eq!(
+            other_work(&turn(0.02, 3.0, 0.0), Threads { count: 8, ..TWO }, &machine(2)),
+            None
+        );
     }
 
     #[test]

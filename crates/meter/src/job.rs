@@ -1,7 +1,7 @@
 //! What the meter is handed for one cell.
 
-use crate::disturbance::Threads;
 use crate::Counting;
+use crate::disturbance::Threads;
 use engine::{GenerationJob, Places, TrainingJob};
 use probe::IdlePower;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};

@@ -148,10 +148,8 @@ fn quiet_machine(evidence: &Evidence<'_>) -> Vec<Reason> {
         waited: evidence.metric("cpu.process.waited"),
         steal: environment.steal,
     };
-    let threads = disturbance::Threads {
-        count: environment.threads,
-        wait_busily: evidence.waits_busily,
-    };
+    let threads =
+        disturbance::Threads { count: environment.threads, wait_busily: evidence.waits_busily };
     reasons.extend(disturbance::other_work(&conditions, threads, &environment.machine));
     if let Some(events) = environment.throttle.events.filter(|events| *events > 0) {
         let text = format!("the processor's clock was throttled {events} times");

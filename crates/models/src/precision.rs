@@ -5,12 +5,10 @@
 
 use crate::{
     ModelError, Progress, Resolved,
-    stored,
     arrangement::{Arrangement, Entry},
     data_file::{DATA_FILE, MOST_THREADS, reserve},
-    prepare::{
-        GRAPH_FILE, Manifest, failed, is_decoder, read_manifest, write_folder, write_graph,
-    },
+    prepare::{GRAPH_FILE, Manifest, failed, is_decoder, read_manifest, write_folder, write_graph},
+    stored,
 };
 use graph::{
     ConvertError, ConvertOptions, Converted, DataType, Model, Plan, PlannedWeight, Tally,

@@ -26,8 +26,10 @@ pub(crate) fn plan<'m>(resolved: &'m Resolved) -> Result<Plan<'m>, ModelError> {
         let found = by_name.get(weight.name.as_str())?;
         matrix(path, &file, found)
     };
-    graph::plan_blocks(&resolved.model, &find).map_err(|source| {
-        ModelError::Convert { model: model(), asked, source: Box::new(source) }
+    graph::plan_blocks(&resolved.model, &find).map_err(|source| ModelError::Convert {
+        model: model(),
+        asked,
+        source: Box::new(source),
     })
 }
 
@@ -131,7 +133,9 @@ impl Repack for Repacking {
                     What::Codes { high } => {
                         let shift = if high { 4 } else { 0 };
                         let pairs = codes.codes[..format.elements()].chunks_exact(2);
-                        out.extend(pairs.map(|pair| pair[0] >> shift & 15 | (pair[1] >> shift & 15) << 4));
+                        out.extend(
+                            pairs.map(|pair| pair[0] >> shift & 15 | (pair[1] >> shift & 15) << 4),
+                        );
                     }
                     What::Scales { factor } => {
                         let scales = &codes.scales[..in_block];

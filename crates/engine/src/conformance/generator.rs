@@ -1,8 +1,8 @@
 //! The rules for language models that generate: a cache changes nothing but the time.
 
 use crate::{
-    CacheState, EngineError, GeneratorRequest, LoadRequest, Loader, OutputView, generation::open_generator,
-    view::ElementsView,
+    CacheState, EngineError, GeneratorRequest, LoadRequest, Loader, OutputView,
+    generation::open_generator, view::ElementsView,
 };
 use stats::SplitMix;
 use types::{DecoderDialect, DecoderShape, Elements, HostTensor};
@@ -37,7 +37,8 @@ pub fn check_generator(subject: &GeneratorSubject<'_>) -> Result<Vec<String>, En
     let vocabulary = shape.vocabulary as u64;
     let drawn: Vec<i64> = (0..BATCH * TOKENS).map(|_| random.below(vocabulary) as i64).collect();
     let expected = whole_scores(subject, &drawn)?;
-    let request = GeneratorRequest { load: cached, shape, batch: BATCH, context: TOKENS + 4, dialect };
+    let request =
+        GeneratorRequest { load: cached, shape, batch: BATCH, context: TOKENS + 4, dialect };
     let mut model = open_generator(loader, &request)?;
     let mut rule = |holds: bool, text: &str| {
         if !holds {

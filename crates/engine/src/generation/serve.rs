@@ -6,8 +6,8 @@ use super::{
     writer::{Writer, encode, first},
 };
 use crate::{
-    Engine, EngineError, EngineErrorKind, FirstReport, GenerationJob, Generator, GeneratorRequest, LoadJob,
-    LoadReport, Loader, OpenTokeniser, Reply, Request, Signature, Window,
+    Engine, EngineError, EngineErrorKind, FirstReport, GenerationJob, Generator, GeneratorRequest,
+    LoadJob, LoadReport, Loader, OpenTokeniser, Reply, Request, Signature, Window,
     protocol::{read_message, write_message},
     reading,
     worker::{Recorder, failed, find, guard, guard_file},
@@ -81,9 +81,7 @@ pub(crate) fn open_generator(
     };
     let generator: Box<dyn Generator> = match (own, loader.runner_loader()) {
         (Some(generator), _) => generator,
-        (None, Some(loader)) => {
-            Box::new(GraphGenerator::new(loader.runner(load)?, shape, batch))
-        }
+        (None, Some(loader)) => Box::new(GraphGenerator::new(loader.runner(load)?, shape, batch)),
         (None, None) => {
             let why = "this engine cannot generate";
             return Err(EngineError::new(EngineErrorKind::Unsupported, why));

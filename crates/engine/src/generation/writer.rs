@@ -5,8 +5,8 @@ use super::{
     sampler::{Sampler, most_likely},
 };
 use crate::{
-    EngineError, EngineErrorKind, GenerationJob, TextJob, Tokeniser, view_of,
-    worker::Recorder, write_tensors,
+    EngineError, EngineErrorKind, GenerationJob, TextJob, Tokeniser, view_of, worker::Recorder,
+    write_tensors,
 };
 use stats::SplitMix;
 use std::{

@@ -58,12 +58,15 @@ impl Bare {
                     *library.get::<$kind>($name).unwrap()
                 };
             }
-            let model_defaults = function!(b"llama_model_default_params": unsafe extern "C" fn() -> Block);
+            let model_defaults =
+                function!(b"llama_model_default_params": unsafe extern "C" fn() -> Block);
             let load = function!(b"llama_model_load_from_file": unsafe extern "C" fn(*const i8, Block) -> Handle);
             let context_defaults =
                 function!(b"llama_context_default_params": unsafe extern "C" fn() -> Block);
-            let make = function!(b"llama_init_from_model": unsafe extern "C" fn(Handle, Block) -> Handle);
-            let set_threads = function!(b"llama_set_n_threads": unsafe extern "C" fn(Handle, i32, i32));
+            let make =
+                function!(b"llama_init_from_model": unsafe extern "C" fn(Handle, Block) -> Handle);
+            let set_threads =
+                function!(b"llama_set_n_threads": unsafe extern "C" fn(Handle, i32, i32));
             let memory = function!(b"llama_get_memory": unsafe extern "C" fn(Handle) -> Handle);
             let path = CString::new(model.to_str().unwrap()).unwrap();
             let model = load(path.as_ptr().cast(), model_defaults());

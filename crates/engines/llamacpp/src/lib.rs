@@ -22,7 +22,8 @@ pub use install::{TRIED, install};
 
 use engine::{
     Availability, Engine, EngineError, EngineErrorKind, Generator, GeneratorLoader,
-    GeneratorRequest, Host, InstallProgress, Installer, LoadRequest, LoadedModel, Loader, Places, Takes,
+    GeneratorRequest, Host, InstallProgress, Installer, LoadRequest, LoadedModel, Loader, Places,
+    Takes,
 };
 use std::path::{Path, PathBuf};
 use types::{Device, Precision};

@@ -141,7 +141,10 @@ mod tests {
         let made = for_context(block(&words), size).unwrap();
         // SAFETY: the whole block was written above.
         let word = |place: usize| unsafe { made.word(4 * place) };
-        assert_eq!([word(before + 3), word(before + 4), word(before + 5), word(before + 6)], [0, 8, 8, 0]);
+        assert_eq!(
+            [word(before + 3), word(before + 4), word(before + 5), word(before + 6)],
+            [0, 8, 8, 0]
+        );
         words[before + 5] = 2;
         assert!(for_context(block(&words), size).is_none());
     }

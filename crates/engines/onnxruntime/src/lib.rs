@@ -27,8 +27,9 @@ mod version;
 pub use install::install;
 
 use engine::{
-    Availability, Engine, EngineError, GeneratorLoader, GraphRunner, Host, InstallProgress, Installer, LoadRequest,
-    LoadedModel, Loader, Places, ProfiledRunner, RunnerLoader, TrainingTraits,
+    Availability, Engine, EngineError, GeneratorLoader, GraphRunner, Host, InstallProgress,
+    Installer, LoadRequest, LoadedModel, Loader, Places, ProfiledRunner, RunnerLoader,
+    TrainingTraits,
 };
 use locate::Absent;
 use std::path::{Path, PathBuf};

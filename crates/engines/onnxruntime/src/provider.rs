@@ -150,9 +150,7 @@ pub(crate) fn absence(library: &Library, device: Device) -> Option<String> {
 pub(crate) fn precisions(device: Device) -> &'static [Precision] {
     match device {
         // fp16 graphs run with casts around each node, so they are right but slow; bf16 has no kernels on the cpu.
-        Device::Cpu => {
-            &[Precision::Fp32, Precision::Fp16, Precision::Int8, Precision::Stored]
-        }
+        Device::Cpu => &[Precision::Fp32, Precision::Fp16, Precision::Int8, Precision::Stored],
         Device::Cuda(_) | Device::Tensorrt(_) => {
             &[Precision::Fp32, Precision::Fp16, Precision::Int8]
         }

@@ -5,7 +5,9 @@ use crate::{
     model::explain,
     settings::Settings,
 };
-use engine::{CacheState, EngineError, EngineErrorKind, Generator, GeneratorLoader, GeneratorRequest};
+use engine::{
+    CacheState, EngineError, EngineErrorKind, Generator, GeneratorLoader, GeneratorRequest,
+};
 use rten::{Model, NodeId, RunOptions, ThreadPool, Value, ValueOrView};
 use rten_tensor::{Tensor, prelude::*};
 use std::{borrow::Cow, sync::Arc};

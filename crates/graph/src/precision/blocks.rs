@@ -204,7 +204,13 @@ impl Blocks {
         let mut make = |ending: &str, dtype, dims: Vec<usize>, repack: &Arc<dyn Repack>| {
             let name = self.names.value(&format!("{weight}_{ending}"));
             let recast = Recast::Repack(Arc::clone(repack));
-            self.made.push(Made { name: name.clone(), dtype, dims, source: source.clone(), recast });
+            self.made.push(Made {
+                name: name.clone(),
+                dtype,
+                dims,
+                source: source.clone(),
+                recast,
+            });
             name
         };
         let mut made = Names4 { parts: Vec::new(), rest: None };
@@ -215,9 +221,8 @@ impl Blocks {
             let scales = make(&format!("{ending}_scale"), DataType::Float, dims, &part.scales);
             made.parts.push([codes, scales]);
         }
-        made.rest = rest.as_ref().map(|rest| {
-            make("rest", DataType::Float, vec![blocks, *columns], rest)
-        });
+        made.rest =
+            rest.as_ref().map(|rest| make("rest", DataType::Float, vec![blocks, *columns], rest));
         self.extra.extend(made.parts.iter().skip(1).map(|[codes, _]| codes.clone()));
         self.extra.extend(made.rest.clone());
         self.matrices.insert(weight.to_owned(), made.clone());

@@ -1,10 +1,10 @@
 //! The numbers of a weight in another format, a piece at a time.
 
+use super::Repack;
 use crate::{
     DataType, Tensor,
     prune::{Cutting, Mask},
 };
-use super::Repack;
 use half::{bf16, f16, slice::HalfFloatSliceExt};
 use std::{convert::Infallible, sync::Arc};
 use types::Precision;

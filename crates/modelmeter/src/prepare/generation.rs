@@ -29,12 +29,18 @@ pub(super) fn settled(generation: Generation, text: Option<usize>) -> Generation
 }
 
 /// The operators that the graph is drawn in. Fused ones read several tokens behind others for one text only.
-pub(super) fn dialect(profiler: &Profiler, Choice { engine, device }: Choice) -> DecoderDialect {
+pub(super) fn dialect(
+    profiler: &Profiler,
+    Choice { engine, device }: Choice,
+    precision: Precision,
+) -> DecoderDialect {
     let Some(generation) = profiler.generation else { return DecoderDialect::Standard };
     let is_one = profiler.batch_size.unwrap_or(1) == 1 || generation.depth == 0;
     let asked = profiler.options.settings.get(engine::DECODER).map(String::as_str);
     match asked {
         Some(engine::DECODER_STANDARD) => DecoderDialect::Standard,
+        // The cache stays in 32 bits, and would be converted in every step.
+        _ if matches!(precision, Precision::Fp16 | Precision::Bf16) => DecoderDialect::Standard,
         _ if is_one || generation.test == GenerationTest::Decode => engine.decoder_dialect(device),
         _ => DecoderDialect::Standard,
     }
@@ -103,13 +109,13 @@ pub(super) fn job(
     }
 }
 
-/// Bytes of the weights that a step reads, in the format that the engine keeps them in; of a table that tokens are only
+/// Bytes of the weights that a step reads, in the format that the engine keeps them in; of a table that tokens or places are only
 /// looked up in, it reads a few rows.
 pub(super) fn weights_read(resolved: &Resolved, takes: Takes, own: Precision) -> Option<Bytes> {
     let graph = &resolved.model.graph;
     let is_table = |name: &str| {
         let mut users = graph.nodes.iter().filter(|node| node.inputs.iter().any(|i| i == name));
-        users.all(|node| node.op_type == "Gather")
+        users.all(|node| matches!(node.op_type.as_str(), "Gather" | "GroupQueryAttention"))
     };
     let read = graph.initializers.iter().filter(|tensor| !is_table(&tensor.name));
     let bytes: u64 = read.map(graph::Tensor::size).sum();

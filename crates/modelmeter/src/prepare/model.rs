@@ -69,7 +69,7 @@ pub(super) fn settle_model(
     }
     // A framework converts its own module; a graph is converted by us, once, and kept.
     let converted = Some(precision).filter(|precision| *precision != native);
-    let fused = generation::dialect(profiler, choice) == DecoderDialect::Fused;
+    let fused = generation::dialect(profiler, choice, precision) == DecoderDialect::Fused;
     let resolved = match choice.engine.takes() {
         Takes::Onnx if fused => {
             let found = resolve_in(profiler, converted, DecoderDialect::Fused, sink)?;

@@ -134,6 +134,60 @@ fn with_a_cache_every_engine_scores_as_without_one() {
     }
 }
 
+/// Small files of llama.cpp with weights in blocks.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = std::process::Command::new(places().python.unwrap())
+        .arg(manifest.join("../models/tests/python/make_gguf.py"))
+        .arg(folder)
+        .args(["llama-Q4_1", "qwen2-Q8_0"])
+        .output()
+        .unwrap();
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "the Python script failed:\n{talk}");
+    ["llama-Q4_1.gguf", "qwen2-Q8_0.gguf"].map(|name| folder.join(name)).to_vec()
+}
+
+#[test]
+fn weights_in_blocks_generate_on_every_engine_that_has_the_operator() {
+    let home = TempDir::new().unwrap();
+    let mut count = 0;
+    for file in files(home.path()) {
+        let request = models::Request {
+            offline: true,
+            precision: Some(Precision::Stored),
+            ..models::Request::new(file.to_string_lossy(), home.path().join("cache"))
+        };
+        let whole = models::resolve(&request, &mut |_| {}).unwrap();
+        for engine in ENGINES.iter().filter(|engine| engine.takes() == engine::Takes::Onnx) {
+            if !engine.precisions(&places(), Device::Cpu).contains(&Precision::Stored) {
+                continue;
+            }
+            let Host::Worker(loader) = engine.host() else { continue };
+            let dialect = engine.decoder_dialect(Device::Cpu);
+            let generating = models::Request { generates: true, dialect, ..request.clone() };
+            let cached = models::resolve(&generating, &mut |_| {}).unwrap();
+            let load = |onnx: &Path| LoadRequest {
+                places: places(),
+                ..LoadRequest::of_onnx(onnx, Device::Cpu, Precision::Stored, 2)
+            };
+            let subject = GeneratorSubject {
+                loader,
+                cached: &load(&cached.onnx),
+                whole: &load(&whole.onnx),
+                dialect,
+                shape: &cached.decoder.as_ref().unwrap().shape,
+                // Activations of one row are rounded to 8 bits, those of several are not.
+                tolerance: 0.05,
+            };
+            let broken = check_generator(&subject).map_err(|error| format!("{error:?}"));
+            assert_eq!(broken, Ok(Vec::new()), "{} on {}", engine.id(), file.display());
+            count += 1;
+        }
+    }
+    assert!(count >= 6, "{count}");
+}
+
 fn folders(home: &TempDir) -> Folders {
     Folders {
         cache: home.path().join("cache"),

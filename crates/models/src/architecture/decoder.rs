@@ -3,8 +3,9 @@
 use super::{
     ArchitectureError,
     blocks::{
-        Context, LayerBias, Linear, SharedTable, cache_dims, causal_bias, draw_layers, embed, fused_positions,
-        fused_reach,        positions_with_past, rotary_tables, score_rows, sequence_positions,
+        Context, LayerBias, Linear, SharedTable, cache_dims, causal_bias, draw_layers, embed,
+        fused_positions, fused_reach, positions_with_past, rotary_tables, score_rows,
+        sequence_positions,
     },
     description::{Positions, Text},
     draft::{Draft, Value, hidden_dims, vector_dims},

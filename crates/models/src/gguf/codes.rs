@@ -98,7 +98,8 @@ impl BlockFormat {
                 for (place, code) in codes.iter_mut().enumerate() {
                     let (part, inside) = (place / 128, place % 128);
                     let (quarter, index) = (inside / 32, inside % 32);
-                    let low = low[64 * part + 32 * (quarter % 2) + index] >> (4 * (quarter / 2)) & 15;
+                    let low =
+                        low[64 * part + 32 * (quarter % 2) + index] >> (4 * (quarter / 2)) & 15;
                     *code = low | (high[32 * part + index] >> (2 * quarter) & 3) << 4;
                 }
             }
@@ -139,7 +140,8 @@ mod tests {
             let format = BlockFormat::of(kind).unwrap();
             let groups = format.groups().unwrap();
             for _ in 0..200 {
-                let mut block: Vec<u8> = (0..format.bytes()).map(|_| random.below(256) as u8).collect();
+                let mut block: Vec<u8> =
+                    (0..format.bytes()).map(|_| random.below(256) as u8).collect();
                 // Halves that are no infinities.
                 let halves: &[usize] = if kind == 14 { &[209] } else { &[1, 3] };
                 halves.iter().for_each(|at| block[*at] &= 0x3b);

@@ -93,7 +93,8 @@ impl Attention<'_> {
             inputs.extend([cosine.as_str(), sine.as_str()]);
         }
         let made = draft.microsoft("GroupQueryAttention", &inputs, &attributes, 3);
-        let [mixed, key, value]: [Value; 3] = made.try_into().expect("three outputs were asked for");
+        let [mixed, key, value]: [Value; 3] =
+            made.try_into().expect("three outputs were asked for");
         let dims = cache_dims(stack, "past_and_new");
         draft.output(format!("present.{}.key", self.layer), key, dims.clone());
         draft.output(format!("present.{}.value", self.layer), value, dims);
