@@ -13,6 +13,9 @@ const LONGEST: usize = 32_768;
 /// Engines take heads whose width is a multiple of this.
 const WIDTH: usize = 16;
 
+/// No model has wider ones; a file that says so must not make large tables.
+const WIDEST: usize = 512;
+
 /// What the attentions of all layers share.
 #[derive(Debug, Clone)]
 pub(in crate::architecture) struct FusedPositions {
@@ -29,7 +32,7 @@ pub(in crate::architecture) struct FusedPositions {
 /// How many tokens a fused graph of such a model can hold; `None` where it cannot be drawn so.
 pub(in crate::architecture) fn fused_reach(stack: &Stack, positions: Positions) -> Option<usize> {
     let is_known = matches!(positions, Positions::Learned { .. } | Positions::Rotary { .. });
-    let fits = is_known && stack.head_dim.is_multiple_of(WIDTH);
+    let fits = is_known && stack.head_dim.is_multiple_of(WIDTH) && stack.head_dim <= WIDEST;
     fits.then(|| positions.longest().unwrap_or(LONGEST).min(LONGEST))
 }
 
