@@ -15,12 +15,13 @@ pub(crate) enum Title {
     InThePicture,
 }
 
-/// A picture in its frame.
+/// A picture in its frame; `narrow` is the same one for phones.
 pub(crate) fn figure(
     html: &mut Html,
     (title, place): (&str, Title),
     level: Level,
     picture: Result<&Drawn, &Absent>,
+    narrow: Option<&Drawn>,
 ) {
     let heading: Attributes<'_> = match place {
         Title::Shown => &[],
@@ -32,7 +33,13 @@ pub(crate) fn figure(
         Ok(drawn) => {
             let scroll = [("class", "scroll picture"), ("role", "region"), ("aria-label", title)];
             html.open("div", &[&scroll[..], &[("tabindex", "0")]].concat());
-            html.picture(drawn);
+            match narrow {
+                Some(narrow) => {
+                    html.inside("div", &[("class", "for-screens")], |html| html.picture(drawn));
+                    html.inside("div", &[("class", "for-phones")], |html| html.picture(narrow));
+                }
+                None => html.picture(drawn),
+            }
             html.close("div");
             if !drawn.notes.is_empty() {
                 html.inside("figcaption", &[], |html| html.prose(&drawn.notes.join(" ")));
