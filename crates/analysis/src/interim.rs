@@ -6,7 +6,7 @@ use crate::{
     outcome::{LEVEL, Pending, decide},
 };
 use stats::{Looks, SURE, expected_rounds, mean_ratio};
-use types::{InterimRow, InterimState, Outcome, Seconds, Turn};
+use types::{Disturbed, InterimRow, InterimState, Outcome, Seconds, Turn};
 
 /// Sides while they are measured.
 #[derive(Debug)]
@@ -93,6 +93,7 @@ pub fn interim_rows(contest: &Contest<'_>, finished: Option<u32>) -> InterimRows
         .collect();
     for (&place, comparison) in others.iter().zip(comparisons) {
         let is_refused = refused[place].is_some();
+        let is_busy = comparison.disturbed.as_ref().is_some_and(Disturbed::is_too_much);
         let dropped = rounds[place].len() < longest && looks.is_some();
         let is_look = dropped || (looks.is_some() && finished.is_some());
         let is_answered = is_look && comparison.outcome != Outcome::CannotTell;
@@ -104,6 +105,8 @@ pub fn interim_rows(contest: &Contest<'_>, finished: Option<u32>) -> InterimRows
             comparison.speed_up.and_then(|found| found.interval).filter(|_| is_told);
         if is_answered || is_refused {
             rows[place].state = InterimState::Answered { outcome: comparison.outcome };
+        } else if is_busy {
+            rows[place].state = InterimState::Settled { words: "machine too busy".into() };
         }
     }
     let expected = looks.map(|looks| {

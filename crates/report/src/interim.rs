@@ -99,9 +99,9 @@ pub fn forecast(event: &Event) -> String {
     let Event::Forecast { what, least, most } = event else { return String::new() };
     let (what, least) = (clean(what), rough(*least));
     match most.map(rough) {
-        Some(most) if most == least => format!("{what}: about {most}"),
-        Some(most) => format!("{what}: {least} to {most}"),
-        None => format!("{what}: at least {least}"),
+        Some(most) if most == least => format!("expected time ({what}): about {most}"),
+        Some(most) => format!("expected time ({what}): {least} to {most}"),
+        None => format!("expected time ({what}): at least {least}"),
     }
 }
 
@@ -173,8 +173,8 @@ mod tests {
             let (least, most) = (Duration::from_secs(least), Some(Duration::from_secs(most)));
             forecast(&Event::Forecast { what: "8 changes".into(), least, most })
         };
-        assert_eq!(said(42, 601), "8 changes: 42 s to 11 min");
-        assert_eq!(said(7300, 7300), "8 changes: about 2 h 1 min");
+        assert_eq!(said(42, 601), "expected time (8 changes): 42 s to 11 min");
+        assert_eq!(said(7300, 7300), "expected time (8 changes): about 2 h 1 min");
         assert_eq!(forecast(&Event::stage(types::Stage::Load)), "");
     }
 }

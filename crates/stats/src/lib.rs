@@ -42,7 +42,8 @@ pub use power_law::power_law;
 pub use random::{Generator, SplitMix, mix};
 pub use rate::per_second;
 pub use ratio::{
-    RatioEstimate, expected_rounds, log_ratio, looked_ratio, mean_ratio, paired_ratio, unpaired_ratio,
+    RatioEstimate, expected_rounds, log_ratio, looked_ratio, mean_ratio, paired_ratio,
+    unpaired_ratio,
 };
 pub use step::{Step, noise, step};
 pub use summary::{BOOTSTRAP_LIMIT, summarise};

@@ -81,7 +81,8 @@ pub(crate) fn run(arguments: &Bench, global: &Global) -> Result<Exit, Failure> {
         if let Event::PlanStarted { processes, finished, .. } = event
             && processes > finished
         {
-            live.hear(&base.forecast("without loading", processes - finished));
+            let left = processes - finished;
+            live.hear(&base.forecast(format!("{left} processes, without loading"), left));
         }
     };
     let outcome = match &mut host {
