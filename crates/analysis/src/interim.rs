@@ -6,7 +6,7 @@ use crate::{
     outcome::{LEVEL, Pending, decide},
 };
 use stats::{Looks, SURE, expected_rounds, mean_ratio};
-use types::{Disturbed, InterimRow, InterimState, Outcome, Seconds, Turn};
+use types::{Disturbed, InterimRow, InterimState, Outcome, Remark, RemarkCode, Seconds, Turn};
 
 /// Sides while they are measured.
 #[derive(Debug)]
@@ -62,8 +62,10 @@ pub fn interim_rows(contest: &Contest<'_>, finished: Option<u32>) -> InterimRows
             None => mean_ratio(&found.rounds),
         };
         let estimate = match &refused[place] {
-            Some(why) => Err(why.clone()),
-            None => known.ok_or_else(|| "no turn has a pair".to_owned()),
+            Some(why) => Err(Remark::new(RemarkCode::OutputsDiffer, why.as_str())),
+            None => {
+                known.ok_or_else(|| Remark::new(RemarkCode::NotComparable, "no turn has a pair"))
+            }
         };
         Pending {
             side: labels[place].clone(),
