@@ -4,6 +4,7 @@
 //! made here of a graph that takes the past and gives the present.
 
 mod graph_generator;
+mod inside;
 mod sampler;
 mod serve;
 mod writer;

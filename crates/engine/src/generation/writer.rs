@@ -35,6 +35,8 @@ pub(super) struct Writer<'a> {
     is_first_round: bool,
     /// What is written on for the comparison.
     opening: Vec<i64>,
+    /// When the last sample's tokens went in, and how long the scores took.
+    pub(super) last: Option<(Instant, Duration)>,
 }
 
 impl<'a> Writer<'a> {
@@ -58,6 +60,7 @@ impl<'a> Writer<'a> {
             written: Vec::new(),
             is_first_round: true,
             opening,
+            last: None,
         }
     }
 
@@ -96,6 +99,7 @@ impl<'a> Writer<'a> {
         self.generator.feed(&self.prompt)?;
         let after = Instant::now();
         recorder.push(Phase::Inference, after - before);
+        self.last = Some((before, after - before));
         self.choose()?;
         let end = Instant::now();
         recorder.push(Phase::Sample, end - after);
@@ -118,6 +122,7 @@ impl<'a> Writer<'a> {
         self.generator.feed(&self.next)?;
         let after = Instant::now();
         recorder.push(Phase::Inference, after - before);
+        self.last = Some((before, after - before));
         self.choose()?;
         let chosen = Instant::now();
         recorder.push(Phase::Sample, chosen - after);
@@ -143,7 +148,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Brings the cache to the depth and marks it.
-    fn fill(&mut self) -> Result<(), EngineError> {
+    pub(super) fn fill(&mut self) -> Result<(), EngineError> {
         if self.is_filled {
             return Ok(());
         }
@@ -249,6 +254,7 @@ impl<'a> Writer<'a> {
             shape: shape.clone(),
             tokens: self.written.clone(),
             answer,
+            first_step: None,
             growth: None,
         }
     }
