@@ -7,7 +7,7 @@ use std::{
     ffi::OsString,
     path::{Path, PathBuf},
 };
-use types::{Bytes, Device, EngineOptions, Precision};
+use types::{Bytes, DecoderDialect, Device, EngineOptions, Precision};
 
 /// Whether an engine works here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -112,6 +112,16 @@ pub trait Engine: Send + Sync {
             }
             Host::Program(_) => false,
         }
+    }
+
+    /// The operators in which it generates fastest on a device. A user may ask for the standard ones ([`crate::DECODER`]).
+    fn decoder_dialect(&self, _device: Device) -> DecoderDialect {
+        DecoderDialect::Standard
+    }
+
+    /// Whether its threads wait busily for each other, so that other work slows it far more than its own share.
+    fn waits_busily(&self) -> bool {
+        false
     }
 
     /// Whether its worker measures what a device can do at best. The processors are measured without an engine.

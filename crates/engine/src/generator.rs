@@ -2,24 +2,38 @@
 
 use crate::{Arena, EngineError, LoadRequest, MemoryRecord, ProfiledRunner, RunRecord, Watched};
 use std::borrow::Cow;
-use types::{DecoderShape, Remark};
+use types::{DecoderDialect, DecoderShape, Remark};
 
 /// Loads models that generate.
 pub trait GeneratorLoader {
-    /// Reads the model and makes it ready for `batch` rows of at most `context` tokens each.
+    /// Reads the model and makes it ready. `None` where the engine only runs such a graph: then its outputs are copied into the
+    /// inputs of the next step.
     ///
     /// # Errors
     /// As [`Loader::load`](crate::Loader::load); where there is no memory for the cache, too.
     fn generator(
         &self,
-        request: &LoadRequest,
-        shape: &DecoderShape,
-        batch: usize,
-        context: usize,
-    ) -> Result<Box<dyn Generator>, EngineError>;
+        request: &GeneratorRequest<'_>,
+    ) -> Result<Option<Box<dyn Generator>>, EngineError>;
 }
 
-/// A language model with a cache of its own. All rows of the batch have as many tokens in it.
+/// A model to load that generates.
+#[derive(Debug, Clone, Copy)]
+pub struct GeneratorRequest<'a> {
+    /// The model, the device and the settings.
+    pub load: &'a LoadRequest,
+    /// Its sizes.
+    pub shape: &'a DecoderShape,
+    /// Texts that are generated together.
+    pub batch: usize,
+    /// The most tokens that each of them has.
+    pub context: usize,
+    /// The operators that its graph is written in.
+    pub dialect: DecoderDialect,
+}
+
+/// A language model with a cache of its own. All rows of the batch have as many tokens in it. Whoever calls it keeps within its
+/// context, and asks for scores after a feed only.
 pub trait Generator {
     /// Where it really runs.
     fn placement(&self) -> String;
@@ -33,13 +47,13 @@ pub trait Generator {
     /// last token of each row; returns only when they are on the host.
     ///
     /// # Errors
-    /// When a token is unknown, the cache is full, or the model fails.
+    /// When a token is unknown, or the model fails.
     fn feed(&mut self, tokens: &[i64]) -> Result<(), EngineError>;
 
     /// The scores that the last feed left: `[batch, vocabulary]`.
     ///
     /// # Errors
-    /// When nothing was fed yet.
+    /// When they cannot be read.
     fn scores(&self) -> Result<Cow<'_, [f32]>, EngineError>;
 
     /// Remembers what the cache holds now; [`Generator::rewind`] comes back to it.

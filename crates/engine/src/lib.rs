@@ -48,7 +48,10 @@ pub use engine::{
 };
 pub use error::{EngineError, EngineErrorKind};
 pub use fake::{Act, FakeEngine, ParseScriptError};
-pub use generator::{CacheState, FeedLog, Generator, GeneratorLoader, OpenProfiled};
+pub use generation::{DECODER, DECODER_FUSED, DECODER_STANDARD};
+pub use generator::{
+    CacheState, FeedLog, Generator, GeneratorLoader, GeneratorRequest, OpenProfiled,
+};
 pub use inherited::{INHERITED, inherited, inherited_beside, keep_secrets};
 pub use media::{Media, picture_size, size_of, sound_length};
 pub use memory::{AllocationTracker, EventCount, MemoryRecord, MemoryReporter, Untracked};

@@ -36,6 +36,8 @@ pub struct Evidence<'a> {
     pub non_finite: &'a [String],
     /// Whether the worker was a process of its own.
     pub isolated: bool,
+    /// Whether the engine's threads wait busily for each other.
+    pub waits_busily: bool,
 }
 
 impl Evidence<'_> {
@@ -146,7 +148,9 @@ fn quiet_machine(evidence: &Evidence<'_>) -> Vec<Reason> {
         waited: evidence.metric("cpu.process.waited"),
         steal: environment.steal,
     };
-    reasons.extend(disturbance::other_work(&conditions, environment.threads, &environment.machine));
+    let threads =
+        disturbance::Threads { count: environment.threads, wait_busily: evidence.waits_busily };
+    reasons.extend(disturbance::other_work(&conditions, threads, &environment.machine));
     if let Some(events) = environment.throttle.events.filter(|events| *events > 0) {
         let text = format!("the processor's clock was throttled {events} times");
         reasons.push(against(ReasonCode::Throttled, true, text, Some("let it cool down".into())));

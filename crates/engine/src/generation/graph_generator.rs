@@ -25,7 +25,6 @@ pub(super) struct GraphGenerator {
     profiled: Option<(Box<dyn ProfiledRunner>, usize)>,
     batch: usize,
     shape: DecoderShape,
-    context: usize,
     now: Option<Kept>,
     mark: Option<Kept>,
     scores: Vec<f32>,
@@ -42,7 +41,6 @@ impl GraphGenerator {
         runner: Box<dyn GraphRunner>,
         shape: &DecoderShape,
         batch: usize,
-        context: usize,
     ) -> GraphGenerator {
         let names = runner.inputs().iter().filter_map(|name| {
             let rest = name.strip_prefix(PAST)?;
@@ -54,7 +52,6 @@ impl GraphGenerator {
             profiled: None,
             batch,
             shape: shape.clone(),
-            context,
             now: None,
             mark: None,
             scores: Vec::new(),
@@ -73,10 +70,6 @@ impl Generator for GraphGenerator {
 
     fn feed(&mut self, tokens: &[i64]) -> Result<(), EngineError> {
         let (held, new) = (self.tokens(), tokens.len() / self.batch.max(1));
-        if held + new > self.context {
-            let text = format!("{} tokens do not fit in a context of {}", held + new, self.context);
-            return Err(EngineError::new(EngineErrorKind::BadInput, text));
-        }
         let positions: Vec<i64> = (held..held + new).map(|place| place as i64).collect();
         let mut inputs = vec![
             OutputView {
@@ -127,10 +120,7 @@ impl Generator for GraphGenerator {
     }
 
     fn scores(&self) -> Result<Cow<'_, [f32]>, EngineError> {
-        match self.scores.is_empty() {
-            true => Err(failed("nothing was fed yet".into())),
-            false => Ok(Cow::Borrowed(&self.scores)),
-        }
+        Ok(Cow::Borrowed(&self.scores))
     }
 
     fn mark(&mut self) -> Result<(), EngineError> {

@@ -3,7 +3,7 @@
 use super::writer::Writer;
 use crate::{
     AllocationTracker, Arena, Detail, EngineError, EngineErrorKind, MemoryRecord, NodeProfile,
-    NodeTime, OpenProfiled, TimelineWriter, watch_runs, worker::Recorder,
+    NodeTime, OpenProfiled, RunRecord, TimelineWriter, watch_runs, worker::Recorder,
 };
 use std::collections::HashMap;
 use types::{Bytes, Reading, Remark, RemarkCode};
@@ -39,6 +39,7 @@ impl Writer<'_> {
         let records = records?;
         let mut sheet = Sheet::default();
         let mut writer = (detail == Detail::Timeline).then(TimelineWriter::laid_out);
+        let records = by_sample(records, taken.len())?;
         let whole = taken.iter().zip(&records).filter(|(_, record)| !record.calls.is_empty());
         for ((begin, length), record) in whole.take(count) {
             let nanos = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
@@ -107,6 +108,29 @@ impl Writer<'_> {
     }
 }
 
+/// One record a sample: some generators read the texts of a batch token by token.
+fn by_sample(records: Vec<RunRecord>, samples: usize) -> Result<Vec<RunRecord>, EngineError> {
+    let each = records.len() / samples.max(1);
+    if each == 0 || each * samples != records.len() {
+        let why = "the engine's record lacks a feed";
+        return Err(EngineError::new(EngineErrorKind::Failed, why));
+    }
+    let joined = |feeds: &[RunRecord]| {
+        let is_whole = feeds.iter().all(|feed| !feed.calls.is_empty());
+        RunRecord {
+            calls: match is_whole {
+                true => feeds.iter().flat_map(|feed| feed.calls.clone()).collect(),
+                false => Vec::new(),
+            },
+            before: feeds.first().map_or(0, |feed| feed.before),
+            paused: feeds.iter().map(|feed| feed.paused).sum(),
+            laid_out: feeds.iter().any(|feed| feed.laid_out),
+            remarks: feeds.iter().flat_map(|feed| feed.remarks.clone()).collect(),
+        }
+    };
+    Ok(records.chunks_exact(each).map(joined).collect())
+}
+
 /// The peak from the arena; its high-water mark is that of all samples so far.
 fn fill(
     record: &mut MemoryRecord,
@@ -161,6 +185,25 @@ impl Sheet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NodeCall;
+
+    #[test]
+    fn several_feeds_of_one_sample_are_one_record() {
+        let call = |own| NodeCall {
+            path: "a".into(),
+            kind: "MatMul".into(),
+            thread: 0,
+            start: 0,
+            length: own,
+            own,
+        };
+        let feed = |own| RunRecord { calls: vec![call(own)], paused: 1, ..RunRecord::default() };
+        let joined = by_sample(vec![feed(1), feed(2), feed(3), feed(4)], 2).unwrap();
+        assert_eq!(joined.len(), 2);
+        assert_eq!((joined[1].calls.len(), joined[1].paused), (2, 2));
+        assert!(by_sample(vec![feed(1), feed(2), feed(3)], 2).is_err());
+        assert!(by_sample(Vec::new(), 2).is_err());
+    }
 
     #[test]
     fn an_arena_tells_the_most_above_what_it_held_before() {

@@ -1,13 +1,14 @@
 //! The protocol for a model that generates: every sample is a prompt or a step.
 
 use super::{
+    checked::Checked,
     graph_generator::GraphGenerator,
     writer::{Writer, encode, first},
 };
 use crate::{
     AllocationTracker, Engine, EngineError, EngineErrorKind, FirstReport, GenerationJob, Generator,
-    LoadJob, LoadReport, LoadRequest, Loader, MemoryRecord, OpenTokeniser, ProfiledRunner, Reply,
-    Request, Signature, Window,
+    GeneratorRequest, LoadJob, LoadReport, Loader, MemoryRecord, OpenTokeniser, ProfiledRunner,
+    Reply, Request, Signature, Window,
     protocol::{read_message, write_message},
     reading,
     worker::{Recorder, failed, find, guard, guard_file},
@@ -19,7 +20,6 @@ use std::{
     path::Path,
     time::{Duration, Instant},
 };
-use types::DecoderShape;
 
 /// Loads a model to generate and answers everything that follows; `false` where it could not be loaded, which is told.
 pub(crate) fn serve(
@@ -79,22 +79,22 @@ pub(crate) fn serve(
 /// The engine's own generator, or one made of the graph that takes the past and gives the present.
 pub(crate) fn open_generator(
     loader: &dyn Loader,
-    request: &LoadRequest,
-    shape: &DecoderShape,
-    batch: usize,
-    context: usize,
-) -> Result<Box<dyn Generator>, EngineError> {
-    match (loader.generator_loader(), loader.runner_loader()) {
-        (Some(loader), _) => loader.generator(request, shape, batch, context),
-        (None, Some(loader)) => {
-            let runner = loader.runner(request)?;
-            Ok(Box::new(GraphGenerator::new(runner, shape, batch, context)))
-        }
+    request: &GeneratorRequest<'_>,
+) -> Result<Checked, EngineError> {
+    let GeneratorRequest { load, shape, batch, context, dialect } = *request;
+    let own = match loader.generator_loader() {
+        Some(loader) => loader.generator(request)?,
+        None => None,
+    };
+    let generator: Box<dyn Generator> = match (own, loader.runner_loader()) {
+        (Some(generator), _) => generator,
+        (None, Some(loader)) => Box::new(GraphGenerator::new(loader.runner(load)?, shape, batch)),
         (None, None) => {
             let why = "this engine cannot generate";
-            Err(EngineError::new(EngineErrorKind::Unsupported, why))
+            return Err(EngineError::new(EngineErrorKind::Unsupported, why));
         }
-    }
+    };
+    Ok(Checked::new(generator, dialect, batch, context))
 }
 
 fn load<'j>(
@@ -108,9 +108,16 @@ fn load<'j>(
         Some(text) => Some((reading::open(open_tokeniser, &text.tokenizer)?, text)),
         None => None,
     };
-    let GenerationJob { shape, batch, context, .. } = generation;
+    let GenerationJob { shape, batch, context, dialect, .. } = generation;
+    let request = GeneratorRequest {
+        load: &job.request,
+        shape,
+        batch: *batch,
+        context: *context,
+        dialect: *dialect,
+    };
     let started = Instant::now();
-    let generator = open_generator(loader, &job.request, shape, *batch, *context)?;
+    let generator = open_generator(loader, &request)?;
     let report = LoadReport {
         load: started.elapsed(),
         version,

@@ -7,13 +7,13 @@ use crate::{
     settings::Settings,
 };
 use engine::{
-    CacheState, EngineError, EngineErrorKind, FeedLog, Generator, GeneratorLoader, LoadRequest,
-    MemoryRecord, OpenProfiled, RunRecord, Watched,
+    CacheState, EngineError, EngineErrorKind, FeedLog, Generator, GeneratorLoader,
+    GeneratorRequest, MemoryRecord, OpenProfiled, RunRecord, Watched,
 };
 use rten::{Model, NodeId, RunOptions, ThreadPool, Value, ValueOrView};
 use rten_tensor::{Tensor, prelude::*};
 use std::{borrow::Cow, sync::Arc};
-use types::{DecoderShape, Precision};
+use types::Precision;
 
 const PAST: &str = "past_key_values.";
 const PRESENT: &str = "present.";
@@ -23,12 +23,9 @@ const TOKENS: usize = 2;
 impl GeneratorLoader for crate::Rten {
     fn generator(
         &self,
-        request: &LoadRequest,
-        shape: &DecoderShape,
-        batch: usize,
-        context: usize,
-    ) -> Result<Box<dyn Generator>, EngineError> {
-        Ok(Box::new(RtenGenerator::new(request, shape, batch, context)?))
+        request: &GeneratorRequest<'_>,
+    ) -> Result<Option<Box<dyn Generator>>, EngineError> {
+        Ok(Some(Box::new(RtenGenerator::new(request)?)))
     }
 }
 
@@ -63,12 +60,9 @@ fn failed(message: impl Into<String>) -> EngineError {
 
 impl RtenGenerator {
     fn new(
-        request: &LoadRequest,
-        shape: &DecoderShape,
-        batch: usize,
-        context: usize,
+        &GeneratorRequest { load: request, shape, batch, context, .. }: &GeneratorRequest<'_>,
     ) -> Result<RtenGenerator, EngineError> {
-        if ![Precision::Fp32, Precision::Int8].contains(&request.precision) {
+        if ![Precision::Fp32, Precision::Int8, Precision::Stored].contains(&request.precision) {
             let why = format!("engine `rten` cannot run {}", request.precision);
             return Err(EngineError::new(EngineErrorKind::Unsupported, why));
         }
@@ -148,10 +142,6 @@ impl Generator for RtenGenerator {
     fn feed(&mut self, tokens: &[i64]) -> Result<(), EngineError> {
         let new = tokens.len() / self.batch.max(1);
         let after = self.tokens + new;
-        if after > self.context {
-            let text = format!("{after} tokens do not fit in a context of {}", self.context);
-            return Err(EngineError::new(EngineErrorKind::BadInput, text));
-        }
         let narrow = |token: &i64| i32::try_from(*token).unwrap_or(i32::MAX);
         let ids: Vec<i32> = tokens.iter().map(narrow).collect();
         let positions: Vec<i32> = (self.tokens..after).map(|place| place as i32).collect();
@@ -186,10 +176,7 @@ impl Generator for RtenGenerator {
     }
 
     fn scores(&self) -> Result<Cow<'_, [f32]>, EngineError> {
-        match self.scores.is_empty() {
-            true => Err(failed("nothing was fed yet")),
-            false => Ok(Cow::Borrowed(&self.scores)),
-        }
+        Ok(Cow::Borrowed(&self.scores))
     }
 
     fn mark(&mut self) -> Result<(), EngineError> {

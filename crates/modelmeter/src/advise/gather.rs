@@ -174,11 +174,17 @@ pub(super) fn stored_weights(base: &Profiler, ready: &Prepared) -> Option<Stored
     let file = ready.resolved().gguf.as_ref()?;
     let bytes = Bytes(std::fs::metadata(file).ok()?.len());
     let device = ready.cell.device;
-    let able = base.engines.iter().filter(|engine| {
-        engine.takes() == engine::Takes::Gguf
-            && refusal(*engine, device, Precision::Stored, &base.places).is_none()
-    });
-    Some(StoredWeights { bytes, engines: able.map(|engine| engine.id().to_owned()).collect() })
+    let able = base
+        .engines
+        .iter()
+        .filter(|engine| refusal(*engine, device, Precision::Stored, &base.places).is_none());
+    let mut able: Vec<_> = able.collect();
+    // What reads the file itself knows its formats best.
+    able.sort_by_key(|engine| engine.takes() != engine::Takes::Gguf);
+    Some(StoredWeights {
+        bytes,
+        engines: able.iter().map(|engine| engine.id().to_owned()).collect(),
+    })
 }
 
 /// Real tokens of each row of a batch; texts repeat in turn.

@@ -4,7 +4,8 @@ use super::{
     ArchitectureError,
     blocks::{
         Context, LayerBias, Linear, SharedTable, cache_dims, causal_bias, draw_layers, embed,
-        positions_with_past, rotary_tables, score_rows, sequence_positions, soft_cap,
+        fused_positions, fused_reach, positions_with_past, rotary_tables, score_rows,
+        sequence_positions, soft_cap,
     },
     description::{Positions, RotaryScaling, Stack, Text},
     draft::{Draft, Value, hidden_dims, vector_dims},
@@ -83,8 +84,20 @@ pub(super) fn draw_cached(
     };
     let past: Vec<[Value; 2]> =
         (0..stack.layers).map(|layer| [past(layer, "key"), past(layer, "value")]).collect();
+    if draft.wants_fused()
+        && let Some(reach) = fused_reach(stack, text.positions)
+    {
+        let shared = draft.within(request.base, |draft| {
+            fused_positions(draft, &ids, &positions, stack, text.positions, reach)
+        });
+        draft.fuse(shared);
+    }
     let last = draft.within(request.base, |draft| {
-        let keys = positions_with_past(draft, &positions);
+        // A fused attention knows where keys stand.
+        let keys = match draft.fused() {
+            Some(_) => positions.clone(),
+            None => positions_with_past(draft, &positions),
+        };
         let places = Places { queries: &positions, keys: &keys, mask: None };
         let hidden = draw_stack(draft, text, names, &ids, &places, past);
         let last = draft.pick(&hidden, -1, 1);
@@ -148,7 +161,9 @@ fn draw_stack(
         let places = embed(draft, names.places, queries, places, stack.hidden, init);
         hidden = draft.op("Add", &[&hidden, &places], &[]);
     }
+    let is_fused = draft.fused().is_some();
     let rotary = match text.positions {
+        _ if is_fused => None,
         Positions::Rotary { theta, scaling, .. } => Some(draft.within("rotary_emb", |draft| {
             rotary_tables(draft, queries, stack.head_dim, theta, scaling)
         })),
@@ -160,10 +175,10 @@ fn draw_stack(
         })
     });
     let mut bias = LayerBias::default();
-    if let Some(window) = &stack.window {
+    if let Some(window) = stack.window.as_ref().filter(|_| !is_fused) {
         bias.sliding = Some(causal_bias(draft, queries, keys, mask, Some(window.tokens)));
     }
-    if (0..stack.layers).any(|layer| !stack.slides(layer)) {
+    if !is_fused && (0..stack.layers).any(|layer| !stack.slides(layer)) {
         bias.full = Some(causal_bias(draft, queries, keys, mask, None));
     }
     let context = Context { bias, rotary, window_rotary, past, ..Context::default() };

@@ -10,7 +10,7 @@ use super::{
     resnet, sound, text_encoder, vision, yolos,
 };
 use crate::{Blueprint, DecoderBlueprint, Origin};
-use types::{Category, DecoderShape, Postprocess};
+use types::{Category, DecoderDialect, DecoderShape, Postprocess};
 
 /// What a family's drawing leaves to say.
 pub(super) struct Drawn {
@@ -260,19 +260,21 @@ pub fn build(config: &serde_json::Value) -> Result<Blueprint, ArchitectureError>
     }))
 }
 
-/// The same model drawn to generate token by token; `None` where it does not predict the next token.
+/// The same model drawn to generate token by token; `None` where it does not predict the next token. One that cannot be
+/// drawn in the dialect that is asked for is drawn in the standard one.
 ///
 /// # Errors
 /// As [`build`].
 pub(crate) fn build_decoder(
     blueprint: &Blueprint,
+    dialect: DecoderDialect,
 ) -> Result<Option<Box<DecoderBlueprint>>, ArchitectureError> {
     let Origin::Transformers { config, .. } = &blueprint.origin else { return Ok(None) };
     let Named { family, request, .. } = named(config)?;
     let (Head::CausalLanguage, Some(draw)) = (request.head, family.draw_cached) else {
         return Ok(None);
     };
-    let mut draft = Draft::new(request.model_type, family.names);
+    let mut draft = Draft::new(request.model_type, family.names).in_dialect(dialect);
     let shape = draw(&request, &mut draft)?;
     let (decoder, weights) = draft.finish_decoder(shape);
     debug_assert_eq!(weights, blueprint.weights, "one file of weights serves both graphs");

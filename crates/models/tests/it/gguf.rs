@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
     sync::OnceLock,
 };
-use types::{Remark, RemarkCode};
+use types::{Precision, Remark, RemarkCode};
 
 /// As far as two ways of adding up the same products may differ.
 const TOLERANCE: f32 = 1e-4;
@@ -47,6 +47,41 @@ fn every_family_and_format_answers_as_transformers_does() {
         }
     }
     assert_eq!(count, 15);
+}
+
+/// Rounding to blocks of 8 bits happens in products of one row only, so that many rows show whether the weights are the same.
+#[test]
+fn weights_in_blocks_answer_as_the_same_weights_in_floats() {
+    let scene = Scene::new();
+    let mut count = 0;
+    for entry in fs::read_dir(files()).unwrap() {
+        let file = entry.unwrap().path();
+        let name = file.file_stem().unwrap().to_string_lossy().into_owned();
+        if file.extension().is_none_or(|ending| ending != "gguf") {
+            continue;
+        }
+        let request =
+            models::Request { precision: Some(Precision::Stored), ..scene.request(&file) };
+        let resolved = models::resolve(&request, &mut |_| {});
+        if name.ends_with("F32") || name.ends_with("F16") || name.ends_with("BF16") {
+            let error = resolved.unwrap_err().to_string();
+            assert!(error.contains("stored"), "{error}");
+            continue;
+        }
+        let resolved = resolved.unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        let blocks = resolved.model.graph.nodes.iter().filter(|node| node.op_type == "MatMulNBits");
+        assert!(blocks.count() >= 8, "{name}");
+        let whole = scene.resolve(&file).unwrap();
+        assert_eq!(resolved.info.parameters, whole.info.parameters, "{name}");
+        assert_ne!(resolved.info.fingerprint, whole.info.fingerprint);
+        let no_remark = |remark: &Remark| remark.code != RemarkCode::QuantisedWeights;
+        assert!(resolved.remarks.iter().all(no_remark), "{name}: nothing was rounded");
+        let answers = Answers::read(&file.with_extension("safetensors"));
+        let found = answers.largest_difference(&rten::Model::load_file(&resolved.onnx).unwrap());
+        assert!(found <= TOLERANCE, "{name}: {found:e}");
+        count += 1;
+    }
+    assert!(count >= 8, "{count}");
 }
 
 #[test]

@@ -33,6 +33,9 @@ impl Attention<'_> {
         let stack = self.stack;
         let mixed = draft.within(self.names.module, |draft| {
             let [query, key, value] = self.project(draft, queries, keys);
+            if let (Some(past), Some(positions)) = (past, draft.fused()) {
+                return self.draw_fused(draft, [&query, &key, &value], past, &positions);
+            }
             if let Some(past) = past {
                 return self.draw_cached(draft, [query, key, value], past, bias, rotary);
             }
