@@ -17,8 +17,8 @@ pub(crate) fn draw(material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
     let top = steps::roof(std::iter::once(&found));
     let low = found.quantile(0.0);
     let floor = if low > top * 0.5 { (low - (top - low) * 0.25).max(0.0) } else { 0.0 };
-    let mut plot = Plot::new();
-    let field = Plot::field(&Scale::between(floor, top, 1.0, 0.0), Unit::Seconds, 30.0);
+    let mut plot = Plot::new(material.paper);
+    let field = plot.field(&Scale::between(floor, top, 1.0, 0.0), Unit::Seconds, 30.0);
     let y = Scale::between(floor, top, field.bottom(), field.y);
     let x = steps::tokens(std::iter::once(&found), field);
     axis::left(&mut plot.canvas, field, &y, Unit::Seconds, "");

@@ -2,7 +2,7 @@
 
 use crate::{Job, Launch, Link, MeterError, generation, measure, sampling};
 use probe::{Target, Watcher};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use types::{Bytes, Event, GenerationReport, MemoryLimit, Stage, key};
 
 /// Inferences after the first: allocators settle on the second, and a third costs little.
@@ -19,6 +19,10 @@ pub struct Rehearsal {
     pub resident: Option<Bytes>,
     /// What a language model left in its cache.
     pub generation: Option<Box<GenerationReport>>,
+    /// From starting the process to the end of the first inference.
+    pub start: Duration,
+    /// One inference after the first, roughly.
+    pub each: Duration,
 }
 
 /// Loads a job and runs it a few times; nothing is timed.
@@ -32,6 +36,7 @@ pub fn rehearse(
     sink: &mut dyn FnMut(Event),
 ) -> Result<Rehearsal, MeterError> {
     sink(Event::stage(Stage::Start));
+    let begin = Instant::now();
     let mut link = Link::open(launch, timeout)?;
     let device = job.cell.device;
     let watcher =
@@ -40,7 +45,9 @@ pub fn rehearse(
     measure::load(&mut link, job)?;
     sink(Event::stage(Stage::First));
     measure::first_inference(&mut link)?;
+    let start = begin.elapsed();
     sampling::window(&mut link, &job.cell, RUNS, timeout)?;
+    let each = (begin.elapsed() - start) / RUNS as u32;
     let reports = watcher.stop();
     let resident = probe::anonymous(link.pid()).filter(|_| !device.has_own_memory());
     let generation = generation::state(&mut link, job)?.map(Box::new);
@@ -53,5 +60,5 @@ pub fn rehearse(
     };
     let peak = metrics.find(|metric| metric.key == wanted).and_then(|metric| metric.value);
     let peak = peak.map(|bytes| Bytes(bytes as u64));
-    Ok(Rehearsal { peak, limit, resident, generation })
+    Ok(Rehearsal { peak, limit, resident, generation, start, each })
 }

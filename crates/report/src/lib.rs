@@ -21,6 +21,7 @@ mod fit;
 mod gate;
 mod generation;
 mod inside;
+mod interim;
 mod invalid;
 mod json;
 mod junit;
@@ -63,6 +64,7 @@ pub use generation::{
     GENERATION_SCHEMA, GenerationRefused, generation_document, llama_bench_rows, step_growth,
 };
 pub use inside::LayerView;
+pub use interim::{forecast, interim_lines, interim_table, rough};
 pub use invalid::not_valid;
 pub use json::{JsonOptions, run_json};
 pub use junit::{JunitCase, JunitOutcome, JunitSuite, JunitSuites, junit, runs_junit};

@@ -2,7 +2,7 @@
 
 use crate::{
     Device, Environment, Gauge, Generation, Interval, LengthUnit, Mode, Precision, Reason, Remark,
-    Revision, Run, RunId, Seconds,
+    RemarkCode, Revision, Run, RunId, Seconds,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -225,6 +225,9 @@ pub struct GateReport {
 pub struct Missing {
     /// Which one.
     pub what: String,
+    /// The kind of reason.
+    #[serde(default)]
+    pub code: RemarkCode,
     /// Why.
     pub why: String,
     /// Whether that is a failed measurement, rather than a missing baseline.

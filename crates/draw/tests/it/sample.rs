@@ -2,8 +2,9 @@
 
 use modelmeter_draw::{Detail, Material, Steps, thin};
 use types::{
-    Bytes, CacheBandwidth, Ceiling, Ceilings, CellKey, Device, Flops, Interval, Mode, Percentiles,
-    Phase, Pooled, PooledCell, Precision, Ratio, Reading, RunId, Seconds, StepGrowth, Work,
+    Bytes, CacheBandwidth, Ceiling, Ceilings, CellKey, Device, Flops, Interval, MissingCode, Mode,
+    Percentiles, Phase, Pooled, PooledCell, Precision, Ratio, Reading, RunId, Seconds, StepGrowth,
+    Work,
 };
 
 /// A cell whose time grows with its batch.
@@ -48,8 +49,8 @@ pub(crate) fn cell(
         throughput: Reading::of(Pooled { value: rate, interval: Some(around(rate)) }),
         memory: Reading::of(Bytes(peak as u64)),
         memory_spread: Reading::of(Pooled { value: peak, interval: Some(around(peak)) }),
-        energy: Reading::missing("no counter"),
-        efficiency: Reading::missing("no ceiling"),
+        energy: Reading::missing(MissingCode::NotMeasured, "no counter"),
+        efficiency: Reading::missing(MissingCode::Underivable, "no ceiling"),
     }
 }
 
@@ -123,8 +124,10 @@ fn writing(engine: &str, depth: usize, seconds: f64) -> PooledCell {
         r#"{{"generation":{{"test":"decode","tokens":300,"depth":{depth},"sampling":{{"how":"greedy"}}}}}}"#
     );
     assert!(types::Variant::parse(&cell.key.variant).is_some());
-    (cell.memory, cell.memory_spread) =
-        (Reading::missing("not asked"), Reading::missing("not asked"));
+    (cell.memory, cell.memory_spread) = (
+        Reading::missing(MissingCode::NotMeasured, "not asked"),
+        Reading::missing(MissingCode::NotMeasured, "not asked"),
+    );
     cell
 }
 
