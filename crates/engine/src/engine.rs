@@ -134,6 +134,11 @@ pub trait Engine: Send + Sync {
         None
     }
 
+    /// Number formats that it can keep the cache of a language model in, each with everything that it is then told.
+    fn cache_types(&self, _told: &EngineOptions) -> Vec<CacheFormat> {
+        Vec::new()
+    }
+
     /// Whether it keeps within a limit of a device's own memory that its program is told ([`crate::DEVICE_MEMORY`]).
     fn limits_memory_on(&self, _device: Device) -> bool {
         false
@@ -176,6 +181,17 @@ pub trait Installer {
         version: Option<&str>,
         progress: InstallProgress<'_>,
     ) -> Result<PathBuf, EngineError>;
+}
+
+/// A number format for the cache of a language model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CacheFormat {
+    /// Its name: `f16`, `q8_0`.
+    pub name: String,
+    /// Bytes of one number, scales included.
+    pub bytes: f64,
+    /// All options of the engine with it.
+    pub options: EngineOptions,
 }
 
 /// What an engine takes a model from.

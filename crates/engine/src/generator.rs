@@ -1,6 +1,6 @@
 //! Language models that keep what they have read: what an engine needs to generate token by token.
 
-use crate::{EngineError, LoadRequest, NodeProfiler};
+use crate::{Arena, EngineError, LoadRequest, MemoryRecord, ProfiledRunner, RunRecord, Watched};
 use std::borrow::Cow;
 use types::{DecoderDialect, DecoderShape, Remark};
 
@@ -77,9 +77,48 @@ pub trait Generator {
     /// What the cache holds.
     fn cache(&self) -> CacheState;
 
-    /// The ability to tell where the time of a step goes, where the engine has it.
-    fn node_profiler(&mut self) -> Option<&mut dyn NodeProfiler> {
+    /// The ability to write down what runs inside of feeds, where the engine has it.
+    fn feed_log(&mut self) -> Option<&mut dyn FeedLog> {
         None
+    }
+
+    /// What the engine's own arena holds, or why it does not tell; `None` if it has none that it shows.
+    fn arena(&self) -> Option<Result<Arena, String>> {
+        None
+    }
+}
+
+/// Makes the graph of a generator once more, with instruments.
+pub type OpenProfiled<'a> = &'a dyn Fn() -> Result<Box<dyn ProfiledRunner>, EngineError>;
+
+/// Writes down what runs inside of a generator's feeds, in a pass of its own.
+pub trait FeedLog {
+    /// From now on every feed is written down. `open` makes the graph with instruments, for those that only run graphs.
+    ///
+    /// # Errors
+    /// When the engine's record cannot be opened.
+    fn begin(&mut self, open: OpenProfiled<'_>) -> Result<(), EngineError>;
+
+    /// Ends the record and tells every feed since, in their order.
+    ///
+    /// # Errors
+    /// When the engine's record cannot be read or lacks a feed.
+    fn records(&mut self) -> Result<Vec<RunRecord>, EngineError>;
+
+    /// From now on the engine tells at every allocation what runs; the function is asked then. `None` if it cannot.
+    ///
+    /// # Errors
+    /// When the engine's record cannot be opened.
+    fn begin_marks(&mut self) -> Result<Option<fn() -> u64>, EngineError> {
+        Ok(None)
+    }
+
+    /// Ends that, and names what was allocated.
+    ///
+    /// # Errors
+    /// When the engine's record cannot be read.
+    fn name_marks(&mut self, watched: &Watched) -> Result<MemoryRecord, EngineError> {
+        Ok(watched.record("every allocation of the worker"))
     }
 }
 

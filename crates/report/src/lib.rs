@@ -60,7 +60,9 @@ pub use fit::{FIT_SCHEMA, fit_document};
 pub use gate::{
     CHECK_SCHEMA, NOISE_SCHEMA, gate_annotations, gate_document, gate_junit, noise_document,
 };
-pub use generation::{GENERATION_SCHEMA, GenerationRefused, generation_document, llama_bench_rows};
+pub use generation::{
+    GENERATION_SCHEMA, GenerationRefused, generation_document, llama_bench_rows, step_growth,
+};
 pub use inside::LayerView;
 pub use interim::{forecast, interim_lines, interim_table, rough};
 pub use invalid::not_valid;

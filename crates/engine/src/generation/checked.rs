@@ -1,6 +1,6 @@
 //! A generator that is asked for nothing it cannot do: what all of them would have to check is checked here, once.
 
-use crate::{CacheState, EngineError, EngineErrorKind, Generator, NodeProfiler};
+use crate::{Arena, CacheState, EngineError, EngineErrorKind, FeedLog, Generator};
 use std::borrow::Cow;
 use types::{DecoderDialect, Remark};
 
@@ -34,8 +34,12 @@ impl Checked {
         self.inner.remarks()
     }
 
-    pub(crate) fn node_profiler(&mut self) -> Option<&mut dyn NodeProfiler> {
-        self.inner.node_profiler()
+    pub(crate) fn feed_log(&mut self) -> Option<&mut dyn FeedLog> {
+        self.inner.feed_log()
+    }
+
+    pub(crate) fn arena(&self) -> Option<Result<Arena, String>> {
+        self.inner.arena()
     }
 
     /// Whether it reads several tokens of each text at once behind others.

@@ -2,8 +2,8 @@
 //! where it lies.
 
 use crate::{
-    CacheState, ElementsView, EngineError, EngineErrorKind, Generator, GraphRunner, OutputView,
-    RunOutputs,
+    Arena, CacheState, ElementsView, EngineError, EngineErrorKind, FeedLog, Generator, GraphRunner,
+    OpenProfiled, OutputView, ProfiledRunner, RunOutputs, RunRecord,
 };
 use std::{borrow::Cow, rc::Rc};
 use types::DecoderShape;
@@ -21,6 +21,8 @@ struct Kept {
 
 pub(super) struct GraphGenerator {
     runner: Box<dyn GraphRunner>,
+    /// The graph with instruments while feeds are written down, and how many there were.
+    profiled: Option<(Box<dyn ProfiledRunner>, usize)>,
     batch: usize,
     shape: DecoderShape,
     now: Option<Kept>,
@@ -47,6 +49,7 @@ impl GraphGenerator {
         GraphGenerator {
             names: names.collect(),
             runner,
+            profiled: None,
             batch,
             shape: shape.clone(),
             now: None,
@@ -98,7 +101,13 @@ impl Generator for GraphGenerator {
             };
             inputs.push(OutputView { name: past, dims, elements });
         }
-        let outputs = self.runner.run(&inputs)?;
+        let outputs = match &mut self.profiled {
+            Some((runner, feeds)) => {
+                *feeds += 1;
+                runner.run(&inputs)?
+            }
+            None => self.runner.run(&inputs)?,
+        };
         self.scores.clear();
         for view in outputs.views()? {
             if let (SCORES, ElementsView::F32(scores)) = (view.name, view.elements) {
@@ -141,6 +150,28 @@ impl Generator for GraphGenerator {
             bytes,
             element: "f32".into(),
             kept: "in the values of the graph, copied in every step".into(),
+        }
+    }
+
+    fn feed_log(&mut self) -> Option<&mut dyn FeedLog> {
+        Some(self)
+    }
+
+    fn arena(&self) -> Option<Result<Arena, String>> {
+        self.runner.arena()
+    }
+}
+
+impl FeedLog for GraphGenerator {
+    fn begin(&mut self, open: OpenProfiled<'_>) -> Result<(), EngineError> {
+        self.profiled = Some((open()?, 0));
+        Ok(())
+    }
+
+    fn records(&mut self) -> Result<Vec<RunRecord>, EngineError> {
+        match self.profiled.take() {
+            Some((runner, feeds)) => runner.finish(feeds),
+            None => Err(failed("nothing was written down".into())),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod checked;
 mod graph_generator;
+mod inside;
 mod sampler;
 mod serve;
 mod writer;

@@ -6,16 +6,19 @@ use super::{
     writer::{Writer, encode, first},
 };
 use crate::{
-    Engine, EngineError, EngineErrorKind, FirstReport, GenerationJob, Generator, GeneratorRequest,
-    LoadJob, LoadReport, Loader, OpenTokeniser, Reply, Request, Signature,
+    AllocationTracker, Engine, EngineError, EngineErrorKind, FirstReport, GenerationJob, Generator,
+    GeneratorRequest, LoadJob, LoadReport, Loader, MemoryRecord, OpenTokeniser, ProfiledRunner,
+    Reply, Request, Signature,
     answering::{answer_all, take_window},
     protocol::write_message,
     reading,
     worker::{failed, find, guard, guard_file},
+    write_allocations,
 };
 use std::{
     collections::BTreeMap,
     io::{self, BufRead, Write},
+    path::Path,
     time::Instant,
 };
 
@@ -25,6 +28,7 @@ pub(crate) fn serve(
     open_tokeniser: OpenTokeniser<'_>,
     job: &LoadJob,
     generation: &GenerationJob,
+    tracker: &dyn AllocationTracker,
     reader: &mut impl BufRead,
     writer: &mut impl Write,
 ) -> io::Result<bool> {
@@ -55,12 +59,14 @@ pub(crate) fn serve(
         Request::Outputs { path, .. } => {
             guard(|| model.write_outputs(&path)).map(|()| Reply::Written)
         }
-        Request::Profile { count, detail } => guard(|| {
-            let profiler = model.generator_mut().node_profiler();
-            profiler.map(|profiler| profiler.profile(count.max(1), detail)).transpose()
-        })
-        .map(|profile| Reply::Profiled { profile }),
-        Request::Memory { .. } => Ok(Reply::Remembered { record: None }),
+        Request::Profile { count, detail } => {
+            let open = || profiled(engines, job);
+            guard(|| model.profile(count, detail, &open)).map(|profile| Reply::Profiled { profile })
+        }
+        Request::Memory { count, events } => {
+            guard(|| remember(&mut model, count, tracker, &events))
+                .map(|record| Reply::Remembered { record })
+        }
         Request::Observe { .. } => Ok(Reply::Observed { shapes: Vec::new() }),
         _ => Err(failed("a worker that generates answers nothing else")),
     })?;
@@ -89,7 +95,7 @@ pub(crate) fn open_generator(
 }
 
 fn load<'j>(
-    engines: &[&dyn Engine],
+    engines: &[&'j dyn Engine],
     open_tokeniser: OpenTokeniser<'_>,
     job: &'j LoadJob,
     generation: &'j GenerationJob,
@@ -126,4 +132,33 @@ fn load<'j>(
     });
     let opening = opening.unwrap_or_default();
     Ok((Writer::new(generator, generation, text, opening, job.seed), report))
+}
+
+/// The same graph with instruments, on an engine that runs graphs.
+fn profiled(
+    engines: &[&dyn Engine],
+    job: &LoadJob,
+) -> Result<Box<dyn ProfiledRunner>, EngineError> {
+    let (loader, _) = find(engines, job)?;
+    match loader.runner_loader() {
+        Some(loader) => loader.profiled_runner(&job.request),
+        None => {
+            let why = "this engine has no instruments";
+            Err(EngineError::new(EngineErrorKind::Unsupported, why))
+        }
+    }
+}
+
+fn remember(
+    model: &mut Writer<'_>,
+    count: u64,
+    tracker: &dyn AllocationTracker,
+    events: &Path,
+) -> Result<Option<Box<MemoryRecord>>, EngineError> {
+    let Some(mut record) = model.remember(count.max(1), tracker)? else { return Ok(None) };
+    if let Some(allocations) = &mut record.allocations.value {
+        write_allocations(events, allocations)?;
+        allocations.clear_columns();
+    }
+    Ok(Some(Box::new(record)))
 }

@@ -39,6 +39,8 @@ pub(super) struct Writer<'a> {
     is_first_round: bool,
     /// What is written on for the comparison.
     opening: Vec<i64>,
+    /// When the last sample's tokens went in, and how long the scores took.
+    pub(super) last: Option<(Instant, Duration)>,
 }
 
 impl<'a> Writer<'a> {
@@ -62,6 +64,7 @@ impl<'a> Writer<'a> {
             written: Vec::new(),
             is_first_round: true,
             opening,
+            last: None,
         }
     }
 
@@ -100,6 +103,7 @@ impl<'a> Writer<'a> {
         self.generator.feed(&self.prompt)?;
         let after = Instant::now();
         recorder.push(Phase::Inference, after - before);
+        self.last = Some((before, after - before));
         self.choose()?;
         let end = Instant::now();
         recorder.push(Phase::Sample, end - after);
@@ -122,6 +126,7 @@ impl<'a> Writer<'a> {
         self.generator.feed(&self.next)?;
         let after = Instant::now();
         recorder.push(Phase::Inference, after - before);
+        self.last = Some((before, after - before));
         self.choose()?;
         let chosen = Instant::now();
         recorder.push(Phase::Sample, chosen - after);
@@ -147,7 +152,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Brings the cache to the depth and marks it.
-    fn fill(&mut self) -> Result<(), EngineError> {
+    pub(super) fn fill(&mut self) -> Result<(), EngineError> {
         if self.is_filled {
             return Ok(());
         }
@@ -253,6 +258,7 @@ impl<'a> Writer<'a> {
             shape: shape.clone(),
             tokens: self.written.clone(),
             answer,
+            first_step: None,
             growth: None,
         }
     }

@@ -21,12 +21,12 @@ mod threads;
 pub use install::{TRIED, install};
 
 use engine::{
-    Availability, Engine, EngineError, EngineErrorKind, Generator, GeneratorLoader,
+    Availability, CacheFormat, Engine, EngineError, EngineErrorKind, Generator, GeneratorLoader,
     GeneratorRequest, Host, InstallProgress, Installer, LoadRequest, LoadedModel, Loader, Places,
     Takes,
 };
 use std::path::{Path, PathBuf};
-use types::{Device, Precision};
+use types::{Device, EngineOptions, Precision};
 
 /// The engine's name, in arguments and in our folders.
 const ID: &str = "llamacpp";
@@ -50,6 +50,10 @@ impl Engine for LlamaCpp {
 
     fn availability(&self, places: &Places) -> Availability {
         locate::locate(places).into()
+    }
+
+    fn cache_types(&self, told: &EngineOptions) -> Vec<CacheFormat> {
+        settings::cache_formats(told)
     }
 
     fn origin(&self, places: &Places) -> Option<PathBuf> {

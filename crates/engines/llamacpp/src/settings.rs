@@ -1,6 +1,6 @@
 //! What a user may set of this engine, with `--set`.
 
-use engine::{EngineError, EngineErrorKind};
+use engine::{CacheFormat, EngineError, EngineErrorKind};
 use types::EngineOptions;
 
 /// The number format of the cache.
@@ -49,6 +49,17 @@ pub(crate) fn cache_type(options: &EngineOptions) -> Result<CacheType, EngineErr
     Ok(found)
 }
 
+/// Every number format of the cache with what the engine is then told.
+pub(crate) fn cache_formats(told: &EngineOptions) -> Vec<CacheFormat> {
+    let format = |one: &CacheType| {
+        let mut options = told.clone();
+        options.settings.insert("cache".into(), one.name.into());
+        let bytes = one.block.1 as f64 / one.block.0 as f64;
+        CacheFormat { name: one.name.into(), bytes, options }
+    };
+    ALL.iter().map(format).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +73,15 @@ mod tests {
     fn the_cache_has_16_bits_unless_the_user_says_otherwise() {
         assert_eq!(cache_type(&EngineOptions::default()).unwrap().name, "f16");
         assert_eq!(set("cache", "q8_0").unwrap().number, 8);
+    }
+
+    #[test]
+    fn every_format_is_offered_with_the_setting_that_chooses_it() {
+        let formats = cache_formats(&EngineOptions::default());
+        assert_eq!(formats.len(), ALL.len());
+        for format in formats {
+            assert_eq!(cache_type(&format.options).unwrap().name, format.name);
+        }
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! A language model whose cache is appended in place: its values are handed to the graph and come back longer.
 
 use crate::{
+    feed_log::FeedLogging,
     load::{Optimise, open},
     model::explain,
     settings::Settings,
 };
 use engine::{
-    CacheState, EngineError, EngineErrorKind, Generator, GeneratorLoader, GeneratorRequest,
+    CacheState, EngineError, EngineErrorKind, FeedLog, Generator, GeneratorLoader,
+    GeneratorRequest, MemoryRecord, OpenProfiled, RunRecord, Watched,
 };
 use rten::{Model, NodeId, RunOptions, ThreadPool, Value, ValueOrView};
 use rten_tensor::{Tensor, prelude::*};
@@ -49,6 +51,7 @@ struct RtenGenerator {
     tokens: usize,
     mark: usize,
     scores: Vec<f32>,
+    logging: FeedLogging,
 }
 
 fn failed(message: impl Into<String>) -> EngineError {
@@ -96,6 +99,7 @@ impl RtenGenerator {
             tokens: 0,
             mark: 0,
             scores: Vec::new(),
+            logging: FeedLogging::Off,
             model,
         };
         let dims = [batch, shape.key_heads, context, shape.head_dim];
@@ -150,8 +154,10 @@ impl Generator for RtenGenerator {
             let held = line.held.take().ok_or_else(lost)?;
             inputs.push((line.input, Value::from(held).into()));
         }
-        let options = Some(self.options.clone());
-        let outputs = self.model.run(inputs, &self.outputs, options).map_err(explain)?;
+        let options = self.options.clone().with_verbose(self.logging.is_on());
+        let open = self.logging.open()?;
+        let outputs = self.model.run(inputs, &self.outputs, Some(options)).map_err(explain)?;
+        self.logging.close(open)?;
         let mut outputs = outputs.into_iter();
         let scores: Option<Tensor<f32>> = outputs.next().and_then(|value| value.try_into().ok());
         let scores = scores.ok_or_else(|| failed("output `logits` holds no floats"))?;
@@ -202,5 +208,28 @@ impl Generator for RtenGenerator {
             element: "f32".into(),
             kept: kept.into(),
         }
+    }
+
+    fn feed_log(&mut self) -> Option<&mut dyn FeedLog> {
+        Some(self)
+    }
+}
+
+impl FeedLog for RtenGenerator {
+    fn begin(&mut self, _open: OpenProfiled<'_>) -> Result<(), EngineError> {
+        self.logging = FeedLogging::Times(Vec::new());
+        Ok(())
+    }
+
+    fn records(&mut self) -> Result<Vec<RunRecord>, EngineError> {
+        Ok(self.logging.records(&self.model))
+    }
+
+    fn begin_marks(&mut self) -> Result<Option<fn() -> u64>, EngineError> {
+        self.logging.begin_marks().map(Some)
+    }
+
+    fn name_marks(&mut self, watched: &Watched) -> Result<MemoryRecord, EngineError> {
+        self.logging.name_marks(watched)
     }
 }

@@ -4,6 +4,7 @@
 
 mod capture;
 mod convert;
+mod feed_log;
 mod generator;
 mod load;
 mod log;

@@ -35,6 +35,11 @@ fn configurations() -> Vec<Value> {
             "model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 61, "n_embd": 64, "n_layer": 3,
             "n_head": 4, "n_positions": 64
         }),
+        with(json!({
+            "model_type": "gemma3_text", "architectures": ["Gemma3ForCausalLM"], "head_dim": 10, "sliding_window": 4,
+            "query_pre_attn_scalar": 7, "final_logit_softcapping": 3.0, "attn_logit_softcapping": 2.0,
+            "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]
+        })),
     ]
 }
 
@@ -247,6 +252,37 @@ fn prefill_and_decode_are_runs_of_their_own_that_are_kept() {
         assert!((tokens * run.headline().unwrap().mean / each - 1.0).abs() < 1e-9);
         let first = run.metric(types::key::FIRST_TOKEN).and_then(|metric| metric.value);
         assert_eq!(first.is_some(), generation.test == GenerationTest::Prefill);
+    }
+}
+
+#[test]
+fn every_engine_with_instruments_tells_the_layers_of_a_step() {
+    let home = TempDir::new().unwrap();
+    let model = folder(home.path(), &configurations()[0]);
+    for engine in ["rten", "onnxruntime"] {
+        let profiler = Profiler::new(model.to_string_lossy())
+            .isolation(Isolation::None)
+            .places(places())
+            .offline(true)
+            .engine(engine)
+            .folders(folders(&home))
+            .inside(modelmeter::Inside { layers: true, ..modelmeter::Inside::default() })
+            .warmup(1)
+            .runs(24);
+        let tests = GenerationTests::new(profiler).prompts([4]).tokens([12]).depths([8]);
+        let found = tests.run(&mut Session::without_store(), &mut |_| {}).unwrap();
+        for run in &found.runs {
+            let layers =
+                run.layers.as_ref().unwrap_or_else(|| panic!("{engine}: {:?}", run.verdict));
+            let has = |part: &str| layers.layers.iter().any(|layer| layer.path.contains(part));
+            assert!(has("self_attn") && has("mlp"), "{engine}: {:?}", layers.layers);
+            assert_eq!(
+                run.steps().is_empty(),
+                run.cell.generation.unwrap().test == GenerationTest::Prefill
+            );
+        }
+        // The first inference and one step of warm-up came before.
+        assert_eq!(found.runs[1].steps()[0].0, 8 + 2, "{engine}");
     }
 }
 

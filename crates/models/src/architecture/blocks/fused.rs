@@ -2,7 +2,7 @@
 
 use super::{Attention, attention::cache_dims, positions::rotary_frequencies};
 use crate::architecture::{
-    description::{Positions, Stack},
+    description::{Positions, Refinements, Stack},
     draft::{Draft, Value},
 };
 use graph::{Attribute, DataType};
@@ -32,7 +32,10 @@ pub(in crate::architecture) struct FusedPositions {
 /// How many tokens a fused graph of such a model can hold; `None` where it cannot be drawn so.
 pub(in crate::architecture) fn fused_reach(stack: &Stack, positions: Positions) -> Option<usize> {
     let is_known = matches!(positions, Positions::Learned { .. } | Positions::Rotary { .. });
-    let fits = is_known && stack.head_dim.is_multiple_of(WIDTH) && stack.head_dim <= WIDEST;
+    // The operator knows no norms of heads, caps or second tables.
+    let is_plain = stack.refinements == Refinements::default();
+    let is_narrow = stack.head_dim.is_multiple_of(WIDTH) && stack.head_dim <= WIDEST;
+    let fits = is_known && is_plain && is_narrow;
     fits.then(|| positions.longest().unwrap_or(LONGEST).min(LONGEST))
 }
 
