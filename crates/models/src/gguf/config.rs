@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
         let reader = Reader { gguf, architecture };
         // A graph is drawn of every block before any tensor is looked for.
         if let Some(blocks) = reader.optional_count("block_count")? {
-            let last = format!("blk.{}.", blocks - 1);
+            let last = format!("blk.{}.", blocks.saturating_sub(1));
             if !gguf.tensors().iter().any(|tensor| tensor.name.starts_with(&last)) {
                 let why = format!(
                     "it says that it has {blocks} blocks, and no tensor begins with `{last}`"
