@@ -88,6 +88,11 @@ impl Writer {
             let track = self.track(&format!("{host} cuda:{device}"), format!("stream {stream}"));
             let text = recording.kernel_text(kernel.shape);
             let name = names.entry(text).or_insert_with(|| short_name(recording.text(text))).clone();
+            let size = recording.shapes.get(kernel.shape as usize).map(|shape| shape.size);
+            let name = match size {
+                Some([blocks, threads]) => format!("{name} [{blocks} × {threads}]"),
+                None => name,
+            };
             // An arrow has one head: of a graph's kernels, the first.
             let flow = flow(kernel.correlation).filter(|_| launched.insert(kernel.correlation));
             self.span(track, SpanKind::Kernel, name, (kernel.start, kernel.end), flow);

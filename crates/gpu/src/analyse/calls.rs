@@ -31,6 +31,9 @@ impl Class {
     }
 }
 
+/// Calls of one thread that are inside each other, at most.
+const NESTED: usize = 8;
+
 /// The calls of a process.
 pub(super) struct Calls<'a> {
     recording: &'a Recording,
@@ -89,12 +92,11 @@ impl<'a> Calls<'a> {
         let recording = self.recording;
         let all: &[u32] = self.waits.get(&thread).map_or(&[], Vec::as_slice);
         let call = move |at: &u32| &recording.calls[*at as usize];
-        let end = all.partition_point(|at| call(at).start < to);
-        // Calls of one thread follow each other, so one that began earlier has ended.
-        let mut begin = end;
-        while begin > 0 && call(&all[begin - 1]).end > from {
-            begin -= 1;
-        }
+        let inside = all.partition_point(|at| call(at).start < from);
+        let end = all.partition_point(|at| call(at).start < to).max(inside);
+        // Calls of one thread follow each other, or lie inside each other a few deep.
+        let before = all[..inside].iter().rev().take(NESTED).take_while(|at| call(at).end > from);
+        let begin = inside - before.count();
         all[begin..end].iter().map(call)
     }
 

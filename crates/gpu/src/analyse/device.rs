@@ -116,10 +116,10 @@ impl Process<'_> {
         let mut graphs = std::collections::HashSet::new();
         for one in work.iter().filter(|one| !one.is_copy) {
             let time = one.end - one.start;
-            kernel_sum += time;
+            kernel_sum = time.saturating_add(kernel_sum);
             let (range, is_named) = self.range(one);
             let sum = by_range.entry(range).or_default();
-            *sum = (sum.0 + 1, sum.1 + time);
+            *sum = (sum.0 + 1, sum.1.saturating_add(time));
             if !one.is_communication {
                 launches.kernels += 1;
                 if time < SHORT {
@@ -180,7 +180,7 @@ impl Process<'_> {
         let mut table: Vec<(u64, GpuKernel)> = times
             .into_iter()
             .map(|(name, (text, is_communication, mut times))| {
-                let sum = times.iter().sum();
+                let sum = times.iter().fold(0, |sum: u64, time| sum.saturating_add(*time));
                 let median = median(&mut times).unwrap_or(0);
                 let kernel = GpuKernel {
                     name,
@@ -206,7 +206,7 @@ impl Process<'_> {
         for one in &self.recording.copies {
             if self.recording.device(one.place) == device {
                 let sum = sums.entry(one.kinds).or_default();
-                *sum = (sum.0 + 1, sum.1.saturating_add(one.bytes), sum.2 + (one.end - one.start));
+                *sum = (sum.0 + 1, sum.1.saturating_add(one.bytes), sum.2.saturating_add(one.end - one.start));
             }
         }
         let mut table: Vec<([u8; 3], (u64, u64, u64))> = sums.into_iter().collect();

@@ -12,6 +12,9 @@ use types::{GpuGap, GpuGapCause};
 /// After the program has waited for the device it must launch anew, and nothing is queued: so much time after the wait
 /// belongs to the wait. A few launches take about this long; whatever takes longer is other work of the program.
 const RESTART: u64 = 100_000;
+/// The times of device and host are brought together by CUPTI to within a few microseconds: a wait may seem to return before the
+/// work that it waited for has ended.
+const CLOCKS: u64 = 10_000;
 /// The time from a launch to the start of a kernel on an idle device, at most: longer is waiting for something.
 const LAUNCH: u64 = 20_000;
 /// Places that are named for each cause.
@@ -60,17 +63,18 @@ impl<'a> Gaps<'a> {
         }
         let launched = call.start.min(to);
         let mut at = from;
-        for wait in self.calls.waits(thread, from, launched) {
-            let (begin, end) = (wait.start.max(at), wait.end.min(launched));
+        for wait in self.calls.waits(thread, from.saturating_sub(CLOCKS), launched) {
+            let is_wait = self.calls.class(wait) == Class::Wait;
+            let begin = wait.start.max(at);
+            let (cause, end) = match is_wait {
+                true => (GpuGapCause::Synchronisation, wait.end.max(at).saturating_add(RESTART)),
+                false => (GpuGapCause::Copy, wait.end),
+            };
+            let end = end.min(launched);
             if end <= begin {
                 continue;
             }
             self.host(thread, at, begin);
-            let is_wait = self.calls.class(wait) == Class::Wait;
-            let (cause, end) = match is_wait {
-                true => (GpuGapCause::Synchronisation, (end + RESTART).min(launched)),
-                false => (GpuGapCause::Copy, end),
-            };
             let (name, place) = (self.calls.name(wait), self.ranges.at(thread, wait.start));
             let ranges = self.ranges;
             self.part(cause, end - begin, || match ranges.place(place) {
@@ -102,12 +106,13 @@ impl<'a> Gaps<'a> {
         }
         let sum = self.sums.entry(cause).or_default();
         sum.count += 1;
-        sum.time += time;
+        sum.time = sum.time.saturating_add(time);
         sum.longest = sum.longest.max(time);
         let place = place();
         // Ranges that are numbered by the program must not fill the memory.
         if sum.places.len() < super::MOST_ROWS || sum.places.contains_key(&place) {
-            *sum.places.entry(place).or_default() += time;
+            let sum = sum.places.entry(place).or_default();
+            *sum = sum.saturating_add(time);
         }
     }
 

@@ -42,7 +42,8 @@ fn process(recording: &Recording) -> GpuProcess {
         .filter_map(|device| {
             let (device, by_range) = process.device(device)?;
             by_range.into_iter().for_each(|(range, (_, time))| {
-                *kernels.entry(range).or_default() += time;
+                let sum: &mut u64 = kernels.entry(range).or_default();
+                *sum = sum.saturating_add(time);
             });
             Some(device)
         })
@@ -89,3 +90,6 @@ fn median(values: &mut [u64]) -> Option<u64> {
     let middle = values.len().checked_sub(1)? / 2;
     Some(*values.select_nth_unstable(middle).1)
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,7 +27,7 @@ pub(super) fn modules(ranges: &Ranges, by_range: &HashMap<u32, (u64, u64)>) -> V
     for node in ranges.nodes.iter().filter(|node| node.is_module) {
         if let Some(sum) = sums.get_mut(&node.name) {
             sum.calls += node.calls;
-            sum.host += node.host;
+            sum.host = sum.host.saturating_add(node.host);
         }
     }
     rows(sums)
@@ -47,7 +47,7 @@ pub(super) fn ranges(ranges: &Ranges, by_range: &HashMap<u32, (u64, u64)>) -> Ve
     for (at, node) in (0_u32..).zip(&ranges.nodes).filter(|(_, node)| !node.is_module).skip(1) {
         if let Some(sum) = sums.get_mut(&ranges.path(at)) {
             sum.calls += node.calls;
-            sum.host += node.host;
+            sum.host = sum.host.saturating_add(node.host);
         }
     }
     rows(sums)
@@ -62,14 +62,15 @@ fn table(
     for (node, (kernels, time)) in by_range {
         let sum = sums.entry(own(*node)).or_default();
         sum.kernels += kernels;
-        sum.time += time;
+        sum.time = sum.time.saturating_add(*time);
         if own(*node).is_empty() {
-            sum.total += time;
+            sum.total = sum.total.saturating_add(*time);
         }
         // A module inside itself counts once.
         let distinct: HashSet<String> = around(*node).into_iter().collect();
         for name in distinct {
-            sums.entry(name).or_default().total += time;
+            let sum = sums.entry(name).or_default();
+            sum.total = sum.total.saturating_add(*time);
         }
     }
     sums

@@ -10,7 +10,11 @@ pub(super) const NONE: u32 = 0;
 /// What the hook of `--modules` calls the backward pass, which runs on a thread of its own.
 const BACKWARD: &str = "(backward)";
 /// Most ranges that are kept apart; a program that numbers its ranges may have any number of names.
-const MOST: usize = 1 << 20;
+const MOST: usize = 1 << 16;
+/// Ranges inside each other that are told apart.
+const DEEPEST: usize = 200;
+/// Names of a path, the innermost ones.
+const PATH: usize = 16;
 
 /// A range inside another, however often it was opened.
 #[derive(Debug)]
@@ -93,7 +97,10 @@ impl Ranges {
             let domain = u32::try_from(event.first).unwrap_or(0);
             match event.event {
                 Event::Push => {
-                    let node = self.child(recording, inner, event.text, domain, children);
+                    let node = match open.len() < DEEPEST {
+                        true => self.child(recording, inner, event.text, domain, children),
+                        false => inner,
+                    };
                     self.nodes[node as usize].calls += 1;
                     open.push(Open { node, domain, since: event.time });
                     changes.push((event.time, node));
@@ -113,7 +120,8 @@ impl Ranges {
                 }
                 Event::Stop => {
                     if let Some((node, since)) = free.remove(&event.first) {
-                        self.nodes[node as usize].host += event.time.saturating_sub(since);
+                        let host = &mut self.nodes[node as usize].host;
+                        *host = host.saturating_add(event.time.saturating_sub(since));
                     }
                 }
                 Event::Node => {
@@ -129,7 +137,7 @@ impl Ranges {
 
     fn close(&mut self, range: &Open, time: u64) {
         let node = &mut self.nodes[range.node as usize];
-        node.host += time.saturating_sub(range.since);
+        node.host = node.host.saturating_add(time.saturating_sub(range.since));
         if node.is_module && node.name == BACKWARD {
             self.backward.push((range.since, time, range.node));
         }
@@ -205,7 +213,7 @@ impl Ranges {
     /// The names of the ranges around a moment that are no modules, joined.
     pub(super) fn path(&self, node: u32) -> String {
         let mut names: Vec<&str> =
-            self.upwards(node).filter(|range| !range.is_module).map(|range| range.name.as_str()).collect();
+            self.upwards(node).filter(|range| !range.is_module).map(|range| range.name.as_str()).take(PATH).collect();
         names.reverse();
         names.join(" / ")
     }
@@ -219,13 +227,14 @@ impl Ranges {
     pub(super) fn tree(&self, recording: &Recording, kernels: &HashMap<u32, u64>) -> Vec<GpuRange> {
         let mut total = vec![0_u64; self.nodes.len()];
         for (node, time) in kernels {
-            total[*node as usize] += time;
+            let sum = &mut total[*node as usize];
+            *sum = sum.saturating_add(*time);
         }
         let mut inside: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
         // A range is made after the one around it.
         for node in (1..self.nodes.len()).rev() {
             let parent = self.nodes[node].parent as usize;
-            total[parent] += total[node];
+            total[parent] = total[parent].saturating_add(total[node]);
             inside[parent].push(node as u32);
         }
         let mut list = Vec::new();

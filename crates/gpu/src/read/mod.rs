@@ -43,9 +43,9 @@ pub struct Recording {
     /// When recording began or ended.
     pub(crate) windows: Vec<(u64, bool)>,
     pub(crate) problems: Vec<GpuProblem>,
-    counts: [u64; COUNTS.len()],
+    pub(crate) counts: [u64; COUNTS.len()],
     /// Whether the process said its last words.
-    is_ended: bool,
+    pub(crate) is_ended: bool,
 }
 
 /// Every recording of a folder, by the time of its beginning, and the files that are none.
@@ -95,6 +95,12 @@ impl Recording {
         }
         recording.conclude(cut, write_error);
         Some(recording)
+    }
+
+    /// Whether every block was read.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.is_ended && self.problems.iter().all(|one| one.kind != GpuProblemKind::Cut)
     }
 
     /// What the file says of itself and of how it ends.

@@ -6,12 +6,15 @@ use gpu_inject::format::{Event, Kind, take, take_difference};
 /// Texts, shapes and places have numbers below this; the writer keeps far fewer apart.
 const MOST_NUMBERS: u64 = 1 << 20;
 
+/// Longest text that is kept; the writer cuts longer ones.
+const LONGEST_TEXT: usize = 8 << 10;
+
 /// What a kernel was launched with.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Shape {
     pub(crate) text: u32,
-    pub(crate) grid: [u32; 3],
-    pub(crate) block: [u32; 3],
+    /// Blocks of the grid, threads of a block.
+    pub(crate) size: [u32; 2],
 }
 
 /// A kernel that ran.
@@ -162,7 +165,8 @@ impl Recording {
             Kind::Texts => {
                 for _ in 0..records {
                     let (number, length) = (take(bytes)?, usize::try_from(take(bytes)?).ok()?);
-                    let text = String::from_utf8_lossy(bytes.get(..length)?).into_owned();
+                    let text = bytes.get(..length)?;
+                    let text = String::from_utf8_lossy(&text[..length.min(LONGEST_TEXT)]).into_owned();
                     *bytes = &bytes[length..];
                     numbered(&mut self.texts, number, text, String::new())?;
                 }
@@ -174,8 +178,8 @@ impl Recording {
                     for part in &mut rest {
                         *part = small(bytes)?;
                     }
-                    let [gx, gy, gz, bx, by, bz, ..] = rest;
-                    let shape = Shape { text, grid: [gx, gy, gz], block: [bx, by, bz] };
+                    let product = |parts: &[u32]| parts.iter().fold(1_u32, |all, one| all.saturating_mul(*one));
+                    let shape = Shape { text, size: [product(&rest[..3]), product(&rest[3..6])] };
                     numbered(&mut self.shapes, number, shape, Shape::default())?;
                 }
             }
