@@ -150,13 +150,12 @@ def overhead(batch, length, precision, limit, processes=5, profiler=False):
 def kill():
     folder, moment = os.path.join(FOLDER, "kill"), os.path.join(FOLDER, "moment")
     child = subprocess.Popen([PROGRAM, "gpu", "--quiet", "--keep", folder, "--", *python("endless", moment)], stderr=subprocess.DEVNULL)
-    while not os.path.exists(moment):
+    while not os.path.exists(moment) and child.poll() is None:
         time.sleep(0.1)
     time.sleep(5)
     inside = int(next(iter(os.listdir(folder))).split("-")[0])
     os.kill(inside, signal.SIGKILL)
     code = child.wait()
-    last = int(open(moment).read() or 0)
     trace = os.path.join(FOLDER, "kill.trace.json")
     file = os.path.join(FOLDER, "kill.json")
     run([PROGRAM, "gpu", "--from", folder, f"--json={file}", "--trace", trace])
