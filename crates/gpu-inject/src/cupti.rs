@@ -169,9 +169,9 @@ fn set_up(recorder: &Recorder) -> Option<Cupti> {
 /// The library that the process has, or the first that can be loaded: never a second one beside a first.
 fn find(recorder: &Recorder) -> Option<(Library, String)> {
     const NAMES: [&str; 3] = ["libcupti.so.13", "libcupti.so.12", "libcupti.so"];
-    let loaded = NAMES.iter().find_map(|name| {
-        Some((Library::open(name, RTLD_NOW | RTLD_NOLOAD)?, (*name).to_owned()))
-    });
+    let loaded = NAMES
+        .iter()
+        .find_map(|name| Some((Library::open(name, RTLD_NOW | RTLD_NOLOAD)?, (*name).to_owned())));
     let named = || {
         recorder
             .wishes
@@ -179,15 +179,13 @@ fn find(recorder: &Recorder) -> Option<(Library, String)> {
             .iter()
             .find_map(|path| Some((Library::open(path, RTLD_NOW)?, path.clone())))
     };
-    let known = || {
-        NAMES.iter().find_map(|name| Some((Library::open(name, RTLD_NOW)?, (*name).to_owned())))
-    };
+    let known =
+        || NAMES.iter().find_map(|name| Some((Library::open(name, RTLD_NOW)?, (*name).to_owned())));
     loaded.or_else(named).or_else(known)
 }
 
 fn refuse(recorder: &Recorder, api: &Api, call: &str, answer: i32) {
-    let trouble =
-        if OTHER_TOOL.contains(&answer) { Trouble::OtherTool } else { Trouble::Refused };
+    let trouble = if OTHER_TOOL.contains(&answer) { Trouble::OtherTool } else { Trouble::Refused };
     recorder.trouble(trouble, &format!("{call}: {}", api.say(answer)));
 }
 

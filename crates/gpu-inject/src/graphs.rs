@@ -34,7 +34,8 @@ struct Clones {
     original: u64,
 }
 
-static CLONES: Mutex<Clones> = Mutex::new(Clones { bytes: Vec::new(), count: 0, node: 0, original: 0 });
+static CLONES: Mutex<Clones> =
+    Mutex::new(Clones { bytes: Vec::new(), count: 0, node: 0, original: 0 });
 
 /// Hears of every node from now on.
 pub(crate) fn subscribe(recorder: &Recorder, api: &Api) {

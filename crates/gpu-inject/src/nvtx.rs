@@ -22,7 +22,7 @@ use std::{
 };
 
 /// NVTX's function that hands out its tables.
-pub type ExportTable = unsafe extern "C" fn(u32) -> *const c_void;
+pub(crate) type ExportTable = unsafe extern "C" fn(u32) -> *const c_void;
 
 /// The table of callbacks, and its modules.
 const CALLBACKS: u32 = 1;

@@ -54,8 +54,9 @@ pub(crate) struct Wishes {
 impl Wishes {
     /// What the variables say; none without a folder.
     pub(crate) fn read() -> Option<Wishes> {
-        let text =
-            |name: &str| std::env::var(format!("MODELMETER_GPU_{name}")).ok().filter(|v| !v.is_empty());
+        let text = |name: &str| {
+            std::env::var(format!("MODELMETER_GPU_{name}")).ok().filter(|v| !v.is_empty())
+        };
         let number = |name: &str| text(name).and_then(|value| value.parse::<u64>().ok());
         let paths = text("CUPTI").unwrap_or_default();
         Some(Wishes {
@@ -187,9 +188,8 @@ impl Recorder {
             self.write_events(events.thread, pending);
         }
         drop(threads);
-        lock(&self.threads).retain(|events| {
-            Arc::strong_count(events) > 1 || lock(&events.pending).count > 0
-        });
+        lock(&self.threads)
+            .retain(|events| Arc::strong_count(events) > 1 || lock(&events.pending).count > 0);
     }
 
     /// Appends blocks, and before them the texts that they use: hence the tables, which nobody changes meanwhile.

@@ -34,7 +34,8 @@ pub fn cupti_libraries(variable: &impl Fn(&str) -> Option<OsString>) -> Vec<Path
     let mut found: Vec<PathBuf> = Vec::new();
     for folder in folders {
         // The list travels in one variable, separated by colons.
-        let is_plain = folder.is_absolute() && !folder.as_os_str().as_encoded_bytes().contains(&b':');
+        let is_plain =
+            folder.is_absolute() && !folder.as_os_str().as_encoded_bytes().contains(&b':');
         let library = NAMES.iter().map(|name| folder.join(name)).find(|path| path.is_file());
         if let Some(library) = library.filter(|path| is_plain && !found.contains(path)) {
             found.push(library);

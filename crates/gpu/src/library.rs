@@ -63,11 +63,7 @@ impl Injection {
             let path = path.to_owned();
             move |source| GpuError::Write { path, source }
         };
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&hook)
-            .map_err(unusable(&hook))?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&hook).map_err(unusable(&hook))?;
         let library = folder.join("libmodelmeter_gpu.so");
         for (path, bytes) in [(&library, LIBRARY), (&hook.join("sitecustomize.py"), HOOK)] {
             place(path, bytes).map_err(unusable(path))?;
@@ -91,7 +87,8 @@ impl Injection {
             ("PYTHONPATH".into(), before(&self.hook, variable("PYTHONPATH"))),
         ];
         let cupti: Vec<PathBuf> = crate::cupti_libraries(&variable);
-        let cupti = cupti.iter().map(|path| path.as_os_str()).collect::<Vec<_>>().join(OsStr::new(":"));
+        let cupti =
+            cupti.iter().map(|path| path.as_os_str()).collect::<Vec<_>>().join(OsStr::new(":"));
         variables.push(("MODELMETER_GPU_CUPTI".into(), cupti));
         let numbers = [
             ("AFTER", wish.after),
@@ -143,7 +140,7 @@ fn place(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 /// FNV-1a: the same in every version of this program.
 fn hash(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    })
 }

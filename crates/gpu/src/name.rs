@@ -98,10 +98,12 @@ fn first_word(arguments: &str) -> Option<String> {
 /// The first word in template arguments that names work.
 fn given(arguments: &str) -> Option<String> {
     let words = arguments.split(|sign: char| !(sign.is_alphanumeric() || sign == '_'));
-    let mut found = words.filter(|word| WORK.iter().any(|end| word.ends_with(end) && word.len() > end.len()));
+    let mut found =
+        words.filter(|word| WORK.iter().any(|end| word.ends_with(end) && word.len() > end.len()));
     // Wrappers such as `BinaryFunctor` say less than what they wrap.
     let first = found.next()?;
-    let is_wrapper = ["BinaryFunctor", "BUnaryFunctor", "AUnaryFunctor", "func_wrapper_t"].contains(&first);
+    let is_wrapper =
+        ["BinaryFunctor", "BUnaryFunctor", "AUnaryFunctor", "func_wrapper_t"].contains(&first);
     let best = if is_wrapper { found.next().unwrap_or(first) } else { first };
     Some(best.to_owned())
 }
@@ -113,8 +115,14 @@ mod tests {
     #[test]
     fn kernels_are_named_as_people_name_them() {
         for (symbol, name) in [
-            ("sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32", "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32"),
-            ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"),
+            (
+                "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32",
+                "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32",
+            ),
+            (
+                "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+                "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+            ),
             (
                 "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_",
                 "vectorized_elementwise_kernel<FillFunctor>",

@@ -53,7 +53,14 @@ impl Writer {
         })
     }
 
-    fn span(&mut self, track: u32, kind: SpanKind, name: String, times: (u64, u64), flow: Option<u64>) {
+    fn span(
+        &mut self,
+        track: u32,
+        kind: SpanKind,
+        name: String,
+        times: (u64, u64),
+        flow: Option<u64>,
+    ) {
         self.timeline.spans.push(Span {
             name,
             kind,
@@ -87,7 +94,8 @@ impl Writer {
             let [device, _, stream] = place(kernel.place);
             let track = self.track(&format!("{host} cuda:{device}"), format!("stream {stream}"));
             let text = recording.kernel_text(kernel.shape);
-            let name = names.entry(text).or_insert_with(|| short_name(recording.text(text))).clone();
+            let name =
+                names.entry(text).or_insert_with(|| short_name(recording.text(text))).clone();
             let size = recording.shapes.get(kernel.shape as usize).map(|shape| shape.size);
             let name = match size {
                 Some([blocks, threads]) => format!("{name} [{blocks} × {threads}]"),
@@ -128,7 +136,8 @@ impl Writer {
                         if let Some((_, since, text)) = last.map(|at| open.remove(at)) {
                             let text = recording.text(text);
                             let plain = text.strip_prefix(char::from(MODULE_MARK));
-                            let kind = if plain.is_some() { SpanKind::Module } else { SpanKind::Phase };
+                            let kind =
+                                if plain.is_some() { SpanKind::Module } else { SpanKind::Phase };
                             let name = plain.unwrap_or(text).to_owned();
                             self.span(track, kind, name, (since, event.time), None);
                         }

@@ -146,7 +146,9 @@ pub struct GpuDevice {
 }
 
 /// Why a device had nothing to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum GpuGapCause {
     /// The program launched the next work late: it did something else.

@@ -5,8 +5,10 @@ use clap::Args;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 const AFTER: &str = "\
-The exit code is the program's. Its standard output stays its own: the result goes to standard error, and to
-the files that are asked for. With `--json` on standard output, what the program prints goes to standard error.
+The exit code is the program's. It keeps its standard output: the result goes to standard error, and to
+files. With `--json` on standard output, what the program prints goes to standard error.
+
+Exit codes: those of the program; 2 usage error; with --from 0 read, 4 records are missing
 
 Examples:
   modelmeter gpu -- python train.py --epochs 1
@@ -19,7 +21,13 @@ Examples:
 #[command(after_help = AFTER, override_usage = "modelmeter gpu [OPTIONS] -- COMMAND…\n       modelmeter gpu [OPTIONS] --from DIR")]
 pub(crate) struct Gpu {
     /// Program to run, with its arguments
-    #[arg(last = true, required_unless_present = "from", conflicts_with = "from", value_name = "COMMAND", help_heading = "Workload")]
+    #[arg(
+        last = true,
+        required_unless_present = "from",
+        conflicts_with = "from",
+        value_name = "COMMAND",
+        help_heading = "Workload"
+    )]
     pub(crate) command: Vec<OsString>,
     /// Recording that was kept, instead of a program
     #[arg(long, value_name = "DIR", help_heading = "Workload")]

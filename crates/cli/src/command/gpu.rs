@@ -81,25 +81,35 @@ fn record(
     };
     // Children may change their folder.
     let folder = &fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-    let variables = variables(arguments, folder, global);
+    let (variables, refused) = match variables(arguments, folder, global) {
+        Ok(variables) => (variables, None),
+        Err(failure) => {
+            output::complain("warning: the program runs without a recording\n");
+            let colour = terminal::wants_colour(global.color, Stream::Error);
+            output::complain(&failure.render(colour));
+            (Vec::new(), Some(failure.message().to_owned()))
+        }
+    };
     let talks_data = asked.is_data() || arguments.trace.as_deref().is_some_and(is_stdout);
     let mut child = start(&arguments.command, variables, talks_data)?;
     let status = wait(&mut child)?;
     let command: Vec<String> =
         arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    if let Err(failure) = tell(arguments, asked, global, (folder, &command, status)) {
+    if let Err(failure) =
+        tell(arguments, asked, global, (folder, &command, status, refused.as_deref()))
+    {
         let colour = terminal::wants_colour(global.color, Stream::Error);
         output::complain(&failure.render(colour));
     }
     Ok(status)
 }
 
-/// The variables that make the program record; none where that is not possible, which is said.
+/// The variables that make the program record, or why that is not possible.
 fn variables(
     arguments: &Arguments,
     folder: &Path,
     global: &Global,
-) -> Vec<(OsString, OsString)> {
+) -> Result<Vec<(OsString, OsString)>, Failure> {
     let wish = Wish {
         after: arguments.after,
         steps: arguments.steps,
@@ -112,24 +122,13 @@ fn variables(
     let variable = |name: &str| std::env::var_os(name);
     for name in ["CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"] {
         if let Some(other) = variable(name).filter(|other| !other.is_empty()) {
-            let other = clean(&other.to_string_lossy());
-            output::complain(&format!(
-                "warning: another tool is attached to the program ({name}={other}): the program runs without a recording\n"
-            ));
-            return Vec::new();
+            let text = format!("another tool is attached: {name}={}", other.to_string_lossy());
+            return Err(Failure::new(Exit::Cannot, clean(&text))
+                .hint(format!("`unset {name}`, or use that tool alone")));
         }
     }
-    let unpacked = folders(global)
-        .and_then(|folders| Injection::unpack(&folders.cache).map_err(|error| failure(&error)));
-    match unpacked {
-        Ok(injection) => injection.variables(folder, &wish, variable),
-        Err(failure) => {
-            output::complain("warning: the program runs without a recording\n");
-            let colour = terminal::wants_colour(global.color, Stream::Error);
-            output::complain(&failure.render(colour));
-            Vec::new()
-        }
-    }
+    let injection = Injection::unpack(&folders(global)?.cache).map_err(|error| failure(&error))?;
+    Ok(injection.variables(folder, &wish, variable))
 }
 
 fn start(
@@ -181,12 +180,12 @@ fn tell(
     arguments: &Arguments,
     asked: &ResultOutput,
     global: &Global,
-    (folder, command, status): (&Path, &[String], ExitStatus),
+    (folder, command, status, refused): (&Path, &[String], ExitStatus, Option<&str>),
 ) -> Result<(), Failure> {
     thread::sleep(SETTLE);
     let (recordings, profile) = read(folder)?;
-    let document =
-        report::gpu_document(&view(arguments, command, Some(status), &profile));
+    let view = GpuView { refused, ..view(arguments, command, Some(status), &profile) };
+    let document = report::gpu_document(&view);
     let mut sinks = Sinks::new(global);
     sinks.formats(&document, asked);
     write_trace(arguments, &recordings, &mut sinks);
@@ -222,6 +221,7 @@ fn view<'a>(
         command,
         exit_code: status.and_then(|status| status.code()),
         signal: status.and_then(|status| status.signal()),
+        refused: None,
         profile,
         top: usize::from(arguments.top),
     }

@@ -103,8 +103,13 @@ impl<'a> Calls<'a> {
     /// Median time of a call that launches, in nanoseconds.
     pub(super) fn launch_median(&self) -> Option<u64> {
         let is_launch = |call: &&Call| self.class(call) == Class::Launch;
-        let mut times: Vec<u64> =
-            self.recording.calls.iter().filter(is_launch).map(|call| call.end - call.start).collect();
+        let mut times: Vec<u64> = self
+            .recording
+            .calls
+            .iter()
+            .filter(is_launch)
+            .map(|call| call.end - call.start)
+            .collect();
         super::median(&mut times)
     }
 }

@@ -89,7 +89,9 @@ impl Process<'_> {
         let first = work.first()?;
         let (begin, end) = (first.start, work.iter().map(|one| one.end).max()?);
         let union = |is_wanted: &dyn Fn(&Work) -> bool| {
-            Intervals::union(work.iter().filter(|one| is_wanted(one)).map(|one| (one.start, one.end)))
+            Intervals::union(
+                work.iter().filter(|one| is_wanted(one)).map(|one| (one.start, one.end)),
+            )
         };
         let compute = union(&|one| !one.is_copy && !one.is_communication);
         let communication = union(&|one| one.is_communication);
@@ -108,10 +110,8 @@ impl Process<'_> {
         // Not the rest of the window: so that the sum of all four can show a mistake.
         let idle = gaps.total;
         let mut by_range: HashMap<u32, (u64, u64)> = HashMap::new();
-        let mut launches = GpuLaunches {
-            call: self.calls.launch_median().map(seconds),
-            ..GpuLaunches::default()
-        };
+        let mut launches =
+            GpuLaunches { call: self.calls.launch_median().map(seconds), ..GpuLaunches::default() };
         let mut kernel_sum = 0;
         let mut graphs = std::collections::HashSet::new();
         for one in work.iter().filter(|one| !one.is_copy) {
@@ -206,20 +206,25 @@ impl Process<'_> {
         for one in &self.recording.copies {
             if self.recording.device(one.place) == device {
                 let sum = sums.entry(one.kinds).or_default();
-                *sum = (sum.0 + 1, sum.1.saturating_add(one.bytes), sum.2.saturating_add(one.end - one.start));
+                *sum = (
+                    sum.0 + 1,
+                    sum.1.saturating_add(one.bytes),
+                    sum.2.saturating_add(one.end - one.start),
+                );
             }
         }
         let mut table: Vec<([u8; 3], (u64, u64, u64))> = sums.into_iter().collect();
         table.sort_by(|a, b| (b.1.2, a.0).cmp(&(a.1.2, b.0)));
-        let row = |([direction, from, to], (count, bytes, time)): ([u8; 3], (u64, u64, u64))| GpuCopies {
-            direction: direction_name(direction).to_owned(),
-            from: memory_name(from).to_owned(),
-            to: memory_name(to).to_owned(),
-            count,
-            bytes,
-            time: seconds(time),
-            rate: if time == 0 { 0.0 } else { bytes as f64 / seconds(time) },
-        };
+        let row =
+            |([direction, from, to], (count, bytes, time)): ([u8; 3], (u64, u64, u64))| GpuCopies {
+                direction: direction_name(direction).to_owned(),
+                from: memory_name(from).to_owned(),
+                to: memory_name(to).to_owned(),
+                count,
+                bytes,
+                time: seconds(time),
+                rate: if time == 0 { 0.0 } else { bytes as f64 / seconds(time) },
+            };
         table.into_iter().map(row).collect()
     }
 

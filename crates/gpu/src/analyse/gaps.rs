@@ -46,7 +46,8 @@ impl<'a> Gaps<'a> {
         let to = next.start;
         self.total += to - from;
         if next.node != 0 && before.node != 0 && next.correlation == before.correlation {
-            return self.part(GpuGapCause::Graph, to - from, || "between the nodes of a graph".into());
+            return self
+                .part(GpuGapCause::Graph, to - from, || "between the nodes of a graph".into());
         }
         let Some(call) = self.calls.of_work(next.correlation) else {
             return self.part(GpuGapCause::Unknown, to - from, String::new);
@@ -126,7 +127,8 @@ impl<'a> Gaps<'a> {
                     sum.places.into_iter().filter(|(place, _)| !place.is_empty()).collect();
                 places.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
                 places.truncate(PLACES);
-                let places = places.into_iter().map(|(place, time)| (place, seconds(time))).collect();
+                let places =
+                    places.into_iter().map(|(place, time)| (place, seconds(time))).collect();
                 let gap = GpuGap {
                     cause,
                     count: sum.count,

@@ -103,10 +103,13 @@ mod tests {
             };
             let (a, b) = (draw(), draw());
             let moments = |all: &[(u64, u64)]| -> Vec<bool> {
-                (0..100).map(|t| all.iter().any(|(start, end)| (*start..*end).contains(&t))).collect()
+                (0..100)
+                    .map(|t| all.iter().any(|(start, end)| (*start..*end).contains(&t)))
+                    .collect()
             };
             let (in_a, in_b) = (moments(&a), moments(&b));
-            let count = |is_in: &dyn Fn(usize) -> bool| (0..100).filter(|t| is_in(*t)).count() as u64;
+            let count =
+                |is_in: &dyn Fn(usize) -> bool| (0..100).filter(|t| is_in(*t)).count() as u64;
             assert_eq!(set(&a).length(), count(&|t| in_a[t]));
             assert_eq!(set(&a).or(&set(&b)).length(), count(&|t| in_a[t] || in_b[t]));
             assert_eq!(set(&a).without(&set(&b)).length(), count(&|t| in_a[t] && !in_b[t]));

@@ -195,7 +195,8 @@ impl Ranges {
 
     /// A range and those around it, the innermost first.
     pub(super) fn upwards(&self, node: u32) -> impl Iterator<Item = &Node> {
-        let step = |at: &u32| Some(self.nodes[*at as usize].parent).filter(|parent| *parent != NONE);
+        let step =
+            |at: &u32| Some(self.nodes[*at as usize].parent).filter(|parent| *parent != NONE);
         let first = Some(node).filter(|node| *node != NONE);
         std::iter::successors(first, step).map(|at| &self.nodes[at as usize])
     }
@@ -212,8 +213,12 @@ impl Ranges {
 
     /// The names of the ranges around a moment that are no modules, joined.
     pub(super) fn path(&self, node: u32) -> String {
-        let mut names: Vec<&str> =
-            self.upwards(node).filter(|range| !range.is_module).map(|range| range.name.as_str()).take(PATH).collect();
+        let mut names: Vec<&str> = self
+            .upwards(node)
+            .filter(|range| !range.is_module)
+            .map(|range| range.name.as_str())
+            .take(PATH)
+            .collect();
         names.reverse();
         names.join(" / ")
     }
@@ -238,7 +243,8 @@ impl Ranges {
             inside[parent].push(node as u32);
         }
         let mut list = Vec::new();
-        let mut open: Vec<(u32, u32)> = inside[NONE as usize].iter().map(|node| (*node, 0)).collect();
+        let mut open: Vec<(u32, u32)> =
+            inside[NONE as usize].iter().map(|node| (*node, 0)).collect();
         while let Some((at, depth)) = open.pop() {
             if list.len() >= super::MOST_ROWS {
                 break;

@@ -67,7 +67,10 @@ fn the_four_times_add_up_and_hidden_communication_is_not_exposed() {
     assert_eq!(micros(device.communication), 10.0);
     assert_eq!(micros(device.communication_all), 15.0);
     assert_eq!(micros(device.idle), 10.0);
-    assert!((device.compute + device.communication + device.copies + device.idle - device.window).abs() < 1e-12);
+    assert!(
+        (device.compute + device.communication + device.copies + device.idle - device.window).abs()
+            < 1e-12
+    );
     assert_eq!(device.streams, 2);
     // Without its call a launch cannot be judged.
     assert_eq!(gap(&device, GpuGapCause::Unknown), 10.0);
@@ -79,7 +82,8 @@ fn a_gap_is_divided_by_what_the_program_did() {
     one.kernels = vec![kernel(10, 20, 3, 1, 1), kernel(1_030, 1_040, 3, 1, 2)];
     // The wait returns at 22; then 100 µs belong to it, the rest is the program's, the launch takes from 1000 to 1030.
     one.calls = vec![call(5, 7, 1, 1), call(8, 22, 2, 9), call(1_000, 1_005, 1, 2)];
-    one.events = vec![event(0, Event::Push, 5), event(15, Event::Push, 6), event(900, Event::Pop, 0)];
+    one.events =
+        vec![event(0, Event::Push, 5), event(15, Event::Push, 6), event(900, Event::Pop, 0)];
     let device = device(&one);
     assert_eq!(gap(&device, GpuGapCause::Synchronisation), 102.0);
     assert_eq!(gap(&device, GpuGapCause::HostLate), 878.0);
@@ -103,7 +107,8 @@ fn a_wait_that_seems_to_return_early_is_a_wait() {
 #[test]
 fn work_that_was_launched_long_before_waited_for_something_else() {
     let mut one = recording();
-    one.kernels = vec![kernel(10, 20, 3, 1, 1), kernel(100, 110, 3, 1, 2), kernel(112, 113, 3, 1, 3)];
+    one.kernels =
+        vec![kernel(10, 20, 3, 1, 1), kernel(100, 110, 3, 1, 2), kernel(112, 113, 3, 1, 3)];
     one.calls = vec![call(1, 2, 1, 1), call(3, 4, 1, 2), call(105, 106, 1, 3)];
     let device = device(&one);
     assert_eq!(gap(&device, GpuGapCause::Dependency), 80.0);
@@ -113,7 +118,8 @@ fn work_that_was_launched_long_before_waited_for_something_else() {
 #[test]
 fn kernels_belong_to_the_range_that_was_open_when_they_were_launched() {
     let mut one = recording();
-    one.kernels = vec![kernel(100, 110, 3, 1, 1), kernel(110, 130, 3, 1, 2), kernel(130, 131, 3, 1, 3)];
+    one.kernels =
+        vec![kernel(100, 110, 3, 1, 1), kernel(110, 130, 3, 1, 2), kernel(130, 131, 3, 1, 3)];
     one.calls = vec![call(2, 3, 1, 1), call(6, 7, 1, 2), call(20, 21, 1, 3)];
     one.events = vec![
         event(1, Event::Push, 5),
@@ -135,7 +141,9 @@ fn kernels_belong_to_the_range_that_was_open_when_they_were_launched() {
     let tree: Vec<(&str, u32, bool, f64)> = profile.processes[0]
         .ranges
         .iter()
-        .map(|range| (range.name.as_str(), range.depth, range.is_module, (range.kernels * 1e6).round()))
+        .map(|range| {
+            (range.name.as_str(), range.depth, range.is_module, (range.kernels * 1e6).round())
+        })
         .collect();
     assert_eq!(tree, [("step", 0, false, 30.0), ("layer.0", 1, true, 20.0)]);
 }

@@ -108,7 +108,9 @@ impl Recording {
         let [dropped, refused, _, outstanding] = self.counts;
         if dropped + refused > 0 {
             let text = match dropped {
-                0 => format!("{refused} buffers were refused because too many were in use; CUPTI may have dropped records"),
+                0 => format!(
+                    "{refused} buffers were refused because too many were in use; CUPTI may have dropped records"
+                ),
                 dropped => format!("CUPTI dropped {dropped} records"),
             };
             self.problem(GpuProblemKind::Dropped, text);
@@ -117,14 +119,20 @@ impl Recording {
         if self.is_ended && outstanding > 0 && self.counts[2] > 0 {
             self.problem(
                 GpuProblemKind::Stolen,
-                "another tool in the program took over CUPTI: records are missing from there on".into(),
+                "another tool in the program took over CUPTI: records are missing from there on"
+                    .into(),
             );
         }
         if write_error != 0 {
             let why = std::io::Error::from_raw_os_error(write_error);
-            self.problem(GpuProblemKind::Unwritten, format!("the recording could not be written to its end: {why}"));
+            self.problem(
+                GpuProblemKind::Unwritten,
+                format!("the recording could not be written to its end: {why}"),
+            );
         } else if let Some(at) = cut {
-            let text = format!("the recording is cut off or damaged at byte {at}; what is before it is used");
+            let text = format!(
+                "the recording is cut off or damaged at byte {at}; what is before it is used"
+            );
             let kind = if self.is_ended { GpuProblemKind::Cut } else { GpuProblemKind::Killed };
             self.problem(kind, text);
         } else if !self.is_ended {
@@ -177,23 +185,41 @@ impl Recording {
     fn trouble(&mut self, code: u64, text: &str) {
         use GpuProblemKind as Problem;
         let (kind, text) = match code {
-            1 => (Problem::NoCupti, match text {
-                "" => "no CUPTI library was found".into(),
-                tried => format!("no CUPTI library could be loaded; tried the program's own and {tried}"),
-            }),
-            2 => (Problem::NoSymbol, format!("the CUPTI library has no `{text}`: it is older than CUDA 11.6")),
+            1 => (
+                Problem::NoCupti,
+                match text {
+                    "" => "no CUPTI library was found".into(),
+                    tried => format!(
+                        "no CUPTI library could be loaded; tried the program's own and {tried}"
+                    ),
+                },
+            ),
+            2 => (
+                Problem::NoSymbol,
+                format!("the CUPTI library has no `{text}`: it is older than CUDA 11.6"),
+            ),
             3 => (Problem::OtherTool, format!("another tool uses CUPTI in this process: {text}")),
             4 => (Problem::Refused, format!("CUPTI does not record here: {text}")),
             5 => (Problem::Stolen, text.to_owned()),
-            6 => (Problem::Full, format!("the recording reached its limit of {text} bytes and ended there")),
-            7 => (Problem::Released, format!("{text}: it gets the GPU's records from there on, and this recording ended")),
-            8 => (Problem::NoGraphs, format!("kernels of CUDA graphs are not followed to their ranges: {text}")),
+            6 => (
+                Problem::Full,
+                format!("the recording reached its limit of {text} bytes and ended there"),
+            ),
+            7 => (
+                Problem::Released,
+                format!(
+                    "{text}: it gets the GPU's records from there on, and this recording ended"
+                ),
+            ),
+            8 => (
+                Problem::NoGraphs,
+                format!("kernels of CUDA graphs are not followed to their ranges: {text}"),
+            ),
             9 => (Problem::NoCalls, format!("some calls into CUDA were not recorded: {text}")),
             _ => return,
         };
         self.problem(kind, text);
     }
-
 }
 
 #[cfg(test)]

@@ -145,7 +145,9 @@ impl Recording {
             return None;
         }
         match kind {
-            Kind::Facts => String::from_utf8_lossy(content).lines().for_each(|line| self.fact(line)),
+            Kind::Facts => {
+                String::from_utf8_lossy(content).lines().for_each(|line| self.fact(line))
+            }
             Kind::Troubles => {
                 let code = take(bytes)?;
                 self.trouble(code, &String::from_utf8_lossy(bytes));
@@ -166,7 +168,8 @@ impl Recording {
                 for _ in 0..records {
                     let (number, length) = (take(bytes)?, usize::try_from(take(bytes)?).ok()?);
                     let text = bytes.get(..length)?;
-                    let text = String::from_utf8_lossy(&text[..length.min(LONGEST_TEXT)]).into_owned();
+                    let text =
+                        String::from_utf8_lossy(&text[..length.min(LONGEST_TEXT)]).into_owned();
                     *bytes = &bytes[length..];
                     numbered(&mut self.texts, number, text, String::new())?;
                 }
@@ -178,7 +181,9 @@ impl Recording {
                     for part in &mut rest {
                         *part = small(bytes)?;
                     }
-                    let product = |parts: &[u32]| parts.iter().fold(1_u32, |all, one| all.saturating_mul(*one));
+                    let product = |parts: &[u32]| {
+                        parts.iter().fold(1_u32, |all, one| all.saturating_mul(*one))
+                    };
                     let shape = Shape { text, size: [product(&rest[..3]), product(&rest[3..6])] };
                     numbered(&mut self.shapes, number, shape, Shape::default())?;
                 }

@@ -64,9 +64,17 @@ fn copies_are_counted_to_the_byte() {
 #[test]
 fn whatever_cupti_refuses_the_program_runs_on_and_the_reason_is_told() {
     let faults = [
-        (program("work").set("MOCK_REGISTER", "39"), GpuProblemKind::OtherTool, "MULTIPLE_SUBSCRIBERS"),
+        (
+            program("work").set("MOCK_REGISTER", "39"),
+            GpuProblemKind::OtherTool,
+            "MULTIPLE_SUBSCRIBERS",
+        ),
         (program("work").set("MOCK_ENABLE", "35"), GpuProblemKind::Refused, "cuptiActivityEnable"),
-        (program("work").library("without-clock"), GpuProblemKind::NoSymbol, "RegisterTimestampCallback"),
+        (
+            program("work").library("without-clock"),
+            GpuProblemKind::NoSymbol,
+            "RegisterTimestampCallback",
+        ),
         (program("work").library("none"), GpuProblemKind::NoCupti, "no CUPTI library"),
     ];
     for (program, kind, words) in faults {
@@ -75,7 +83,8 @@ fn whatever_cupti_refuses_the_program_runs_on_and_the_reason_is_told() {
         assert_eq!(outcome.output, "output of the program\n");
         let process = &outcome.profile.processes[0];
         let problem = process.problems.iter().find(|one| one.kind == kind);
-        let problem = problem.unwrap_or_else(|| panic!("{kind:?} is not in {:?}", process.problems));
+        let problem =
+            problem.unwrap_or_else(|| panic!("{kind:?} is not in {:?}", process.problems));
         assert!(problem.text.contains(words), "{}", problem.text);
         assert!(process.devices.is_empty());
     }
@@ -165,11 +174,8 @@ fn ranges_of_real_nvtx_are_followed_over_threads_and_domains() {
     ] {
         assert!(tree.contains(&range), "{range:?} is not in {tree:?}");
     }
-    let parts: Vec<(&str, u64)> = process.devices[0]
-        .ranges
-        .iter()
-        .map(|part| (part.path.as_str(), part.kernels))
-        .collect();
+    let parts: Vec<(&str, u64)> =
+        process.devices[0].ranges.iter().map(|part| (part.path.as_str(), part.kernels)).collect();
     for part in [("wide outer", 1), ("wide outer / registered", 2), ("second thread", 3), ("", 4)] {
         assert!(parts.contains(&part), "{part:?} is not in {parts:?}");
     }

@@ -20,6 +20,8 @@ pub(crate) struct GpuDocument<'a> {
     exit_code: Option<i32>,
     /// The signal that ended the command.
     signal: Option<i32>,
+    /// Why nothing could be recorded, if that was known before the command began.
+    refused: Option<&'a str>,
     /// Whether something was recorded, and no record is missing in between.
     valid: bool,
     /// Every process that opened a range or used CUDA, the first to begin first.
@@ -44,6 +46,7 @@ impl<'a> From<&GpuView<'a>> for GpuDocument<'a> {
             command: view.command,
             exit_code: view.exit_code,
             signal: view.signal,
+            refused: view.refused,
             valid: is_valid(view.profile),
             processes: &view.profile.processes,
             unread: unread.map(|(file, why)| UnreadDocument { file, why }).collect(),
@@ -61,13 +64,26 @@ pub(super) fn is_valid(profile: &GpuProfile) -> bool {
 /// Kernels, copies and idle time as rows.
 pub(super) fn data(profile: &GpuProfile) -> DataTable {
     const COLUMNS: [&str; 11] = [
-        "process", "rank", "device", "what", "name", "count", "time_s", "share_of_window", "median_s",
-        "longest_s", "bytes",
+        "process",
+        "rank",
+        "device",
+        "what",
+        "name",
+        "count",
+        "time_s",
+        "share_of_window",
+        "median_s",
+        "longest_s",
+        "bytes",
     ];
     let mut rows = Vec::new();
     for process in &profile.processes {
         for device in &process.devices {
-            let mut row = |what: &str, name: &str, count: Option<u64>, time: f64, rest: [Option<String>; 3]| {
+            let mut row = |what: &str,
+                           name: &str,
+                           count: Option<u64>,
+                           time: f64,
+                           rest: [Option<String>; 3]| {
                 let share = (device.window > 0.0).then(|| (time / device.window).to_string());
                 let [median, longest, bytes] = rest;
                 rows.push(vec![

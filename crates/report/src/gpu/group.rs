@@ -53,8 +53,7 @@ mod tests {
 
     #[test]
     fn layers_of_one_kind_are_one_row() {
-        let parts =
-            [part("layer.0.lin", 1.0), part("layer.1.lin", 2.0), part("embeddings.3", 2.5)];
+        let parts = [part("layer.0.lin", 1.0), part("layer.1.lin", 2.0), part("embeddings.3", 2.5)];
         let groups = groups(&parts);
         let rows: Vec<(&str, usize, u64, f64)> = groups
             .iter()

@@ -26,6 +26,8 @@ pub struct GpuView<'a> {
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
+    /// Why nothing could be recorded, if that was known before it began.
+    pub refused: Option<&'a str>,
     /// What it did.
     pub profile: &'a GpuProfile,
     /// Rows of each table.
@@ -73,7 +75,7 @@ pub fn gpu_document(view: &GpuView<'_>) -> ResultDocument {
     ResultDocument {
         title,
         facts,
-        verdict: Some(verdict(profile)),
+        verdict: Some(verdict(view)),
         blocks,
         json: to_json(&GpuDocument::from(view)),
         data: Some(data(profile)),
@@ -81,7 +83,11 @@ pub fn gpu_document(view: &GpuView<'_>) -> ResultDocument {
     }
 }
 
-fn verdict(profile: &GpuProfile) -> Note {
+fn verdict(view: &GpuView<'_>) -> Note {
+    let profile = view.profile;
+    if let Some(why) = view.refused {
+        return Note::warning(format!("nothing was recorded: {why}"));
+    }
     let has_work = profile.processes.iter().any(|process| !process.devices.is_empty());
     let is_blind = profile
         .processes
@@ -91,8 +97,12 @@ fn verdict(profile: &GpuProfile) -> Note {
         () if profile.processes.is_empty() => Note::warning(
             "nothing was recorded: the program opened no NVTX range and did not use CUDA",
         ),
-        () if !is_valid(profile) => Note::of(Tone::Bad, "not valid: records are missing, see above"),
-        () if has_work => Note::of(Tone::Good, "valid: compute, communication, copies and idle time add up"),
+        () if !is_valid(profile) => {
+            Note::of(Tone::Bad, "not valid: records are missing, see above")
+        }
+        () if has_work => {
+            Note::of(Tone::Good, "valid: compute, communication, copies and idle time add up")
+        }
         () if is_blind => Note::warning("no work of a GPU was recorded, see above; ranges were"),
         () => Note::warning("the program did not use CUDA; its ranges are above"),
     }
@@ -276,7 +286,14 @@ fn kernel_table(device: &GpuDevice, top: usize) -> Grid {
     let (kinds, time) = rest.fold((0, 0.0), |(kinds, time), one| (kinds + 1, time + one.time));
     if kinds > 0 {
         let name = format!("{kinds} more");
-        grid.row([name, String::new(), seconds(time), share(time, device.kernel_sum), String::new(), String::new()]);
+        grid.row([
+            name,
+            String::new(),
+            seconds(time),
+            share(time, device.kernel_sum),
+            String::new(),
+            String::new(),
+        ]);
     }
     grid
 }
@@ -318,13 +335,14 @@ fn launch_facts(device: &GpuDevice) -> Vec<Fact> {
         facts.push(fact);
     }
     if launches.graph_kernels > 0 {
-        let mut fact = Fact::new("CUDA graphs", format!("{} kernels", count(launches.graph_kernels)));
+        let mut fact =
+            Fact::new("CUDA graphs", format!("{} kernels", count(launches.graph_kernels)));
         fact.pieces.push(format!("{} launches", count(launches.graph_launches)));
         let named = launches.graph_named as f64 / launches.graph_kernels as f64;
         fact.pieces.push(format!("{} followed to where they were captured", percent(named)));
         facts.push(fact);
     }
-    facts.extend(device.memory_peak.map(|peak| Fact::new("memory from the driver, peak", bytes(peak))));
+    facts.extend(device.memory_peak.map(|peak| Fact::new("allocated, peak", bytes(peak))));
     facts
 }
 
@@ -332,7 +350,8 @@ fn launch_facts(device: &GpuDevice) -> Vec<Fact> {
 fn remarks(device: &GpuDevice) -> Vec<Note> {
     let mut notes = Vec::new();
     let of_window = |cause: GpuGapCause| {
-        let time: f64 = device.gaps.iter().filter(|gap| gap.cause == cause).map(|gap| gap.time).sum();
+        let time: f64 =
+            device.gaps.iter().filter(|gap| gap.cause == cause).map(|gap| gap.time).sum();
         if device.window > 0.0 { time / device.window } else { 0.0 }
     };
     let late = of_window(GpuGapCause::HostLate) + of_window(GpuGapCause::Launch);

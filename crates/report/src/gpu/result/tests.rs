@@ -50,17 +50,28 @@ fn profile() -> GpuProfile {
             time: 0.2,
             rate: 1e9,
         }],
-        launches: GpuLaunches { kernels: 200, short: 100, short_time: 0.01, ..GpuLaunches::default() },
+        launches: GpuLaunches {
+            kernels: 200,
+            short: 100,
+            short_time: 0.01,
+            ..GpuLaunches::default()
+        },
         ..GpuDevice::default()
     };
-    let process =
-        GpuProcess { process: 7, devices: vec![device], ..GpuProcess::default() };
+    let process = GpuProcess { process: 7, devices: vec![device], ..GpuProcess::default() };
     GpuProfile { processes: vec![process], unread: Vec::new() }
 }
 
 fn text(profile: &GpuProfile) -> String {
     let command = ["python".to_owned(), "train.py".to_owned()];
-    let view = GpuView { command: &command, exit_code: Some(0), signal: None, profile, top: 10 };
+    let view = GpuView {
+        command: &command,
+        exit_code: Some(0),
+        signal: None,
+        refused: None,
+        profile,
+        top: 10,
+    };
     gpu_document(&view).terminal(&Style::plain(110), None)
 }
 
@@ -98,7 +109,14 @@ fn missing_records_make_it_not_valid_and_nothing_recorded_is_said() {
 #[test]
 fn rows_add_up_to_the_window() {
     let profile = profile();
-    let view = GpuView { command: &[], exit_code: None, signal: None, profile: &profile, top: 1 };
+    let view = GpuView {
+        command: &[],
+        exit_code: None,
+        signal: None,
+        refused: None,
+        profile: &profile,
+        top: 1,
+    };
     let csv = gpu_document(&view).csv();
     let times: f64 = csv
         .lines()
