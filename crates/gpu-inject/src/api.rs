@@ -26,20 +26,22 @@ macro_rules! functions {
         impl Api {
             /// Finds them; the name of the first that is missing otherwise.
             pub(crate) fn of(library: Library) -> Result<Api, &'static CStr> {
-                Ok(Api { $($field: functions!(@find $need library $name),)* })
+                Ok(Api { $($field: functions!(@find $need library $name ($($argument),*)),)* })
             }
         }
     };
     (@type needed ($($argument:ty),*)) => { unsafe extern "C" fn($($argument),*) -> Answer };
     (@type optional ($($argument:ty),*)) => { Option<unsafe extern "C" fn($($argument),*) -> Answer> };
-    (@find needed $library:ident $name:literal) => {{
+    (@find needed $library:ident $name:literal ($($argument:ty),*)) => {{
         let address = $library.symbol($name).ok_or($name)?;
         // SAFETY: CUPTI declares this function with these arguments in all versions since 11.
-        unsafe { transmute(address) }
+        unsafe { transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> Answer>(address) }
     }};
-    (@find optional $library:ident $name:literal) => {
+    (@find optional $library:ident $name:literal ($($argument:ty),*)) => {
         // SAFETY: as above.
-        $library.symbol($name).map(|address| unsafe { transmute(address) })
+        $library.symbol($name).map(|address| unsafe {
+            transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> Answer>(address)
+        })
     };
 }
 

@@ -14,7 +14,7 @@ pub use analyse::analyse;
 pub use find::cupti_libraries;
 pub use library::{Injection, Wish, is_supported};
 pub use name::short_name;
-pub use read::{Recording, recordings};
+pub use read::{Recording, Unread, recordings};
 pub use timeline::{LARGEST_TRACE, timeline};
 
 /// Why something about recordings does not work.

@@ -26,6 +26,9 @@ pub(super) struct Work {
     pub(super) is_communication: bool,
 }
 
+/// By range: kernels that were launched in it, and their time.
+pub(super) type ByRange = HashMap<u32, (u64, u64)>;
+
 /// What is known of the process.
 pub(super) struct Process<'a> {
     pub(super) recording: &'a Recording,
@@ -84,7 +87,7 @@ impl Process<'_> {
     }
 
     /// Where the time of a device went, and the times of its kernels by range.
-    pub(super) fn device(&self, device: u32) -> Option<(GpuDevice, HashMap<u32, (u64, u64)>)> {
+    pub(super) fn device(&self, device: u32) -> Option<(GpuDevice, ByRange)> {
         let work = self.work(device);
         let first = work.first()?;
         let (begin, end) = (first.start, work.iter().map(|one| one.end).max()?);

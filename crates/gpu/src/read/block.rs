@@ -34,10 +34,6 @@ impl<'a> Blocks<'a> {
     }
 
     /// The next block; `Some(None)` if it is not whole.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "it is asked where it stands between two blocks"
-    )]
     pub(super) fn next(&mut self) -> Option<Option<Block<'a>>> {
         (self.at < self.bytes.len()).then(|| self.whole())
     }

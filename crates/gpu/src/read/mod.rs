@@ -16,6 +16,9 @@ use std::{
 };
 use types::{GpuProblem, GpuProblemKind};
 
+/// Files that are no recordings: name, reason.
+pub type Unread = Vec<(String, String)>;
+
 /// What one process wrote.
 #[derive(Debug, Default)]
 pub struct Recording {
@@ -52,7 +55,7 @@ pub struct Recording {
 ///
 /// # Errors
 /// Where the folder cannot be read.
-pub fn recordings(folder: &Path) -> Result<(Vec<Recording>, Vec<(String, String)>), GpuError> {
+pub fn recordings(folder: &Path) -> Result<(Vec<Recording>, Unread), GpuError> {
     let failed = |source| GpuError::Read { path: folder.to_owned(), source };
     let mut paths: Vec<PathBuf> = fs::read_dir(folder)
         .map_err(failed)?

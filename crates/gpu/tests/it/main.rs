@@ -157,7 +157,7 @@ fn a_program_without_cuda_and_ranges_leaves_no_file() {
 
 #[test]
 fn ranges_of_real_nvtx_are_followed_over_threads_and_domains() {
-    let Some(program) = program("threads").with_nvtx() else { return };
+    let program = program("threads").with_nvtx();
     let outcome = program.run();
     assert_eq!(outcome.code, Some(7));
     let process = &outcome.profile.processes[0];
@@ -183,7 +183,7 @@ fn ranges_of_real_nvtx_are_followed_over_threads_and_domains() {
 
 #[test]
 fn ranges_need_no_gpu() {
-    let Some(program) = program("ranges").with_nvtx() else { return };
+    let program = program("ranges").with_nvtx();
     let outcome = program.library("none").run();
     assert_eq!(outcome.code, Some(0));
     let process = &outcome.profile.processes[0];
@@ -197,8 +197,7 @@ fn ranges_need_no_gpu() {
 #[test]
 fn only_the_steps_that_were_asked_for_are_recorded() {
     let wish = Wish { after: Some(3), steps: Some(2), ..Wish::default() };
-    let Some(program) = program("steps").with_nvtx() else { return };
-    let outcome = program.count(10).wish(wish).run();
+    let outcome = program("steps").with_nvtx().count(10).wish(wish).run();
     assert_eq!(outcome.code, Some(7));
     let process = &outcome.profile.processes[0];
     let steps = process.ranges.iter().find(|range| range.name == "step").unwrap();
@@ -206,12 +205,8 @@ fn only_the_steps_that_were_asked_for_are_recorded() {
     // Two kernels a step, one in between.
     assert_eq!(process.devices[0].launches.kernels, 6);
     let named = Wish { after: Some(9), step: Some("other".into()), ..Wish::default() };
-    let outcome = program_again().count(10).wish(named).run();
+    let outcome = program("steps").with_nvtx().count(10).wish(named).run();
     assert_eq!(outcome.profile.processes[0].devices[0].launches.kernels, 1);
-}
-
-fn program_again() -> program::Program {
-    program("steps").with_nvtx().unwrap()
 }
 
 #[test]

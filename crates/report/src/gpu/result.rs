@@ -356,7 +356,8 @@ fn remarks(device: &GpuDevice) -> Vec<Note> {
     };
     let late = of_window(GpuGapCause::HostLate) + of_window(GpuGapCause::Launch);
     let launches = &device.launches;
-    if launches.kernels > 0
+    // Whoever replays graphs knows of them.
+    if launches.kernels > 2 * launches.graph_kernels
         && launches.short as f64 / launches.kernels as f64 > LAUNCH_BOUND
         && late > LAUNCH_BOUND
     {
