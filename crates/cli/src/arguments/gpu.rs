@@ -8,7 +8,8 @@ const AFTER: &str = "\
 The exit code is the program's. It keeps its standard output: the result goes to standard error, and to
 files. With `--json` on standard output, what the program prints goes to standard error.
 
-Exit codes: those of the program; 2 usage error; with --from 0 read, 4 records are missing
+Exit codes: those of the program, 3 if it ended with 0 and a file could not be written; 2 usage error;
+with --from 0 read, 4 records are missing
 
 Examples:
   modelmeter gpu -- python train.py --epochs 1

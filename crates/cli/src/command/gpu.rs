@@ -46,19 +46,23 @@ pub(crate) fn run(arguments: &Arguments, global: &Global) -> Result<Exit, Failur
         sinks.result(&document, &asked, exit);
         return Ok(sinks.finish(exit));
     }
-    let status = record(arguments, &asked, global)?;
+    let (status, written) = record(arguments, &asked, global)?;
     // The program's own: whoever called this command called the program.
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    let code = match status.code() {
+        Some(0) => written as i32,
+        Some(code) => code,
+        None => 128 + status.signal().unwrap_or(0),
+    };
     #[expect(clippy::exit, reason = "any exit code of any program, not one of ours")]
     process::exit(code);
 }
 
-/// Runs the program and tells what it did; how it ended. Nothing of ours may change that.
+/// Runs the program and tells what it did: how it ended, and whether everything that was asked for could be written.
 fn record(
     arguments: &Arguments,
     asked: &ResultOutput,
     global: &Global,
-) -> Result<ExitStatus, Failure> {
+) -> Result<(ExitStatus, Exit), Failure> {
     let temporary;
     let folder: &Path = match &arguments.keep {
         Some(folder) => {
@@ -95,13 +99,13 @@ fn record(
     let status = wait(&mut child)?;
     let command: Vec<String> =
         arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    if let Err(failure) =
-        tell(arguments, asked, global, (folder, &command, status, refused.as_deref()))
-    {
+    let told = tell(arguments, asked, global, (folder, &command, status, refused.as_deref()));
+    let written = told.unwrap_or_else(|failure| {
         let colour = terminal::wants_colour(global.color, Stream::Error);
         output::complain(&failure.render(colour));
-    }
-    Ok(status)
+        failure.exit
+    });
+    Ok((status, written))
 }
 
 /// The variables that make the program record, or why that is not possible.
@@ -181,7 +185,7 @@ fn tell(
     asked: &ResultOutput,
     global: &Global,
     (folder, command, status, refused): (&Path, &[String], ExitStatus, Option<&str>),
-) -> Result<(), Failure> {
+) -> Result<Exit, Failure> {
     thread::sleep(SETTLE);
     let (recordings, profile) = read(folder)?;
     let view = GpuView { refused, ..view(arguments, command, Some(status), &profile) };
@@ -197,8 +201,8 @@ fn tell(
         let width = terminal::is_terminal(Stream::Error).then(terminal::width);
         output::complain(&format!("\n{}", document.terminal(&style, width)));
     }
-    sinks.finish(exit);
-    Ok(())
+    // What was not recorded is no failure of the program.
+    Ok(sinks.finish(Exit::Fine))
 }
 
 fn write_trace(arguments: &Arguments, recordings: &[Recording], sinks: &mut Sinks) {

@@ -90,6 +90,9 @@ fn what_cannot_be_done_is_said_with_a_way_on() {
     home.refused(&["gpu", "--from", "empty"], 2, &["no recording", "--keep"]);
     recording(&home);
     home.refused(&["gpu", "--keep", "recording", "--", "true"], 2, &["has a recording already"]);
+    let full = home.run(&["gpu", "--json=/dev/full", "--", "true"]);
+    assert_eq!(full.status, Some(3), "{}", full.err);
+    assert!(full.err.contains("could not write `/dev/full`"), "{}", full.err);
     // Half of it is told, and that it is not all.
     let file = home.path("recording/509-1.mmgpu");
     let bytes = fs::read(&file).unwrap();
