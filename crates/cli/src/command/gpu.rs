@@ -268,6 +268,13 @@ fn failure(error: &GpuError) -> Failure {
         GpuError::NotHere | GpuError::Write { .. } => Exit::Cannot,
     };
     let failure = Failure::new(exit, error.to_string());
+    let failure = match error {
+        GpuError::Read { .. } => {
+            failure.hint("`modelmeter gpu --keep DIR -- PROGRAM` writes a recording")
+        }
+        GpuError::Write { .. } => failure.hint("`--cache DIR` names another folder"),
+        GpuError::NotHere => failure,
+    };
     match std::error::Error::source(error) {
         Some(cause) => failure.cause(cause.to_string()),
         None => failure,
