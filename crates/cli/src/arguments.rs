@@ -14,6 +14,7 @@ mod engine;
 mod export;
 mod fit;
 mod generate;
+mod gpu;
 mod groups;
 mod habits;
 mod limit;
@@ -52,6 +53,7 @@ pub(crate) use fit::Fit;
 pub(crate) use generate::{
     Generate, GenerationArguments, all as all_counts, llama_bench as llama_bench_file,
 };
+pub(crate) use gpu::Gpu;
 pub(crate) use habits::{Refusal, parse};
 pub(crate) use limit::{LimitArguments, LimitMeans};
 pub(crate) use lists::{Completions, Devices, Engines, EnginesAction, Man, Models, Schema};
@@ -133,6 +135,12 @@ pub(crate) enum Command {
     /// their interval, the time to the first token, the growth of a step, and what the cache holds. How:
     /// docs/GENERATION.md
     Generate(Box<Generate>),
+    /// Record what a program does on NVIDIA GPUs: kernels, copies, idle time by cause
+    ///
+    /// Any CUDA program, unchanged, with its children and ranks. The driver of the GPU reports every kernel and copy; a
+    /// small library in the program writes them down. If something cannot be recorded, the program runs on, and the
+    /// result says why. How: docs/GPU.md
+    Gpu(Box<Gpu>),
     /// Compare engines, devices, precisions, models or stored runs
     ///
     /// All sides run interleaved, so that drift of the machine affects all of them equally. Their outputs are compared

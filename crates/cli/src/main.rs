@@ -55,6 +55,7 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     match &arguments.command {
         Command::Profile(profile) => command::profile::run(profile, global),
         Command::Generate(generate) => command::generate::run(generate, global),
+        Command::Gpu(gpu) => command::gpu::run(gpu, global),
         Command::Compare(compare) => command::compare::run(compare, global),
         Command::Bench(bench) => command::bench::run(bench, global),
         Command::Analyze(analyze) => command::survey::analyze(analyze, global),

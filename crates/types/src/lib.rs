@@ -24,6 +24,7 @@ mod fit;
 mod gate;
 mod gauge;
 mod generation;
+mod gpu;
 mod import;
 mod inside;
 mod interim;
@@ -100,6 +101,10 @@ pub use gate::{
 pub use gauge::{Gauge, ParseGaugeError, Statistic, Threshold};
 pub use generation::{
     DecoderShape, Generation, GenerationReport, GenerationTest, Sampling, StepGrowth,
+};
+pub use gpu::{
+    GpuCopies, GpuDevice, GpuGap, GpuGapCause, GpuKernel, GpuLaunches, GpuPart, GpuProblem,
+    GpuProblemKind, GpuProcess, GpuProfile, GpuRange,
 };
 pub use import::{Correction, Import, Stated};
 pub use inside::{

@@ -12,6 +12,7 @@ pub(crate) mod engines;
 pub(crate) mod export;
 pub(crate) mod fit;
 pub(crate) mod generate;
+pub(crate) mod gpu;
 pub(crate) mod man;
 pub(crate) mod measurement;
 pub(crate) mod models;

@@ -14,6 +14,7 @@ mod engines;
 mod export;
 mod fit;
 mod generate;
+mod gpu;
 mod inputs;
 mod inside;
 mod machine_limits;
