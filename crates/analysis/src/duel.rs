@@ -89,8 +89,8 @@ fn pending(
     let mut remarks = Vec::new();
     // Why it was not timed says more than that it has no times.
     let refusal = match (&side.info.failed, missing) {
-        (Some(why), _) => Err(why.clone()),
-        (None, Some(why)) => gate(parity, &label, &base.info.label).and(Err(why.to_owned())),
+        (Some(why), _) => Err(not_measured(why)),
+        (None, Some(why)) => gate(parity, &label, &base.info.label).and(Err(not_measured(why))),
         (None, None) => gate(parity, &label, &base.info.label),
     };
     let disturbed = disturbed_pairs(&base.rounds, &side.rounds);
@@ -112,7 +112,8 @@ fn pending(
         ));
     }
     let estimate = refusal.and_then(|()| {
-        paired_ratio(&rounds, seed).ok_or_else(|| "none of its turns has a pair".to_owned())
+        paired_ratio(&rounds, seed)
+            .ok_or_else(|| Remark::new(RemarkCode::NotComparable, "none of its turns has a pair"))
     });
     let processes = rounds.iter().filter(|pairs| !pairs.is_empty()).count();
     Pending {
@@ -135,11 +136,19 @@ fn is_uneven(base: &Side, side: &Side) -> bool {
     turns(base) != turns(side)
 }
 
+fn not_measured(why: &str) -> Remark {
+    Remark::new(RemarkCode::NotMeasured, why)
+}
+
 /// Whether both compute the same: compared with each other, or both against a third.
-fn gate(parity: &[Parity], side: &str, base: &str) -> Result<(), String> {
+fn gate(parity: &[Parity], side: &str, base: &str) -> Result<(), Remark> {
     let concerns = |entry: &&Parity| [side, base].contains(&entry.side.as_str());
     if let Some(broken) = parity.iter().filter(concerns).find(|entry| !entry.holds) {
-        return Err(describe(broken));
+        let code = match broken.agreement() {
+            Agreement::CannotTell => RemarkCode::OutputsNotCompared,
+            Agreement::Equal | Agreement::Different => RemarkCode::OutputsDiffer,
+        };
+        return Err(Remark::new(code, describe(broken)));
     }
     let held = |one: &str, other: &str| {
         parity.iter().any(|entry| {
@@ -154,7 +163,8 @@ fn gate(parity: &[Parity], side: &str, base: &str) -> Result<(), String> {
     if held(side, base) || third() {
         Ok(())
     } else {
-        Err(format!("its outputs were not compared with those of `{base}`"))
+        let text = format!("its outputs were not compared with those of `{base}`");
+        Err(Remark::new(RemarkCode::OutputsNotCompared, text))
     }
 }
 

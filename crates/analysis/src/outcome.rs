@@ -33,7 +33,7 @@ impl Unseen {
 /// A comparison before its verdict.
 pub(crate) struct Pending {
     pub(crate) side: String,
-    pub(crate) estimate: Result<RatioEstimate, String>,
+    pub(crate) estimate: Result<RatioEstimate, Remark>,
     pub(crate) unseen: Unseen,
     /// Why the times themselves are not to be believed.
     pub(crate) invalid: Vec<Remark>,
@@ -77,7 +77,7 @@ pub(crate) fn decide(pending: Vec<Pending>, baseline: &str) -> Vec<Comparison> {
                     remarks.extend(corrected(&side, &speed_up, asked));
                     (Some(speed_up), outcome)
                 }
-                Err(why) => (None, Outcome::Refused { why }),
+                Err(why) => (None, Outcome::from(why)),
             };
             remarks.extend(invalid);
             let baseline = baseline.to_owned();
@@ -250,7 +250,7 @@ mod tests {
     fn a_refusal_carries_no_ratio() {
         let pending = Pending {
             side: "x".into(),
-            estimate: Err("outputs differ".into()),
+            estimate: Err(Remark::new(RemarkCode::OutputsDiffer, "outputs differ")),
             unseen: Unseen::Nothing,
             invalid: Vec::new(),
             disturbed: None,
@@ -258,6 +258,9 @@ mod tests {
         };
         let found = decide(vec![pending], "y").remove(0);
         assert_eq!(found.speed_up, None);
-        assert_eq!(found.outcome, Outcome::Refused { why: "outputs differ".into() });
+        assert_eq!(
+            found.outcome,
+            Outcome::Refused { code: RemarkCode::OutputsDiffer, why: "outputs differ".into() }
+        );
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     measure::{self, Findings},
     sampling,
 };
-use probe::{Contention, Moment, Snapshot, Target, Watcher};
+use probe::{Contention, DeviceConditions, DeviceState, Moment, Snapshot, Target, Watcher};
 use std::{
     path::Path,
     time::{Duration, Instant},
@@ -140,7 +140,9 @@ pub fn duel(
             let own = rule.of_turn(round * rule.turns.max(1) + turn);
             for place in order(contenders.len(), turn) {
                 report(sink, rule, round, turn, &contenders[place].label);
-                ring.one(place, |corner| corner.take_turn(&own, &contenders[place].bench.machine));
+                let ours = ring.pids();
+                let machine = &contenders[place].bench.machine;
+                ring.one(place, |corner| corner.take_turn(&own, machine, &ours));
                 ring.rest(place, rule);
             }
             // A sweep is repeated whole: only turns next to each other in time can be compared.
@@ -239,6 +241,12 @@ impl<'a> Ring<'_, 'a> {
         latest.into_iter().any(|taken| taken.turn.disturbed.is_some())
     }
 
+    /// The processes of this duel.
+    fn pids(&self) -> Vec<u32> {
+        let workers = self.corners.iter().flatten().map(|corner| corner.link.pid());
+        workers.chain([std::process::id()]).collect()
+    }
+
     /// The next one's turn begins when this one's threads have gone to sleep.
     fn rest(&self, place: usize, rule: &DuelRule) {
         if let Some(corner) = &self.corners[place] {
@@ -248,8 +256,7 @@ impl<'a> Ring<'_, 'a> {
     }
 
     fn leave(self, rule: &DuelRule) {
-        let pids = self.corners.iter().flatten().map(|corner| corner.link.pid());
-        let ours: Vec<u32> = pids.chain([std::process::id()]).collect();
+        let ours = self.pids();
         for (place, corner) in self.corners.into_iter().enumerate() {
             let Some(corner) = corner else { continue };
             let Contender { bench, launch, .. } = &self.contenders[place];
@@ -298,6 +305,7 @@ struct Taken {
     /// Every phase.
     samples: Vec<Samples>,
     contention: Contention,
+    devices: DeviceConditions,
 }
 
 impl<'a> Corner<'a> {
@@ -363,7 +371,13 @@ impl<'a> Corner<'a> {
     }
 
     /// One turn. Its first inference is not counted: the others have just emptied the caches.
-    fn take_turn(&mut self, rule: &DuelRule, machine: &Machine) -> Result<(), MeterError> {
+    fn take_turn(
+        &mut self,
+        rule: &DuelRule,
+        machine: &Machine,
+        ours: &[u32],
+    ) -> Result<(), MeterError> {
+        let at_start = device_state(&self.job.cell);
         sampling::window(&mut self.link, &self.job.cell, 1, Duration::ZERO)?;
         let phase = crate::derive::headline_phase(&self.job.cell);
         let (mut headline, mut samples): (Vec<u64>, Vec<Samples>) = (Vec::new(), Vec::new());
@@ -383,13 +397,19 @@ impl<'a> Corner<'a> {
             }
         }
         let contention = before.until(&Moment::take(self.link.pid()));
-        let conditions = contention.conditions();
+        let devices = at_start.until_among(&device_state(&self.job.cell), ours);
+        let of_gpus = disturbance::gpus(&self.job.cell, &devices.gpus);
+        let conditions = TurnConditions {
+            throttled: devices.throttle.events,
+            gpu: of_gpus.into_iter().find(|reason| reason.invalidates).map(|reason| reason.code),
+            ..contention.conditions()
+        };
         let disturbed = match rule.repeats {
             Some(_) => disturbance::of_turn(&conditions, self.job.cell.threads, machine),
             None => None,
         };
         let turn = Turn { samples: headline, conditions, disturbed };
-        self.turns.push(Taken { turn, samples, contention });
+        self.turns.push(Taken { turn, samples, contention, devices });
         Ok(())
     }
 
@@ -411,8 +431,10 @@ impl<'a> Corner<'a> {
         };
         self.link.close();
         let mut environment = measure::environment(&self.job, bench, conditions, &self.loaded);
-        let (samples, during) = counted(&mut self.turns);
+        let (samples, during, devices) = counted(&mut self.turns);
         environment.steal = during.steal.or(environment.steal);
+        let devices = devices.with_others_of(&environment.gpus);
+        (environment.throttle, environment.gpus) = (devices.throttle, devices.gpus);
         let mut probes = self.memory;
         probes.push(processors(&during, self.turns.len() as u64));
         let findings = Findings {
@@ -440,7 +462,7 @@ impl<'a> Corner<'a> {
             self.begin.elapsed(),
         );
         let mut turns: Vec<Turn> = self.turns.into_iter().map(|taken| taken.turn).collect();
-        // What is seen only at the ends of a round, such as a GPU that is too hot, is said of all its turns.
+        // What is seen only at the ends of a round, such as other processes on a GPU in a container, is said of all its turns.
         let of_all = run.verdict.main_reason().filter(|code| code.is_disturbance());
         if let (Some(code), Some(_)) = (of_all, rule.repeats) {
             turns.iter_mut().for_each(|turn| turn.disturbed = turn.disturbed.or(Some(code)));
@@ -452,14 +474,17 @@ impl<'a> Corner<'a> {
 /// The samples of the turns that count, every phase joined, and the conditions they were taken under.
 ///
 /// Where every turn was disturbed all of them stand: they were measured, and the conditions say what they are worth.
-fn counted(turns: &mut [Taken]) -> (Vec<Samples>, TurnConditions) {
+fn counted(turns: &mut [Taken]) -> (Vec<Samples>, TurnConditions, DeviceConditions) {
     let all = turns.iter().all(|taken| taken.turn.disturbed.is_some());
     let (mut samples, mut contention) = (Vec::new(), Contention::default());
+    let mut devices: Option<DeviceConditions> = None;
     for taken in turns.iter_mut().filter(|taken| all || taken.turn.disturbed.is_none()) {
         sampling::append(&mut samples, std::mem::take(&mut taken.samples));
         contention = contention.and(taken.contention);
+        let here = taken.devices.clone();
+        devices = Some(devices.take().map_or(here.clone(), |before| before.and(here)));
     }
-    (samples, contention.conditions())
+    (samples, contention.conditions(), devices.unwrap_or_default())
 }
 
 /// What a run's probe of the processors would have said of these turns.
@@ -484,6 +509,14 @@ fn processors(conditions: &TurnConditions, turns: u64) -> ProbeReport {
     }
 }
 
+/// The state of what a cell runs on: the GPUs are asked only where it uses one.
+fn device_state(cell: &types::Cell) -> DeviceState {
+    match cell.device.nvidia_index() {
+        Some(_) => DeviceState::take(),
+        None => DeviceState::of_processors(),
+    }
+}
+
 /// Says how many turns were left out, where some were and others were not.
 fn left_out(turns: &[Taken]) -> Option<Reason> {
     let causes: Vec<ReasonCode> = turns.iter().filter_map(|taken| taken.turn.disturbed).collect();
@@ -494,7 +527,7 @@ fn left_out(turns: &[Taken]) -> Option<Reason> {
     let main = types::InvalidRuns::from_iter(causes).by_count()[0].0;
     let text =
         format!("{disturbed} of {all} turns were disturbed ({}) and are left out", main.words());
-    Some(Reason { code: main, invalidates: false, text, hint: None })
+    Some(Reason { code: main, invalidates: false, text, hint: None, about: None })
 }
 
 #[cfg(test)]

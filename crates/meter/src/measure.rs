@@ -14,8 +14,8 @@ use std::{
 };
 use types::{
     BrokenLoss, Cold, Device, EngineInfo, Environment, Event, FedInput, GenerationReport, Machine,
-    Metric, ModelInfo, Phase, ProbeReport, Reason, ReasonCode, Remark, Run, Samples, Stage,
-    StopReason, StoppingRule, Summary, TrainingReport, WarmupReport,
+    Metric, ModelInfo, Phase, ProbeReport, Reason, ReasonCode, Remark, RemarkCode, Run, Samples,
+    Stage, StopReason, StoppingRule, Summary, TrainingReport, WarmupReport,
 };
 
 /// Seed of the bootstrap: fixed, so that the same samples always give the same interval.
@@ -227,6 +227,7 @@ fn broken(training: Option<&TrainingReport>) -> Vec<Reason> {
             "the loss is NaN from step {step} on; `{place}` is the first value that is not finite"
         ),
         hint: Some("try a smaller `--learning-rate`".into()),
+        about: None,
     }]
 }
 
@@ -314,6 +315,7 @@ pub(crate) fn assemble(
             rule,
             stop: findings.stop,
             warmup: &findings.warmup,
+            cell: &job.cell,
             environment: &environment,
             metrics: &metrics,
             coverage: match unknown.contains_key("work.coverage") {
@@ -373,13 +375,7 @@ pub(crate) fn assemble(
 
 /// What the engine itself said of the run.
 fn said(loaded: &LoadReport) -> Vec<Reason> {
-    let remark = |remark: &Remark| Reason {
-        code: ReasonCode::Assumption,
-        invalidates: false,
-        text: remark.text.clone(),
-        hint: None,
-    };
-    loaded.remarks.iter().map(remark).collect()
+    loaded.remarks.iter().cloned().map(Reason::from).collect()
 }
 
 /// An engine that rounds fp32 without saying so gives itself away by its speed.
@@ -391,12 +387,7 @@ fn in_tf32(job: &Job<'_>, bench: &Bench, metrics: &[Metric]) -> Vec<Reason> {
         return Vec::new();
     }
     let text = "faster than the fp32 ceiling: the products were computed in TF32, whose ceiling is used instead";
-    vec![Reason {
-        code: ReasonCode::Assumption,
-        invalidates: false,
-        text: text.to_owned(),
-        hint: None,
-    }]
+    vec![Reason::from(Remark::new(RemarkCode::Tf32, text))]
 }
 
 fn summarise(samples: &[Samples]) -> BTreeMap<Phase, Summary> {

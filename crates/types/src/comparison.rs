@@ -5,13 +5,13 @@
 
 use crate::{
     Bytes, Device, EngineInfo, EngineOptions, Environment, Interval, LayerJoin, Mode, ModelInfo,
-    Phase, Precision, ReasonCode, Remark, RunId, Seconds, Summary, Training, Verdict,
+    Phase, Precision, ReasonCode, Remark, RemarkCode, RunId, Seconds, Summary, Training, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How busy the processors were with other work during a measurement; `None` if the system does not report it.
+/// What else the machine did during a measurement; `None` if the system does not report it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct TurnConditions {
     /// The share of the machine that other processes used, 0 to 1.
@@ -21,6 +21,12 @@ pub struct TurnConditions {
     pub waited: Option<f64>,
     /// The share of processor time that the hypervisor took, 0 to 1.
     pub steal: Option<f64>,
+    /// How many times a processor's clock was throttled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<u64>,
+    /// What was wrong with the GPU it ran on: a throttled clock, or other processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<ReasonCode>,
 }
 
 /// One window of one side.
@@ -273,6 +279,9 @@ pub enum Outcome {
     CannotTell,
     /// No speed-up is reported.
     Refused {
+        /// The kind of reason.
+        #[serde(default)]
+        code: RemarkCode,
         /// Why.
         why: String,
     },
@@ -414,7 +423,8 @@ mod tests {
 
     #[test]
     fn an_outcome_survives_its_name_and_keeps_its_reason() {
-        let refused = Outcome::Refused { why: "outputs differ".into() };
+        let refused =
+            Outcome::Refused { code: RemarkCode::OutputsDiffer, why: "outputs differ".into() };
         for outcome in [Outcome::Better, Outcome::Worse, Outcome::CannotTell, refused] {
             let text = serde_json::to_string(&outcome).unwrap();
             assert!(text.contains(&format!("\"verdict\":\"{}\"", outcome.name())), "{text}");

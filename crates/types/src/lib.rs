@@ -130,7 +130,7 @@ pub use options::{EngineOptions, GraphOptimisation, ParseOptionError, Performanc
 pub use pattern::matches_pattern;
 pub use pooling::{ModuleWork, Pooling, pooled_list, pooled_path};
 pub use precision::{ParsePrecisionError, Precision};
-pub use reading::Reading;
+pub use reading::{MissingCode, Reading};
 pub use recommendation::{
     Behind, Candidate, Exclusion, Gap, LeftOut, Objective, ParseObjectiveError, Percentile, Price,
     Prices, Recommendation, Slo, Wish,

@@ -13,7 +13,7 @@ fn why(report: &ComparisonReport, label: &str) -> String {
     let comparison = report.comparison(label).unwrap();
     assert_eq!(comparison.speed_up, None, "a refused speed-up has no number");
     match &comparison.outcome {
-        Outcome::Refused { why } => why.clone(),
+        Outcome::Refused { why, .. } => why.clone(),
         other => panic!("{other:?}"),
     }
 }

@@ -200,5 +200,6 @@ pub(crate) fn throttled() -> Verdict {
         invalidates: true,
         text: "the clock was throttled 7 times".into(),
         hint: None,
+        about: None,
     }])
 }

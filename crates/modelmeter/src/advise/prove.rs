@@ -126,8 +126,8 @@ fn correct(findings: &mut [Option<Finding>]) {
 
 fn hold(advice: &Advice, finding: Finding) -> Trial {
     let mut remarks = finding.remarks;
-    if let Outcome::Refused { why } = &finding.outcome {
-        remarks.insert(0, Remark::new(RemarkCode::Refused, why.as_str()));
+    if let Outcome::Refused { code, why } = &finding.outcome {
+        remarks.insert(0, Remark::new(*code, why.as_str()));
     }
     Trial {
         verdict: judge_trial(&advice.gain, finding.interval, &finding.outcome),
@@ -153,22 +153,22 @@ fn attempt(
         Proof::Change { change } => changed(change, advice.gain.what, stand, count, session, sink),
         Proof::Buckets => buckets(stand, count, ready, session, sink),
         Proof::Repeat => repeated(advice.gain.what, stand, session, sink),
-        Proof::Elsewhere { why } => Ok(refused(why.clone())),
+        Proof::Elsewhere { why } => Ok(refused(RemarkCode::NotTried, why.clone())),
     };
     found.unwrap_or_else(|error| {
         let causes = match &error {
             Error::Baseline { why, .. } => why.clone(),
             other => other.to_string(),
         };
-        refused(causes)
+        refused(RemarkCode::NotMeasured, causes)
     })
 }
 
-fn refused(why: String) -> Finding {
+fn refused(code: RemarkCode, why: String) -> Finding {
     Finding {
         found: None,
         interval: None,
-        outcome: Outcome::Refused { why },
+        outcome: Outcome::Refused { code, why },
         p_value: None,
         processes: 0,
         remarks: Vec::new(),
@@ -242,7 +242,7 @@ fn by_time(duel: &types::Duel, baseline: &str) -> Result<Finding, Error> {
     let report = analysis::compare_duel(duel, analysis::Baseline::Side(baseline))?;
     let processes = report.sides.iter().map(|side| side.processes).min().unwrap_or(0);
     let Some(comparison) = report.comparisons.into_iter().next() else {
-        return Ok(refused("the changed side was not measured".into()));
+        return Ok(refused(RemarkCode::NotMeasured, "the changed side was not measured".into()));
     };
     let speed_up = comparison.speed_up.as_ref();
     Ok(Finding {
@@ -262,7 +262,10 @@ fn by_memory(outcome: &DuelOutcome) -> Result<Finding, Error> {
         return Ok(time);
     }
     let [base, changed] = outcome.peaks.as_slice() else {
-        return Ok(refused("the memory of both sides was not measured".into()));
+        return Ok(refused(
+            RemarkCode::NotMeasured,
+            "the memory of both sides was not measured".into(),
+        ));
     };
     let pairs = base.iter().zip(changed).filter(|(_, changed)| **changed > 0.0);
     let factors: Vec<f64> = pairs.map(|(base, changed)| base / changed).collect();
@@ -280,7 +283,7 @@ fn by_memory(outcome: &DuelOutcome) -> Result<Finding, Error> {
 fn spread(factors: &[f64]) -> Finding {
     let finite: Vec<f64> = factors.iter().copied().filter(|f| f.is_finite() && *f > 0.0).collect();
     if finite.is_empty() {
-        return refused("nothing could be measured".into());
+        return refused(RemarkCode::NotMeasured, "nothing could be measured".into());
     }
     let low = finite.iter().copied().fold(f64::INFINITY, f64::min);
     let high = finite.iter().copied().fold(0.0, f64::max);
@@ -327,7 +330,7 @@ fn buckets(
 ) -> Result<Finding, Error> {
     let lines = match gather::by_length(stand.run, ready) {
         Ok(lines) => lines,
-        Err(missing) => return Ok(refused(missing.why)),
+        Err(missing) => return Ok(refused(RemarkCode::NotTried, missing.why)),
     };
     let half = lines.len() / 2;
     let side = |lines: &[String]| {
@@ -340,7 +343,7 @@ fn buckets(
     let outcome = duel(sides, stand, count).rows(vec![0, 0, half]).measure_sides(session, sink)?;
     match joined(outcome.duel) {
         Some(duel) => by_time(&duel, &outcome.baseline),
-        None => Ok(refused("one of the batches was not measured".into())),
+        None => Ok(refused(RemarkCode::NotMeasured, "one of the batches was not measured".into())),
     }
 }
 

@@ -76,7 +76,11 @@ impl Gathered {
             Err(error) => {
                 let fails = !matches!(error, Error::Baseline { .. });
                 let failure = cell_failure(error)?;
-                self.give_up(failure.why, fails);
+                let code = match fails {
+                    true => RemarkCode::NotMeasured,
+                    false => RemarkCode::NoValidRun,
+                };
+                self.give_up(code, failure.why, fails);
                 Ok(())
             }
         }
@@ -155,7 +159,7 @@ impl Gathered {
         let mut sides = outcome.duel.sides.into_iter();
         if let (Some(base), Some(side)) = (sides.next(), sides.next()) {
             if let Some(why) = &side.info.failed {
-                self.give_up(why.clone(), true);
+                self.give_up(RemarkCode::NotMeasured, why.clone(), true);
             }
             match &mut self.sides {
                 Some((known_base, known_side)) => {
@@ -168,9 +172,9 @@ impl Gathered {
         Ok(())
     }
 
-    fn give_up(&mut self, why: String, fails: bool) {
+    fn give_up(&mut self, code: RemarkCode, why: String, fails: bool) {
         let what = self.cell().map_or_else(|| self.profiler.model.clone(), |cell| cell.words());
-        self.missing.push(Missing { what, why, fails });
+        self.missing.push(Missing { what, code, why, fails });
         self.open = false;
     }
 }

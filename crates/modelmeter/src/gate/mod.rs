@@ -296,7 +296,9 @@ impl Gate {
             return wrong("there is nothing to check");
         }
         if self.thresholds.is_empty() && !held && !self.may_ask_nothing {
-            return wrong("a gate needs a threshold or a baseline");
+            let why = "a gate needs a threshold or a baseline";
+            let hint = "add `--threshold latency.p95:100ms`, or `--against MODEL`";
+            return Err(plan::PlanError::wrong(why, Some(hint.into())).into());
         }
         if held && self.gauges.is_empty() {
             return wrong("no metric is compared with the baseline");

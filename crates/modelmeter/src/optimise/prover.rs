@@ -251,9 +251,11 @@ fn spoken(
     };
     let comparison = report.comparisons.first();
     let outcome = match (comparison, side(1).and_then(|side| side.info.failed.clone())) {
-        (_, Some(why)) => Outcome::Refused { why },
+        (_, Some(why)) => Outcome::Refused { code: RemarkCode::NotMeasured, why },
         (Some(comparison), None) => comparison.outcome.clone(),
-        (None, None) => Outcome::Refused { why: "it was not measured".into() },
+        (None, None) => {
+            Outcome::Refused { code: RemarkCode::NotMeasured, why: "it was not measured".into() }
+        }
     };
     let speed_up = comparison.and_then(|one| one.speed_up.clone());
     let invalid = report.sides.iter().find_map(|side| {
@@ -279,7 +281,7 @@ fn spoken(
 }
 
 fn unmeasured(changed: &Changed, engine: &str, why: String) -> SpeedProof {
-    let outcome = Outcome::Refused { why };
+    let outcome = Outcome::Refused { code: RemarkCode::NotMeasured, why };
     let judgement = judge_speed(&changed.optimisation, &outcome, None, &Circumstances::default());
     SpeedProof {
         engine: engine.to_owned(),

@@ -65,7 +65,7 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("p_value_adjusted", |row| number(row.speed_up()?.adjusted_p?)),
     ("detectable", |row| number(row.speed_up()?.detectable?)),
     ("refused", |row| match &row.comparison?.outcome {
-        Outcome::Refused { why } => text(why),
+        Outcome::Refused { why, .. } => text(why),
         _ => None,
     }),
     ("pairs_disturbed", |row| {

@@ -14,8 +14,8 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use types::{
     Comparison, ComparisonReport, Design, Device, Disturbed, EngineOptions, Environment, Interval,
-    Mode, Outcome, Parity, Phase, Precision, Remark, Seconds, SideReport, SpeedUp, Summary,
-    Unsupported, Verdict,
+    Mode, Outcome, Parity, Phase, Precision, Remark, RemarkCode, Seconds, SideReport, SpeedUp,
+    Summary, Unsupported, Verdict,
 };
 
 /// The name and version of the document.
@@ -291,6 +291,8 @@ struct AgainstBaseline<'a> {
     /// `refused` means that no speed-up is reported.
     #[schemars(extend("enum" = ["better", "worse", "cannot-tell", "refused"]))]
     verdict: &'static str,
+    /// The kind of reason why it is refused.
+    code: Option<RemarkCode>,
     /// Why it is refused.
     why: Option<&'a str>,
     speed_up: Option<SpeedUpDocument>,
@@ -333,8 +335,12 @@ impl<'a> From<&'a Comparison> for AgainstBaseline<'a> {
             side: &comparison.side,
             baseline: &comparison.baseline,
             verdict: comparison.outcome.name(),
+            code: match &comparison.outcome {
+                Outcome::Refused { code, .. } => Some(*code),
+                _ => None,
+            },
             why: match &comparison.outcome {
-                Outcome::Refused { why } => Some(why),
+                Outcome::Refused { why, .. } => Some(why),
                 _ => None,
             },
             speed_up: comparison.speed_up.as_ref().map(SpeedUpDocument::from),

@@ -20,11 +20,12 @@ pub(super) fn facts(report: &ComparisonReport) -> Vec<Fact> {
     facts
 }
 
-/// `torch = rten (max 3.1e-6)`.
+/// `torch = rten (max 3.1e-6)`, `torch = rten (identical)`.
 fn pair(parity: &Parity) -> String {
     let (reference, side) = (clean(&parity.reference), clean(&parity.side));
     let sign = parity.agreement().sign();
     match parity.max_abs() {
+        Some(0.0) if parity.holds => format!("{reference} {sign} {side} (identical)"),
         Some(found) => format!("{reference} {sign} {side} (max {})", scientific(found)),
         None => format!("{reference} {sign} {side}"),
     }
@@ -90,7 +91,7 @@ pub(crate) fn sentences(report: &ComparisonReport) -> Vec<(bool, String)> {
         }
     };
     for comparison in &report.comparisons {
-        if let Outcome::Refused { why } = &comparison.outcome {
+        if let Outcome::Refused { why, .. } = &comparison.outcome {
             let info = report.side(&comparison.side).map(|side| &side.info);
             let failed = info.is_some_and(|info| info.failed.is_some());
             let what = if failed { "could not be measured" } else { "no speed-up is claimed" };

@@ -188,7 +188,7 @@ fn refused(side: &str, why: &str) -> Comparison {
         side: side.into(),
         baseline: "torch".into(),
         speed_up: None,
-        outcome: Outcome::Refused { why: why.into() },
+        outcome: Outcome::Refused { code: types::RemarkCode::OutputsDiffer, why: why.into() },
         disturbed: None,
         remarks: Vec::new(),
     }

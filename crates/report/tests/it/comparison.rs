@@ -62,6 +62,15 @@ fn a_side_that_is_much_faster_keeps_its_digits() {
 }
 
 #[test]
+fn outputs_without_any_difference_are_called_identical() {
+    let mut report = three_engines();
+    report.parity[0].outputs[0].max_abs = Some(0.0);
+    let text = plain(&report, 80);
+    assert!(text.contains("torch = onnxruntime (identical)"), "{text}");
+    assert!(text.contains("torch = rten (max 3.1e-6)") && !text.contains("0.0e0"), "{text}");
+}
+
+#[test]
 fn a_refused_speed_up_shows_no_number() {
     let mut report = troubles();
     report.comparisons.remove(1);
@@ -71,6 +80,7 @@ fn a_refused_speed_up_shows_no_number() {
     assert_eq!(document["comparisons"][0]["verdict"], "refused");
     assert_eq!(document["comparisons"][0]["speed_up"], Value::Null);
     assert!(document["comparisons"][0]["why"].is_string());
+    assert_eq!(document["comparisons"][0]["code"], "outputs-differ");
 }
 
 #[test]
