@@ -23,6 +23,7 @@ mod lines;
 mod lists;
 mod model;
 mod optimise;
+mod predict;
 mod profile;
 mod report;
 mod result_output;
@@ -62,6 +63,7 @@ pub(crate) use optimise::{
     AlsoArgument, MethodArgument, Optimize, ProofArguments, Prune, Quantize, ScheduleArgument,
     TargetArgument,
 };
+pub(crate) use predict::Predict;
 pub(crate) use profile::{IsolationArgument, MemoryArgument, Profile};
 pub(crate) use report::Report;
 pub(crate) use result_output::{OutputFile, ResultOutput, is_stdout};
@@ -192,6 +194,12 @@ pub(crate) enum Command {
     ///
     /// Chooses among stored runs; nothing is measured. Only valid runs of this tool count; `--imported` adds results of other tools. Limits and ties: docs/ANALYSIS.md
     Recommend(Box<Recommend>),
+    /// Predict times that were never measured, and say how wrong that is
+    ///
+    /// Learns from tables of measured times and predicts times that were held out: error, coverage and width of the 90%
+    /// interval, by kind of test and by machine, beside physics alone. Nothing is measured and nothing is stored. How:
+    /// docs/PREDICTION.md
+    Predict(Box<Predict>),
     /// Suggest what makes a model faster or smaller, and prove it
     ///
     /// Measures the model, or takes a stored run, and estimates the gain of each suggestion from the numbers. `--try`
@@ -320,7 +328,7 @@ mod tests {
                     continue;
                 }
                 let heading = arg.get_help_heading().unwrap_or("none");
-                let known = HEADINGS.contains(&heading) || heading == "Trend";
+                let known = HEADINGS.contains(&heading) || heading == "Trend" || heading == "Prediction";
                 assert!(known, "{} {}: {heading}", command.get_name(), arg.get_id());
             }
         }

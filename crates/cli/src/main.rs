@@ -64,6 +64,7 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Command::Visualize(visualize) => command::visualize::run(visualize, global),
         Command::Report(report) => command::report::run(report, global),
         Command::Recommend(recommend) => command::survey::recommend(recommend, global),
+        Command::Predict(predict) => command::predict::run(predict, global),
         Command::Fit(fit) => command::fit::run(fit, global),
         Command::Prune(prune) => command::prune::run(prune, global),
         Command::Quantize(quantize) => command::quantize::run(quantize, global),

@@ -17,6 +17,7 @@ pub(crate) mod man;
 pub(crate) mod measurement;
 pub(crate) mod models;
 pub(crate) mod optimize;
+pub(crate) mod predict;
 pub(crate) mod profile;
 pub(crate) mod proof;
 pub(crate) mod prune;

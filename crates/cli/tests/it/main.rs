@@ -25,6 +25,7 @@ mod plans;
 #[path = "../../../store/tests/it/postgresql.rs"]
 #[expect(dead_code, reason = "the tests of the store ask more of a server")]
 mod postgresql;
+mod predict;
 mod profile;
 mod report;
 mod schema;
