@@ -52,7 +52,8 @@ pub(crate) use engine::{
 pub(crate) use export::Export;
 pub(crate) use fit::Fit;
 pub(crate) use generate::{
-    Generate, GenerationArguments, all as all_counts, llama_bench as llama_bench_file,
+    Generate, GenerationArguments, ModeArguments, all as all_counts,
+    llama_bench as llama_bench_file,
 };
 pub(crate) use gpu::Gpu;
 pub(crate) use habits::{Refusal, parse};

@@ -16,6 +16,7 @@ mod cell_failure;
 mod comparison;
 mod critical_path;
 mod device;
+mod dialect;
 mod environment;
 mod event;
 mod export;
@@ -86,6 +87,7 @@ pub use comparison::{
 };
 pub use critical_path::{CriticalPath, PathLink, PathPlace, Wait};
 pub use device::{Device, ParseDeviceError};
+pub use dialect::DecoderDialect;
 pub use environment::{CgroupLimits, Environment, GpuState, Revision, Throttle};
 pub use event::{Event, Stage, WaitReason};
 pub use export::{ExportCheck, ExportReport};
