@@ -159,8 +159,8 @@ pub struct ContextTry {
     pub reported: Option<Bytes>,
     /// Tokens that the cache held then.
     pub held: usize,
-    /// Bytes of one number of the cache; 0 where nothing ran.
-    pub element: u64,
+    /// Bytes of a token in the cache by formula, in the format that it was kept in; `None` where nothing ran.
+    pub per_token: Option<Bytes>,
     /// Why it does not fit; `None` if it does.
     pub refused: Option<Refusal>,
 }

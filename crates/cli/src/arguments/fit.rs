@@ -38,7 +38,7 @@ pub(crate) struct Fit {
     pub(crate) inputs: Inputs,
     #[command(flatten)]
     pub(crate) mode: ModeArguments,
-    /// Longest text to try, in tokens [default: as long as the model allows]
+    /// Longest text to try, in tokens [default: 8192, or what the model allows]
     #[arg(long, value_name = "N", help_heading = "Workload")]
     pub(crate) max_context: Option<usize>,
     #[command(flatten)]

@@ -54,14 +54,13 @@ pub(super) fn explore(
             tries.push(told(&tried, context(step)));
         }
     }
-    let formula = shortest.resolved().decoder.as_ref().map(|decoder| decoder.shape.clone());
     Ok(FitContext {
         engine: one.way.engine.clone(),
         precision: one.way.precision,
         longest: found.largest.map(context),
         refused: (found.refused <= steps).then(|| context(found.refused)),
         model_limit,
-        cache: cost(&tries, formula.as_ref()),
+        cache: cost(&tries),
         tries,
     })
 }
@@ -84,15 +83,13 @@ fn told(tried: &Tried, tokens: usize) -> ContextTry {
         resident: tried.resident,
         reported: cache.and_then(|report| report.cache_reported.value),
         held: cache.map_or(0, |report| report.cache_tokens),
-        element: cache.map_or(0, |report| {
-            report.cache_per_token.0 / report.shape.cache_per_token(1).0.max(1)
-        }),
+        per_token: cache.map(|report| report.cache_per_token),
         refused: tried.refused.clone(),
     }
 }
 
 /// What a token in the cache takes, seen from three sides.
-fn cost(tries: &[ContextTry], shape: Option<&types::DecoderShape>) -> CacheCost {
+fn cost(tries: &[ContextTry]) -> CacheCost {
     let ran: Vec<&ContextTry> = tries.iter().filter(|tried| tried.refused.is_none()).collect();
     let points = |of: fn(&ContextTry) -> Option<Bytes>| -> Vec<(f64, f64)> {
         ran.iter().filter_map(|tried| Some((tried.held as f64, of(tried)?.0 as f64))).collect()
@@ -103,10 +100,9 @@ fn cost(tries: &[ContextTry], shape: Option<&types::DecoderShape>) -> CacheCost 
         let told = line.map(|line| Estimate { value: line.slope, interval: line.interval });
         Reading::or_missing(told.filter(|_| points.len() >= FEWEST), why)
     };
-    let element = ran.iter().map(|tried| tried.element).max().filter(|element| *element > 0);
     CacheCost {
         formula: Reading::or_missing(
-            shape.zip(element).map(|(shape, element)| shape.cache_per_token(element as usize)),
+            ran.iter().find_map(|tried| tried.per_token),
             "nothing ran, so the number format of the cache is not known",
         ),
         reported: slope(&points(|tried| tried.reported), "a report of the engine"),
@@ -126,7 +122,7 @@ mod tests {
             resident: Some(Bytes(resident)),
             reported: None,
             held,
-            element: 4,
+            per_token: (!refused).then_some(Bytes(50)),
             refused: refused.then(|| types::Refusal {
                 kind: types::RefusalKind::OutOfMemory,
                 why: "no memory".into(),
@@ -139,10 +135,11 @@ mod tests {
         let mut tries: Vec<ContextTry> =
             [100, 200, 300].map(|held| tried(held, 1_000_000 + 50 * held as u64, false)).into();
         tries.push(tried(400, 0, true));
-        let found = cost(&tries, None);
+        let found = cost(&tries);
         assert!(found.measured.why.unwrap().contains("3 contexts"));
         tries.push(tried(50, 1_002_500, false));
-        let found = cost(&tries, None);
+        let found = cost(&tries);
+        assert_eq!(found.formula.value, Some(Bytes(50)));
         assert!((found.measured.value.unwrap().value - 50.0).abs() < 1e-6);
         assert_eq!(found.reported.value, None, "an engine that reports nothing has no slope");
     }

@@ -116,7 +116,7 @@ impl Fitter {
         self
     }
 
-    /// Looks at no longer texts than this; the model's limit, or 8,192 tokens, unless said. Only where it generates.
+    /// Looks at no longer texts than this; 8,192 tokens, or what the model was made for, unless said. Only where it generates.
     #[must_use]
     pub fn most_context(mut self, most: usize) -> Fitter {
         self.most_context = Some(most);

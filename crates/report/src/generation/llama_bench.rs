@@ -26,7 +26,7 @@ fn row(run: &Run) -> Option<Value> {
     let gpus: Vec<&str> = machine.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
     let cache = run.generation.as_ref().map_or("f32", |report| report.cache_type.as_str());
     let (backend, layers, index) = backend(run.cell.device);
-    Some(json!({
+    let mut row = json!({
         // llama.cpp's scripts hold rows of different builds against each other: here that is the engine.
         "build_commit": format!("{}-{}", run.engine.id, run.engine.version),
         "build_number": 0,
@@ -40,11 +40,24 @@ fn row(run: &Run) -> Option<Value> {
         "n_batch": 2048,
         "n_ubatch": 512,
         "n_threads": run.cell.threads,
+        "type_k": cache,
+        "type_v": cache,
+        "n_prompt": prompt,
+        "n_gen": generated,
+        "n_depth": generation.depth,
+        "test_time": rfc3339(run.started_at),
+        "avg_ns": mean(&nanos),
+        "stddev_ns": deviation(&nanos),
+        "avg_ts": mean_rate,
+        "stddev_ts": deviation(&rates),
+        "samples_ns": nanos,
+        "samples_ts": rates,
+    });
+    // Settings of llama.cpp with their defaults.
+    let more = json!({
         "cpu_mask": "0x0",
         "cpu_strict": false,
         "poll": 0,
-        "type_k": cache,
-        "type_v": cache,
         "n_gpu_layers": layers,
         "n_cpu_moe": 0,
         "split_mode": "layer",
@@ -60,21 +73,15 @@ fn row(run: &Run) -> Option<Value> {
         "no_host": false,
         "fit_target": 0,
         "fit_min_ctx": 0,
-        "n_prompt": prompt,
-        "n_gen": generated,
-        "n_depth": generation.depth,
-        "test_time": rfc3339(run.started_at),
-        "avg_ns": mean(&nanos),
-        "stddev_ns": deviation(&nanos),
-        "avg_ts": mean_rate,
-        "stddev_ts": deviation(&rates),
-        "samples_ns": nanos,
-        "samples_ts": rates,
         // Beyond what llama-bench has, for reading the rows back.
         "engine": run.engine.id,
         "engine_version": run.engine.version,
         "precision": run.cell.precision.name(),
-    }))
+    });
+    if let (Some(row), Some(more)) = (row.as_object_mut(), more.as_object()) {
+        row.extend(more.clone());
+    }
+    Some(row)
 }
 
 /// What llama.cpp calls the backend of a device, how many layers it gives to a GPU, and which one.

@@ -5,9 +5,10 @@ use modelmeter_report::{FIT_SCHEMA, Style, fit_document, text_width};
 use serde_json::Value;
 use std::time::Duration;
 use types::{
-    Bytes, Confirmation, FitCell, FitLeftOut, FitOutcome, FitReport, FitTry, FitWay, Interval,
-    LimitedBy, Pooled, Precision, Reason, ReasonCode, Refusal, RefusalKind, Remark, RemarkCode,
-    RunId, SmallestNeed, Verdict,
+    Bytes, CacheCost, Confirmation, ContextTry, Estimate, FitCell, FitContext, FitLeftOut,
+    FitOutcome, FitReport, FitTry, FitWay, Generation, GenerationTest, Interval, LimitedBy, Pooled,
+    Precision, Reading, Reason, ReasonCode, Refusal, RefusalKind, Remark, RemarkCode, RunId,
+    Sampling, SmallestNeed, Verdict,
 };
 
 const SCHEMA: &str = include_str!("../../../../docs/schema/modelmeter.fit-1.schema.json");
@@ -178,7 +179,7 @@ pub(crate) fn writing() -> FitReport {
         resident: refused.is_none().then_some(Bytes(peak * MIB)),
         reported: refused.is_none().then_some(Bytes(46_080 * tokens as u64)),
         held: tokens,
-        element: 4,
+        per_token: refused.is_none().then_some(Bytes(46_080)),
         refused: refused.map(refusal),
     };
     let exactly = |value: f64, half: f64| {
