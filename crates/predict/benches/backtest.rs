@@ -4,7 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 
-use predict::{Backtest, Catalogue, Domain, Effort, Score, Situation, backtest};
+use modelmeter_predict::{Backtest, Catalogue, Domain, Effort, Score, Situation, backtest};
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -83,7 +83,7 @@ fn kind<'a>(
     domain: Domain,
     situation: Situation,
     test: &str,
-) -> Option<&'a predict::KindScore> {
+) -> Option<&'a modelmeter_predict::KindScore> {
     found
         .kinds
         .iter()

@@ -271,7 +271,7 @@ pub(crate) fn decoding_run(step: f64) -> Run {
         cache_per_token: shape.cache_per_token(4),
         cache_tokens: 1000,
         cache: shape.cache(1000, 4),
-        cache_reported: Reading::missing("not asked"),
+        cache_reported: Reading::missing(MissingCode::NotMeasured, "not asked"),
         cache_kept: "by hand".into(),
         tokens: Vec::new(),
         answer: None,

@@ -6,7 +6,7 @@ use crate::{
     NodeTime, OpenProfiled, RunRecord, TimelineWriter, watch_runs, worker::Recorder,
 };
 use std::collections::HashMap;
-use types::{Bytes, Reading, Remark, RemarkCode};
+use types::{Bytes, MissingCode, Reading, Remark, RemarkCode};
 
 /// Samples that are taken again because somebody printed into the engine's record.
 const SPARE: usize = 2;
@@ -100,8 +100,8 @@ impl Writer<'_> {
             watch_runs(count, tracker, || 0, &mut || self.sample(&mut Recorder::default()))?;
         let mut record = watched.record("the arena of the engine");
         let sums = "an arena reports totals, not single allocations";
-        record.allocations = Reading::missing(sums);
-        record.layers = Reading::missing(sums);
+        record.allocations = Reading::missing(MissingCode::NotSeparable, sums);
+        record.layers = Reading::missing(MissingCode::NotSeparable, sums);
         let after = self.generator().arena().unwrap_or_else(|| Err("the arena is gone".into()));
         fill(&mut record, before, after, count.max(1) as f64);
         Ok(Some(record))
@@ -141,10 +141,10 @@ fn fill(
     let (before, after) = match (before, after) {
         (Ok(before), Ok(after)) => (before, after),
         (Err(why), _) | (_, Err(why)) => {
-            record.peak = Reading::missing(why.as_str());
-            record.in_use_peak = Reading::missing(why.as_str());
-            record.reserved_peak = Reading::missing(why.as_str());
-            record.asked = Reading::missing(why.as_str());
+            record.peak = Reading::missing(MissingCode::NotReported, why.as_str());
+            record.in_use_peak = Reading::missing(MissingCode::NotReported, why.as_str());
+            record.reserved_peak = Reading::missing(MissingCode::NotReported, why.as_str());
+            record.asked = Reading::missing(MissingCode::NotReported, why.as_str());
             return;
         }
     };

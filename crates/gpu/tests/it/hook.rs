@@ -1,7 +1,7 @@
 //! The Python hook in a real PyTorch: paths of modules, and a program that is otherwise as it was.
 
 use crate::program::root;
-use gpu::{Injection, Wish};
+use modelmeter_gpu::{Injection, Wish};
 use std::process::Command;
 
 const SCRIPT: &str = r#"
@@ -48,9 +48,9 @@ fn modules_of_pytorch_open_ranges_and_the_program_is_as_it_was() {
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(9), "{error}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "sitecustomize own\n");
-    let (recordings, unread) = gpu::recordings(&recording).unwrap();
+    let (recordings, unread) = modelmeter_gpu::recordings(&recording).unwrap();
     assert!(unread.is_empty());
-    let profile = gpu::analyse(&recordings, unread);
+    let profile = modelmeter_gpu::analyse(&recordings, unread);
     let ranges: Vec<(&str, u32, u64)> = profile.processes[0]
         .ranges
         .iter()

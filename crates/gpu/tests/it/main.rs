@@ -5,7 +5,7 @@
 mod hook;
 mod program;
 
-use gpu::Wish;
+use modelmeter_gpu::Wish;
 use program::{Outcome, program};
 use std::time::Duration;
 use types::{GpuGapCause, GpuProblemKind};
@@ -222,9 +222,9 @@ fn time_that_was_asked_for_ends_the_recording() {
 #[test]
 fn a_recording_of_a_real_gpu_is_read() {
     let bytes = include_bytes!("../fixtures/h200-graph.mmgpu");
-    let recording = gpu::Recording::read(bytes).unwrap();
+    let recording = modelmeter_gpu::Recording::read(bytes).unwrap();
     assert!(recording.is_whole());
-    let profile = gpu::analyse(&[recording], Vec::new());
+    let profile = modelmeter_gpu::analyse(&[recording], Vec::new());
     let device = &profile.processes[0].devices[0];
     let launches = &device.launches;
     assert_eq!((launches.graph_kernels, launches.graph_named), (1800, 1800));

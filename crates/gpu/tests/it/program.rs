@@ -1,6 +1,6 @@
 //! A program that loads the library, and what was recorded of it.
 
-use gpu::{Injection, Wish};
+use modelmeter_gpu::{Injection, Wish};
 use std::{
     os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
@@ -101,9 +101,9 @@ impl Program {
         if self.has_folder {
             let files = std::fs::read_dir(&recording).unwrap();
             bytes = files.map(|file| file.unwrap().metadata().unwrap().len()).sum();
-            let (recordings, unread) = gpu::recordings(&recording).unwrap();
-            profile = gpu::analyse(&recordings, unread);
-            let (timeline, left_out) = gpu::timeline(&recordings);
+            let (recordings, unread) = modelmeter_gpu::recordings(&recording).unwrap();
+            profile = modelmeter_gpu::analyse(&recordings, unread);
+            let (timeline, left_out) = modelmeter_gpu::timeline(&recordings);
             assert!(left_out == 0 && timeline.spans.iter().all(|span| !span.name.is_empty()));
         }
         Outcome {

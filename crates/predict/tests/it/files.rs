@@ -5,7 +5,7 @@ use crate::{
     world::{HEADER, World, write},
 };
 use flate2::{Compression, write::GzEncoder};
-use predict::{Catalogue, Error, Tables, backtest};
+use modelmeter_predict::{Catalogue, Error, Tables, backtest};
 use proptest::prelude::*;
 use std::{fs, io::Write};
 

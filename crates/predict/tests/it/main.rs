@@ -3,7 +3,7 @@
 mod files;
 mod world;
 
-use predict::{Catalogue, Domain, Effort, Situation, backtest};
+use modelmeter_predict::{Catalogue, Domain, Effort, Situation, backtest};
 use world::{World, write};
 
 fn effort() -> Effort {
