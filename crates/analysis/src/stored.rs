@@ -5,7 +5,7 @@ use crate::{
     baseline::{self, Candidate},
     duel::median,
     likeness::{Meaning, differences},
-    outcome::{Pending, Unseen, decide, invalid},
+    outcome::{LEVEL, Pending, Unseen, decide, invalid},
 };
 use number::percent;
 use stats::{summarise, unpaired_ratio};
@@ -58,7 +58,7 @@ pub fn compare_runs(
         let missing = candidates[place].missing.clone();
         pending.push(hold_against(&base, side, missing, phase, &infos));
     }
-    let comparisons = decide(pending, base.label);
+    let comparisons = decide(pending, base.label, LEVEL);
     let found = comparisons.iter().filter_map(|one| one.speed_up.as_ref()?.detectable);
     let detectable = found.reduce(f64::max);
     let all = || sides.iter().flat_map(|side| side.runs);
@@ -90,6 +90,7 @@ pub fn compare_runs(
         detectable,
         remarks,
         layers: None,
+        looks: None,
     })
 }
 

@@ -59,6 +59,8 @@ pub struct DuelRule {
     pub samples: Option<u64>,
     /// How many sweeps may be taken again because something else disturbed them; `None` looks at nothing and keeps all.
     pub repeats: Option<u32>,
+    /// Whether a turn that follows a turn of the same contender counts its first inference: nobody has emptied the caches.
+    pub joins_turns: bool,
     /// How workers warm up and how long they may stay silent.
     pub stopping: StoppingRule,
     /// What contenders show before anything is timed.
@@ -110,6 +112,23 @@ pub struct Record {
 /// A contender that dropped out before has none.
 pub type Gate<'a> = &'a mut dyn FnMut(&[Option<Vec<HostTensor>>]) -> Vec<bool>;
 
+/// What is known while a duel goes on.
+#[derive(Debug)]
+pub struct SoFar {
+    /// The turns of every contender, round by round; those of a round that is not finished are the last.
+    pub rounds: Vec<Vec<Vec<Turn>>>,
+    /// Contenders that dropped out because of an error.
+    pub failed: Vec<bool>,
+    /// Rounds that are finished.
+    pub finished: u32,
+    /// Sweeps of the round that is not finished; `None` between two rounds.
+    pub sweeps: Option<u32>,
+}
+
+/// Sees what is known after every sweep and every round, and says who is measured further; an answer within a round has no
+/// effect. With fewer than two left the duel ends.
+pub type Watch<'a> = &'a mut dyn FnMut(&SoFar, &mut dyn FnMut(Event)) -> Vec<bool>;
+
 /// Fights a duel; one record for each contender, in their order.
 ///
 /// One that fails drops out and the others go on; with fewer than two left there is nothing to compare and it ends.
@@ -119,6 +138,7 @@ pub fn duel(
     rule: &DuelRule,
     folder: &Path,
     gate: Gate<'_>,
+    watch: Watch<'_>,
     sink: &mut dyn FnMut(Event),
 ) -> Vec<Record> {
     let mut records: Vec<Record> = contenders.iter().map(|_| Record::default()).collect();
@@ -135,14 +155,20 @@ pub fn duel(
             break;
         }
         ring.each(|corner| corner.warm_up(rule, sink));
-        let mut turn = 0;
+        watch(&ring.so_far(round, Some(0)), sink);
+        let (mut turn, mut before) = (0, None);
         while turn < rule.turns.max(1) {
             let own = rule.of_turn(round * rule.turns.max(1) + turn);
             for place in order(contenders.len(), turn) {
+                if !ring.stands(place) {
+                    continue;
+                }
                 report(sink, rule, round, turn, &contenders[place].label);
+                let is_cold = !rule.joins_turns || before != Some(place);
                 let ours = ring.pids();
                 let machine = &contenders[place].bench.machine;
-                ring.one(place, |corner| corner.take_turn(&own, machine, &ours));
+                ring.one(place, |corner| corner.take_turn(&own, is_cold, machine, &ours));
+                before = Some(place);
                 ring.rest(place, rule);
             }
             // A sweep is repeated whole: only turns next to each other in time can be compared.
@@ -151,10 +177,18 @@ pub fn duel(
             } else {
                 turn += 1;
             }
+            if turn < rule.turns.max(1) {
+                watch(&ring.so_far(round, Some(turn)), sink);
+            }
         }
         ring.leave(rule);
-        for (allowed, record) in allowed.iter_mut().zip(&records) {
-            *allowed &= record.failed.is_none();
+        let so_far = Ring { contenders, records: &mut records, corners: Vec::new() };
+        let goes_on = watch(&so_far.so_far(round + 1, None), sink);
+        for (place, (allowed, record)) in allowed.iter_mut().zip(&records).enumerate() {
+            *allowed &= record.failed.is_none() && goes_on.get(place).copied().unwrap_or(true);
+        }
+        if allowed.iter().filter(|allowed| **allowed).count() < 2 {
+            break;
         }
     }
     records
@@ -207,6 +241,27 @@ impl<'a> Ring<'_, 'a> {
                 corner.link.close();
             }
         }
+    }
+
+    /// What is known of everyone.
+    fn so_far(&self, finished: u32, sweeps: Option<u32>) -> SoFar {
+        let rounds = self.records.iter().enumerate().map(|(place, record)| {
+            let running = self.corners.get(place).and_then(Option::as_ref);
+            let running = running.map(|corner| {
+                corner.turns.iter().map(|taken| taken.turn.clone()).collect::<Vec<Turn>>()
+            });
+            record.bouts.iter().map(|bout| bout.turns.clone()).chain(running).collect()
+        });
+        SoFar {
+            rounds: rounds.collect(),
+            failed: self.records.iter().map(|record| record.failed.is_some()).collect(),
+            finished,
+            sweeps,
+        }
+    }
+
+    fn stands(&self, place: usize) -> bool {
+        self.corners[place].is_some()
     }
 
     fn standing(&self) -> usize {
@@ -370,15 +425,18 @@ impl<'a> Corner<'a> {
         Ok(())
     }
 
-    /// One turn. Its first inference is not counted: the others have just emptied the caches.
+    /// One turn. Its first inference is not counted if the others have just emptied the caches.
     fn take_turn(
         &mut self,
         rule: &DuelRule,
+        is_cold: bool,
         machine: &Machine,
         ours: &[u32],
     ) -> Result<(), MeterError> {
         let at_start = device_state(&self.job.cell);
-        sampling::window(&mut self.link, &self.job.cell, 1, Duration::ZERO)?;
+        if is_cold {
+            sampling::window(&mut self.link, &self.job.cell, 1, Duration::ZERO)?;
+        }
         let phase = crate::derive::headline_phase(&self.job.cell);
         let (mut headline, mut samples): (Vec<u64>, Vec<Samples>) = (Vec::new(), Vec::new());
         let before = Moment::take(self.link.pid());
@@ -545,6 +603,7 @@ mod tests {
             most: u64::MAX,
             samples: None,
             repeats: None,
+            joins_turns: false,
             stopping: StoppingRule::default(),
             show: Depth::Outputs,
         };

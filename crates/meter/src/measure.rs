@@ -15,7 +15,7 @@ use std::{
 use types::{
     BrokenLoss, Cold, Device, EngineInfo, Environment, Event, FedInput, GenerationReport, Machine,
     Metric, ModelInfo, Phase, ProbeReport, Reason, ReasonCode, Remark, RemarkCode, Run, Samples,
-    Stage, StopReason, StoppingRule, Summary, TrainingReport, WarmupReport,
+    Seconds, Stage, StopReason, StoppingRule, Summary, TrainingReport, WarmupReport,
 };
 
 /// Seed of the bootstrap: fixed, so that the same samples always give the same interval.
@@ -44,7 +44,13 @@ pub fn measure(
     let loaded = load(&mut link, job)?;
     sink(Event::stage(Stage::First));
     let first = first_inference(&mut link)?;
+    let time = Seconds(first.inference.as_secs_f64());
+    sink(Event::FirstTime { stage: Stage::First, time, samples: 1 });
     let warmup = sampling::warm_up(&mut link, &job.cell, rule, sink)?;
+    if let Some(median) = stats::median(sampling::latest(&warmup)) {
+        let samples = sampling::latest(&warmup).len() as u64;
+        sink(Event::FirstTime { stage: Stage::Warmup, time: Seconds(median), samples });
+    }
     let loading = loading.stop();
 
     let watcher = Watcher::start(PROBES, &target);

@@ -22,6 +22,7 @@ mod gate;
 mod generation;
 mod gpu;
 mod inside;
+mod interim;
 mod invalid;
 mod json;
 mod junit;
@@ -63,6 +64,7 @@ pub use gate::{
 pub use generation::{GENERATION_SCHEMA, GenerationRefused, generation_document, llama_bench_rows};
 pub use gpu::{GPU_SCHEMA, GpuView, gpu_document};
 pub use inside::LayerView;
+pub use interim::{forecast, interim_lines, interim_table, rough};
 pub use invalid::not_valid;
 pub use json::{JsonOptions, run_json};
 pub use junit::{JunitCase, JunitOutcome, JunitSuite, JunitSuites, junit, runs_junit};

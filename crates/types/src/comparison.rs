@@ -229,6 +229,65 @@ pub struct Duel {
     /// Remarks about the whole result.
     #[serde(default)]
     pub remarks: Vec<Remark>,
+    /// How it was looked at while it grew; `None` if the number of rounds was fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looks: Option<DuelLooks>,
+}
+
+/// How a duel was looked at while it grew: after rounds that were fixed beforehand.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct DuelLooks {
+    /// The most fresh processes of each side.
+    pub at_most: u32,
+    /// The scatter of the machine, where a test of its noise showed it: the standard deviation of a round's ratio, as a
+    /// logarithm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scatter: Option<f64>,
+}
+
+/// Why a comparison that was looked at while it grew ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// Every question was answered.
+    Answered,
+    /// The most processes were measured.
+    LimitReached,
+}
+
+impl Ended {
+    /// The name used in tables, JSON and CSV.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Ended::Answered => "answered",
+            Ended::LimitReached => "limit-reached",
+        }
+    }
+
+    /// What people read: `answered`, `limit reached`.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Ended::Answered => "answered",
+            Ended::LimitReached => "limit reached",
+        }
+    }
+}
+
+/// How a comparison was looked at while it grew, and why it ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LooksReport {
+    /// After how many processes per side it looks.
+    pub after: Vec<u32>,
+    /// The most processes of any side that were measured.
+    pub used: u32,
+    /// The most that it would have measured.
+    pub at_most: u32,
+    /// Why it ended.
+    pub ended: Ended,
+    /// The accepted chance of calling equal sides different, over all looks and sides.
+    pub chance: f64,
 }
 
 /// How the times were taken that a comparison rests on.
@@ -401,6 +460,9 @@ pub struct ComparisonReport {
     /// Time by layer, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<LayerJoin>,
+    /// How it was looked at while it grew; `None` if the number of processes was fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looks: Option<LooksReport>,
 }
 
 impl ComparisonReport {

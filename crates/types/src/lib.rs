@@ -27,6 +27,7 @@ mod generation;
 mod gpu;
 mod import;
 mod inside;
+mod interim;
 mod layer_kind;
 mod layers;
 mod likeness;
@@ -79,8 +80,9 @@ pub use ceilings::{CacheBandwidth, Ceiling, Ceilings, Unmeasured};
 pub use cell::{Cell, InputShape, Mode, Text};
 pub use cell_failure::{CellFailure, FailureKind};
 pub use comparison::{
-    Agreement, Comparison, ComparisonReport, Design, Disturbed, Duel, Outcome, OutputParity,
-    Parity, Side, SideInfo, SideReport, SpeedUp, Turn, TurnConditions,
+    Agreement, Comparison, ComparisonReport, Design, Disturbed, Duel, DuelLooks, Ended,
+    LooksReport, Outcome, OutputParity, Parity, Side, SideInfo, SideReport, SpeedUp, Turn,
+    TurnConditions,
 };
 pub use critical_path::{CriticalPath, PathLink, PathPlace, Wait};
 pub use device::{Device, ParseDeviceError};
@@ -108,6 +110,7 @@ pub use import::{Correction, Import, Stated};
 pub use inside::{
     Bound, Estimate, Layer, LayerReport, LayerTurn, LayerWork, Rollup, Roofline, Spent,
 };
+pub use interim::{Interim, InterimRow, InterimState};
 pub use layer_kind::LayerKind;
 pub use layers::{
     LayerCell, LayerCost, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime, step_path,

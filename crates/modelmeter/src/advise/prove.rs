@@ -10,12 +10,12 @@ use types::{
     Trial, TrialVerdict, Turn, Warmup,
 };
 
-/// Fresh processes per side: the fewest whose differences can be told from those of the sides.
+/// The most fresh processes per side; it ends as soon as it is answered.
+const AT_MOST: u32 = 5;
+/// Fresh processes per side where no time is the question, or several sides together are the answer.
 const PROCESSES: u32 = 3;
-/// Turns of each side in a process: forward and backward, twice.
-const TURNS: u32 = 4;
-/// And once only, where an inference takes long.
-const FEW_TURNS: u32 = 2;
+/// Turns of each side in a process: forward and backward.
+const TURNS: u32 = 2;
 /// Samples that a turn takes at least.
 const SAMPLES_A_TURN: f64 = 3.0;
 /// A turn lasts no longer than this, however much time there is.
@@ -30,8 +30,6 @@ const SHORT_WARMUP: u64 = 2;
 const RUNS: u64 = 11;
 /// Peaks of memory within this of each other are the same.
 const SAME_MEMORY: f64 = 0.02;
-/// The chance of a false alarm that is accepted, after correction for the number of trials.
-const LEVEL: f64 = 0.05;
 
 /// What all proofs start from.
 pub(super) struct Stand<'a> {
@@ -113,7 +111,7 @@ fn correct(findings: &mut [Option<Finding>]) {
     let known: Vec<f64> = findings.iter().flatten().filter_map(|one| one.p_value).collect();
     let mut adjusted = stats::false_discovery(&known).into_iter();
     for one in findings.iter_mut().flatten().filter(|one| one.p_value.is_some()) {
-        let sure = adjusted.next().is_some_and(|p| p < LEVEL);
+        let sure = adjusted.next().is_some_and(|p| p < stats::SURE);
         if !sure && matches!(one.outcome, Outcome::Better | Outcome::Worse) {
             one.outcome = Outcome::CannotTell;
             one.remarks.push(Remark::new(
@@ -178,16 +176,16 @@ fn refused(code: RemarkCode, why: String) -> Finding {
 /// A duel that fits its part of the budget.
 fn duel(sides: Vec<Profiler>, stand: &Stand<'_>, count: u32) -> Duel {
     let cold = stand.run.cold;
-    let starts = (cold.process_start + cold.load + cold.first_inference) * PROCESSES;
+    let starts = (cold.process_start + cold.load + cold.first_inference) * AT_MOST;
     let each = (stand.budget / count).saturating_sub(starts * sides.len() as u32);
     let inference = stand.run.headline().map_or(0.0, |summary| summary.median);
-    let all = f64::from(PROCESSES * TURNS) * sides.len() as f64 * SAMPLES_A_TURN * inference;
+    let all = f64::from(AT_MOST * TURNS) * sides.len() as f64 * SAMPLES_A_TURN * inference;
     let is_slow = all > each.as_secs_f64();
-    let (turns, warmup) = if is_slow { (FEW_TURNS, SHORT_WARMUP) } else { (TURNS, WARMUP) };
-    let turn = each / (PROCESSES * turns * sides.len() as u32);
+    let warmup = if is_slow { SHORT_WARMUP } else { WARMUP };
+    let turn = each / (AT_MOST * TURNS * sides.len() as u32);
     Duel::new(sides)
-        .processes(PROCESSES)
-        .turns(turns)
+        .at_most(AT_MOST)
+        .turns(TURNS)
         .turn(turn.clamp(SHORTEST_TURN, LONGEST_TURN))
         .warmup(warmup)
         .against_first()
@@ -205,7 +203,13 @@ fn changed(
     let sides = vec![stand.base.clone(), apply(stand.base.clone(), change)];
     let sizes = change.batch_size.is_some() || change.accumulation.is_some();
     let per_sample = sizes && what == Goal::Throughput;
-    let outcome = duel(sides, stand, count).per_sample(per_sample).measure_sides(session, sink)?;
+    let duel = duel(sides, stand, count).per_sample(per_sample);
+    let duel = match what {
+        // It would end when the times are clear, and the question is another.
+        Goal::Memory => duel.processes(PROCESSES),
+        _ => duel,
+    };
+    let outcome = duel.measure_sides(session, sink)?;
     match what {
         Goal::Memory => by_memory(&outcome),
         _ => by_time(&outcome.duel, &outcome.baseline),
@@ -340,7 +344,9 @@ fn buckets(
         side
     };
     let sides = vec![side(&lines), side(&lines[..half]), side(&lines[half..])];
-    let outcome = duel(sides, stand, count).rows(vec![0, 0, half]).measure_sides(session, sink)?;
+    // Both parts together answer, not each for itself: it cannot end before all processes are measured.
+    let duel = duel(sides, stand, count).processes(PROCESSES).rows(vec![0, 0, half]);
+    let outcome = duel.measure_sides(session, sink)?;
     match joined(outcome.duel) {
         Some(duel) => by_time(&duel, &outcome.baseline),
         None => Ok(refused(RemarkCode::NotMeasured, "one of the batches was not measured".into())),

@@ -213,6 +213,8 @@ impl Gate {
                 .collect();
             let trials: Vec<Trial> = asked.iter().map(|asked| asked.trial.clone()).collect();
             findings = rule(&trials, chance);
+            let table = questions::interim(&asked, &findings, &gathered, self);
+            sink(Event::Interim { table: Box::new(table), label: None });
             for (place, cell) in gathered.iter_mut().enumerate() {
                 let own = asked.iter().zip(&findings).filter(|(asked, _)| asked.cell == place);
                 let open = own.into_iter().any(|(asked, finding)| asked.may_settle(finding));

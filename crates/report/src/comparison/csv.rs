@@ -72,6 +72,8 @@ const COLUMNS: &[(&str, Cell)] = &[
         let disturbed = row.comparison?.disturbed.as_ref();
         Some(disturbed.map_or(0, |disturbed| disturbed.left_out).to_string())
     }),
+    ("processes_at_most", |row| Some(row.report.looks.as_ref()?.at_most.to_string())),
+    ("ended", |row| text(row.report.looks.as_ref()?.ended.name())),
     ("valid", |row| Some(row.side.info.verdict.valid.to_string())),
     ("machine", |row| text(&row.report.environment.machine.key)),
 ];

@@ -4,7 +4,7 @@ use super::words::name;
 use crate::clean::clean;
 use crate::result::{Fact, Note, Tone};
 use number::{percent, scientific};
-use types::{Agreement, ComparisonReport, Design, Outcome, Parity};
+use types::{Agreement, ComparisonReport, Design, LooksReport, Outcome, Parity};
 
 /// Which outputs are equal, and how it was measured and what that could have seen.
 pub(super) fn facts(report: &ComparisonReport) -> Vec<Fact> {
@@ -35,7 +35,20 @@ fn pair(parity: &Parity) -> String {
 pub(super) fn design(report: &ComparisonReport) -> Vec<String> {
     let mut facts = vec![match report.design {
         Design::Interleaved { rounds, .. } => {
-            format!("{}, {} per side", order(report.sides.len()), counted(rounds, "process"))
+            let order = order(report.sides.len());
+            match &report.looks {
+                Some(looks) => {
+                    let LooksReport { used, at_most, ended, .. } = looks;
+                    // A side that is answered is not measured further.
+                    let used = match rounds < u64::from(*used) {
+                        true => format!("{rounds} to {used}"),
+                        false => used.to_string(),
+                    };
+                    let ended = ended.words();
+                    format!("{order}, {used} of at most {at_most} processes per side, {ended}")
+                }
+                None => format!("{order}, {} per side", counted(rounds, "process")),
+            }
         }
         Design::Stored => format!("stored runs, {} per side", runs(report)),
     }];

@@ -2,7 +2,7 @@
 
 use crate::shown::comparison;
 use crate::{
-    bout::{layers, stored, three_engines, troubles},
+    bout::{answered, layers, stored, three_engines, troubles},
     sample::summary,
 };
 use jsonschema::Validator;
@@ -42,6 +42,18 @@ fn refusals_and_remarks_at_80() {
 #[test]
 fn stored_runs_at_80() {
     insta::assert_snapshot!(plain(&stored(), 80));
+}
+
+#[test]
+fn a_comparison_that_ended_early_says_after_how_many_processes_and_why() {
+    let text = plain(&answered(), 120);
+    assert!(text.contains("2 to 5 of at most 8 processes per side, limit reached"), "{text}");
+    let found = comparison_json(&answered());
+    let looks = json!({
+        "after": [2, 3, 5, 8], "used": 5, "at_most": 8, "ended": "limit-reached", "chance": 0.01
+    });
+    assert_eq!(found["design"]["looks"], looks);
+    assert_eq!(comparison_json(&three_engines())["design"]["looks"], Value::Null);
 }
 
 #[test]
@@ -85,7 +97,7 @@ fn a_refused_speed_up_shows_no_number() {
 
 #[test]
 fn colour_changes_no_word() {
-    for report in [three_engines(), troubles(), stored()] {
+    for report in [three_engines(), answered(), troubles(), stored()] {
         let coloured = comparison(&report, &Style { colour: true, width: 80 });
         let lines: Vec<String> = coloured.lines().map(without_colour).collect();
         assert_eq!(lines, plain(&report, 80).lines().collect::<Vec<_>>());
