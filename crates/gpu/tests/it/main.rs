@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 #![cfg(target_os = "linux")]
 
+extern crate modelmeter_gpu as gpu;
+
 mod hook;
 mod program;
 
