@@ -93,8 +93,8 @@ pub use event::{Event, Stage, WaitReason};
 pub use export::{ExportCheck, ExportReport};
 pub use feed::{FedInput, Feed, InputValues, LengthUnit, MediaSource, ValueRange, ValueSource};
 pub use fit::{
-    Confirmation, FitCell, FitLeftOut, FitOutcome, FitReport, FitTry, FitWay, Refusal, RefusalKind,
-    SmallestNeed,
+    CacheCost, Confirmation, ContextTry, FitCell, FitContext, FitLeftOut, FitOutcome, FitReport,
+    FitTry, FitWay, Refusal, RefusalKind, SmallestNeed,
 };
 pub use gate::{
     Check, Drifted, GateCell, GateDesign, GateEvidence, GatePlan, GateReport, Itself, Jitter,
