@@ -1,7 +1,7 @@
 //! A language model that writes token by token on rten: operators and number formats against each other, and llama.cpp on the
 //! same file, interleaved.
 //!
-//! `cargo bench -p modelmeter-engine-rten --bench decode -- [MODEL] [THREADS] [DEPTH,…] [SIDE,…]`; sides are `standard`, `fused`, `int8`,
+//! `cargo bench -p modelmeter-engine-rten --bench decode -- [MODEL] [THREADS] [DEPTH,…] [SIDE,…] [ROUNDS]`; sides are `standard`, `fused`, `int8`,
 //! `stored` and `llamacpp`, the last two for `.gguf` files. `LLAMA_CPP_LIB` names the folder of llama.cpp's library.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints and may panic")]
 
@@ -11,7 +11,6 @@ use modelmeter_engine_rten::Rten;
 use std::{path::PathBuf, time::Instant};
 use types::{DecoderDialect, DecoderShape, Device, Precision};
 
-const ROUNDS: usize = 5;
 const TURNS: usize = 4;
 const STEPS: usize = 12;
 
@@ -31,18 +30,18 @@ fn main() {
     let usual = if is_gguf { "standard,fused,int8,stored,llamacpp" } else { "standard,fused,int8" };
     let sides: Vec<String> = argument(3, usual).split(',').map(str::to_owned).collect();
     for depth in argument(2, "16,1024").split(',').map(|depth| depth.parse().unwrap()) {
-        measure(&model, threads, depth, &sides);
+        measure(&model, threads, depth, &sides, argument(4, "5").parse().unwrap());
     }
 }
 
-fn measure(model: &str, threads: u32, depth: usize, sides: &[String]) {
+fn measure(model: &str, threads: u32, depth: usize, sides: &[String], count: usize) {
     println!("\n{model}, {threads} threads, {STEPS} steps at depth {depth}");
     println!("| side | step | tokens per second | against the first (95 %) | scores |");
     println!("| --- | ---: | ---: | --- | --- |");
     let mut rounds: Vec<Vec<Vec<f64>>> = vec![Vec::new(); sides.len()];
     let mut seconds: Vec<Vec<f64>> = vec![Vec::new(); sides.len()];
     let mut scores: Vec<Vec<f32>> = Vec::new();
-    for round in 0..ROUNDS {
+    for round in 0..count {
         let mut open: Vec<Side> =
             sides.iter().map(|side| open(model, side, threads, depth)).collect();
         if round == 0 {
@@ -127,7 +126,7 @@ fn open(model: &str, side: &str, threads: u32, depth: usize) -> Side {
         load.precision = Precision::Stored;
         let named = std::env::var_os("LLAMA_CPP_LIB").map(PathBuf::from);
         load.places = Places {
-            libraries: named.map(|path| ("LLAMA_CPP_LIB".to_owned(), path)).into_iter().collect(),
+            libraries: named.map(|path| ("llamacpp".to_owned(), path)).into_iter().collect(),
             ..Places::default()
         };
         let request = GeneratorRequest { load: &load, shape, batch: 1, context, dialect };

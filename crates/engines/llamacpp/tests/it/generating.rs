@@ -67,7 +67,7 @@ fn several_threads_leave_the_scores_of_one() {
     let _alone = alone();
     let two = LoadRequest { threads: 2, ..request(smollm()) };
     let shape = smollm_shape();
-    let mut two = LlamaCpp.generator(&crate::asked(&two, &shape, 1, 64)).unwrap().unwrap();
+    let mut two = LlamaCpp.generator(&asked(&two, &shape, 1, 64)).unwrap().unwrap();
     assert!(two.placement().starts_with("cpu, 2 threads, "), "{}", two.placement());
     let mut one = load(smollm(), &smollm_shape(), 1, 64);
     assert_close(&fed(&mut *one, &PROMPT[..8]), &fed(&mut *two, &PROMPT[..8]));
@@ -149,7 +149,7 @@ fn a_cache_of_8_bits_is_smaller_and_leaves_nearly_the_same_scores() {
     let scores = |cache: &str| {
         let mut load = request(smollm());
         load.options.settings = [("cache".to_owned(), cache.to_owned())].into();
-        let mut generator = LlamaCpp.generator(&crate::asked(&load, &shape, 1, 256)).unwrap().unwrap();
+        let mut generator = LlamaCpp.generator(&asked(&load, &shape, 1, 256)).unwrap().unwrap();
         let scores = fed(&mut *generator, &PROMPT);
         let cache = generator.cache();
         (scores, cache.element, cache.bytes.unwrap())

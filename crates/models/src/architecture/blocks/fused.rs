@@ -13,6 +13,9 @@ const LONGEST: usize = 32_768;
 /// Engines take heads whose width is a multiple of this.
 const WIDTH: usize = 16;
 
+/// No model has wider ones; a file that says so must not make large tables.
+const WIDEST: usize = 512;
+
 /// What the attentions of all layers share.
 #[derive(Debug, Clone)]
 pub(in crate::architecture) struct FusedPositions {
@@ -31,7 +34,10 @@ pub(in crate::architecture) fn fused_reach(stack: &Stack, positions: Positions) 
     let is_known = matches!(positions, Positions::Learned { .. } | Positions::Rotary { .. });
     // The operator knows no norms of heads, caps or second tables.
     let is_plain = stack.refinements == Refinements::default();
-    let fits = is_known && is_plain && stack.head_dim.is_multiple_of(WIDTH);
+    let fits = is_known
+        && is_plain
+        && stack.head_dim.is_multiple_of(WIDTH)
+        && stack.head_dim <= WIDEST;
     fits.then(|| positions.longest().unwrap_or(LONGEST).min(LONGEST))
 }
 
