@@ -14,7 +14,7 @@ use crate::{
     words::{Facet, Words},
 };
 use std::collections::BTreeMap;
-use types::{CellKey, Generation, PooledCell, Unit};
+use types::{CellKey, PooledCell, Unit};
 
 /// Fields that one picture holds.
 const MOST_FIELDS: usize = 4;

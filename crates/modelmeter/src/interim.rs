@@ -104,8 +104,10 @@ impl DuelWatch<'_> {
             return (None, None);
         }
         let each = self.begin.elapsed().as_secs_f64() / done;
-        let until =
-            |rounds: u32| Duration::from_secs_f64((f64::from(rounds) - done).max(0.0) * each);
+        let until = |rounds: u32| {
+            let left = (f64::from(rounds) - done).max(0.0) * each;
+            Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX)
+        };
         let is_over = look.is_some() && found.open.iter().all(|open| !open);
         let at_most = if is_over { Duration::ZERO } else { until(self.rounds) };
         let expected = match (is_over, found.expected) {
