@@ -7,7 +7,7 @@ use std::{
     cell::{Cell, RefCell},
     time::{Duration, Instant},
 };
-use types::{Event, Interim, Turn};
+use types::{Event, Interim, Seconds, Turn};
 
 /// What a duel's gate has decided, for whoever watches afterwards.
 #[derive(Debug, Default, Clone)]
@@ -106,7 +106,7 @@ impl DuelWatch<'_> {
         let each = self.begin.elapsed().as_secs_f64() / done;
         let until = |rounds: u32| {
             let left = (f64::from(rounds) - done).max(0.0) * each;
-            Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX)
+            Seconds(left).duration()
         };
         let is_over = look.is_some() && found.open.iter().all(|open| !open);
         let at_most = if is_over { Duration::ZERO } else { until(self.rounds) };
