@@ -218,11 +218,9 @@ impl GenerationTests {
 pub fn growth_picture(runs: &[Run]) -> Option<ResultPicture> {
     let all: Vec<&Run> = runs.iter().collect();
     let material = crate::visualize::material_of(&all, BTreeMap::new());
-    let picture = Picture::by_name("growth")?;
-    let drawn = picture.for_page(&material).ok()?;
-    let narrow = picture.for_phone(&material).ok().map(|drawn| drawn.svg);
+    let drawn = Picture::by_name("growth")?.for_page(&material).ok()?;
     let title = "growth of a step with the tokens in the cache".into();
-    Some(ResultPicture { title, svg: drawn.svg, narrow })
+    Some(ResultPicture { title, svg: drawn.svg, narrow: None })
 }
 
 /// The engine that was asked for.
