@@ -15,14 +15,14 @@ pub struct Rehearsal {
     pub peak: Option<Bytes>,
     /// What the worker was held to.
     pub limit: Option<MemoryLimit>,
-    /// What was resident of its own when it had run, files apart; `None` on devices with their own memory.
-    pub resident: Option<Bytes>,
-    /// What a language model left in its cache.
-    pub generation: Option<Box<GenerationReport>>,
     /// From starting the process to the end of the first inference.
     pub start: Duration,
     /// One inference after the first, roughly.
     pub each: Duration,
+    /// What was resident of its own when it had run, files apart; `None` on devices with their own memory.
+    pub resident: Option<Bytes>,
+    /// What a language model left in its cache.
+    pub generation: Option<Box<GenerationReport>>,
 }
 
 /// Loads a job and runs it a few times; nothing is timed.
@@ -60,5 +60,5 @@ pub fn rehearse(
     };
     let peak = metrics.find(|metric| metric.key == wanted).and_then(|metric| metric.value);
     let peak = peak.map(|bytes| Bytes(bytes as u64));
-    Ok(Rehearsal { peak, limit, resident, generation, start, each })
+    Ok(Rehearsal { peak, limit, start, each, resident, generation })
 }

@@ -20,6 +20,7 @@ mod export;
 mod fit;
 mod gate;
 mod generation;
+mod gpu;
 mod inside;
 mod interim;
 mod invalid;
@@ -63,6 +64,7 @@ pub use gate::{
 pub use generation::{
     GENERATION_SCHEMA, GenerationRefused, generation_document, llama_bench_rows, step_growth,
 };
+pub use gpu::{GPU_SCHEMA, GpuView, gpu_document};
 pub use inside::LayerView;
 pub use interim::{forecast, interim_lines, interim_table, rough};
 pub use invalid::not_valid;

@@ -25,6 +25,7 @@ mod fit;
 mod gate;
 mod gauge;
 mod generation;
+mod gpu;
 mod import;
 mod inside;
 mod interim;
@@ -92,8 +93,8 @@ pub use event::{Event, Stage, WaitReason};
 pub use export::{ExportCheck, ExportReport};
 pub use feed::{FedInput, Feed, InputValues, LengthUnit, MediaSource, ValueRange, ValueSource};
 pub use fit::{
-    Confirmation, FitCell, FitLeftOut, FitOutcome, FitReport, FitTry, FitWay, Refusal, RefusalKind,
-    SmallestNeed,
+    CacheCost, Confirmation, ContextTry, FitCell, FitContext, FitLeftOut, FitOutcome, FitReport,
+    FitTry, FitWay, Refusal, RefusalKind, SmallestNeed,
 };
 pub use gate::{
     Check, Drifted, GateCell, GateDesign, GateEvidence, GatePlan, GateReport, Itself, Jitter,
@@ -102,6 +103,10 @@ pub use gate::{
 pub use gauge::{Gauge, ParseGaugeError, Statistic, Threshold};
 pub use generation::{
     DecoderShape, Generation, GenerationReport, GenerationTest, Sampling, StepGrowth,
+};
+pub use gpu::{
+    GpuCopies, GpuDevice, GpuGap, GpuGapCause, GpuKernel, GpuLaunches, GpuPart, GpuProblem,
+    GpuProblemKind, GpuProcess, GpuProfile, GpuRange,
 };
 pub use import::{Correction, Import, Stated};
 pub use inside::{

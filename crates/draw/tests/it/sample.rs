@@ -124,10 +124,8 @@ fn writing(engine: &str, depth: usize, seconds: f64) -> PooledCell {
         r#"{{"generation":{{"test":"decode","tokens":300,"depth":{depth},"sampling":{{"how":"greedy"}}}}}}"#
     );
     assert!(types::Variant::parse(&cell.key.variant).is_some());
-    (cell.memory, cell.memory_spread) = (
-        Reading::missing(MissingCode::NotMeasured, "not asked"),
-        Reading::missing(MissingCode::NotMeasured, "not asked"),
-    );
+    cell.memory = Reading::missing(MissingCode::NotMeasured, "not asked");
+    cell.memory_spread = Reading::missing(MissingCode::NotMeasured, "not asked");
     cell
 }
 

@@ -8,8 +8,8 @@ use crate::{
     prepare,
 };
 use types::{
-    Bytes, CacheCost, ContextTry, Estimate, Event, FitContext, Generation, GenerationTest,
-    MissingCode, Reading, Sampling,
+    Bytes, CacheCost, ContextTry, Estimate, Event, FitContext, Generation, GenerationTest, MissingCode, Reading,
+    Sampling,
 };
 
 /// Tokens that are written at the end of a try.
@@ -98,13 +98,16 @@ fn cost(tries: &[ContextTry]) -> CacheCost {
         let line = stats::few_points_line(points);
         let why = format!("{} contexts with {what}, and {FEWEST} are needed", points.len());
         let told = line.map(|line| Estimate { value: line.slope, interval: line.interval });
-        let told = told.filter(|_| points.len() >= FEWEST);
-        Reading::or_missing(told, MissingCode::TooFewValues, why)
+        Reading::or_missing(
+            told.filter(|_| points.len() >= FEWEST),
+            MissingCode::TooFewValues,
+            why,
+        )
     };
     CacheCost {
         formula: Reading::or_missing(
             ran.iter().find_map(|tried| tried.per_token),
-            MissingCode::NotMeasured,
+            MissingCode::Underivable,
             "nothing ran, so the number format of the cache is not known",
         ),
         reported: slope(&points(|tried| tried.reported), "a report of the engine"),

@@ -1,6 +1,6 @@
 //! A real model reads and forgets.
 
-use crate::{alone, load, request, small, small_shape, smollm, smollm_shape};
+use crate::{alone, asked, load, request, small, small_shape, smollm, smollm_shape};
 use engine::{Generator, GeneratorLoader, LoadRequest};
 use modelmeter_engine_llamacpp::LlamaCpp;
 
