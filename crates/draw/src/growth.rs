@@ -11,7 +11,7 @@ use crate::{
     run_steps::beyond,
     scale::Scale,
     steps::{self, LEGEND, Steps},
-    words::{Facet, Words},
+    words::{Facet, Words, pooled},
 };
 use std::collections::BTreeMap;
 use types::{CellKey, PooledCell, Unit};
@@ -48,7 +48,8 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     }
     let more = models.len().saturating_sub(MOST_FIELDS);
     let words = Words::of(&shown, &material.machines, &[Facet::Length]);
-    let about = [words.common(), "The newest run of each.".into()];
+    let about =
+        [words.common(), format!("{}; the steps of the newest run of each", pooled(&shown))];
     let mut page = Page::on(material.paper, theme, "Growth of a step", &about);
     let palette = Palette::of(material);
     if page.is_narrow() {
