@@ -5,13 +5,13 @@ use crate::{
     canvas::{Area, Ink, Stroke},
     choose::{self, Choice},
     dodge::spread,
-    legend::Palette,
-    page::{MARGIN, Page, WIDTH},
+    legend::{self, Palette},
+    page::Page,
     rows::heading,
     run_steps::beyond,
     scale::Scale,
     steps::{self, LEGEND, Steps},
-    words::{Facet, Words},
+    words::{Facet, Words, pooled},
 };
 use std::collections::BTreeMap;
 use types::{CellKey, PooledCell, Unit};
@@ -48,13 +48,17 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     }
     let more = models.len().saturating_sub(MOST_FIELDS);
     let words = Words::of(&shown, &material.machines, &[Facet::Length]);
-    let about = [words.common(), "The newest run of each.".into()];
-    let mut page = Page::new(theme, "Growth of a step", &about);
+    let about =
+        [words.common(), format!("{}; the steps of the newest run of each", pooled(&shown))];
+    let mut page = Page::on(material.paper, theme, "Growth of a step", &about);
     let palette = Palette::of(material);
-    let columns = if models.len() == 1 { 1 } else { 2 };
+    if page.is_narrow() {
+        legend::engines(&mut page, &shown, &palette);
+    }
+    let columns = if models.len() == 1 || page.is_narrow() { 1 } else { 2 };
     let gap = 36.0;
-    let width = (WIDTH - 2.0 * MARGIN - gap * (columns - 1) as f64) / columns as f64;
-    let height = if models.len() == 1 { 380.0 } else { 250.0 };
+    let width = (page.width - 2.0 * page.margin - gap * (columns - 1) as f64) / columns as f64;
+    let height = if models.len() == 1 && !page.is_narrow() { 380.0 } else { 250.0 };
     let top = page.top;
     let outer = height + 42.0 + axis::BELOW + 18.0;
     let mut unseen = 0;
@@ -62,7 +66,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     for (index, (model, lines)) in models.into_iter().take(MOST_FIELDS).enumerate() {
         let (column, row) = (index % columns, index / columns);
         let place = Area {
-            x: MARGIN + (width + gap) * column as f64,
+            x: page.margin + (width + gap) * column as f64,
             y: top + outer * row as f64,
             width,
             height,
@@ -92,13 +96,15 @@ fn field(
     words: &Words<'_>,
     palette: &Palette,
 ) -> usize {
+    // On a phone the legend above names the lines.
+    let is_narrow = page.is_narrow();
     let canvas = &mut page.canvas;
     let look = canvas.look;
     heading(canvas, (place.x, place.y + 6.0), model, &words.of_model(model), place.width);
     let ink = Ink::new(12.0, look.text);
     let labels: Vec<String> = lines.iter().map(|(cell, _)| words.row(&cell.key)).collect();
     let widest = labels.iter().map(|label| ink.width(label)).fold(0.0, f64::max);
-    let room = widest.min(place.width * 0.36);
+    let room = if is_narrow { 0.0 } else { widest.min(place.width * 0.36) };
     let all = || lines.iter().map(|(_, steps)| *steps);
     let times: Vec<f64> = all().flat_map(|one| [one.quantile(0.02), one.middle().1]).collect();
     let roof = steps::roof(all());
@@ -139,6 +145,9 @@ fn field(
     for (((end, y), label), (cell, _)) in ends.iter().zip(places).zip(&labels).zip(lines) {
         let start = area.right() + 4.0;
         let leader = [(end.0 + 4.0, end.1), (start, y), (start + 6.0, y)];
+        if is_narrow {
+            continue;
+        }
         canvas.polyline(&leader, Stroke::new(colour(cell), 1.0));
         canvas.text_within(start + 11.0, y + 4.0, label, ink, room);
     }
