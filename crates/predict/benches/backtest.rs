@@ -4,7 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 
-use predict::{Backtest, Catalogue, Domain, Effort, Score, Situation, backtest};
+use modelmeter_predict::{Backtest, Catalogue, Domain, Effort, Score, Situation, backtest};
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -15,7 +15,9 @@ const FOLDER: &str = "MODELMETER_PREDICTION_DATA";
 
 fn main() {
     let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else {
-        println!("{FOLDER} is not set: it names the folder of the measured tables; nothing is done");
+        println!(
+            "{FOLDER} is not set: it names the folder of the measured tables; nothing is done"
+        );
         return;
     };
     let table = folder.join("llama-bench-cpus.csv.gz");
@@ -83,7 +85,7 @@ fn kind<'a>(
     domain: Domain,
     situation: Situation,
     test: &str,
-) -> Option<&'a predict::KindScore> {
+) -> Option<&'a modelmeter_predict::KindScore> {
     found
         .kinds
         .iter()
@@ -93,7 +95,8 @@ fn kind<'a>(
 fn timm(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut tables: Vec<PathBuf> = paths.filter(|path| path.to_string_lossy().contains(".csv")).collect();
+    let mut tables: Vec<PathBuf> =
+        paths.filter(|path| path.to_string_lossy().contains(".csv")).collect();
     tables.sort();
     tables
 }

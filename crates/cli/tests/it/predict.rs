@@ -38,7 +38,17 @@ fn a_backtest_says_error_coverage_and_width_in_every_format() {
     let home = Home::new();
     fs::write(home.path("known.csv"), table(0, 16, "CPU")).unwrap();
     fs::write(home.path("new.csv"), table(16, 6, "CPU")).unwrap();
-    let told = home.fine(&["predict", "--backtest", "known.csv", "--held-out", "new.csv", "--json", "b.json", "--csv", "b.csv"]);
+    let told = home.fine(&[
+        "predict",
+        "--backtest",
+        "known.csv",
+        "--held-out",
+        "new.csv",
+        "--json",
+        "b.json",
+        "--csv",
+        "b.csv",
+    ]);
     for word in ["median error", "tg128", "pp512", "new machine", "Chip 17", "physics alone"] {
         assert!(told.out.contains(word), "{word}\n{}", told.out);
     }
@@ -66,7 +76,16 @@ fn what_cannot_be_predicted_is_refused_with_the_reason() {
     home.refused(&["predict"], 2, &["--backtest"]);
     home.refused(&["predict", "--backtest", "no.csv"], 2, &["could not read `no.csv`"]);
     fs::write(home.path("other.csv"), "a,b\n1,2\n").unwrap();
-    home.refused(&["predict", "--backtest", "other.csv"], 2, &["could not understand `other.csv`", "hint: "]);
-    fs::write(home.path("mine.toml"), "[[gpu]]\nname = \"X\"\nsingle = 1\nsource = \"me\"\n").unwrap();
-    home.refused(&["predict", "--backtest", "cpu.csv", "--hardware", "mine.toml"], 2, &["`X` has no `bandwidth`"]);
+    home.refused(
+        &["predict", "--backtest", "other.csv"],
+        2,
+        &["could not understand `other.csv`", "hint: "],
+    );
+    fs::write(home.path("mine.toml"), "[[gpu]]\nname = \"X\"\nsingle = 1\nsource = \"me\"\n")
+        .unwrap();
+    home.refused(
+        &["predict", "--backtest", "cpu.csv", "--hardware", "mine.toml"],
+        2,
+        &["`X` has no `bandwidth`"],
+    );
 }

@@ -5,7 +5,7 @@ use crate::{
     world::{HEADER, World, write},
 };
 use flate2::{Compression, write::GzEncoder};
-use predict::{Catalogue, Error, Tables, backtest};
+use modelmeter_predict::{Catalogue, Error, Tables, backtest};
 use proptest::prelude::*;
 use std::{fs, io::Write};
 
@@ -42,8 +42,18 @@ fn rows_that_say_nothing_are_left_out_with_the_reason() {
     assert_eq!(tables.observations.len(), rows.len() - 8);
     let left: usize = tables.left_out.values().sum();
     assert_eq!(left, 8, "{:?}", tables.left_out);
-    for why in ["standard deviation", "both 0", "in one test", "no number above 0", "`Unheard Of 9000` are not known"] {
-        assert!(tables.left_out.keys().any(|own| own.contains(why)), "{why}: {:?}", tables.left_out);
+    for why in [
+        "standard deviation",
+        "both 0",
+        "in one test",
+        "no number above 0",
+        "`Unheard Of 9000` are not known",
+    ] {
+        assert!(
+            tables.left_out.keys().any(|own| own.contains(why)),
+            "{why}: {:?}",
+            tables.left_out
+        );
     }
 }
 
@@ -62,11 +72,14 @@ fn what_is_no_table_is_refused_with_the_reason() {
     let missing = Tables::read(&["no/such/file"], &Catalogue::own()).unwrap_err();
     assert!(matches!(missing, Error::Read { .. }));
     assert!(matches!(
-        Tables::read(&[{
-            let path = folder.path().join("cut.gz");
-            fs::write(&path, [0x1f, 0x8b, 8, 0]).unwrap();
-            path
-        }], &Catalogue::own()),
+        Tables::read(
+            &[{
+                let path = folder.path().join("cut.gz");
+                fs::write(&path, [0x1f, 0x8b, 8, 0]).unwrap();
+                path
+            }],
+            &Catalogue::own()
+        ),
         Err(Error::Read { .. })
     ));
 }

@@ -3,7 +3,7 @@
 mod files;
 mod world;
 
-use predict::{Catalogue, Domain, Effort, Situation, backtest};
+use modelmeter_predict::{Catalogue, Domain, Effort, Situation, backtest};
 use world::{World, write};
 
 fn effort() -> Effort {
@@ -53,7 +53,11 @@ fn the_same_files_give_the_same_answer_on_any_number_of_threads() {
     let on = |threads| {
         let effort = Effort { threads, trees: 20, ..effort() };
         let found = backtest(&[&table], &[], &Catalogue::own(), &effort).unwrap();
-        found.kinds.iter().map(|kind| (kind.score.median_error, kind.score.width)).collect::<Vec<_>>()
+        found
+            .kinds
+            .iter()
+            .map(|kind| (kind.score.median_error, kind.score.width))
+            .collect::<Vec<_>>()
     };
     assert_eq!(on(1), on(3));
 }
@@ -71,7 +75,11 @@ fn a_gpu_is_refused_where_only_processors_were_learned() {
     let found = backtest(&[known], &[gpu], &Catalogue::own(), &effort()).unwrap();
     assert_eq!(found.answered(), 0);
     assert_eq!(found.refused.len(), 1);
-    assert!(found.refused[0].why.contains("nothing of the kind was learned"), "{:?}", found.refused);
+    assert!(
+        found.refused[0].why.contains("nothing of the kind was learned"),
+        "{:?}",
+        found.refused
+    );
     assert!(found.refused[0].nearest.contains("llama.cpp on processors"), "{:?}", found.refused);
 }
 
@@ -93,8 +101,10 @@ fn work_far_outside_of_what_was_learned_is_refused() {
 fn a_card_that_was_never_seen_is_predicted_by_its_stated_peaks_and_the_models_of_others() {
     let folder = tempfile::tempdir().unwrap();
     let cards = [("rtx3090", 71e12, 936e9), ("rtx4090", 165.2e12, 1008e9)];
-    let tables: Vec<_> =
-        cards.iter().map(|(name, peak, bandwidth)| world::timm(folder.path(), name, *peak, *bandwidth, 1.0)).collect();
+    let tables: Vec<_> = cards
+        .iter()
+        .map(|(name, peak, bandwidth)| world::timm(folder.path(), name, *peak, *bandwidth, 1.0))
+        .collect();
     // A card that is a tenth slower than its peaks say.
     let new = world::timm(folder.path(), "5090", 209.5e12, 1792e9, 1.1);
     let found = backtest(&tables, &[new], &Catalogue::own(), &effort()).unwrap();
