@@ -19,7 +19,7 @@ pub const LEVEL: f64 = 0.9;
 const HIGHEST_LEVEL: f64 = 0.96;
 /// Errors are compared on a logarithm; below this they are all called small.
 const SMALL_ERROR: f64 = 0.02;
-/// A test with fewer groups shares its interval with the others.
+/// A test with fewer groups has an interval at least as wide as that of all tests.
 const OWN_INTERVAL: usize = 8;
 /// With fewer groups the final fit is one of all of them.
 const FEW_GROUPS: usize = 5;
@@ -248,8 +248,11 @@ impl Quantiles {
         let tests = by_test
             .into_iter()
             .map(|(test, some)| (test.to_owned(), quantile(&some)))
-            .filter(|(_, (_, of_test))| *of_test >= OWN_INTERVAL.min(groups))
-            .map(|(test, (quantile, _))| (test, quantile))
+            .map(|(test, (own, of_test))| {
+                // A few groups may have been lucky.
+                let is_enough = of_test >= OWN_INTERVAL.min(groups);
+                (test, if is_enough { own } else { own.max(all) })
+            })
             .collect();
         Quantiles { all, tests }
     }

@@ -59,8 +59,8 @@ fn a_backtest_says_error_coverage_and_width_in_every_format() {
     assert_eq!(found["machines"].as_array().unwrap().len(), 6);
     let score = &found["kinds"][0]["predicted"];
     assert!(score["median_error"].as_f64().unwrap() < 0.3, "{found}");
-    let schema = include_str!("../../../../docs/schema/modelmeter.backtest-1.schema.json");
-    let schema = serde_json::from_str(schema).unwrap();
+    let schema = home.fine(&["schema", "modelmeter.backtest/1"]).out;
+    let schema = serde_json::from_str(&schema).unwrap();
     assert!(jsonschema::is_valid(&schema, &found));
     assert_eq!(fs::read_to_string(home.path("b.csv")).unwrap().lines().count(), 1 + 2 + 6);
 }

@@ -32,7 +32,7 @@ fn rows_that_say_nothing_are_left_out_with_the_reason() {
     rows.push(with(&rate, "NaN"));
     rows.push(with(&rate, "-3"));
     rows.push(with(&rate, "inf"));
-    rows.push(with(&format!("{rate},0.1"), "1,0.5"));
+    rows.push(with(&format!("{rate},0"), "1,0.5"));
     rows.push(with(",512,0,", ",0,0,"));
     rows.push(with(",512,0,", ",512,512,"));
     rows.push("too,short".into());

@@ -49,7 +49,7 @@ impl World {
                         rows.push(format!(
                             "v,i{cpus},x86_64,Chip {}-{machine},{cpus},2,1,,{} ({cpus} instances),33554432 (1 instance),1,\
                              {has_vnni},{has_vnni},0,0,0,{},{},CPU,,{model},{bytes},{parameters},{cpus},{prompt},\
-                             {generated},{},0.1",
+                             {generated},{},0",
                             self.seed,
                             cpus * 1_048_576,
                             ram * 1e-5,
