@@ -15,7 +15,9 @@ const FOLDER: &str = "MODELMETER_PREDICTION_DATA";
 
 fn main() {
     let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else {
-        println!("{FOLDER} is not set: it names the folder of the measured tables; nothing is done");
+        println!(
+            "{FOLDER} is not set: it names the folder of the measured tables; nothing is done"
+        );
         return;
     };
     let table = folder.join("llama-bench-cpus.csv.gz");
@@ -93,7 +95,8 @@ fn kind<'a>(
 fn timm(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut tables: Vec<PathBuf> = paths.filter(|path| path.to_string_lossy().contains(".csv")).collect();
+    let mut tables: Vec<PathBuf> =
+        paths.filter(|path| path.to_string_lossy().contains(".csv")).collect();
     tables.sort();
     tables
 }

@@ -30,8 +30,11 @@ impl Anchoring {
         held_out: &[Predicted],
         groups: &[String],
     ) -> (Anchoring, Vec<Option<Predicted>>) {
-        let errors: Vec<f64> =
-            rows.iter().zip(held_out).map(|(one, said)| one.log_seconds() - said.log_seconds).collect();
+        let errors: Vec<f64> = rows
+            .iter()
+            .zip(held_out)
+            .map(|(one, said)| one.log_seconds() - said.log_seconds)
+            .collect();
         let anchors = anchors(rows);
         let others: Vec<Option<f64>> =
             anchors.iter().map(|anchor| anchor.map(|at| errors[at])).collect();
@@ -52,7 +55,9 @@ impl Anchoring {
         let (parts, count) = parts_of(groups, 5, 11);
         let others: Vec<Quantiles> = (0..count)
             .map(|part| {
-                Quantiles::of(rows, &scores, groups, |at| has(at) && (count < 2 || parts[at] != part))
+                Quantiles::of(rows, &scores, groups, |at| {
+                    has(at) && (count < 2 || parts[at] != part)
+                })
             })
             .collect();
         let answers = (0..rows.len())
@@ -90,7 +95,10 @@ impl Anchoring {
 fn anchors(rows: &[Observation]) -> Vec<Option<usize>> {
     let mut together: HashMap<(&str, &str, &[String]), Vec<usize>> = HashMap::new();
     for (at, one) in rows.iter().enumerate() {
-        together.entry((one.instance.as_str(), one.test.as_str(), one.setting.as_slice())).or_default().push(at);
+        together
+            .entry((one.instance.as_str(), one.test.as_str(), one.setting.as_slice()))
+            .or_default()
+            .push(at);
     }
     let mut found = vec![None; rows.len()];
     for some in together.values() {
@@ -108,7 +116,10 @@ fn anchors(rows: &[Observation]) -> Vec<Option<usize>> {
 fn middle(rows: &[Observation], some: &[usize]) -> usize {
     let mut sorted = some.to_vec();
     sorted.sort_by(|one, other| {
-        rows[*one].physics.total_cmp(&rows[*other].physics).then(rows[*one].model.cmp(&rows[*other].model))
+        rows[*one]
+            .physics
+            .total_cmp(&rows[*other].physics)
+            .then(rows[*one].model.cmp(&rows[*other].model))
     });
     sorted[sorted.len() / 2]
 }

@@ -149,6 +149,7 @@ pub fn cross_validate(observations: Vec<Observation>, effort: &Effort) -> Backte
         for situation in situations {
             let Some(fit) = Fit::new(rows, *situation, effort) else { continue };
             some = true;
+            let mut lonely = 0;
             let anchored = match situation {
                 Situation::NewMachine => {
                     let groups: Vec<String> = rows.iter().map(|one| one.machine.clone()).collect();
@@ -158,12 +159,28 @@ pub fn cross_validate(observations: Vec<Observation>, effort: &Effort) -> Backte
             };
             for ((one, said), anchored) in rows.iter().zip(&fit.held_out).zip(anchored) {
                 let physics = physics.log_seconds(one);
+                if said.log_seconds.is_nan() {
+                    lonely += 1;
+                    continue;
+                }
                 all.push(Answered { one, situation: *situation, said: *said, physics, anchored });
+            }
+            if lonely > 0 {
+                result.refused.push(Refused {
+                    why: format!(
+                        "{domain}, {}: no other group has a test of the kind",
+                        situation.words()
+                    ),
+                    nearest: "the same with such times of another group".into(),
+                    rows: lonely,
+                });
             }
         }
         if !some {
             result.refused.push(Refused {
-                why: format!("{domain}: one machine and one family alone, so nothing can be held out"),
+                why: format!(
+                    "{domain}: one machine and one family alone, so nothing can be held out"
+                ),
                 nearest: "the same with times of another machine or family".into(),
                 rows: rows.len(),
             });
@@ -198,12 +215,16 @@ pub fn predict_all(
         for one in questions {
             match predictor.predict(&one) {
                 Ok((situation, said)) => answered.push((one, situation, said)),
-                Err(Refused { why, nearest, .. }) => *refused.entry((why, nearest)).or_default() += 1,
+                Err(Refused { why, nearest, .. }) => {
+                    *refused.entry((why, nearest)).or_default() += 1
+                }
             }
         }
-        result.refused.extend(
-            refused.into_iter().map(|((why, nearest), rows)| Refused { why, nearest, rows }),
-        );
+        result.refused.extend(refused.into_iter().map(|((why, nearest), rows)| Refused {
+            why,
+            nearest,
+            rows,
+        }));
         let physics = Physics::of(rows);
         let targets: Vec<Observation> = answered.iter().map(|(one, ..)| one.clone()).collect();
         let said: Vec<Predicted> = answered.iter().map(|(.., said)| *said).collect();
@@ -278,6 +299,7 @@ pub struct Predictor<'a> {
     instances: HashSet<&'a str>,
     families: HashSet<&'a str>,
     pairs: HashSet<(&'a str, &'a str)>,
+    tests: HashSet<&'a str>,
     range: [[f64; 2]; 2],
     fits: BTreeMap<Situation, Option<Fit>>,
 }
@@ -299,6 +321,7 @@ impl<'a> Predictor<'a> {
             instances: rows.iter().map(|one| one.instance.as_str()).collect(),
             families: rows.iter().map(|one| one.family.as_str()).collect(),
             pairs: rows.iter().map(|one| (one.instance.as_str(), one.model.as_str())).collect(),
+            tests: rows.iter().map(Observation::test_kind).collect(),
             range,
             fits: BTreeMap::new(),
         }
@@ -324,6 +347,13 @@ impl<'a> Predictor<'a> {
     ///
     /// The refusal, if it lies outside of what was learned or nothing could be held out to know how good the answer is.
     pub fn predict(&mut self, one: &Observation) -> Result<(Situation, Predicted), Refused> {
+        if !self.tests.contains(one.test_kind()) {
+            return Err(Refused {
+                why: format!("no test of the kind `{}` was learned", one.test_kind()),
+                nearest: self.nearest(one),
+                rows: 1,
+            });
+        }
         for ([low, high], bound) in self.range.iter().zip(one.bounds) {
             let log = bound.ln();
             let beyond = (low - log).max(log - high);
@@ -350,7 +380,10 @@ impl<'a> Predictor<'a> {
         let fit = self.fits.entry(situation).or_insert_with(|| Fit::new(rows, situation, effort));
         let Some(fit) = fit else {
             return Err(Refused {
-                why: format!("nothing could be held out to learn how good an answer for a {} is", situation.words()),
+                why: format!(
+                    "nothing could be held out to learn how good an answer for a {} is",
+                    situation.words()
+                ),
                 nearest: self.nearest(one),
                 rows: 1,
             });
@@ -429,8 +462,10 @@ pub(crate) fn score<'a>(
 
 impl Backtest {
     fn add(&mut self, all: &[Answered<'_>]) {
-        let physics = |one: &Answered<'_>| Predicted { log_seconds: one.physics, log_half: f64::NAN };
-        let mut kinds: BTreeMap<(Domain, Situation, (String, u64)), Vec<&Answered<'_>>> = BTreeMap::new();
+        let physics =
+            |one: &Answered<'_>| Predicted { log_seconds: one.physics, log_half: f64::NAN };
+        let mut kinds: BTreeMap<(Domain, Situation, (String, u64)), Vec<&Answered<'_>>> =
+            BTreeMap::new();
         let mut machines: BTreeMap<(Domain, Situation, &str), Vec<&Answered<'_>>> = BTreeMap::new();
         for one in all {
             let (domain, situation) = (one.one.domain, one.situation);
@@ -440,8 +475,7 @@ impl Backtest {
         let whole = |some: &[&Answered<'_>]| {
             let said = score(some.iter().map(|one| (one.one, one.said))).unwrap_or_default();
             let alone = score(some.iter().map(|one| (one.one, physics(one)))).unwrap_or_default();
-            let anchored =
-                score(some.iter().filter_map(|one| Some((one.one, one.anchored?))));
+            let anchored = score(some.iter().filter_map(|one| Some((one.one, one.anchored?))));
             (said, alone, anchored)
         };
         for ((domain, situation, _), some) in kinds {

@@ -119,8 +119,7 @@ impl Catalogue {
 }
 
 fn entries(text: &str) -> Result<Vec<Hardware>, Error> {
-    let file: File =
-        toml::from_str(text).map_err(|error| Error::Catalogue(error.to_string()))?;
+    let file: File = toml::from_str(text).map_err(|error| Error::Catalogue(error.to_string()))?;
     let gpus = file.gpu.into_iter().map(|entry| (true, entry));
     let all = gpus.chain(file.processor.into_iter().map(|entry| (false, entry)));
     all.map(|(is_gpu, entry)| entry.hardware(is_gpu)).collect()
@@ -131,19 +130,22 @@ impl Entry {
         let name = self.name.clone();
         let positive = |key: &str, value: Option<f64>| match value {
             Some(value) if value.is_finite() && value > 0.0 => Ok(value),
-            Some(value) => {
-                Err(Error::Catalogue(format!("`{key}` of `{name}` is {value}, which is not possible")))
-            }
+            Some(value) => Err(Error::Catalogue(format!(
+                "`{key}` of `{name}` is {value}, which is not possible"
+            ))),
             None => Err(Error::Catalogue(format!("`{name}` has no `{key}`"))),
         };
         let single = positive("single", self.single)?;
-        let optional = |key: &str, value: Option<f64>| value.map(|_| positive(key, value)).transpose();
+        let optional =
+            |key: &str, value: Option<f64>| value.map(|_| positive(key, value)).transpose();
         let half = optional("half", self.half)?.unwrap_or(single);
         let bandwidth = positive("bandwidth", self.bandwidth)?;
         let memory = optional("memory", self.memory)?;
         let cache = optional("cache", self.cache)?;
-        let source =
-            self.source.clone().ok_or_else(|| Error::Catalogue(format!("`{name}` has no `source`")))?;
+        let source = self
+            .source
+            .clone()
+            .ok_or_else(|| Error::Catalogue(format!("`{name}` has no `source`")))?;
         Ok(Hardware {
             is_gpu,
             single: single * TERA,
@@ -165,7 +167,15 @@ fn plain(name: &str) -> String {
     let told = |word: &&str| {
         !matches!(
             *word,
-            "" | "nvidia" | "amd" | "intel" | "geforce" | "cpu" | "gpu" | "processor" | "graphics" | "generation"
+            "" | "nvidia"
+                | "amd"
+                | "intel"
+                | "geforce"
+                | "cpu"
+                | "gpu"
+                | "processor"
+                | "graphics"
+                | "generation"
         )
     };
     words.filter(told).collect::<String>()

@@ -134,8 +134,7 @@ const PARTS: &[(&str, u16)] = &[
 ];
 
 /// Prefixes that say who trained a model.
-const TRAINERS: [&str; 8] =
-    ["tf_", "gluon_", "ssl_", "swsl_", "ig_", "legacy_", "tv_", "skcls_"];
+const TRAINERS: [&str; 8] = ["tf_", "gluon_", "ssl_", "swsl_", "ig_", "legacy_", "tv_", "skcls_"];
 
 /// The leading letters of a name, without who trained it: `efficientnet` of `tf_efficientnet_b0.ns`.
 pub(crate) fn family(model: &str) -> String {
@@ -149,10 +148,8 @@ pub(crate) fn family(model: &str) -> String {
 /// One number per trait: whether the name says it.
 pub(crate) fn traits(model: &str) -> [f64; TRAITS] {
     let lower = model.to_ascii_lowercase();
-    let all = PARTS
-        .iter()
-        .filter(|(part, _)| lower.contains(part))
-        .fold(0, |all, (_, more)| all | more);
+    let all =
+        PARTS.iter().filter(|(part, _)| lower.contains(part)).fold(0, |all, (_, more)| all | more);
     std::array::from_fn(|at| f64::from(all >> at & 1))
 }
 

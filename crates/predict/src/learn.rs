@@ -19,7 +19,7 @@ pub const LEVEL: f64 = 0.9;
 const HIGHEST_LEVEL: f64 = 0.96;
 /// Errors are compared on a logarithm; below this they are all called small.
 const SMALL_ERROR: f64 = 0.02;
-/// A test with fewer groups shares its interval with the others.
+/// A test with fewer groups has an interval at least as wide as that of all tests.
 const OWN_INTERVAL: usize = 8;
 /// With fewer groups the final fit is one of all of them.
 const FEW_GROUPS: usize = 5;
@@ -58,7 +58,9 @@ impl Situation {
             Situation::NewMachine => one.machine.clone(),
             Situation::NewFamily => one.family.clone(),
             Situation::NewPair => format!("{}\n{}", one.machine, one.family),
-            Situation::Known => format!("{}\n{}\n{}", one.instance, one.model, one.setting.join(" ")),
+            Situation::Known => {
+                format!("{}\n{}\n{}", one.instance, one.model, one.setting.join(" "))
+            }
         }
     }
 }
@@ -99,7 +101,13 @@ struct Member {
 }
 
 impl Member {
-    fn fit(rows: &[&Observation], groups: &[&str], situation: Situation, effort: &Effort, seed: u64) -> Member {
+    fn fit(
+        rows: &[&Observation],
+        groups: &[&str],
+        situation: Situation,
+        effort: &Effort,
+        seed: u64,
+    ) -> Member {
         let weights = weights(groups);
         let mix = Mix::fit(rows, &weights);
         let features: Vec<Vec<f64>> = rows.iter().map(|one| masked(one, situation)).collect();
@@ -179,7 +187,9 @@ impl<'a> Peers<'a> {
         for at in self.by_model.get(one.model.as_str())?.iter().copied().filter(|at| may(*at)) {
             let score = alike(&rows[at]);
             best = match best {
-                Some((most, sum, count)) if most == score => Some((most, sum + errors[at], count + 1.0)),
+                Some((most, sum, count)) if most == score => {
+                    Some((most, sum + errors[at], count + 1.0))
+                }
                 Some((most, ..)) if most > score => best,
                 _ => Some((score, errors[at], 1.0)),
             };
@@ -197,7 +207,7 @@ pub(crate) struct Fit {
     peer_share: f64,
     difficulty: Vec<Trees>,
     quantiles: Quantiles,
-    /// Of every row, what was said of it while its group was held out.
+    /// Of every row, what was said of it while its group was held out; not a number where nothing could be.
     pub(crate) held_out: Vec<Predicted>,
     /// How many groups it rests on.
     pub(crate) groups: usize,
@@ -212,15 +222,22 @@ pub(crate) struct Quantiles {
 
 impl Quantiles {
     /// Groups count alike, however many rows they have.
-    pub(crate) fn of(rows: &[Observation], scores: &[f64], groups: &[String], may: impl Fn(usize) -> bool) -> Quantiles {
-        let chosen: Vec<usize> = (0..rows.len()).filter(|at| may(*at)).collect();
+    pub(crate) fn of(
+        rows: &[Observation],
+        scores: &[f64],
+        groups: &[String],
+        may: impl Fn(usize) -> bool,
+    ) -> Quantiles {
+        let chosen: Vec<usize> =
+            (0..rows.len()).filter(|at| may(*at) && scores[*at].is_finite()).collect();
         let quantile = |some: &[usize]| {
             let mut sizes: HashMap<&str, f64> = HashMap::new();
             for at in some {
                 *sizes.entry(&groups[*at]).or_default() += 1.0;
             }
             let level = (LEVEL * (1.0 + 1.0 / sizes.len().max(1) as f64)).min(HIGHEST_LEVEL);
-            let pairs = some.iter().map(|at| (scores[*at], 1.0 / sizes[groups[*at].as_str()])).collect();
+            let pairs =
+                some.iter().map(|at| (scores[*at], 1.0 / sizes[groups[*at].as_str()])).collect();
             (quantile::weighted(pairs, level).unwrap_or(f64::INFINITY), sizes.len())
         };
         let mut by_test: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -231,8 +248,11 @@ impl Quantiles {
         let tests = by_test
             .into_iter()
             .map(|(test, some)| (test.to_owned(), quantile(&some)))
-            .filter(|(_, (_, of_test))| *of_test >= OWN_INTERVAL.min(groups))
-            .map(|(test, (quantile, _))| (test, quantile))
+            .map(|(test, (own, of_test))| {
+                // A few groups may have been lucky.
+                let is_enough = of_test >= OWN_INTERVAL.min(groups);
+                (test, if is_enough { own } else { own.max(all) })
+            })
             .collect();
         Quantiles { all, tests }
     }
@@ -257,7 +277,8 @@ impl Fit {
             let own: Vec<usize> = (0..rows.len()).filter(|at| folds[*at] != part).collect();
             let some: Vec<&Observation> = own.iter().map(|at| &rows[*at]).collect();
             let their: Vec<&str> = own.iter().map(|at| groups[*at].as_str()).collect();
-            let member = Member::fit(&some, &their, situation, effort, mix(effort.seed + part as u64));
+            let member =
+                Member::fit(&some, &their, situation, effort, mix(effort.seed + part as u64));
             let errors: Vec<f64> = rows
                 .iter()
                 .map(|one| one.log_seconds() - member.log_seconds(one, situation))
@@ -267,7 +288,18 @@ impl Fit {
         let made = in_parallel(members, effort.threads, member);
         let (members, errors): (Vec<Member>, Vec<Vec<f64>>) = made.into_iter().unzip();
         let peers = Peers::of(rows);
-        let plain: Vec<f64> = (0..rows.len()).map(|at| errors[folds[at]][at]).collect();
+        // Of a kind of test that one part alone has, nothing was learned while that part was held out.
+        let mut parts_of_test: HashMap<&str, BTreeSet<usize>> = HashMap::new();
+        for (one, part) in rows.iter().zip(&folds) {
+            parts_of_test.entry(one.test_kind()).or_default().insert(*part);
+        }
+        let is_known = |at: usize| parts_of_test[rows[at].test_kind()].len() > 1;
+        let plain: Vec<f64> = (0..rows.len())
+            .map(|at| if is_known(at) { errors[folds[at]][at] } else { f64::NAN })
+            .collect();
+        if plain.iter().all(|error| error.is_nan()) {
+            return None;
+        }
         let of_peers: Vec<Option<f64>> = (0..rows.len())
             .map(|at| {
                 let part = folds[at];
@@ -287,7 +319,9 @@ impl Fit {
         // What is said of a group must not rest on its own errors, so its interval is of the others.
         let (parts, part_count) = parts_of(&groups, 5, effort.seed + 1);
         let others: Vec<Quantiles> = (0..part_count)
-            .map(|part| Quantiles::of(rows, &scores, &groups, |at| part_count < 2 || parts[at] != part))
+            .map(|part| {
+                Quantiles::of(rows, &scores, &groups, |at| part_count < 2 || parts[at] != part)
+            })
             .collect();
         let held_out = (0..rows.len())
             .map(|at| Predicted {
@@ -314,7 +348,12 @@ impl Fit {
     }
 
     /// What the time of a question is, by what was learned from these rows.
-    pub(crate) fn predict(&self, one: &Observation, rows: &[Observation], peers: &PeersOf<'_>) -> Predicted {
+    pub(crate) fn predict(
+        &self,
+        one: &Observation,
+        rows: &[Observation],
+        peers: &PeersOf<'_>,
+    ) -> Predicted {
         let mut sum = 0.0;
         for (member, errors) in self.members.iter().zip(&self.errors) {
             let peer = peers.0.error(one, rows, errors, |_| true).unwrap_or(0.0);
@@ -370,8 +409,9 @@ fn difficulty(
         seed: effort.seed,
     };
     let fit = |part: usize| {
-        let own: Vec<usize> =
-            (0..rows.len()).filter(|at| count < 2 || parts[*at] != part).collect();
+        let own: Vec<usize> = (0..rows.len())
+            .filter(|at| errors[*at].is_finite() && (count < 2 || parts[*at] != part))
+            .collect();
         let width = features.first().map_or(0, Vec::len);
         let table = Table::of(own.iter().map(|at| features[*at].as_slice()), width);
         let some: Vec<f64> = own.iter().map(|at| targets[*at]).collect();

@@ -20,7 +20,8 @@ mod read;
 mod trees;
 
 pub use backtest::{
-    Backtest, KindScore, MachineScore, Predictor, Refused, Score, backtest, cross_validate, predict_all,
+    Backtest, KindScore, MachineScore, Predictor, Refused, Score, backtest, cross_validate,
+    predict_all,
 };
 pub use catalogue::{Catalogue, Hardware};
 pub use error::Error;

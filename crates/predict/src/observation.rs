@@ -80,6 +80,12 @@ impl Observation {
         self.seconds.ln()
     }
 
+    /// The kind of test without its length: `tg` of `tg128`.
+    #[must_use]
+    pub fn test_kind(&self) -> &str {
+        self.test.trim_end_matches(|last: char| last.is_ascii_digit())
+    }
+
     /// How far the time is from physics, as a logarithm.
     #[must_use]
     pub fn log_residual(&self) -> f64 {

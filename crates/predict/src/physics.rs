@@ -45,7 +45,8 @@ fn constants(observations: &[&Observation], weights: &[f64], rows: &[usize]) -> 
     let mut log = [1.0f64, 1.0f64];
     let mass: f64 = rows.iter().map(|at| weights[*at]).sum();
     for _ in 0..STEPS {
-        let (mut matrix, mut slope) = ([[PULL * mass, -PULL * mass], [-PULL * mass, PULL * mass]], [0.0; 2]);
+        let (mut matrix, mut slope) =
+            ([[PULL * mass, -PULL * mass], [-PULL * mass, PULL * mass]], [0.0; 2]);
         slope[0] -= PULL * mass * (log[0] - log[1]);
         slope[1] += PULL * mass * (log[0] - log[1]);
         for at in rows {

@@ -122,7 +122,9 @@ fn amd(name: &str, words: &[&str]) -> Option<&'static str> {
         }
     }
     let number = words.iter().find(|word| {
-        word.len() >= 4 && word.starts_with(|first: char| first.is_ascii_digit()) && !word.contains('-')
+        word.len() >= 4
+            && word.starts_with(|first: char| first.is_ascii_digit())
+            && !word.contains('-')
     });
     let Some(number) = number else { return Some("zen") };
     if name.contains("ryzen") {

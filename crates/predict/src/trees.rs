@@ -51,7 +51,13 @@ impl Table {
 enum Node {
     Leaf(f64),
     /// Rows at or below the limit go to the first child, missing ones as the split learned.
-    Split { feature: usize, limit: f64, missing_low: bool, low: usize, high: usize },
+    Split {
+        feature: usize,
+        limit: f64,
+        missing_low: bool,
+        low: usize,
+        high: usize,
+    },
 }
 
 /// A fitted ensemble of trees.
@@ -142,14 +148,17 @@ impl Binned {
             let limits = if distinct.len() < BINS {
                 distinct
             } else {
-                let at = |step: usize| known[(step * known.len() / (BINS - 1)).min(known.len()) - 1];
+                let at =
+                    |step: usize| known[(step * known.len() / (BINS - 1)).min(known.len()) - 1];
                 let mut limits: Vec<f64> = (1..BINS).map(at).collect();
                 limits.dedup();
                 limits
             };
             let bin = |value: &f64| match value.is_nan() {
                 true => 0,
-                false => 1 + limits.partition_point(|limit| limit < value).min(limits.len() - 1) as u8,
+                false => {
+                    1 + limits.partition_point(|limit| limit < value).min(limits.len() - 1) as u8
+                }
             };
             binned.bins.push(column.iter().map(bin).collect());
             binned.limits.push(limits);

@@ -65,7 +65,8 @@ impl Test {
 /// `26214400 (1 instance)`: bytes of all, and how many there are.
 fn cache(row: &Cells<'_>, name: &str) -> (f64, f64) {
     let text = row.text(name).unwrap_or_default();
-    let mut numbers = text.split(|letter: char| !letter.is_ascii_digit()).filter(|part| !part.is_empty());
+    let mut numbers =
+        text.split(|letter: char| !letter.is_ascii_digit()).filter(|part| !part.is_empty());
     let mut next = || numbers.next().and_then(|part| part.parse::<f64>().ok()).filter(|n| *n > 0.0);
     let bytes = next();
     let count = next();

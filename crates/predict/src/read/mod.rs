@@ -27,10 +27,7 @@ impl Tables {
     /// # Errors
     ///
     /// If a file cannot be read, is no table that is known, or has no usable row.
-    pub fn read<P: AsRef<Path>>(
-        paths: &[P],
-        catalogue: &Catalogue,
-    ) -> Result<Tables, Error> {
+    pub fn read<P: AsRef<Path>>(paths: &[P], catalogue: &Catalogue) -> Result<Tables, Error> {
         let mut tables = Tables::default();
         for path in paths {
             tables.add(path.as_ref(), catalogue)?;
@@ -66,7 +63,8 @@ impl Tables {
                     .to_owned(),
             ));
         };
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name =
+            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let setting = timm::Setting::of(&name);
         for (at, record) in reader.records().enumerate() {
             if at >= MOST_ROWS {
@@ -78,7 +76,9 @@ impl Tables {
             };
             let row = Cells { names: &names, record: &record };
             let done = match kind {
-                Kind::Llama => llama::observation(&row, catalogue).map(|one| self.observations.push(one)),
+                Kind::Llama => {
+                    llama::observation(&row, catalogue).map(|one| self.observations.push(one))
+                }
                 Kind::Timm => timm::rows(&row, &setting).map(|some| self.timm.extend(some)),
             };
             if let Err(why) = done {

@@ -53,8 +53,21 @@ impl Setting {
         let precisions = ["fp32", "fp16", "bf16", "amp", "amp_bf16", "amp_fp16", "tf32"];
         let other = |word: &str| {
             precisions.contains(&word)
-                || ["benchmark", "infer", "train", "nchw", "nhwc", "dynamo", "cpu", "gpu", "model", "inductor", "compile", ""]
-                    .contains(&word)
+                || [
+                    "benchmark",
+                    "infer",
+                    "train",
+                    "nchw",
+                    "nhwc",
+                    "dynamo",
+                    "cpu",
+                    "gpu",
+                    "model",
+                    "inductor",
+                    "compile",
+                    "",
+                ]
+                .contains(&word)
                 || digits(word, "pt").is_some()
                 || digits(word, "cu").is_some()
         };
@@ -81,7 +94,9 @@ const PREFIXES: [(&str, bool); 3] = [("infer_", false), ("train_", true), ("", f
 
 pub(super) fn is_table(header: &Header<'_>) -> bool {
     header.has(&["model"])
-        && PREFIXES.iter().any(|(prefix, _)| header.has(&[format!("{prefix}samples_per_sec").as_str()]))
+        && PREFIXES
+            .iter()
+            .any(|(prefix, _)| header.has(&[format!("{prefix}samples_per_sec").as_str()]))
 }
 
 /// An inference, a training, or both.
@@ -133,12 +148,19 @@ pub(super) fn finish(tables: &mut Tables, more: &[Row], catalogue: &Catalogue) {
 
 fn observation(row: &Row, facts: &Facts, catalogue: &Catalogue) -> Result<Observation, String> {
     let setting = &row.setting;
-    let name = setting.hardware.as_deref().ok_or("the name of its file does not say which hardware it is")?;
+    let name = setting
+        .hardware
+        .as_deref()
+        .ok_or("the name of its file does not say which hardware it is")?;
     let hardware = catalogue.find(name).ok_or_else(|| {
         let near = catalogue.near(name);
-        let hint = near.first().map(|near| format!("; a known name is `{near}`")).unwrap_or_default();
+        let hint =
+            near.first().map(|near| format!("; a known name is `{near}`")).unwrap_or_default();
         format!("the peaks of `{name}` are not known{hint}")
     })?;
+    if setting.is_processor && hardware.is_gpu {
+        return Err(format!("the name of its file says both `cpu` and `{}`", hardware.name));
+    }
     let (macs, activations) = facts
         .get(&(row.model.clone(), row.size as u64))
         .copied()

@@ -43,12 +43,13 @@ impl World {
                 let peak = cpus as f64 * 3e9 * if has_vnni == 1 { 90.0 } else { 40.0 };
                 for (model, bytes, parameters) in &self.models {
                     for (prompt, generated) in [(512, 0), (0, 128)] {
-                        let law = if prompt > 0 { 2.0 * parameters / peak } else { bytes / (0.7 * ram) };
+                        let law =
+                            if prompt > 0 { 2.0 * parameters / peak } else { bytes / (0.7 * ram) };
                         let seconds = law * (own + 0.03 * random.normal()).exp();
                         rows.push(format!(
                             "v,i{cpus},x86_64,Chip {}-{machine},{cpus},2,1,,{} ({cpus} instances),33554432 (1 instance),1,\
                              {has_vnni},{has_vnni},0,0,0,{},{},CPU,,{model},{bytes},{parameters},{cpus},{prompt},\
-                             {generated},{},0.1",
+                             {generated},{},0",
                             self.seed,
                             cpus * 1_048_576,
                             ram * 1e-5,

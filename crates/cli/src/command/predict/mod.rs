@@ -37,9 +37,8 @@ fn catalogue(arguments: &Predict) -> Result<Catalogue, Failure> {
         Failure::new(Exit::Wrong, format!("could not read `{}`", path.display()))
             .cause(error.to_string())
     })?;
-    own.with(&text).map_err(|error| {
-        failure(error).cause(format!("it was read from `{}`", path.display()))
-    })
+    own.with(&text)
+        .map_err(|error| failure(error).cause(format!("it was read from `{}`", path.display())))
 }
 
 fn failure(error: Error) -> Failure {
@@ -51,9 +50,8 @@ fn failure(error: Error) -> Failure {
     match error {
         Error::Read { source, .. } => failure.cause(source.to_string()),
         Error::Table { .. } => failure.hint("docs/PREDICTION.md has the columns of both formats"),
-        Error::Catalogue(_) => {
-            failure.hint("docs/PREDICTION.md has an example of an entry; every entry names its source")
-        }
+        Error::Catalogue(_) => failure
+            .hint("docs/PREDICTION.md has an example of an entry; every entry names its source"),
         Error::TooLittle(_) => failure.hint("give more tables to `--backtest`"),
     }
 }
