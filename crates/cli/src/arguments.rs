@@ -7,6 +7,7 @@
 mod advise;
 mod bench;
 mod calibrate;
+mod capacity;
 mod check;
 mod compare;
 mod db;
@@ -20,6 +21,7 @@ mod limit;
 #[cfg(test)]
 mod lines;
 mod lists;
+mod load;
 mod model;
 mod optimise;
 mod profile;
@@ -40,6 +42,7 @@ mod workload;
 pub(crate) use advise::Advise;
 pub(crate) use bench::Bench;
 pub(crate) use calibrate::Calibrate;
+pub(crate) use capacity::CapacityArguments;
 pub(crate) use check::{Check, Noise};
 pub(crate) use compare::{By, Compare, ModeArgument};
 pub(crate) use db::{Db, DbAction, DbExport, DbImport, DbQuery};
@@ -54,6 +57,7 @@ pub(crate) use generate::{
 };
 pub(crate) use habits::{Refusal, parse};
 pub(crate) use limit::{LimitArguments, LimitMeans};
+pub(crate) use load::{LoadArguments, ProgressArgument};
 pub(crate) use lists::{Completions, Devices, Engines, EnginesAction, Man, Models, Schema};
 pub(crate) use model::{ModelArguments, Offline, Origin};
 pub(crate) use optimise::{
@@ -133,6 +137,12 @@ pub(crate) enum Command {
     /// their interval, the time to the first token, the growth of a step, and what the cache holds. How:
     /// docs/GENERATION.md
     Generate(Box<Generate>),
+    /// Load a served model with requests, and measure what its users wait
+    ///
+    /// Requests come by a schedule that does not wait for answers. First token, time between tokens and the whole answer are
+    /// counted from that schedule, with the rates that were offered, sent, answered and good. The generator says when it was
+    /// late itself. How: docs/LOAD.md
+    Load(Box<LoadArguments>),
     /// Compare engines, devices, precisions, models or stored runs
     ///
     /// All sides run interleaved, so that drift of the machine affects all of them equally. Their outputs are compared
@@ -184,6 +194,11 @@ pub(crate) enum Command {
     ///
     /// Chooses among stored runs; nothing is measured. Only valid runs of this tool count; `--imported` adds results of other tools. Limits and ties: docs/ANALYSIS.md
     Recommend(Box<Recommend>),
+    /// Tell how many replicas a rate of requests takes
+    ///
+    /// Replicas behind a router are simulated from stored distributions of service times; nothing is measured. The answer
+    /// has a 95 % interval. How: docs/LOAD.md
+    Capacity(Box<CapacityArguments>),
     /// Suggest what makes a model faster or smaller, and prove it
     ///
     /// Measures the model, or takes a stored run, and estimates the gain of each suggestion from the numbers. `--try`

@@ -1,7 +1,7 @@
 //! One execution of a cell on one machine at one time.
 
 use crate::{
-    Cell, CriticalPath, Environment, FedInput, GenerationReport, Import, LayerReport, MemoryReport,
+    Cell, CriticalPath, Environment, FedInput, GenerationReport, Import, LayerReport, LoadReport, MemoryReport,
     Metric, ModelInfo, Phase, Samples, Stated, StopReason, Summary, TrainingReport, Verdict, Work,
 };
 use schemars::JsonSchema;
@@ -134,6 +134,9 @@ pub struct Run {
     /// The results of generating; only for runs that generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<Box<GenerationReport>>,
+    /// The results of a load; only for runs that loaded a server or a model with requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Box<LoadReport>>,
     /// The source file, if another tool measured it; `None` if Modelmeter did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Box<Import>>,

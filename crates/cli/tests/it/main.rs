@@ -16,6 +16,7 @@ mod fit;
 mod generate;
 mod inputs;
 mod inside;
+mod load;
 mod machine_limits;
 mod memory;
 mod optimise;
