@@ -4,13 +4,13 @@ use crate::{
     Baseline, CompareError,
     baseline::{self, Candidate},
     disturbed::{disturbed_pairs, undisturbed},
-    outcome::{Pending, Unseen, decide, invalid},
+    outcome::{LEVEL, Pending, Unseen, decide, invalid},
 };
 use number::{fixed, percent, scientific};
-use stats::{log_ratio, paired_ratio, summarise};
+use stats::{Looks, RatioEstimate, SURE, log_ratio, looked_ratio, paired_ratio, summarise};
 use types::{
-    Agreement, ComparisonReport, Design, Duel, Parity, Remark, RemarkCode, Seconds, Side,
-    SideReport, Turn,
+    Agreement, Comparison, ComparisonReport, Design, Disturbed, Duel, Ended, LooksReport, Outcome,
+    Parity, Remark, RemarkCode, Seconds, Side, SideReport, Turn,
 };
 
 /// What a duel says: each side against the baseline.
@@ -34,11 +34,14 @@ pub fn compare_duel(duel: &Duel, baseline: Baseline<'_>) -> Result<ComparisonRep
     let at = baseline::choose(&candidates, baseline)?;
     let base = &duel.sides[at];
     let others = || duel.sides.iter().enumerate().filter(|(place, _)| *place != at);
+    let looks = duel.looks.map(|looks| Looks::new(looks.at_most, looks.scatter));
     let pending = others().map(|(place, side)| {
         let missing = candidates[place].missing.as_ref();
-        pending(side, base, missing.map(String::as_str), &duel.parity, duel.seed)
+        let look = looks.map(|looks| (looks, side.rounds.len() as u32));
+        pending(side, base, missing.map(String::as_str), &duel.parity, look, duel.seed)
     });
-    let comparisons = decide(pending.collect(), &base.info.label);
+    let level = if looks.is_some() { SURE } else { LEVEL };
+    let comparisons = decide(pending.collect(), &base.info.label, level);
     let found = comparisons.iter().filter_map(|one| one.speed_up.as_ref()?.detectable);
     let mut remarks = duel.remarks.clone();
     let design = design(duel);
@@ -62,6 +65,7 @@ pub fn compare_duel(duel: &Duel, baseline: Baseline<'_>) -> Result<ComparisonRep
         baseline: base.info.label.clone(),
         sides: duel.sides.iter().map(|side| report(side, duel.seed)).collect(),
         detectable: found.reduce(f64::max),
+        looks: looks.map(|looks| looked(&looks, duel, &comparisons)),
         comparisons,
         parity: duel.parity.clone(),
         remarks,
@@ -83,26 +87,19 @@ fn pending(
     base: &Side,
     missing: Option<&str>,
     parity: &[Parity],
+    look: Option<(Looks, u32)>,
     seed: u64,
 ) -> Pending {
     let label = side.info.label.clone();
     let mut remarks = Vec::new();
     // Why it was not timed says more than that it has no times.
     let refusal = match (&side.info.failed, missing) {
-        (Some(why), _) => Err(why.clone()),
-        (None, Some(why)) => gate(parity, &label, &base.info.label).and(Err(why.to_owned())),
+        (Some(why), _) => Err(not_measured(why)),
+        (None, Some(why)) => gate(parity, &label, &base.info.label).and(Err(not_measured(why))),
         (None, None) => gate(parity, &label, &base.info.label),
     };
-    let disturbed = disturbed_pairs(&base.rounds, &side.rounds);
-    let sweeps = base.rounds.iter().zip(&side.rounds);
-    // Where too much was disturbed the verdict says so; what the turns show all the same stands beside it.
-    let rounds: Vec<Vec<f64>> = match &disturbed {
-        Some(found) if found.is_too_much() => {
-            sweeps.map(|(base, side)| ratios(base.iter().zip(side))).collect()
-        }
-        _ => sweeps.map(|(base, side)| ratios(undisturbed(base, side))).collect(),
-    };
-    if is_uneven(base, side) {
+    let Ratios { rounds, disturbed } = Ratios::of(&base.rounds, &side.rounds);
+    if is_uneven(base, side, look.is_some()) {
         remarks.push(Remark::new(
             RemarkCode::UnevenTurns,
             format!(
@@ -112,16 +109,71 @@ fn pending(
         ));
     }
     let estimate = refusal.and_then(|()| {
-        paired_ratio(&rounds, seed).ok_or_else(|| "none of its turns has a pair".to_owned())
+        estimate(&rounds, look, seed)
+            .ok_or_else(|| Remark::new(RemarkCode::NotComparable, "none of its turns has a pair"))
     });
-    let processes = rounds.iter().filter(|pairs| !pairs.is_empty()).count();
     Pending {
         side: label,
         estimate,
-        unseen: if processes > 1 { Unseen::Nothing } else { Unseen::OtherProcesses },
+        unseen: unseen(&rounds),
         invalid: [&base.info, &side.info].into_iter().filter_map(invalid).collect(),
         disturbed,
         remarks,
+    }
+}
+
+/// What the turns of two sides say, round by round.
+pub(crate) struct Ratios {
+    /// The logarithms of the ratios of each sweep.
+    pub(crate) rounds: Vec<Vec<f64>>,
+    pub(crate) disturbed: Option<Disturbed>,
+}
+
+impl Ratios {
+    pub(crate) fn of(base: &[Vec<Turn>], side: &[Vec<Turn>]) -> Ratios {
+        let disturbed = disturbed_pairs(base, side);
+        let sweeps = base.iter().zip(side);
+        // Where too much was disturbed the verdict says so; what the turns show all the same stands beside it.
+        let rounds = match &disturbed {
+            Some(found) if found.is_too_much() => {
+                sweeps.map(|(base, side)| ratios(base.iter().zip(side))).collect()
+            }
+            _ => sweeps.map(|(base, side)| ratios(undisturbed(base, side))).collect(),
+        };
+        Ratios { rounds, disturbed }
+    }
+}
+
+/// The ratio with what may be said of it: at the look after so many rounds, or with a number of rounds that was fixed.
+pub(crate) fn estimate(
+    rounds: &[Vec<f64>],
+    look: Option<(Looks, u32)>,
+    seed: u64,
+) -> Option<RatioEstimate> {
+    match look {
+        Some((looks, round)) => looked_ratio(rounds, &looks, round, seed),
+        None => paired_ratio(rounds, seed),
+    }
+}
+
+/// What the times of so many rounds cannot show.
+pub(crate) fn unseen(rounds: &[Vec<f64>]) -> Unseen {
+    let processes = rounds.iter().filter(|pairs| !pairs.is_empty()).count();
+    if processes > 1 { Unseen::Nothing } else { Unseen::OtherProcesses }
+}
+
+/// How it was looked at, and why it ended.
+fn looked(looks: &Looks, duel: &Duel, comparisons: &[Comparison]) -> LooksReport {
+    let is_open = |one: &Comparison| one.outcome == Outcome::CannotTell;
+    LooksReport {
+        after: looks.rounds(),
+        used: duel.sides.iter().map(|side| side.rounds.len() as u32).max().unwrap_or(0),
+        at_most: looks.at_most(),
+        ended: match comparisons.iter().any(is_open) {
+            true => Ended::LimitReached,
+            false => Ended::Answered,
+        },
+        chance: SURE,
     }
 }
 
@@ -130,16 +182,26 @@ fn ratios<'t>(sweeps: impl Iterator<Item = (&'t Turn, &'t Turn)>) -> Vec<f64> {
     sweeps.filter_map(|(base, side)| log_ratio(&base.samples, &side.samples)).collect()
 }
 
-fn is_uneven(base: &Side, side: &Side) -> bool {
-    let turns = |side: &Side| side.rounds.iter().map(Vec::len).collect::<Vec<_>>();
+/// Whether turns have no partner. A side that was answered early has fewer rounds, and lacks none.
+fn is_uneven(base: &Side, side: &Side, ends_early: bool) -> bool {
+    let rounds = if ends_early { side.rounds.len() } else { usize::MAX };
+    let turns = |side: &Side| side.rounds.iter().take(rounds).map(Vec::len).collect::<Vec<_>>();
     turns(base) != turns(side)
 }
 
+fn not_measured(why: &str) -> Remark {
+    Remark::new(RemarkCode::NotMeasured, why)
+}
+
 /// Whether both compute the same: compared with each other, or both against a third.
-fn gate(parity: &[Parity], side: &str, base: &str) -> Result<(), String> {
+fn gate(parity: &[Parity], side: &str, base: &str) -> Result<(), Remark> {
     let concerns = |entry: &&Parity| [side, base].contains(&entry.side.as_str());
     if let Some(broken) = parity.iter().filter(concerns).find(|entry| !entry.holds) {
-        return Err(describe(broken));
+        let code = match broken.agreement() {
+            Agreement::CannotTell => RemarkCode::OutputsNotCompared,
+            Agreement::Equal | Agreement::Different => RemarkCode::OutputsDiffer,
+        };
+        return Err(Remark::new(code, describe(broken)));
     }
     let held = |one: &str, other: &str| {
         parity.iter().any(|entry| {
@@ -154,7 +216,8 @@ fn gate(parity: &[Parity], side: &str, base: &str) -> Result<(), String> {
     if held(side, base) || third() {
         Ok(())
     } else {
-        Err(format!("its outputs were not compared with those of `{base}`"))
+        let text = format!("its outputs were not compared with those of `{base}`");
+        Err(Remark::new(RemarkCode::OutputsNotCompared, text))
     }
 }
 

@@ -5,8 +5,9 @@ use number::fixed;
 use stats::{RatioEstimate, false_discovery};
 use types::{Comparison, Disturbed, Interval, Outcome, Remark, RemarkCode, SideInfo, SpeedUp};
 
-/// The chance of a false alarm that is accepted, after correction for the number of comparisons.
-const LEVEL: f64 = 0.05;
+/// The chance of a false alarm that is accepted where the number of processes was fixed beforehand, after correction for
+/// the number of comparisons.
+pub(crate) const LEVEL: f64 = 0.05;
 
 /// What the times of a comparison cannot show, as a share that is added to either end of its interval before a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +34,7 @@ impl Unseen {
 /// A comparison before its verdict.
 pub(crate) struct Pending {
     pub(crate) side: String,
-    pub(crate) estimate: Result<RatioEstimate, String>,
+    pub(crate) estimate: Result<RatioEstimate, Remark>,
     pub(crate) unseen: Unseen,
     /// Why the times themselves are not to be believed.
     pub(crate) invalid: Vec<Remark>,
@@ -42,8 +43,9 @@ pub(crate) struct Pending {
     pub(crate) remarks: Vec<Remark>,
 }
 
-/// The verdicts on all comparisons of one session together, so that asking often is paid for.
-pub(crate) fn decide(pending: Vec<Pending>, baseline: &str) -> Vec<Comparison> {
+/// The verdicts on all comparisons of one session together, so that asking often is paid for; `level` is the accepted
+/// chance of a false alarm.
+pub(crate) fn decide(pending: Vec<Pending>, baseline: &str, level: f64) -> Vec<Comparison> {
     let known = pending.iter().filter_map(|one| one.estimate.as_ref().ok()?.p_value);
     let known: Vec<f64> = known.collect();
     let asked = known.len();
@@ -70,14 +72,14 @@ pub(crate) fn decide(pending: Vec<Pending>, baseline: &str) -> Vec<Comparison> {
                     let adjusted_p = estimate.p_value.and_then(|_| adjusted.next());
                     let speed_up = speed_up(estimate, adjusted_p);
                     let outcome = if invalid.is_empty() {
-                        judge(&speed_up, unseen)
+                        judge(&speed_up, unseen, level)
                     } else {
                         Outcome::CannotTell
                     };
-                    remarks.extend(corrected(&side, &speed_up, asked));
+                    remarks.extend(corrected(&side, &speed_up, asked, level));
                     (Some(speed_up), outcome)
                 }
-                Err(why) => (None, Outcome::Refused { why }),
+                Err(why) => (None, Outcome::from(why)),
             };
             remarks.extend(invalid);
             let baseline = baseline.to_owned();
@@ -86,18 +88,29 @@ pub(crate) fn decide(pending: Vec<Pending>, baseline: &str) -> Vec<Comparison> {
         .collect()
 }
 
-/// An interval that leaves out 1 beside `cannot tell` needs a word: several comparisons were made, and that was paid for.
-fn corrected(side: &str, speed_up: &SpeedUp, asked: usize) -> Option<Remark> {
+/// An interval that leaves out 1 beside `cannot tell` needs a word: several comparisons or looks were made, and that was
+/// paid for.
+fn corrected(side: &str, speed_up: &SpeedUp, asked: usize, level: f64) -> Option<Remark> {
     let Interval { low, high } = speed_up.interval?;
-    let p = speed_up.adjusted_p.filter(|p| *p >= LEVEL)?;
-    let leaves_out_one = low > 1.0 || high < 1.0;
-    (leaves_out_one && asked > 1).then(|| {
-        let text = format!(
+    let p = speed_up.adjusted_p.filter(|p| *p >= level)?;
+    if low <= 1.0 && high >= 1.0 {
+        return None;
+    }
+    let text = if asked > 1 {
+        format!(
             "the interval of `{side}` excludes 1, but p corrected for {asked} comparisons is {}",
             fixed(p, 2)
-        );
-        Remark::new(RemarkCode::ManyComparisons, text)
-    })
+        )
+    } else if level < LEVEL {
+        format!(
+            "the interval of `{side}` excludes 1, but p over all looks is {}, and a verdict needs less than {level}; \
+             `--processes 10` measures more",
+            fixed(p, 2)
+        )
+    } else {
+        return None;
+    };
+    Some(Remark::new(RemarkCode::ManyComparisons, text))
 }
 
 /// Why a side's times are not to be believed, where they are not.
@@ -113,12 +126,12 @@ fn speed_up(estimate: RatioEstimate, adjusted_p: Option<f64>) -> SpeedUp {
     SpeedUp { ratio, interval, best, worst, rounds, p_value, adjusted_p, detectable }
 }
 
-fn judge(speed_up: &SpeedUp, unseen: Unseen) -> Outcome {
+fn judge(speed_up: &SpeedUp, unseen: Unseen, level: f64) -> Outcome {
     let Some(Interval { low, high }) = speed_up.interval else { return Outcome::CannotTell };
     let factor = 1.0 + unseen.allowance();
     let (low, high) = (low / factor, high * factor);
     // Only repeated processes have a p value; without one the allowance alone stands guard.
-    if speed_up.adjusted_p.is_some_and(|p| p >= LEVEL) {
+    if speed_up.adjusted_p.is_some_and(|p| p >= level) {
         return Outcome::CannotTell;
     }
     if speed_up.adjusted_p.is_none() && unseen == Unseen::Nothing {
@@ -140,9 +153,9 @@ mod tests {
     #[test]
     fn a_correction_that_decides_is_said() {
         let speed_up = speed_up(estimate(1.01, 1.2, Some(0.04)), Some(0.08));
-        let text = corrected("x", &speed_up, 2).unwrap().text;
+        let text = corrected("x", &speed_up, 2, LEVEL).unwrap().text;
         assert!(text.contains("2 comparisons") && text.contains("0.08"), "{text}");
-        assert_eq!(corrected("x", &speed_up, 1), None);
+        assert_eq!(corrected("x", &speed_up, 1, LEVEL), None);
     }
 
     fn estimate(low: f64, high: f64, p_value: Option<f64>) -> RatioEstimate {
@@ -166,7 +179,7 @@ mod tests {
             disturbed: None,
             remarks: Vec::new(),
         });
-        decide(pending.collect(), "y").into_iter().map(|found| found.outcome).collect()
+        decide(pending.collect(), "y", LEVEL).into_iter().map(|found| found.outcome).collect()
     }
 
     #[test]
@@ -217,7 +230,7 @@ mod tests {
             disturbed: None,
             remarks: Vec::new(),
         };
-        let found = decide(vec![pending], "y").remove(0);
+        let found = decide(vec![pending], "y", LEVEL).remove(0);
         assert_eq!(found.outcome, Outcome::CannotTell);
         assert_eq!(found.remarks[0].code, RemarkCode::NotValid);
         assert_eq!(found.remarks.len(), 1);
@@ -235,7 +248,7 @@ mod tests {
                 disturbed: Some(Disturbed { pairs: 20, left_out, causes }),
                 remarks: Vec::new(),
             };
-            decide(vec![pending], "y").remove(0)
+            decide(vec![pending], "y", LEVEL).remove(0)
         };
         let busy = found(18);
         assert_eq!(busy.outcome, Outcome::CannotTell);
@@ -250,14 +263,17 @@ mod tests {
     fn a_refusal_carries_no_ratio() {
         let pending = Pending {
             side: "x".into(),
-            estimate: Err("outputs differ".into()),
+            estimate: Err(Remark::new(RemarkCode::OutputsDiffer, "outputs differ")),
             unseen: Unseen::Nothing,
             invalid: Vec::new(),
             disturbed: None,
             remarks: Vec::new(),
         };
-        let found = decide(vec![pending], "y").remove(0);
+        let found = decide(vec![pending], "y", LEVEL).remove(0);
         assert_eq!(found.speed_up, None);
-        assert_eq!(found.outcome, Outcome::Refused { why: "outputs differ".into() });
+        assert_eq!(
+            found.outcome,
+            Outcome::Refused { code: RemarkCode::OutputsDiffer, why: "outputs differ".into() }
+        );
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     baseline::{self, Candidate},
     duel::median,
     likeness::{Meaning, differences},
-    outcome::{Pending, Unseen, decide, invalid},
+    outcome::{LEVEL, Pending, Unseen, decide, invalid},
 };
 use number::percent;
 use stats::{summarise, unpaired_ratio};
@@ -58,7 +58,7 @@ pub fn compare_runs(
         let missing = candidates[place].missing.clone();
         pending.push(hold_against(&base, side, missing, phase, &infos));
     }
-    let comparisons = decide(pending, base.label);
+    let comparisons = decide(pending, base.label, LEVEL);
     let found = comparisons.iter().filter_map(|one| one.speed_up.as_ref()?.detectable);
     let detectable = found.reduce(f64::max);
     let all = || sides.iter().flat_map(|side| side.runs);
@@ -90,6 +90,7 @@ pub fn compare_runs(
         detectable,
         remarks,
         layers: None,
+        looks: None,
     })
 }
 
@@ -169,13 +170,15 @@ fn hold_against(
     let refused = if work.is_empty() {
         None
     } else {
-        Some(format!("not the same work: {}", work.join("; ")))
+        let text = format!("not the same work: {}", work.join("; "));
+        Some(Remark::new(RemarkCode::SidesDiffer, text))
     };
     let seed = base.runs.first().map_or(0, |run| run.cell.seed);
+    let missing = missing.map(|why| Remark::new(RemarkCode::NotMeasured, why));
     let estimate = match missing.or(refused) {
         Some(why) => Err(why),
         None => unpaired_ratio(&samples(base, phase), &samples(side, phase), seed)
-            .ok_or_else(|| "a time of 0 has no ratio".to_owned()),
+            .ok_or_else(|| Remark::new(RemarkCode::NotComparable, "a time of 0 has no ratio")),
     };
     if estimate.is_ok() && base.runs.len().min(side.runs.len()) < 2 {
         remarks.push(Remark::new(RemarkCode::OneProcess, "one process on a side does not show the variance between processes; use several runs per side"));

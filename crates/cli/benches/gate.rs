@@ -3,7 +3,7 @@
 //! `cargo bench --workspace --bench gate`: one and the same thing compared with itself (every alarm is false), then a
 //! planted slow-down, by the scripted engine, whose truth is known, and by a real network with more work. Every comparison
 //! is a whole gate of its own: fresh processes, looks, ruling. `COUNT=20` is a short look,
-//! `PARTS=itself,waiting,fake,real,long,busy` chooses (`busy` starts one burning process for each processor: a change of a
+//! `PARTS=itself,looks,waiting,fake,real,long,busy` chooses (`busy` starts one burning process for each processor: a change of a
 //! fifth must never be called the other way round; `waiting` is the scripted engine asleep: all it shows is when the system
 //! wakes it, however busy the machine is), `JOBS=8` lets so many gates run beside each other on a machine with the
 //! processors for it, `RAW=FILE` keeps what every round said.
@@ -63,6 +63,7 @@ fn main() {
                     scripted(seed, 1.0, DEFAULT)
                 });
             }
+            "looks" => looks(count / 10),
             "waiting" => many("scripted, waiting, against itself", count, |seed| {
                 held(seed, [WAITING.into(), WAITING.into()], DEFAULT)
             }),
@@ -162,6 +163,82 @@ fn many(what: &str, count: usize, gate: impl Fn(u64) -> Said + Sync) {
     );
 }
 
+/// Comparisons of the scripted engine that end as soon as they are answered, as `compare` makes them: the truth is known.
+fn looks(count: usize) {
+    println!(
+        "\n| comparison | comparisons | wrong | answered | interval holds | seconds, median (p90) | processes, mean |"
+    );
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
+    let busy = |slower: f64| format!("work {}", (STEPS * slower).round());
+    let asleep = |slower: f64| format!("{}us", (500.0 * slower).round());
+    for slower in [1.0, 1.05, 1.2] {
+        let name = |what: &str| match slower == 1.0 {
+            true => format!("scripted, {what}, against itself"),
+            false => format!("scripted, {what}, {:.0} % slower", (slower - 1.0) * 100.0),
+        };
+        looked(&name("computing"), count, slower, [busy(1.0), busy(slower)]);
+        looked(&name("waiting"), count, slower, [asleep(1.0), asleep(slower)]);
+    }
+}
+
+/// So many of them, and what came of them.
+fn looked(what: &str, count: usize, slower: f64, scripts: [String; 2]) {
+    let (mut wrong, mut answered, mut held, mut processes) = (0, 0, 0, 0);
+    let mut seconds = Vec::new();
+    for seed in 0..count {
+        let begin = Instant::now();
+        let (answer, interval, rounds) = compare(seed as u32, &scripts);
+        seconds.push(begin.elapsed().as_secs_f64());
+        answered += usize::from(answer.is_some());
+        // The second side is as slow as its script says: the ratio is below 1.
+        wrong += usize::from(answer.is_some_and(|faster| faster || slower == 1.0));
+        let truth = 1.0 / slower;
+        held += usize::from(interval.low <= truth && truth <= interval.high);
+        processes += rounds;
+    }
+    seconds.sort_by(f64::total_cmp);
+    let at = |share: f64| seconds[((seconds.len() - 1) as f64 * share) as usize];
+    println!(
+        "| {what} | {count} | {wrong} | {answered} | {held} | {:.1} ({:.1}) | {:.1} |",
+        at(0.5),
+        at(0.9),
+        processes as f64 / count as f64
+    );
+}
+
+/// Whether the second script was called faster, its interval, and the processes that were used.
+fn compare(seed: u32, scripts: &[String; 2]) -> (Option<bool>, types::Interval, usize) {
+    let looks = stats::Looks::new(8, None);
+    let labels = scripts.clone();
+    let mut last = None;
+    let mut watch = |so_far: &meter::SoFar, _: &mut dyn FnMut(types::Event)| {
+        let ended = so_far.sweeps.is_none() && looks.is_look(so_far.finished);
+        if !ended {
+            return vec![true; 2];
+        }
+        let contest = analysis::Contest {
+            labels: &labels,
+            rounds: &so_far.rounds,
+            baseline: 0,
+            failed: &so_far.failed,
+            refused: &[None, None],
+            looks: Some(looks),
+            seed: 1,
+        };
+        let found = analysis::interim_rows(&contest, Some(so_far.finished));
+        last = Some(found.rows[1].clone());
+        vec![found.open[1]; 2]
+    };
+    let rule = DuelRule { turns: 2, repeats: Some(8), joins_turns: true, ..turns(8, seed) };
+    let rounds = fight_by(&rule, scripts, &mut watch)[0].len();
+    let last = last.unwrap();
+    let answer = match last.state {
+        types::InterimState::Answered { outcome } => Some(outcome == types::Outcome::Better),
+        _ => None,
+    };
+    (answer, last.interval.unwrap(), rounds)
+}
+
 /// Keeps what the rounds of a gate said, for whoever wants to try another rule on them.
 fn keep(what: &str, said: &Said) {
     let Some(path) = std::env::var_os("RAW") else { return };
@@ -251,6 +328,33 @@ fn held(seed: u64, scripts: [String; 2], (processes, alert): (u32, f64)) -> Said
 
 /// So many rounds of two scripts, as logarithms of how much slower the second was.
 fn fight(rounds: u32, rounds_before: u32, scripts: &[String; 2]) -> Vec<f64> {
+    let [base, other] = fight_by(&turns(rounds, rounds_before), scripts, &mut |_, _| vec![true; 2]);
+    round_changes(&base, &other)
+}
+
+/// The turns of a gate.
+fn turns(rounds: u32, first: u32) -> DuelRule {
+    DuelRule {
+        rounds,
+        first,
+        turns: 20,
+        turn: Duration::from_millis(20),
+        least: 3,
+        most: u64::MAX,
+        samples: None,
+        repeats: Some(rounds * 10),
+        joins_turns: false,
+        stopping: StoppingRule::default(),
+        show: Depth::Outputs,
+    }
+}
+
+/// The turns of two scripts, round by round.
+fn fight_by(
+    rule: &DuelRule,
+    scripts: &[String; 2],
+    watch: meter::Watch<'_>,
+) -> [Vec<Vec<Turn>>; 2] {
     let file = tempfile::NamedTempFile::new().unwrap();
     let job = || job(file.path());
     let contender = |script: &String| Contender {
@@ -269,27 +373,14 @@ fn fight(rounds: u32, rounds_before: u32, scripts: &[String; 2]) -> Vec<f64> {
             revision: None,
         },
     };
-    let rule = DuelRule {
-        rounds,
-        first: rounds_before,
-        turns: 20,
-        turn: Duration::from_millis(20),
-        least: 3,
-        most: u64::MAX,
-        samples: None,
-        repeats: Some(rounds * 10),
-        stopping: StoppingRule::default(),
-        show: Depth::Outputs,
-    };
     let contenders = scripts.each_ref().map(contender);
     let folder = tempfile::tempdir().unwrap();
     let mut all = |outputs: &[Option<Vec<types::HostTensor>>]| vec![true; outputs.len()];
-    let records = meter::duel(&contenders, &rule, folder.path(), &mut all, &mut |_| {});
+    let records = meter::duel(&contenders, rule, folder.path(), &mut all, watch, &mut |_| {});
     let side = |record: &meter::Record| {
         record.bouts.iter().map(|bout| bout.turns.clone()).collect::<Vec<Vec<Turn>>>()
     };
-    let (base, other) = (side(&records[0]), side(&records[1]));
-    round_changes(&base, &other)
+    [side(&records[0]), side(&records[1])]
 }
 
 fn serve_fake() {

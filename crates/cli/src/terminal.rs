@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use std::{
     io::{IsTerminal, stderr, stdout},
-    os::fd::AsRawFd,
+    os::fd::{AsRawFd, RawFd},
 };
 
 /// When to colour.
@@ -49,9 +49,18 @@ pub(crate) fn is_terminal(stream: Stream) -> bool {
 
 /// Columns of the terminal; 80 where there is none, so that what is piped is pasteable.
 pub(crate) fn width() -> usize {
+    width_of(stdout().as_raw_fd())
+}
+
+/// Columns of the terminal that talk goes to.
+pub(crate) fn talk_width() -> usize {
+    width_of(stderr().as_raw_fd())
+}
+
+fn width_of(descriptor: RawFd) -> usize {
     let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: TIOCGWINSZ writes one winsize through the pointer, which is valid for the call.
-    let status = unsafe { libc::ioctl(stdout().as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) };
+    let status = unsafe { libc::ioctl(descriptor, libc::TIOCGWINSZ, &raw mut size) };
     if status == 0 && size.ws_col > 0 { usize::from(size.ws_col) } else { 80 }
 }
 

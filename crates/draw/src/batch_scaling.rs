@@ -7,7 +7,7 @@ use crate::{
     dodge::spread,
     legend::Palette,
     marker::Marker,
-    page::{MARGIN, Page, WHISKERS, WIDTH},
+    page::{Page, WHISKERS},
     rows::heading,
     scale::Scale,
     words::{Facet, Words, pooled},
@@ -39,18 +39,19 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     }
     let cells: Vec<&PooledCell> = models.iter().flat_map(|(_, lines)| lines.concat()).collect();
     let words = Words::of(&cells, &material.machines, &[Facet::Batch]);
-    let mut page = Page::new(theme, "Batch scaling", &[words.common(), pooled(&cells)]);
+    let mut page =
+        Page::on(material.paper, theme, "Batch scaling", &[words.common(), pooled(&cells)]);
     let palette = Palette::of(material);
-    let columns = if models.len() == 1 { 1 } else { 2 };
+    let columns = if models.len() == 1 || page.is_narrow() { 1 } else { 2 };
     let gap = 36.0;
-    let width = (WIDTH - 2.0 * MARGIN - gap * (columns - 1) as f64) / columns as f64;
-    let height = if models.len() == 1 { 380.0 } else { 250.0 };
+    let width = (page.width - 2.0 * page.margin - gap * (columns - 1) as f64) / columns as f64;
+    let height = if models.len() == 1 && !page.is_narrow() { 380.0 } else { 250.0 };
     let top = page.top;
     let outer = height + 42.0 + axis::BELOW + 18.0;
     for (index, (model, lines)) in models.iter().enumerate() {
         let (column, row) = (index % columns, index / columns);
         let place = Area {
-            x: MARGIN + (width + gap) * column as f64,
+            x: page.margin + (width + gap) * column as f64,
             y: top + outer * row as f64,
             width,
             height,

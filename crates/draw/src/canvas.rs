@@ -97,12 +97,13 @@ impl Area {
 pub(crate) struct Canvas {
     pub(crate) look: &'static Look,
     body: String,
-    clips: usize,
+    /// What is drawn over everything else.
+    front: String,
 }
 
 impl Canvas {
     pub(crate) fn new(look: &'static Look) -> Canvas {
-        Canvas { look, body: String::new(), clips: 0 }
+        Canvas { look, body: String::new(), front: String::new() }
     }
 
     /// Words whose baseline begins, has its middle or ends at the point.
@@ -260,6 +261,17 @@ impl Canvas {
         self.line_of(format_args!("<path d=\"{path}\" fill=\"none\" {}/>", stroke.attributes()));
     }
 
+    /// Draws now or, if `later`, over all that comes after it: words among marks and guiding lines.
+    pub(crate) fn in_front(&mut self, later: bool, draw: impl FnOnce(&mut Canvas)) {
+        if !later {
+            return draw(self);
+        }
+        let before = std::mem::take(&mut self.body);
+        draw(self);
+        let drawn = std::mem::replace(&mut self.body, before);
+        self.front.push_str(&drawn);
+    }
+
     /// What is drawn until [`Canvas::end`] says this when pointed at.
     pub(crate) fn begin_told(&mut self, words: &str) {
         self.line_of(format_args!("<g><title>{}</title>", escape(words)));
@@ -267,16 +279,14 @@ impl Canvas {
 
     /// What is drawn until [`Canvas::end`] shows inside of the area only.
     pub(crate) fn begin_inside(&mut self, area: Area) {
-        self.clips += 1;
-        let clip = self.clips;
+        let sides = [area.x, area.y, area.width, area.height].map(number);
+        let [x, y, width, height] = &sides;
+        // Several pictures stand in one page: what has one name there must be one area.
+        let name = format!("inside-{}", sides.join("-"));
         self.line_of(format_args!(
-            "<clipPath id=\"inside-{clip}\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>",
-            number(area.x),
-            number(area.y),
-            number(area.width),
-            number(area.height)
+            "<clipPath id=\"{name}\"><rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/></clipPath>"
         ));
-        self.line_of(format_args!("<g clip-path=\"url(#inside-{clip})\">"));
+        self.line_of(format_args!("<g clip-path=\"url(#{name})\">"));
     }
 
     pub(crate) fn end(&mut self) {
@@ -290,11 +300,12 @@ impl Canvas {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" font-family=\"{FAMILY}\" role=\"img\">\n\
              <title>{}</title>\n<desc>{}</desc>\n\
-             <rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>\n{}</svg>\n",
+             <rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>\n{}{}</svg>\n",
             escape(title),
             escape(about),
             hex(self.look.background),
-            self.body
+            self.body,
+            self.front
         )
     }
 

@@ -35,11 +35,11 @@ pub(crate) fn draw(material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
         counts[bar.min(bars - 1)] += 1;
     }
 
-    let mut plot = Plot::new();
+    let mut plot = Plot::new(material.paper);
     let above = 48.0;
     let most = counts.iter().copied().max().unwrap_or(0) as f64;
     let probe = Scale::linear([most].into_iter(), 1.0, 0.0);
-    let field = Plot::field(&probe, Unit::Count, above);
+    let field = plot.field(&probe, Unit::Count, above);
     let y = Scale::linear([most].into_iter(), field.bottom(), field.y);
     let x = Scale::between(*first, edge.max(first + wide * bars as f64), field.x, field.right());
     let look = plot.canvas.look;

@@ -47,7 +47,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     let palette = Palette::of(material);
     let words = Words::of(&cells, &material.machines, &[]);
     let about = [words.common(), format!("Smallest batch of each; {}", pooled(&cells))];
-    let mut page = Page::new(theme, "Latency", &about);
+    let mut page = Page::on(material.paper, theme, "Latency", &about);
     legend::engines(&mut page, &cells, &palette);
 
     let supported = |cell: &PooledCell| cell.samples >= PERCENTILE_FLOORS[2].samples;

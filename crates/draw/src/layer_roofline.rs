@@ -5,7 +5,7 @@ use crate::{
     canvas::{Area, Ink},
     dodge::Taken,
     picture::{Drawn, RunMaterial},
-    plot::{HEIGHT, Plot, WIDTH},
+    plot::{HEIGHT, Plot},
     roof::{Field, Roof, draw_flat, draw_slope},
 };
 use std::collections::BTreeSet;
@@ -43,8 +43,8 @@ pub(crate) fn draw(material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
     let roof = Roof::over(&shown, ceilings);
     let all: Vec<(f64, f64)> =
         kinds.iter().map(|(_, _, place)| *place).chain(modules.iter().map(|one| one.1)).collect();
-    let mut plot = Plot::new();
-    let frame = Area { x: 10.0, y: 30.0, width: WIDTH - 14.0, height: HEIGHT - 30.0 - 46.0 };
+    let mut plot = Plot::new(material.paper);
+    let frame = Area { x: 10.0, y: 30.0, width: plot.width - 14.0, height: HEIGHT - 30.0 - 46.0 };
     let field = Field::within(frame, &all, &roof);
     field.draw_axes(&mut plot.canvas);
     let named: Vec<(f64, f64)> = kinds.iter().map(|(_, _, place)| *place).collect();

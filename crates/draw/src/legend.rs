@@ -5,7 +5,7 @@ use crate::{
     look::Colour,
     marker::Marker,
     material::Material,
-    page::{MARGIN, Page, WIDTH},
+    page::Page,
 };
 use std::collections::BTreeSet;
 use types::{PooledCell, Precision};
@@ -71,13 +71,13 @@ pub(crate) fn row(page: &mut Page, keys: &[Key]) {
     }
     let look = page.canvas.look;
     let ink = Ink::new(12.0, look.text);
-    let mut x = MARGIN;
+    let mut x = page.margin;
     for key in keys {
         let (Key::Swatch(_, text) | Key::Shape(_, text)) = key;
         let text = crate::font::fit(&report::clean(text), ink.size, ink.weight, 260.0);
         let width = 18.0 + ink.width(&text) + 20.0;
-        if x + width > WIDTH - MARGIN && x > MARGIN {
-            x = MARGIN;
+        if x + width > page.width - page.margin && x > page.margin {
+            x = page.margin;
             page.top += 20.0;
         }
         let y = page.top;

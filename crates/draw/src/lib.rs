@@ -42,4 +42,5 @@ pub use history::{history, history_for_page};
 pub use look::{Theme, variables, with_variables};
 pub use material::{Detail, MOST_SAMPLES, Material, thin};
 pub use picture::{Absent, Drawn, PICTURES, Picture, RUN_PICTURES, RunMaterial, RunPicture};
+pub use plot::Paper;
 pub use png::{PngError, png};

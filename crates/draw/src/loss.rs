@@ -22,8 +22,8 @@ pub(crate) fn draw(material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
     let low = losses.iter().copied().fold(f64::INFINITY, f64::min);
     let floor = if low >= 0.0 && low < high * 0.5 { 0.0 } else { low - (high - low) * 0.1 };
     let top = high + (high - floor) * 0.06;
-    let mut plot = Plot::new();
-    let field = Plot::field(&Scale::between(floor, top, 1.0, 0.0), Unit::Count, 24.0);
+    let mut plot = Plot::new(material.paper);
+    let field = plot.field(&Scale::between(floor, top, 1.0, 0.0), Unit::Count, 24.0);
     let y = Scale::between(floor, top, field.bottom(), field.y);
     let x = Scale::between(0.0, losses.len() as f64, field.x, field.right());
     let look = plot.canvas.look;

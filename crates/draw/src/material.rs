@@ -1,5 +1,6 @@
 //! What pictures are drawn from.
 
+use crate::Paper;
 use std::collections::BTreeMap;
 use types::{Bytes, Ceilings, CellKey, NotValidCell, Phase, PooledCell, Work};
 
@@ -25,6 +26,8 @@ pub struct Material {
     pub again: Option<String>,
     /// Whether what does not fit in a picture gets numbered pages.
     pub has_pages: bool,
+    /// What it is drawn for.
+    pub paper: Paper,
     /// Which page is drawn, from 0; `None` is the best of every model, as far as there is room.
     pub page: Option<usize>,
 }

@@ -35,7 +35,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     }
     let words = Words::of(&cells, &material.machines, &[]);
     let about = [words.common(), format!("Best batch of each; {}", pooled(&cells))];
-    let mut page = Page::new(theme, "Peak memory", &about);
+    let mut page = Page::on(material.paper, theme, "Peak memory", &about);
     let look = page.canvas.look;
     let parts: Vec<Option<[f64; 3]>> = cells.iter().map(|cell| parts(material, cell)).collect();
     // Gradients come only with training.

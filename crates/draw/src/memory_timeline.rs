@@ -26,9 +26,9 @@ pub(crate) fn draw(material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
         return Err(Absent::new(report::clean(why), format!("{HINT} --engine ENGINE")));
     }
     let low = points.iter().map(|point| point.bytes).min().unwrap_or(0).min(0);
-    let mut plot = Plot::new();
+    let mut plot = Plot::new(material.paper);
     let (low, high) = (low as f64, peak as f64 * 1.05);
-    let field = Plot::field(&Scale::between(low, high, 1.0, 0.0), Unit::Bytes, 30.0);
+    let field = plot.field(&Scale::between(low, high, 1.0, 0.0), Unit::Bytes, 30.0);
     let y = Scale::between(low, high, field.bottom(), field.y);
     let x = Scale::between(0.0, length as f64 / 1e9, field.x, field.right());
     let look = plot.canvas.look;

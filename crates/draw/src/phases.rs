@@ -5,7 +5,7 @@ use crate::{
     canvas::{Area, Ink},
     font,
     picture::{Drawn, RunMaterial},
-    plot::{Plot, WIDTH},
+    plot::Plot,
 };
 use types::Phase;
 
@@ -20,9 +20,9 @@ pub(crate) fn draw(material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
     if parts.is_empty() || !sum.is_finite() {
         return Err(Absent::new("nothing was trained", "modelmeter profile MODEL --train"));
     }
-    let mut plot = Plot::new();
+    let mut plot = Plot::new(material.paper);
     let look = plot.canvas.look;
-    let (left, whole) = (10.0, WIDTH - 20.0);
+    let (left, whole) = (10.0, plot.width - 20.0);
     let mut x = left;
     let row = |number: usize| 150.0 + 30.0 * number as f64;
     for (number, (phase, time)) in parts.iter().enumerate() {
@@ -38,8 +38,8 @@ pub(crate) fn draw(material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
         plot.canvas.rectangle(swatch, colour, 0.85);
         let name = font::fit(phase.name(), 13.0, font::Weight::Regular, 200.0);
         plot.canvas.text(left + 22.0, row(number), &name, ink);
-        plot.canvas.text(WIDTH * 0.5, row(number), &report::seconds(*time), ink.end());
-        plot.canvas.text(WIDTH * 0.66, row(number), &report::percent(share), ink.bold().end());
+        plot.canvas.text(plot.width * 0.5, row(number), &report::seconds(*time), ink.end());
+        plot.canvas.text(plot.width * 0.66, row(number), &report::percent(share), ink.bold().end());
         x += width;
     }
     let about: Vec<String> = parts

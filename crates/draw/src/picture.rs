@@ -2,7 +2,7 @@
 
 use crate::{
     Material, Theme, batch_scaling, heat_map, histogram, latency, layer_roofline, loss, memory,
-    memory_timeline, phases, roofline, sample_order, throughput, training,
+    memory_timeline, phases, plot::Paper, roofline, sample_order, throughput, training,
 };
 use types::{Ceilings, Run, Summary};
 
@@ -65,6 +65,14 @@ impl Picture {
         let svg = crate::with_variables(&self.svg(material, Theme::Light)?);
         Ok(Drawn { svg, notes: Vec::new() })
     }
+
+    /// The same for phones, where the words of the other would be too small.
+    ///
+    /// # Errors
+    /// As [`Picture::svg`].
+    pub fn for_phone(&self, material: &Material) -> Result<Drawn, Absent> {
+        self.for_page(&Material { paper: Paper::Phone, ..material.clone() })
+    }
 }
 
 /// Every picture.
@@ -120,6 +128,8 @@ pub struct RunMaterial<'a> {
     pub run: &'a Run,
     /// What its machine can do at best, where that is known.
     pub ceilings: Option<&'a Ceilings>,
+    /// What it is drawn for.
+    pub paper: Paper,
 }
 
 impl RunMaterial<'_> {

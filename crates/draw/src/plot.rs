@@ -9,8 +9,25 @@ use crate::{
 };
 use types::Unit;
 
-/// Points from edge to edge.
-pub(crate) const WIDTH: f64 = 560.0;
+/// What a picture is drawn for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Paper {
+    /// A wide screen, and print.
+    #[default]
+    Screen,
+    /// A phone: as narrow as it is, so that words keep their size.
+    Phone,
+}
+
+impl Paper {
+    /// Points from edge to edge.
+    pub(crate) fn width(self) -> f64 {
+        match self {
+            Paper::Screen => 560.0,
+            Paper::Phone => 360.0,
+        }
+    }
+}
 
 /// Points from top to bottom.
 pub(crate) const HEIGHT: f64 = 300.0;
@@ -24,27 +41,29 @@ pub(crate) const SIZE: f64 = 12.0;
 /// A picture under way.
 pub(crate) struct Plot {
     pub(crate) canvas: Canvas,
+    /// Points from edge to edge.
+    pub(crate) width: f64,
 }
 
 impl Plot {
-    pub(crate) fn new() -> Plot {
-        Plot { canvas: Canvas::new(Theme::Light.look()) }
+    pub(crate) fn new(paper: Paper) -> Plot {
+        Plot { canvas: Canvas::new(Theme::Light.look()), width: paper.width() }
     }
 
     /// The place for the data beside an axis with these numbers at the left, below so many points for words.
-    pub(crate) fn field(scale: &Scale, unit: Unit, above: f64) -> Area {
+    pub(crate) fn field(&self, scale: &Scale, unit: Unit, above: f64) -> Area {
         let left = EDGE + axis::width_of(scale, unit) + 10.0;
         Area {
             x: left,
             y: above,
-            width: WIDTH - left - EDGE - 8.0,
+            width: self.width - left - EDGE - 8.0,
             height: HEIGHT - above - axis::BELOW,
         }
     }
 
     /// The picture with what it shows and what must be said below it.
     pub(crate) fn finish(self, title: &str, about: &str, notes: Vec<String>) -> Drawn {
-        let svg = self.canvas.finish(WIDTH, HEIGHT, title, about);
+        let svg = self.canvas.finish(self.width, HEIGHT, title, about);
         Drawn { svg, notes: notes.into_iter().filter(|note| !note.is_empty()).collect() }
     }
 }

@@ -3,10 +3,13 @@
 use crate::{
     canvas::{Area, Canvas, Ink, Stroke},
     font,
-    page::{MARGIN, Page, SIZE, WIDTH},
+    page::{Page, SIZE},
     words::Words,
 };
 use types::PooledCell;
+
+/// How many points a label needs that stands above its row.
+const LABEL: f64 = 20.0;
 
 /// The widest that labels may become.
 const WIDEST: f64 = 350.0;
@@ -30,7 +33,8 @@ pub(crate) struct Rows<'a> {
     pub(crate) rows: Vec<Row<'a>>,
 }
 
-/// Writes names, labels and columns; cells of one model stand together.
+/// Writes names, labels and columns; cells of one model stand together. Where the page is narrow, labels and numbers stand
+/// above the row they belong to.
 pub(crate) fn lay<'a>(
     page: &mut Page,
     cells: &[&'a PooledCell],
@@ -61,9 +65,13 @@ pub(crate) fn lay<'a>(
             widest.fold(head_ink.width(column.name), f64::max)
         })
         .collect();
-    let right = WIDTH - MARGIN - widths.iter().map(|width| width + 18.0).sum::<f64>();
+    let (is_narrow, margin) = (page.is_narrow(), page.margin);
+    let for_columns = widths.iter().map(|width| width + 18.0).sum::<f64>();
+    let edge = page.width - margin;
+    let right = if is_narrow { edge } else { edge - for_columns };
+    let above = if is_narrow { LABEL } else { 0.0 };
     let top = page.top + if columns.is_empty() { 0.0 } else { 12.0 };
-    let left = MARGIN + label_width + 14.0;
+    let left = if is_narrow { margin } else { margin + label_width + 14.0 };
     let mut field = Area { x: left, y: top, width: right - left, height: 0.0 };
 
     let mut rows = Vec::new();
@@ -76,26 +84,41 @@ pub(crate) fn lay<'a>(
             headings.push((y + 17.0, &cell.key.model));
             y += 25.0;
         }
-        rows.push(Row { cell, y: y + height / 2.0 });
-        y += height;
+        rows.push(Row { cell, y: y + above + height / 2.0 });
+        y += above + height;
     }
     field.height = y + 8.0 - top;
     page.canvas.rectangle(field, look.panel, 1.0);
-    for (y, model) in headings {
-        heading(&mut page.canvas, (MARGIN, y), model, &words.of_model(model), label_width);
-    }
-    for row in &rows {
-        let (label, y) = (label(row.cell, words), row.y + 4.5);
-        page.canvas.text_within(MARGIN + 14.0, y, &label, label_ink, label_width - 14.0);
-    }
-    let mut x = right;
-    for (column, width) in columns.iter().zip(&widths) {
-        x += width + 18.0;
-        page.canvas.text(x, top - 6.0, column.name, head_ink);
-        for row in &rows {
-            page.canvas.text(x, row.y + 4.5, &(column.text)(row.cell), value_ink);
+    // The middle of a row's words: beside its marks, or above them.
+    let line = |row: &Row<'_>| match is_narrow {
+        true => row.y - height / 2.0 - 6.0,
+        false => row.y + 4.5,
+    };
+    let indent = if is_narrow { 4.0 } else { 14.0 };
+    let room = if is_narrow { edge - margin - for_columns - 8.0 } else { label_width };
+    let canvas = &mut page.canvas;
+    canvas.in_front(is_narrow, |canvas| {
+        for (y, model) in headings {
+            let note = words.of_model(model);
+            match is_narrow {
+                true => heading(canvas, (margin + 4.0, y), model, &note, edge - margin - 8.0),
+                false => heading(canvas, (margin, y), model, &note, room),
+            }
         }
-    }
+        for row in &rows {
+            let label = label(row.cell, words);
+            canvas.text_within(margin + indent, line(row), &label, label_ink, room - indent);
+        }
+        let mut x = edge - for_columns;
+        for (column, width) in columns.iter().zip(&widths) {
+            x += width + 18.0;
+            let inset = if is_narrow { 4.0 } else { 0.0 };
+            canvas.text(x - inset, top - 6.0, column.name, head_ink);
+            for row in &rows {
+                canvas.text(x - inset, line(row), &(column.text)(row.cell), value_ink);
+            }
+        }
+    });
     Rows { field, rows }
 }
 

@@ -38,8 +38,8 @@ pub(crate) fn draw(material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
     let floor = if low > high * 0.5 { (low - (high - low) * 0.25).max(0.0) } else { 0.0 };
     let top = high + (high - floor) * 0.06;
 
-    let mut plot = Plot::new();
-    let field = Plot::field(&Scale::between(floor, top, 1.0, 0.0), Unit::Seconds, 30.0);
+    let mut plot = Plot::new(material.paper);
+    let field = plot.field(&Scale::between(floor, top, 1.0, 0.0), Unit::Seconds, 30.0);
     let y = Scale::between(floor, top, field.bottom(), field.y);
     let count = (warm.len() + samples.len()) as f64;
     let x = Scale::between(0.0, count.max(1.0), field.x, field.right());

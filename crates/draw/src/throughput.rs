@@ -30,7 +30,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     let palette = Palette::of(material);
     let words = Words::of(&cells, &material.machines, &[]);
     let about = [words.common(), format!("Best batch of each; {}", pooled(&cells))];
-    let mut page = Page::new(theme, "Throughput", &about);
+    let mut page = Page::on(material.paper, theme, "Throughput", &about);
     legend::series(&mut page, &cells, &palette);
     let text = |cell: &PooledCell| report::rate(choose::throughput(cell).unwrap_or(f64::NAN));
     let column = Column { name: "samples/s", text: &text };

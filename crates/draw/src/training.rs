@@ -57,7 +57,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
         .count();
     let words = Words::of(&cells, &material.machines, &[Facet::Mode]);
     let about = [words.common(), format!("Best batch of each; {}", pooled(&cells))];
-    let mut page = Page::new(theme, "Training against inference", &about);
+    let mut page = Page::on(material.paper, theme, "Training against inference", &about);
     let look = page.canvas.look;
     let grey = mix(look.background, look.muted, 0.55);
     let mut keys = vec![Key::Swatch(grey, "inference".into())];

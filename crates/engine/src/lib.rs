@@ -6,6 +6,7 @@
 //! [`FakeEngine`], the conformance suite and what engines [found] on this machine share. No real engine is named here, and nothing here measures.
 
 mod allocations;
+mod answering;
 mod child;
 pub mod conformance;
 mod descriptors;

@@ -110,6 +110,18 @@ impl Media {
         let (name, dims) = (self.spec.name.clone(), self.spec.dims.clone());
         Ok(HostTensor { name, dims, elements })
     }
+
+    /// Makes the input and puts it in the place of the one of its name.
+    ///
+    /// # Errors
+    /// As [`Media::make`].
+    pub fn put_into(&self, inputs: &mut [HostTensor]) -> Result<(), EngineError> {
+        let made = self.make()?;
+        if let Some(input) = inputs.iter_mut().find(|input| input.name == made.name) {
+            *input = made;
+        }
+        Ok(())
+    }
 }
 
 /// What a library makes of a file; one that panics has met a file that is not as it must be.

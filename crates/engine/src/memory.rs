@@ -2,7 +2,7 @@
 
 use crate::EngineError;
 use serde::{Deserialize, Serialize};
-use types::{Allocations, Bytes, Reading, Recorded, Remark, StepMemory};
+use types::{Allocations, Bytes, MissingCode, Reading, Recorded, Remark, StepMemory};
 
 /// Says how many events were recorded so far.
 pub type EventCount<'a> = &'a dyn Fn() -> u64;
@@ -90,6 +90,6 @@ impl AllocationTracker for Untracked {
     }
 
     fn allocated(&self) -> Reading<Bytes> {
-        Reading::missing("this worker cannot record allocations")
+        Reading::missing(MissingCode::NotReported, "this worker cannot record allocations")
     }
 }

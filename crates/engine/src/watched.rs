@@ -5,7 +5,7 @@ use std::{
     collections::{HashMap, HashSet},
     time::Instant,
 };
-use types::{Allocations, Bytes, LayerName, Reading, Recorded};
+use types::{Allocations, Bytes, LayerName, MissingCode, Reading, Recorded};
 
 /// What was seen while an engine ran.
 pub struct Watched {
@@ -68,7 +68,7 @@ impl Watched {
     ) -> Reading<Allocations> {
         match &self.recorded {
             Ok(recorded) => Reading::of(columns(recorded, &self.ends, names, layer)),
-            Err(why) => Reading::missing(why.clone()),
+            Err(why) => Reading::missing(MissingCode::Failed, why.clone()),
         }
     }
 }

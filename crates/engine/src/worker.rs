@@ -4,6 +4,7 @@ use crate::{
     AllocationTracker, Detail, Encoder, Engine, EngineError, EngineErrorKind, Failure, FirstReport,
     Greeting, Host, LoadJob, LoadReport, LoadedModel, Loader, Media, MemoryRecord, NodeProfile,
     PROTOCOL, Reply, Request, Session, TextJob, Untracked, Window,
+    answering::{answer_all, take_window},
     draw::inputs_of,
     generation, network,
     protocol::{read_message, write_message},
@@ -216,41 +217,32 @@ impl Prepared {
             versions: BTreeMap::new(),
         };
         write_message(writer, &Reply::Loaded(Box::new(report)))?;
-        while let Some(request) = read_message::<Request>(reader)? {
-            let reply = match request {
-                Request::First => {
-                    guard(|| bench.first()).map(|first| Reply::First(Box::new(first)))
-                }
-                Request::Run { count, budget } => {
-                    guard(|| bench.run(count, budget)).map(Reply::Window)
-                }
-                Request::Observe { values } => {
-                    guard(|| bench.observe(&values)).map(|shapes| Reply::Observed { shapes })
-                }
-                Request::Outputs { path, .. } => {
-                    guard(|| bench.write_outputs(&path)).map(|()| Reply::Written)
-                }
-                Request::Profile { count, detail } => guard(|| bench.profile(count, detail))
-                    .map(|profile| Reply::Profiled { profile }),
-                Request::Memory { count, events } => {
-                    guard(|| bench.remember(count, tracker, &events))
-                        .map(|record| Reply::Remembered { record })
-                }
-                Request::Count => Err(failed("a graph is counted by the parent")),
-                Request::Load(_) => Err(failed("a worker loads one model")),
-                Request::Trained | Request::Gradients { .. } => {
-                    Err(failed("this model was not loaded to be trained"))
-                }
-                Request::Generated => Err(failed("this model was not loaded to generate")),
-                Request::Calibrate { device, .. } => Err(no_calibration(device)),
-                Request::Encode { .. } | Request::Make { .. } | Request::Unpickle { .. } => {
-                    Err(failed("a worker with a model reads nothing else"))
-                }
-                Request::Bye => return Ok(()),
-            };
-            write_message(writer, &reply.unwrap_or_else(Reply::Failed))?;
-        }
-        Ok(())
+        answer_all(reader, writer, |request| match request {
+            Request::First => guard(|| bench.first()).map(|first| Reply::First(Box::new(first))),
+            Request::Run { count, budget } => guard(|| bench.run(count, budget)).map(Reply::Window),
+            Request::Observe { values } => {
+                guard(|| bench.observe(&values)).map(|shapes| Reply::Observed { shapes })
+            }
+            Request::Outputs { path, .. } => {
+                guard(|| bench.write_outputs(&path)).map(|()| Reply::Written)
+            }
+            Request::Profile { count, detail } => {
+                guard(|| bench.profile(count, detail)).map(|profile| Reply::Profiled { profile })
+            }
+            Request::Memory { count, events } => guard(|| bench.remember(count, tracker, &events))
+                .map(|record| Reply::Remembered { record }),
+            Request::Count => Err(failed("a graph is counted by the parent")),
+            Request::Load(_) => Err(failed("a worker loads one model")),
+            Request::Trained | Request::Gradients { .. } => {
+                Err(failed("this model was not loaded to be trained"))
+            }
+            Request::Generated => Err(failed("this model was not loaded to generate")),
+            Request::Calibrate { device, .. } => Err(no_calibration(device)),
+            Request::Encode { .. }
+            | Request::Make { .. }
+            | Request::Unpickle { .. }
+            | Request::Bye => Err(failed("a worker with a model reads nothing else")),
+        })
     }
 }
 
@@ -289,10 +281,7 @@ impl<'a> Bench<'a> {
     /// Makes pictures or recordings ready and puts them in; whether there are any.
     fn prepare_media(&mut self) -> Result<bool, EngineError> {
         let Some(media) = &self.media else { return Ok(false) };
-        let made = media.make()?;
-        if let Some(input) = self.inputs.iter_mut().find(|input| input.name == made.name) {
-            *input = made;
-        }
+        media.put_into(&mut self.inputs)?;
         Ok(true)
     }
 
@@ -319,15 +308,7 @@ impl<'a> Bench<'a> {
     }
 
     fn run(&mut self, count: u64, budget: Duration) -> Result<Window, EngineError> {
-        let mut recorder = Recorder::default();
-        let started = Instant::now();
-        for _ in 0..count.max(1) {
-            self.sample(&mut recorder)?;
-            if started.elapsed() >= budget {
-                break;
-            }
-        }
-        Ok(Window { samples: recorder.finish() })
+        take_window(count, budget, |recorder| self.sample(recorder))
     }
 
     /// One end-to-end sample. Binding what is new lies between the phases and inside the total.

@@ -111,12 +111,24 @@ impl Draft {
 
     /// Something that speaks against the numbers.
     pub(crate) fn remark(&mut self, code: ReasonCode, text: impl Into<String>) {
-        self.reasons.push(Reason { code, invalidates: false, text: text.into(), hint: None });
+        self.reasons.push(Reason {
+            code,
+            invalidates: false,
+            text: text.into(),
+            hint: None,
+            about: None,
+        });
     }
 
     /// Something that makes the numbers worthless.
     pub(crate) fn invalid(&mut self, code: ReasonCode, text: impl Into<String>) {
-        self.reasons.push(Reason { code, invalidates: true, text: text.into(), hint: None });
+        self.reasons.push(Reason {
+            code,
+            invalidates: true,
+            text: text.into(),
+            hint: None,
+            about: None,
+        });
     }
 
     /// The run; what the file does not tell is listed, and what the caller knows is filled in.
@@ -205,6 +217,7 @@ impl Draft {
                 invalidates: false,
                 text: BATCH_UNTOLD.into(),
                 hint: None,
+                about: None,
             });
         }
         Cell {
@@ -302,8 +315,9 @@ impl Draft {
     /// Our rules, as far as the file lets us apply them.
     fn judge(&mut self, summaries: &BTreeMap<Phase, types::Summary>) -> Verdict {
         let mut reasons = std::mem::take(&mut self.reasons);
-        let mut add =
-            |code, invalidates, text| reasons.push(Reason { code, invalidates, text, hint: None });
+        let mut add = |code, invalidates, text| {
+            reasons.push(Reason { code, invalidates, text, hint: None, about: None })
+        };
         let tool = match &self.version {
             Some(version) => format!("{} {version}", self.tool),
             None => self.tool.clone(),

@@ -7,7 +7,7 @@ use stats::summarise;
 use std::collections::BTreeMap;
 use types::{
     LatencyRow, LimitOutcome, LoadCounts, LoadErrors, LoadLimit, LoadMetric, LoadRates,
-    LoadRequests, LoadTokens, LoadWindow, Phase, Reading, RequestOutcome, Samples,
+    LoadRequests, LoadTokens, LoadWindow, MissingCode, Phase, Reading, RequestOutcome, Samples,
 };
 
 /// What is accounted for.
@@ -58,9 +58,10 @@ pub fn account(asked: &Accounting<'_>) -> Account {
     for metric in LoadMetric::ALL {
         let nanos: Vec<u64> = steady.iter().flat_map(|one| times(one, metric)).collect();
         let summary = match why_missing(asked, metric) {
-            Some(why) => Reading::missing(why),
+            Some(why) => Reading::missing(MissingCode::NotApplicable, why),
             None => {
-                Reading::or_missing(summarise(&nanos, 0), format!("no request has a {metric}"))
+                let why = format!("no request has a {metric}");
+                Reading::or_missing(summarise(&nanos, 0), MissingCode::TooFewValues, why)
             }
         };
         if summary.value.is_some() {
@@ -156,7 +157,7 @@ fn rates(asked: &Accounting<'_>, counts: &LoadCounts, from: u64, to: u64) -> Loa
     let length = asked.window.length();
     let rate = |count: f64| match length > 0.0 {
         true => Reading::of(count / length),
-        false => Reading::missing("the window has no length"),
+        false => Reading::missing(MissingCode::Underivable, "the window has no length"),
     };
     let within = |moment: Option<u64>| moment.is_some_and(|moment| (from..=to).contains(&moment));
     let sent = asked.records.iter().filter(|one| within(one.sent)).count();
@@ -166,17 +167,24 @@ fn rates(asked: &Accounting<'_>, counts: &LoadCounts, from: u64, to: u64) -> Loa
     LoadRates {
         offered: match asked.is_open {
             true => rate(counts.scheduled as f64),
-            false => Reading::missing("there is no schedule: a request follows an answer"),
+            false => Reading::missing(
+                MissingCode::NotApplicable,
+                "there is no schedule: a request follows an answer",
+            ),
         },
         sent: rate(sent as f64),
         completed: rate(answered.len() as f64),
         good: match counts.good {
             Some(good) => rate(good as f64),
-            None => Reading::missing("no limits were given (`--slo`)"),
+            None => Reading::missing(MissingCode::NotApplicable, "no limits were given (`--slo`)"),
         },
         tokens: match (asked.generates, generated) {
-            (false, _) => Reading::missing("the server does not generate text"),
-            (true, None) => Reading::missing("the server does not count its tokens"),
+            (false, _) => {
+                Reading::missing(MissingCode::NotApplicable, "the server does not generate text")
+            },
+            (true, None) => {
+                Reading::missing(MissingCode::NotReported, "the server does not count its tokens")
+            },
             (true, Some(tokens)) => rate(tokens as f64),
         },
     }
@@ -185,10 +193,11 @@ fn rates(asked: &Accounting<'_>, counts: &LoadCounts, from: u64, to: u64) -> Loa
 fn tokens(steady: &[&Record]) -> LoadTokens {
     let completed: Vec<&&Record> = steady.iter().filter(|one| one.is_completed()).collect();
     let sum = |of: fn(&Record) -> Option<u64>| match completed.is_empty() {
-        true => Reading::missing("no request was answered"),
+        true => Reading::missing(MissingCode::TooFewValues, "no request was answered"),
         false => {
             let all: Option<u64> = completed.iter().map(|one| of(one)).sum();
-            Reading::or_missing(all, "the server does not state it in every answer")
+            let why = "the server does not state it in every answer";
+            Reading::or_missing(all, MissingCode::NotReported, why)
         }
     };
     let estimated =

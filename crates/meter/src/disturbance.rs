@@ -1,7 +1,7 @@
 //! Whether something else took the machine away: the rules that a run, and every turn of a duel, is held to.
 
 use number::percent;
-use types::{GpuState, Machine, Reason, ReasonCode, ThrottleReason, TurnConditions};
+use types::{Cell, GpuState, Machine, Reason, ReasonCode, ThrottleReason, TurnConditions};
 
 /// Above this share of stolen time the numbers are the hypervisor's, not the model's.
 const STEAL_INVALID: f64 = 0.10;
@@ -44,7 +44,7 @@ pub(crate) fn other_work(
     };
     let hint = Some("stop other programs and measure again".to_owned());
     let invalidates = other_work > BUSY_INVALID || waited > WAITED_INVALID;
-    Some(Reason { code: ReasonCode::BusyMachine, invalidates, text, hint })
+    Some(Reason { code: ReasonCode::BusyMachine, invalidates, text, hint, about: None })
 }
 
 /// What speaks against times while the hypervisor took so much.
@@ -55,11 +55,35 @@ pub(crate) fn stolen(steal: Option<f64>) -> Option<Reason> {
         invalidates: steal > STEAL_INVALID,
         text: format!("the hypervisor took {} of the processor time", percent(steal)),
         hint: None,
+        about: None,
     })
 }
 
-/// What speaks against times on a GPU in this state.
-pub(crate) fn gpu(state: &GpuState) -> Vec<Reason> {
+/// What speaks against times while the processors' clocks were throttled so often.
+pub(crate) fn throttled(events: Option<u64>) -> Option<Reason> {
+    let events = events.filter(|events| *events > 0)?;
+    Some(Reason {
+        code: ReasonCode::Throttled,
+        invalidates: true,
+        text: format!("the processor's clock was throttled {events} times"),
+        hint: Some("let it cool down".into()),
+        about: None,
+    })
+}
+
+/// What speaks against times on the GPUs that a cell uses; what others do on another GPU does not.
+pub(crate) fn gpus(cell: &Cell, states: &[GpuState]) -> Vec<Reason> {
+    states.iter().filter(|state| uses(cell, state.index)).flat_map(gpu).collect()
+}
+
+/// Whether a cell computes on this GPU; several processes take one each, in order.
+fn uses(cell: &Cell, index: u32) -> bool {
+    let Some(first) = cell.device.nvidia_index() else { return false };
+    let count = cell.training.as_ref().map_or(1, |training| training.world_size.max(1));
+    (first..first.saturating_add(count)).contains(&index)
+}
+
+fn gpu(state: &GpuState) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if !state.other_processes.is_empty() {
         reasons.push(Reason {
@@ -71,6 +95,7 @@ pub(crate) fn gpu(state: &GpuState) -> Vec<Reason> {
                 state.index
             ),
             hint: Some("`nvidia-smi` shows them; stop them and measure again".into()),
+            about: None,
         });
     }
     let faults = state.throttle_reasons.iter().filter(|reason| reason.is_fault());
@@ -81,6 +106,7 @@ pub(crate) fn gpu(state: &GpuState) -> Vec<Reason> {
             invalidates: true,
             text: format!("the clock of GPU {} was throttled: {}", state.index, hot.join(", ")),
             hint: Some("let it cool down".into()),
+            about: None,
         });
     }
     reasons
@@ -92,8 +118,13 @@ pub(crate) fn of_turn(
     threads: u32,
     machine: &Machine,
 ) -> Option<ReasonCode> {
-    let found = [other_work(conditions, threads, machine), stolen(conditions.steal)];
-    found.into_iter().flatten().find(|reason| reason.invalidates).map(|reason| reason.code)
+    let found = [
+        other_work(conditions, threads, machine),
+        stolen(conditions.steal),
+        throttled(conditions.throttled),
+    ];
+    let of_processors = found.into_iter().flatten().find(|reason| reason.invalidates);
+    of_processors.map(|reason| reason.code).or(conditions.gpu)
 }
 
 #[cfg(test)]
@@ -123,7 +154,12 @@ mod tests {
     }
 
     fn turn(other_work: f64, waited: f64, steal: f64) -> TurnConditions {
-        TurnConditions { other_work: Some(other_work), waited: Some(waited), steal: Some(steal) }
+        TurnConditions {
+            other_work: Some(other_work),
+            waited: Some(waited),
+            steal: Some(steal),
+            ..TurnConditions::default()
+        }
     }
 
     #[test]
@@ -154,6 +190,13 @@ mod tests {
         assert_eq!(of_turn(&turn(0.5, 0.0, 0.0), 2, &machine), Some(ReasonCode::BusyMachine));
         assert_eq!(of_turn(&turn(0.0, 0.0, 0.2), 2, &machine), Some(ReasonCode::StolenTime));
         assert_eq!(of_turn(&TurnConditions::default(), 2, &machine), None);
+        let hot = TurnConditions { throttled: Some(1), ..TurnConditions::default() };
+        assert_eq!(of_turn(&hot, 2, &machine), Some(ReasonCode::Throttled));
+        let cool = TurnConditions { throttled: Some(0), ..TurnConditions::default() };
+        assert_eq!(of_turn(&cool, 2, &machine), None);
+        let shared =
+            TurnConditions { gpu: Some(ReasonCode::DeviceShared), ..TurnConditions::default() };
+        assert_eq!(of_turn(&shared, 2, &machine), Some(ReasonCode::DeviceShared));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::{
     measure::{self, Findings},
     sampling,
 };
-use probe::{Contention, Moment, Snapshot, Target, Watcher};
+use probe::{Contention, DeviceConditions, DeviceState, Moment, Snapshot, Target, Watcher};
 use std::{
     path::Path,
     time::{Duration, Instant},
@@ -59,6 +59,8 @@ pub struct DuelRule {
     pub samples: Option<u64>,
     /// How many sweeps may be taken again because something else disturbed them; `None` looks at nothing and keeps all.
     pub repeats: Option<u32>,
+    /// Whether a turn that follows a turn of the same contender counts its first inference: nobody has emptied the caches.
+    pub joins_turns: bool,
     /// How workers warm up and how long they may stay silent.
     pub stopping: StoppingRule,
     /// What contenders show before anything is timed.
@@ -110,6 +112,23 @@ pub struct Record {
 /// A contender that dropped out before has none.
 pub type Gate<'a> = &'a mut dyn FnMut(&[Option<Vec<HostTensor>>]) -> Vec<bool>;
 
+/// What is known while a duel goes on.
+#[derive(Debug)]
+pub struct SoFar {
+    /// The turns of every contender, round by round; those of a round that is not finished are the last.
+    pub rounds: Vec<Vec<Vec<Turn>>>,
+    /// Contenders that dropped out because of an error.
+    pub failed: Vec<bool>,
+    /// Rounds that are finished.
+    pub finished: u32,
+    /// Sweeps of the round that is not finished; `None` between two rounds.
+    pub sweeps: Option<u32>,
+}
+
+/// Sees what is known after every sweep and every round, and says who is measured further; an answer within a round has no
+/// effect. With fewer than two left the duel ends.
+pub type Watch<'a> = &'a mut dyn FnMut(&SoFar, &mut dyn FnMut(Event)) -> Vec<bool>;
+
 /// Fights a duel; one record for each contender, in their order.
 ///
 /// One that fails drops out and the others go on; with fewer than two left there is nothing to compare and it ends.
@@ -119,6 +138,7 @@ pub fn duel(
     rule: &DuelRule,
     folder: &Path,
     gate: Gate<'_>,
+    watch: Watch<'_>,
     sink: &mut dyn FnMut(Event),
 ) -> Vec<Record> {
     let mut records: Vec<Record> = contenders.iter().map(|_| Record::default()).collect();
@@ -135,12 +155,20 @@ pub fn duel(
             break;
         }
         ring.each(|corner| corner.warm_up(rule, sink));
-        let mut turn = 0;
+        watch(&ring.so_far(round, Some(0)), sink);
+        let (mut turn, mut before) = (0, None);
         while turn < rule.turns.max(1) {
             let own = rule.of_turn(round * rule.turns.max(1) + turn);
             for place in order(contenders.len(), turn) {
+                if !ring.stands(place) {
+                    continue;
+                }
                 report(sink, rule, round, turn, &contenders[place].label);
-                ring.one(place, |corner| corner.take_turn(&own, &contenders[place].bench.machine));
+                let is_cold = !rule.joins_turns || before != Some(place);
+                let ours = ring.pids();
+                let machine = &contenders[place].bench.machine;
+                ring.one(place, |corner| corner.take_turn(&own, is_cold, machine, &ours));
+                before = Some(place);
                 ring.rest(place, rule);
             }
             // A sweep is repeated whole: only turns next to each other in time can be compared.
@@ -149,10 +177,18 @@ pub fn duel(
             } else {
                 turn += 1;
             }
+            if turn < rule.turns.max(1) {
+                watch(&ring.so_far(round, Some(turn)), sink);
+            }
         }
         ring.leave(rule);
-        for (allowed, record) in allowed.iter_mut().zip(&records) {
-            *allowed &= record.failed.is_none();
+        let so_far = Ring { contenders, records: &mut records, corners: Vec::new() };
+        let goes_on = watch(&so_far.so_far(round + 1, None), sink);
+        for (place, (allowed, record)) in allowed.iter_mut().zip(&records).enumerate() {
+            *allowed &= record.failed.is_none() && goes_on.get(place).copied().unwrap_or(true);
+        }
+        if allowed.iter().filter(|allowed| **allowed).count() < 2 {
+            break;
         }
     }
     records
@@ -207,6 +243,27 @@ impl<'a> Ring<'_, 'a> {
         }
     }
 
+    /// What is known of everyone.
+    fn so_far(&self, finished: u32, sweeps: Option<u32>) -> SoFar {
+        let rounds = self.records.iter().enumerate().map(|(place, record)| {
+            let running = self.corners.get(place).and_then(Option::as_ref);
+            let running = running.map(|corner| {
+                corner.turns.iter().map(|taken| taken.turn.clone()).collect::<Vec<Turn>>()
+            });
+            record.bouts.iter().map(|bout| bout.turns.clone()).chain(running).collect()
+        });
+        SoFar {
+            rounds: rounds.collect(),
+            failed: self.records.iter().map(|record| record.failed.is_some()).collect(),
+            finished,
+            sweeps,
+        }
+    }
+
+    fn stands(&self, place: usize) -> bool {
+        self.corners[place].is_some()
+    }
+
     fn standing(&self) -> usize {
         self.corners.iter().flatten().count()
     }
@@ -239,6 +296,12 @@ impl<'a> Ring<'_, 'a> {
         latest.into_iter().any(|taken| taken.turn.disturbed.is_some())
     }
 
+    /// The processes of this duel.
+    fn pids(&self) -> Vec<u32> {
+        let workers = self.corners.iter().flatten().map(|corner| corner.link.pid());
+        workers.chain([std::process::id()]).collect()
+    }
+
     /// The next one's turn begins when this one's threads have gone to sleep.
     fn rest(&self, place: usize, rule: &DuelRule) {
         if let Some(corner) = &self.corners[place] {
@@ -248,8 +311,7 @@ impl<'a> Ring<'_, 'a> {
     }
 
     fn leave(self, rule: &DuelRule) {
-        let pids = self.corners.iter().flatten().map(|corner| corner.link.pid());
-        let ours: Vec<u32> = pids.chain([std::process::id()]).collect();
+        let ours = self.pids();
         for (place, corner) in self.corners.into_iter().enumerate() {
             let Some(corner) = corner else { continue };
             let Contender { bench, launch, .. } = &self.contenders[place];
@@ -298,6 +360,7 @@ struct Taken {
     /// Every phase.
     samples: Vec<Samples>,
     contention: Contention,
+    devices: DeviceConditions,
 }
 
 impl<'a> Corner<'a> {
@@ -362,9 +425,18 @@ impl<'a> Corner<'a> {
         Ok(())
     }
 
-    /// One turn. Its first inference is not counted: the others have just emptied the caches.
-    fn take_turn(&mut self, rule: &DuelRule, machine: &Machine) -> Result<(), MeterError> {
-        sampling::window(&mut self.link, &self.job.cell, 1, Duration::ZERO)?;
+    /// One turn. Its first inference is not counted if the others have just emptied the caches.
+    fn take_turn(
+        &mut self,
+        rule: &DuelRule,
+        is_cold: bool,
+        machine: &Machine,
+        ours: &[u32],
+    ) -> Result<(), MeterError> {
+        let at_start = device_state(&self.job.cell);
+        if is_cold {
+            sampling::window(&mut self.link, &self.job.cell, 1, Duration::ZERO)?;
+        }
         let phase = crate::derive::headline_phase(&self.job.cell);
         let (mut headline, mut samples): (Vec<u64>, Vec<Samples>) = (Vec::new(), Vec::new());
         let before = Moment::take(self.link.pid());
@@ -383,13 +455,19 @@ impl<'a> Corner<'a> {
             }
         }
         let contention = before.until(&Moment::take(self.link.pid()));
-        let conditions = contention.conditions();
+        let devices = at_start.until_among(&device_state(&self.job.cell), ours);
+        let of_gpus = disturbance::gpus(&self.job.cell, &devices.gpus);
+        let conditions = TurnConditions {
+            throttled: devices.throttle.events,
+            gpu: of_gpus.into_iter().find(|reason| reason.invalidates).map(|reason| reason.code),
+            ..contention.conditions()
+        };
         let disturbed = match rule.repeats {
             Some(_) => disturbance::of_turn(&conditions, self.job.cell.threads, machine),
             None => None,
         };
         let turn = Turn { samples: headline, conditions, disturbed };
-        self.turns.push(Taken { turn, samples, contention });
+        self.turns.push(Taken { turn, samples, contention, devices });
         Ok(())
     }
 
@@ -411,8 +489,10 @@ impl<'a> Corner<'a> {
         };
         self.link.close();
         let mut environment = measure::environment(&self.job, bench, conditions, &self.loaded);
-        let (samples, during) = counted(&mut self.turns);
+        let (samples, during, devices) = counted(&mut self.turns);
         environment.steal = during.steal.or(environment.steal);
+        let devices = devices.with_others_of(&environment.gpus);
+        (environment.throttle, environment.gpus) = (devices.throttle, devices.gpus);
         let mut probes = self.memory;
         probes.push(processors(&during, self.turns.len() as u64));
         let findings = Findings {
@@ -440,7 +520,7 @@ impl<'a> Corner<'a> {
             self.begin.elapsed(),
         );
         let mut turns: Vec<Turn> = self.turns.into_iter().map(|taken| taken.turn).collect();
-        // What is seen only at the ends of a round, such as a GPU that is too hot, is said of all its turns.
+        // What is seen only at the ends of a round, such as other processes on a GPU in a container, is said of all its turns.
         let of_all = run.verdict.main_reason().filter(|code| code.is_disturbance());
         if let (Some(code), Some(_)) = (of_all, rule.repeats) {
             turns.iter_mut().for_each(|turn| turn.disturbed = turn.disturbed.or(Some(code)));
@@ -452,14 +532,17 @@ impl<'a> Corner<'a> {
 /// The samples of the turns that count, every phase joined, and the conditions they were taken under.
 ///
 /// Where every turn was disturbed all of them stand: they were measured, and the conditions say what they are worth.
-fn counted(turns: &mut [Taken]) -> (Vec<Samples>, TurnConditions) {
+fn counted(turns: &mut [Taken]) -> (Vec<Samples>, TurnConditions, DeviceConditions) {
     let all = turns.iter().all(|taken| taken.turn.disturbed.is_some());
     let (mut samples, mut contention) = (Vec::new(), Contention::default());
+    let mut devices: Option<DeviceConditions> = None;
     for taken in turns.iter_mut().filter(|taken| all || taken.turn.disturbed.is_none()) {
         sampling::append(&mut samples, std::mem::take(&mut taken.samples));
         contention = contention.and(taken.contention);
+        let here = taken.devices.clone();
+        devices = Some(devices.take().map_or(here.clone(), |before| before.and(here)));
     }
-    (samples, contention.conditions())
+    (samples, contention.conditions(), devices.unwrap_or_default())
 }
 
 /// What a run's probe of the processors would have said of these turns.
@@ -484,6 +567,14 @@ fn processors(conditions: &TurnConditions, turns: u64) -> ProbeReport {
     }
 }
 
+/// The state of what a cell runs on: the GPUs are asked only where it uses one.
+fn device_state(cell: &types::Cell) -> DeviceState {
+    match cell.device.nvidia_index() {
+        Some(_) => DeviceState::take(),
+        None => DeviceState::of_processors(),
+    }
+}
+
 /// Says how many turns were left out, where some were and others were not.
 fn left_out(turns: &[Taken]) -> Option<Reason> {
     let causes: Vec<ReasonCode> = turns.iter().filter_map(|taken| taken.turn.disturbed).collect();
@@ -494,7 +585,7 @@ fn left_out(turns: &[Taken]) -> Option<Reason> {
     let main = types::InvalidRuns::from_iter(causes).by_count()[0].0;
     let text =
         format!("{disturbed} of {all} turns were disturbed ({}) and are left out", main.words());
-    Some(Reason { code: main, invalidates: false, text, hint: None })
+    Some(Reason { code: main, invalidates: false, text, hint: None, about: None })
 }
 
 #[cfg(test)]
@@ -512,6 +603,7 @@ mod tests {
             most: u64::MAX,
             samples: None,
             repeats: None,
+            joins_turns: false,
             stopping: StoppingRule::default(),
             show: Depth::Outputs,
         };

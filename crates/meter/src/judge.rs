@@ -3,7 +3,7 @@
 use crate::disturbance;
 use number::{percent, plus_minus};
 use types::{
-    Environment, Metric, Phase, Reason, ReasonCode, StopReason, StoppingRule, Summary,
+    Cell, Environment, Metric, Phase, Reason, ReasonCode, StopReason, StoppingRule, Summary,
     TurnConditions, Verdict, WarmupReport,
 };
 
@@ -26,6 +26,8 @@ pub struct Evidence<'a> {
     pub stop: StopReason,
     /// How warm-up went.
     pub warmup: &'a WarmupReport,
+    /// What was measured.
+    pub cell: &'a Cell,
     /// The machine's state.
     pub environment: &'a Environment,
     /// Everything that was measured beside time.
@@ -45,7 +47,7 @@ impl Evidence<'_> {
 }
 
 fn against(code: ReasonCode, invalidates: bool, text: String, hint: Option<String>) -> Reason {
-    Reason { code, invalidates, text, hint }
+    Reason { code, invalidates, text, hint, about: None }
 }
 
 /// The verdict over the evidence, with what was known before as well.
@@ -145,13 +147,11 @@ fn quiet_machine(evidence: &Evidence<'_>) -> Vec<Reason> {
         other_work: evidence.metric("cpu.others.utilisation"),
         waited: evidence.metric("cpu.process.waited"),
         steal: environment.steal,
+        ..TurnConditions::default()
     };
     reasons.extend(disturbance::other_work(&conditions, environment.threads, &environment.machine));
-    if let Some(events) = environment.throttle.events.filter(|events| *events > 0) {
-        let text = format!("the processor's clock was throttled {events} times");
-        reasons.push(against(ReasonCode::Throttled, true, text, Some("let it cool down".into())));
-    }
-    reasons.extend(environment.gpus.iter().flat_map(disturbance::gpu));
+    reasons.extend(disturbance::throttled(environment.throttle.events));
+    reasons.extend(disturbance::gpus(evidence.cell, &environment.gpus));
     if let Some(governor) = environment.governor.as_deref()
         && governor != "performance"
     {

@@ -28,7 +28,7 @@ mod sampling;
 mod tracker;
 
 pub use counting::Counting;
-pub use duel::{Bout, Contender, DuelRule, Gate, Record, duel};
+pub use duel::{Bout, Contender, DuelRule, Gate, Record, SoFar, Watch, duel};
 pub use error::MeterError;
 pub use hold::Limit;
 pub use job::{Bench, Job, Refine};

@@ -14,8 +14,8 @@ use std::{
 };
 use types::{
     BrokenLoss, Cold, Device, EngineInfo, Environment, Event, FedInput, GenerationReport, Machine,
-    Metric, ModelInfo, Phase, ProbeReport, Reason, ReasonCode, Remark, Run, Samples, Stage,
-    StopReason, StoppingRule, Summary, TrainingReport, WarmupReport,
+    Metric, ModelInfo, Phase, ProbeReport, Reason, ReasonCode, Remark, RemarkCode, Run, Samples,
+    Seconds, Stage, StopReason, StoppingRule, Summary, TrainingReport, WarmupReport,
 };
 
 /// Seed of the bootstrap: fixed, so that the same samples always give the same interval.
@@ -44,7 +44,13 @@ pub fn measure(
     let loaded = load(&mut link, job)?;
     sink(Event::stage(Stage::First));
     let first = first_inference(&mut link)?;
+    let time = Seconds(first.inference.as_secs_f64());
+    sink(Event::FirstTime { stage: Stage::First, time, samples: 1 });
     let warmup = sampling::warm_up(&mut link, &job.cell, rule, sink)?;
+    if let Some(median) = stats::median(sampling::latest(&warmup)) {
+        let samples = sampling::latest(&warmup).len() as u64;
+        sink(Event::FirstTime { stage: Stage::Warmup, time: Seconds(median), samples });
+    }
     let loading = loading.stop();
 
     let watcher = Watcher::start(PROBES, &target);
@@ -227,6 +233,7 @@ fn broken(training: Option<&TrainingReport>) -> Vec<Reason> {
             "the loss is NaN from step {step} on; `{place}` is the first value that is not finite"
         ),
         hint: Some("try a smaller `--learning-rate`".into()),
+        about: None,
     }]
 }
 
@@ -314,6 +321,7 @@ pub(crate) fn assemble(
             rule,
             stop: findings.stop,
             warmup: &findings.warmup,
+            cell: &job.cell,
             environment: &environment,
             metrics: &metrics,
             coverage: match unknown.contains_key("work.coverage") {
@@ -374,13 +382,7 @@ pub(crate) fn assemble(
 
 /// What the engine itself said of the run.
 fn said(loaded: &LoadReport) -> Vec<Reason> {
-    let remark = |remark: &Remark| Reason {
-        code: ReasonCode::Assumption,
-        invalidates: false,
-        text: remark.text.clone(),
-        hint: None,
-    };
-    loaded.remarks.iter().map(remark).collect()
+    loaded.remarks.iter().cloned().map(Reason::from).collect()
 }
 
 /// An engine that rounds fp32 without saying so gives itself away by its speed.
@@ -392,12 +394,7 @@ fn in_tf32(job: &Job<'_>, bench: &Bench, metrics: &[Metric]) -> Vec<Reason> {
         return Vec::new();
     }
     let text = "faster than the fp32 ceiling: the products were computed in TF32, whose ceiling is used instead";
-    vec![Reason {
-        code: ReasonCode::Assumption,
-        invalidates: false,
-        text: text.to_owned(),
-        hint: None,
-    }]
+    vec![Reason::from(Remark::new(RemarkCode::Tf32, text))]
 }
 
 fn summarise(samples: &[Samples]) -> BTreeMap<Phase, Summary> {

@@ -5,8 +5,8 @@ use engine::{MemoryRecord, Reply, Request, read_allocations};
 use probe::{PROBES, Probe, Target, Watcher};
 use std::{fs, path::Path, time::Duration};
 use types::{
-    Bytes, Cell, Device, Estimate, Event, Interval, Phase, ProbeReport, Reading, Samples, Stage,
-    SystemMemory,
+    Bytes, Cell, Device, Estimate, Event, Interval, MissingCode, Phase, ProbeReport, Reading,
+    Samples, Stage, SystemMemory,
 };
 
 /// Inferences that are watched whole; enough to see whether they leave memory behind.
@@ -74,7 +74,9 @@ pub fn memory_pass(
     let record = remember(&mut link, runs, folder)?;
     let cost = match &record {
         Some(_) => cost(&mut link, &job.cell, each, folder)?,
-        None => Reading::missing("this engine does not report its memory"),
+        None => {
+            Reading::missing(MissingCode::NotReported, "this engine does not report its memory")
+        }
     };
     link.close();
     Ok(MemoryPass {
@@ -154,22 +156,29 @@ fn cost(
         let interval = Interval { low: cost(interval.high), high: cost(interval.low) };
         Some(Estimate { value: cost(estimate.ratio), interval })
     });
-    Ok(Reading::or_missing(estimate, "too few inferences to measure the cost of the instruments"))
+    Ok(Reading::or_missing(
+        estimate,
+        MissingCode::TooFewValues,
+        "too few inferences to measure the cost of the instruments",
+    ))
 }
 
 fn system(device: Device, loading: &[ProbeReport], running: &[ProbeReport]) -> SystemMemory {
     let reading = |reports: &[ProbeReport], probe: &str, key: &str| -> Reading<Bytes> {
         let report = reports.iter().find(|report| report.probe == probe);
-        let Some(report) = report else { return Reading::missing("it was not recorded") };
+        let Some(report) = report else {
+            return Reading::missing(MissingCode::NotMeasured, "it was not recorded");
+        };
         if let Some(why) = &report.unavailable {
-            return Reading::missing(why.clone());
+            return Reading::missing(MissingCode::NotReported, why.clone());
         }
         match report.metrics.iter().find(|metric| metric.key == key) {
-            Some(metric) => Reading {
-                value: metric.value.map(|bytes| Bytes(bytes as u64)),
-                why: metric.why.clone(),
-            },
-            None => Reading::missing(format!("`{key}` was not recorded")),
+            Some(metric) => Reading::or_missing(
+                metric.value.map(|bytes| Bytes(bytes as u64)),
+                MissingCode::NotReported,
+                metric.why.as_deref().unwrap_or("it was not reported"),
+            ),
+            None => Reading::missing(MissingCode::NotMeasured, format!("`{key}` was not recorded")),
         }
     };
     // The high-water mark is set back between loading and running; the peak people mean is over both.

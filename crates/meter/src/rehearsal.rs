@@ -2,7 +2,7 @@
 
 use crate::{Job, Launch, Link, MeterError, measure, sampling};
 use probe::{Target, Watcher};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use types::{Bytes, Event, MemoryLimit, Stage, key};
 
 /// Inferences after the first: allocators settle on the second, and a third costs little.
@@ -15,6 +15,10 @@ pub struct Rehearsal {
     pub peak: Option<Bytes>,
     /// What the worker was held to.
     pub limit: Option<MemoryLimit>,
+    /// From starting the process to the end of the first inference.
+    pub start: Duration,
+    /// One inference after the first, roughly.
+    pub each: Duration,
 }
 
 /// Loads a job and runs it a few times; nothing is timed.
@@ -28,6 +32,7 @@ pub fn rehearse(
     sink: &mut dyn FnMut(Event),
 ) -> Result<Rehearsal, MeterError> {
     sink(Event::stage(Stage::Start));
+    let begin = Instant::now();
     let mut link = Link::open(launch, timeout)?;
     let device = job.cell.device;
     let watcher =
@@ -36,7 +41,9 @@ pub fn rehearse(
     measure::load(&mut link, job)?;
     sink(Event::stage(Stage::First));
     measure::first_inference(&mut link)?;
+    let start = begin.elapsed();
     sampling::window(&mut link, &job.cell, RUNS, timeout)?;
+    let each = (begin.elapsed() - start) / RUNS as u32;
     let reports = watcher.stop();
     let limit = link.limit();
     link.close();
@@ -46,5 +53,5 @@ pub fn rehearse(
         false => key::MEMORY_PEAK,
     };
     let peak = metrics.find(|metric| metric.key == wanted).and_then(|metric| metric.value);
-    Ok(Rehearsal { peak: peak.map(|bytes| Bytes(bytes as u64)), limit })
+    Ok(Rehearsal { peak: peak.map(|bytes| Bytes(bytes as u64)), limit, start, each })
 }

@@ -64,7 +64,7 @@ pub(crate) fn warm_up(
             while (nanos.len() as u64) < count {
                 let samples = window(link, cell, count - nanos.len() as u64, SAMPLE_WINDOW)?;
                 nanos.extend_from_slice(inference_of(&samples));
-                progress(sink, Stage::Warmup, nanos.len() as u64, Some(count), nanos.len());
+                progress(sink, Stage::Warmup, nanos.len() as u64, Some(count), &nanos);
             }
             true
         }
@@ -75,7 +75,7 @@ pub(crate) fn warm_up(
                 let samples = window(link, cell, u64::MAX, WARMUP_WINDOW)?;
                 nanos.extend_from_slice(inference_of(&samples));
                 medians.extend(stats::median(inference_of(&samples)));
-                progress(sink, Stage::Warmup, nanos.len() as u64, None, nanos.len());
+                progress(sink, Stage::Warmup, nanos.len() as u64, None, &nanos);
                 if stats::windows_agree(&medians, WARM_TOLERANCE) {
                     break true;
                 }
@@ -102,9 +102,8 @@ pub(crate) fn sample(
         let taken = inference_of(&all).len() as u64;
         let remaining = rule.max_runs.saturating_sub(taken);
         append(&mut all, window(link, cell, remaining, SAMPLE_WINDOW)?);
-        let taken = inference_of(&all).len() as u64;
         let elapsed = begin.elapsed();
-        report(sink, rule, taken, elapsed);
+        report(sink, rule, inference_of(&all), elapsed);
         if let Some(stop) = is_enough(rule, inference_of(&all), elapsed) {
             return Ok((all, stop));
         }
@@ -136,7 +135,8 @@ fn is_enough(rule: &StoppingRule, nanos: &[u64], elapsed: Duration) -> Option<St
     (elapsed >= rule.max_duration).then_some(StopReason::DurationCap)
 }
 
-fn report(sink: &mut dyn FnMut(Event), rule: &StoppingRule, taken: u64, elapsed: Duration) {
+fn report(sink: &mut dyn FnMut(Event), rule: &StoppingRule, nanos: &[u64], elapsed: Duration) {
+    let taken = nanos.len() as u64;
     // The bar shows whichever minimum is further away; past both, the way to the cap.
     let by_runs = taken as f64 / rule.min_runs.max(1) as f64;
     let by_time = elapsed.as_secs_f64() / rule.min_duration.as_secs_f64().max(1e-9);
@@ -145,15 +145,34 @@ fn report(sink: &mut dyn FnMut(Event), rule: &StoppingRule, taken: u64, elapsed:
         .max(taken as f64 / rule.max_runs as f64);
     let share = if to_minimum < 1.0 { to_minimum } else { to_cap };
     let done = (share.clamp(0.0, 1.0) * 1000.0) as u64;
-    progress(sink, Stage::Sample, done, Some(1000), taken as usize);
+    progress(sink, Stage::Sample, done, Some(1000), nanos);
 }
 
-fn progress(sink: &mut dyn FnMut(Event), stage: Stage, done: u64, total: Option<u64>, runs: usize) {
-    sink(Event::progress(stage, done, total, spell_runs(runs)));
+fn progress(
+    sink: &mut dyn FnMut(Event),
+    stage: Stage,
+    done: u64,
+    total: Option<u64>,
+    nanos: &[u64],
+) {
+    sink(Event::progress(stage, done, total, spell_runs(nanos)));
 }
 
-fn spell_runs(runs: usize) -> String {
-    if runs == 1 { "1 run".into() } else { format!("{runs} runs") }
+/// `12 runs, median 216 ms`.
+fn spell_runs(nanos: &[u64]) -> String {
+    let runs = if nanos.len() == 1 { "1 run".into() } else { format!("{} runs", nanos.len()) };
+    match stats::median(nanos) {
+        Some(median) => format!("{runs}, median {}", number::seconds(median)),
+        None => runs,
+    }
+}
+
+/// How many of the last runs of a warm-up speak for it.
+const LATEST: usize = 3;
+
+/// The last runs of a warm-up: the warmest.
+pub(crate) fn latest(warmup: &WarmupReport) -> &[u64] {
+    &warmup.nanos[warmup.nanos.len().saturating_sub(LATEST)..]
 }
 
 #[cfg(test)]

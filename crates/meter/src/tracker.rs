@@ -2,7 +2,7 @@
 
 use engine::{AllocationTracker, EventCount};
 use probe::Recording;
-use types::{Bytes, Reading, Recorded};
+use types::{Bytes, MissingCode, Reading, Recorded};
 
 /// The most events that one recording keeps: 160 MiB of pages if all of them come, and none that stay empty.
 const ROOM: usize = 4 << 20;
@@ -25,7 +25,7 @@ impl AllocationTracker for Tracker {
     fn allocated(&self) -> Reading<Bytes> {
         match probe::allocated() {
             Ok(bytes) => Reading::of(Bytes(bytes)),
-            Err(why) => Reading::missing(why),
+            Err(why) => Reading::missing(MissingCode::NotReported, why),
         }
     }
 }

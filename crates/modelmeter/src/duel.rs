@@ -1,7 +1,9 @@
 //! Lets measurements compete side by side: parity first, then turns, then what may be said of it.
 
 use crate::{
-    Error, Profiler, Session, first_divergence, layers,
+    Error, Profiler, Session, first_divergence,
+    interim::{DuelWatch, Opened},
+    layers,
     parity::{self, has_same_rows, hold_against, join_gradients},
     prepare,
     prepare::Prepared,
@@ -10,16 +12,25 @@ use crate::{
 };
 use analysis::Baseline;
 use meter::{Bench, Contender, Depth, DuelRule, Record};
-use std::time::{Duration, Instant};
+use stats::Looks;
+use std::{
+    cell::RefCell,
+    time::{Duration, Instant},
+};
 use types::{
-    Agreement, Cell, ComparisonReport, Device, Event, HostTensor, LayerJoin, Mode, ModelInfo,
-    Parity, Precision, Remark, RemarkCode, Run, StoppingRule, Warmup,
+    Agreement, Cell, ComparisonReport, Device, DuelLooks, Event, HostTensor, LayerJoin, Mode,
+    ModelInfo, Parity, Precision, Remark, RemarkCode, Run, StoppingRule, Turn, Warmup,
 };
 
-/// Processes a side where nobody says otherwise: enough that their differences can be told from those of the sides.
+/// The most processes a side where nobody says how many: it ends as soon as its questions are answered.
+const AT_MOST: u32 = 8;
+/// Turns of each side in a process of such a duel: processes differ by more than turns do, so that more processes tell
+/// more than more turns.
+pub(crate) const FEW_TURNS: u32 = 2;
+/// Processes a side where samples were asked for and nobody says how many processes share them.
 const ROUNDS: u32 = 5;
-/// Turns of each side in a process.
-const TURNS: u32 = 4;
+/// Turns of each side in a process where the number of processes is fixed.
+pub(crate) const TURNS: u32 = 4;
 /// How long a turn lasts at least.
 const TURN: Duration = Duration::from_millis(500);
 /// Samples in a turn at least: a median needs three.
@@ -35,6 +46,9 @@ pub struct Duel {
     sides: Vec<Profiler>,
     baseline: Option<String>,
     rule: DuelRule,
+    /// How many processes, or how many at most if it ends when it is answered.
+    processes: Processes,
+    turns: Option<u32>,
     by_layer: bool,
     leave_out_unfit: bool,
     per_sample: bool,
@@ -44,6 +58,17 @@ pub struct Duel {
     rows: Vec<usize>,
     /// So many samples of each side in all.
     samples: Option<u64>,
+    /// Rounds of an earlier part of the same comparison, side by side, and how many may follow in a later one.
+    parts: (Vec<Vec<Vec<Turn>>>, u32),
+}
+
+/// How many fresh processes each side has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Processes {
+    /// So many, whatever they say.
+    Exactly(u32),
+    /// As many as the answers need, and no more than this.
+    AtMost(u32),
 }
 
 /// A duel as it was outcome, before anything is said of it.
@@ -70,6 +95,7 @@ impl Duel {
             most: u64::MAX,
             samples: None,
             repeats: None,
+            joins_turns: false,
             stopping: StoppingRule::default(),
             show: Depth::Outputs,
         };
@@ -77,6 +103,8 @@ impl Duel {
             sides: sides.into_iter().collect(),
             baseline: None,
             rule,
+            processes: Processes::AtMost(AT_MOST),
+            turns: None,
             by_layer: false,
             leave_out_unfit: false,
             per_sample: false,
@@ -84,6 +112,7 @@ impl Duel {
             outputs_may_differ: false,
             rows: Vec::new(),
             samples: None,
+            parts: (Vec::new(), 0),
         }
     }
 
@@ -95,17 +124,24 @@ impl Duel {
         self
     }
 
-    /// So many fresh processes for each side.
+    /// Exactly so many fresh processes for each side; without, it ends as soon as every question is answered.
     #[must_use]
     pub fn processes(mut self, processes: u32) -> Duel {
-        self.rule.rounds = processes;
+        self.processes = Processes::Exactly(processes);
         self
     }
 
-    /// So many turns of each side in a process.
+    /// As many fresh processes for each side as the answers need, and no more than this; 8 unless said.
+    #[must_use]
+    pub fn at_most(mut self, processes: u32) -> Duel {
+        self.processes = Processes::AtMost(processes);
+        self
+    }
+
+    /// So many turns of each side in a process; 2, or 4 if the number of processes is fixed.
     #[must_use]
     pub fn turns(mut self, turns: u32) -> Duel {
-        self.rule.turns = turns;
+        self.turns = Some(turns);
         self
     }
 
@@ -116,7 +152,7 @@ impl Duel {
         self
     }
 
-    /// Takes so many samples of each side in all, spread evenly over its turns; at least one in each process.
+    /// Takes exactly so many samples of each side in all, spread evenly over its turns; at least one in each process.
     #[must_use]
     pub fn runs(mut self, runs: u64) -> Duel {
         self.samples = Some(runs);
@@ -179,6 +215,18 @@ impl Duel {
         self
     }
 
+    /// Says which rounds there were before, side by side; only for what is told meanwhile.
+    pub(crate) fn part(mut self, earlier: Vec<Vec<Vec<Turn>>>) -> Duel {
+        self.parts.0 = earlier;
+        self
+    }
+
+    /// Says how many rounds may follow in a later part; only for what is told meanwhile.
+    pub(crate) fn later(mut self, rounds: u32) -> Duel {
+        self.parts.1 = rounds;
+        self
+    }
+
     /// A turn has at least so many samples.
     pub(crate) fn least(mut self, samples: u64) -> Duel {
         self.rule.least = self.rule.least.max(samples);
@@ -222,6 +270,7 @@ impl Duel {
         }
         let labels = labels(&prepared);
         let mut baseline = self.pick_baseline(&labels)?;
+        let opened = RefCell::new(Opened { baseline, refused: Vec::new() });
         // Where nobody chose the baseline, one that drops out gives its place to the next.
         let may_move = self.baseline.is_none() && !self.against_first;
         let launches = sides
@@ -253,6 +302,7 @@ impl Duel {
             })
             .collect();
 
+        let seed = prepared[baseline].cell.seed;
         let mut parity = Vec::new();
         let mut gate = |outputs: &[Option<Vec<HostTensor>>]| {
             let joined: Vec<Option<Vec<HostTensor>>>;
@@ -283,13 +333,29 @@ impl Duel {
                 let is_other = is_other_model(ready.model_info(), prepared[baseline].model_info());
                 self.outputs_may_differ || is_other || !fails(label)
             };
+            let is_refused = |label: &String| fails(label) && !self.outputs_may_differ;
+            let why = |label| is_refused(label).then(|| "its outputs differ".to_owned());
+            let refused = labels.iter().map(why).collect();
+            *opened.borrow_mut() = Opened { baseline, refused };
             labels.iter().zip(&prepared).map(is_timed).collect()
         };
-        let sweeps = self.rule.rounds.saturating_mul(self.rule.turns);
-        let repeats = Some(sweeps.div_ceil(REPEATED));
-        let rule = DuelRule { show: what_to_show(&prepared), repeats, ..self.rule };
-        let rule = self.samples.map_or(rule, |samples| rule.with_samples(samples));
-        let records = meter::duel(&contenders, &rule, folder.path(), &mut gate, sink);
+        let looks = self.looks(session)?;
+        let rule = DuelRule { show: what_to_show(&prepared), ..self.timed_rule() };
+        let watching = DuelWatch {
+            labels: &labels,
+            opened: &opened,
+            looks: looks.map(|looks| Looks::new(looks.at_most, looks.scatter)),
+            rounds: rule.rounds,
+            sweeps: rule.turns,
+            earlier: &self.parts.0,
+            later: self.parts.1,
+            seed,
+            begin: Instant::now(),
+            told: std::cell::Cell::new(None),
+        };
+        let mut watch =
+            |so_far: &meter::SoFar, sink: &mut dyn FnMut(Event)| watching.see(so_far, sink);
+        let records = meter::duel(&contenders, &rule, folder.path(), &mut gate, &mut watch, sink);
         // Kept before anything else can fail: what is finished of one side is not lost with another.
         let mut runs: Vec<Vec<Run>> = Vec::new();
         for (side, record) in sides.iter().zip(&records) {
@@ -352,6 +418,7 @@ impl Duel {
         let peaks = records.iter().map(peaks).collect();
         let mut duel = assemble(&prepared, &labels, baseline, records, parity, environment, time);
         duel.remarks.extend(remarks);
+        duel.looks = looks;
         if self.per_sample {
             share_out(&mut duel, &prepared);
         }
@@ -393,13 +460,46 @@ impl Duel {
         if self.sides.len() < 2 {
             return wrong("a comparison needs at least two sides");
         }
-        if self.rule.rounds == 0 || self.rule.turns == 0 || self.samples == Some(0) {
+        let rule = self.timed_rule();
+        if rule.rounds == 0 || rule.turns == 0 || self.samples == Some(0) {
             return wrong("processes, turns and runs must be at least 1");
         }
         if self.rule.stopping.timeout.is_zero() {
             return wrong("the timeout must be longer than 0");
         }
         self.sides.iter().try_for_each(Profiler::check_rule)
+    }
+
+    /// The rule with its rounds and turns.
+    fn timed_rule(&self) -> DuelRule {
+        // Samples that were asked for are shared out among a number of processes that is known.
+        let rounds = match (self.processes, self.samples) {
+            (Processes::Exactly(rounds), _) => rounds,
+            (Processes::AtMost(_), Some(_)) => ROUNDS,
+            (Processes::AtMost(most), None) => most,
+        };
+        let usual = if self.ends_early() { FEW_TURNS } else { TURNS };
+        let turns = self.turns.unwrap_or(usual);
+        let repeats = Some(rounds.saturating_mul(turns).div_ceil(REPEATED));
+        let joins_turns = self.ends_early();
+        let rule = DuelRule { rounds, turns, repeats, joins_turns, ..self.rule };
+        self.samples.map_or(rule, |samples| rule.with_samples(samples))
+    }
+
+    fn ends_early(&self) -> bool {
+        matches!((self.processes, self.samples), (Processes::AtMost(2..), None))
+    }
+
+    /// When it looks, where it ends as soon as it is answered; a machine that was seen to scatter more needs more.
+    fn looks(&self, session: &Session) -> Result<Option<DuelLooks>, Error> {
+        let (Processes::AtMost(at_most), true) = (self.processes, self.ends_early()) else {
+            return Ok(None);
+        };
+        let tests = session.noise()?;
+        let latest = tests.iter().max_by_key(|test| test.measured_at);
+        let scatter = latest.map(|test| test.itself.scatter.ln_1p());
+        let scatter = scatter.filter(|scatter| *scatter > stats::PROCESS_SCATTER);
+        Ok(Some(DuelLooks { at_most, scatter }))
     }
 
     fn pick_baseline(&self, labels: &[String]) -> Result<usize, Error> {

@@ -268,9 +268,7 @@ impl Error {
             Error::Model(error) => error.hint(),
             Error::Meter(error) => error.hint(),
             Error::Store(error) => error.hint(),
-            Error::UnknownEngine { .. } => {
-                Some("`modelmeter devices` shows what works here".into())
-            }
+            Error::UnknownEngine { id, known } => Some(plan::engine_hint(id, known)),
             Error::NoEngine { instead, .. } => Some(match instead {
                 Some(hint) => format!("{hint}; `modelmeter devices` shows what works here"),
                 None => "`modelmeter devices` shows what works here".into(),
@@ -361,9 +359,13 @@ fn endpoint_hint(error: &endpoint::InspectError) -> String {
 
 /// One engine that was asked for says for itself why it cannot; of several nobody can.
 fn nobody(device: Device, precision: Precision, why: &[(String, String)]) -> String {
+    let format = match precision {
+        Precision::Stored => "the model as it is stored".to_owned(),
+        precision => precision.to_string(),
+    };
     let what = match device {
-        Device::Auto => precision.to_string(),
-        device => format!("{precision} on `{device}`"),
+        Device::Auto => format,
+        device => format!("{format} on `{device}`"),
     };
     match why {
         [(engine, why)] => format!("engine `{engine}` cannot run {what}: {why}"),

@@ -7,7 +7,7 @@ use number::percent;
 use std::collections::BTreeSet;
 use types::{
     Bytes, Event, LayerKind, LayerReport, LayerTime, LayerTurn, LayerWork, ModuleWork, Pooling,
-    Reason, ReasonCode, Remark, RemarkCode, StoppingRule, Timeline,
+    Reason, Remark, RemarkCode, StoppingRule, Timeline,
 };
 
 /// How far the layers may be from the whole before that is said; docs/MEASUREMENT.md.
@@ -101,11 +101,15 @@ pub(crate) fn look(
     let pass = match layer_pass(job, launch, rule, &bench.machine, sink) {
         Ok(pass) => pass,
         // The run is measured and good: it must not be lost because looking inside failed.
-        Err(error) => return Err(unseen(&Error::Meter(error))),
+        Err(error) => return Err(unseen(RemarkCode::NoLayerTimes, &Error::Meter(error))),
     };
     let Some(pass) = pass else {
         let text = format!("engine `{}` cannot measure the layers of this model", job.cell.engine);
-        return Err(remark(text, Some("`modelmeter engines list` shows the others".into())));
+        return Err(remark(
+            RemarkCode::NoLayerTimes,
+            text,
+            Some("`modelmeter engines list` shows the others".into()),
+        ));
     };
     let remarks = alike_once(pass.profiled.iter().flat_map(|profile| &profile.remarks));
     let disturbance = pass.disturbance.as_ref().map(|reason| {
@@ -120,7 +124,7 @@ pub(crate) fn look(
         analysis::layer_report(&turns(pass), &work, job.cell.precision, bench.ceilings.as_ref());
     let Some(mut report) = found else {
         let text = format!("engine `{}` reported no layer times", job.cell.engine);
-        return Err(remark(text, None));
+        return Err(remark(RemarkCode::NoLayerTimes, text, None));
     };
     report.remarks = remarks;
     report.remarks.extend(disturbance);
@@ -155,11 +159,12 @@ pub(crate) fn timeline(
 ) -> Result<Timeline, Reason> {
     let found = match meter::timeline(job, launch, rule, sink) {
         Ok(found) => found,
-        Err(error) => return Err(unseen(&Error::Meter(error))),
+        Err(error) => return Err(unseen(RemarkCode::NoTimeline, &Error::Meter(error))),
     };
     found.ok_or_else(|| {
         let engine = &job.cell.engine;
-        remark(format!("engine `{engine}` cannot record a timeline of this model"), None)
+        let text = format!("engine `{engine}` cannot record a timeline of this model");
+        remark(RemarkCode::NoTimeline, text, None)
     })
 }
 
@@ -214,16 +219,16 @@ fn layer_time(node: NodeTime) -> LayerTime {
 }
 
 /// Why there is no inside to be seen.
-pub(crate) fn unseen(error: &Error) -> Reason {
+pub(crate) fn unseen(about: RemarkCode, error: &Error) -> Reason {
     let text = match error {
         Error::Meter(error) => spell(error),
         error => error.to_string(),
     };
-    remark(format!("profiling failed: {text}"), error.hint())
+    remark(about, format!("profiling failed: {text}"), error.hint())
 }
 
-fn remark(text: String, hint: Option<String>) -> Reason {
-    Reason { code: ReasonCode::Assumption, invalidates: false, text, hint }
+fn remark(about: RemarkCode, text: String, hint: Option<String>) -> Reason {
+    Reason { hint, ..Reason::from(Remark::new(about, text)) }
 }
 
 #[cfg(test)]

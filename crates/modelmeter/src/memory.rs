@@ -7,8 +7,8 @@ use graph::{Model, Reuse};
 use meter::{Job, Launch, MemoryPass, memory_pass};
 use std::{path::Path, time::Duration};
 use types::{
-    Allocations, AllocatorMemory, Bytes, Event, LeakCheck, LeakVerdict, MemoryReport, Phase, Ratio,
-    Reading, Remark, RemarkCode, StaticMemory, step_path,
+    Allocations, AllocatorMemory, Bytes, Event, LeakCheck, LeakVerdict, MemoryReport, MissingCode,
+    Phase, Ratio, Reading, Remark, RemarkCode, StaticMemory, step_path,
 };
 
 /// What a memory pass gives.
@@ -71,8 +71,10 @@ fn assemble(prepared: &Prepared, pass: MemoryPass) -> Memory {
     let allocations = std::mem::take(&mut record.allocations);
     let step = record.step.take();
     let ledger = match allocations.value.as_ref().map(analysis::read_ledger) {
-        Some(ledger) => Reading::or_missing(ledger, "nothing was allocated"),
-        None => Reading { value: None, why: allocations.why },
+        Some(ledger) => {
+            Reading::or_missing(ledger, MissingCode::NotApplicable, "nothing was allocated")
+        }
+        None => allocations.missing_too(),
     };
     if let Some(dropped) = allocations.value.as_ref().map(|all| all.dropped).filter(|d| *d > 0) {
         remarks.push(Remark::new(RemarkCode::AllocationsDropped, format!(
@@ -147,7 +149,7 @@ fn uncounted_weights(
 }
 
 fn silent<T>() -> Reading<T> {
-    Reading::missing("this engine does not report its memory")
+    Reading::missing(MissingCode::NotReported, "this engine does not report its memory")
 }
 
 /// What the graph says.
@@ -159,7 +161,7 @@ fn foretell(prepared: &Prepared) -> StaticMemory {
     let shapes = prepared.shapes();
     let unknown = "some shapes of the graph are unknown";
     if !prepared.fits(Takes::Onnx) {
-        let missing = || Reading::missing("a program has no graph");
+        let missing = || Reading::missing(MissingCode::NotApplicable, "a program has no graph");
         return StaticMemory {
             weights: missing(),
             apart: missing(),
@@ -173,9 +175,21 @@ fn foretell(prepared: &Prepared) -> StaticMemory {
     let peak = graph::find_peak(&model.graph, &shapes, Reuse::InPlace);
     StaticMemory {
         weights,
-        apart: Reading::or_missing(graph::activation_peak(&model.graph, &shapes), unknown),
-        in_place: Reading::or_missing(peak.as_ref().map(|peak| peak.bytes), unknown),
-        pooled: Reading::or_missing(graph::pooled_peak(&model.graph, &shapes), unknown),
+        apart: Reading::or_missing(
+            graph::activation_peak(&model.graph, &shapes),
+            MissingCode::Underivable,
+            unknown,
+        ),
+        in_place: Reading::or_missing(
+            peak.as_ref().map(|peak| peak.bytes),
+            MissingCode::Underivable,
+            unknown,
+        ),
+        pooled: Reading::or_missing(
+            graph::pooled_peak(&model.graph, &shapes),
+            MissingCode::Underivable,
+            unknown,
+        ),
         node: peak.as_ref().map(|peak| peak.node.clone()).unwrap_or_default(),
         live: peak.map(|peak| peak.live).unwrap_or_default(),
     }
@@ -209,12 +223,18 @@ fn foretell_step(prepared: &Prepared, files: &TrainingFiles) -> StaticMemory {
         }
         _ => None,
     };
-    let not_told = || Reading::missing("not reported for the graphs of a training step");
+    let not_told = || {
+        Reading::missing(MissingCode::NotReported, "not reported for the graphs of a training step")
+    };
     StaticMemory {
         weights: Reading::of(graph::count_weights(prepared.graph()).bytes),
         apart: not_told(),
         pooled: not_told(),
-        in_place: Reading::or_missing(found.as_ref().map(|found| found.1), unknown),
+        in_place: Reading::or_missing(
+            found.as_ref().map(|found| found.1),
+            MissingCode::Underivable,
+            unknown,
+        ),
         node: found
             .as_ref()
             .map_or_else(String::new, |(phase, _, peak)| step_path(*phase, &peak.node)),
@@ -232,15 +252,14 @@ fn allocator(
         Some(found) => Reading::of(found.peak),
         None => record.peak,
     };
-    let fragmentation = match (record.in_use_peak.value, record.reserved_peak.value) {
-        (Some(_), Some(_)) if record.room_ahead.is_some() => {
-            Reading { value: None, why: record.room_ahead }
-        }
-        (Some(used), Some(reserved)) if reserved.0 > 0 => {
+    let peaks = (record.in_use_peak.value, record.reserved_peak.value);
+    let fragmentation = match (peaks, record.room_ahead) {
+        ((Some(_), Some(_)), Some(why)) => Reading::missing(MissingCode::NotSeparable, why),
+        ((Some(used), Some(reserved)), None) if reserved.0 > 0 => {
             Reading::of(Ratio(1.0 - used.0 as f64 / reserved.0 as f64))
         }
-        (None, _) => Reading { value: None, why: record.in_use_peak.why.clone() },
-        _ => Reading { value: None, why: record.reserved_peak.why.clone() },
+        ((None, _), _) => record.in_use_peak.missing_too(),
+        _ => record.reserved_peak.missing_too(),
     };
     let asked = match ledger.value {
         Some(_) => ledger.as_ref().map(|found| found.allocations),
@@ -260,7 +279,7 @@ fn allocator(
         live: ledger.value.as_ref().map(|found| found.live.clone()).unwrap_or_default(),
         layers: match record.layers.value {
             Some(_) => ledger.map(|found| found.layers),
-            None => Reading { value: None, why: record.layers.why },
+            None => record.layers.missing_too(),
         },
         dropped: allocations.map_or(0, |all| all.dropped),
     }

@@ -187,10 +187,10 @@ pub(crate) fn prepare_with(
         }
         None => None,
     };
-    // Our own worker makes files ready in every sample; a program and a training take what is ready.
-    let is_timed = matches!(choice.engine.host(), Host::Worker(_))
-        && given.tensors.is_empty()
-        && trained.is_none();
+    // A worker makes files ready in every sample, unless other inputs come from a file; ranks take what is ready.
+    let is_program = matches!(choice.engine.host(), Host::Program(_));
+    let ranks = trained.as_ref().map_or(1, |trained| trained.job.training.world_size);
+    let is_timed = (is_program || given.tensors.is_empty()) && ranks <= 1;
     let cell = Cell {
         model: profiler.model.clone(),
         engine: choice.engine.id().to_owned(),

@@ -11,7 +11,7 @@ use engine::Places;
 use meter::Launch;
 use std::{path::PathBuf, time::Duration};
 use types::{
-    Bytes, Device, EngineOptions, Event, Generation, InputShape, LimitedBy, Precision,
+    Bytes, Device, EngineOptions, Event, Generation, InputShape, LimitedBy, Precision, RemarkCode,
     StoppingRule, Text, Warmup,
 };
 
@@ -480,7 +480,9 @@ impl Profiler {
                     allocations = found.allocations;
                 }
                 // The run is measured and good: it must not be lost because looking inside failed.
-                Err(error) => run.verdict.reasons.push(inside::unseen(&error)),
+                Err(error) => {
+                    run.verdict.reasons.push(inside::unseen(RemarkCode::NoMemoryReport, &error))
+                }
             }
         }
         run.tags.clone_from(&self.tags);

@@ -99,6 +99,7 @@ pub(crate) fn assemble(
             let remarks = prepared[baseline].remarks().into_iter();
             remarks.filter(|remark| remark.code != RemarkCode::CheckpointWidened).collect()
         },
+        looks: None,
     }
 }
 

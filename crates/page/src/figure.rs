@@ -15,32 +15,38 @@ pub(crate) enum Title {
     InThePicture,
 }
 
-/// A picture in its frame.
+/// A picture in its frame; `narrow` is the same one for phones, in a frame of its own.
 pub(crate) fn figure(
     html: &mut Html,
     (title, place): (&str, Title),
     level: Level,
     picture: Result<&Drawn, &Absent>,
+    narrow: Option<&Drawn>,
 ) {
     let heading: Attributes<'_> = match place {
         Title::Shown => &[],
         Title::InThePicture => &[("class", "unseen")],
     };
-    html.open("figure", &[("class", "card")]);
-    html.element(level.name(), heading, title);
-    match picture {
-        Ok(drawn) => {
-            let scroll = [("class", "scroll picture"), ("role", "region"), ("aria-label", title)];
-            html.open("div", &[&scroll[..], &[("tabindex", "0")]].concat());
-            html.picture(drawn);
-            html.close("div");
-            if !drawn.notes.is_empty() {
-                html.inside("figcaption", &[], |html| html.prose(&drawn.notes.join(" ")));
+    let class = if narrow.is_some() { "card for-screens" } else { "card" };
+    let narrow = narrow.map(|narrow| ("card for-phones", Ok(narrow)));
+    for (class, picture) in std::iter::once((class, picture)).chain(narrow) {
+        html.open("figure", &[("class", class)]);
+        html.element(level.name(), heading, title);
+        match picture {
+            Ok(drawn) => {
+                let scroll =
+                    [("class", "scroll picture"), ("role", "region"), ("aria-label", title)];
+                html.open("div", &[&scroll[..], &[("tabindex", "0")]].concat());
+                html.picture(drawn);
+                html.close("div");
+                if !drawn.notes.is_empty() {
+                    html.inside("figcaption", &[], |html| html.prose(&drawn.notes.join(" ")));
+                }
             }
+            Err(Absent { why, hint }) => missing(html, why, hint),
         }
-        Err(Absent { why, hint }) => missing(html, why, hint),
+        html.close("figure");
     }
-    html.close("figure");
 }
 
 /// What is not there, why, and what would bring it.

@@ -122,7 +122,9 @@ fn pictures(html: &mut Html, content: &Content<'_>) {
     let drawn: Vec<_> = SHOWN
         .iter()
         .filter_map(|name| Picture::by_name(name))
-        .filter_map(|picture| Some((picture, picture.for_page(material).ok()?)))
+        .filter_map(|picture| {
+            Some((picture, picture.for_page(material).ok()?, picture.for_phone(material).ok()))
+        })
         .collect();
     if drawn.is_empty() {
         return;
@@ -130,10 +132,10 @@ fn pictures(html: &mut Html, content: &Content<'_>) {
     html.open("section", &[("aria-labelledby", "pictures")]);
     html.element("h2", &[("id", "pictures")], "Pictures");
     html.element("p", &[("class", "note")], "Valid runs only, those of one cell pooled.");
-    for (picture, drawn) in &drawn {
+    for (picture, drawn, narrow) in &drawn {
         let title = crate::hero::capital(&picture.name.replace('-', " "));
         html.open("div", &[("class", "wide")]);
-        figure(html, (&title, Title::InThePicture), Level(3), Ok(drawn));
+        figure(html, (&title, Title::InThePicture), Level(3), Ok(drawn), narrow.as_ref());
         html.close("div");
     }
     html.close("section");

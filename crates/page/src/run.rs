@@ -8,7 +8,7 @@ use crate::{
     table::{self, Extras},
     tabs::{Level, Tab, tabs},
 };
-use draw::{RunMaterial, RunPicture};
+use draw::{Paper, RunMaterial, RunPicture};
 use report::{Grid, Inner, Sheet, Subject};
 use types::Mode;
 
@@ -72,13 +72,16 @@ impl Writer<'_> {
         if self.depth.pictures == Pictures::LeftOut {
             return;
         }
-        let material =
-            RunMaterial { run: &self.subject.run, ceilings: self.subject.ceilings.as_ref() };
+        let on = |paper| RunMaterial {
+            run: &self.subject.run,
+            ceilings: self.subject.ceilings.as_ref(),
+            paper,
+        };
         html.open("div", &[("class", "pictures")]);
         for picture in names.iter().filter_map(|name| RunPicture::by_name(name)) {
-            let drawn = picture.draw(&material);
+            let [drawn, narrow] = [Paper::Screen, Paper::Phone].map(|it| picture.draw(&on(it)));
             let title = (picture.title, Title::Shown);
-            figure(html, title, self.level.below(), drawn.as_ref());
+            figure(html, title, self.level.below(), drawn.as_ref(), narrow.as_ref().ok());
         }
         html.close("div");
     }

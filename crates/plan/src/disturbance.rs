@@ -73,7 +73,13 @@ mod tests {
             _: &mut dyn FnMut(Event),
         ) -> Result<Option<Measured>, PlanError> {
             let against = self.script.get(self.measured).cloned().unwrap_or_default();
-            let reason = |code| Reason { code, invalidates: true, text: "x".into(), hint: None };
+            let reason = |code| Reason {
+                code,
+                invalidates: true,
+                text: "x".into(),
+                hint: None,
+                about: None,
+            };
             let run = Run {
                 id: RunId(format!("{:016x}", 0x7000 + self.measured)),
                 verdict: Verdict::from_reasons(against.into_iter().map(reason).collect()),

@@ -46,12 +46,20 @@ impl PlanError {
     pub fn hint(&self) -> Option<String> {
         match self {
             PlanError::Store(error) => error.hint(),
-            PlanError::UnknownEngine { .. } => {
-                Some("`modelmeter devices` shows what works here".into())
-            }
+            PlanError::UnknownEngine { id, known } => Some(engine_hint(id, known)),
             PlanError::Wrong { hint, .. } => hint.clone(),
             PlanError::Rule(_) => None,
         }
+    }
+}
+
+/// What to try next where no engine has this name.
+#[must_use]
+pub fn engine_hint(id: &str, known: &[String]) -> String {
+    const WORKS: &str = "`modelmeter devices` shows what works here";
+    match types::nearest(id, known.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`? {WORKS}"),
+        None => WORKS.to_owned(),
     }
 }
 

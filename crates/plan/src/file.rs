@@ -143,8 +143,11 @@ impl PlanFile {
         let text = read_text(path, BY_HAND).map_err(|error| PlanError::Wrong {
             path: Some(path.to_owned()),
             line: None,
-            why: format!("it cannot be read: {error}"),
-            hint: None,
+            why: match error.kind() {
+                std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+                _ => format!("it cannot be read: {error}"),
+            },
+            hint: Some("`modelmeter bench MODEL` measures a model without a plan".to_owned()),
         })?;
         let mut file = PlanFile::parse(&text).map_err(|error| match error {
             PlanError::Wrong { line, why, hint, .. } => {

@@ -31,7 +31,7 @@ mod worker_name;
 
 pub use cells::Expansion;
 pub use control::Control;
-pub use error::{MeasuringError, PlanError};
+pub use error::{MeasuringError, PlanError, engine_hint};
 pub use executor::{Executor, Measured};
 pub use file::{PlanFile, SkipEntry};
 pub use local::{LocalExecutor, Measurer};

@@ -100,6 +100,7 @@ impl Contention {
             other_work,
             waited: self.waited.filter(|_| window > 0.0).map(|time| time.as_secs_f64() / window),
             steal: long_enough.and_then(|(ticks, _)| ticks.share(ticks.steal)),
+            ..TurnConditions::default()
         }
     }
 }

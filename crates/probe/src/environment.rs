@@ -4,9 +4,9 @@
 //! [`Conditions`] they make a [`types::Environment`].
 
 use crate::{
-    frequency, load, nvml, pid_namespace,
+    device_state::{DeviceConditions, DeviceState},
+    frequency, load,
     procfs::{Ticks, parse_machine_ticks},
-    throttling,
 };
 use std::{fs, path::Path};
 use types::{Bytes, CgroupLimits, GpuState, Throttle};
@@ -20,9 +20,8 @@ pub struct Snapshot {
     load_average: Option<f64>,
     memory_available: Option<Bytes>,
     cgroup: CgroupLimits,
-    gpus: Vec<GpuState>,
     ticks: Option<Ticks>,
-    throttle: Result<throttling::Events, String>,
+    devices: DeviceState,
 }
 
 /// What held around a run; the fields bear the names of [`types::Environment`]'s.
@@ -53,7 +52,6 @@ impl Snapshot {
     #[must_use]
     pub fn take() -> Snapshot {
         let root = Path::new("/");
-        let linux = cfg!(target_os = "linux");
         Snapshot {
             governor: frequency::governor(root),
             frequency: frequency::current(root).ok().map(|current| current.hertz),
@@ -63,22 +61,18 @@ impl Snapshot {
             load_average: load::load().ok().map(|reading| reading.average),
             memory_available: hardware::available_memory(),
             cgroup: hardware::cgroup::limits(std::process::id()),
-            gpus: nvml::states(),
             ticks: fs::read_to_string("/proc/stat")
                 .ok()
                 .and_then(|text| parse_machine_ticks(&text))
                 .map(|(machine, _)| machine),
-            throttle: if linux {
-                throttling::events(root)
-            } else {
-                Err("only Linux counts throttling".to_owned())
-            },
+            devices: DeviceState::take(),
         }
     }
 
     /// What held from this snapshot to a later one; `ours` are the process ids of the run itself.
     #[must_use]
     pub fn diff(&self, after: &Snapshot, ours: &[u32]) -> Conditions {
+        let DeviceConditions { throttle, gpus } = self.devices.until(&after.devices, ours);
         Conditions {
             governor: self.governor.clone(),
             frequency: match (self.frequency, after.frequency) {
@@ -93,8 +87,8 @@ impl Snapshot {
             }),
             memory_available: self.memory_available,
             cgroup: self.cgroup.clone(),
-            throttle: throttle(&self.throttle, &after.throttle),
-            gpus: gpus(&self.gpus, &after.gpus, ours, pid_namespace::is_hosts_own()),
+            throttle,
+            gpus,
         }
     }
 }
@@ -108,85 +102,15 @@ fn parse_smt(text: &str) -> Option<bool> {
     }
 }
 
-fn throttle(
-    before: &Result<throttling::Events, String>,
-    after: &Result<throttling::Events, String>,
-) -> Throttle {
-    match (before, after) {
-        (Ok(before), Ok(after)) => {
-            Throttle { events: Some(after.since(*before).total()), why: None }
-        }
-        (Err(why), _) | (_, Err(why)) => Throttle { events: None, why: Some(why.clone()) },
-    }
-}
-
-/// Joins both ends. Where ids are not the driver's own, only those seen before the worker started are surely not ours.
-fn gpus(
-    before: &[GpuState],
-    after: &[GpuState],
-    ours: &[u32],
-    ids_are_the_drivers: bool,
-) -> Vec<GpuState> {
-    let mut joined = Vec::new();
-    for state in if after.is_empty() { before } else { after } {
-        let mut state = state.clone();
-        if !ids_are_the_drivers {
-            state.other_processes.clear();
-        }
-        if let Some(earlier) = before.iter().find(|earlier| earlier.index == state.index) {
-            state.other_processes.extend(&earlier.other_processes);
-            state.throttle_reasons.extend(earlier.throttle_reasons.iter().cloned());
-        }
-        state.other_processes.retain(|pid| !ours.contains(pid));
-        state.other_processes.sort_unstable();
-        state.other_processes.dedup();
-        state.throttle_reasons.sort_unstable();
-        state.throttle_reasons.dedup();
-        joined.push(state);
-    }
-    joined
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn card(other_processes: &[u32], reasons: &[&str]) -> GpuState {
-        GpuState {
-            other_processes: other_processes.to_vec(),
-            throttle_reasons: reasons.iter().map(|reason| (*reason).to_owned().into()).collect(),
-            ..GpuState::default()
-        }
-    }
-
-    #[test]
-    fn our_own_processes_are_not_others() {
-        let (before, after) = (card(&[5], &["gpu idle"]), card(&[5, 9, 12], &["sw power cap"]));
-        let joined = gpus(&[before], &[after], &[9], true);
-        assert_eq!(joined[0].other_processes, [5, 12]);
-        assert_eq!(
-            joined[0].throttle_reasons,
-            [types::ThrottleReason::GpuIdle, types::ThrottleReason::SwPowerCap]
-        );
-    }
-
-    #[test]
-    fn in_a_container_only_those_before_the_worker_are_surely_others() {
-        let joined = gpus(&[card(&[77], &[])], &[card(&[77, 4242], &[])], &[9], false);
-        assert_eq!(joined[0].other_processes, [77]);
-    }
 
     #[test]
     fn smt_is_read_from_the_kernels_words() {
         assert_eq!(parse_smt("on\n"), Some(true));
         assert_eq!(parse_smt("notsupported\n"), Some(false));
         assert_eq!(parse_smt("?"), None);
-    }
-
-    #[test]
-    fn throttling_that_cannot_be_counted_is_not_zero() {
-        let counted = throttle(&Err("why".into()), &Err("why".into()));
-        assert_eq!((counted.events, counted.why.as_deref()), (None, Some("why")));
     }
 
     #[test]

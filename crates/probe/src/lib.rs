@@ -12,6 +12,7 @@
 mod accounts;
 mod clock;
 mod contention;
+mod device_state;
 mod energy;
 mod environment;
 mod followed;
@@ -43,6 +44,7 @@ mod switches;
 mod throttling;
 
 pub use contention::{Contention, Moment};
+pub use device_state::{DeviceConditions, DeviceState};
 pub use energy::IdlePower;
 pub use environment::{Conditions, Snapshot};
 pub use heat::{Heat, heat};

@@ -22,6 +22,7 @@ mod fit;
 mod gate;
 mod generation;
 mod inside;
+mod interim;
 mod invalid;
 mod json;
 mod junit;
@@ -64,6 +65,7 @@ pub use gate::{
 };
 pub use generation::{GENERATION_SCHEMA, GenerationRefused, generation_document, llama_bench_rows};
 pub use inside::LayerView;
+pub use interim::{forecast, interim_lines, interim_table, rough};
 pub use invalid::not_valid;
 pub use json::{JsonOptions, run_json};
 pub use junit::{JunitCase, JunitOutcome, JunitSuite, JunitSuites, junit, runs_junit};

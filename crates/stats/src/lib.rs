@@ -15,6 +15,7 @@ mod evidence;
 mod hierarchy;
 mod interval;
 mod line;
+mod looks;
 mod outlier;
 mod pool;
 mod power_law;
@@ -36,12 +37,16 @@ pub use drift::{Drift, MATERIAL_DRIFT, drift};
 pub use evidence::Evidence;
 pub use interval::{median, median_error, median_interval};
 pub use line::{Line, line};
+pub use looks::{Looks, PROCESS_SCATTER, SURE};
 pub use outlier::MODIFIED_Z_LIMIT;
 pub use pool::{pool, quotient, run_deviation};
 pub use power_law::power_law;
 pub use random::{Generator, SplitMix, mix};
 pub use rate::per_second;
-pub use ratio::{RatioEstimate, log_ratio, paired_ratio, unpaired_ratio};
+pub use ratio::{
+    RatioEstimate, expected_rounds, log_ratio, looked_ratio, mean_ratio, paired_ratio,
+    unpaired_ratio,
+};
 pub use step::{Step, noise, step};
 pub use summary::{BOOTSTRAP_LIMIT, summarise};
 pub use window::{WINDOWS_COMPARED, windows_agree};

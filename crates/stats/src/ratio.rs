@@ -8,6 +8,7 @@ use crate::{
     Generator, NANOS, dependence,
     hierarchy::{self, Round},
     interval::doubled_median,
+    looks::{Looks, Rounds},
     quantile, student,
 };
 use types::Interval;
@@ -54,17 +55,8 @@ pub fn paired_ratio(rounds: &[Vec<f64>], seed: u64) -> Option<RatioEstimate> {
     let rounds: Vec<Round> = rounds.iter().filter_map(|pairs| Round::of(pairs)).collect();
     let means: Vec<f64> = rounds.iter().map(Round::mean).collect();
     let centre = mean(&means)?;
-    let pairs = || rounds.iter().flat_map(Round::pairs);
     let drawn = hierarchy::bootstrap(&rounds, RESAMPLES, seed);
-    let mut estimate = RatioEstimate {
-        ratio: centre.exp(),
-        interval: None,
-        best: pairs().fold(f64::NEG_INFINITY, f64::max).exp(),
-        worst: pairs().fold(f64::INFINITY, f64::min).exp(),
-        rounds: means.iter().map(|mean| mean.exp()).collect(),
-        p_value: None,
-        detectable: None,
-    };
+    let mut estimate = RatioEstimate::of_rounds(&rounds, &means, centre);
     if let [only] = rounds.as_slice() {
         let blocks = only.block_means();
         let error = standard_error(&blocks);
@@ -74,6 +66,69 @@ pub fn paired_ratio(rounds: &[Vec<f64>], seed: u64) -> Option<RatioEstimate> {
         estimate.rest_on(centre, error, means.len() as f64 - 1.0, drawn);
     }
     Some(estimate)
+}
+
+/// The ratio from rounds of pairs with Student's interval over the rounds alone: what [`paired_ratio`] says without its
+/// bootstrap, for whoever wants to know at once.
+#[must_use]
+pub fn mean_ratio(rounds: &[Vec<f64>]) -> Option<RatioEstimate> {
+    let rounds: Vec<Round> = rounds.iter().filter_map(|pairs| Round::of(pairs)).collect();
+    let means: Vec<f64> = rounds.iter().map(Round::mean).collect();
+    let centre = mean(&means)?;
+    let mut estimate = RatioEstimate::of_rounds(&rounds, &means, centre);
+    let none = Interval { low: centre, high: centre };
+    let degrees = means.len() as f64 - 1.0;
+    estimate.interval = standard_error(&means).map(|error| interval(centre, error, degrees, none));
+    Some(estimate)
+}
+
+/// The ratio from rounds of pairs as [`paired_ratio`], seen at the look after `round`: interval and p value hold over all
+/// looks together.
+///
+/// With a single round there is neither: how processes differ is not known. `None` if there is no pair at all.
+#[must_use]
+pub fn looked_ratio(
+    rounds: &[Vec<f64>],
+    looks: &Looks,
+    round: u32,
+    seed: u64,
+) -> Option<RatioEstimate> {
+    let rounds: Vec<Round> = rounds.iter().filter_map(|pairs| Round::of(pairs)).collect();
+    let means: Vec<f64> = rounds.iter().map(Round::mean).collect();
+    let centre = mean(&means)?;
+    let mut estimate = RatioEstimate::of_rounds(&rounds, &means, centre);
+    if let Some(error) = standard_error(&means) {
+        // Each pair counts for itself here: drift between a forward and a backward sweep only widens.
+        let each = rounds.iter().filter_map(|round| {
+            standard_error(&round.pairs().collect::<Vec<_>>()).map(|error| error * error)
+        });
+        let within = mean(&each.collect::<Vec<_>>()).unwrap_or(0.0).sqrt();
+        // Only the last look asks Student, whose interval the bootstrap guards.
+        let widened = match looks.is_early(round) {
+            true => 0.0,
+            false => {
+                let drawn = around(centre, hierarchy::bootstrap(&rounds, RESAMPLES, seed));
+                (drawn.high - centre).max(centre - drawn.low)
+            }
+        };
+        let seen = Rounds { centre, error, within, count: means.len() };
+        let looked = looks.look(round, &seen, widened);
+        estimate.interval = Some(exponential(looked.interval));
+        estimate.p_value = Some(looked.p_value);
+        estimate.detectable = Some(looked.detectable.exp_m1());
+    }
+    Some(estimate)
+}
+
+/// After how many rounds the answer is expected if the rounds to come are as those so far; the last look if none before it
+/// is.
+#[must_use]
+pub fn expected_rounds(rounds: &[Vec<f64>], looks: &Looks) -> u32 {
+    let rounds: Vec<Round> = rounds.iter().filter_map(|pairs| Round::of(pairs)).collect();
+    let means: Vec<f64> = rounds.iter().map(Round::mean).collect();
+    let Some(centre) = mean(&means) else { return looks.at_most() };
+    let deviation = standard_error(&means).map_or(0.0, |error| error * (means.len() as f64).sqrt());
+    looks.expected(centre, deviation, means.len() as u32)
 }
 
 /// The ratio from processes that were timed apart: one entry per process on either side, its samples in their order.
@@ -115,6 +170,20 @@ pub fn unpaired_ratio(baseline: &[&[u64]], side: &[&[u64]], seed: u64) -> Option
 }
 
 impl RatioEstimate {
+    /// What the pairs themselves show, before anything is said of how sure it is.
+    fn of_rounds(rounds: &[Round], means: &[f64], centre: f64) -> RatioEstimate {
+        let pairs = || rounds.iter().flat_map(Round::pairs);
+        RatioEstimate {
+            ratio: centre.exp(),
+            interval: None,
+            best: pairs().fold(f64::NEG_INFINITY, f64::max).exp(),
+            worst: pairs().fold(f64::INFINITY, f64::min).exp(),
+            rounds: means.iter().map(|mean| mean.exp()).collect(),
+            p_value: None,
+            detectable: None,
+        }
+    }
+
     /// Fills in what follows from a standard error over processes.
     fn rest_on(&mut self, centre: f64, error: f64, degrees: f64, drawn: Interval) {
         let found = interval(centre, error, degrees, drawn);

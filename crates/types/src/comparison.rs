@@ -5,13 +5,13 @@
 
 use crate::{
     Bytes, Device, EngineInfo, EngineOptions, Environment, Interval, LayerJoin, Mode, ModelInfo,
-    Phase, Precision, ReasonCode, Remark, RunId, Seconds, Summary, Training, Verdict,
+    Phase, Precision, ReasonCode, Remark, RemarkCode, RunId, Seconds, Summary, Training, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How busy the processors were with other work during a measurement; `None` if the system does not report it.
+/// What else the machine did during a measurement; `None` if the system does not report it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct TurnConditions {
     /// The share of the machine that other processes used, 0 to 1.
@@ -21,6 +21,12 @@ pub struct TurnConditions {
     pub waited: Option<f64>,
     /// The share of processor time that the hypervisor took, 0 to 1.
     pub steal: Option<f64>,
+    /// How many times a processor's clock was throttled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<u64>,
+    /// What was wrong with the GPU it ran on: a throttled clock, or other processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<ReasonCode>,
 }
 
 /// One window of one side.
@@ -223,6 +229,65 @@ pub struct Duel {
     /// Remarks about the whole result.
     #[serde(default)]
     pub remarks: Vec<Remark>,
+    /// How it was looked at while it grew; `None` if the number of rounds was fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looks: Option<DuelLooks>,
+}
+
+/// How a duel was looked at while it grew: after rounds that were fixed beforehand.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct DuelLooks {
+    /// The most fresh processes of each side.
+    pub at_most: u32,
+    /// The scatter of the machine, where a test of its noise showed it: the standard deviation of a round's ratio, as a
+    /// logarithm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scatter: Option<f64>,
+}
+
+/// Why a comparison that was looked at while it grew ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// Every question was answered.
+    Answered,
+    /// The most processes were measured.
+    LimitReached,
+}
+
+impl Ended {
+    /// The name used in tables, JSON and CSV.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Ended::Answered => "answered",
+            Ended::LimitReached => "limit-reached",
+        }
+    }
+
+    /// What people read: `answered`, `limit reached`.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Ended::Answered => "answered",
+            Ended::LimitReached => "limit reached",
+        }
+    }
+}
+
+/// How a comparison was looked at while it grew, and why it ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LooksReport {
+    /// After how many processes per side it looks.
+    pub after: Vec<u32>,
+    /// The most processes of any side that were measured.
+    pub used: u32,
+    /// The most that it would have measured.
+    pub at_most: u32,
+    /// Why it ended.
+    pub ended: Ended,
+    /// The accepted chance of calling equal sides different, over all looks and sides.
+    pub chance: f64,
 }
 
 /// How the times were taken that a comparison rests on.
@@ -273,6 +338,9 @@ pub enum Outcome {
     CannotTell,
     /// No speed-up is reported.
     Refused {
+        /// The kind of reason.
+        #[serde(default)]
+        code: RemarkCode,
         /// Why.
         why: String,
     },
@@ -392,6 +460,9 @@ pub struct ComparisonReport {
     /// Time by layer, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<LayerJoin>,
+    /// How it was looked at while it grew; `None` if the number of processes was fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looks: Option<LooksReport>,
 }
 
 impl ComparisonReport {
@@ -414,7 +485,8 @@ mod tests {
 
     #[test]
     fn an_outcome_survives_its_name_and_keeps_its_reason() {
-        let refused = Outcome::Refused { why: "outputs differ".into() };
+        let refused =
+            Outcome::Refused { code: RemarkCode::OutputsDiffer, why: "outputs differ".into() };
         for outcome in [Outcome::Better, Outcome::Worse, Outcome::CannotTell, refused] {
             let text = serde_json::to_string(&outcome).unwrap();
             assert!(text.contains(&format!("\"verdict\":\"{}\"", outcome.name())), "{text}");

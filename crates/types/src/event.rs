@@ -1,6 +1,6 @@
 //! What long commands say while they work. There is one vocabulary, whatever the command; whoever listens is a sink.
 
-use crate::{Cell, CellFailure, Device, PlanLeftOut, ReasonCode, Run, Task};
+use crate::{Cell, CellFailure, Device, Interim, PlanLeftOut, ReasonCode, Run, Seconds, Task};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -185,6 +185,32 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<String>,
     },
+    /// What is known of a comparison while it is measured.
+    Interim {
+        /// The table as it stands.
+        table: Box<Interim>,
+        /// Which of several comparisons it belongs to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+    },
+    /// A first time of the model, long before the result.
+    FirstTime {
+        /// The first inference, or the warm-up after it.
+        stage: Stage,
+        /// The time of one inference or step: the median where there are several.
+        time: Seconds,
+        /// How many it rests on.
+        samples: u64,
+    },
+    /// How long a command will take, said before it starts.
+    Forecast {
+        /// What is measured, in a few words: `8 changes, 2 processes each`.
+        what: String,
+        /// At least so long.
+        least: Duration,
+        /// At most so long, as far as can be told beforehand; `None` if nothing limits it.
+        most: Option<Duration>,
+    },
     /// A measurement ended with a run, which is stored already where there is a store.
     CellFinished {
         /// The run, whole.
@@ -215,7 +241,10 @@ impl Event {
     /// The same, told of one among several measurements; a label that it has already is part of that one.
     #[must_use]
     pub fn labelled(mut self, of: &str) -> Event {
-        if let Event::StageStarted { label, .. } | Event::Progress { label, .. } = &mut self {
+        if let Event::StageStarted { label, .. }
+        | Event::Progress { label, .. }
+        | Event::Interim { label, .. } = &mut self
+        {
             *label = Some(match label.take() {
                 Some(inner) => format!("{of}: {inner}"),
                 None => of.to_owned(),

@@ -1,8 +1,8 @@
 //! The questions, evidence and rulings of a gate.
 
 use crate::{
-    Device, Environment, Gauge, Interval, LengthUnit, Mode, Precision, Reason, Remark, Revision,
-    Run, RunId, Seconds,
+    Device, Environment, Gauge, Interval, LengthUnit, Mode, Precision, Reason, Remark, RemarkCode,
+    Revision, Run, RunId, Seconds,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -217,6 +217,9 @@ pub struct GateReport {
 pub struct Missing {
     /// Which one.
     pub what: String,
+    /// The kind of reason.
+    #[serde(default)]
+    pub code: RemarkCode,
     /// Why.
     pub why: String,
     /// Whether that is a failed measurement, rather than a missing baseline.

@@ -26,6 +26,7 @@ mod gauge;
 mod generation;
 mod import;
 mod inside;
+mod interim;
 mod layer_kind;
 mod layers;
 mod likeness;
@@ -79,8 +80,9 @@ pub use ceilings::{CacheBandwidth, Ceiling, Ceilings, Unmeasured};
 pub use cell::{Cell, InputShape, Mode, Text};
 pub use cell_failure::{CellFailure, FailureKind};
 pub use comparison::{
-    Agreement, Comparison, ComparisonReport, Design, Disturbed, Duel, Outcome, OutputParity,
-    Parity, Side, SideInfo, SideReport, SpeedUp, Turn, TurnConditions,
+    Agreement, Comparison, ComparisonReport, Design, Disturbed, Duel, DuelLooks, Ended,
+    LooksReport, Outcome, OutputParity, Parity, Side, SideInfo, SideReport, SpeedUp, Turn,
+    TurnConditions,
 };
 pub use critical_path::{CriticalPath, PathLink, PathPlace, Wait};
 pub use device::{Device, ParseDeviceError};
@@ -104,6 +106,7 @@ pub use import::{Correction, Import, Stated};
 pub use inside::{
     Bound, Estimate, Layer, LayerReport, LayerTurn, LayerWork, Rollup, Roofline, Spent,
 };
+pub use interim::{Interim, InterimRow, InterimState};
 pub use layer_kind::LayerKind;
 pub use layers::{
     LayerCell, LayerCost, LayerJoin, LayerProfile, LayerRow, LayerSide, LayerTime, step_path,
@@ -137,7 +140,7 @@ pub use options::{EngineOptions, GraphOptimisation, ParseOptionError, Performanc
 pub use pattern::matches_pattern;
 pub use pooling::{ModuleWork, Pooling, pooled_list, pooled_path};
 pub use precision::{ParsePrecisionError, Precision};
-pub use reading::Reading;
+pub use reading::{MissingCode, Reading};
 pub use recommendation::{
     Behind, Candidate, Exclusion, Gap, LeftOut, Objective, ParseObjectiveError, Percentile, Price,
     Prices, Recommendation, Slo, Wish,

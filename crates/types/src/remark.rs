@@ -1,11 +1,23 @@
 //! What a reader of a result must know, with a code that programs can decide by.
 
+use crate::Outcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// What a remark is about.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum RemarkCode {
@@ -85,6 +97,10 @@ pub enum RemarkCode {
     LayersDoNotAddUp,
     /// Times by layer are missing.
     NoLayerTimes,
+    /// A timeline is missing.
+    NoTimeline,
+    /// The memory by layer is missing.
+    NoMemoryReport,
     /// The peak of memory is that of all steps so far.
     PeakOfAllSteps,
     /// Allocations that the engine's allocator does not see.
@@ -119,6 +135,10 @@ pub enum RemarkCode {
     SidesDiffer,
     /// A side that could not be measured.
     SideLeftOut,
+    /// A side or a cell whose measurement failed.
+    NotMeasured,
+    /// The size of the effect cannot be computed from what was measured.
+    NotComparable,
     /// Times are per sample.
     PerSample,
     /// Cells with a single run.
@@ -151,8 +171,6 @@ pub enum RemarkCode {
     SweepCutShort,
     /// Why a proof was not tried.
     NotTried,
-    /// Why a proof was refused.
-    Refused,
     /// The speed changed with the memory.
     SpeedChanged,
     /// Weights that were not pruned.
@@ -164,6 +182,7 @@ pub enum RemarkCode {
     /// Zeros in the place of what a format cannot express.
     ZerosInstead,
     /// Stored by a version without codes, or by a newer one.
+    #[default]
     #[serde(other)]
     Unstated,
 }
@@ -182,6 +201,13 @@ impl Remark {
     #[must_use]
     pub fn new(code: RemarkCode, text: impl Into<String>) -> Remark {
         Remark { code, text: text.into() }
+    }
+}
+
+impl From<Remark> for Outcome {
+    /// The refusal of a speed-up.
+    fn from(Remark { code, text }: Remark) -> Outcome {
+        Outcome::Refused { code, why: text }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Whether a number can be believed, and why not.
 
+use crate::{Remark, RemarkCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -251,6 +252,22 @@ pub struct Reason {
     /// What to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// What a remark of the engine or of the preparation is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<RemarkCode>,
+}
+
+impl From<Remark> for Reason {
+    /// What an engine or the preparation says limits a measurement, but does not invalidate it.
+    fn from(remark: Remark) -> Reason {
+        Reason {
+            code: ReasonCode::Assumption,
+            invalidates: false,
+            text: remark.text,
+            hint: None,
+            about: Some(remark.code),
+        }
+    }
 }
 
 /// `valid` or not, with every reason and remark.
@@ -294,7 +311,7 @@ mod tests {
     use super::*;
 
     fn reason(invalidates: bool) -> Reason {
-        Reason { code: ReasonCode::NotWarm, invalidates, text: "x".into(), hint: None }
+        Reason { code: ReasonCode::NotWarm, invalidates, text: "x".into(), hint: None, about: None }
     }
 
     #[test]
@@ -321,6 +338,18 @@ mod tests {
             [&both, &noisy, &bare, &both].iter().filter_map(|one| one.main_reason()).collect();
         assert_eq!((runs.total(), runs.disturbed()), (4, 2));
         assert_eq!(runs.by_count()[0], (ReasonCode::BusyMachine, 2));
+    }
+
+    #[test]
+    fn a_remark_keeps_its_code_as_a_reason() {
+        let remark = Remark::new(RemarkCode::CheckpointWidened, "ran as fp32");
+        let reason = Reason::from(remark);
+        assert!(!reason.invalidates);
+        let written = serde_json::to_value(&reason).unwrap();
+        assert_eq!(written["about"], "checkpoint-widened");
+        assert_eq!(serde_json::from_value::<Reason>(written).unwrap(), reason);
+        let before = serde_json::json!({"code": "drift", "invalidates": false, "text": "x"});
+        assert_eq!(serde_json::from_value::<Reason>(before).unwrap().about, None);
     }
 
     #[test]

@@ -128,7 +128,11 @@ fn one_run(like: &PooledCell, own: &Measured) -> Option<PooledCell> {
         runs: vec![own.id.clone()],
         began: (own.started_at, own.started_at),
         latency,
-        memory_spread: types::Reading::or_missing(memory, "the memory was not measured"),
+        memory_spread: types::Reading::or_missing(
+            memory,
+            types::MissingCode::NotMeasured,
+            "the memory was not measured",
+        ),
         ..like.clone()
     })
 }

@@ -146,6 +146,7 @@ mod tests {
             invalidates: true,
             text: "other work used 55 % of the machine".into(),
             hint: Some("stop other programs".into()),
+            about: None,
         }]);
         let judged = judge_all(&scene::facts(&run));
         let batch = judged.not_judged.iter().find(|one| one.rule == "batch-size").unwrap();

@@ -57,7 +57,10 @@ mod tests {
     #[test]
     fn what_was_found_is_held_against_what_was_expected() {
         use TrialVerdict::{CameTrue, CannotTell, DidNot, FellShort, Refused};
-        let refused = Outcome::Refused { why: "outputs differ".into() };
+        let refused = Outcome::Refused {
+            code: types::RemarkCode::OutputsDiffer,
+            why: "outputs differ".into(),
+        };
         for (low, high, outcome, verdict) in [
             (1.6, 2.0, Outcome::Better, CameTrue),
             // More than was promised is no broken promise.

@@ -53,7 +53,7 @@ pub fn judge_speed(
     let (why, instead) = match verdict {
         SpeedVerdict::Faster => (None, None),
         SpeedVerdict::Unmeasured => match outcome {
-            Outcome::Refused { why } => (Some(why.clone()), None),
+            Outcome::Refused { why, .. } => (Some(why.clone()), None),
             _ => (None, None),
         },
         SpeedVerdict::CannotTell => undecided(speed_up, seen),
@@ -192,7 +192,11 @@ mod tests {
         assert_eq!(judge(&zeroed(), &Outcome::Worse, None).verdict, SpeedVerdict::Slower);
         let better = judge(&zeroed(), &Outcome::Better, None);
         assert_eq!((better.verdict, better.why), (SpeedVerdict::Faster, None));
-        let refused = judge(&zeroed(), &Outcome::Refused { why: "it crashed".into() }, None);
+        let refused = judge(
+            &zeroed(),
+            &Outcome::Refused { code: types::RemarkCode::NotMeasured, why: "it crashed".into() },
+            None,
+        );
         assert_eq!(refused.why.as_deref(), Some("it crashed"));
     }
 

@@ -4,8 +4,8 @@ use super::{Cells, Selection, front, pooling::pooled, scaling};
 use stats::quotient;
 use std::collections::HashMap;
 use types::{
-    AnalysedCell, Analysis, CellKey, Device, InvalidRuns, NotValidCell, Pooled, PooledCell,
-    Reading, Remark, RemarkCode, Tally,
+    AnalysedCell, Analysis, CellKey, Device, InvalidRuns, MissingCode, NotValidCell, Pooled,
+    PooledCell, Reading, Remark, RemarkCode, Tally,
 };
 
 /// What the runs say together. The selection decides what is shown, not what it is compared with.
@@ -78,11 +78,12 @@ impl<'a> Processors<'a> {
 
     fn speed_up(&self, cell: &PooledCell) -> Reading<Pooled> {
         if cell.key.device == Device::Cpu {
-            return Reading::missing("it runs on the cpu itself");
+            return Reading::missing(MissingCode::NotApplicable, "it runs on the cpu itself");
         }
         match self.0.get(&question(&cell.key)) {
             Some(processor) => Reading::of(quotient(&processor.latency, &cell.latency)),
             None => Reading::missing(
+                MissingCode::NoValidRun,
                 "the cpu of this machine has no valid run with the same model, engine, precision, batch and length",
             ),
         }

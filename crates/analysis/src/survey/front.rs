@@ -1,6 +1,6 @@
 //! Which cells nobody beats in latency, throughput and memory at once.
 
-use types::{Mode, PooledCell, Reading};
+use types::{MissingCode, Mode, PooledCell, Reading};
 
 /// What a cell is judged by: less is better in each.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,9 +36,9 @@ pub(super) fn fronts(cells: &[PooledCell]) -> Vec<Reading<bool>> {
         work(&cells[*a]).cmp(&work(&cells[*b])).then(p.0[0].total_cmp(&q.0[0]))
     });
     let missing = "it needs latency, throughput and memory, and one of them is unknown";
-    let mut found = vec![Reading::missing(missing); cells.len()];
+    let mut found = vec![Reading::missing(MissingCode::Underivable, missing); cells.len()];
     for (reading, _) in found.iter_mut().zip(cells).filter(|(_, cell)| cell.invalid.is_some()) {
-        *reading = Reading::missing("it has no valid run");
+        *reading = Reading::missing(MissingCode::NoValidRun, "it has no valid run");
     }
     for group in all.chunk_by(|(a, _), (b, _)| work(&cells[*a]) == work(&cells[*b])) {
         let mut front: Vec<Point> = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::cells::{Kept, Runs};
 use stats::pool;
-use types::{Bytes, CellKey, Interval, Percentiles, Pooled, PooledCell, Reading};
+use types::{Bytes, CellKey, Interval, MissingCode, Percentiles, Pooled, PooledCell, Reading};
 
 /// The cell with its newest valid runs pooled, or where it has none with those that are not valid and were asked for; valid
 /// and other runs are never mixed. `None` if there is neither.
@@ -66,12 +66,12 @@ fn throughput(runs: &[&Kept]) -> Reading<Pooled> {
         Some((rate, interval))
     };
     let rates: Vec<_> = runs.iter().filter_map(rate).collect();
-    Reading::or_missing(pool(&rates), "its runs have no throughput")
+    Reading::or_missing(pool(&rates), MissingCode::NotMeasured, "its runs have no throughput")
 }
 
 fn memory(runs: &[&Kept]) -> Reading<Bytes> {
     let peak = runs.iter().filter_map(|run| run.memory_peak).max();
-    Reading::or_missing(peak, "the memory of its runs was not measured")
+    Reading::or_missing(peak, MissingCode::NotMeasured, "the memory of its runs was not measured")
 }
 
 /// The largest peak, and how far peaks scatter.
@@ -85,16 +85,20 @@ fn memory_spread(runs: &[&Kept]) -> Reading<Pooled> {
             .interval
             .map(|Interval { low, high }| Interval { low, high: high.max(value) }),
     });
-    Reading::or_missing(spread, "the memory of its runs was not measured")
+    Reading::or_missing(spread, MissingCode::NotMeasured, "the memory of its runs was not measured")
 }
 
 fn energy(runs: &[&Kept]) -> Reading<Pooled> {
     let each: Vec<_> = runs.iter().filter_map(|run| Some((run.joules_per_sample?, None))).collect();
-    Reading::or_missing(pool(&each), "the energy of its runs was not measured")
+    Reading::or_missing(
+        pool(&each),
+        MissingCode::NotMeasured,
+        "the energy of its runs was not measured",
+    )
 }
 
 fn efficiency(runs: &[&Kept]) -> Reading<f64> {
     let each: Vec<_> = runs.iter().filter_map(|run| Some((run.ceiling_share?, None))).collect();
     let why = "the share of the ceiling is unknown: operations or ceiling were not measured";
-    Reading::or_missing(pool(&each).map(|found| found.value), why)
+    Reading::or_missing(pool(&each).map(|found| found.value), MissingCode::Underivable, why)
 }

@@ -1,7 +1,7 @@
 //! Which batch is best, and how time grows with batch and length.
 
 use stats::power_law;
-use types::{BatchSeries, CellKey, LengthSeries, PooledCell, Reading, Scaling};
+use types::{BatchSeries, CellKey, LengthSeries, MissingCode, PooledCell, Reading, Scaling};
 
 /// A smaller batch that reaches this share of the highest throughput is enough.
 pub const NEARLY: f64 = 0.95;
@@ -33,7 +33,11 @@ fn series(cells: &[&PooledCell]) -> Option<BatchSeries> {
         best: best.0.key.clone(),
         throughput: best.0.throughput.value?,
         enough: enough.0.key.batch_size,
-        scaling: Reading::or_missing(scaling, "one batch size was measured"),
+        scaling: Reading::or_missing(
+            scaling,
+            MissingCode::TooFewValues,
+            "one batch size was measured",
+        ),
     })
 }
 

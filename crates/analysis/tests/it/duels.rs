@@ -1,6 +1,6 @@
 use crate::scene::{duel, parity, side, throttled};
 use modelmeter_analysis::{Baseline, CompareError, compare_duel};
-use types::{ComparisonReport, Design, Outcome, Seconds, SpeedUp};
+use types::{ComparisonReport, Design, Duel, DuelLooks, Ended, Outcome, Seconds, SpeedUp};
 
 /// What people compare with.
 const USUAL: Baseline<'_> = Baseline::Engine("torch");
@@ -13,7 +13,7 @@ fn why(report: &ComparisonReport, label: &str) -> String {
     let comparison = report.comparison(label).unwrap();
     assert_eq!(comparison.speed_up, None, "a refused speed-up has no number");
     match &comparison.outcome {
-        Outcome::Refused { why } => why.clone(),
+        Outcome::Refused { why, .. } => why.clone(),
         other => panic!("{other:?}"),
     }
 }
@@ -168,4 +168,42 @@ fn a_duel_survives_its_stored_form() {
     let report = compare_duel(&before, Baseline::First).unwrap();
     let text = serde_json::to_string(&report).unwrap();
     assert_eq!(serde_json::from_str::<ComparisonReport>(&text).unwrap(), report);
+}
+
+#[test]
+fn each_side_is_judged_at_the_look_after_which_it_ended() {
+    let sides = vec![side("torch", 1200.0, 5), side("rten", 900.0, 2), side("ort", 1190.0, 5)];
+    let looked =
+        Duel { looks: Some(DuelLooks { at_most: 5, scatter: None }), ..duel(sides.clone()) };
+    let report = compare_duel(&looked, USUAL).unwrap();
+    let rten = report.comparison("rten").unwrap();
+    assert_eq!(rten.outcome, Outcome::Better);
+    assert_eq!(rten.remarks, [], "a side that was answered early lacks no turns");
+    let found = speed_up(&report, "rten");
+    assert_eq!(found.rounds.len(), 2);
+    // Two rounds that agree are not believed to the last digit: the interval is at least as wide as the floor makes it.
+    let interval = found.interval.unwrap();
+    assert!(interval.high / interval.low > 1.2, "{interval:?}");
+    assert_eq!(report.comparison("ort").unwrap().outcome, Outcome::CannotTell);
+    let looks = report.looks.unwrap();
+    assert_eq!((looks.used, looks.at_most, looks.ended), (5, 5, Ended::LimitReached));
+    assert_eq!(report.design, Design::Interleaved { rounds: 2, turns: 6 });
+    // Without the open side everything is answered.
+    let both = vec![side("torch", 1200.0, 2), side("rten", 900.0, 2)];
+    let looked = Duel { looks: Some(DuelLooks { at_most: 8, scatter: None }), ..duel(both) };
+    let report = compare_duel(&looked, USUAL).unwrap();
+    assert_eq!(report.looks.unwrap().ended, Ended::Answered);
+}
+
+#[test]
+fn two_rounds_claim_nothing_that_processes_alone_could_explain() {
+    let found = |ratio: f64, looks| {
+        let sides = vec![side("torch", 1000.0 * ratio, 2), side("rten", 1000.0, 2)];
+        let report = compare_duel(&Duel { looks, ..duel(sides) }, Baseline::First).unwrap();
+        report.comparison("rten").unwrap().outcome.clone()
+    };
+    let looks = |scatter| Some(DuelLooks { at_most: 8, scatter });
+    assert_eq!(found(1.08, looks(None)), Outcome::CannotTell);
+    assert_eq!(found(1.25, looks(None)), Outcome::Better);
+    assert_eq!(found(1.25, looks(Some(0.2))), Outcome::CannotTell, "the machine scatters more");
 }

@@ -56,6 +56,7 @@ pub(crate) fn duel(sides: Vec<Side>) -> Duel {
         parity: labels[1..].iter().map(|label| parity(label, &labels[0])).collect(),
         sides,
         remarks: Vec::new(),
+        looks: None,
     }
 }
 
@@ -202,5 +203,6 @@ pub(crate) fn throttled() -> Verdict {
         invalidates: true,
         text: "the clock was throttled 7 times".into(),
         hint: None,
+        about: None,
     }])
 }

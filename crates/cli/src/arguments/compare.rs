@@ -36,8 +36,10 @@ Examples:
         .conflicts_with("batch_size")
         .help("Batch sizes to compare; times are then per sample")),
     mut_arg("thread_counts", |arg| arg.conflicts_with("threads").help("Numbers of threads to compare")),
-    mut_arg("processes", |arg| arg.default_value("5")),
-    mut_arg("turns", |arg| arg.default_value("4")),
+    mut_arg("processes", |arg| arg
+        .help("Exactly so many fresh processes per side [default: until it is answered, at most 8]")),
+    mut_arg("turns", |arg| arg
+        .help("Number of interleaved turns per side and process [default: 2; 4 with --processes or --runs]")),
     mut_arg("turn", |arg| arg.default_value("500ms")),
     mut_arg("runs", |arg| arg.help("Number of samples per side, spread over processes and turns"))
 )]

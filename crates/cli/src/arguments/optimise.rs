@@ -102,7 +102,8 @@ pub(crate) struct PlaceArguments {
 /// How a change is proved.
 #[derive(Debug, Clone, Args)]
 #[command(
-    mut_arg("processes", |arg| arg.default_value("4")),
+    mut_arg("processes", |arg| arg
+        .help("Exactly so many fresh processes per side [default: until it is answered, at most 6]")),
     mut_arg("turn", |arg| arg.default_value("400ms"))
 )]
 pub(crate) struct ProofArguments {

@@ -58,7 +58,7 @@ pub(crate) struct RunFilter {
     /// Precision
     #[arg(long, alias = "dtype", value_name = "PRECISION", add = ArgValueCandidates::new(candidates::precisions))]
     pub(crate) precision: Option<Precision>,
-    /// Mode: inference or training
+    /// Modes: inference, training or generate
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) mode: Option<ModeArgument>,
     /// Label

@@ -165,7 +165,7 @@ pub(crate) struct SurveyArguments {
         value_name = "N,…"
     )]
     pub(crate) sequence_length: Vec<u64>,
-    /// Mode: inference or training
+    /// Modes: inference, training or generate
     #[arg(long, alias = "modes", value_enum, value_delimiter = ',', value_name = "MODE,…")]
     pub(crate) mode: Vec<ModeArgument>,
     /// Machines: host names, or beginnings of their keys

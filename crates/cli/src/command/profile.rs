@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Profile, global: &Global) -> Result<Exit, Failure>
     let asked = asked(arguments)?;
     let mut session =
         watched_session(&folders, arguments.store.skip.no_store, global, "the measurement")?;
-    let mut progress = Progress::new(global.quiet);
+    let mut progress = Progress::new(global.quiet).telling_first();
     let outcome = profiler.profile_in(&mut session, &mut |event| progress.hear(&event));
     progress.clear();
     let mut sinks = Sinks::new(global);

@@ -38,6 +38,12 @@ fn something_against_itself_is_a_fair_question() {
     let told = home.fine(&short(&["feed-forward-baseline"], &["--engines", "rten,rten"]));
     assert!(told.out.contains("rten #2"), "{}", told.out);
     assert!(told.out.contains("2 processes per side"), "{}", told.out);
+    // Where nothing can be drawn, a line for each side after each process; nothing where quiet was asked for.
+    for text in ["1 of at most 2 processes per side, about", "  rten #2, "] {
+        assert!(told.err.contains(text), "{}", told.err);
+    }
+    let quiet = home.fine(&short(&["feed-forward-baseline"], &["--engines", "rten,rten", "-q"]));
+    assert_eq!(quiet.err, "");
 }
 
 #[test]

@@ -300,6 +300,33 @@ fn pictures_are_made_ready_in_every_sample() {
 }
 
 #[test]
+fn a_training_makes_pictures_ready_in_a_phase_beside_the_step() {
+    let home = Home::calibrated();
+    let mut builder = GraphBuilder::new("pooled");
+    let x = builder.input(
+        "pixel_values",
+        DataType::Float,
+        &[dim("batch"), dim("3"), dim("8"), dim("8")],
+    );
+    let pooled = builder.node("GlobalAveragePool", &[&x], &[]);
+    let flat = builder.node("Flatten", &[&pooled], &[]);
+    let weight = builder.initializer(Tensor::from_f32s("head.weight", &[3, 4], &[0.1; 12]));
+    let logits = builder.node("MatMul", &[&flat, &weight], &[]);
+    builder.output("logits", &logits, DataType::Float, &[dim("batch"), dim("4")]);
+    builder.finish_model().write(home.path("image.onnx")).unwrap();
+    let write = "from PIL import Image\nImage.new('RGB', (20, 10), (200, 9, 9)).save('red.png')";
+    python(&home, write);
+    let run = measured(&home, "image.onnx", &["--data", "red.png", "--train"]);
+    let mean = |phase: &str| run["phases"][phase]["mean"].as_f64().unwrap();
+    // Who trains has files made ready ahead: the step is what it takes without them.
+    let parts = ["forward", "loss", "backward", "optimizer"].map(mean);
+    assert!(mean("preprocess") > 0.0 && mean("total") >= parts.iter().sum::<f64>());
+    assert_eq!(run["latency_phase"], "total");
+    let said = run["verdict"]["reasons"].to_string();
+    assert!(!said.contains("files-prepared-once"), "{said}");
+}
+
+#[test]
 fn recordings_fill_the_length_that_they_have() {
     let home = Home::calibrated();
     squash(&home, "sound.onnx", "input_values", &["batch", "samples"]);

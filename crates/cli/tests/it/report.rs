@@ -50,6 +50,7 @@ fn home() -> Home {
             invalidates: true,
             text: "other work used 70 % of the machine".into(),
             hint: Some("stop other programs".into()),
+            about: None,
         }]);
     });
     home

@@ -83,6 +83,7 @@ pub(crate) fn not_valid(run: Run, code: ReasonCode) -> Run {
         invalidates: true,
         text: "as a test says".into(),
         hint: None,
+        about: None,
     }]);
     Run { verdict, ..run }
 }

@@ -93,6 +93,7 @@ fn many() -> Home {
         invalidates: true,
         text: "other work".into(),
         hint: None,
+        about: None,
     }]);
     store.insert_run(&disturbed).unwrap();
     home

@@ -2,7 +2,7 @@
 
 use crate::sample;
 use modelmeter_draw::{Material, PICTURES, Picture, Theme, png};
-use types::{Mode, Reading};
+use types::{MissingCode, Mode, Reading};
 
 #[test]
 fn every_picture_looks_as_it_did() {
@@ -30,6 +30,22 @@ fn themes_differ_in_colours_alone() {
         let dark = picture.svg(&material, Theme::Dark).unwrap();
         assert_ne!(light, dark);
         assert_eq!(without_colours(light), without_colours(dark), "{}", picture.name);
+    }
+}
+
+#[test]
+fn on_a_phone_words_keep_their_size() {
+    let material = sample::usual();
+    for name in ["latency", "throughput", "batch-scaling", "memory", "training"] {
+        let drawn = Picture::by_name(name).unwrap().for_phone(&material).unwrap();
+        let document = roxmltree::Document::parse(&drawn.svg).unwrap();
+        assert_eq!(document.root_element().attribute("width"), Some("380"), "{name}");
+        let sizes = document.descendants().filter_map(|node| node.attribute("font-size"));
+        let sizes: Vec<f64> = sizes.map(|size| size.parse().unwrap()).collect();
+        assert!(sizes.len() > 10 && sizes.iter().all(|size| *size >= 12.0), "{name}: {sizes:?}");
+        let ends = document.descendants().filter(|node| node.has_tag_name("text"));
+        let places = ends.map(|node| node.attribute("x").unwrap().parse::<f64>().unwrap());
+        assert!(places.into_iter().all(|x| (0.0..=380.0).contains(&x)), "{name}");
     }
 }
 
@@ -106,7 +122,7 @@ fn a_picture_without_material_says_what_to_run() {
     assert!(absent.why.contains("inference"), "{}", absent.why);
     let mut material = sample::usual();
     for cell in &mut material.cells {
-        cell.memory = Reading::missing("no");
+        cell.memory = Reading::missing(MissingCode::NotMeasured, "no");
     }
     assert!(Picture::by_name("memory").unwrap().svg(&material, Theme::Light).is_err());
 }

@@ -2,8 +2,8 @@
 
 use modelmeter_draw::{Detail, Material, thin};
 use types::{
-    Bytes, CacheBandwidth, Ceiling, Ceilings, CellKey, Device, Flops, Interval, Mode, Percentiles,
-    Phase, Pooled, PooledCell, Precision, Ratio, Reading, RunId, Work,
+    Bytes, CacheBandwidth, Ceiling, Ceilings, CellKey, Device, Flops, Interval, MissingCode, Mode,
+    Percentiles, Phase, Pooled, PooledCell, Precision, Ratio, Reading, RunId, Work,
 };
 
 /// A cell whose time grows with its batch.
@@ -48,8 +48,8 @@ pub(crate) fn cell(
         throughput: Reading::of(Pooled { value: rate, interval: Some(around(rate)) }),
         memory: Reading::of(Bytes(peak as u64)),
         memory_spread: Reading::of(Pooled { value: peak, interval: Some(around(peak)) }),
-        energy: Reading::missing("no counter"),
-        efficiency: Reading::missing("no ceiling"),
+        energy: Reading::missing(MissingCode::NotMeasured, "no counter"),
+        efficiency: Reading::missing(MissingCode::Underivable, "no ceiling"),
     }
 }
 

@@ -6,15 +6,16 @@ use super::{
 };
 use crate::{
     Engine, EngineError, EngineErrorKind, FirstReport, GenerationJob, Generator, LoadJob,
-    LoadReport, LoadRequest, Loader, OpenTokeniser, Reply, Request, Signature, Window,
-    protocol::{read_message, write_message},
+    LoadReport, LoadRequest, Loader, OpenTokeniser, Reply, Request, Signature,
+    answering::{answer_all, take_window},
+    protocol::write_message,
     reading,
-    worker::{Recorder, failed, find, guard, guard_file},
+    worker::{failed, find, guard, guard_file},
 };
 use std::{
     collections::BTreeMap,
     io::{self, BufRead, Write},
-    time::{Duration, Instant},
+    time::Instant,
 };
 use types::DecoderShape;
 
@@ -36,36 +37,33 @@ pub(crate) fn serve(
         }
     };
     write_message(writer, &Reply::Loaded(Box::new(report)))?;
-    while let Some(request) = read_message::<Request>(reader)? {
-        let reply = match request {
-            Request::First => guard(|| {
-                let inference = first(&mut model)?;
-                let (rows, vocabulary) = (generation.batch, generation.shape.vocabulary);
-                let outputs = vec![("logits".to_owned(), vec![rows, vocabulary])];
-                let scores = model.generator().scores()?;
-                let is_finite = scores.iter().all(|score| score.is_finite());
-                let non_finite = if is_finite { Vec::new() } else { vec!["logits".to_owned()] };
-                Ok(Reply::First(Box::new(FirstReport { inference, outputs, non_finite })))
-            }),
-            Request::Run { count, budget } => {
-                guard(|| run(&mut model, count, budget)).map(Reply::Window)
-            }
-            Request::Generated => Ok(Reply::Generated { report: Box::new(model.report()) }),
-            Request::Outputs { path, .. } => {
-                guard(|| model.write_outputs(&path)).map(|()| Reply::Written)
-            }
-            Request::Profile { count, detail } => guard(|| {
-                let profiler = model.generator_mut().node_profiler();
-                profiler.map(|profiler| profiler.profile(count.max(1), detail)).transpose()
-            })
-            .map(|profile| Reply::Profiled { profile }),
-            Request::Memory { .. } => Ok(Reply::Remembered { record: None }),
-            Request::Observe { .. } => Ok(Reply::Observed { shapes: Vec::new() }),
-            Request::Bye => return Ok(true),
-            _ => Err(failed("a worker that generates answers nothing else")),
-        };
-        write_message(writer, &reply.unwrap_or_else(Reply::Failed))?;
-    }
+    answer_all(reader, writer, |request| match request {
+        Request::First => guard(|| {
+            let inference = first(&mut model)?;
+            let (rows, vocabulary) = (generation.batch, generation.shape.vocabulary);
+            let outputs = vec![("logits".to_owned(), vec![rows, vocabulary])];
+            let scores = model.generator().scores()?;
+            let is_finite = scores.iter().all(|score| score.is_finite());
+            let non_finite = if is_finite { Vec::new() } else { vec!["logits".to_owned()] };
+            Ok(Reply::First(Box::new(FirstReport { inference, outputs, non_finite })))
+        }),
+        Request::Run { count, budget } => {
+            guard(|| take_window(count, budget, |recorder| model.sample(recorder)))
+                .map(Reply::Window)
+        }
+        Request::Generated => Ok(Reply::Generated { report: Box::new(model.report()) }),
+        Request::Outputs { path, .. } => {
+            guard(|| model.write_outputs(&path)).map(|()| Reply::Written)
+        }
+        Request::Profile { count, detail } => guard(|| {
+            let profiler = model.generator_mut().node_profiler();
+            profiler.map(|profiler| profiler.profile(count.max(1), detail)).transpose()
+        })
+        .map(|profile| Reply::Profiled { profile }),
+        Request::Memory { .. } => Ok(Reply::Remembered { record: None }),
+        Request::Observe { .. } => Ok(Reply::Observed { shapes: Vec::new() }),
+        _ => Err(failed("a worker that generates answers nothing else")),
+    })?;
     Ok(true)
 }
 
@@ -121,16 +119,4 @@ fn load<'j>(
     });
     let opening = opening.unwrap_or_default();
     Ok((Writer::new(generator, generation, text, opening, job.seed), report))
-}
-
-fn run(model: &mut Writer<'_>, count: u64, budget: Duration) -> Result<Window, EngineError> {
-    let mut recorder = Recorder::default();
-    let started = Instant::now();
-    for _ in 0..count.max(1) {
-        model.sample(&mut recorder)?;
-        if started.elapsed() >= budget {
-            break;
-        }
-    }
-    Ok(Window { samples: recorder.finish() })
 }

@@ -11,7 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 use types::{
-    Bytes, Elements, Generation, GenerationReport, GenerationTest, HostTensor, Phase, Reading,
+    Bytes, Elements, Generation, GenerationReport, GenerationTest, HostTensor, MissingCode, Phase,
+    Reading,
 };
 
 /// Tokens that are fed at once while the cache is filled to the depth; no sample sees them.
@@ -242,7 +243,7 @@ impl<'a> Writer<'a> {
             cache_tokens: cache.tokens,
             cache_reported: match cache.bytes {
                 Ok(bytes) => Reading::of(Bytes(bytes)),
-                Err(why) => Reading::missing(why),
+                Err(why) => Reading::missing(MissingCode::NotReported, why),
             },
             cache_type: cache.element,
             cache_kept: cache.kept,

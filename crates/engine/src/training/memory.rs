@@ -8,7 +8,9 @@ use crate::{
     AllocationTracker, Arena, EngineError, GraphRunner, MemoryRecord, OutputView, watch_runs,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
-use types::{Bytes, LayerName, ModuleMemory, Phase, Reading, Remark, RemarkCode, StepMemory};
+use types::{
+    Bytes, LayerName, MissingCode, ModuleMemory, Phase, Reading, Remark, RemarkCode, StepMemory,
+};
 
 /// The part of the step that runs, as a place among [`PARTS`], counted from 1; 0 outside of steps.
 static PART: AtomicU64 = AtomicU64::new(0);
@@ -69,15 +71,15 @@ impl Trainer<'_> {
                 record.allocations = watched.columns(names(), |mark| usize::try_from(mark).ok());
                 record.layers = Reading::of(true);
                 let kept = "what the engine keeps for later is part of these allocations";
-                record.in_use_peak = Reading::missing(kept);
-                record.reserved_peak = Reading::missing(kept);
+                record.in_use_peak = Reading::missing(MissingCode::NotSeparable, kept);
+                record.reserved_peak = Reading::missing(MissingCode::NotSeparable, kept);
                 record
             }
             Some(before) => {
                 let mut record = watched.record("the arenas of the engine's three graphs");
                 let sums = "an arena reports totals, not single allocations";
-                record.allocations = Reading::missing(sums);
-                record.layers = Reading::missing(sums);
+                record.allocations = Reading::missing(MissingCode::NotReported, sums);
+                record.layers = Reading::missing(MissingCode::NotReported, sums);
                 fill(&mut record, before, &seen, arenas(trio), steps);
                 record
             }
@@ -186,10 +188,10 @@ fn fill(
 }
 
 fn silent(record: &mut MemoryRecord, why: &str) {
-    record.peak = Reading::missing(why);
-    record.in_use_peak = Reading::missing(why);
-    record.reserved_peak = Reading::missing(why);
-    record.asked = Reading::missing(why);
+    record.peak = Reading::missing(MissingCode::NotReported, why);
+    record.in_use_peak = Reading::missing(MissingCode::NotReported, why);
+    record.reserved_peak = Reading::missing(MissingCode::NotReported, why);
+    record.asked = Reading::missing(MissingCode::NotReported, why);
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 use super::{refusal, trainer::Trainer};
 use crate::{
     AllocationTracker, Engine, EngineError, EngineErrorKind, Failure, FirstReport, LoadJob,
-    LoadReport, MemoryRecord, Reply, Request, Signature, Window,
+    LoadReport, Media, MemoryRecord, Reply, Request, Signature,
+    answering::{answer_all, take_window},
     draw::inputs_of,
-    protocol::{read_message, write_message},
+    protocol::write_message,
     worker::{Recorder, failed, find, guard, guard_file},
     write_allocations,
 };
@@ -33,39 +34,37 @@ pub(crate) fn serve(
         }
     };
     write_message(writer, &Reply::Loaded(Box::new(report)))?;
-    while let Some(request) = read_message::<Request>(reader)? {
-        let reply = match request {
-            Request::First => {
-                guard(|| first(&mut trainer)).map(|report| Reply::First(Box::new(report)))
-            }
-            Request::Run { count, budget } => {
-                guard(|| run(&mut trainer, count, budget)).map(Reply::Window)
-            }
-            Request::Trained => Ok(Reply::Trained { report: Box::new(trainer.report()) }),
-            Request::Gradients { path } => {
-                guard(|| trainer.write_gradients(&path)).map(|()| Reply::Written)
-            }
-            Request::Observe { .. } => Ok(Reply::Observed { shapes: Vec::new() }),
-            Request::Profile { count, detail } => guard(|| trainer.profile(count, detail))
-                .map(|profile| Reply::Profiled { profile: Some(profile) }),
-            Request::Memory { count, events } => {
-                guard(|| remember(&mut trainer, count, tracker, &events))
-                    .map(|record| Reply::Remembered { record: Some(record) })
-            }
-            Request::Load(_) => Err(failed("a worker loads one model")),
-            Request::Outputs { path, .. } => {
-                guard(|| trainer.write_outputs(&path)).map(|()| Reply::Written)
-            }
-            Request::Calibrate { .. }
-            | Request::Count
-            | Request::Generated
-            | Request::Encode { .. }
-            | Request::Make { .. }
-            | Request::Unpickle { .. } => Err(not_in_training()),
-            Request::Bye => return Ok(true),
-        };
-        write_message(writer, &reply.unwrap_or_else(Reply::Failed))?;
-    }
+    answer_all(reader, writer, |request| match request {
+        Request::First => {
+            guard(|| first(&mut trainer)).map(|report| Reply::First(Box::new(report)))
+        }
+        Request::Run { count, budget } => {
+            guard(|| take_window(count, budget, |recorder| sample(&mut trainer, recorder)))
+                .map(Reply::Window)
+        }
+        Request::Trained => Ok(Reply::Trained { report: Box::new(trainer.report()) }),
+        Request::Gradients { path } => {
+            guard(|| trainer.write_gradients(&path)).map(|()| Reply::Written)
+        }
+        Request::Observe { .. } => Ok(Reply::Observed { shapes: Vec::new() }),
+        Request::Profile { count, detail } => guard(|| trainer.profile(count, detail))
+            .map(|profile| Reply::Profiled { profile: Some(profile) }),
+        Request::Memory { count, events } => {
+            guard(|| remember(&mut trainer, count, tracker, &events))
+                .map(|record| Reply::Remembered { record: Some(record) })
+        }
+        Request::Load(_) => Err(failed("a worker loads one model")),
+        Request::Outputs { path, .. } => {
+            guard(|| trainer.write_outputs(&path)).map(|()| Reply::Written)
+        }
+        Request::Calibrate { .. }
+        | Request::Count
+        | Request::Generated
+        | Request::Encode { .. }
+        | Request::Make { .. }
+        | Request::Unpickle { .. }
+        | Request::Bye => Err(not_in_training()),
+    })?;
     Ok(true)
 }
 
@@ -88,8 +87,9 @@ fn load<'e>(
     };
     refusal::check(engines, job, training)?;
     let inputs = inputs_of(job)?;
+    let media = job.media.as_ref().map(|media| Media::open(media, &job.inputs)).transpose()?;
     let started = Instant::now();
-    let trainer = Trainer::new(loader, job, training, inputs)?;
+    let trainer = Trainer::new(loader, job, training, inputs, media)?;
     let report = LoadReport {
         load: started.elapsed(),
         version,
@@ -126,16 +126,9 @@ fn remember(
     Ok(Box::new(record))
 }
 
-fn run(trainer: &mut Trainer<'_>, count: u64, budget: Duration) -> Result<Window, EngineError> {
-    let mut recorder = Recorder::default();
-    let started = Instant::now();
-    for _ in 0..count.max(1) {
-        for (phase, time) in trainer.step()? {
-            recorder.push(phase, time);
-        }
-        if started.elapsed() >= budget {
-            break;
-        }
+fn sample(trainer: &mut Trainer<'_>, recorder: &mut Recorder) -> Result<(), EngineError> {
+    for (phase, time) in trainer.step()? {
+        recorder.push(phase, time);
     }
-    Ok(Window { samples: recorder.finish() })
+    Ok(())
 }

@@ -8,8 +8,9 @@ use super::{
     update::{self, Factors, Task},
 };
 use crate::{
-    ElementsView, EngineError, EngineErrorKind, GraphRunner, LoadJob, LoadRequest, OutputView,
-    RunOutputs, RunnerLoader, TrainingFiles, TrainingJob, draw, tensors::write_tensors, view_of,
+    ElementsView, EngineError, EngineErrorKind, GraphRunner, LoadJob, LoadRequest, Media,
+    OutputView, RunOutputs, RunnerLoader, TrainingFiles, TrainingJob, draw, tensors::write_tensors,
+    view_of,
 };
 use std::{
     collections::HashMap,
@@ -29,6 +30,7 @@ pub(crate) struct Trainer<'e> {
     weights: Vec<Weight>,
     prepared: Prepared,
     inputs: Vec<HostTensor>,
+    media: Option<Media>,
     labels: HostTensor,
     scale: HostTensor,
     threads: usize,
@@ -96,6 +98,7 @@ impl<'e> Trainer<'e> {
         job: &LoadJob,
         training: &TrainingJob,
         inputs: Vec<HostTensor>,
+        media: Option<Media>,
     ) -> Result<Trainer<'e>, EngineError> {
         let request = &job.request;
         let Some(files) = training.graphs.clone() else {
@@ -107,7 +110,7 @@ impl<'e> Trainer<'e> {
         let open =
             |path: &Path| loader.runner(&LoadRequest { onnx: path.into(), ..request.clone() });
         let optimizer = training.training.optimizer;
-        Ok(Trainer {
+        let mut trainer = Trainer {
             runners: Rc::new([open(&files.forward)?, open(&files.loss)?, open(&files.backward)?]),
             loader,
             request: request.clone(),
@@ -118,6 +121,7 @@ impl<'e> Trainer<'e> {
                 .collect::<Result<_, _>>()?,
             prepared: Prepared::default(),
             inputs,
+            media,
             labels,
             scale: HostTensor {
                 name: files.loss_scale.clone(),
@@ -134,14 +138,33 @@ impl<'e> Trainer<'e> {
             weighed: Weighed::default(),
             job: training.clone(),
             files,
-        })
+        };
+        trainer.prepare_media()?;
+        Ok(trainer)
     }
 
     /// One step: every batch forward and backward, then the weights move.
+    ///
+    /// Files are made ready before it, in a phase of its own: who trains has that done ahead, by other processes.
     pub(crate) fn step(&mut self) -> Result<Times, EngineError> {
+        let mut times = Times::new();
+        let begin = Instant::now();
+        for _ in 0..self.job.training.accumulation.max(1) {
+            if self.prepare_media()? {
+                times = vec![(Phase::Preprocess, begin.elapsed())];
+            }
+        }
         let runners = Rc::clone(&self.runners);
         let trio = [0, 1, 2].map(|at: usize| &*runners[at]);
-        self.step_on(trio, &mut |_| {}).map(|taken| taken.times())
+        times.extend(self.step_on(trio, &mut |_| {})?.times());
+        Ok(times)
+    }
+
+    /// Makes pictures or recordings ready and puts them in; whether there are any.
+    fn prepare_media(&mut self) -> Result<bool, EngineError> {
+        let Some(media) = &self.media else { return Ok(false) };
+        media.put_into(&mut self.inputs)?;
+        Ok(true)
     }
 
     /// A step on these runners; `hear` is told which part begins.

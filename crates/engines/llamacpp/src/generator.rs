@@ -38,9 +38,7 @@ impl LlamaGenerator {
         let Some(file) = &request.gguf else {
             return Err(unsupported("engine `llamacpp` needs the model as a `.gguf` file".into()));
         };
-        let library = locate::locate(&request.places).map_err(|absent| {
-            EngineError::new(EngineErrorKind::Unavailable, absent.why).with_hint(absent.hint)
-        })?;
+        let library = locate::locate(&request.places)?;
         let runtime = runtime::load(&library)?;
         let model = Model::load(runtime, file)?;
         if model.vocabulary != shape.vocabulary {

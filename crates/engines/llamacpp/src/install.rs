@@ -4,7 +4,10 @@
 //! of the package is run: what is in it is unpacked here.
 
 use crate::{ID, locate, package};
-use engine::{EngineError, EngineErrorKind, InstallProgress, Places};
+use engine::{
+    EngineError, InstallProgress, Places,
+    found::{self, Unpacked, install_error as failed, unwritable},
+};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -38,49 +41,31 @@ pub fn install(
     })?;
     let version = version.unwrap_or(TRIED);
     let wish = format!("{}/{part}@{version}", locate::SCOPE);
-    let engine = folder.join(ID);
-    let unwritable = |error: io::Error| {
-        failed(format!("could not write to `{}`", engine.display()), Some(error.to_string()))
+    let fetch = |partial: &Path| {
+        progress(0, None, &format!("downloading {wish}"));
+        let archive = download(npm, partial, &wish)?;
+        progress(0, None, "unpacking");
+        let kept = partial.join("kept");
+        fs::create_dir(&kept).map_err(|error| unwritable(&kept, &error))?;
+        package::unpack(&archive, &kept).map_err(|error| {
+            failed(format!("could not unpack `{wish}`"), Some(error.to_string()))
+                .with_hint("try again; the download may be damaged")
+        })?;
+        if works(&kept).is_none() {
+            let message = format!("the package `{wish}` has no library that works on this machine");
+            return Err(failed(message, None).with_hint(format!(
+                "`{} view {wish} versions` lists the versions",
+                npm.display()
+            )));
+        }
+        Ok(Unpacked { folder: kept, version: version.to_owned() })
     };
-    fs::create_dir_all(&engine).map_err(unwritable)?;
-    // The dot marks it as incomplete; it lies where it will stay, so that renaming moves nothing.
-    let partial = tempfile::Builder::new().prefix(".partial-").tempdir_in(&engine);
-    let partial = partial.map_err(unwritable)?;
-    progress(0, None, &format!("downloading {wish}"));
-    let archive = download(npm, partial.path(), &wish)?;
-    progress(0, None, "unpacking");
-    let kept = partial.path().join("kept");
-    fs::create_dir(&kept).map_err(unwritable)?;
-    package::unpack(&archive, &kept).map_err(|error| {
-        failed(format!("could not unpack `{wish}`"), Some(error.to_string()))
-            .with_hint("try again; the download may be damaged")
-    })?;
-    if works(&kept).is_none() {
-        let message = format!("the package `{wish}` has no library that works on this machine");
-        return Err(failed(message, None)
-            .with_hint(format!("`{} view {wish} versions` lists the versions", npm.display())));
-    }
-    let target = engine.join(version);
-    let renamed = fs::rename(&kept, &target);
-    // Where that failed, another process may have been quicker.
-    works(&target)
-        .ok_or_else(|| unwritable(renamed.err().unwrap_or_else(|| io::ErrorKind::NotFound.into())))
+    found::install_into(&folder.join(ID), fetch, works)
 }
 
-fn failed(message: String, cause: Option<String>) -> EngineError {
-    let error = EngineError::new(EngineErrorKind::Unavailable, message);
-    match cause {
-        Some(cause) => error.with_source(cause),
-        None => error,
-    }
-}
-
-/// Whether a text is a version and nothing that `npm` or a path would take otherwise.
+/// Whether a text is one whole version: `npm` takes a part of one for a range.
 fn is_version(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_digit())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'))
-        && !text.contains("..")
-        && text.split('.').count() >= 3
+    found::is_version(text) && text.split('.').count() >= 3
 }
 
 /// The library of this version, or the newest where none is wished, if it is there and works.
@@ -151,8 +136,7 @@ mod tests {
     #[test]
     fn only_a_version_is_taken_for_one() {
         assert!(is_version("3.22.1") && is_version("4.0.0-beta.1"));
-        for text in ["", "../x", "1.0/../..", "1..2", "--registry", "1 2", "latest", "3", "^3.0.0"]
-        {
+        for text in ["", "3", "3.22", "^3.0.0", "../x.y.z"] {
             assert!(!is_version(text), "{text}");
         }
     }

@@ -47,12 +47,7 @@ impl Engine for LlamaCpp {
     }
 
     fn availability(&self, places: &Places) -> Availability {
-        match locate::locate(places) {
-            Ok(library) => Availability::Available { version: library.version_text() },
-            Err(absent) => {
-                Availability::Unavailable { why: absent.why, hint: absent.hint.to_owned() }
-            }
-        }
+        locate::locate(places).into()
     }
 
     fn origin(&self, places: &Places) -> Option<PathBuf> {

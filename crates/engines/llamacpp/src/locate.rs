@@ -1,9 +1,11 @@
 //! Finds a libllama without loading it.
 
 use crate::ID;
-use engine::{Places, found};
+use engine::{
+    Places,
+    found::{self, Absent, Library, by_number, entries, file_name as name},
+};
 use std::{
-    cmp::Ordering,
     fs,
     path::{Path, PathBuf},
 };
@@ -18,35 +20,8 @@ const GET_ONE: &str = "`modelmeter engines install llamacpp` installs it; or set
 /// The file in which a package of npm says what was built.
 pub(crate) const DESCRIPTION: &str = "_nlcBuildMetadata.json";
 
-/// A library that this program can load.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Library {
-    /// Its file.
-    pub(crate) path: PathBuf,
-    /// llama.cpp's version, where its name or the package around it tells: `0.5.0`, `b8121`.
-    pub(crate) version: Option<String>,
-}
-
-/// Why there is none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Absent {
-    /// Why.
-    pub(crate) why: String,
-    /// What would help.
-    pub(crate) hint: &'static str,
-}
-
-impl Absent {
-    fn new(why: String) -> Absent {
-        Absent { why, hint: GET_ONE }
-    }
-}
-
-impl Library {
-    /// Its version for people.
-    pub(crate) fn version_text(&self) -> String {
-        self.version.clone().unwrap_or_else(|| "unknown".to_owned())
-    }
+fn absent(why: String) -> Absent {
+    Absent { why, hint: GET_ONE.to_owned() }
 }
 
 /// The library to use: the named one, or the first that works of ours, Node's and the system's.
@@ -54,18 +29,14 @@ pub(crate) fn locate(places: &Places) -> Result<Library, Absent> {
     if let Some(path) = places.libraries.get(ID) {
         return named(path);
     }
-    let found = installed(places)
+    let own = found::installed_versions(places, ID);
+    let files = own
+        .iter()
+        .filter_map(|folder| library_in(folder))
         .chain(of_node(places))
         .chain(places.system.iter().filter_map(|folder| library_in(folder)));
-    let mut problem = None;
-    for file in found {
-        match examine(file) {
-            Ok(library) => return Ok(library),
-            // The first is told: it is the one that was meant.
-            Err(absent) => problem = problem.or(Some(absent)),
-        }
-    }
-    Err(problem.unwrap_or_else(|| Absent::new("no llama.cpp library was found".to_owned())))
+    found::first_usable(files.map(Ok), examine)
+        .unwrap_or_else(|| Err(absent("no llama.cpp library was found".to_owned())))
 }
 
 /// A named library is the only one that is tried.
@@ -73,19 +44,9 @@ fn named(path: &Path) -> Result<Library, Absent> {
     let inside = ["", "lib", "bin"].into_iter().find_map(|part| library_in(&path.join(part)));
     let file = if path.is_file() { Some(path.to_owned()) } else { inside };
     let file = file.ok_or_else(|| {
-        Absent::new(format!("`{VARIABLE}` names `{}`, where no `libllama` is", path.display()))
+        absent(format!("`{VARIABLE}` names `{}`, where no `libllama` is", path.display()))
     })?;
     examine(file)
-}
-
-/// Our own folder, newest version first.
-fn installed(places: &Places) -> impl Iterator<Item = PathBuf> {
-    let folder = places.installed.as_ref().map(|folder| folder.join(ID));
-    let mut versions: Vec<PathBuf> = folder.iter().flat_map(|folder| entries(folder)).collect();
-    // A dot marks an installation that is not complete.
-    versions.retain(|folder| !name(folder).starts_with('.'));
-    versions.sort_by(|a, b| by_number(name(b), name(a)));
-    versions.into_iter().filter_map(|folder| library_in(&folder))
 }
 
 /// The packages of `node-llama-cpp` for this machine.
@@ -119,7 +80,7 @@ pub(crate) fn library_in(folder: &Path) -> Option<PathBuf> {
 /// Whether a library can be used here, and its version.
 fn examine(path: PathBuf) -> Result<Library, Absent> {
     if let Some(defect) = found::defect(&path) {
-        return Err(Absent::new(format!("`{}` {defect}", path.display())));
+        return Err(absent(format!("`{}` {defect}", path.display())));
     }
     let version = version_of(&path);
     Ok(Library { path, version })
@@ -160,23 +121,6 @@ fn version_of(path: &Path) -> Option<String> {
     Some(release.strip_prefix('v').unwrap_or(release).to_owned())
 }
 
-/// The order of two texts by the numbers in them.
-fn by_number(a: &str, b: &str) -> Ordering {
-    let numbers = |text: &str| -> Vec<u64> {
-        let parts = text.split(|c: char| !c.is_ascii_digit());
-        parts.filter_map(|part| part.parse().ok()).collect()
-    };
-    numbers(a).cmp(&numbers(b)).then_with(|| a.cmp(b))
-}
-
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
-}
-
-fn name(path: &Path) -> &str {
-    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,12 +147,6 @@ mod tests {
         assert_eq!(version_in_name("libllama.0.0.8121.dylib"), Some("0.0.8121"));
         assert_eq!(version_in_name("libllama.so"), None);
         assert_eq!(version_in_name("libllama.so.0"), None);
-    }
-
-    #[test]
-    fn versions_compare_by_number() {
-        assert_eq!(by_number("3.9.0", "3.22.1"), Ordering::Less);
-        assert_eq!(by_number("libllama.b9999.so", "libllama.b10605.so"), Ordering::Less);
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use crate::{
     api::{Api, Handle, copied},
-    locate::{DESCRIPTION, Library},
+    locate::DESCRIPTION,
     log,
 };
-use engine::{EngineError, EngineErrorKind};
+use engine::{EngineError, EngineErrorKind, found::Library};
 use std::{
     ffi::{CString, c_int},
     fs,

@@ -3,7 +3,10 @@
 //! That installer knows the user's index, proxy and certificates, and picks the wheel for this machine.
 
 use crate::{ID, locate};
-use engine::{EngineError, EngineErrorKind, Places, found};
+use engine::{
+    EngineError, InstallProgress, Places,
+    found::{self, Unpacked, install_error as failed, is_version},
+};
 use std::{
     fs,
     io::{self, BufRead, BufReader, Read},
@@ -11,9 +14,6 @@ use std::{
     process::{Child, Command, Stdio},
     thread,
 };
-
-/// Told while a file comes: bytes that are here, bytes in all where known, and what is being done.
-type Progress<'a> = &'a mut dyn FnMut(u64, Option<u64>, &str);
 
 /// Fetches the library into `<folder>/onnxruntime/<version>` and returns its file; one that is there already serves.
 ///
@@ -23,12 +23,11 @@ pub fn install(
     python: Option<&Path>,
     folder: &Path,
     version: Option<&str>,
-    progress: Progress<'_>,
+    progress: InstallProgress<'_>,
 ) -> Result<PathBuf, EngineError> {
     if let Some(version) = version.filter(|version| !is_version(version)) {
         return Err(failed(format!("`{version}` is not a version of ONNX Runtime"), None));
     }
-    let engine = folder.join(ID);
     if let Some(library) = installed(folder, version) {
         return Ok(library);
     }
@@ -37,44 +36,21 @@ pub fn install(
             "give one with `--python`, or download a release of ONNX Runtime and set `ORT_DYLIB_PATH` to its library",
         )
     })?;
-    let unwritable = |error: io::Error| {
-        failed(format!("could not write to `{}`", engine.display()), Some(error.to_string()))
+    let fetch = |partial: &Path| {
+        let wheel = download(python, partial, version, progress)?;
+        progress(0, None, "unpacking");
+        let unpacked = unpack(python, &wheel, partial)?;
+        let version = wheel_version(&wheel).unwrap_or_else(|| "unknown".to_owned());
+        if library_in(&unpacked).is_none() {
+            let message =
+                format!("the package of ONNX Runtime {version} has no library for this machine");
+            return Err(failed(message, None).with_hint(
+                "`pip index versions onnxruntime` lists the available versions; 1.19 was the first with a library",
+            ));
+        }
+        Ok(Unpacked { folder: unpacked, version })
     };
-    fs::create_dir_all(&engine).map_err(unwritable)?;
-    // The dot marks it as incomplete; it lies where it will stay, so that renaming moves nothing.
-    let partial = tempfile::Builder::new().prefix(".partial-").tempdir_in(&engine);
-    let partial = partial.map_err(unwritable)?;
-    let wheel = download(python, partial.path(), version, progress)?;
-    progress(0, None, "unpacking");
-    let unpacked = unpack(python, &wheel, partial.path())?;
-    let found = wheel_version(&wheel).unwrap_or_else(|| "unknown".to_owned());
-    if library_in(&unpacked).is_none() {
-        let message =
-            format!("the package of ONNX Runtime {found} has no library for this machine");
-        return Err(failed(message, None).with_hint(
-            "`pip index versions onnxruntime` lists the available versions; 1.19 was the first with a library",
-        ));
-    }
-    let target = engine.join(&found);
-    let renamed = fs::rename(&unpacked, &target);
-    // Where that failed, another process may have been quicker.
-    library_in(&target)
-        .ok_or_else(|| unwritable(renamed.err().unwrap_or_else(|| io::ErrorKind::NotFound.into())))
-}
-
-fn failed(message: String, cause: Option<String>) -> EngineError {
-    let error = EngineError::new(EngineErrorKind::Unavailable, message);
-    match cause {
-        Some(cause) => error.with_source(cause),
-        None => error,
-    }
-}
-
-/// Whether a text is a version and nothing that `pip` or a path would take otherwise.
-fn is_version(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_digit())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
-        && !text.contains("..")
+    found::install_into(&folder.join(ID), fetch, library_in)
 }
 
 /// The library of this version, or the newest where none is wished, if it is there and works.
@@ -99,7 +75,7 @@ fn download(
     python: &Path,
     folder: &Path,
     version: Option<&str>,
-    progress: Progress<'_>,
+    progress: InstallProgress<'_>,
 ) -> Result<PathBuf, EngineError> {
     let package = version.map_or_else(|| ID.to_owned(), |version| format!("{ID}=={version}"));
     let mut ended = pip(python, folder, &package, "raw", progress)?;
@@ -118,7 +94,7 @@ fn pip(
     folder: &Path,
     package: &str,
     bar: &str,
-    progress: Progress<'_>,
+    progress: InstallProgress<'_>,
 ) -> Result<Result<(), String>, EngineError> {
     let mut child = interpreter(python, "pip")
         .args(["download", "--no-deps", "--only-binary=:all:", "--no-input"])
@@ -284,11 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_version_is_taken_for_one() {
-        assert!(is_version("1.31.1") && is_version("1.20.0rc1"));
-        for text in ["", "../x", "1.0/../..", "1..2", "--index-url", "1 2", "1.0;x", "latest"] {
-            assert!(!is_version(text), "{text}");
-        }
+    fn a_wheel_tells_its_version() {
         let wheel = Path::new("a/onnxruntime-1.31.1-cp311-cp311-manylinux_2_28_x86_64.whl");
         assert_eq!(wheel_version(wheel).unwrap(), "1.31.1");
     }

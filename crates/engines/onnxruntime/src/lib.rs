@@ -29,7 +29,6 @@ use engine::{
     Availability, Engine, EngineError, GraphRunner, Host, InstallProgress, Installer, LoadRequest,
     LoadedModel, Loader, Places, ProfiledRunner, RunnerLoader, TrainingTraits,
 };
-use locate::Absent;
 use std::path::{Path, PathBuf};
 use types::{Bytes, Device, EngineOptions, GraphOptimisation, Precision};
 
@@ -54,10 +53,7 @@ impl Engine for OnnxRuntime {
     }
 
     fn availability(&self, places: &Places) -> Availability {
-        match locate::locate(places) {
-            Ok(library) => Availability::Available { version: library.version_text() },
-            Err(Absent { why, hint }) => Availability::Unavailable { why, hint },
-        }
+        locate::locate(places).into()
     }
 
     fn origin(&self, places: &Places) -> Option<PathBuf> {

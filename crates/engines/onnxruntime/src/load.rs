@@ -23,9 +23,7 @@ use types::{Device, GraphOptimisation, Remark, RemarkCode};
 pub(crate) type Placements = Vec<(String, u64)>;
 
 pub(crate) fn load(request: &LoadRequest) -> Result<Box<dyn LoadedModel>, EngineError> {
-    let library = locate::locate(&request.places).map_err(|absent| {
-        EngineError::new(EngineErrorKind::Unavailable, absent.why).with_hint(absent.hint)
-    })?;
+    let library = locate::locate(&request.places)?;
     let refused = |why: String| EngineError::new(EngineErrorKind::Unsupported, why);
     let provider = Provider::of(request.device);
     let problem = match &provider {

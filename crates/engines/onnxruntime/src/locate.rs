@@ -1,7 +1,10 @@
 //! Finds an ONNX Runtime library without loading it.
 
 use crate::{ID, version};
-use engine::{Places, found};
+use engine::{
+    Places,
+    found::{self, Absent, Library, entries, file_name as name},
+};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -11,40 +14,8 @@ use std::{
 const GET_ONE: &str = "`modelmeter engines install onnxruntime` installs it; `pip install onnxruntime` works too, or \
                        `ORT_DYLIB_PATH` with the path of a library";
 
-/// A library that this program can load.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Library {
-    /// Its file.
-    pub(crate) path: PathBuf,
-    /// Its version, where its name or the package around it tells.
-    pub(crate) version: Option<String>,
-}
-
-/// Why there is none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Absent {
-    /// Why.
-    pub(crate) why: String,
-    /// What would help.
-    pub(crate) hint: String,
-}
-
-impl Absent {
-    fn new(why: String) -> Absent {
-        Absent { why, hint: GET_ONE.to_owned() }
-    }
-}
-
-impl Library {
-    /// The folder it lies in, where its providers are too.
-    pub(crate) fn folder(&self) -> &Path {
-        self.path.parent().unwrap_or(Path::new("."))
-    }
-
-    /// Its version for people.
-    pub(crate) fn version_text(&self) -> String {
-        self.version.clone().unwrap_or_else(|| "unknown".to_owned())
-    }
+fn absent(why: String) -> Absent {
+    Absent { why, hint: GET_ONE.to_owned() }
 }
 
 /// The library to use: the configured one, or the first that works of ours, Python's, Node's and the system's.
@@ -52,19 +23,16 @@ pub(crate) fn locate(places: &Places) -> Result<Library, Absent> {
     if let Some(path) = places.libraries.get(ID) {
         return configured_library(path);
     }
-    let found = installed(places)
+    let own = found::installed_versions(places, ID);
+    let files = own
+        .iter()
+        .filter_map(|folder| newest_in(folder))
+        .map(Ok)
         .chain(of_python(places))
         .chain(of_node(places))
         .chain(places.system.iter().filter_map(|folder| newest_in(folder)).map(Ok));
-    let mut problem = None;
-    for file in found {
-        match file.and_then(examine) {
-            Ok(library) => return Ok(library),
-            // The first is told: it is the one that was meant.
-            Err(absent) => problem = problem.or(Some(absent)),
-        }
-    }
-    Err(problem.unwrap_or_else(|| Absent::new("no ONNX Runtime library was found".to_owned())))
+    found::first_usable(files, examine)
+        .unwrap_or_else(|| Err(absent("no ONNX Runtime library was found".to_owned())))
 }
 
 /// A configured library is the only one that is tried.
@@ -73,19 +41,9 @@ fn configured_library(path: &Path) -> Result<Library, Absent> {
     let file = if path.is_file() { Some(path.to_owned()) } else { inside };
     let file = file.ok_or_else(|| {
         let why = format!("`ORT_DYLIB_PATH` names `{}`, where no library is", path.display());
-        Absent::new(why)
+        absent(why)
     })?;
     examine(file)
-}
-
-/// Our own folder, newest version first.
-fn installed(places: &Places) -> impl Iterator<Item = Result<PathBuf, Absent>> {
-    let folder = places.installed.as_ref().map(|folder| folder.join(ID));
-    let mut versions: Vec<PathBuf> = folder.iter().flat_map(|folder| entries(folder)).collect();
-    // A dot marks an installation that is not complete.
-    versions.retain(|folder| !name(folder).starts_with('.'));
-    versions.sort_by_key(|folder| version::numbers(name(folder)));
-    versions.into_iter().rev().filter_map(|folder| newest_in(&folder)).map(Ok)
 }
 
 /// The wheels `onnxruntime`, `onnxruntime-gpu` and `onnxruntime-openvino` all unpack into the same folder.
@@ -97,7 +55,7 @@ fn of_python(places: &Places) -> impl Iterator<Item = Result<PathBuf, Absent>> {
             return None;
         }
         Some(newest_in(&capi).ok_or_else(|| {
-            Absent::new(format!(
+            absent(format!(
                 "the package `onnxruntime` in `{}` has no shared library, as before 1.19",
                 packages.display()
             ))
@@ -137,12 +95,12 @@ fn newest_in(folder: &Path) -> Option<PathBuf> {
 fn examine(path: PathBuf) -> Result<Library, Absent> {
     let version = version_of(&path);
     if let Some(defect) = found::defect(&path) {
-        return Err(Absent::new(format!("`{}` {defect}", path.display())));
+        return Err(absent(format!("`{}` {defect}", path.display())));
     }
     match version {
         Some(version) if !version::is_new_enough(&version) => {
             let [major, minor] = version::OLDEST;
-            Err(Absent::new(format!(
+            Err(absent(format!(
                 "`{}` is version {version}; {major}.{minor} or newer is needed",
                 path.display()
             )))
@@ -178,14 +136,6 @@ fn of_package(folder: &Path) -> Option<String> {
         (package == ID || package.starts_with("onnxruntime_")).then(|| version.to_owned())
     });
     names.max_by_key(|version| version::numbers(version))
-}
-
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
-}
-
-fn name(path: &Path) -> &str {
-    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
 #[cfg(all(test, target_os = "linux"))]

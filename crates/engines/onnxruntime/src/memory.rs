@@ -6,7 +6,7 @@ use crate::{
 };
 use engine::{AllocationTracker, EngineError, MemoryRecord, MemoryReporter, Session};
 use std::time::Instant;
-use types::{Bytes, Reading};
+use types::{Bytes, MissingCode, Reading};
 
 impl MemoryReporter for OrtSession<'_> {
     fn remember(
@@ -30,8 +30,11 @@ impl MemoryReporter for OrtSession<'_> {
         let sums = "ONNX Runtime's arena reports totals, not single allocations";
         let mut record = MemoryRecord {
             source: "ONNX Runtime's arena".into(),
-            allocations: Reading::missing(sums),
-            layers: Reading::missing(format!("{sums}, so they cannot be assigned to nodes")),
+            allocations: Reading::missing(MissingCode::NotReported, sums),
+            layers: Reading::missing(
+                MissingCode::NotReported,
+                format!("{sums}, so they cannot be assigned to nodes"),
+            ),
             levels,
             ..MemoryRecord::default()
         };
@@ -41,11 +44,12 @@ impl MemoryReporter for OrtSession<'_> {
                 fill(&mut record, loaded, before, after, run_nanos.len())
             }
             (Err(why), _, _) | (_, Err(why), _) | (_, _, Err(why)) => {
-                record.base = Reading::missing(why.clone());
-                record.peak = Reading::missing(why.clone());
-                record.in_use_peak = Reading::missing(why.clone());
-                record.reserved_peak = Reading::missing(why.clone());
-                record.asked = Reading::missing(why.clone());
+                let silent = || Reading::missing(MissingCode::NotReported, why.clone());
+                record.base = silent();
+                record.peak = silent();
+                record.in_use_peak = silent();
+                record.reserved_peak = silent();
+                record.asked = Reading::missing(MissingCode::NotReported, why.clone());
             }
         }
         record.run_nanos = run_nanos;
@@ -65,9 +69,9 @@ fn fill(
     let is_of_runs = after.most_in_use > loaded.most_in_use;
     let most = is_of_runs.then_some(after.most_in_use);
     let why = "loading used more than inferences do, and the arena keeps one mark for both";
-    record.in_use_peak = Reading::or_missing(most.map(Bytes), why);
+    record.in_use_peak = Reading::or_missing(most.map(Bytes), MissingCode::NotSeparable, why);
     let above = most.map(|most| Bytes(most.saturating_sub(loaded.in_use)));
-    record.peak = Reading::or_missing(above, why);
+    record.peak = Reading::or_missing(above, MissingCode::NotSeparable, why);
     record.reserved_peak = Reading::of(Bytes(after.reserved));
     // The arena doubles its next block, so most of what no tensor uses is room ahead; it does not tell its free blocks.
     record.room_ahead = Some(

@@ -1,6 +1,6 @@
 //! NVIDIA's libraries as Python packages bring them: in folders that no linker looks into.
 
-use crate::locate::Library;
+use engine::found::Library;
 use engine::{Places, found};
 use std::{
     fs,

@@ -1,6 +1,6 @@
 //! Execution providers: which device each one serves, what it needs, and what can be used here.
 
-use crate::locate::Library;
+use engine::found::Library;
 use std::path::Path;
 use types::{Device, Precision};
 

@@ -55,9 +55,7 @@ impl OrtRunner {
         request: &LoadRequest,
         set_up: impl FnOnce(SessionBuilder) -> Result<SessionBuilder, EngineError>,
     ) -> Result<OrtRunner, EngineError> {
-        let library = crate::locate::locate(&request.places).map_err(|absent| {
-            EngineError::new(EngineErrorKind::Unavailable, absent.why).with_hint(absent.hint)
-        })?;
+        let library = crate::locate::locate(&request.places)?;
         let runtime = runtime::load(&library)?;
         let builder = set_up(load::builder(runtime, request, &USUAL)?)?;
         let session = load::commit(builder, request)?;

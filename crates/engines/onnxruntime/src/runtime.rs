@@ -1,10 +1,7 @@
 //! The library in this process: loaded once, silent, and never another one after it.
 
-use crate::{
-    locate::Library,
-    version::{self, OLDEST},
-};
-use engine::{EngineError, EngineErrorKind};
+use crate::version::{self, OLDEST};
+use engine::{EngineError, EngineErrorKind, found::Library};
 use ort::{LoadDynamicError, environment::Environment, logging::LogLevel};
 use std::{
     path::PathBuf,

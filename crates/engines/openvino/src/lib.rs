@@ -49,22 +49,19 @@ impl Engine for OpenVino {
     }
 
     fn availability(&self, places: &Places) -> Availability {
-        match locate::find(places) {
-            Ok(found) => Availability::Available { version: found.version },
-            Err(missing) => Availability::Unavailable { why: missing.why, hint: missing.hint },
-        }
+        locate::find(places).into()
     }
 
     fn origin(&self, places: &Places) -> Option<PathBuf> {
-        locate::find(places).ok().map(|found| found.library)
+        locate::find(places).ok().map(|found| found.path)
     }
 
     fn devices(&self, places: &Places) -> Vec<Device> {
-        locate::find(places).map(|found| hardware::devices(&found.library)).unwrap_or_default()
+        locate::find(places).map(|found| hardware::devices(&found.path)).unwrap_or_default()
     }
 
     fn absence(&self, places: &Places, device: Device) -> Option<String> {
-        hardware::absence(&locate::find(places).ok()?.library, device)
+        hardware::absence(&locate::find(places).ok()?.path, device)
     }
 
     fn device_meant_by(&self, places: &Places, wish: Device) -> Option<Device> {

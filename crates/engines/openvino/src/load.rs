@@ -14,16 +14,14 @@ use std::path::Path;
 use types::{Device, Precision};
 
 pub(crate) fn load(request: &LoadRequest) -> Result<OpenVinoModel, EngineError> {
-    let found = locate::find(&request.places).map_err(|missing| {
-        EngineError::new(EngineErrorKind::Unavailable, missing.why).with_hint(missing.hint)
-    })?;
-    check_device(&found.library, request.device)?;
+    let found = locate::find(&request.places)?;
+    check_device(&found.path, request.device)?;
     if !hardware::precisions(request.device).contains(&request.precision) {
         return Err(cannot_compute(request));
     }
     let names = names::read(&request.onnx).map_err(|error| bad_model(&request.onnx, error))?;
-    let api = Api::open(&found.library).map_err(|fault| {
-        let message = format!("could not open `{}`", found.library.display());
+    let api = Api::open(&found.path).map_err(|fault| {
+        let message = format!("could not open `{}`", found.path.display());
         EngineError::new(EngineErrorKind::Unavailable, message)
             .with_hint("`pip install --force-reinstall openvino`")
             .with_source(fault)

@@ -5,11 +5,10 @@
 use crate::version;
 use engine::{
     Places,
-    found::{self, Defect},
+    found::{self, Absent, Defect, Library, entries, file_name},
 };
 use std::{
     env::consts::ARCH,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -27,31 +26,13 @@ const BELOW: [&str; 8] = [
 
 const INSTALL: &str = "`pip install openvino`";
 
-/// A library that may be opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
-    /// `libopenvino_c.so.2641`.
-    pub(crate) library: PathBuf,
-    /// OpenVINO's version.
-    pub(crate) version: String,
-}
-
-/// Why there is none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Missing {
-    /// What is wrong.
-    pub(crate) why: String,
-    /// What would help.
-    pub(crate) hint: String,
-}
-
 /// The first library that may be opened here, or what is wrong with the first that may not.
-pub(crate) fn find(places: &Places) -> Result<Found, Missing> {
+pub(crate) fn find(places: &Places) -> Result<Library, Absent> {
     if let Some(path) = places.libraries.get("openvino") {
         // Who names a place means it: nothing else is taken instead.
         return configured_library(path).map_or_else(
             || {
-                Err(Missing {
+                Err(Absent {
                     why: format!("`{}` contains no `libopenvino_c`", path.display()),
                     hint: "give the path of the library, of its folder or of OpenVINO's folder"
                         .into(),
@@ -60,28 +41,22 @@ pub(crate) fn find(places: &Places) -> Result<Found, Missing> {
             examine,
         );
     }
-    let mut first_defect = None;
-    for library in candidates(places) {
-        match examine(library) {
-            Ok(found) => return Ok(found),
-            Err(missing) => first_defect = first_defect.or(Some(missing)),
-        }
-    }
-    Err(first_defect.unwrap_or_else(|| Missing {
-        why: match &places.python {
-            Some(python) => format!("OpenVINO is not among the packages of `{}`", python.display()),
-            None => "OpenVINO is not installed".into(),
-        },
-        hint: INSTALL.into(),
-    }))
+    found::first_usable(candidates(places).map(Ok), examine).unwrap_or_else(|| {
+        Err(Absent {
+            why: match &places.python {
+                Some(python) => {
+                    format!("OpenVINO is not among the packages of `{}`", python.display())
+                }
+                None => "OpenVINO is not installed".into(),
+            },
+            hint: INSTALL.into(),
+        })
+    })
 }
 
 /// Every library in the order of the places; the interpreter is started only when nothing nearer is there.
 fn candidates(places: &Places) -> impl Iterator<Item = PathBuf> + '_ {
-    let installed = places.installed.iter().flat_map(|folder| {
-        let entries = fs::read_dir(folder.join("openvino")).into_iter().flatten().flatten();
-        version::newest_first(entries.map(|entry| entry.path()).collect())
-    });
+    let installed = found::installed_versions(places, "openvino").into_iter();
     let beside = places.python.iter().flat_map(|python| found::folders_beside(python));
     let all = places.python.iter().flat_map(|python| found::package_folders(python));
     let packages = beside.chain(all).map(|folder| folder.join("openvino/libs"));
@@ -99,9 +74,8 @@ fn configured_library(path: &Path) -> Option<PathBuf> {
 
 /// The newest C library directly in a folder.
 fn library_in(folder: &Path) -> Option<PathBuf> {
-    let entries = fs::read_dir(folder).ok()?;
-    let libraries = entries.flatten().map(|entry| entry.path()).filter(|path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let libraries = entries(folder).into_iter().filter(|path| {
+        let name = file_name(path);
         let is_library = name.starts_with("libopenvino_c.so")
             || (name.starts_with("libopenvino_c.") && name.ends_with(".dylib"));
         is_library && path.is_file()
@@ -112,22 +86,22 @@ fn library_in(folder: &Path) -> Option<PathBuf> {
     })
 }
 
-fn examine(library: PathBuf) -> Result<Found, Missing> {
-    if let Some(defect) = found::defect(&library) {
-        return Err(Missing {
-            why: explain(&library, &defect),
+fn examine(path: PathBuf) -> Result<Library, Absent> {
+    if let Some(defect) = found::defect(&path) {
+        return Err(Absent {
+            why: explain(&path, &defect),
             hint: format!("{INSTALL} with a Python made for this machine"),
         });
     }
-    let version = version::of_library(&library);
+    let version = version::of_library(&path);
     if let Some(version) = version.as_deref().filter(|version| version::is_too_old(version)) {
         let [year, release] = version::OLDEST;
-        return Err(Missing {
-            why: format!("`{}` is OpenVINO {version}, which is too old", library.display()),
+        return Err(Absent {
+            why: format!("`{}` is OpenVINO {version}, which is too old", path.display()),
             hint: format!("`pip install --upgrade openvino`; {year}.{release} or newer runs"),
         });
     }
-    Ok(Found { library, version: version.unwrap_or_else(|| "unknown".into()) })
+    Ok(Library { path, version })
 }
 
 fn explain(library: &Path, defect: &Defect) -> String {
@@ -149,7 +123,7 @@ fn explain(library: &Path, defect: &Defect) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
+    use std::{collections::BTreeMap, fs};
 
     /// A file that looks like a library of this machine.
     fn library(folder: &Path, name: &str) -> PathBuf {
@@ -197,7 +171,7 @@ mod tests {
         let path = library(&folder, "libopenvino_c.so.2026.4.1");
         for place in [&path, &folder, &root.path().to_owned()] {
             let found = find(&places_with(place)).unwrap();
-            assert_eq!((&found.library, found.version.as_str()), (&path, "2026.4.1"));
+            assert_eq!((&found.path, found.version.as_deref()), (&path, Some("2026.4.1")));
         }
     }
 
@@ -225,18 +199,24 @@ mod tests {
             ..Places::default()
         };
         let expected = library(&system, "libopenvino_c.so.2025.3.0");
-        assert_eq!(find(&places).unwrap(), Found { library: expected, version: "2025.3.0".into() });
+        assert_eq!(
+            find(&places).unwrap(),
+            Library { path: expected, version: Some("2025.3.0".into()) }
+        );
 
         let expected = library(&packages.join("openvino/libs"), "libopenvino_c.so.2641");
         fs::create_dir(packages.join("openvino-2026.4.1.dist-info")).unwrap();
-        assert_eq!(find(&places).unwrap(), Found { library: expected, version: "2026.4.1".into() });
+        assert_eq!(
+            find(&places).unwrap(),
+            Library { path: expected, version: Some("2026.4.1".into()) }
+        );
 
         library(&installed.join("openvino/2025.9.0/openvino/libs"), "libopenvino_c.so.2590");
         let newer = installed.join("openvino/2025.10.0");
         let expected = library(&newer.join("runtime/lib/intel64"), "libopenvino_c.so.2025.10.0");
         assert_eq!(
             find(&places).unwrap(),
-            Found { library: expected, version: "2025.10.0".into() }
+            Library { path: expected, version: Some("2025.10.0".into()) }
         );
     }
 
@@ -255,12 +235,12 @@ mod tests {
 
         let packages = root.path().join("prefix/lib/python3.11/site-packages");
         let expected = library(&packages.join("openvino/libs"), "libopenvino_c.so.2641");
-        assert_eq!(find(&places).unwrap().library, expected);
+        assert_eq!(find(&places).unwrap().path, expected);
         assert!(!log.exists());
 
         fs::remove_file(expected).unwrap();
         let expected = library(&elsewhere.join("openvino/libs"), "libopenvino_c.so.2641");
-        assert_eq!(find(&places).unwrap().library, expected);
+        assert_eq!(find(&places).unwrap().path, expected);
         assert!(log.exists());
     }
 
@@ -270,7 +250,7 @@ mod tests {
         library(root.path(), "libopenvino_c.so.2530");
         let expected = library(root.path(), "libopenvino_c.so.2641");
         library(root.path(), "libopenvino.so.2699");
-        assert_eq!(find(&places_with(root.path())).unwrap().library, expected);
+        assert_eq!(find(&places_with(root.path())).unwrap().path, expected);
     }
 
     #[test]
@@ -286,7 +266,7 @@ mod tests {
         let system = root.path().join("system");
         let ours = library(&system, "libopenvino_c.so.2641");
         places.system.push(system);
-        assert_eq!(find(&places).unwrap().library, ours);
+        assert_eq!(find(&places).unwrap().path, ours);
     }
 
     #[test]
@@ -325,6 +305,6 @@ mod tests {
         let link = root.path().join("libopenvino_c.so");
         std::os::unix::fs::symlink(real, &link).unwrap();
         let found = find(&places_with(&link)).unwrap();
-        assert_eq!(found, Found { library: link, version: "2026.4.1".into() });
+        assert_eq!(found, Library { path: link, version: Some("2026.4.1".into()) });
     }
 }

@@ -1,9 +1,6 @@
 //! OpenVINO's versions: `2026.4.1`, `2026.4.1-22982-…`, and `2641` at the end of a library's name.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 /// The first release whose C interface has the numbers of element types that we use.
 pub(crate) const OLDEST: [u32; 2] = [2025, 1];
@@ -66,15 +63,6 @@ fn of_file_name(library: &Path) -> Option<String> {
     }
 }
 
-/// Folders named after versions, newest first.
-pub(crate) fn newest_first(mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
-    folders.sort_by_key(|folder| {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        std::cmp::Reverse((numbers(&name), name))
-    });
-    folders
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,12 +84,5 @@ mod tests {
         assert!(!is_too_old("2025.1.0"));
         assert!(!is_too_old("2026.4.1"));
         assert!(!is_too_old("custom"));
-    }
-
-    #[test]
-    fn newer_folders_come_first_by_number_not_by_letter() {
-        let folders = ["2025.9.0", "2025.10.0", "2026.1.0"].map(PathBuf::from).to_vec();
-        let sorted = newest_first(folders);
-        assert_eq!(sorted, ["2026.1.0", "2025.10.0", "2025.9.0"].map(PathBuf::from));
     }
 }

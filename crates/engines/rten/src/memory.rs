@@ -9,7 +9,7 @@ use crate::{
 };
 use engine::{AllocationTracker, EngineError, MemoryRecord, MemoryReporter, watch_runs};
 use std::collections::HashMap;
-use types::{Allocations, Bytes, LayerName, Reading};
+use types::{Allocations, Bytes, LayerName, MissingCode, Reading};
 
 impl MemoryReporter for RtenSession<'_> {
     fn remember(
@@ -34,12 +34,16 @@ impl MemoryReporter for RtenSession<'_> {
             place(&nodes, mark).map(|at| at.map_or(0, |at| names.places[at]))
         });
         let untold = "engine `rten` printed no log of its runs";
-        record.layers = Reading::or_missing((!nodes.is_empty()).then_some(true), untold);
+        record.layers = Reading::or_missing(
+            (!nodes.is_empty()).then_some(true),
+            MissingCode::NotReported,
+            untold,
+        );
         let used = (!nodes.is_empty()).then(|| Bytes(values::peak(&nodes)));
-        record.in_use_peak = Reading::or_missing(used, untold);
+        record.in_use_peak = Reading::or_missing(used, MissingCode::NotReported, untold);
         record.reserved_peak = match &record.allocations.value {
             Some(allocations) => Reading::of(Bytes(highest(allocations))),
-            None => Reading { value: None, why: record.allocations.why.clone() },
+            None => record.allocations.missing_too(),
         };
         Ok(record)
     }

@@ -75,16 +75,7 @@ class FolderPlan(Plan):
 
 
 def import_transformers(what):
-    try:
-        import transformers
-    except ImportError as error:
-        raise Failure(
-            "unavailable",
-            "this Python has no `transformers`, which creates the module of `%s`" % what,
-            causes_of(error),
-            "`%s -m pip install transformers`" % sys.executable,
-        )
-    return transformers
+    return require("transformers", "creates the module of `%s`" % what)
 
 
 PLANS["folder"] = FolderPlan

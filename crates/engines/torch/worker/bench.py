@@ -1,6 +1,6 @@
 # A module with its inputs on the bench: run it, time it, show what comes out.
 
-PHASES = ["tokenise", "inference", "device", "postprocess", "total"]
+PHASES = ["preprocess", "tokenise", "inference", "device", "postprocess", "total"]
 
 
 class Bench:
@@ -13,7 +13,7 @@ class Bench:
         self.plan, self.module, self.runner, self.place, self.call = plan, module, runner, place, call
         self.expected, self.compiled = outputs, runner is not module
         self.dtype = floating_type(module)
-        self.result = self.mask = self.real_tokens = self.tokeniser = None
+        self.result = self.mask = self.real_tokens = self.tokeniser = self.media = None
         text = job.get("text")
         if text is not None:
             self.tokeniser = Tokeniser(text)
@@ -21,6 +21,9 @@ class Bench:
             self.call.bind_example(to_device(plan.example(), place.device, self.dtype))
             return
         self.values = read_inputs(job, TOKEN_ROLES if text is not None else ())
+        if job.get("media") is not None:
+            self.media = Media(job["media"], self.specs)
+            self.given = self.values[self.media.place]
         if self.tokeniser is not None:
             encoded = self.tokeniser.encode()
             self.real_tokens = encoded["real"]
@@ -30,6 +33,10 @@ class Bench:
     def feed(self, encoded):
         feed(self.values, self.specs, encoded)
         self.mask = torch.tensor(encoded["mask"])
+
+    def prepare_media(self):
+        """Makes pictures or recordings ready and puts them in."""
+        self.values[self.media.place] = self.media.make()
 
     def bind(self):
         self.call.bind([to_device(value, self.place.device, self.dtype) for value in self.values])
@@ -89,10 +96,16 @@ class Bench:
 
         clock = time.perf_counter_ns
         begin = clock()
+        if self.media is not None:
+            self.prepare_media()
+            push("preprocess", clock() - begin)
+        begin_text = clock()
         if self.tokeniser is not None:
             encoded = self.tokeniser.encode()
-            push("tokenise", clock() - begin)
+            push("tokenise", clock() - begin_text)
             self.feed(encoded)
+        is_new = self.media is not None or self.tokeniser is not None
+        if is_new:
             self.bind()
         if self.place.has_events:
             stream = torch.cuda.current_stream(self.place.device)
@@ -119,10 +132,14 @@ class Bench:
             done = clock()
             push("postprocess", done - after)
             push("total", done - begin)
-        elif self.tokeniser is not None:
+        elif is_new:
             push("total", clock() - begin)
 
     def write_outputs(self, path, inside):
+        if self.media is not None:
+            # Engines are compared on the same numbers: the last bit of a picture depends on who decoded it.
+            self.values[self.media.place] = self.given
+            self.bind()
         leaving = {}
         catchers = catch_all(self.module, leaving) if inside and not self.compiled and self.plan.has_parts else []
         try:
@@ -140,6 +157,30 @@ class Bench:
         ]
         outputs = [{"name": name, "dtype": None, "dims": None} for name in self.expected]
         return {"inputs": inputs, "outputs": outputs}
+
+
+class Wrappers:
+    """Functions in the place of the `forward` of modules, until they are removed."""
+
+    def __init__(self):
+        self.wrapped = []
+
+    def replace(self, part, forward, context=None):
+        """Lets a module run this function from now on, each time in a context of its own where one is given."""
+
+        def inside(*arguments, **keywords):
+            with context():
+                return forward(*arguments, **keywords)
+
+        self.wrapped.append((part, part.__dict__.get("forward")))
+        part.__dict__["forward"] = forward if context is None else inside
+
+    def remove(self):
+        for part, before in self.wrapped:
+            if before is None:
+                del part.__dict__["forward"]
+            else:
+                part.__dict__["forward"] = before
 
 
 def catch_all(module, leaving):

@@ -1,6 +1,22 @@
 # What goes wrong, in words a person can act on.
 
 
+def require(name, purpose, package=None):
+    """A package of this Python, or a failure that says what installs it."""
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        name = name.partition(".")[0]
+        raise Failure(
+            "unavailable",
+            "this Python has no `%s`, which %s" % (name, purpose),
+            causes_of(error),
+            "`%s -m pip install %s`" % (sys.executable, package or name),
+        )
+
+
 class Failure(Exception):
     """An answer to send instead of the one that was asked for; `kind` decides the exit code."""
 

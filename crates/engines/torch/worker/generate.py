@@ -229,7 +229,7 @@ class Writer(Bench):
                 "cache_per_token": line * shape["layers"],
                 "cache_tokens": self.held,
                 "cache": formula,
-                "cache_reported": {"value": reported} if why is None else {"value": None, "why": why},
+                "cache_reported": {"value": reported} if why is None else {"value": None, "code": "not-reported", "why": why},
                 "cache_kept": "by `%s` of transformers, %s"
                 % (type(self.cache).__name__, "appended in place" if self.kind == "static" else "copied in every step"),
                 "tokens": self.written,

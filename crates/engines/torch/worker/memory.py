@@ -10,31 +10,18 @@ MODULE = "modelmeter: module "
 AUTOGRAD = "autograd::engine::evaluate_function"
 
 
-class Ranges:
+class Ranges(Wrappers):
     """Puts every module's `forward` into a range with its number."""
 
     def __init__(self, module):
-        self.names, self.wrapped = [], []
+        super().__init__()
+        self.names = []
         for path, part in module.named_modules():
             self.wrap(part, MODULE + str(len(self.names)))
             self.names.append({"name": path, "kind": type(part).__name__})
 
     def wrap(self, part, title):
-        forward = part.forward
-
-        def ranged(*arguments, **keywords):
-            with torch.profiler.record_function(title):
-                return forward(*arguments, **keywords)
-
-        self.wrapped.append((part, part.__dict__.get("forward")))
-        part.__dict__["forward"] = ranged
-
-    def remove(self):
-        for part, before in self.wrapped:
-            if before is None:
-                del part.__dict__["forward"]
-            else:
-                part.__dict__["forward"] = before
+        self.replace(part, part.forward, lambda: torch.profiler.record_function(title))
 
 
 def remember(bench, count, path):
@@ -69,10 +56,10 @@ def told(found, path, names, has_parts, each, base, reserved):
         "source": "PyTorch's allocator",
         "run_nanos": each,
         "allocations": {"value": dict(empty, names=names, ends=ends, dropped=0)},
-        "layers": {"value": True} if has_parts else missing("this module has no submodules"),
+        "layers": {"value": True} if has_parts else missing("not-applicable", "this module has no submodules"),
         "base": {"value": base},
         "in_use_peak": {"value": peak if reserved is None else reserved[0]},
-        "reserved_peak": missing("PyTorch keeps no memory for later on the CPU")
+        "reserved_peak": missing("not-applicable", "PyTorch keeps no memory for later on the CPU")
         if reserved is None
         else {"value": reserved[1]},
         "remarks": remarks,
@@ -80,8 +67,8 @@ def told(found, path, names, has_parts, each, base, reserved):
     return {"answer": "remembered", "record": record}
 
 
-def missing(why):
-    return {"value": None, "why": why}
+def missing(code, why):
+    return {"value": None, "code": code, "why": why}
 
 
 def allocated(bench):

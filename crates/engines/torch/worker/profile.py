@@ -47,12 +47,13 @@ class EventClock:
         return int(self.events[0].elapsed_time(mark) * 1e6)
 
 
-class Watch:
+class Watch(Wrappers):
     """Wraps every module's `forward` and writes down when each begins and ends."""
 
     def __init__(self, module, clock, note=None):
+        super().__init__()
         self.clock, self.marks = clock, []
-        self.paths, self.kinds, self.wrapped = [], [], []
+        self.paths, self.kinds = [], []
         for path, part in module.named_modules():
             self.wrap(part, len(self.paths), note)
             self.paths.append(path)
@@ -71,24 +72,12 @@ class Watch:
                 mark(-1)
                 mark(read())
 
-        def noted(*arguments, **keywords):
-            with note(index):
-                return timed(*arguments, **keywords)
-
-        self.wrapped.append((part, part.__dict__.get("forward")))
-        part.__dict__["forward"] = timed if note is None else noted
+        self.replace(part, timed, None if note is None else lambda: note(index))
 
     def restart(self):
         # Marks of thousands of runs would fill the memory.
         self.marks.clear()
         self.clock.restart()
-
-    def remove(self):
-        for part, before in self.wrapped:
-            if before is None:
-                del part.__dict__["forward"]
-            else:
-                part.__dict__["forward"] = before
 
     def add_to(self, sums):
         """Adds calls and own nanoseconds of this run by module, in the order they ran first."""

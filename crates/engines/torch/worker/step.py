@@ -16,14 +16,15 @@ def node_counter():
     return getattr(getattr(torch._C, "_autograd", None), "_get_sequence_nr", None)
 
 
-class StepWatch:
+class StepWatch(Wrappers):
     """Writes down from when on a step's time belongs to which module, forward and backward."""
 
     def __init__(self, module, clock, note=None):
+        super().__init__()
         self.clock, self.count = clock, node_counter()
         # Moments: what time belongs to from now on and the clock, in turns. Nodes: the first number and the module.
         self.moments, self.made, self.stack, self.ran = [], [], [0], {}
-        self.paths, self.kinds, self.wrapped, self.owners = [], [], [], {}
+        self.paths, self.kinds, self.owners = [], [], {}
         self.part, self.paused, self.first_of_loss, self.callers = FORWARD, 0, 0, {}
         for path, part in module.named_modules():
             index = len(self.paths)
@@ -47,12 +48,7 @@ class StepWatch:
                 self.stack.pop()
                 self.switch()
 
-        def noted(*arguments, **keywords):
-            with note(index):
-                return timed(*arguments, **keywords)
-
-        self.wrapped.append((part, part.__dict__.get("forward")))
-        part.__dict__["forward"] = timed if note is None else noted
+        self.replace(part, timed, None if note is None else lambda: note(index))
 
     def switch(self):
         """Time belongs to the innermost module from now on, and so do the nodes that are made."""
@@ -124,13 +120,6 @@ class StepWatch:
         self.ran.clear()
         self.paused = 0
         self.clock.restart()
-
-    def remove(self):
-        for part, before in self.wrapped:
-            if before is None:
-                del part.__dict__["forward"]
-            else:
-                part.__dict__["forward"] = before
 
     def add_to(self, sums, calls):
         """Adds the nanoseconds of this step by part and module, and how often each module ran forward."""

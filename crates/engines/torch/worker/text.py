@@ -12,15 +12,7 @@ class Tokeniser:
             raise Failure("bad-input", "there is no text to encode")
         path = job["tokenizer"]
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
-        try:
-            import tokenizers
-        except ImportError as error:
-            raise Failure(
-                "unavailable",
-                "this Python has no `tokenizers`, which reads `%s`" % path,
-                causes_of(error),
-                "`%s -m pip install tokenizers`" % sys.executable,
-            )
+        tokenizers = require("tokenizers", "reads `%s`" % path)
         try:
             self.tokenizer = tokenizers.Tokenizer.from_file(path)
         except Exception as error:

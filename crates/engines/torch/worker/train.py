@@ -6,7 +6,7 @@ STEP_PHASES = ["forward", "loss", "backward", "optimizer", "total"]
 class Trainer(Bench):
     """Everything a step needs. The device has finished whenever a phase ends."""
 
-    phases = STEP_PHASES
+    phases = ["preprocess"] + STEP_PHASES
 
     def __init__(self, job, plan, module, runner, place, call, outputs, remarks):
         super().__init__(job, plan, module, runner, place, call, outputs)
@@ -237,6 +237,12 @@ class Trainer(Bench):
         }
 
     def sample(self, samples):
+        if self.media is not None:
+            begin = time.perf_counter_ns()
+            for _ in range(self.accumulation):
+                self.prepare_media()
+            samples.setdefault("preprocess", []).append(max(time.perf_counter_ns() - begin, 1))
+            self.bind()
         for phase, nanos in self.step().items():
             samples.setdefault(phase, []).append(max(int(nanos), 1))
 

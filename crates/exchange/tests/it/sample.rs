@@ -63,6 +63,7 @@ pub(crate) fn run(n: u64) -> Run {
             invalidates: false,
             text: "20 samples do not support p99".into(),
             hint: Some("measure longer".into()),
+            about: None,
         }]),
         layers: None,
         memory: None,

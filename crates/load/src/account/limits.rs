@@ -3,7 +3,7 @@
 use super::{Accounting, times};
 use crate::{NANOS, Record, decide};
 use stats::summarise;
-use types::{LimitOutcome, LoadLimit, LoadMetric, LoadStatistic, Reading, Summary};
+use types::{LimitOutcome, LoadLimit, LoadMetric, LoadStatistic, MissingCode, Reading, Summary};
 
 /// Whether a request meets every limit; one without an answer meets none. All its gaps must be short enough.
 pub(super) fn is_good(record: &Record, limits: &[LoadLimit]) -> bool {
@@ -44,6 +44,7 @@ fn outcome(limit: &LoadLimit, steady: &[&Record]) -> LimitOutcome {
         limit: *limit,
         value: Reading::or_missing(
             summary.map(|summary| value(&summary, limit.statistic)),
+            MissingCode::TooFewValues,
             format!("no request has a {}", limit.metric),
         ),
         kept,

@@ -1,7 +1,7 @@
 //! Contenders side by side, scripted.
 
 use crate::bench::{bench, job, scripted};
-use modelmeter_meter::{Contender, Depth, DuelRule, Record, duel};
+use modelmeter_meter::{Contender, Depth, DuelRule, Record, SoFar, duel};
 use std::time::Duration;
 use types::{Elements, HostTensor, StoppingRule, Warmup};
 
@@ -15,6 +15,7 @@ fn rule() -> DuelRule {
         most: 5,
         samples: None,
         repeats: None,
+        joins_turns: false,
         show: Depth::Outputs,
         stopping: StoppingRule {
             warmup: Warmup::Runs { count: 2 },
@@ -52,7 +53,8 @@ fn fight_by(
         seen = outputs.to_vec();
         (0..outputs.len()).map(&gate).collect()
     };
-    let records = duel(&contenders, rule, folder.path(), &mut open, &mut |_| {});
+    let records =
+        duel(&contenders, rule, folder.path(), &mut open, &mut |_, _| Vec::new(), &mut |_| {});
     (records, seen)
 }
 
@@ -153,4 +155,41 @@ fn turns_beside_burning_processes_are_repeated_within_bounds_and_known_as_distur
             assert!(kept > 0, "what was measured is kept, and is not valid");
         }
     }
+}
+
+#[test]
+fn sides_that_are_answered_are_let_go_and_the_duel_ends_with_the_last_question() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let make = || job(file.path());
+    let contender = |script: &str| Contender {
+        label: script.to_owned(),
+        job: &make,
+        launch: scripted(script),
+        bench: bench(),
+    };
+    let contenders = ["1ms", "2ms", "3ms"].map(contender);
+    let rule = DuelRule { rounds: 8, turns: 2, joins_turns: true, ..rule() };
+    let mut all = |outputs: &[Option<Vec<HostTensor>>]| vec![true; outputs.len()];
+    let mut seen: Vec<(u32, Option<u32>, Vec<usize>)> = Vec::new();
+    let mut watch = |so_far: &SoFar, _: &mut dyn FnMut(types::Event)| {
+        let rounds = so_far.rounds.iter().map(Vec::len).collect();
+        seen.push((so_far.finished, so_far.sweeps, rounds));
+        assert_eq!(so_far.failed, [false; 3]);
+        // An answer in the middle of a round has no effect.
+        match (so_far.finished, so_far.sweeps) {
+            (2, None) => vec![true, false, true],
+            (3, None) => vec![false; 3],
+            (_, Some(_)) => vec![false; 3],
+            _ => vec![true; 3],
+        }
+    };
+    let records = duel(&contenders, &rule, folder.path(), &mut all, &mut watch, &mut |_| {});
+    let rounds: Vec<usize> = records.iter().map(|record| record.bouts.len()).collect();
+    assert_eq!(rounds, [3, 2, 3]);
+    assert!(records.iter().all(|record| record.failed.is_none()));
+    assert_eq!(seen[0], (0, Some(0), vec![1, 1, 1]), "a round that has begun counts");
+    assert_eq!(seen[1].1, Some(1));
+    assert_eq!(seen[2], (1, None, vec![1, 1, 1]));
+    assert_eq!(seen.last(), Some(&(3, None, vec![3, 2, 3])));
 }

@@ -10,12 +10,12 @@ use types::{
     Trial, TrialVerdict, Turn, Warmup,
 };
 
-/// Fresh processes per side: the fewest whose differences can be told from those of the sides.
+/// The most fresh processes per side; it ends as soon as it is answered.
+const AT_MOST: u32 = 5;
+/// Fresh processes per side where no time is the question, or several sides together are the answer.
 const PROCESSES: u32 = 3;
-/// Turns of each side in a process: forward and backward, twice.
-const TURNS: u32 = 4;
-/// And once only, where an inference takes long.
-const FEW_TURNS: u32 = 2;
+/// Turns of each side in a process: forward and backward.
+const TURNS: u32 = 2;
 /// Samples that a turn takes at least.
 const SAMPLES_A_TURN: f64 = 3.0;
 /// A turn lasts no longer than this, however much time there is.
@@ -30,8 +30,6 @@ const SHORT_WARMUP: u64 = 2;
 const RUNS: u64 = 11;
 /// Peaks of memory within this of each other are the same.
 const SAME_MEMORY: f64 = 0.02;
-/// The chance of a false alarm that is accepted, after correction for the number of trials.
-const LEVEL: f64 = 0.05;
 
 /// What all proofs start from.
 pub(super) struct Stand<'a> {
@@ -113,7 +111,7 @@ fn correct(findings: &mut [Option<Finding>]) {
     let known: Vec<f64> = findings.iter().flatten().filter_map(|one| one.p_value).collect();
     let mut adjusted = stats::false_discovery(&known).into_iter();
     for one in findings.iter_mut().flatten().filter(|one| one.p_value.is_some()) {
-        let sure = adjusted.next().is_some_and(|p| p < LEVEL);
+        let sure = adjusted.next().is_some_and(|p| p < stats::SURE);
         if !sure && matches!(one.outcome, Outcome::Better | Outcome::Worse) {
             one.outcome = Outcome::CannotTell;
             one.remarks.push(Remark::new(
@@ -126,8 +124,8 @@ fn correct(findings: &mut [Option<Finding>]) {
 
 fn hold(advice: &Advice, finding: Finding) -> Trial {
     let mut remarks = finding.remarks;
-    if let Outcome::Refused { why } = &finding.outcome {
-        remarks.insert(0, Remark::new(RemarkCode::Refused, why.as_str()));
+    if let Outcome::Refused { code, why } = &finding.outcome {
+        remarks.insert(0, Remark::new(*code, why.as_str()));
     }
     Trial {
         verdict: judge_trial(&advice.gain, finding.interval, &finding.outcome),
@@ -153,22 +151,22 @@ fn attempt(
         Proof::Change { change } => changed(change, advice.gain.what, stand, count, session, sink),
         Proof::Buckets => buckets(stand, count, ready, session, sink),
         Proof::Repeat => repeated(advice.gain.what, stand, session, sink),
-        Proof::Elsewhere { why } => Ok(refused(why.clone())),
+        Proof::Elsewhere { why } => Ok(refused(RemarkCode::NotTried, why.clone())),
     };
     found.unwrap_or_else(|error| {
         let causes = match &error {
             Error::Baseline { why, .. } => why.clone(),
             other => other.to_string(),
         };
-        refused(causes)
+        refused(RemarkCode::NotMeasured, causes)
     })
 }
 
-fn refused(why: String) -> Finding {
+fn refused(code: RemarkCode, why: String) -> Finding {
     Finding {
         found: None,
         interval: None,
-        outcome: Outcome::Refused { why },
+        outcome: Outcome::Refused { code, why },
         p_value: None,
         processes: 0,
         remarks: Vec::new(),
@@ -178,16 +176,16 @@ fn refused(why: String) -> Finding {
 /// A duel that fits its part of the budget.
 fn duel(sides: Vec<Profiler>, stand: &Stand<'_>, count: u32) -> Duel {
     let cold = stand.run.cold;
-    let starts = (cold.process_start + cold.load + cold.first_inference) * PROCESSES;
+    let starts = (cold.process_start + cold.load + cold.first_inference) * AT_MOST;
     let each = (stand.budget / count).saturating_sub(starts * sides.len() as u32);
     let inference = stand.run.headline().map_or(0.0, |summary| summary.median);
-    let all = f64::from(PROCESSES * TURNS) * sides.len() as f64 * SAMPLES_A_TURN * inference;
+    let all = f64::from(AT_MOST * TURNS) * sides.len() as f64 * SAMPLES_A_TURN * inference;
     let is_slow = all > each.as_secs_f64();
-    let (turns, warmup) = if is_slow { (FEW_TURNS, SHORT_WARMUP) } else { (TURNS, WARMUP) };
-    let turn = each / (PROCESSES * turns * sides.len() as u32);
+    let warmup = if is_slow { SHORT_WARMUP } else { WARMUP };
+    let turn = each / (AT_MOST * TURNS * sides.len() as u32);
     Duel::new(sides)
-        .processes(PROCESSES)
-        .turns(turns)
+        .at_most(AT_MOST)
+        .turns(TURNS)
         .turn(turn.clamp(SHORTEST_TURN, LONGEST_TURN))
         .warmup(warmup)
         .against_first()
@@ -205,7 +203,13 @@ fn changed(
     let sides = vec![stand.base.clone(), apply(stand.base.clone(), change)];
     let sizes = change.batch_size.is_some() || change.accumulation.is_some();
     let per_sample = sizes && what == Goal::Throughput;
-    let outcome = duel(sides, stand, count).per_sample(per_sample).measure_sides(session, sink)?;
+    let duel = duel(sides, stand, count).per_sample(per_sample);
+    let duel = match what {
+        // It would end when the times are clear, and the question is another.
+        Goal::Memory => duel.processes(PROCESSES),
+        _ => duel,
+    };
+    let outcome = duel.measure_sides(session, sink)?;
     match what {
         Goal::Memory => by_memory(&outcome),
         _ => by_time(&outcome.duel, &outcome.baseline),
@@ -242,7 +246,7 @@ fn by_time(duel: &types::Duel, baseline: &str) -> Result<Finding, Error> {
     let report = analysis::compare_duel(duel, analysis::Baseline::Side(baseline))?;
     let processes = report.sides.iter().map(|side| side.processes).min().unwrap_or(0);
     let Some(comparison) = report.comparisons.into_iter().next() else {
-        return Ok(refused("the changed side was not measured".into()));
+        return Ok(refused(RemarkCode::NotMeasured, "the changed side was not measured".into()));
     };
     let speed_up = comparison.speed_up.as_ref();
     Ok(Finding {
@@ -262,7 +266,10 @@ fn by_memory(outcome: &DuelOutcome) -> Result<Finding, Error> {
         return Ok(time);
     }
     let [base, changed] = outcome.peaks.as_slice() else {
-        return Ok(refused("the memory of both sides was not measured".into()));
+        return Ok(refused(
+            RemarkCode::NotMeasured,
+            "the memory of both sides was not measured".into(),
+        ));
     };
     let pairs = base.iter().zip(changed).filter(|(_, changed)| **changed > 0.0);
     let factors: Vec<f64> = pairs.map(|(base, changed)| base / changed).collect();
@@ -280,7 +287,7 @@ fn by_memory(outcome: &DuelOutcome) -> Result<Finding, Error> {
 fn spread(factors: &[f64]) -> Finding {
     let finite: Vec<f64> = factors.iter().copied().filter(|f| f.is_finite() && *f > 0.0).collect();
     if finite.is_empty() {
-        return refused("nothing could be measured".into());
+        return refused(RemarkCode::NotMeasured, "nothing could be measured".into());
     }
     let low = finite.iter().copied().fold(f64::INFINITY, f64::min);
     let high = finite.iter().copied().fold(0.0, f64::max);
@@ -327,7 +334,7 @@ fn buckets(
 ) -> Result<Finding, Error> {
     let lines = match gather::by_length(stand.run, ready) {
         Ok(lines) => lines,
-        Err(missing) => return Ok(refused(missing.why)),
+        Err(missing) => return Ok(refused(RemarkCode::NotTried, missing.why)),
     };
     let half = lines.len() / 2;
     let side = |lines: &[String]| {
@@ -337,10 +344,12 @@ fn buckets(
         side
     };
     let sides = vec![side(&lines), side(&lines[..half]), side(&lines[half..])];
-    let outcome = duel(sides, stand, count).rows(vec![0, 0, half]).measure_sides(session, sink)?;
+    // Both parts together answer, not each for itself: it cannot end before all processes are measured.
+    let duel = duel(sides, stand, count).processes(PROCESSES).rows(vec![0, 0, half]);
+    let outcome = duel.measure_sides(session, sink)?;
     match joined(outcome.duel) {
         Some(duel) => by_time(&duel, &outcome.baseline),
-        None => Ok(refused("one of the batches was not measured".into())),
+        None => Ok(refused(RemarkCode::NotMeasured, "one of the batches was not measured".into())),
     }
 }
 

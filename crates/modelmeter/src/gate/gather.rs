@@ -3,8 +3,10 @@
 use super::{Gate, GateBaseline};
 use crate::{Duel, Error, Profiler, Session, plans::cell_failure, sides::joint_verdict};
 use number::scientific;
+use std::time::{Duration, Instant};
 use types::{
-    Agreement, Event, GateCell, Missing, PERCENTILE_FLOORS, Reason, Remark, RemarkCode, Run, Side,
+    Agreement, Event, GateCell, Interim, InterimRow, InterimState, Missing, PERCENTILE_FLOORS,
+    Reason, Remark, RemarkCode, Run, Seconds, Side,
 };
 
 /// What was measured of one cell so far.
@@ -76,7 +78,11 @@ impl Gathered {
             Err(error) => {
                 let fails = !matches!(error, Error::Baseline { .. });
                 let failure = cell_failure(error)?;
-                self.give_up(failure.why, fails);
+                let code = match fails {
+                    true => RemarkCode::NotMeasured,
+                    false => RemarkCode::NoValidRun,
+                };
+                self.give_up(code, failure.why, fails);
                 Ok(())
             }
         }
@@ -100,10 +106,38 @@ impl Gathered {
         if let Some(timeout) = gate.timeout {
             rule.timeout = timeout;
         }
-        for _ in 0..more {
+        let begin = Instant::now();
+        for done in 1..=more {
             self.side.push(profiler.profile_in(session, sink)?.run);
+            let left = begin.elapsed() / done * (more - done);
+            sink(Event::Interim { table: Box::new(self.alone(gate, left)), label: None });
         }
         Ok(())
+    }
+
+    /// What is known of processes that were measured one after the other.
+    fn alone(&self, gate: &Gate, left: Duration) -> Interim {
+        let medians = self.side.iter().filter_map(|run| Some(run.headline()?.median));
+        let mut medians: Vec<f64> = medians.collect();
+        medians.sort_by(f64::total_cmp);
+        let processes = self.side.len() as u32;
+        let row = InterimRow {
+            label: self.cell().map_or_else(|| self.profiler.model.clone(), |cell| cell.words()),
+            processes,
+            median: medians.get(medians.len() / 2).map(|median| Seconds(*median)),
+            ratio: None,
+            interval: None,
+            state: InterimState::Open,
+        };
+        Interim {
+            baseline: gate.baseline_name().unwrap_or_default(),
+            rows: vec![row],
+            processes,
+            at_most: gate.processes,
+            is_round: true,
+            left: Some(left),
+            left_at_most: None,
+        }
     }
 
     /// Rounds of a duel with the baseline.
@@ -129,6 +163,11 @@ impl Gathered {
             .turns(gate.turns)
             .turn(gate.turn)
             .least(needed(gate).div_ceil(u64::from(gate.turns.max(1))));
+        if let Some((base, side)) = &self.sides {
+            duel = duel.part(vec![base.rounds.clone(), side.rounds.clone()]);
+        }
+        let done = self.side.len() as u32;
+        duel = duel.later(gate.processes.saturating_sub(done + more));
         if let Some(timeout) = gate.timeout {
             duel = duel.timeout(timeout);
         }
@@ -155,7 +194,7 @@ impl Gathered {
         let mut sides = outcome.duel.sides.into_iter();
         if let (Some(base), Some(side)) = (sides.next(), sides.next()) {
             if let Some(why) = &side.info.failed {
-                self.give_up(why.clone(), true);
+                self.give_up(RemarkCode::NotMeasured, why.clone(), true);
             }
             match &mut self.sides {
                 Some((known_base, known_side)) => {
@@ -168,9 +207,9 @@ impl Gathered {
         Ok(())
     }
 
-    fn give_up(&mut self, why: String, fails: bool) {
+    fn give_up(&mut self, code: RemarkCode, why: String, fails: bool) {
         let what = self.cell().map_or_else(|| self.profiler.model.clone(), |cell| cell.words());
-        self.missing.push(Missing { what, why, fails });
+        self.missing.push(Missing { what, code, why, fails });
         self.open = false;
     }
 }

@@ -213,6 +213,8 @@ impl Gate {
                 .collect();
             let trials: Vec<Trial> = asked.iter().map(|asked| asked.trial.clone()).collect();
             findings = rule(&trials, chance);
+            let table = questions::interim(&asked, &findings, &gathered, self);
+            sink(Event::Interim { table: Box::new(table), label: None });
             for (place, cell) in gathered.iter_mut().enumerate() {
                 let own = asked.iter().zip(&findings).filter(|(asked, _)| asked.cell == place);
                 let open = own.into_iter().any(|(asked, finding)| asked.may_settle(finding));
@@ -296,7 +298,9 @@ impl Gate {
             return wrong("there is nothing to check");
         }
         if self.thresholds.is_empty() && !held && !self.may_ask_nothing {
-            return wrong("a gate needs a threshold or a baseline");
+            let why = "a gate needs a threshold or a baseline";
+            let hint = "add `--threshold latency.p95:100ms`, or `--against MODEL`";
+            return Err(plan::PlanError::wrong(why, Some(hint.into())).into());
         }
         if held && self.gauges.is_empty() {
             return wrong("no metric is compared with the baseline");

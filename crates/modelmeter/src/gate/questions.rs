@@ -7,7 +7,8 @@ use analysis::gate::{
 };
 use analysis::{disturbed_pairs, too_busy};
 use types::{
-    Check, GateDesign, Gauge, Noise, Question, Reason, ReasonCode, Ruling, Run, Threshold,
+    Check, GateDesign, Gauge, Interim, InterimRow, InterimState, Interval, Noise, Question, Reason,
+    ReasonCode, Ruling, Run, Seconds, Threshold,
 };
 
 /// A question to a cell, with what was measured for it.
@@ -23,6 +24,50 @@ pub(super) struct Asked {
     pub(super) refused: Option<Refused>,
     /// Why it cannot be answered while the machine does what it does.
     pub(super) busy: Option<String>,
+}
+
+/// The questions as they stand after a look.
+pub(super) fn interim(
+    asked: &[Asked],
+    findings: &[Finding],
+    gathered: &[Gathered],
+    gate: &Gate,
+) -> Interim {
+    let row = |(asked, finding): (&Asked, &Finding)| {
+        let gauge = asked.trial.gauge;
+        let is_time = matches!(gauge, Gauge::Latency(_) | Gauge::Load | Gauge::First);
+        let cell = gathered[asked.cell].cell().filter(|_| gathered.len() > 1);
+        // A question asks how much worse it is; the table says how much faster.
+        let change = finding
+            .evidence
+            .filter(|_| is_time && matches!(asked.trial.question, Question::Change { .. }));
+        InterimRow {
+            label: match cell {
+                Some(cell) => format!("{gauge} of {}", cell.words()),
+                None => gauge.to_string(),
+            },
+            processes: asked.processes as u32,
+            median: asked.value.filter(|_| is_time).map(Seconds),
+            ratio: change.map(|found| 1.0 / found.estimate),
+            interval: change.map(|found| Interval {
+                low: 1.0 / found.interval.high,
+                high: 1.0 / found.interval.low,
+            }),
+            state: match finding.ruling {
+                Ruling::CannotTell => InterimState::Open,
+                ruling => InterimState::Settled { words: ruling.name().into() },
+            },
+        }
+    };
+    Interim {
+        baseline: gate.baseline_name().unwrap_or_default(),
+        rows: asked.iter().zip(findings).map(row).collect(),
+        processes: gathered.iter().map(|cell| cell.side.len() as u32).max().unwrap_or(0),
+        at_most: gate.processes,
+        is_round: true,
+        left: None,
+        left_at_most: None,
+    }
 }
 
 impl Gathered {

@@ -5,7 +5,7 @@ use super::{
     compress::{compressed, files},
     drift,
 };
-use crate::{Duel, Engines, Error, Profiler, Session, prepare};
+use crate::{Duel, Engines, Error, Profiler, Session, duel, forecast::Seen, prepare};
 use analysis::proof::{Circumstances, judge_speed};
 use engine::{Availability, Takes};
 use graph::Model;
@@ -16,10 +16,8 @@ use types::{
     SpeedProof, Work,
 };
 
-/// Fresh processes per side: the fewest whose differences can be told from those of the sides.
-const PROCESSES: u32 = 4;
-/// Turns of each side in a process.
-const TURNS: u32 = 4;
+/// The most fresh processes per side where nobody says how many: it ends as soon as it is answered.
+const AT_MOST: u32 = 6;
 /// How long a turn lasts at least.
 const TURN: Duration = Duration::from_millis(400);
 /// Runs before the turns that are thrown away.
@@ -33,14 +31,13 @@ pub(super) const UNCOMPARED: &str = "the outputs could not be compared";
 pub struct Prover {
     engines: Vec<String>,
     timed: bool,
-    processes: u32,
-    turns: u32,
+    processes: Option<u32>,
     turn: Duration,
 }
 
 impl Default for Prover {
     fn default() -> Prover {
-        Prover { engines: Vec::new(), timed: true, processes: PROCESSES, turns: TURNS, turn: TURN }
+        Prover { engines: Vec::new(), timed: true, processes: None, turn: TURN }
     }
 }
 
@@ -65,10 +62,10 @@ impl Prover {
         self
     }
 
-    /// So many fresh processes for each side.
+    /// Exactly so many fresh processes for each side; without, as many as the answer needs, and no more than 6.
     #[must_use]
     pub fn processes(mut self, processes: u32) -> Prover {
-        self.processes = processes;
+        self.processes = Some(processes);
         self
     }
 
@@ -77,6 +74,18 @@ impl Prover {
     pub fn turn(mut self, turn: Duration) -> Prover {
         self.turn = turn;
         self
+    }
+
+    /// How long a proof on one engine takes at least and at most, as far as one process showed.
+    pub(super) fn time(&self, seen: &Seen) -> (Duration, Duration) {
+        let ((fewest, most), turns) = match self.processes {
+            Some(processes) => ((processes, processes), duel::TURNS),
+            None => ((2, AT_MOST), duel::FEW_TURNS),
+        };
+        let round = seen.process(WARMUP, turns, self.turn) * 2;
+        // How far the answers moved is seen in two processes of its own.
+        let answers = seen.once() * 2;
+        (answers + round * fewest, answers + round * most)
     }
 
     /// Whether every engine that was asked for is one; worth asking before a model is changed.
@@ -199,9 +208,12 @@ impl Prover {
     ) -> SpeedProof {
         let before = model.clone().engine(engine);
         let after = after(&before, changed);
-        let outcome = Duel::new([before, after])
-            .processes(self.processes)
-            .turns(self.turns)
+        let duel = Duel::new([before, after]);
+        let duel = match self.processes {
+            Some(processes) => duel.processes(processes),
+            None => duel.at_most(AT_MOST),
+        };
+        let outcome = duel
             .turn(self.turn)
             .warmup(WARMUP)
             .timeout(model.rule.timeout)
@@ -251,9 +263,11 @@ fn spoken(
     };
     let comparison = report.comparisons.first();
     let outcome = match (comparison, side(1).and_then(|side| side.info.failed.clone())) {
-        (_, Some(why)) => Outcome::Refused { why },
+        (_, Some(why)) => Outcome::Refused { code: RemarkCode::NotMeasured, why },
         (Some(comparison), None) => comparison.outcome.clone(),
-        (None, None) => Outcome::Refused { why: "it was not measured".into() },
+        (None, None) => {
+            Outcome::Refused { code: RemarkCode::NotMeasured, why: "it was not measured".into() }
+        }
     };
     let speed_up = comparison.and_then(|one| one.speed_up.clone());
     let invalid = report.sides.iter().find_map(|side| {
@@ -279,7 +293,7 @@ fn spoken(
 }
 
 fn unmeasured(changed: &Changed, engine: &str, why: String) -> SpeedProof {
-    let outcome = Outcome::Refused { why };
+    let outcome = Outcome::Refused { code: RemarkCode::NotMeasured, why };
     let judgement = judge_speed(&changed.optimisation, &outcome, None, &Circumstances::default());
     SpeedProof {
         engine: engine.to_owned(),

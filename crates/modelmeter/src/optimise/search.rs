@@ -3,7 +3,7 @@
 use super::{
     Changed, Prover, Pruner, PruningConfig, QuantizationConfig, Quantizer, prover::UNCOMPARED,
 };
-use crate::{Error, Profiler, Session, prepare, scratch::Scratch};
+use crate::{Error, Profiler, Session, forecast, prepare, scratch::Scratch};
 use graph::PruneMethod;
 use models::{Export, Unfinished, replace_folder};
 use number::fixed;
@@ -109,6 +109,14 @@ impl Optimizer {
         let mut attempts: Vec<Attempt> = Vec::new();
         let mut tries = self.tries();
         let (alone, mut place) = (tries.len(), 0);
+        if let Some(seen) = forecast::see(&model, &ready, sink) {
+            let (least, most) = prover.time(&seen);
+            sink(Event::Forecast {
+                what: format!("{alone} changes, and up to {} of them together", SHARES.len()),
+                least: least * alone as u32,
+                most: Some(most * (alone + SHARES.len()) as u32),
+            });
+        }
         let mut leading: Option<PathBuf> = None;
         while let Some(one) = tries.get(place).cloned() {
             let label = format!("trying {} ({} of {})", one.words(), place + 1, tries.len());

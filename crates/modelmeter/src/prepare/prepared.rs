@@ -8,8 +8,7 @@ use meter::{Counting, Job, Refine};
 use models::{Ask, Guess, Resolved, Trial};
 use std::hash::{BuildHasher, Hasher};
 use types::{
-    Bytes, Cell, LayerWork, ModelInfo, Precision, Reason, ReasonCode, Remark, RemarkCode, RunId,
-    Work,
+    Bytes, Cell, LayerWork, ModelInfo, Precision, Reason, Remark, RemarkCode, RunId, Work,
 };
 
 impl Prepared {
@@ -201,13 +200,7 @@ impl Prepared {
 
     /// Its remarks as reasons that do not invalidate a run.
     fn assumptions(&self) -> Vec<Reason> {
-        let reason = |remark: Remark| Reason {
-            code: ReasonCode::Assumption,
-            invalidates: false,
-            text: remark.text,
-            hint: None,
-        };
-        self.remarks().into_iter().map(reason).collect()
+        self.remarks().into_iter().map(Reason::from).collect()
     }
 
     /// The engines that may be chosen from.

@@ -3,7 +3,7 @@
 use crate::scene::{Scene, engines};
 use modelmeter::{
     Duel, Error, MeterError,
-    types::{Outcome, RunId},
+    types::{Design, Ended, Event, Interim, InterimState, Outcome, RunId},
 };
 use std::time::Duration;
 
@@ -56,4 +56,46 @@ fn sides_of_a_duel_are_timed_by_their_scripts_and_one_that_crashes_drops_out() {
     assert!(median(0) > 2.0 * median(1), "{} {}", median(0), median(1));
     let crashed = &report.comparisons[1].outcome;
     assert!(matches!(crashed, Outcome::Refused { .. }), "{crashed:?}");
+}
+
+#[test]
+fn a_clear_difference_ends_a_duel_after_two_processes_and_says_so() {
+    let scene = Scene::new();
+    let (slow, fast) = (scene.model("slow", "20ms"), scene.model("fast", "2ms"));
+    let sides = [slow, fast].map(|model| scene.profiler(&model));
+    let duel = Duel::new(sides).turn(TURN);
+    let mut tables: Vec<Interim> = Vec::new();
+    let mut sink = |event: Event| {
+        if let Event::Interim { table, .. } = event {
+            tables.push(*table);
+        }
+    };
+    let report = duel.measure(&mut scene.session(), &mut sink).unwrap();
+    assert_eq!(report.comparisons[0].outcome, Outcome::Better);
+    let looks = report.looks.unwrap();
+    assert_eq!((looks.used, looks.at_most, looks.ended), (2, 8, Ended::Answered));
+    assert_eq!(looks.after, [2, 3, 5, 8]);
+    assert_eq!(report.design, Design::Interleaved { rounds: 2, turns: 2 });
+    let last = tables.last().unwrap();
+    assert_eq!((last.processes, last.is_round, last.left_at_most), (2, true, Some(Duration::ZERO)));
+    assert_eq!(last.rows[1].state, InterimState::Answered { outcome: Outcome::Better });
+    let interval = last.rows[1].interval.unwrap();
+    let said = report.comparisons[0].speed_up.as_ref().unwrap().interval.unwrap();
+    assert_eq!(interval, said, "the last table and the result say the same");
+    // The table fills: first nothing, then a ratio, then an interval.
+    assert_eq!(tables[0].rows[1].median, None);
+    let with_ratio = tables.iter().position(|table| table.rows[1].ratio.is_some()).unwrap();
+    let with_interval = tables.iter().position(|table| table.rows[1].interval.is_some()).unwrap();
+    assert!(0 < with_ratio && with_ratio < with_interval, "{with_ratio} {with_interval}");
+}
+
+#[test]
+fn a_number_of_processes_that_was_asked_for_is_kept_however_clear_it_is() {
+    let scene = Scene::new();
+    let (slow, fast) = (scene.model("slow", "20ms"), scene.model("fast", "2ms"));
+    let sides = [slow, fast].map(|model| scene.profiler(&model));
+    let duel = Duel::new(sides).processes(3).turns(2).turn(TURN);
+    let report = duel.measure(&mut scene.session(), &mut |_| {}).unwrap();
+    assert_eq!(report.design, Design::Interleaved { rounds: 3, turns: 2 });
+    assert_eq!(report.looks, None);
 }

@@ -132,6 +132,7 @@ fn runs_that_are_not_valid_are_left_out_counted_and_shown_if_asked() {
             invalidates: true,
             text: "other work".into(),
             hint: None,
+            about: None,
         }],
     };
     store.insert_run(&busy).unwrap();

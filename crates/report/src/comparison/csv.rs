@@ -65,13 +65,15 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("p_value_adjusted", |row| number(row.speed_up()?.adjusted_p?)),
     ("detectable", |row| number(row.speed_up()?.detectable?)),
     ("refused", |row| match &row.comparison?.outcome {
-        Outcome::Refused { why } => text(why),
+        Outcome::Refused { why, .. } => text(why),
         _ => None,
     }),
     ("pairs_disturbed", |row| {
         let disturbed = row.comparison?.disturbed.as_ref();
         Some(disturbed.map_or(0, |disturbed| disturbed.left_out).to_string())
     }),
+    ("processes_at_most", |row| Some(row.report.looks.as_ref()?.at_most.to_string())),
+    ("ended", |row| text(row.report.looks.as_ref()?.ended.name())),
     ("valid", |row| Some(row.side.info.verdict.valid.to_string())),
     ("machine", |row| text(&row.report.environment.machine.key)),
 ];

@@ -14,8 +14,8 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use types::{
     Comparison, ComparisonReport, Design, Device, Disturbed, EngineOptions, Environment, Interval,
-    Mode, Outcome, Parity, Phase, Precision, Remark, Seconds, SideReport, SpeedUp, Summary,
-    Unsupported, Verdict,
+    LooksReport, Mode, Outcome, Parity, Phase, Precision, Remark, RemarkCode, Seconds, SideReport,
+    SpeedUp, Summary, Unsupported, Verdict,
 };
 
 /// The name and version of the document.
@@ -68,7 +68,7 @@ pub(crate) struct ComparisonDocument<'a> {
     sequence_length: Option<usize>,
     mode: Mode,
     seed: u64,
-    design: DesignDocument,
+    design: DesignDocument<'a>,
     /// The label of the baseline.
     baseline: &'a str,
     #[schemars(length(min = 2))]
@@ -116,7 +116,7 @@ impl<'a> From<&'a ComparisonReport> for ComparisonDocument<'a> {
 /// How the times were taken.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Design")]
-struct DesignDocument {
+struct DesignDocument<'a> {
     /// `interleaved`: sides alternated in one session; `stored`: runs from different times.
     #[schemars(extend("enum" = ["interleaved", "stored"]))]
     kind: &'static str,
@@ -124,18 +124,53 @@ struct DesignDocument {
     processes: Option<u64>,
     /// Turns of each side in a process; null for stored runs.
     turns: Option<u64>,
+    /// How it was looked at while it grew; null if the number of processes was fixed.
+    looks: Option<LooksDocument<'a>>,
     /// The smallest difference that every comparison would detect with 80 % probability, as a share.
     #[schemars(range(min = 0))]
     detectable: Option<f64>,
 }
 
-impl From<&ComparisonReport> for DesignDocument {
-    fn from(report: &ComparisonReport) -> DesignDocument {
+/// A comparison that ends as soon as every side is better or worse than the baseline.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Looks")]
+struct LooksDocument<'a> {
+    /// After how many processes per side it looks; fixed before anything is measured.
+    after: &'a [u32],
+    /// The most processes of any side that were measured.
+    used: u32,
+    /// The most that it would have measured.
+    at_most: u32,
+    /// `answered`: every question; `limit-reached`: the most processes were measured.
+    #[schemars(extend("enum" = ["answered", "limit-reached"]))]
+    ended: &'static str,
+    /// The accepted chance of calling equal sides different, over all looks and sides.
+    #[schemars(range(min = 0, max = 1))]
+    chance: f64,
+}
+
+impl<'a> From<&'a LooksReport> for LooksDocument<'a> {
+    fn from(looks: &'a LooksReport) -> LooksDocument<'a> {
+        let LooksReport { after, used, at_most, ended, chance } = looks;
+        LooksDocument {
+            after,
+            used: *used,
+            at_most: *at_most,
+            ended: ended.name(),
+            chance: *chance,
+        }
+    }
+}
+
+impl<'a> From<&'a ComparisonReport> for DesignDocument<'a> {
+    fn from(report: &'a ComparisonReport) -> DesignDocument<'a> {
         let (kind, processes, turns) = match report.design {
             Design::Interleaved { rounds, turns } => ("interleaved", Some(rounds), Some(turns)),
             Design::Stored => ("stored", None, None),
         };
-        DesignDocument { kind, processes, turns, detectable: report.detectable.and_then(finite) }
+        let looks = report.looks.as_ref().map(LooksDocument::from);
+        let detectable = report.detectable.and_then(finite);
+        DesignDocument { kind, processes, turns, looks, detectable }
     }
 }
 
@@ -291,6 +326,8 @@ struct AgainstBaseline<'a> {
     /// `refused` means that no speed-up is reported.
     #[schemars(extend("enum" = ["better", "worse", "cannot-tell", "refused"]))]
     verdict: &'static str,
+    /// The kind of reason why it is refused.
+    code: Option<RemarkCode>,
     /// Why it is refused.
     why: Option<&'a str>,
     speed_up: Option<SpeedUpDocument>,
@@ -333,8 +370,12 @@ impl<'a> From<&'a Comparison> for AgainstBaseline<'a> {
             side: &comparison.side,
             baseline: &comparison.baseline,
             verdict: comparison.outcome.name(),
+            code: match &comparison.outcome {
+                Outcome::Refused { code, .. } => Some(*code),
+                _ => None,
+            },
             why: match &comparison.outcome {
-                Outcome::Refused { why } => Some(why),
+                Outcome::Refused { why, .. } => Some(why),
                 _ => None,
             },
             speed_up: comparison.speed_up.as_ref().map(SpeedUpDocument::from),

@@ -4,7 +4,7 @@ use super::words::name;
 use crate::clean::clean;
 use crate::result::{Fact, Note, Tone};
 use number::{percent, scientific};
-use types::{Agreement, ComparisonReport, Design, Outcome, Parity};
+use types::{Agreement, ComparisonReport, Design, LooksReport, Outcome, Parity};
 
 /// Which outputs are equal, and how it was measured and what that could have seen.
 pub(super) fn facts(report: &ComparisonReport) -> Vec<Fact> {
@@ -20,11 +20,12 @@ pub(super) fn facts(report: &ComparisonReport) -> Vec<Fact> {
     facts
 }
 
-/// `torch = rten (max 3.1e-6)`.
+/// `torch = rten (max 3.1e-6)`, `torch = rten (identical)`.
 fn pair(parity: &Parity) -> String {
     let (reference, side) = (clean(&parity.reference), clean(&parity.side));
     let sign = parity.agreement().sign();
     match parity.max_abs() {
+        Some(0.0) if parity.holds => format!("{reference} {sign} {side} (identical)"),
         Some(found) => format!("{reference} {sign} {side} (max {})", scientific(found)),
         None => format!("{reference} {sign} {side}"),
     }
@@ -34,7 +35,20 @@ fn pair(parity: &Parity) -> String {
 pub(super) fn design(report: &ComparisonReport) -> Vec<String> {
     let mut facts = vec![match report.design {
         Design::Interleaved { rounds, .. } => {
-            format!("{}, {} per side", order(report.sides.len()), counted(rounds, "process"))
+            let order = order(report.sides.len());
+            match &report.looks {
+                Some(looks) => {
+                    let LooksReport { used, at_most, ended, .. } = looks;
+                    // A side that is answered is not measured further.
+                    let used = match rounds < u64::from(*used) {
+                        true => format!("{rounds} to {used}"),
+                        false => used.to_string(),
+                    };
+                    let ended = ended.words();
+                    format!("{order}, {used} of at most {at_most} processes per side, {ended}")
+                }
+                None => format!("{order}, {} per side", counted(rounds, "process")),
+            }
         }
         Design::Stored => format!("stored runs, {} per side", runs(report)),
     }];
@@ -90,7 +104,7 @@ pub(crate) fn sentences(report: &ComparisonReport) -> Vec<(bool, String)> {
         }
     };
     for comparison in &report.comparisons {
-        if let Outcome::Refused { why } = &comparison.outcome {
+        if let Outcome::Refused { why, .. } = &comparison.outcome {
             let info = report.side(&comparison.side).map(|side| &side.info);
             let failed = info.is_some_and(|info| info.failed.is_some());
             let what = if failed { "could not be measured" } else { "no speed-up is claimed" };

@@ -79,7 +79,7 @@ fn is_equal(speed_up: &SpeedUp) -> bool {
     speed_up.p_value.is_some() && speed_up.interval.is_some_and(around)
 }
 
-fn inverse(interval: Interval) -> Interval {
+pub(crate) fn inverse(interval: Interval) -> Interval {
     Interval { low: 1.0 / interval.high, high: 1.0 / interval.low }
 }
 

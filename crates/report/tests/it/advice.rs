@@ -69,7 +69,7 @@ pub(crate) fn report() -> AdviceReport {
             interval: None,
             processes: 0,
             remarks: vec![Remark::new(
-                RemarkCode::Refused,
+                RemarkCode::OutputsDiffer,
                 "outputs differ: `last_hidden_state`, cosine 0.8100",
             )],
         }),
@@ -172,7 +172,7 @@ fn nothing_told_is_said() {
     let fine = AdviceReport { advice: Vec::new(), ..report() };
     assert!(advice(&fine, &Style::default()).contains("no advice"));
     let (code, text) = (ReasonCode::BusyMachine, "other work".to_owned());
-    let reason = Reason { code, invalidates: true, text, hint: None };
+    let reason = Reason { code, invalidates: true, text, hint: None, about: None };
     let invalid = AdviceReport { verdict: Verdict::from_reasons(vec![reason]), ..fine };
     let text = advice(&invalid, &Style::default());
     assert!(text.contains("cannot be judged") && !text.contains("no advice"), "{text}");

@@ -32,7 +32,22 @@ pub(crate) fn three_engines() -> ComparisonReport {
         detectable: Some(0.031),
         remarks: Vec::new(),
         layers: None,
+        looks: None,
     }
+}
+
+/// The same, looked at while it grew: one side was answered after two processes.
+pub(crate) fn answered() -> ComparisonReport {
+    let mut report = three_engines();
+    report.design = Design::Interleaved { rounds: 2, turns: 2 };
+    report.looks = Some(LooksReport {
+        after: vec![2, 3, 5, 8],
+        used: 5,
+        at_most: 8,
+        ended: Ended::LimitReached,
+        chance: 0.01,
+    });
+    report
 }
 
 /// One side whose outputs differ, one that fell, one that is slower and not valid.
@@ -188,7 +203,7 @@ fn refused(side: &str, why: &str) -> Comparison {
         side: side.into(),
         baseline: "torch".into(),
         speed_up: None,
-        outcome: Outcome::Refused { why: why.into() },
+        outcome: Outcome::Refused { code: types::RemarkCode::OutputsDiffer, why: why.into() },
         disturbed: None,
         remarks: Vec::new(),
     }

@@ -2,7 +2,7 @@
 
 use crate::shown::comparison;
 use crate::{
-    bout::{layers, stored, three_engines, troubles},
+    bout::{answered, layers, stored, three_engines, troubles},
     sample::summary,
 };
 use jsonschema::Validator;
@@ -45,6 +45,18 @@ fn stored_runs_at_80() {
 }
 
 #[test]
+fn a_comparison_that_ended_early_says_after_how_many_processes_and_why() {
+    let text = plain(&answered(), 120);
+    assert!(text.contains("2 to 5 of at most 8 processes per side, limit reached"), "{text}");
+    let found = comparison_json(&answered());
+    let looks = json!({
+        "after": [2, 3, 5, 8], "used": 5, "at_most": 8, "ended": "limit-reached", "chance": 0.01
+    });
+    assert_eq!(found["design"]["looks"], looks);
+    assert_eq!(comparison_json(&three_engines())["design"]["looks"], Value::Null);
+}
+
+#[test]
 fn layers_at_80() {
     let report = ComparisonReport { layers: Some(layers()), ..three_engines() };
     insta::assert_snapshot!(plain(&report, 80));
@@ -62,6 +74,15 @@ fn a_side_that_is_much_faster_keeps_its_digits() {
 }
 
 #[test]
+fn outputs_without_any_difference_are_called_identical() {
+    let mut report = three_engines();
+    report.parity[0].outputs[0].max_abs = Some(0.0);
+    let text = plain(&report, 80);
+    assert!(text.contains("torch = onnxruntime (identical)"), "{text}");
+    assert!(text.contains("torch = rten (max 3.1e-6)") && !text.contains("0.0e0"), "{text}");
+}
+
+#[test]
 fn a_refused_speed_up_shows_no_number() {
     let mut report = troubles();
     report.comparisons.remove(1);
@@ -71,11 +92,12 @@ fn a_refused_speed_up_shows_no_number() {
     assert_eq!(document["comparisons"][0]["verdict"], "refused");
     assert_eq!(document["comparisons"][0]["speed_up"], Value::Null);
     assert!(document["comparisons"][0]["why"].is_string());
+    assert_eq!(document["comparisons"][0]["code"], "outputs-differ");
 }
 
 #[test]
 fn colour_changes_no_word() {
-    for report in [three_engines(), troubles(), stored()] {
+    for report in [three_engines(), answered(), troubles(), stored()] {
         let coloured = comparison(&report, &Style { colour: true, width: 80 });
         let lines: Vec<String> = coloured.lines().map(without_colour).collect();
         assert_eq!(lines, plain(&report, 80).lines().collect::<Vec<_>>());

@@ -193,6 +193,7 @@ pub(crate) fn doubtful() -> FitReport {
         invalidates: true,
         text: text.into(),
         hint: None,
+        about: None,
     }]));
     report.confirmations[0].refused = Some(refusal(RefusalKind::OutOfMemory));
     report.winner = Some(1);

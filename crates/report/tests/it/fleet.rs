@@ -2,9 +2,9 @@
 
 use types::{
     AnalysedCell, Analysis, BatchSeries, Behind, Bytes, Candidate, CellKey, Device, Exclusion, Gap,
-    Interval, InvalidRuns, LeftOut, LengthSeries, Mode, Objective, Percentile, Percentiles, Pooled,
-    PooledCell, Precision, Prices, Reading, ReasonCode, Recommendation, Remark, RemarkCode, RunId,
-    Scaling, Seconds, Slo, Tally, Wish,
+    Interval, InvalidRuns, LeftOut, LengthSeries, MissingCode, Mode, Objective, Percentile,
+    Percentiles, Pooled, PooledCell, Precision, Prices, Reading, ReasonCode, Recommendation,
+    Remark, RemarkCode, RunId, Scaling, Seconds, Slo, Tally, Wish,
 };
 
 pub(crate) fn pooled(value: f64, low: f64, high: f64) -> Pooled {
@@ -63,7 +63,10 @@ pub(crate) fn cell(key: CellKey, median: f64, megabytes: u64) -> PooledCell {
         throughput: Reading::of(pooled(rate, rate * 0.985, rate * 1.016)),
         memory: Reading::of(Bytes(megabytes * 1_000_000)),
         memory_spread: Reading::of(Pooled { value: megabytes as f64 * 1e6, interval: None }),
-        energy: Reading::missing("the energy of its runs was not measured"),
+        energy: Reading::missing(
+            MissingCode::NotMeasured,
+            "the energy of its runs was not measured",
+        ),
         efficiency: Reading::of(0.61),
         key,
     }
@@ -86,7 +89,7 @@ pub(crate) fn fleet() -> Analysis {
         cell: cell(key, median, megabytes),
         speed_up: match speed_up {
             Ok(ratio) => Reading::of(pooled(ratio, ratio * 0.98, ratio * 1.02)),
-            Err(why) => Reading::missing(why),
+            Err(why) => Reading::missing(MissingCode::NotApplicable, why),
         },
         on_front: Reading::of(front),
     });
@@ -113,7 +116,7 @@ pub(crate) fn fleet() -> Analysis {
                 best: key(cpu, "rten", Precision::Fp32, 1),
                 throughput: pooled(15.3, 15.0, 15.6),
                 enough: 1,
-                scaling: Reading::missing("one batch size was measured"),
+                scaling: Reading::missing(MissingCode::TooFewValues, "one batch size was measured"),
             },
             BatchSeries {
                 best: key(gpu, "onnxruntime", Precision::Fp32, 8),
@@ -152,8 +155,10 @@ pub(crate) fn troubles() -> Analysis {
     found.cells[1].cell.key.machine = "badcafe00001".into();
     found.cells[2].cell.key.threads = 1;
     found.cells[2].cell.key.variant = "graph none".into();
-    found.cells[3].cell.memory = Reading::missing("the memory of its runs was not measured");
-    found.cells[3].on_front = Reading::missing("one of them is not known");
+    found.cells[3].cell.memory =
+        Reading::missing(MissingCode::NotMeasured, "the memory of its runs was not measured");
+    found.cells[3].on_front =
+        Reading::missing(MissingCode::Underivable, "one of them is not known");
     found.cells[4].cell.key.imported = true;
     found.cells[5].cell.key.model = "\u{1b}[31m模型|".repeat(20);
     found.machines.insert("badcafe00001".into(), "bench".into());

@@ -101,6 +101,7 @@ pub(crate) fn mixed() -> GateReport {
         Some(Revision { commit: "0123456789abcdef".into(), branch: Some("main".into()) });
     mixed.missing.push(Missing {
         what: "t5-small rten cpu fp32 batch=4".into(),
+        code: types::RemarkCode::NotMeasured,
         why: "out of memory: the worker was killed".into(),
         fails: true,
     });

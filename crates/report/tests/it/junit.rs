@@ -50,6 +50,7 @@ fn a_run_that_cannot_be_believed_fails_with_its_reasons() {
         invalidates,
         text: text.into(),
         hint: Some("stop other programs".into()),
+        about: None,
     };
     bad.verdict =
         Verdict::from_reasons(vec![reason(false, "a remark"), reason(true, "busy <machine>")]);

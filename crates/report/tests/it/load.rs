@@ -5,7 +5,7 @@ use modelmeter_report::{ResultDocument, Style, capacity_document, load_document}
 use types::{
     Arrivals, CapacityLeftOut, CapacityOption, CapacityReport, Device, GeneratorReport, LatencyRow,
     LimitOutcome, Load, LoadCounts, LoadErrors, LoadMetric, LoadRates, LoadReport, LoadRequests,
-    LoadTokens, LoadWindow, Mode, Precision, ProbeOutcome, Protocol, Rate, RateProbe, RateSearch,
+    LoadTokens, LoadWindow, MissingCode, Mode, Precision, ProbeOutcome, Protocol, Rate, RateProbe, RateSearch,
     Ratio, Reading, RequestOutcome, Run, Scenario, Seconds, ServerMetric,
 };
 
@@ -48,14 +48,17 @@ pub(crate) fn run(rate: f64, holds: Option<bool>) -> Run {
             row(LoadMetric::Ttft, 0.12),
             LatencyRow {
                 metric: LoadMetric::Itl,
-                summary: Reading::missing("no request has a itl"),
+                summary: Reading::missing(MissingCode::TooFewValues, "no request has a itl"),
             },
             row(LoadMetric::E2e, 0.5),
             row(LoadMetric::Lag, 0.0001),
         ],
         tokens: Some(LoadTokens {
             prompt: Reading::of(90_000),
-            cached: Reading::missing("the server does not state it in every answer"),
+            cached: Reading::missing(
+                MissingCode::NotReported,
+                "the server does not state it in every answer",
+            ),
             completion: Reading::of(44_800),
             events: 44_800,
             estimated: 0,

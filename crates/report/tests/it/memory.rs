@@ -5,8 +5,8 @@ use crate::shown::memory;
 use modelmeter_report::{JsonOptions, MemoryPart, MemoryView, Style, run_json, text_width};
 use types::{
     AllocatorMemory, Bytes, Estimate, Interval, LayerMemory, LeakCheck, LeakVerdict, LiveBlocks,
-    LiveTensor, MemoryPoint, MemoryReport, Ratio, Reading, Remark, RemarkCode, StaticMemory,
-    SystemMemory,
+    LiveTensor, MemoryPoint, MemoryReport, MissingCode, Ratio, Reading, Remark, RemarkCode,
+    StaticMemory, SystemMemory,
 };
 
 fn layer(path: &str, at_peak: u64, allocated: u64) -> LayerMemory {
@@ -96,17 +96,19 @@ pub(crate) fn encoder() -> MemoryReport {
 pub(crate) fn silent() -> MemoryReport {
     let mut report = encoder();
     let why = "this engine does not report its memory";
-    report.allocator.base = Reading::missing(why);
-    report.allocator.peak = Reading::missing(why);
-    report.allocator.in_use = Reading::missing(why);
-    report.allocator.reserved = Reading::missing(why);
-    report.allocator.fragmentation = Reading::missing(why);
-    report.allocator.allocations = Reading::missing(why);
-    report.allocator.frees = Reading::missing(why);
-    report.allocator.layers = Reading::missing(why);
+    report.allocator.base = Reading::missing(MissingCode::NotReported, why);
+    report.allocator.peak = Reading::missing(MissingCode::NotReported, why);
+    report.allocator.in_use = Reading::missing(MissingCode::NotReported, why);
+    report.allocator.reserved = Reading::missing(MissingCode::NotReported, why);
+    report.allocator.fragmentation = Reading::missing(MissingCode::NotReported, why);
+    report.allocator.allocations = Reading::missing(MissingCode::NotReported, why);
+    report.allocator.frees = Reading::missing(MissingCode::NotReported, why);
+    report.allocator.layers = Reading::missing(MissingCode::NotReported, why);
     report.allocator.live.clear();
-    report.graph.in_place = Reading::missing("some shapes of the graph are unknown");
-    report.graph.pooled = Reading::missing("some shapes of the graph are unknown");
+    report.graph.in_place =
+        Reading::missing(MissingCode::Underivable, "some shapes of the graph are unknown");
+    report.graph.pooled =
+        Reading::missing(MissingCode::Underivable, "some shapes of the graph are unknown");
     report.timeline.clear();
     report.system.device_peak = Some(Reading::of(Bytes(3_200_000_000)));
     report.system.device_process = Some(Reading::of(Bytes(2_900_000_000)));
@@ -116,7 +118,7 @@ pub(crate) fn silent() -> MemoryReport {
         growth: None,
         why: why.into(),
     };
-    report.cost = Reading::missing(why);
+    report.cost = Reading::missing(MissingCode::NotReported, why);
     report.remarks = vec![Remark::new(
         RemarkCode::PeakOfAllSteps,
         "a remark that is long enough to need a second line of the page",

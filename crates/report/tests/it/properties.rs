@@ -71,7 +71,7 @@ prop_compose! {
         }
         run.metrics.push(Metric::missing("energy", Unit::Joules, Direction::Lower, why));
         run.verdict = Verdict::from_reasons(vec![Reason {
-            code: ReasonCode::Drift, invalidates, text, hint: Some(hint),
+            code: ReasonCode::Drift, invalidates, text, hint: Some(hint), about: None,
         }]);
         run
     }

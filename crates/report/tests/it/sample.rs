@@ -12,6 +12,7 @@ pub(crate) fn text_run() -> Run {
         invalidates: false,
         text: "p99 needs 662 runs and there are 212".into(),
         hint: Some("add `--duration 3m`".into()),
+        about: None,
     }]);
     run
 }
@@ -104,18 +105,21 @@ pub(crate) fn invalid_run() -> Run {
             invalidates: false,
             text: "the clock frequency is not fixed: the governor is `powersave`".into(),
             hint: Some("`sudo cpupower frequency-set -g performance` fixes it".into()),
+            about: None,
         },
         Reason {
             code: ReasonCode::NotWarm,
             invalidates: true,
             text: "warm-up did not settle: the last three windows of 41 runs differ by 27 %".into(),
             hint: Some("close other programs, or warm up longer with `--warmup 100`".into()),
+            about: None,
         },
         Reason {
             code: ReasonCode::BusyMachine,
             invalidates: true,
             text: "other work took 38 % of the processor while this was measured".into(),
             hint: None,
+            about: None,
         },
     ]);
     run

@@ -34,6 +34,7 @@ fn filled(place: &Place) -> Store {
         invalidates: true,
         text: "never settled".into(),
         hint: None,
+        about: None,
     }]);
     for run in [&gpt, &int8, &base] {
         store.insert_run(run).unwrap();

@@ -44,6 +44,7 @@ fn invalid(n: u64) -> Run {
         invalidates: true,
         text: "never settled".into(),
         hint: None,
+        about: None,
     }]);
     Run { verdict, ..sample::run(n) }
 }

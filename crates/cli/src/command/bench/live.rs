@@ -3,7 +3,7 @@
 use crate::terminal::{Stream, is_terminal};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use modelmeter::{Control, Event, PlanLeftOut, Run, Stage, Task, WaitReason};
-use report::{Column, Style, Table, clean, fixed, shorten};
+use report::{Column, Style, Table, clean, fixed, rough, shorten};
 use std::{collections::BTreeSet, fmt::Write as _, time::Duration};
 use types::key;
 
@@ -137,6 +137,9 @@ impl Live {
             Event::StageStarted { stage, .. } | Event::Progress { stage, .. } => {
                 self.measuring(*stage);
             }
+            // A plan's cells are told as tasks.
+            Event::Interim { .. } | Event::FirstTime { .. } => {}
+            Event::Forecast { .. } => self.line(&report::forecast(event)),
             // A plan's cells end as tasks.
             Event::CellStarted { .. } | Event::CellFinished { .. } | Event::CellFailed { .. } => {}
             Event::TaskFinished { task, process, run } => {
@@ -331,15 +334,6 @@ pub(crate) fn left_out(left: &[PlanLeftOut], style: &Style) -> String {
     table.render(Some(style.width))
 }
 
-/// A time that nobody takes for exact.
-fn rough(left: Duration) -> String {
-    match left.as_secs() {
-        seconds @ 0..=99 => format!("{seconds} s"),
-        seconds @ 100..=5399 => format!("{} min", seconds.div_ceil(60)),
-        seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -368,12 +362,5 @@ mod tests {
         let row = columns.row(&tasks[1], "2");
         assert_eq!(report::text_width(&row), 38);
         assert!(row.ends_with("   16  2"), "{row}");
-    }
-
-    #[test]
-    fn times_are_rough() {
-        assert_eq!(rough(Duration::from_secs(42)), "42 s");
-        assert_eq!(rough(Duration::from_secs(601)), "11 min");
-        assert_eq!(rough(Duration::from_secs(7300)), "2 h 1 min");
     }
 }

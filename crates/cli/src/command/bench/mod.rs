@@ -76,7 +76,15 @@ pub(crate) fn run(arguments: &Bench, global: &Global) -> Result<Exit, Failure> {
     });
     let mut host = host.as_ref().map(Host::connect).transpose()?;
     let mut live = Live::new(global.quiet, &style(global), &control);
-    let mut hear = |event: Event| live.hear(&event);
+    let mut hear = |event: Event| {
+        live.hear(&event);
+        if let Event::PlanStarted { processes, finished, .. } = event
+            && processes > finished
+        {
+            let left = processes - finished;
+            live.hear(&base.forecast(format!("{left} processes, without loading"), left));
+        }
+    };
     let outcome = match &mut host {
         Some(host) => runner.run_on(&mut host.executor(&base, &mut session), &control, &mut hear),
         None => runner.run(&mut CellMeasurer::new(&base, &mut session), &control, &mut hear),

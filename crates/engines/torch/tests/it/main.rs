@@ -9,6 +9,7 @@ mod conformance;
 mod count;
 mod detection;
 mod factories;
+mod files;
 mod memory;
 mod modules;
 mod text;
