@@ -57,8 +57,8 @@ pub(crate) use generate::{
 };
 pub(crate) use habits::{Refusal, parse};
 pub(crate) use limit::{LimitArguments, LimitMeans};
-pub(crate) use load::{LoadArguments, ProgressArgument};
 pub(crate) use lists::{Completions, Devices, Engines, EnginesAction, Man, Models, Schema};
+pub(crate) use load::{LoadArguments, ProgressArgument};
 pub(crate) use model::{ModelArguments, Offline, Origin};
 pub(crate) use optimise::{
     AlsoArgument, MethodArgument, Optimize, ProofArguments, Prune, Quantize, ScheduleArgument,

@@ -1,11 +1,17 @@
 //! The generator against servers of known times, in real time: one line a check. Needs a quiet machine with two processors.
-#![expect(clippy::print_stdout, clippy::unwrap_used, clippy::exit, reason = "a bench prints what it found")]
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::exit,
+    reason = "a bench prints what it found"
+)]
 
 #[path = "../testing/scripted_server.rs"]
 mod scripted_server;
 
 use load::{
-    Accounting, Batching, Pattern, Record, Routing, Schedule, ServiceTimes, Source, account, simulate,
+    Accounting, Batching, Pattern, Record, Routing, Schedule, ServiceTimes, Source, account,
+    simulate,
 };
 use modelmeter_endpoint::{Content, Job, Message, Target, serve};
 use scripted_server::{STREAM_HEAD, ScriptedServer, chat_events, chunk, write_pieces, write_whole};
@@ -109,7 +115,10 @@ fn tokens() {
         let start = Instant::now();
         let texts = ["a"; 20];
         let events = chat_events(&texts, 20);
-        write_pieces(stream, &[(0, STREAM_HEAD.as_bytes().to_vec()), (0, chunk(events[0].as_bytes()))]);
+        write_pieces(
+            stream,
+            &[(0, STREAM_HEAD.as_bytes().to_vec()), (0, chunk(events[0].as_bytes()))],
+        );
         for (at, event) in events[1..].iter().enumerate() {
             let due = start + Duration::from_millis(120 + 10 * at.min(19) as u64);
             thread::sleep(due.saturating_duration_since(Instant::now()));

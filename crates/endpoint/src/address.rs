@@ -33,8 +33,9 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Address, AddressError> {
         let wrong = |why| AddressError { address: without_secrets(text), why };
-        let (scheme, rest) =
-            text.split_once("://").ok_or_else(|| wrong("it has to begin with http:// or https://"))?;
+        let (scheme, rest) = text
+            .split_once("://")
+            .ok_or_else(|| wrong("it has to begin with http:// or https://"))?;
         let encrypted = match scheme.to_ascii_lowercase().as_str() {
             "http" => false,
             "https" => true,
@@ -53,7 +54,8 @@ impl FromStr for Address {
         if !path.is_ascii() {
             return Err(wrong("write characters beyond ASCII as %XX"));
         }
-        let (host, port) = split_port(authority).ok_or_else(|| wrong("its port is not a number"))?;
+        let (host, port) =
+            split_port(authority).ok_or_else(|| wrong("its port is not a number"))?;
         if host.is_empty() {
             return Err(wrong("it has no host"));
         }
@@ -122,7 +124,8 @@ impl Address {
 #[must_use]
 pub fn is_local(addresses: &[SocketAddr]) -> bool {
     // A socket can be bound only to a number of this machine; nothing is sent.
-    let is_own = |ip: IpAddr| ip.is_loopback() || (!ip.is_unspecified() && UdpSocket::bind((ip, 0)).is_ok());
+    let is_own =
+        |ip: IpAddr| ip.is_loopback() || (!ip.is_unspecified() && UdpSocket::bind((ip, 0)).is_ok());
     !addresses.is_empty() && addresses.iter().all(|address| is_own(address.ip()))
 }
 
@@ -143,7 +146,13 @@ mod tests {
         for (text, encrypted, host, port, path) in [
             ("http://localhost", false, "localhost", 80, "/"),
             ("http://127.0.0.1:8080/v1", false, "127.0.0.1", 8080, "/v1"),
-            ("HTTPS://api.example.com/v1/chat?x=1#top", true, "api.example.com", 443, "/v1/chat?x=1"),
+            (
+                "HTTPS://api.example.com/v1/chat?x=1#top",
+                true,
+                "api.example.com",
+                443,
+                "/v1/chat?x=1",
+            ),
             ("http://[::1]:9000", false, "::1", 9000, "/"),
             ("http://host?q=1", false, "host", 80, "/?q=1"),
         ] {

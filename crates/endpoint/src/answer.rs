@@ -104,7 +104,11 @@ impl AnswerReader {
         let Some(head) = self.decoder.head() else { return Ok(()) };
         if (300..400).contains(&head.status) {
             let to = head.location.as_deref().unwrap_or("nowhere");
-            let why = format!("status {}: redirects to `{}`, which is not followed", head.status, shown(to.as_bytes()));
+            let why = format!(
+                "status {}: redirects to `{}`, which is not followed",
+                head.status,
+                shown(to.as_bytes())
+            );
             return Err(Failure::new(RequestOutcome::Redirect, why));
         }
         Ok(())
@@ -144,12 +148,18 @@ impl AnswerReader {
         if !(200..300).contains(&head.status) {
             let said = openai::error_of(&self.body).unwrap_or_else(|| shown(&self.body));
             let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-            return Err(Failure::new(RequestOutcome::Status, format!("status {}{said}", head.status)));
+            return Err(Failure::new(
+                RequestOutcome::Status,
+                format!("status {}{said}", head.status),
+            ));
         }
         if self.streaming && head.is_events() {
             return match self.ended || !self.events.is_empty() {
                 true => Ok(()),
-                false => Err(Failure::new(RequestOutcome::Protocol, "the stream has no event with an answer")),
+                false => Err(Failure::new(
+                    RequestOutcome::Protocol,
+                    "the stream has no event with an answer",
+                )),
             };
         }
         self.conclude_whole(&head, at)
@@ -220,7 +230,10 @@ fn hear_event(
         }
         Err(why) => Some(Failure::new(
             RequestOutcome::Protocol,
-            format!("an event is not JSON as OpenAI has it: {why}; it begins with `{}`", shown(&event.data)),
+            format!(
+                "an event is not JSON as OpenAI has it: {why}; it begins with `{}`",
+                shown(&event.data)
+            ),
         )),
     }
 }

@@ -76,7 +76,10 @@ impl Bodies {
     ) -> Result<Vec<Content>, BodyError> {
         let mut generator = Generator::new(seed);
         match (self, protocol) {
-            (Bodies::Prompts { prompts, tokens, extra }, Protocol::OpenaiChat | Protocol::OpenaiCompletions) => {
+            (
+                Bodies::Prompts { prompts, tokens, extra },
+                Protocol::OpenaiChat | Protocol::OpenaiCompletions,
+            ) => {
                 let count = match prompts {
                     Prompts::Random(_) => count.max(1),
                     Prompts::Given(given) if given.is_empty() => return Err(BodyError::NoPrompt),
@@ -93,12 +96,20 @@ impl Bodies {
                 };
                 Ok((0..count).map(content).collect())
             }
-            (Bodies::Tensors { shapes, batch, length }, Protocol::KserveJson | Protocol::KserveBinary) => {
+            (
+                Bodies::Tensors { shapes, batch, length },
+                Protocol::KserveJson | Protocol::KserveBinary,
+            ) => {
                 let metadata = metadata.ok_or(BodyError::NoPrompt)?;
                 let binary = protocol == Protocol::KserveBinary;
                 let content = |_| {
-                    let (body, head) =
-                        kserve::request(metadata, shapes, (*batch, *length), binary, &mut generator)?;
+                    let (body, head) = kserve::request(
+                        metadata,
+                        shapes,
+                        (*batch, *length),
+                        binary,
+                        &mut generator,
+                    )?;
                     Ok(match head {
                         None => Content::json(body),
                         Some(head) => Content {
@@ -157,7 +168,8 @@ mod tests {
             tokens: Length::exactly(8),
             extra: Map::new(),
         };
-        let make = |seed| bodies.make(Protocol::OpenaiChat, Some("m"), None, true, 10, seed).unwrap();
+        let make =
+            |seed| bodies.make(Protocol::OpenaiChat, Some("m"), None, true, 10, seed).unwrap();
         let made = make(1);
         assert_eq!(made.len(), 10);
         assert_eq!(made, make(1));

@@ -105,7 +105,11 @@ impl Connection {
     }
 
     /// Reads what there is: how many bytes (0 at the end), and when.
-    pub(crate) async fn read(&mut self, into: &mut Vec<u8>, clock: Clock) -> io::Result<(usize, u64)> {
+    pub(crate) async fn read(
+        &mut self,
+        into: &mut Vec<u8>,
+        clock: Clock,
+    ) -> io::Result<(usize, u64)> {
         into.resize(PART, 0);
         poll_fn(|context| {
             let mut buffer = ReadBuf::new(into);

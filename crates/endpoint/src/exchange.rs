@@ -59,7 +59,9 @@ impl Exchange<'_> {
     async fn connect(&self) -> Result<Connection, Failure> {
         self.connections.set(self.connections.get() + 1);
         self.destination.connect().await.map_err(|error| match error {
-            ConnectError::Refused(error) => Failure::new(RequestOutcome::Connect, error.to_string()),
+            ConnectError::Refused(error) => {
+                Failure::new(RequestOutcome::Connect, error.to_string())
+            }
             ConnectError::Tls(error) => Failure::new(RequestOutcome::Tls, error.to_string()),
         })
     }

@@ -68,7 +68,8 @@ pub fn serve(
         writer.write_all(b"\n")?;
         writer.flush()
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     let local = LocalSet::new();
     let outcome = local.block_on(&runtime, run(job, &stop, &mut say));
     match outcome? {
@@ -189,11 +190,15 @@ async fn prepared(
                 idle.push(connection);
                 continue;
             }
-            Ok(Err(ConnectError::Refused(error))) => format!("no connection to {}: {error}", job.target.address),
+            Ok(Err(ConnectError::Refused(error))) => {
+                format!("no connection to {}: {error}", job.target.address)
+            }
             Ok(Err(ConnectError::Tls(error))) => {
                 format!("no encrypted connection to {}: {error}", job.target.address)
             }
-            Err(_) => format!("no connection to {} within {} s", job.target.address, CONNECTING.as_secs()),
+            Err(_) => {
+                format!("no connection to {} within {} s", job.target.address, CONNECTING.as_secs())
+            }
         };
         if idle.is_empty() {
             return Err(why);

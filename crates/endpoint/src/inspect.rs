@@ -165,7 +165,9 @@ fn openai(asked: &Inspection, protocol: Protocol, path: &str) -> Result<Service,
         (None, [only]) => Some(only.id.clone()),
         (None, []) => None,
         (None, several) => {
-            return Err(InspectError::SeveralModels(several.iter().map(|one| one.id.clone()).collect()));
+            return Err(InspectError::SeveralModels(
+                several.iter().map(|one| one.id.clone()).collect(),
+            ));
         }
     };
     let server = listed.iter().find(|one| model.as_ref() == Some(&one.id));

@@ -212,10 +212,15 @@ impl Target {
     /// One request as it goes over the wire.
     pub(crate) fn request(&self, content: &Content) -> Vec<u8> {
         let method = if content.body.is_empty() { "GET" } else { "POST" };
-        let mut head = format!("{method} {} HTTP/1.1\r\nhost: {}\r\n", self.address.path, self.address.authority());
+        let mut head = format!(
+            "{method} {} HTTP/1.1\r\nhost: {}\r\n",
+            self.address.path,
+            self.address.authority()
+        );
         let given = |name: &str| self.headers.iter().any(|(one, _)| one.eq_ignore_ascii_case(name));
         if !given("accept") {
-            head += if self.streaming { "accept: text/event-stream\r\n" } else { "accept: */*\r\n" };
+            head +=
+                if self.streaming { "accept: text/event-stream\r\n" } else { "accept: */*\r\n" };
         }
         if !given("user-agent") {
             head += concat!("user-agent: modelmeter/", env!("CARGO_PKG_VERSION"), "\r\n");
@@ -250,7 +255,10 @@ mod tests {
                 streaming: false,
                 headers: vec![("authorization".into(), "Bearer secret".into())],
             },
-            contents: vec![Content::json(b"{}\n".to_vec()), Content { body: vec![0, 255], ..Content::default() }],
+            contents: vec![
+                Content::json(b"{}\n".to_vec()),
+                Content { body: vec![0, 255], ..Content::default() },
+            ],
             order: vec![1, 0],
             source: Source::Open(vec![5, 10]),
             max_requests: 10,
@@ -266,11 +274,9 @@ mod tests {
 
     #[test]
     fn a_job_comes_through_with_bodies_of_any_bytes() {
-        for source in [
-            Source::Open(vec![5, 10]),
-            Source::Closed { users: 3 },
-            Source::Bursts { streams: 2 },
-        ] {
+        for source in
+            [Source::Open(vec![5, 10]), Source::Closed { users: 3 }, Source::Bursts { streams: 2 }]
+        {
             let job = Job { source, ..job() };
             let mut bytes = Vec::new();
             job.write(&mut bytes).unwrap();

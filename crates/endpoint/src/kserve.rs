@@ -124,7 +124,9 @@ impl Values {
                     "INT32" | "UINT32" => 4,
                     _ => 8,
                 };
-                values.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()[..width]));
+                values
+                    .iter()
+                    .for_each(|value| out.extend_from_slice(&value.to_le_bytes()[..width]));
             }
             Values::Floats(values) => values.iter().for_each(|value| match kind {
                 "FP64" => out.extend_from_slice(&value.to_le_bytes()),
@@ -157,7 +159,12 @@ fn half(value: f32) -> u16 {
 
 /// The dimensions of an input: those the user fixed, otherwise the model's own with `batch` in the place of the first open one
 /// and `length` in that of the others.
-fn dims(input: &Input, shapes: &[Shape], batch: usize, length: usize) -> Result<Vec<usize>, TensorError> {
+fn dims(
+    input: &Input,
+    shapes: &[Shape],
+    batch: usize,
+    length: usize,
+) -> Result<Vec<usize>, TensorError> {
     let fixed = shapes.iter().find(|shape| shape.name == input.name);
     let dims: Vec<usize> = match fixed {
         Some(shape) => shape.dims.clone(),
@@ -312,7 +319,9 @@ mod tests {
 
     #[test]
     fn half_precision_is_the_upper_part_of_a_number() {
-        for (value, bits) in [(0.0, 0), (1.0, 0x3c00), (-1.0, 0xbc00), (0.5, 0x3800), (0.333_251_95, 0x3555)] {
+        for (value, bits) in
+            [(0.0, 0), (1.0, 0x3c00), (-1.0, 0xbc00), (0.5, 0x3800), (0.333_251_95, 0x3555)]
+        {
             assert_eq!(half(value), bits, "{value}");
         }
     }
@@ -320,7 +329,9 @@ mod tests {
     #[test]
     fn an_answer_without_outputs_is_none() {
         let check = |text: &str| check_answer(&Head::default(), text.as_bytes());
-        assert!(check(r#"{"model_name":"m","outputs":[{"name":"y","shape":[1],"data":[1]}]}"#).is_ok());
+        assert!(
+            check(r#"{"model_name":"m","outputs":[{"name":"y","shape":[1],"data":[1]}]}"#).is_ok()
+        );
         assert!(check(r#"{"outputs":[]}"#).unwrap_err().contains("no outputs"));
         assert!(check(r#"{"error":"bad"}"#).unwrap_err().contains("bad"));
         assert!(check("<html>").unwrap_err().contains("KServe"));

@@ -24,7 +24,7 @@ mod sse;
 mod tls;
 
 pub use address::{Address, AddressError, is_local};
-pub use body::{BodyError, Bodies, Prompts};
+pub use body::{Bodies, BodyError, Prompts};
 pub use fetch::{FetchError, Fetched, fetch};
 pub use generator::{ServeError, serve};
 pub use inspect::{InspectError, Inspection, Service, inspect};

@@ -107,7 +107,11 @@ impl LastRequests {
 fn percentiles(values: impl Iterator<Item = u64>) -> Percentiles {
     let mut sorted: Vec<u64> = values.collect();
     sorted.sort_unstable();
-    let at = |share: f64| sorted.get(((sorted.len() as f64 * share) as usize).min(sorted.len().saturating_sub(1))).copied();
+    let at = |share: f64| {
+        sorted
+            .get(((sorted.len() as f64 * share) as usize).min(sorted.len().saturating_sub(1)))
+            .copied()
+    };
     Percentiles { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
 }
 
@@ -134,7 +138,11 @@ mod tests {
         assert_eq!(live.rate, 1.0);
         assert_eq!(live.e2e.p99, Some(5));
         assert_eq!((live.ttft.p50, live.lag.p50), (None, Some(7)));
-        let failed = Record { ended: Some(20 * second), outcome: RequestOutcome::Closed, ..Record::not_sent(1, 0) };
+        let failed = Record {
+            ended: Some(20 * second),
+            outcome: RequestOutcome::Closed,
+            ..Record::not_sent(1, 0)
+        };
         last.add(&failed, false);
         assert_eq!(last.live(40 * second, 25, 4).rate, 0.0);
     }

@@ -156,7 +156,8 @@ pub(crate) fn whole(body: &[u8]) -> Result<Whole, String> {
 /// The message of an error, as servers write it in different ways.
 pub(crate) fn error_of(body: &[u8]) -> Option<String> {
     let value: Value = serde_json::from_slice(body).ok()?;
-    let error = value.get("error").or_else(|| value.get("message")).or_else(|| value.get("detail"))?;
+    let error =
+        value.get("error").or_else(|| value.get("message")).or_else(|| value.get("detail"))?;
     Some(message(error))
 }
 
@@ -213,7 +214,11 @@ mod tests {
             (r#"{"choices":[{"delta":{"content":"hä"}}]}"#, 2, true),
             (r#"{"choices":[{"delta":{"reasoning_content":"hm"}}]}"#, 2, false),
             (r#"{"choices":[{"delta":{"reasoning":"hm"}}]}"#, 2, false),
-            (r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}}]}"#, 2, true),
+            (
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}}]}"#,
+                2,
+                true,
+            ),
             (r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#, 0, false),
             (r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":8}}"#, 0, false),
             (r#"{"choices":[{"text":"\u00e4\n","index":0}]}"#, 2, true),
@@ -229,8 +234,7 @@ mod tests {
     fn tokens_are_the_servers_own() {
         let text = r#"{"choices":[],"usage":{"prompt_tokens":31,"completion_tokens":8,"total_tokens":39,
             "prompt_tokens_details":{"cached_tokens":30}}}"#;
-        let expected =
-            TokenCounts { prompt: Some(31), cached: Some(30), completion: Some(8) };
+        let expected = TokenCounts { prompt: Some(31), cached: Some(30), completion: Some(8) };
         assert_eq!(of(text).tokens, Some(expected));
         assert_eq!(of(r#"{"choices":[],"usage":null}"#).tokens, None);
     }

@@ -56,14 +56,18 @@ mod timer {
             };
             let descriptor = self.timer.get_ref().as_raw_fd();
             // SAFETY: the descriptor is open and the setting lives for the call.
-            if unsafe { libc::timerfd_settime(descriptor, 0, &raw const setting, std::ptr::null_mut()) } < 0 {
+            if unsafe {
+                libc::timerfd_settime(descriptor, 0, &raw const setting, std::ptr::null_mut())
+            } < 0
+            {
                 return Err(io::Error::last_os_error());
             }
             loop {
                 let mut ready = self.timer.readable().await?;
                 let mut count = [0u8; 8];
                 // SAFETY: the buffer has the eight bytes that a timer writes.
-                let read = unsafe { libc::read(descriptor, count.as_mut_ptr().cast(), count.len()) };
+                let read =
+                    unsafe { libc::read(descriptor, count.as_mut_ptr().cast(), count.len()) };
                 ready.clear_ready();
                 if read == 8 {
                     return Ok(());

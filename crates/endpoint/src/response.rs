@@ -131,7 +131,9 @@ impl ResponseDecoder {
                     self.hand_on(bytes, hear);
                     bytes = &[];
                 }
-                State::ChunkSize | State::ChunkEnd | State::Trailer => bytes = self.take_line(bytes)?,
+                State::ChunkSize | State::ChunkEnd | State::Trailer => {
+                    bytes = self.take_line(bytes)?
+                }
                 State::Done => {
                     if let Some(head) = &mut self.head {
                         head.keep_alive = false;
@@ -170,7 +172,8 @@ impl ResponseDecoder {
         self.kept.extend_from_slice(&bytes[..room]);
         let mut lines = [httparse::EMPTY_HEADER; LINES];
         let mut parsed = httparse::Response::new(&mut lines);
-        let status = parsed.parse(&self.kept).map_err(|error| HttpError::Head(error.to_string()))?;
+        let status =
+            parsed.parse(&self.kept).map_err(|error| HttpError::Head(error.to_string()))?;
         let httparse::Status::Complete(length) = status else {
             return match self.kept.len() > LONGEST_HEAD {
                 true => Err(HttpError::HeadTooLong),
@@ -322,7 +325,10 @@ mod tests {
         let known = decode(&[b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"]).unwrap();
         assert_eq!((known.1.as_slice(), known.2, known.0.keep_alive), (&b"ok"[..], true, true));
         let open = decode(&[b"HTTP/1.0 200 OK\r\n\r\nall of it"]).unwrap();
-        assert_eq!((open.1.as_slice(), open.2, open.0.keep_alive), (&b"all of it"[..], false, false));
+        assert_eq!(
+            (open.1.as_slice(), open.2, open.0.keep_alive),
+            (&b"all of it"[..], false, false)
+        );
         let none = decode(&[b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n"]).unwrap();
         assert!(none.2 && !none.0.keep_alive);
         let zero = decode(&[b"HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n"]).unwrap();

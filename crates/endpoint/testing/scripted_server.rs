@@ -127,8 +127,10 @@ pub(crate) fn write_pieces<B: AsRef<[u8]>>(stream: &mut TcpStream, pieces: &[(u6
 
 /// A whole answer with a length; the connection is kept.
 pub(crate) fn write_whole(stream: &mut TcpStream, status: &str, kind: &str, body: &[u8]) -> bool {
-    let head =
-        format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n", body.len());
+    let head = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
     stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).is_ok()
 }
 
@@ -150,7 +152,9 @@ pub(crate) const STREAM_HEAD: &str =
 pub(crate) fn chat_events(texts: &[&str], tokens: u64) -> Vec<String> {
     let event = |json: serde_json::Value| format!("data: {json}\n\n");
     let delta = |delta: serde_json::Value, end: Option<&str>| {
-        event(serde_json::json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": end }] }))
+        event(
+            serde_json::json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": end }] }),
+        )
     };
     let mut events = vec![delta(serde_json::json!({ "role": "assistant", "content": null }), None)];
     events.extend(texts.iter().map(|text| delta(serde_json::json!({ "content": text }), None)));

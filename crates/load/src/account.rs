@@ -181,10 +181,10 @@ fn rates(asked: &Accounting<'_>, counts: &LoadCounts, from: u64, to: u64) -> Loa
         tokens: match (asked.generates, generated) {
             (false, _) => {
                 Reading::missing(MissingCode::NotApplicable, "the server does not generate text")
-            },
+            }
             (true, None) => {
                 Reading::missing(MissingCode::NotReported, "the server does not count its tokens")
-            },
+            }
             (true, Some(tokens)) => rate(tokens as f64),
         },
     }

@@ -102,9 +102,8 @@ pub fn capacity(
         return Err(CapacityError::ServiceTooSlow { service: alone, limit: question.limit });
     }
     let best = fewest(question, &pooled, REQUESTS).ok_or(CapacityError::TooMany(question.most))?;
-    let one_less = (best.count > 1).then(|| {
-        try_replicas(question, &pooled, best.count - 1, &arrivals(question, REQUESTS))
-    });
+    let one_less = (best.count > 1)
+        .then(|| try_replicas(question, &pooled, best.count - 1, &arrivals(question, REQUESTS)));
     let interval = interval(question, runs, best.count);
     Ok(Capacity { best, one_less, interval })
 }
@@ -213,9 +212,8 @@ fn interval(question: &CapacityQuestion, runs: &[ServiceTimes], best: usize) -> 
 /// The fewest replicas for times that resemble those for which `best` is the answer: from there up or down, in steps that grow.
 fn near(question: &CapacityQuestion, times: &ServiceTimes, best: usize) -> usize {
     let arrivals = arrivals(question, REQUESTS_DRAWN);
-    let holds = |count: usize| {
-        try_replicas(question, times, count, &arrivals).percentile <= question.limit
-    };
+    let holds =
+        |count: usize| try_replicas(question, times, count, &arrivals).percentile <= question.limit;
     let (mut low, mut high);
     if holds(best) {
         (low, high) = (best - 1, best);
@@ -300,7 +298,8 @@ mod tests {
     }
 
     #[test]
-    fn eight_replicas_are_worth_a_third_behind_a_random_router_and_most_of_themselves_behind_one_queue() {
+    fn eight_replicas_are_worth_a_third_behind_a_random_router_and_most_of_themselves_behind_one_queue()
+     {
         let times = ServiceTimes::constant(10 * MS);
         let of = |routing, replicas| utilisation(&question(1.0, routing), &times, replicas);
         for (routing, replicas, expected) in

@@ -40,8 +40,7 @@ fn inflation(broken: &[bool]) -> f64 {
     let count = |group: &[bool]| group.iter().filter(|one| **one).count() as f64 / size as f64;
     let means: Vec<f64> = broken.chunks_exact(size).take(GROUPS).map(count).collect();
     let mean = means.iter().sum::<f64>() / means.len() as f64;
-    let variance =
-        means.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (means.len() - 1) as f64;
+    let variance = means.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (means.len() - 1) as f64;
     let independent = mean * (1.0 - mean) / size as f64;
     if independent > 0.0 { (variance / independent).max(1.0) } else { 1.0 }
 }

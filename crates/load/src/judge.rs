@@ -3,7 +3,7 @@
 use crate::Account;
 use number::{count, milliseconds, percent};
 use types::{
-    GeneratorReport, LoadMetric, LoadWindow, Reason, ReasonCode, Verdict, PERCENTILE_FLOORS,
+    GeneratorReport, LoadMetric, LoadWindow, PERCENTILE_FLOORS, Reason, ReasonCode, Verdict,
 };
 
 /// The lag that nobody minds: below it a generator is not late, however short the answers are.
@@ -16,7 +16,7 @@ const BUSY: f64 = 0.8;
 const RATE: f64 = 0.01;
 /// How many times the 99th percentile a window must last: shorter ones cut the slow requests off.
 const WINDOWS: f64 = 10.0;
-/// The share of a prompt that may come from a cache where prompts are random.
+/// The share of the prompts that may come from a cache beyond what all of them begin with.
 const CACHED: f64 = 0.01;
 
 /// What a verdict is based on.
@@ -38,8 +38,8 @@ pub struct Judged<'a> {
     pub is_stopped: bool,
     /// The share of failed requests that is allowed.
     pub errors_allowed: f64,
-    /// Whether prompts are random, so that no cache can know them.
-    pub random_prompts: bool,
+    /// Words of a prompt on average, if they are random, so that no cache can know them.
+    pub random_words: Option<f64>,
     /// Whether the server runs on the same machine.
     pub is_local: bool,
 }
@@ -47,20 +47,19 @@ pub struct Judged<'a> {
 /// The verdict on a load.
 #[must_use]
 pub fn judge(judged: &Judged<'_>) -> Verdict {
-    let rules: [fn(&Judged<'_>) -> Option<Reason>; 12] = [
-        lag, busy, rate, errors, window, few, cached, overrun, stopped, closed, local, estimated,
-    ];
+    let rules: [fn(&Judged<'_>) -> Option<Reason>; 12] =
+        [lag, busy, rate, errors, window, few, cached, overrun, stopped, closed, local, estimated];
     let mut reasons: Vec<Reason> = rules.iter().filter_map(|rule| rule(judged)).collect();
     reasons.extend(percentiles(judged));
     Verdict::from_reasons(reasons)
 }
 
 fn against(code: ReasonCode, text: String, hint: &str) -> Reason {
-    Reason { code, invalidates: true, text, hint: Some(hint.into()) }
+    Reason { code, invalidates: true, text, hint: Some(hint.into()), about: None }
 }
 
 fn remark(code: ReasonCode, text: String) -> Reason {
-    Reason { code, invalidates: false, text, hint: None }
+    Reason { code, invalidates: false, text, hint: None, about: None }
 }
 
 fn median(judged: &Judged<'_>, metric: LoadMetric) -> Option<f64> {
@@ -99,10 +98,7 @@ fn busy(judged: &Judged<'_>) -> Option<Reason> {
     (share >= BUSY).then(|| {
         against(
             ReasonCode::GeneratorLate,
-            format!(
-                "the generator used {} of its processor: it measures itself",
-                percent(share)
-            ),
+            format!("the generator used {} of its processor: it measures itself", percent(share)),
             "lower the rate, or run the generator on a machine with a free processor",
         )
     })
@@ -154,8 +150,10 @@ fn errors(judged: &Judged<'_>) -> Option<Reason> {
         code: ReasonCode::RequestsFailed,
         invalidates: share > judged.errors_allowed,
         text,
-        hint: (share > judged.errors_allowed)
-            .then(|| "if these failures are expected, allow a share of them: `--max-errors 5%`".into()),
+        hint: (share > judged.errors_allowed).then(|| {
+            "if these failures are expected, allow a share of them: `--max-errors 5%`".into()
+        }),
+        about: None,
     })
 }
 
@@ -181,7 +179,10 @@ fn few(judged: &Judged<'_>) -> Option<Reason> {
     (completed < needed).then(|| {
         against(
             ReasonCode::TooFewSamples,
-            format!("{} answered requests are too few: the median needs {needed}", count(completed)),
+            format!(
+                "{} answered requests are too few: the median needs {needed}",
+                count(completed)
+            ),
             "measure longer, or at a higher rate",
         )
     })
@@ -190,8 +191,13 @@ fn few(judged: &Judged<'_>) -> Option<Reason> {
 fn cached(judged: &Judged<'_>) -> Option<Reason> {
     let tokens = judged.account.tokens.as_ref()?;
     let (cached, prompt) = (tokens.cached.value?, tokens.prompt.value?);
-    let share = cached as f64 / prompt.max(1) as f64;
-    (judged.random_prompts && share > CACHED).then(|| {
+    // What stands around the words of every prompt, such as the template of a chat, may well be in a cache. A word is at least
+    // one token, so all the rest is an upper bound of it.
+    let words = judged.random_words? * judged.account.counts.completed as f64;
+    let around = (prompt as f64 - words).max(0.0);
+    let prompt = prompt.max(1) as f64;
+    let share = cached as f64 / prompt;
+    (cached as f64 - around > CACHED * prompt).then(|| {
         against(
             ReasonCode::CachedPrompts,
             format!(

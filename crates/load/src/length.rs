@@ -34,7 +34,9 @@ impl Length {
 
 /// A text that is no length.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a length; write 512, or 512±128 (also 512+-128) for a mean and its standard deviation")]
+#[error(
+    "`{0}` is not a length; write 512, or 512±128 (also 512+-128) for a mean and its standard deviation"
+)]
 pub struct ParseLengthError(String);
 
 impl FromStr for Length {
@@ -86,7 +88,9 @@ mod tests {
 
     #[test]
     fn lengths_are_read_as_people_write_them() {
-        for (text, mean, deviation) in [("512", 512.0, 0.0), ("512±128", 512.0, 128.0), ("64+-8", 64.0, 8.0)] {
+        for (text, mean, deviation) in
+            [("512", 512.0, 0.0), ("512±128", 512.0, 128.0), ("64+-8", 64.0, 8.0)]
+        {
             let length: Length = text.parse().unwrap();
             assert_eq!((length.mean, length.deviation), (mean, deviation));
         }

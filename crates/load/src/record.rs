@@ -158,6 +158,9 @@ pub(crate) mod tests {
     fn reasoning_is_content_but_not_visible() {
         let mut record = answered(0, &[100, 110, 120], 3);
         record.events[0].visible = false;
-        assert_eq!((record.first(), record.first_visible()), (Some(100_000_000), Some(110_000_000)));
+        assert_eq!(
+            (record.first(), record.first_visible()),
+            (Some(100_000_000), Some(110_000_000))
+        );
     }
 }

@@ -78,7 +78,8 @@ impl Schedule {
     /// The moments of a file, in seconds; they are put in order and begin at 0.
     #[must_use]
     pub fn of_trace(seconds: &[f64], most: usize) -> Schedule {
-        let mut sorted: Vec<f64> = seconds.iter().copied().filter(|time| time.is_finite()).collect();
+        let mut sorted: Vec<f64> =
+            seconds.iter().copied().filter(|time| time.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
         let first = sorted.first().copied().unwrap_or(0.0);
         let moments = sorted.iter().take(most).map(|time| ((time - first) * NANOS) as u64);

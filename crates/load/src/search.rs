@@ -151,7 +151,10 @@ mod tests {
         };
         let found = run(SearchPlan::default(), vague);
         let (passed, failed) = (found.passed.unwrap(), found.failed.unwrap());
-        assert!((27.0..28.0).contains(&passed) && (36.0..37.5).contains(&failed), "{passed} {failed}");
+        assert!(
+            (27.0..28.0).contains(&passed) && (36.0..37.5).contains(&failed),
+            "{passed} {failed}"
+        );
         assert!(found.probes.len() < 30, "it ends: {}", found.probes.len());
     }
 

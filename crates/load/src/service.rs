@@ -50,7 +50,8 @@ impl ServiceTimes {
     /// The mean time of a batch in nanoseconds.
     #[must_use]
     pub fn mean(&self, batch: usize) -> f64 {
-        let mean = |nanos: &[u64]| nanos.iter().map(|x| *x as f64).sum::<f64>() / nanos.len() as f64;
+        let mean =
+            |nanos: &[u64]| nanos.iter().map(|x| *x as f64).sum::<f64>() / nanos.len() as f64;
         self.between(batch, mean)
     }
 

@@ -52,7 +52,9 @@ impl fmt::Display for Routing {
 
 /// A word that names no policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a routing policy; known policies: one-queue, round-robin, random, least-loaded")]
+#[error(
+    "`{0}` is not a routing policy; known policies: one-queue, round-robin, random, least-loaded"
+)]
 pub struct ParseRoutingError(String);
 
 impl FromStr for Routing {

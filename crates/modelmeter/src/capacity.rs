@@ -45,7 +45,10 @@ impl CapacityPlan {
         let share = match (self.limit.metric, self.limit.statistic.share()) {
             (LoadMetric::E2e, Some(share)) => share,
             _ => {
-                let text = format!("capacity needs a percentile of the whole answer, not `{}`", self.limit.key());
+                let text = format!(
+                    "capacity needs a percentile of the whole answer, not `{}`",
+                    self.limit.key()
+                );
                 return Err(Error::Rule(format!("{text}: `--slo p99:200ms`")));
             }
         };
@@ -77,7 +80,9 @@ impl CapacityPlan {
             }
         }
         options.sort_by(|one, other| {
-            (one.replicas, one.high).cmp(&(other.replicas, other.high)).then_with(|| one.percentile.0.total_cmp(&other.percentile.0))
+            (one.replicas, one.high)
+                .cmp(&(other.replicas, other.high))
+                .then_with(|| one.percentile.0.total_cmp(&other.percentile.0))
         });
         Ok(CapacityReport {
             model: model.into(),
@@ -128,7 +133,9 @@ impl Group<'_> {
         let times: Vec<ServiceTimes> = self
             .runs
             .iter()
-            .filter_map(|run| Some(ServiceTimes::new([(run.cell.batch_size, service(run)?.to_vec())])))
+            .filter_map(|run| {
+                Some(ServiceTimes::new([(run.cell.batch_size, service(run)?.to_vec())]))
+            })
             .collect();
         // A group has at least the run that opened it.
         let first = self.runs[0];

@@ -23,7 +23,8 @@ mod tests {
     #[test]
     fn chances_add_up_as_they_are_counted() {
         let exact = |n: u32, k: u32, p: f64| -> f64 {
-            let choose = |k: u32| (0..k).fold(1.0, |all, i| all * f64::from(n - i) / f64::from(i + 1));
+            let choose =
+                |k: u32| (0..k).fold(1.0, |all, i| all * f64::from(n - i) / f64::from(i + 1));
             (0..=k).map(|k| choose(k) * p.powi(k as i32) * (1.0 - p).powi((n - k) as i32)).sum()
         };
         for (n, k, p) in [(10, 0, 0.1), (10, 3, 0.5), (100, 2, 0.01), (40, 39, 0.9)] {

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 use types::{
     Cell, Cold, CriticalPath, EngineInfo, Environment, FedInput, GenerationReport, Import,
-    LayerReport, LoadReport, MemoryReport, Metric, ModelInfo, Phase, ProbeReport, Run, RunId, Samples,
-    StopReason, Summary, TrainingReport, Verdict, WarmupReport, Work,
+    LayerReport, LoadReport, MemoryReport, Metric, ModelInfo, Phase, ProbeReport, Run, RunId,
+    Samples, StopReason, Summary, TrainingReport, Verdict, WarmupReport, Work,
 };
 
 /// What is read back; each field is named as in [`Run`].

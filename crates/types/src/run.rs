@@ -1,8 +1,9 @@
 //! One execution of a cell on one machine at one time.
 
 use crate::{
-    Cell, CriticalPath, Environment, FedInput, GenerationReport, Import, LayerReport, LoadReport, MemoryReport,
-    Metric, ModelInfo, Phase, Samples, Stated, StopReason, Summary, TrainingReport, Verdict, Work,
+    Cell, CriticalPath, Environment, FedInput, GenerationReport, Import, LayerReport, LoadReport,
+    MemoryReport, Metric, ModelInfo, Phase, Samples, Stated, StopReason, Summary, TrainingReport,
+    Verdict, Work,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

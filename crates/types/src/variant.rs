@@ -3,8 +3,8 @@
 //! It is stored and compared as canonical JSON, never as the words that people see: rewording must not split a history.
 
 use crate::{
-    Category, EngineOptions, Generation, InputShape, InputValues, LengthUnit, Load, MediaSource, Run,
-    Sampling, Training, ValueSource,
+    Category, EngineOptions, Generation, InputShape, InputValues, LengthUnit, Load, MediaSource,
+    Run, Sampling, Training, ValueSource,
 };
 use serde::{Deserialize, Serialize};
 

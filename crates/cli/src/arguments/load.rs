@@ -90,7 +90,12 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "FILE", help_heading = "Workload")]
     pub(crate) body: Option<PathBuf>,
     /// What the body is
-    #[arg(long, value_name = "TYPE", default_value = "application/json", help_heading = "Workload")]
+    #[arg(
+        long,
+        value_name = "TYPE",
+        default_value = "application/json",
+        help_heading = "Workload"
+    )]
     pub(crate) content_type: String,
     /// Line of the head of every request: 'name: value'; may be repeated
     #[arg(long, value_name = "LINE", value_parser = parse_header, help_heading = "Workload")]
@@ -202,7 +207,8 @@ fn parse_count(text: &str) -> Result<usize, String> {
 
 /// A line of a head that no server can take for two.
 fn parse_header(text: &str) -> Result<(String, String), String> {
-    let wrong = || format!("`{}` is not a line of a head; write 'name: value'", text.escape_debug());
+    let wrong =
+        || format!("`{}` is not a line of a head; write 'name: value'", text.escape_debug());
     let (name, value) = text.split_once(':').ok_or_else(wrong)?;
     let (name, value) = (name.trim(), value.trim());
     let is_name = !name.is_empty()

@@ -49,7 +49,8 @@ fn document(home: &Home, file: &str) -> Value {
 fn a_load_is_sent_shown_stored_and_written_in_every_format() {
     let (home, server) = (Home::new(), chat());
     let address = server.url("");
-    let arguments = ["--rate", "30/s", "--json", "load.json", "--csv", "load.csv", "--html", "load.html"];
+    let arguments =
+        ["--rate", "30/s", "--json", "load.json", "--csv", "load.csv", "--html", "load.html"];
     let told = home.run(&quick(&address, &arguments));
     // Whether numbers are valid is the machine's affair.
     assert!([Some(0), Some(4)].contains(&told.status), "{}\n{}", told.out, told.err);
@@ -66,7 +67,10 @@ fn a_load_is_sent_shown_stored_and_written_in_every_format() {
     assert_eq!(broken, Vec::<String>::new());
     let load = &found["loads"][0];
     let outcomes = load["requests"]["outcome"].as_array().unwrap();
-    assert!(!outcomes.is_empty() && outcomes.iter().all(|outcome| outcome == "completed"), "{load}");
+    assert!(
+        !outcomes.is_empty() && outcomes.iter().all(|outcome| outcome == "completed"),
+        "{load}"
+    );
     assert!(load["requests"]["tokens"].as_array().unwrap().iter().all(|tokens| *tokens == 8));
     assert_eq!(load["load"]["server_metrics"][0]["name"], "requests_total");
     assert!(fs::read_to_string(home.path("load.csv")).unwrap().lines().count() > 5);
@@ -75,7 +79,10 @@ fn a_load_is_sent_shown_stored_and_written_in_every_format() {
     assert!(listed.contains("smol") && listed.contains("openai-chat"), "{listed}");
     let shown = home.fine(&["runs", "show", "latest", "--json"]).out;
     let shown: Value = serde_json::from_str(&shown).unwrap();
-    assert_eq!((&shown["mode"], &shown["load_test"]["asked"]["protocol"]), (&"load".into(), &"openai-chat".into()));
+    assert_eq!(
+        (&shown["mode"], &shown["load_test"]["asked"]["protocol"]),
+        (&"load".into(), &"openai-chat".into())
+    );
     assert!(shown["device"].is_null(), "the server does not tell it");
     home.fine(&["runs", "show", "latest"]);
     home.fine(&["report", "latest", "--html", "run.html"]);
@@ -87,7 +94,10 @@ fn the_same_seed_asks_the_same_and_the_server_counts_the_same() {
     let address = server.url("");
     let moments = |file: &str| {
         let before = server.requests();
-        home.run(&quick(&address, &["--rate", "30/s", "--seed", "5", "--no-store", "--json", file]));
+        home.run(&quick(
+            &address,
+            &["--rate", "30/s", "--seed", "5", "--no-store", "--json", file],
+        ));
         let found = document(&home, file);
         let requests = found["loads"][0]["requests"]["scheduled"].clone();
         // Two questions for the models, and two for numbers of its own.
@@ -107,8 +117,19 @@ fn a_broken_limit_is_a_failed_gate_and_no_answer_keeps_it() {
     });
     let address = server.url("/predict");
     let told = home.run(&[
-        "load", &address, "--protocol", "http", "--duration", "2s", "--warmup", "0s", "--slo", "p50:1ms",
-        "--no-store", "--json", "load.json",
+        "load",
+        &address,
+        "--protocol",
+        "http",
+        "--duration",
+        "2s",
+        "--warmup",
+        "0s",
+        "--slo",
+        "p50:1ms",
+        "--no-store",
+        "--json",
+        "load.json",
     ]);
     assert!([Some(1), Some(4)].contains(&told.status), "{}\n{}", told.out, told.err);
     let load = &document(&home, "load.json")["loads"][0]["load"];
@@ -122,8 +143,21 @@ fn a_search_needs_few_words_and_tells_what_it_found() {
     let (home, server) = (Home::new(), chat());
     let address = server.url("");
     let told = home.run(&[
-        "load", &address, "--find-rate", "--slo", "p50:30s", "--start-rate", "20/s", "--highest-rate", "40/s",
-        "--duration", "1s", "--warmup", "0s", "--json", "search.json",
+        "load",
+        &address,
+        "--find-rate",
+        "--slo",
+        "p50:30s",
+        "--start-rate",
+        "20/s",
+        "--highest-rate",
+        "40/s",
+        "--duration",
+        "1s",
+        "--warmup",
+        "0s",
+        "--json",
+        "search.json",
     ]);
     assert!([Some(0), Some(4)].contains(&told.status), "{}\n{}", told.out, told.err);
     let found = document(&home, "search.json");
@@ -159,7 +193,16 @@ fn bad_servers_and_bad_words_are_told_apart() {
         assert!(refused.err.contains(told), "{words:?}: {}", refused.err);
     }
     let dead = home.run(&[
-        "load", &address, "--protocol", "openai-chat", "--duration", "1s", "--warmup", "0s", "--max-requests", "20",
+        "load",
+        &address,
+        "--protocol",
+        "openai-chat",
+        "--duration",
+        "1s",
+        "--warmup",
+        "0s",
+        "--max-requests",
+        "20",
     ]);
     assert_eq!(dead.status, Some(4), "errors are counted and the run is stored\n{}", dead.err);
     assert!(dead.out.contains("failed") && dead.out.contains("not valid"), "{}", dead.out);
@@ -171,7 +214,16 @@ fn ctrl_c_keeps_what_was_measured() {
     let (home, server) = (Home::new(), chat());
     let address = server.url("");
     let mut command = home.command(&[
-        "load", &address, "--rate", "50/s", "--duration", "1h", "--warmup", "0s", "--progress", "json",
+        "load",
+        &address,
+        "--rate",
+        "50/s",
+        "--duration",
+        "1h",
+        "--warmup",
+        "0s",
+        "--progress",
+        "json",
     ]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -197,14 +249,27 @@ fn capacity_follows_from_stored_runs() {
     let asked = |target: &'static str| {
         ["capacity", target, "--rate", "100/s", "--slo", "p99:10s", "--json", "capacity.json"]
     };
-    home.refused(&asked("feed-forward-baseline"), 4, &["no valid stored run", "modelmeter profile"]);
+    home.refused(
+        &asked("feed-forward-baseline"),
+        4,
+        &["no valid stored run", "modelmeter profile"],
+    );
     let server = ScriptedServer::start(|_, stream| {
         std::thread::sleep(Duration::from_millis(5));
         write_whole(stream, "200 OK", "text/plain", b"ok")
     });
     let address = server.url("/predict");
     let load = [
-        "load", &address, "--protocol", "http", "--served-model", "smol", "--duration", "2s", "--warmup", "0s",
+        "load",
+        &address,
+        "--protocol",
+        "http",
+        "--served-model",
+        "smol",
+        "--duration",
+        "2s",
+        "--warmup",
+        "0s",
     ];
     // On a busy machine it may take several loads until one is valid.
     let valid = (0..10).any(|_| home.run(&load).status == Some(0));

@@ -89,7 +89,8 @@ fn several_tokens_in_an_event_are_counted_by_the_server() {
 
 #[test]
 fn reasoning_is_content_that_nobody_sees() {
-    let delta = |key: &str| format!("data: {{\"choices\":[{{\"delta\":{{\"{key}\":\"x\"}}}}]}}\n\n");
+    let delta =
+        |key: &str| format!("data: {{\"choices\":[{{\"delta\":{{\"{key}\":\"x\"}}}}]}}\n\n");
     let events = [delta("reasoning_content"), delta("content"), "data: [DONE]\n\n".into()];
     let mut pieces = vec![STREAM_HEAD.as_bytes().to_vec()];
     pieces.extend(events.iter().map(|event| chunk(event.as_bytes())));
@@ -107,7 +108,8 @@ fn completions_and_whole_answers_are_understood_too() {
     let record = one(&streaming(pieces), Protocol::OpenaiCompletions);
     assert_eq!((record.outcome, record.events.len()), (RequestOutcome::Completed, 1));
     let server = ScriptedServer::start(|_, stream| {
-        let body = br#"{"choices":[{"message":{"content":"four"}}],"usage":{"completion_tokens":1}}"#;
+        let body =
+            br#"{"choices":[{"message":{"content":"four"}}],"usage":{"completion_tokens":1}}"#;
         write_whole(stream, "200 OK", "application/json", body)
     });
     let mut whole = job(&server, Protocol::OpenaiChat, 1);

@@ -12,7 +12,9 @@ use std::{
 };
 use types::{Protocol, RequestOutcome};
 
-fn one(answer: impl Fn(&mut TcpStream) -> bool + Send + Sync + 'static) -> (RequestOutcome, String) {
+fn one(
+    answer: impl Fn(&mut TcpStream) -> bool + Send + Sync + 'static,
+) -> (RequestOutcome, String) {
     let server = ScriptedServer::start(move |_, stream| answer(stream));
     let mut short = job(&server, Protocol::OpenaiChat, 1);
     short.timeout = 300_000_000;

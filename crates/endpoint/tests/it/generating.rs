@@ -127,8 +127,7 @@ fn stopping_keeps_what_was_measured() {
         }
     });
     assert!(heard.stopped_at.is_some() && heard.progress > 0);
-    let outcomes: Vec<RequestOutcome> =
-        heard.records.iter().map(|record| record.outcome).collect();
+    let outcomes: Vec<RequestOutcome> = heard.records.iter().map(|record| record.outcome).collect();
     assert_eq!(outcomes[..3], [RequestOutcome::Completed; 3]);
     assert_eq!(outcomes[3..], [RequestOutcome::Unanswered]);
 }

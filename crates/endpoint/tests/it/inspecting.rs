@@ -36,7 +36,10 @@ fn a_server_with_one_model_needs_no_name() {
         let found = inspect(&asked(&server, path)).unwrap();
         assert_eq!(found.protocol, Protocol::OpenaiChat, "{path}");
         assert_eq!(found.address.path, "/v1/chat/completions", "{path}");
-        assert_eq!((found.model.as_deref(), found.server.as_deref()), (Some("smol"), Some("llamacpp")));
+        assert_eq!(
+            (found.model.as_deref(), found.server.as_deref()),
+            (Some("smol"), Some("llamacpp"))
+        );
     }
     let plain = inspect(&asked(&server, "/v1/completions")).unwrap();
     assert_eq!(plain.protocol, Protocol::OpenaiCompletions);
@@ -69,7 +72,8 @@ fn a_web_page_is_no_served_model() {
 
 #[test]
 fn kserve_tells_its_inputs_and_takes_them_in_both_forms() {
-    let metadata = r#"{"name":"m","inputs":[{"name":"x","datatype":"FP32","shape":[-1,4]}],"outputs":[]}"#;
+    let metadata =
+        r#"{"name":"m","inputs":[{"name":"x","datatype":"FP32","shape":[-1,4]}],"outputs":[]}"#;
     let server = ScriptedServer::start(move |request, stream| {
         let json = |stream: &mut _, body: &str| {
             write_whole(stream, "200 OK", "application/json", body.as_bytes())
@@ -79,14 +83,20 @@ fn kserve_tells_its_inputs_and_takes_them_in_both_forms() {
             "/v2/models/m" => json(stream, metadata),
             "/v2/models/m/infer" => {
                 let length = request.head.iter().find_map(|line| {
-                    line.strip_prefix("inference-header-content-length:")?.trim().parse::<usize>().ok()
+                    line.strip_prefix("inference-header-content-length:")?
+                        .trim()
+                        .parse::<usize>()
+                        .ok()
                 });
                 let head = length.unwrap_or(request.body.len());
                 let body: Value = serde_json::from_slice(&request.body[..head]).unwrap();
                 assert_eq!(body["inputs"][0]["shape"], serde_json::json!([2, 4]));
                 let tail = request.body.len() - head;
                 assert_eq!(tail, if length.is_some() { 32 } else { 0 });
-                json(stream, r#"{"model_name":"m","outputs":[{"name":"y","shape":[1],"datatype":"FP32","data":[1]}]}"#)
+                json(
+                    stream,
+                    r#"{"model_name":"m","outputs":[{"name":"y","shape":[1],"datatype":"FP32","data":[1]}]}"#,
+                )
             }
             _ => write_whole(stream, "404 Not Found", "application/json", b"{}"),
         }
@@ -111,7 +121,9 @@ fn kserve_tells_its_inputs_and_takes_them_in_both_forms() {
 #[test]
 fn numbers_of_a_server_are_found_where_it_has_them() {
     let server = ScriptedServer::start(|request, stream| match request.path.as_str() {
-        "/metrics" => write_whole(stream, "200 OK", "text/plain; version=0.0.4", b"requests_total 7\n"),
+        "/metrics" => {
+            write_whole(stream, "200 OK", "text/plain; version=0.0.4", b"requests_total 7\n")
+        }
         _ => write_whole(stream, "404 Not Found", "text/html", b"no"),
     });
     let found = server_metrics(&server.url("/v1").parse().unwrap(), &[]).unwrap();

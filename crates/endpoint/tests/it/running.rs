@@ -55,7 +55,10 @@ pub(crate) fn run(job: &Job) -> Heard {
 }
 
 /// The same; the function hears every message and can close the pipe, which stops the load.
-pub(crate) fn run_with(job: &Job, mut hear: impl FnMut(&Message, &mut Option<PipeWriter>)) -> Heard {
+pub(crate) fn run_with(
+    job: &Job,
+    mut hear: impl FnMut(&Message, &mut Option<PipeWriter>),
+) -> Heard {
     let (job_reader, mut job_writer) = std::io::pipe().unwrap();
     let (reader, writer) = std::io::pipe().unwrap();
     let generator = thread::spawn(move || serve(BufReader::new(job_reader), writer).unwrap());

@@ -4,16 +4,21 @@ use crate::virtual_server::{Fifo, Frozen, MS, SECOND, Tokens, every, run};
 use modelmeter_load::{
     Account, Accounting, Dispatcher, Pattern, Record, Schedule, Source, account, window,
 };
-use types::{
-    Arrivals, LoadLimit, LoadMetric, LoadWindow, RequestOutcome, Seconds, Summary,
-};
+use types::{Arrivals, LoadLimit, LoadMetric, LoadWindow, RequestOutcome, Seconds, Summary};
 
 fn whole(seconds: f64) -> LoadWindow {
     LoadWindow { from: Seconds(0.0), to: Seconds(seconds) }
 }
 
 fn accounted(records: &[Record], window: LoadWindow, limits: &[LoadLimit]) -> Account {
-    account(&Accounting { records, window, limits, is_open: true, generates: true, streaming: true })
+    account(&Accounting {
+        records,
+        window,
+        limits,
+        is_open: true,
+        generates: true,
+        streaming: true,
+    })
 }
 
 fn summary(account: &Account, metric: LoadMetric) -> Summary {
@@ -127,8 +132,9 @@ fn a_single_token_is_neither_bad_nor_divided_by_nothing() {
 
 #[test]
 fn what_was_never_sent_counts_as_scheduled_and_as_bad() {
-    let load =
-        Dispatcher::new(every(10 * MS, 1000), 10_000, 60 * SECOND).most_in_flight(1).stop_at_backlog(50);
+    let load = Dispatcher::new(every(10 * MS, 1000), 10_000, 60 * SECOND)
+        .most_in_flight(1)
+        .stop_at_backlog(50);
     let records = run(load, &mut Fifo::new(vec![100 * MS]));
     let found = accounted(&records, whole(10.0), &limits(&["p99:200ms"]));
     assert_eq!(found.counts.scheduled, 1000);

@@ -11,7 +11,8 @@ fn probe(rate: f64, seed: u64, limit: &LoadLimit) -> ProbeOutcome {
     for seconds in [60.0, 600.0, 6000.0] {
         let pattern = Pattern { rate, ramp_to: None, arrivals: Arrivals::Poisson };
         let moments = Schedule::draw(&pattern, seconds, 1_000_000, seed).moments;
-        let load = Dispatcher::new(Source::Open(moments), 1_000_000, u64::MAX).stop_at_backlog(1000);
+        let load =
+            Dispatcher::new(Source::Open(moments), 1_000_000, u64::MAX).stop_at_backlog(1000);
         let records = run(load, &mut Fifo::new(vec![10 * MS]));
         let window = LoadWindow { from: Seconds(0.0), to: Seconds(seconds) };
         let limits = [*limit];
@@ -60,7 +61,9 @@ fn a_rate_above_the_service_ends_early() {
     let load = {
         let pattern = Pattern { rate: 500.0, ramp_to: None, arrivals: Arrivals::Constant };
         let moments = Schedule::draw(&pattern, 60.0, 1_000_000, 1).moments;
-        Dispatcher::new(Source::Open(moments), 1_000_000, u64::MAX).most_in_flight(64).stop_at_backlog(256)
+        Dispatcher::new(Source::Open(moments), 1_000_000, u64::MAX)
+            .most_in_flight(64)
+            .stop_at_backlog(256)
     };
     let records = run(load, &mut Fifo::new(vec![10 * MS]));
     let sent = records.iter().filter(|one| one.sent.is_some()).count();

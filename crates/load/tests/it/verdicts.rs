@@ -34,7 +34,7 @@ fn judged(account: &Account) -> Judged<'_> {
         is_overrun: false,
         is_stopped: false,
         errors_allowed: 0.01,
-        random_prompts: true,
+        random_words: Some(80.0),
         is_local: false,
     }
 }
@@ -63,11 +63,8 @@ fn a_late_generator_makes_its_numbers_invalid() {
 #[test]
 fn a_generator_without_processor_time_left_measures_itself() {
     let account = accounted(&records());
-    let generator = GeneratorReport {
-        processor: Seconds(17.0),
-        elapsed: Seconds(20.0),
-        connections: 1,
-    };
+    let generator =
+        GeneratorReport { processor: Seconds(17.0), elapsed: Seconds(20.0), connections: 1 };
     let verdict = judge(&Judged { generator, ..judged(&account) });
     assert_eq!(against(&verdict), [ReasonCode::GeneratorLate]);
 }
@@ -94,7 +91,10 @@ fn more_failures_than_allowed_count_and_their_kinds_are_named() {
     let account = accounted(&failing);
     let verdict = judge(&judged(&account));
     assert_eq!(against(&verdict), [ReasonCode::RequestsFailed]);
-    assert!(verdict.reasons[0].text.contains("50 of 2,000 requests failed (50 status)"), "{verdict:?}");
+    assert!(
+        verdict.reasons[0].text.contains("50 of 2,000 requests failed (50 status)"),
+        "{verdict:?}"
+    );
     assert!(verdict.reasons[0].text.contains("status 503"));
     let allowed = judge(&Judged { errors_allowed: 0.05, ..judged(&account) });
     assert!(allowed.valid && allowed.reasons[0].code == ReasonCode::RequestsFailed);
@@ -117,8 +117,10 @@ fn random_prompts_from_a_cache_are_noticed() {
     }
     let account = accounted(&cached);
     assert_eq!(against(&judge(&judged(&account))), [ReasonCode::CachedPrompts]);
-    let own = judge(&Judged { random_prompts: false, ..judged(&account) });
+    let own = judge(&Judged { random_words: None, ..judged(&account) });
     assert!(own.valid, "prompts of the user's own may be in a cache");
+    let around = judge(&Judged { random_words: Some(40.0), ..judged(&account) });
+    assert!(around.valid, "the template of a chat may be in a cache");
 }
 
 #[test]

@@ -48,10 +48,10 @@ impl LoadTest {
             is_overrun: outcome.overrun,
             is_stopped: outcome.stopped_at.is_some(),
             errors_allowed: self.errors_allowed,
-            random_prompts: matches!(
-                self.bodies,
-                Bodies::Prompts { prompts: Prompts::Random(_), .. }
-            ),
+            random_words: match &self.bodies {
+                Bodies::Prompts { prompts: Prompts::Random(length), .. } => Some(length.mean),
+                _ => None,
+            },
             is_local: target.is_local,
         });
         let metrics = metrics(&found, outcome);
@@ -181,7 +181,10 @@ fn model_info(target: &LoadTarget) -> ModelInfo {
         parameters: 0,
         size: Bytes(0),
         // Two servers can serve different models under one name.
-        fingerprint: format!("served-{:016x}", types::stable_hash(format!("{place}\n{name}").bytes())),
+        fingerprint: format!(
+            "served-{:016x}",
+            types::stable_hash(format!("{place}\n{name}").bytes())
+        ),
         made_from: None,
         name,
     }

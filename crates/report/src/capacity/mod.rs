@@ -38,7 +38,8 @@ pub fn capacity_document(report: &CapacityReport) -> ResultDocument {
         .left_out
         .iter()
         .map(|one| {
-            let precision = one.precision.map(|precision| format!(" {precision}")).unwrap_or_default();
+            let precision =
+                one.precision.map(|precision| format!(" {precision}")).unwrap_or_default();
             Note::warning(format!("{}{precision}: {}", clean(&one.engine), clean(&one.why)))
         })
         .collect();
@@ -63,16 +64,27 @@ pub fn capacity_document(report: &CapacityReport) -> ResultDocument {
 
 fn replicas(option: &CapacityOption) -> String {
     let word = if option.replicas == 1 { "replica" } else { "replicas" };
-    format!("{} {word} (95 %: {} to {})", count(option.replicas), count(option.low), count(option.high))
+    format!(
+        "{} {word} (95 %: {} to {})",
+        count(option.replicas),
+        count(option.low),
+        count(option.high)
+    )
 }
 
 fn verdict(report: &CapacityReport) -> Note {
     match report.options.first() {
         Some(best) => {
-            let precision = best.precision.map(|precision| format!(" {precision}")).unwrap_or_default();
+            let precision =
+                best.precision.map(|precision| format!(" {precision}")).unwrap_or_default();
             Note::of(
                 Tone::Good,
-                format!("{} with {}{precision} on {}", replicas(best), clean(&best.engine), best.device),
+                format!(
+                    "{} with {}{precision} on {}",
+                    replicas(best),
+                    clean(&best.engine),
+                    best.device
+                ),
             )
         }
         None => Note::of(Tone::Bad, "nothing that was measured keeps the limit"),
@@ -111,8 +123,18 @@ fn table(options: &[CapacityOption]) -> Grid {
 
 fn data(options: &[CapacityOption]) -> DataTable {
     let columns = [
-        "engine", "precision", "device", "threads", "sequence_length", "replicas", "replicas_low",
-        "replicas_high", "utilisation", "percentile_s", "one_less_s", "mean_batch",
+        "engine",
+        "precision",
+        "device",
+        "threads",
+        "sequence_length",
+        "replicas",
+        "replicas_low",
+        "replicas_high",
+        "utilisation",
+        "percentile_s",
+        "one_less_s",
+        "mean_batch",
     ];
     let rows = options.iter().map(|option| {
         vec![

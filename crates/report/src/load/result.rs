@@ -27,7 +27,9 @@ pub fn load_document(runs: &[Run], search: Option<&RateSearch>) -> ResultDocumen
     }
     let first = loaded.first();
     ResultDocument {
-        title: first.map(|(run, report)| vec![clean(&run.model.name), clean(&report.target)]).unwrap_or_default(),
+        title: first
+            .map(|(run, report)| vec![clean(&run.model.name), clean(&report.target)])
+            .unwrap_or_default(),
         facts: first.map(|(run, _)| setting(run, loaded.len())).unwrap_or_default(),
         verdict: verdict(&loaded, search),
         blocks,
@@ -162,8 +164,8 @@ fn tokens(report: &LoadReport) -> Vec<String> {
     .into_iter()
     .flatten()
     .collect();
-    if tokens.completion.value.is_none() {
-        pieces.push("the server does not count what it generates".into());
+    if let (None, Some(why)) = (tokens.completion.value, &tokens.completion.why) {
+        pieces.push(format!("generated: {}", clean(why)));
     }
     pieces.push(format!("{} events", count(tokens.events)));
     pieces
@@ -192,7 +194,13 @@ fn server(report: &LoadReport) -> Vec<String> {
     let changed = report.server.iter().filter(|one| one.before != Some(one.after)).count();
     let is_told = !report.server.is_empty();
     is_told
-        .then(|| format!("{} of its own {} numbers changed", count(changed as u64), count(report.server.len() as u64)))
+        .then(|| {
+            format!(
+                "{} of its own {} numbers changed",
+                count(changed as u64),
+                count(report.server.len() as u64)
+            )
+        })
         .into_iter()
         .collect()
 }
@@ -299,12 +307,14 @@ fn found(search: &RateSearch) -> Note {
             Tone::Good,
             format!("the limits hold up to {}, and are broken at {}", rate(passed), rate(failed)),
         ),
-        (Some(passed), None) => {
-            Note::of(Tone::Good, format!("the limits hold at {}, the highest rate that was tried", rate(passed)))
-        }
-        (None, Some(failed)) => {
-            Note::of(Tone::Bad, format!("no rate was found that keeps the limits; {} breaks them", rate(failed)))
-        }
+        (Some(passed), None) => Note::of(
+            Tone::Good,
+            format!("the limits hold at {}, the highest rate that was tried", rate(passed)),
+        ),
+        (None, Some(failed)) => Note::of(
+            Tone::Bad,
+            format!("no rate was found that keeps the limits; {} breaks them", rate(failed)),
+        ),
         (None, None) => Note::warning("cannot tell: no rate had enough requests"),
     }
 }
@@ -312,8 +322,23 @@ fn found(search: &RateSearch) -> Note {
 /// One row a load and time.
 fn data(loads: &[(&Run, &LoadReport)]) -> DataTable {
     let columns = [
-        "run", "load", "valid", "metric", "count", "mean_s", "p50_s", "p90_s", "p95_s", "p99_s",
-        "p99_9_s", "max_s", "offered_per_s", "sent_per_s", "completed_per_s", "good_per_s", "tokens_per_s",
+        "run",
+        "load",
+        "valid",
+        "metric",
+        "count",
+        "mean_s",
+        "p50_s",
+        "p90_s",
+        "p95_s",
+        "p99_s",
+        "p99_9_s",
+        "max_s",
+        "offered_per_s",
+        "sent_per_s",
+        "completed_per_s",
+        "good_per_s",
+        "tokens_per_s",
         "failed",
     ];
     let mut rows = Vec::new();

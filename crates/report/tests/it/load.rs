@@ -5,8 +5,8 @@ use modelmeter_report::{ResultDocument, Style, capacity_document, load_document}
 use types::{
     Arrivals, CapacityLeftOut, CapacityOption, CapacityReport, Device, GeneratorReport, LatencyRow,
     LimitOutcome, Load, LoadCounts, LoadErrors, LoadMetric, LoadRates, LoadReport, LoadRequests,
-    LoadTokens, LoadWindow, MissingCode, Mode, Precision, ProbeOutcome, Protocol, Rate, RateProbe, RateSearch,
-    Ratio, Reading, RequestOutcome, Run, Scenario, Seconds, ServerMetric,
+    LoadTokens, LoadWindow, MissingCode, Mode, Precision, ProbeOutcome, Protocol, Rate, RateProbe,
+    RateSearch, Ratio, Reading, RequestOutcome, Run, Scenario, Seconds, ServerMetric,
 };
 
 /// A load of so many requests a second; its limit holds or not.
@@ -80,7 +80,11 @@ pub(crate) fn run(rate: f64, holds: Option<bool>) -> Run {
             elapsed: Seconds(175.0),
             connections: 8,
         },
-        server: vec![ServerMetric { name: "requests_total".into(), before: Some(1.0), after: 723.0 }],
+        server: vec![ServerMetric {
+            name: "requests_total".into(),
+            before: Some(1.0),
+            after: 723.0,
+        }],
         requests: LoadRequests {
             scheduled: vec![0, 10],
             sent: vec![Some(1), None],
@@ -179,7 +183,11 @@ fn several_loads_are_a_row_each_and_a_broken_limit_is_the_verdict() {
 #[test]
 fn a_search_says_where_the_limit_lies() {
     let found = load_document(&[run(4.0, Some(true))], Some(&search()));
-    assert!(shown(&found).contains("hold up to 4.00/s, and are broken at 4.40/s"), "{}", shown(&found));
+    assert!(
+        shown(&found).contains("hold up to 4.00/s, and are broken at 4.40/s"),
+        "{}",
+        shown(&found)
+    );
     let none = RateSearch { passed: None, ..search() };
     assert!(shown(&load_document(&[], Some(&none))).contains("no rate was found"));
     assert!(shown(&load_document(&[], Some(&RateSearch::default()))).contains("cannot tell"));
@@ -188,7 +196,9 @@ fn a_search_says_where_the_limit_lies() {
 #[test]
 fn capacity_says_how_sure_it_is_and_what_cannot_serve() {
     let text = shown(&capacity_document(&capacity()));
-    for part in ["5 replicas (95 %: 4 to 6)", "onnxruntime", "71", "torch: more than 10000", "simulated"] {
+    for part in
+        ["5 replicas (95 %: 4 to 6)", "onnxruntime", "71", "torch: more than 10000", "simulated"]
+    {
         assert!(text.contains(part), "`{part}` is not in\n{text}");
     }
     let nothing = CapacityReport { options: Vec::new(), ..capacity() };

@@ -1,17 +1,16 @@
 //! The JSON Schema of every document: published as it is made, and true of real documents.
 
 use crate::{
-    advice, bout, ceilings, encoder, fit, fleet, gate, generation, imported, inside, lists, load, memory,
-    proof, recommendations, sample, trend,
+    advice, bout, ceilings, encoder, fit, fleet, gate, generation, imported, inside, lists, load,
+    memory, proof, recommendations, sample, trend,
 };
 use jsonschema::Validator;
 use modelmeter_report::{
     CeilingsView, DrawnPicture, DrawnPictures, Field, JsonOptions, SCHEMAS, advice_json,
     alert_json, analysis_json, answer_document, blind_alert_json, capacity_document,
-    ceilings_document,
-    comparison_json, comparisons_json, export_document, fit_document, gate_document,
-    load_document, noise_document, optimize_document, pictures_document, proof_document, recommendations_document,
-    run_json, runs_document, trend_json,
+    ceilings_document, comparison_json, comparisons_json, export_document, fit_document,
+    gate_document, load_document, noise_document, optimize_document, pictures_document,
+    proof_document, recommendations_document, run_json, runs_document, trend_json,
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, env, fs, path::Path, time::Duration};

@@ -163,10 +163,9 @@ impl FromStr for LoadLimit {
 
     fn from_str(text: &str) -> Result<LoadLimit, ParseLoadLimitError> {
         let wrong = |why: String| ParseLoadLimitError { text: text.into(), why };
-        let (name, limit) = text
-            .trim()
-            .split_once(':')
-            .ok_or_else(|| wrong("write METRIC.PERCENTILE:LIMIT, such as `ttft.p99:200ms`".into()))?;
+        let (name, limit) = text.trim().split_once(':').ok_or_else(|| {
+            wrong("write METRIC.PERCENTILE:LIMIT, such as `ttft.p99:200ms`".into())
+        })?;
         let (metric, statistic) = parse_name(name).ok_or_else(|| {
             let known = LoadMetric::ALL.map(LoadMetric::name).join(", ");
             wrong(format!("metrics are {known}; percentiles p50, p90, p95, p99, p99.9 and mean"))

@@ -287,11 +287,8 @@ mod tests {
     #[test]
     fn a_generator_that_did_not_run_used_nothing() {
         assert_eq!(GeneratorReport::default().share(), 0.0);
-        let half = GeneratorReport {
-            processor: Seconds(1.0),
-            elapsed: Seconds(2.0),
-            connections: 1,
-        };
+        let half =
+            GeneratorReport { processor: Seconds(1.0), elapsed: Seconds(2.0), connections: 1 };
         assert_eq!(half.share(), 0.5);
     }
 }

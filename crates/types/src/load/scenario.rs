@@ -55,9 +55,9 @@ impl FromStr for Arrivals {
                 let shape: f64 = shape.parse().map_err(|_| wrong())?;
                 // Beyond these ends every request comes at once, or none ever does in the time of a run.
                 let usable = (0.01..=10_000.0).contains(&shape);
-                usable
-                    .then_some(Arrivals::Gamma { burstiness: Rate(shape) })
-                    .ok_or_else(|| ParseScenarioError("the shape of gamma is from 0.01 to 10000".into()))
+                usable.then_some(Arrivals::Gamma { burstiness: Rate(shape) }).ok_or_else(|| {
+                    ParseScenarioError("the shape of gamma is from 0.01 to 10000".into())
+                })
             }
             _ => Err(wrong()),
         }
@@ -244,11 +244,8 @@ mod tests {
 
     #[test]
     fn only_what_does_not_wait_for_answers_is_open() {
-        let rate = Scenario::Server {
-            rate: Rate(40.0),
-            arrivals: Arrivals::Poisson,
-            ramp_to: None,
-        };
+        let rate =
+            Scenario::Server { rate: Rate(40.0), arrivals: Arrivals::Poisson, ramp_to: None };
         assert!(rate.is_open() && Scenario::Offline.is_open());
         assert!(!Scenario::Concurrency { users: 8 }.is_open());
         assert!(!Scenario::SingleStream.is_open());

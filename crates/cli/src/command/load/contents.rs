@@ -11,11 +11,10 @@ const MOST: u64 = 256 << 20;
 
 /// The bodies of all requests. Which kind follows from the protocol, or from what was given.
 pub(super) fn bodies(arguments: &LoadArguments) -> Result<Bodies, Failure> {
-    let is_tensors = matches!(
-        arguments.protocol,
-        Some(Protocol::KserveJson | Protocol::KserveBinary)
-    ) || arguments.target.bare_path().contains("/v2")
-        || !arguments.shape.is_empty();
+    let is_tensors =
+        matches!(arguments.protocol, Some(Protocol::KserveJson | Protocol::KserveBinary))
+            || arguments.target.bare_path().contains("/v2")
+            || !arguments.shape.is_empty();
     if arguments.protocol == Some(Protocol::Http) {
         let body = match &arguments.body {
             Some(path) => read(path)?,
@@ -24,8 +23,9 @@ pub(super) fn bodies(arguments: &LoadArguments) -> Result<Bodies, Failure> {
         return Ok(Bodies::Bytes { body, content_type: arguments.content_type.clone() });
     }
     if arguments.body.is_some() {
-        return Err(Failure::new(Exit::Wrong, "`--body` is for plain HTTP")
-            .hint("add `--protocol http`"));
+        return Err(
+            Failure::new(Exit::Wrong, "`--body` is for plain HTTP").hint("add `--protocol http`")
+        );
     }
     if is_tensors {
         return Ok(Bodies::Tensors {
@@ -99,7 +99,8 @@ fn prompt(entry: &Value) -> Option<String> {
     let text = match entry {
         Value::String(text) => text,
         _ => {
-            let own = ["prompt", "text", "question"].iter().find_map(|key| entry.get(key)?.as_str());
+            let own =
+                ["prompt", "text", "question"].iter().find_map(|key| entry.get(key)?.as_str());
             let turns = entry.get("conversations").or_else(|| entry.get("messages"));
             let turn = || {
                 let first = turns?.as_array()?.iter().find(|turn| {

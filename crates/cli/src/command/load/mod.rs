@@ -62,9 +62,12 @@ pub(crate) fn run(arguments: &LoadArguments, global: &Global) -> Result<Exit, Fa
 /// Keys come from the environment only: other users of the machine can see arguments.
 fn inspection(arguments: &LoadArguments) -> Result<Inspection, Failure> {
     let mut headers = arguments.header.clone();
-    let is_key = |name: &str| name.eq_ignore_ascii_case("authorization") || name.to_ascii_lowercase().contains("key");
+    let is_key = |name: &str| {
+        name.eq_ignore_ascii_case("authorization") || name.to_ascii_lowercase().contains("key")
+    };
     if let Some((name, _)) = headers.iter().find(|(name, _)| is_key(name)) {
-        let text = format!("a key does not belong into `--header` (`{name}`): other users can see it");
+        let text =
+            format!("a key does not belong into `--header` (`{name}`): other users can see it");
         return Err(Failure::new(Exit::Wrong, text)
             .hint("put it into a variable and name that: `--key-env API_KEY`"));
     }
@@ -75,7 +78,10 @@ fn inspection(arguments: &LoadArguments) -> Result<Inspection, Failure> {
                 .hint(format!("`export {variable}=…` before the command")));
         };
         if key.chars().any(char::is_control) {
-            return Err(Failure::new(Exit::Wrong, format!("the key in `{variable}` has several lines")));
+            return Err(Failure::new(
+                Exit::Wrong,
+                format!("the key in `{variable}` has several lines"),
+            ));
         }
         headers.push(("authorization".into(), format!("Bearer {key}")));
     }
@@ -132,12 +138,19 @@ fn ask(arguments: &LoadArguments, loads: usize) -> Result<(), Failure> {
     }
     let what = match arguments.find_rate {
         true => "a search with many loads".to_owned(),
-        false if loads > 1 => format!("{loads} loads of up to {} requests each", arguments.max_requests),
-        false => format!("up to {} requests in {} s", arguments.max_requests, arguments.duration.as_secs_f64()),
+        false if loads > 1 => {
+            format!("{loads} loads of up to {} requests each", arguments.max_requests)
+        }
+        false => format!(
+            "up to {} requests in {} s",
+            arguments.max_requests,
+            arguments.duration.as_secs_f64()
+        ),
     };
     let target = clean(&arguments.target.to_string());
     let refused = |text: String| {
-        Err(Failure::new(Exit::Wrong, text).hint("if it may get the load: the same command with `--yes`"))
+        Err(Failure::new(Exit::Wrong, text)
+            .hint("if it may get the load: the same command with `--yes`"))
     };
     if !terminal::is_terminal(Stream::Error) || !io::IsTerminal::is_terminal(&io::stdin()) {
         return refused(format!("{target} is not this machine, and nobody can be asked"));

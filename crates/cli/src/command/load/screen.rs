@@ -77,7 +77,8 @@ mod tests {
 
     #[test]
     fn a_line_says_what_there_is_and_nothing_else() {
-        let mut live = Live { at: 12_000_000_000, sent: 47, rate: 3.9, in_flight: 2, ..Live::default() };
+        let mut live =
+            Live { at: 12_000_000_000, sent: 47, rate: 3.9, in_flight: 2, ..Live::default() };
         assert_eq!(line("server", &live), "server  12 s  47 sent  3.90/s  2 in flight");
         live.failed = 1;
         live.e2e = Percentiles { p50: Some(210_000_000), p95: None, p99: Some(410_000_000) };
