@@ -14,6 +14,7 @@ use crate::fit::FitDocument;
 use crate::gate::{CheckDocument, NoiseDocument};
 use crate::generation::GenerationDocument;
 use crate::load::LoadDocument;
+use crate::gpu::GpuDocument;
 use crate::pictures::PicturesDocument;
 use crate::proof::{OptimizeDocument, ProofDocument};
 use crate::recommendation::RecommendationsDocument;
@@ -25,7 +26,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
 /// Every document that this crate writes.
-pub const SCHEMAS: [DocumentSchema; 21] = [
+pub const SCHEMAS: [DocumentSchema; 22] = [
     DocumentSchema::of::<RunDocument<'_>>(crate::RUN_SCHEMA),
     DocumentSchema::of::<RunsDocument<'_>>(crate::RUNS_SCHEMA),
     DocumentSchema::of::<ComparisonDocument<'_>>(crate::COMPARISON_SCHEMA),
@@ -35,6 +36,7 @@ pub const SCHEMAS: [DocumentSchema; 21] = [
     DocumentSchema::of::<GenerationDocument<'_>>(crate::GENERATION_SCHEMA),
     DocumentSchema::of::<LoadDocument<'_>>(crate::LOAD_SCHEMA),
     DocumentSchema::of::<CapacityDocument<'_>>(crate::CAPACITY_SCHEMA),
+    DocumentSchema::of::<GpuDocument<'_>>(crate::GPU_SCHEMA),
     DocumentSchema::of::<ProofDocument<'_>>(crate::PROOF_SCHEMA),
     DocumentSchema::of::<OptimizeDocument<'_>>(crate::OPTIMIZE_SCHEMA),
     DocumentSchema::of::<ExportDocument<'_>>(crate::EXPORT_SCHEMA),
