@@ -410,6 +410,7 @@ fn job(onnx: &Path) -> Job<'static> {
             mode: types::Mode::Inference,
             training: None,
             generation: None,
+            load: None,
             threads: 1,
             seed: 0,
             inputs: vec![],

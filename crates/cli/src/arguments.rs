@@ -7,6 +7,7 @@
 mod advise;
 mod bench;
 mod calibrate;
+mod capacity;
 mod check;
 mod compare;
 mod db;
@@ -21,6 +22,7 @@ mod limit;
 #[cfg(test)]
 mod lines;
 mod lists;
+mod load;
 mod model;
 mod optimise;
 mod predict;
@@ -42,6 +44,7 @@ mod workload;
 pub(crate) use advise::Advise;
 pub(crate) use bench::Bench;
 pub(crate) use calibrate::Calibrate;
+pub(crate) use capacity::CapacityArguments;
 pub(crate) use check::{Check, Noise};
 pub(crate) use compare::{By, Compare, ModeArgument};
 pub(crate) use db::{Db, DbAction, DbExport, DbImport, DbQuery};
@@ -59,6 +62,7 @@ pub(crate) use gpu::Gpu;
 pub(crate) use habits::{Refusal, parse};
 pub(crate) use limit::{LimitArguments, LimitMeans};
 pub(crate) use lists::{Completions, Devices, Engines, EnginesAction, Man, Models, Schema};
+pub(crate) use load::{LoadArguments, ProgressArgument};
 pub(crate) use model::{ModelArguments, Offline, Origin};
 pub(crate) use optimise::{
     AlsoArgument, MethodArgument, Optimize, ProofArguments, Prune, Quantize, ScheduleArgument,
@@ -138,6 +142,12 @@ pub(crate) enum Command {
     /// their interval, the time to the first token, the growth of a step, and what the cache holds. How:
     /// docs/GENERATION.md
     Generate(Box<Generate>),
+    /// Load a served model with requests, and measure what its users wait
+    ///
+    /// Requests come by a schedule that does not wait for answers. First token, time between tokens and the whole answer are
+    /// counted from that schedule, with the rates that were offered, sent, answered and good. The generator says when it was
+    /// late itself. How: docs/LOAD.md
+    Load(Box<LoadArguments>),
     /// Record what a program does on NVIDIA GPUs: kernels, copies, idle time by cause
     ///
     /// Any CUDA program, unchanged, with its children and ranks. The driver of the GPU reports every kernel and copy; a
@@ -195,6 +205,11 @@ pub(crate) enum Command {
     ///
     /// Chooses among stored runs; nothing is measured. Only valid runs of this tool count; `--imported` adds results of other tools. Limits and ties: docs/ANALYSIS.md
     Recommend(Box<Recommend>),
+    /// Tell how many replicas a rate of requests takes
+    ///
+    /// Replicas behind a router are simulated from stored distributions of service times; nothing is measured. The answer
+    /// has a 95 % interval. How: docs/LOAD.md
+    Capacity(Box<CapacityArguments>),
     /// Predict times that were never measured, and say how wrong that is
     ///
     /// Learns from tables of measured times and predicts times that were held out: error, coverage and width of the 90%

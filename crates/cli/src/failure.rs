@@ -166,8 +166,15 @@ fn exit_of(error: &Error) -> Exit {
         | Error::NoRuns
         | Error::NotStored { .. }
         | Error::Prices { .. }
+        | Error::Body(_)
+        | Error::Endpoint(
+            endpoint::InspectError::Unknown { .. }
+            | endpoint::InspectError::SeveralModels(_)
+            | endpoint::InspectError::NoModel
+            | endpoint::InspectError::Model { .. },
+        )
         | Error::Read { .. } => Exit::Wrong,
-        Error::TooBusy { .. } => Exit::Untold,
+        Error::TooBusy { .. } | Error::NoServiceTimes { .. } => Exit::Untold,
         Error::Meter(MeterError::Engine(failure)) => match failure.kind {
             EngineErrorKind::BadModel | EngineErrorKind::BadInput => Exit::Wrong,
             _ => Exit::Cannot,

@@ -55,6 +55,7 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     match &arguments.command {
         Command::Profile(profile) => command::profile::run(profile, global),
         Command::Generate(generate) => command::generate::run(generate, global),
+        Command::Load(load) => command::load::run(load, global),
         Command::Gpu(gpu) => command::gpu::run(gpu, global),
         Command::Compare(compare) => command::compare::run(compare, global),
         Command::Bench(bench) => command::bench::run(bench, global),
@@ -70,6 +71,7 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Command::Quantize(quantize) => command::quantize::run(quantize, global),
         Command::Export(export) => command::export::run(export, global),
         Command::Optimize(optimize) => command::optimize::run(optimize, global),
+        Command::Capacity(capacity) => command::capacity::run(capacity, global),
         Command::Advise(advise) => command::advise::run(advise, global),
         Command::Check(check) => command::check::run(check, global),
         Command::Noise(noise) => command::check::noise(noise, global),

@@ -189,6 +189,7 @@ impl Draft {
             critical_path: None,
             training: None,
             generation: None,
+            load: None,
             unknown: Default::default(),
             imported: Some(Box::new(Import {
                 tool: self.tool,
@@ -231,6 +232,7 @@ impl Draft {
             mode: self.mode,
             training: self.training,
             generation: self.generation,
+            load: None,
             threads: untold.note("cell.threads", self.threads).unwrap_or(0),
             seed: untold.note("cell.seed", self.seed).unwrap_or(0),
             inputs: Vec::new(),

@@ -372,6 +372,7 @@ pub(crate) fn assemble(
         critical_path: None,
         training: findings.training.map(Box::new),
         generation: findings.generation.map(Box::new),
+        load: None,
         imported: None,
         inputs: job.inputs.iter().map(FedInput::from).collect(),
         tags: Vec::new(),

@@ -38,6 +38,7 @@ pub(crate) fn job(name: &str, onnx: &Path) -> Job<'static> {
             mode: Mode::Inference,
             training: None,
             generation: None,
+            load: None,
             threads: 1,
             seed: 0,
             inputs: vec![],

@@ -145,6 +145,30 @@ pub enum Error {
     /// The stopping rule contradicts itself.
     #[error("{0}")]
     Rule(String),
+    /// It is not known what a server is.
+    #[error(transparent)]
+    Endpoint(#[from] endpoint::InspectError),
+    /// What a server takes cannot be made.
+    #[error(transparent)]
+    Body(#[from] endpoint::BodyError),
+    /// A server cannot be reached.
+    #[error("the load could not begin: {why}")]
+    Unreachable {
+        /// Why.
+        why: String,
+    },
+    /// No stored run tells how long one request takes.
+    #[error("no valid stored run of `{model}` tells how long one request takes")]
+    NoServiceTimes {
+        /// The model.
+        model: String,
+    },
+    /// The generator of a load ended before its load did.
+    #[error("the generator of the load failed: {why}")]
+    Generator {
+        /// Why.
+        why: String,
+    },
     /// The inputs alone are larger than the machine's memory.
     #[error("the inputs need {needed} bytes, this machine has {present}")]
     Memory {
@@ -259,6 +283,14 @@ impl Error {
                 "call `modelmeter::serve_if_worker()` first in `main`, or install `modelmeter`"
                     .into(),
             ),
+            Error::Endpoint(error) => Some(endpoint_hint(error)),
+            Error::Body(_) => Some("`--protocol` names how the server is spoken to".into()),
+            Error::NoServiceTimes { model } => Some(format!(
+                "`modelmeter profile {model}` measures it; for a served model `modelmeter load ADDRESS`, one request at a time"
+            )),
+            Error::Unreachable { .. } => {
+                Some("is the server running? `curl -v` the same address".into())
+            }
             Error::NoFolder { .. } => Some("give `--cache` and `--db`, or set HOME".into()),
             Error::Compare(error) => error.hint().map(str::to_owned),
             Error::Exchange(_) => {
@@ -296,6 +328,7 @@ impl Error {
             }
             Error::UnknownBaseline { .. }
             | Error::Rule(_)
+            | Error::Generator { .. }
             | Error::Read { .. }
             | Error::Write { .. } => None,
         }
@@ -304,6 +337,24 @@ impl Error {
 
 fn bytes_in_words(bytes: u64) -> String {
     if bytes == 0 { String::new() } else { format!(", {bytes} bytes,") }
+}
+
+/// What to try where it is not known what a server is.
+fn endpoint_hint(error: &endpoint::InspectError) -> String {
+    use endpoint::InspectError as Why;
+    match error {
+        Why::Fetch(_) => "is the server running? `curl -v` the same address".into(),
+        Why::Unknown { .. } => {
+            "name the protocol, such as `--protocol http --body FILE`, or the whole path, such as `/v1/chat/completions`"
+                .into()
+        }
+        Why::SeveralModels(models) => format!(
+            "name one: `--served-model {}`",
+            models.first().map_or("NAME", String::as_str)
+        ),
+        Why::NoModel => "`--served-model NAME`".into(),
+        Why::Model { .. } => "`--served-model` names a model that the server has loaded".into(),
+    }
 }
 
 /// One engine that was asked for says for itself why it cannot; of several nobody can.

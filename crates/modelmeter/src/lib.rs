@@ -23,6 +23,7 @@
 mod advise;
 mod alternatives;
 mod calibrate;
+mod capacity;
 mod changed_graph;
 mod choose;
 mod database;
@@ -44,6 +45,7 @@ mod install;
 mod interim;
 mod largest;
 mod layers;
+mod load_test;
 mod memory;
 mod notice;
 mod observe;
@@ -69,6 +71,7 @@ mod worker;
 
 pub use advise::{Advisor, Proofs};
 pub use calibrate::{Calibration, Calibrator, Keep};
+pub use capacity::CapacityPlan;
 pub use choose::{Choice, Instead};
 pub use database::{look_into_database, open_database};
 pub use dossier::{About, dossier, dossier_of, dossier_page};
@@ -85,6 +88,7 @@ pub use given::GivenValues;
 pub use inside::Inside;
 pub use install::install_engine;
 pub use largest::{BatchTry, LargestBatch, largest_batch};
+pub use load_test::{FoundRate, GENERATOR_ARGUMENT, LoadTarget, LoadTest, RateQuestion};
 pub use memory::Memory;
 pub use notice::Notice;
 pub use optimise::{

@@ -204,6 +204,7 @@ pub(crate) fn prepare_with(
             None => Mode::Inference,
         },
         generation,
+        load: None,
         training: trained.as_ref().map(|trained| trained.job.training),
         threads: profiler.threads.unwrap_or_else(hardware::default_threads),
         seed: profiler.seed,

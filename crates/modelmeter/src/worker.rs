@@ -57,6 +57,9 @@ impl Engines {
     /// As [`serve_if_worker`], for a program that measures with these engines.
     pub fn serve_if_worker(self) {
         CAN_SERVE.store(true, Ordering::Relaxed);
+        if let Some(status) = crate::load_test::serve_generator() {
+            std::process::exit(status);
+        }
         if std::env::args_os().nth(1).is_some_and(|argument| argument == WORKER_ARGUMENT) {
             let status = i32::from(self.serve_standard_streams().is_err());
             // A worker must not go on into the program's own main.
@@ -284,7 +287,7 @@ pub(crate) fn present_memory(device: Device) -> Option<Bytes> {
 }
 
 /// This program where it can serve, else an installed `modelmeter`: never a program that would not know the argument.
-fn worker_program() -> Option<PathBuf> {
+pub(crate) fn worker_program() -> Option<PathBuf> {
     let current = std::env::current_exe().ok()?;
     if CAN_SERVE.load(Ordering::Relaxed) {
         return Some(current);

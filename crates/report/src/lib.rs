@@ -8,6 +8,7 @@
 mod advice;
 mod analysis;
 mod answer;
+mod capacity;
 mod ceilings;
 mod chart;
 mod clean;
@@ -26,6 +27,7 @@ mod interim;
 mod invalid;
 mod json;
 mod junit;
+mod load;
 mod lookup;
 mod markdown;
 mod memory;
@@ -47,6 +49,7 @@ mod wrap;
 pub use advice::{ADVICE_SCHEMA, advice_document, advice_json};
 pub use analysis::{ANALYSIS_SCHEMA, analysis_csv_columns, analysis_document, analysis_json};
 pub use answer::{ANSWER_SCHEMA, Field, answer_document};
+pub use capacity::{CAPACITY_SCHEMA, capacity_document};
 pub use ceilings::{CEILINGS_SCHEMA, CeilingsView, ceilings_document, ceilings_line};
 pub use chart::{Bar, Glyphs, bar_chart};
 pub use clean::clean;
@@ -70,6 +73,7 @@ pub use interim::{forecast, interim_lines, interim_table, rough};
 pub use invalid::not_valid;
 pub use json::{JsonOptions, run_json};
 pub use junit::{JunitCase, JunitOutcome, JunitSuite, JunitSuites, junit, runs_junit};
+pub use load::{LOAD_SCHEMA, load_document};
 pub use memory::{MemoryPart, MemoryView, allocations_csv};
 pub use number::{
     MISSING, bytes, bytes_per_second, count, duration, fixed, flops, flops_per_second, joules,

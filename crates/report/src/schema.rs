@@ -5,6 +5,7 @@
 use crate::advice::AdviceDocument;
 use crate::analysis::AnalysisDocument;
 use crate::answer::AnswerDocument;
+use crate::capacity::CapacityDocument;
 use crate::ceilings::CeilingsDocument;
 use crate::comparison::{ComparisonDocument, ComparisonsDocument};
 use crate::document::RunDocument;
@@ -12,6 +13,7 @@ use crate::export::ExportDocument;
 use crate::fit::FitDocument;
 use crate::gate::{CheckDocument, NoiseDocument};
 use crate::generation::GenerationDocument;
+use crate::load::LoadDocument;
 use crate::gpu::GpuDocument;
 use crate::pictures::PicturesDocument;
 use crate::proof::{OptimizeDocument, ProofDocument};
@@ -24,7 +26,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
 /// Every document that this crate writes.
-pub const SCHEMAS: [DocumentSchema; 20] = [
+pub const SCHEMAS: [DocumentSchema; 22] = [
     DocumentSchema::of::<RunDocument<'_>>(crate::RUN_SCHEMA),
     DocumentSchema::of::<RunsDocument<'_>>(crate::RUNS_SCHEMA),
     DocumentSchema::of::<ComparisonDocument<'_>>(crate::COMPARISON_SCHEMA),
@@ -32,6 +34,8 @@ pub const SCHEMAS: [DocumentSchema; 20] = [
     DocumentSchema::of::<AdviceDocument<'_>>(crate::ADVICE_SCHEMA),
     DocumentSchema::of::<FitDocument<'_>>(crate::FIT_SCHEMA),
     DocumentSchema::of::<GenerationDocument<'_>>(crate::GENERATION_SCHEMA),
+    DocumentSchema::of::<LoadDocument<'_>>(crate::LOAD_SCHEMA),
+    DocumentSchema::of::<CapacityDocument<'_>>(crate::CAPACITY_SCHEMA),
     DocumentSchema::of::<GpuDocument<'_>>(crate::GPU_SCHEMA),
     DocumentSchema::of::<ProofDocument<'_>>(crate::PROOF_SCHEMA),
     DocumentSchema::of::<OptimizeDocument<'_>>(crate::OPTIMIZE_SCHEMA),

@@ -4,6 +4,7 @@
 //! same seed always give the same answer. What a number means for a verdict is decided elsewhere.
 
 mod beta;
+mod binomial;
 mod bootstrap;
 mod change;
 mod density;
@@ -28,6 +29,7 @@ mod student;
 mod summary;
 mod window;
 
+pub use binomial::binomial_at_most;
 pub use change::{Cut, SMALLEST_SERIES, SMALLEST_SIDE, cuts};
 pub use density::{bell_width, density};
 pub use discovery::false_discovery;

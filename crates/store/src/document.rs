@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 use types::{
     Cell, Cold, CriticalPath, EngineInfo, Environment, FedInput, GenerationReport, Import,
-    LayerReport, MemoryReport, Metric, ModelInfo, Phase, ProbeReport, Run, RunId, Samples,
-    StopReason, Summary, TrainingReport, Verdict, WarmupReport, Work,
+    LayerReport, LoadReport, MemoryReport, Metric, ModelInfo, Phase, ProbeReport, Run, RunId,
+    Samples, StopReason, Summary, TrainingReport, Verdict, WarmupReport, Work,
 };
 
 /// What is read back; each field is named as in [`Run`].
@@ -33,6 +33,8 @@ pub(crate) struct Document {
     training: Option<Box<TrainingReport>>,
     #[serde(default)]
     generation: Option<Box<GenerationReport>>,
+    #[serde(default)]
+    load: Option<Box<LoadReport>>,
     #[serde(default)]
     imported: Option<Box<Import>>,
     #[serde(default)]
@@ -72,6 +74,8 @@ struct Borrowed<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     generation: Option<&'a GenerationReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    load: Option<&'a LoadReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     imported: Option<&'a Import>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     inputs: &'a [FedInput],
@@ -108,6 +112,7 @@ pub(crate) fn write(run: &Run) -> Result<String, serde_json::Error> {
         critical_path: run.critical_path.as_deref(),
         training: run.training.as_deref(),
         generation: run.generation.as_deref(),
+        load: run.load.as_deref(),
         imported: run.imported.as_deref(),
         inputs: &run.inputs,
     })?;
@@ -145,6 +150,7 @@ impl Document {
             critical_path: self.critical_path,
             training: self.training,
             generation: self.generation,
+            load: self.load,
             imported: self.imported,
             inputs: self.inputs,
             tags: rest.tags,

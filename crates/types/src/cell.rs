@@ -1,11 +1,11 @@
 //! One combination out of a plan; measured in one fresh worker.
 
-use crate::{Device, EngineOptions, Feed, Generation, Precision, Training};
+use crate::{Device, EngineOptions, Feed, Generation, Load, Precision, Training};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Inference, training or generating.
+/// Inference, training, generating or load.
 #[derive(
     Debug,
     Clone,
@@ -29,11 +29,13 @@ pub enum Mode {
     Training,
     /// A language model reads a prompt or writes token by token.
     Generate,
+    /// Requests that come by a schedule, to a server or to a model in this process.
+    Load,
 }
 
 impl Mode {
     /// Every mode.
-    pub const ALL: [Mode; 3] = [Mode::Inference, Mode::Training, Mode::Generate];
+    pub const ALL: [Mode; 4] = [Mode::Inference, Mode::Training, Mode::Generate, Mode::Load];
 
     /// The mode with this name.
     #[must_use]
@@ -48,6 +50,7 @@ impl Mode {
             Mode::Inference => "inference",
             Mode::Training => "training",
             Mode::Generate => "generate",
+            Mode::Load => "load",
         }
     }
 }
@@ -89,7 +92,7 @@ pub struct Cell {
     pub batch_size: usize,
     /// Length of each sample: tokens, or the unit in `feed.length_unit`; `None` if it is fixed by the model.
     pub sequence_length: Option<usize>,
-    /// Inference, training or generating.
+    /// Inference, training, generating or load.
     pub mode: Mode,
     /// How it is trained; only for training.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,6 +100,9 @@ pub struct Cell {
     /// What is measured of generating; only for that mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<Generation>,
+    /// Who asks when; only for load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
     /// Threads the engine may use.
     pub threads: u32,
     /// Seed of weights and inputs.

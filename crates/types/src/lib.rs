@@ -33,6 +33,7 @@ mod layer_kind;
 mod layers;
 mod likeness;
 mod limit;
+mod load;
 mod machine;
 mod measured;
 mod media;
@@ -119,6 +120,12 @@ pub use layers::{
 };
 pub use likeness::{likeness, near, near_by, nearest};
 pub use limit::{LimitedBy, MemoryLimit, ParseLimitedByError};
+pub use load::{
+    Arrivals, CapacityLeftOut, CapacityOption, CapacityReport, GeneratorReport, LatencyRow,
+    LimitOutcome, Load, LoadCounts, LoadErrors, LoadLimit, LoadMetric, LoadRates, LoadReport,
+    LoadRequests, LoadStatistic, LoadTokens, LoadWindow, ParseLoadLimitError, ParseScenarioError,
+    ProbeOutcome, Protocol, RateProbe, RateSearch, RequestOutcome, Scenario, ServerMetric,
+};
 pub use machine::{Cpu, Gpu, Machine};
 pub use measured::{Measured, Newest, Percentiles};
 pub use media::{

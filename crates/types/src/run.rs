@@ -2,8 +2,8 @@
 
 use crate::{
     Cell, CriticalPath, Environment, FedInput, Generation, GenerationReport, GenerationTest,
-    Import, LayerReport, MemoryReport, Metric, ModelInfo, Phase, Samples, Stated, StopReason,
-    Summary, TrainingReport, Verdict, Work,
+    Import, LayerReport, LoadReport, MemoryReport, Metric, ModelInfo, Phase, Samples, Stated,
+    StopReason, Summary, TrainingReport, Verdict, Work,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -135,6 +135,9 @@ pub struct Run {
     /// The results of generating; only for runs that generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<Box<GenerationReport>>,
+    /// The results of a load; only for runs that loaded a server or a model with requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Box<LoadReport>>,
     /// The source file, if another tool measured it; `None` if Modelmeter did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Box<Import>>,

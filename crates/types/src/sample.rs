@@ -31,13 +31,34 @@ pub enum Phase {
     Backward,
     /// From gradients to new weights.
     Optimizer,
-    /// All phases of one sample or one step together, timed as one span.
+    /// All phases of one sample or one step together, timed as one span. Under load: from the schedule to the last event.
     Total,
+    /// Under load: from the schedule to the first event with content.
+    #[serde(rename = "ttft")]
+    Ttft,
+    /// Under load: from the sending to the first event with content.
+    #[serde(rename = "ttft.service")]
+    TtftService,
+    /// Under load: from the schedule to the first text that is not reasoning.
+    #[serde(rename = "ttft.visible")]
+    TtftVisible,
+    /// Under load: the mean time between tokens, one value a request.
+    #[serde(rename = "itl")]
+    Itl,
+    /// Under load: between events with content.
+    #[serde(rename = "gap")]
+    Gap,
+    /// Under load: from the sending to the last event.
+    #[serde(rename = "e2e.service")]
+    Service,
+    /// Under load: from the schedule to the sending.
+    #[serde(rename = "lag")]
+    Lag,
 }
 
 impl Phase {
     /// Every phase in the order it happens.
-    pub const ALL: [Phase; 12] = [
+    pub const ALL: [Phase; 19] = [
         Phase::Preprocess,
         Phase::Tokenise,
         Phase::Inference,
@@ -50,6 +71,13 @@ impl Phase {
         Phase::Backward,
         Phase::Optimizer,
         Phase::Total,
+        Phase::Ttft,
+        Phase::TtftService,
+        Phase::TtftVisible,
+        Phase::Itl,
+        Phase::Gap,
+        Phase::Service,
+        Phase::Lag,
     ];
 
     /// The name used in tables, metric keys and the store.
@@ -68,6 +96,13 @@ impl Phase {
             Phase::Backward => "backward",
             Phase::Optimizer => "optimizer",
             Phase::Total => "total",
+            Phase::Ttft => "ttft",
+            Phase::TtftService => "ttft.service",
+            Phase::TtftVisible => "ttft.visible",
+            Phase::Itl => "itl",
+            Phase::Gap => "gap",
+            Phase::Service => "e2e.service",
+            Phase::Lag => "lag",
         }
     }
 }

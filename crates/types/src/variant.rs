@@ -3,8 +3,8 @@
 //! It is stored and compared as canonical JSON, never as the words that people see: rewording must not split a history.
 
 use crate::{
-    Category, EngineOptions, Generation, InputShape, InputValues, LengthUnit, MediaSource, Run,
-    Sampling, Training, ValueSource,
+    Category, EngineOptions, Generation, InputShape, InputValues, LengthUnit, Load, MediaSource,
+    Run, Sampling, Training, ValueSource,
 };
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,9 @@ pub struct Variant {
     /// What is measured of generating.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<Generation>,
+    /// Who asks when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
 }
 
 /// Values the user gave for one input; a file counts by its content, wherever it lies.
@@ -111,6 +114,7 @@ impl Variant {
             shapes_unrecorded: is_unrecorded(run),
             untold: untold(run),
             generation: cell.generation,
+            load: cell.load.clone(),
         }
     }
 
@@ -162,6 +166,7 @@ impl Variant {
                 .filter(|sampling| *sampling != Sampling::Greedy)
                 .map(|sampling| sampling.to_string()),
         );
+        words.extend(self.load.as_ref().map(|load| load.scenario.to_string()));
         words.extend(self.shapes_unrecorded.then(|| "input shapes not recorded".to_owned()));
         if !self.untold.is_empty() {
             let names: Vec<&str> = self.untold.iter().map(|part| part.name()).collect();
@@ -245,6 +250,7 @@ mod tests {
             shapes_unrecorded: true,
             untold: vec![Untold::Device, Untold::Batch],
             generation: None,
+            load: None,
         }
     }
 

@@ -47,13 +47,25 @@ pub enum ReasonCode {
     Assumption,
     /// Another tool measured the run: which one, what was corrected, and what its file says.
     Imported,
+    /// The generator of a load was late, or used too much of its processor.
+    GeneratorLate,
+    /// Requests were sent at another rate than the schedule's.
+    RateNotKept,
+    /// More requests of a load failed than allowed.
+    RequestsFailed,
+    /// The part of a load that counts is too short for its latencies.
+    ShortWindow,
+    /// The server answered from a cache of prompts.
+    CachedPrompts,
+    /// The server shares its processors with the generator of the load.
+    SharedProcessors,
     /// No reason was stored.
     Unstated,
 }
 
 impl ReasonCode {
     /// Every reason.
-    pub const ALL: [ReasonCode; 19] = [
+    pub const ALL: [ReasonCode; 25] = [
         ReasonCode::NotSynchronised,
         ReasonCode::UnsupportedPercentile,
         ReasonCode::TooFewSamples,
@@ -72,6 +84,12 @@ impl ReasonCode {
         ReasonCode::FrequencyScaling,
         ReasonCode::Assumption,
         ReasonCode::Imported,
+        ReasonCode::GeneratorLate,
+        ReasonCode::RateNotKept,
+        ReasonCode::RequestsFailed,
+        ReasonCode::ShortWindow,
+        ReasonCode::CachedPrompts,
+        ReasonCode::SharedProcessors,
         ReasonCode::Unstated,
     ];
 
@@ -97,6 +115,12 @@ impl ReasonCode {
             ReasonCode::FrequencyScaling => "frequency-scaling",
             ReasonCode::Assumption => "assumption",
             ReasonCode::Imported => "imported",
+            ReasonCode::GeneratorLate => "generator-late",
+            ReasonCode::RateNotKept => "rate-not-kept",
+            ReasonCode::RequestsFailed => "requests-failed",
+            ReasonCode::ShortWindow => "short-window",
+            ReasonCode::CachedPrompts => "cached-prompts",
+            ReasonCode::SharedProcessors => "shared-processors",
             ReasonCode::Unstated => "unstated",
         }
     }
@@ -123,6 +147,12 @@ impl ReasonCode {
             ReasonCode::FrequencyScaling => "clock not fixed",
             ReasonCode::Assumption => "an assumption",
             ReasonCode::Imported => "not valid in the tool that measured it",
+            ReasonCode::GeneratorLate => "the generator was late",
+            ReasonCode::RateNotKept => "rate not kept",
+            ReasonCode::RequestsFailed => "requests failed",
+            ReasonCode::ShortWindow => "window too short",
+            ReasonCode::CachedPrompts => "prompts from a cache",
+            ReasonCode::SharedProcessors => "server and generator share processors",
             ReasonCode::Unstated => "no reason stored",
         }
     }

@@ -3,6 +3,7 @@
 pub(crate) mod advise;
 pub(crate) mod bench;
 pub(crate) mod calibrate;
+pub(crate) mod capacity;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
@@ -12,6 +13,7 @@ pub(crate) mod engines;
 pub(crate) mod export;
 pub(crate) mod fit;
 pub(crate) mod generate;
+pub(crate) mod load;
 pub(crate) mod gpu;
 pub(crate) mod man;
 pub(crate) mod measurement;

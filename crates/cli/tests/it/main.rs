@@ -17,6 +17,7 @@ mod generate;
 mod gpu;
 mod inputs;
 mod inside;
+mod load;
 mod machine_limits;
 mod memory;
 mod optimise;

@@ -83,7 +83,7 @@ impl Profiler {
             threads: task.threads.or(self.threads),
             seed: task.seed,
             training: match task.mode {
-                Mode::Inference | Mode::Generate => None,
+                Mode::Inference | Mode::Generate | Mode::Load => None,
                 Mode::Training => Some(self.training.clone().unwrap_or_default()),
             },
             generation: task.generation,

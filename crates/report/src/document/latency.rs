@@ -30,6 +30,27 @@ pub(super) struct ByPhase<T> {
     optimizer: Option<T>,
     #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<T>,
+    /// Under load: from the schedule to the first event with content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttft: Option<T>,
+    /// Under load: from the sending to the first event with content.
+    #[serde(rename = "ttft.service", skip_serializing_if = "Option::is_none")]
+    ttft_service: Option<T>,
+    /// Under load: from the schedule to the first text that is not reasoning.
+    #[serde(rename = "ttft.visible", skip_serializing_if = "Option::is_none")]
+    ttft_visible: Option<T>,
+    /// Under load: the mean time between tokens, one value a request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    itl: Option<T>,
+    /// Under load: between events with content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gap: Option<T>,
+    /// Under load: from the sending to the last event.
+    #[serde(rename = "e2e.service", skip_serializing_if = "Option::is_none")]
+    service: Option<T>,
+    /// Under load: from the schedule to the sending.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lag: Option<T>,
 }
 
 impl<T> ByPhase<T> {
@@ -45,6 +66,13 @@ impl<T> ByPhase<T> {
             backward: of(Phase::Backward),
             optimizer: of(Phase::Optimizer),
             total: of(Phase::Total),
+            ttft: of(Phase::Ttft),
+            ttft_service: of(Phase::TtftService),
+            ttft_visible: of(Phase::TtftVisible),
+            itl: of(Phase::Itl),
+            gap: of(Phase::Gap),
+            service: of(Phase::Service),
+            lag: of(Phase::Lag),
         }
     }
 }

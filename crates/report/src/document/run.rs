@@ -12,6 +12,7 @@ use super::training::TrainingDocument;
 use super::values::{Milliseconds, Timestamp, WeightsKind};
 use crate::generation::RunGenerationDocument;
 use crate::json::JsonOptions;
+use crate::load::RunLoadDocument;
 use crate::lookup::told;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
@@ -108,6 +109,9 @@ pub struct RunDocument<'a> {
     /// What was generated, and what the cache held; present only for generating.
     #[serde(skip_serializing_if = "Option::is_none")]
     generation: Option<RunGenerationDocument<'a>>,
+    /// What was asked of a server, and what came of it; present only for load.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    load_test: Option<RunLoadDocument<'a>>,
     /// The source of the run; present only if another tool measured it. What its file does not contain is null.
     #[serde(skip_serializing_if = "Option::is_none")]
     imported: Option<ImportDocument<'a>>,
@@ -258,6 +262,7 @@ impl<'a> RunDocument<'a> {
             critical_path: run.critical_path.as_deref().map(CriticalPathDocument::from),
             training: TrainingDocument::of(run),
             generation: RunGenerationDocument::of(run),
+            load_test: RunLoadDocument::of(run),
             imported: run.imported.as_deref().map(ImportDocument::from),
             tags: &run.tags,
             samples_ns: options.samples.then(samples),

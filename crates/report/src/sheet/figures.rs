@@ -35,7 +35,7 @@ pub(super) fn figures(run: &Run) -> Vec<Figure> {
 fn what(run: &Run) -> &'static str {
     match run.cell.mode {
         Mode::Inference => "latency",
-        Mode::Training | Mode::Generate => crate::sample_word(run),
+        Mode::Training | Mode::Generate | Mode::Load => crate::sample_word(run),
     }
 }
 

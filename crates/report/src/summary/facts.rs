@@ -220,6 +220,7 @@ fn each(run: &Run, energy: &Energy) -> Option<String> {
     let (share, what) = match run.cell.mode {
         Mode::Training => (runs(run), "step"),
         Mode::Generate => (runs(run), "sample"),
+        Mode::Load => (runs(run), "request"),
         Mode::Inference => (runs(run) * run.cell.batch_size as u64, "sample"),
     };
     (share > 0).then(|| format!("{} a {what}", joules(energy.joules / share as f64)))

@@ -9,6 +9,7 @@ use types::{Bytes, GenerationTest, Mode, Run};
 pub fn sample_word(run: &Run) -> &'static str {
     match (run.cell.mode, run.cell.generation.map(|generation| generation.test)) {
         (Mode::Training, _) | (_, Some(GenerationTest::Decode)) => "step",
+        (Mode::Load, _) => "request",
         (_, Some(GenerationTest::Prefill)) => "prefill",
         _ => "inference",
     }

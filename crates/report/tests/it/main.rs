@@ -18,6 +18,7 @@ mod inside;
 mod json;
 mod junit;
 mod lists;
+mod load;
 mod memory;
 mod proof;
 mod properties;

@@ -1,16 +1,16 @@
 //! The JSON Schema of every document: published as it is made, and true of real documents.
 
 use crate::{
-    advice, bout, ceilings, encoder, fit, fleet, gate, generation, imported, inside, lists, memory,
-    proof, recommendations, sample, trend,
+    advice, bout, ceilings, encoder, fit, fleet, gate, generation, imported, inside, lists, load,
+    memory, proof, recommendations, sample, trend,
 };
 use jsonschema::Validator;
 use modelmeter_report::{
     CeilingsView, DrawnPicture, DrawnPictures, Field, JsonOptions, SCHEMAS, advice_json,
-    alert_json, analysis_json, answer_document, blind_alert_json, ceilings_document,
-    comparison_json, comparisons_json, export_document, fit_document, gate_document,
-    noise_document, optimize_document, pictures_document, proof_document, recommendations_document,
-    run_json, runs_document, trend_json,
+    alert_json, analysis_json, answer_document, blind_alert_json, capacity_document,
+    ceilings_document, comparison_json, comparisons_json, export_document, fit_document,
+    gate_document, load_document, noise_document, optimize_document, pictures_document,
+    proof_document, recommendations_document, run_json, runs_document, trend_json,
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, env, fs, path::Path, time::Duration};
@@ -136,6 +136,10 @@ fn documents() -> Vec<Value> {
     let gates = [gate::slower(), gate::mixed(), gate::limits()];
     documents.extend(gates.iter().map(|report| gate_document(report).json));
     documents.push(generation::document().json);
+    let loads = [load::run(4.0, Some(true)), load::run(8.0, None)];
+    documents.push(load_document(&loads, Some(&load::search())).json);
+    documents.push(load_document(&loads, None).json);
+    documents.push(capacity_document(&load::capacity()).json);
     documents.push(noise_document(&gate::noise(), &[]).json);
     documents.extend(ceilings());
     documents.push(analysis_json(&fleet::fleet(), None));
@@ -171,6 +175,7 @@ fn run_samples() -> Vec<Run> {
         sample::invalid_run(),
         sample::bare_run("a", 0.1, 20),
         imported::imported_run(),
+        load::run(4.0, Some(false)),
     ];
     for report in [memory::encoder(), memory::silent()] {
         runs.push(Run { memory: Some(Box::new(report)), ..sample::text_run() });

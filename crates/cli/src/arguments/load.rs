@@ -1,0 +1,249 @@
+//! The arguments of `load`.
+
+use super::{NoStore, OutputFile, ResultOutput, Seed, Tags};
+use clap::{ArgGroup, Args, ValueEnum};
+use endpoint::{Address, Shape};
+use load::Length;
+use std::{path::PathBuf, time::Duration};
+use types::{Arrivals, LoadLimit, Protocol, parse_duration};
+
+const AFTER: &str = "\
+Latencies are counted from the moment at which the schedule wanted a request, not from its sending: a server
+that falls behind cannot hide it. How: docs/LOAD.md
+
+Exit codes: 0 measured, 1 a limit of --slo is broken, 2 usage error, 3 the server cannot be reached,
+4 the numbers are not valid, or too few to tell, 130 stopped (what was measured is kept)
+
+Examples:
+  modelmeter load http://127.0.0.1:8080
+  modelmeter load http://127.0.0.1:8080 --rate 4/s --slo ttft.p99:200ms,itl.p95:50ms
+  modelmeter load http://127.0.0.1:8080 --concurrency 1,2,4,8 --prompt 512±128 --new-tokens 128
+  modelmeter load http://127.0.0.1:8080 --find-rate --slo p99:2s --duration 1m
+  modelmeter load http://127.0.0.1:8000/v2/models/bert/infer --shape input_ids=1x128 --rate 40/s
+  modelmeter load http://127.0.0.1:9000/predict --protocol http --body request.json --offline
+  modelmeter load https://api.example.com/v1 --key-env API_KEY --served-model small --rate 1/s --max-requests 60";
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = AFTER,
+    group = ArgGroup::new("scenario").multiple(false),
+)]
+pub(crate) struct LoadArguments {
+    /// Address of a server: OpenAI, KServe version 2, or anything that answers HTTP
+    #[arg(value_name = "ADDRESS")]
+    pub(crate) target: Address,
+    /// How the server is spoken to [default: found out]
+    #[arg(long, value_name = "NAME", value_parser = parse_protocol, help_heading = "Workload")]
+    pub(crate) protocol: Option<Protocol>,
+    /// Model that the server calls so [default: its only one]
+    #[arg(long, value_name = "NAME", help_heading = "Workload")]
+    pub(crate) served_model: Option<String>,
+    /// Requests per second by a schedule: 40/s
+    #[arg(long, value_name = "N/s", value_parser = parse_rate, group = "scenario", help_heading = "Workload")]
+    pub(crate) rate: Option<f64>,
+    /// Gaps of the schedule: poisson, constant, gamma:SHAPE
+    #[arg(long, value_name = "HOW", default_value = "poisson", help_heading = "Workload")]
+    pub(crate) arrivals: Arrivals,
+    /// Rate at the end of the load, reached evenly
+    #[arg(long, value_name = "N/s", value_parser = parse_rate, requires = "rate", help_heading = "Workload")]
+    pub(crate) ramp_to: Option<f64>,
+    /// Closed loop: so many users, each asking again after the answer; a load for each number
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100_000), group = "scenario", help_heading = "Workload")]
+    pub(crate) concurrency: Vec<u32>,
+    /// One request at a time (the default)
+    #[arg(long, group = "scenario", help_heading = "Workload")]
+    pub(crate) single_stream: bool,
+    /// So many requests at once, the next ones when all are answered
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), group = "scenario", help_heading = "Workload")]
+    pub(crate) multi_stream: Option<u32>,
+    /// All requests at once
+    #[arg(long, group = "scenario", help_heading = "Workload")]
+    pub(crate) offline: bool,
+    /// Moments of requests in seconds, one a line, or the first column of a CSV file
+    #[arg(long, value_name = "FILE", group = "scenario", help_heading = "Workload")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Words of random prompts: 512, or 512±128 for a mean and its deviation
+    #[arg(long, value_name = "LENGTH", default_value = "128", help_heading = "Workload")]
+    pub(crate) prompt: Length,
+    /// Prompts of a file: one a line, or JSON (a list of texts, or conversations as ShareGPT has them)
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt", help_heading = "Workload")]
+    pub(crate) prompts: Option<PathBuf>,
+    /// Most tokens of an answer, also with a deviation
+    #[arg(long, aliases = ["max-tokens", "max-new-tokens"], value_name = "LENGTH", default_value = "64", help_heading = "Workload")]
+    pub(crate) new_tokens: Length,
+    /// More fields of every OpenAI request, as JSON: '{"temperature":0}'
+    #[arg(long, value_name = "JSON", help_heading = "Workload")]
+    pub(crate) extra: Option<String>,
+    /// Answers as a whole instead of token by token
+    #[arg(long, help_heading = "Workload")]
+    pub(crate) no_stream: bool,
+    /// Shape of a KServe input: NAME=1x128; may be repeated
+    #[arg(long, value_name = "NAME=DIMS", help_heading = "Workload")]
+    pub(crate) shape: Vec<Shape>,
+    /// First dimension of KServe inputs that leave it open
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Workload")]
+    pub(crate) batch_size: usize,
+    /// Other dimensions of KServe inputs that are open
+    #[arg(long, value_name = "N", default_value_t = 128, help_heading = "Workload")]
+    pub(crate) sequence_length: usize,
+    /// Body of every request of `--protocol http` [default: none, a GET]
+    #[arg(long, value_name = "FILE", help_heading = "Workload")]
+    pub(crate) body: Option<PathBuf>,
+    /// What the body is
+    #[arg(
+        long,
+        value_name = "TYPE",
+        default_value = "application/json",
+        help_heading = "Workload"
+    )]
+    pub(crate) content_type: String,
+    /// Line of the head of every request: 'name: value'; may be repeated
+    #[arg(long, value_name = "LINE", value_parser = parse_header, help_heading = "Workload")]
+    pub(crate) header: Vec<(String, String)>,
+    /// Environment variable with a key, sent as `authorization: Bearer KEY`
+    #[arg(long, value_name = "VARIABLE", help_heading = "Workload")]
+    pub(crate) key_env: Option<String>,
+    #[command(flatten)]
+    pub(crate) seed: Seed,
+
+    /// How long requests are sent, the warm-up included
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "30s", help_heading = "Sampling")]
+    pub(crate) duration: Duration,
+    /// Time at the start that does not count
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "5s", help_heading = "Sampling")]
+    pub(crate) warmup: Duration,
+    /// Longest time for one answer
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "60s", help_heading = "Sampling")]
+    pub(crate) timeout: Duration,
+    /// Most requests of a load
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = parse_count, help_heading = "Sampling")]
+    pub(crate) max_requests: usize,
+    /// Most requests in flight; more wait, and their wait counts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Sampling")]
+    pub(crate) max_in_flight: Option<u32>,
+
+    /// Limits: ttft.p99:200ms,itl.p95:50ms; e2e is the whole answer
+    #[arg(long, value_name = "LIMIT,…", value_delimiter = ',', help_heading = "Gate")]
+    pub(crate) slo: Vec<LoadLimit>,
+    /// Failed requests that are allowed
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "1%", help_heading = "Gate")]
+    pub(crate) max_errors: f64,
+    /// Search the highest rate that keeps every limit; a load for each rate
+    #[arg(long, requires = "slo", group = "scenario", help_heading = "Search")]
+    pub(crate) find_rate: bool,
+    /// First rate of the search
+    #[arg(long, value_name = "N/s", value_parser = parse_rate, requires = "find_rate", default_value = "1/s", help_heading = "Search")]
+    pub(crate) start_rate: f64,
+    /// Highest rate of the search
+    #[arg(long, value_name = "N/s", value_parser = parse_rate, requires = "find_rate", default_value = "1000/s", help_heading = "Search")]
+    pub(crate) highest_rate: f64,
+    /// Width of the answer
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, requires = "find_rate", default_value = "10%", help_heading = "Search")]
+    pub(crate) width: f64,
+
+    /// Send the load to another machine without asking
+    #[arg(long, short, help_heading = "Workload")]
+    pub(crate) yes: bool,
+    /// How progress is shown on standard error
+    #[arg(long, value_enum, default_value_t = ProgressArgument::Auto, value_name = "HOW", help_heading = "Output")]
+    pub(crate) progress: ProgressArgument,
+    #[command(flatten)]
+    pub(crate) result: ResultOutput,
+    #[command(flatten)]
+    pub(crate) file: OutputFile,
+    #[command(flatten)]
+    pub(crate) tags: Tags,
+    #[command(flatten)]
+    pub(crate) skip: NoStore,
+}
+
+/// How progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProgressArgument {
+    /// A line on a terminal, nothing elsewhere
+    Auto,
+    /// A line of JSON four times a second
+    Json,
+    /// Nothing
+    None,
+}
+
+fn parse_protocol(text: &str) -> Result<Protocol, String> {
+    text.parse().map_err(|error: types::ParseScenarioError| error.to_string())
+}
+
+/// `40/s`, `40`, `2.5/min`.
+pub(super) fn parse_rate(text: &str) -> Result<f64, String> {
+    let wrong = || format!("`{text}` is not a rate; write 40/s or 30/min");
+    let (number, scale) = match text.split_once('/') {
+        None => (text, 1.0),
+        Some((number, "s")) => (number, 1.0),
+        Some((number, "min" | "m")) => (number, 1.0 / 60.0),
+        Some(_) => return Err(wrong()),
+    };
+    let rate = number.trim().parse::<f64>().map_err(|_| wrong())? * scale;
+    let usable = (1e-4..=1e6).contains(&rate);
+    usable.then_some(rate).ok_or_else(|| "a rate is between 0.0001/s and 1000000/s".into())
+}
+
+/// `5%`, `0.05`.
+fn parse_share(text: &str) -> Result<f64, String> {
+    let wrong = || format!("`{text}` is not a share; write 5% or 0.05");
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(number) => (number, 0.01),
+        None => (text, 1.0),
+    };
+    let share = number.trim().parse::<f64>().map_err(|_| wrong())? * scale;
+    (0.0..=1.0).contains(&share).then_some(share).ok_or_else(wrong)
+}
+
+fn parse_count(text: &str) -> Result<usize, String> {
+    let count: usize = text.parse().map_err(|_| format!("`{text}` is not a number of requests"))?;
+    (1..=50_000_000)
+        .contains(&count)
+        .then_some(count)
+        .ok_or_else(|| "a load has 1 to 50000000 requests".into())
+}
+
+/// A line of a head that no server can take for two.
+fn parse_header(text: &str) -> Result<(String, String), String> {
+    let wrong =
+        || format!("`{}` is not a line of a head; write 'name: value'", text.escape_debug());
+    let (name, value) = text.split_once(':').ok_or_else(wrong)?;
+    let (name, value) = (name.trim(), value.trim());
+    let is_name = !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    let is_value = value.chars().all(|c| !c.is_control());
+    let is_ours = ["content-length", "transfer-encoding", "connection", "host"]
+        .iter()
+        .any(|ours| name.eq_ignore_ascii_case(ours));
+    if is_ours {
+        return Err(format!("`{name}` belongs to the connection and cannot be given"));
+    }
+    (is_name && is_value).then(|| (name.to_owned(), value.to_owned())).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_and_shares_are_read_as_people_write_them() {
+        assert_eq!(parse_rate("40/s"), Ok(40.0));
+        assert_eq!(parse_rate("2.5"), Ok(2.5));
+        assert_eq!(parse_rate("30/min"), Ok(0.5));
+        for wrong in ["0/s", "-1/s", "x/s", "40/h", "1e9/s", "NaN"] {
+            assert!(parse_rate(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!((parse_share("5%"), parse_share("0.05")), (Ok(0.05), Ok(0.05)));
+        assert!(parse_share("150%").is_err() && parse_share("x").is_err());
+    }
+
+    #[test]
+    fn a_line_of_a_head_cannot_smuggle_a_second_one() {
+        assert_eq!(parse_header("x-a: b: c"), Ok(("x-a".into(), "b: c".into())));
+        for wrong in ["x", ": y", "x y: z", "x: a\r\nhost: b", "host: other", "Content-Length: 5"] {
+            assert!(parse_header(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

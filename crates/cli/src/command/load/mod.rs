@@ -1,0 +1,224 @@
+//! `modelmeter load`: requests at a served model, and what its users would have waited.
+
+mod contents;
+mod screen;
+mod stop;
+
+use crate::{
+    Exit, Failure, Sinks,
+    arguments::{Global, LoadArguments},
+    command::{folders, session},
+    output,
+    terminal::{self, Stream},
+};
+use endpoint::Inspection;
+use modelmeter::{LoadTarget, LoadTest, RateQuestion, Session};
+use report::clean;
+use screen::Screen;
+use std::{
+    io::{self, BufRead, Write},
+    sync::atomic::{AtomicBool, Ordering},
+};
+use types::{Rate, RateSearch, Run, Scenario};
+
+/// How often the highest rate that held is measured again.
+const CONFIRMATIONS: usize = 1;
+
+pub(crate) fn run(arguments: &LoadArguments, global: &Global) -> Result<Exit, Failure> {
+    // Everything that can be found wrong is found before anything is sent.
+    let asked = arguments.result.with_file(arguments.file.output.as_deref(), &[])?;
+    asked.check([])?;
+    let folders = folders(global)?;
+    let inspection = inspection(arguments)?;
+    let tests = tests(arguments, &inspection)?;
+    if !LoadTarget::is_local(&inspection)? {
+        ask(arguments, tests.len())?;
+    }
+    let target = LoadTarget::find(&inspection)?;
+    let mut session = session(&folders, arguments.skip.no_store, global)?;
+    let stop = stop::watch()?;
+    let mut screen = Screen::new(arguments.progress, global.quiet);
+    let outcome = send(arguments, &tests, &target, &mut session, &stop, &mut screen);
+    screen.clear();
+    let mut sinks = Sinks::new(global);
+    sinks.hear(&mut session);
+    let (runs, search) = outcome?;
+    let exit = match stop.load(Ordering::Relaxed) {
+        true => Exit::Stopped,
+        false => exit_of(&runs, search.as_ref()),
+    };
+    let mut document = report::load_document(&runs, search.as_ref());
+    let stored: Vec<String> = runs.iter().filter_map(|run| session.stored_as(&run.id)).collect();
+    if let (Some(first), Some(last)) = (stored.first(), stored.last()) {
+        document.footer = vec![match stored.len() {
+            1 => format!("stored as run {first}"),
+            count => format!("stored as {count} runs, {first} to {last}"),
+        }];
+    }
+    sinks.result(&document, &asked, exit);
+    Ok(sinks.finish(exit))
+}
+
+/// Keys come from the environment only: other users of the machine can see arguments.
+fn inspection(arguments: &LoadArguments) -> Result<Inspection, Failure> {
+    let mut headers = arguments.header.clone();
+    let is_key = |name: &str| {
+        name.eq_ignore_ascii_case("authorization") || name.to_ascii_lowercase().contains("key")
+    };
+    if let Some((name, _)) = headers.iter().find(|(name, _)| is_key(name)) {
+        let text =
+            format!("a key does not belong into `--header` (`{name}`): other users can see it");
+        return Err(Failure::new(Exit::Wrong, text)
+            .hint("put it into a variable and name that: `--key-env API_KEY`"));
+    }
+    if let Some(variable) = &arguments.key_env {
+        let key = std::env::var(variable).ok().filter(|key| !key.trim().is_empty());
+        let Some(key) = key.map(|key| key.trim().to_owned()) else {
+            return Err(Failure::new(Exit::Wrong, format!("the variable `{variable}` is not set"))
+                .hint(format!("`export {variable}=…` before the command")));
+        };
+        if key.chars().any(char::is_control) {
+            return Err(Failure::new(
+                Exit::Wrong,
+                format!("the key in `{variable}` has several lines"),
+            ));
+        }
+        headers.push(("authorization".into(), format!("Bearer {key}")));
+    }
+    Ok(Inspection {
+        address: arguments.target.clone(),
+        protocol: arguments.protocol,
+        model: arguments.served_model.clone(),
+        headers,
+    })
+}
+
+/// One load for each scenario that was asked for.
+fn tests(arguments: &LoadArguments, inspection: &Inspection) -> Result<Vec<LoadTest>, Failure> {
+    let bodies = contents::bodies(arguments)?;
+    let (trace, hash) = contents::trace(arguments.trace.as_deref())?;
+    let scenarios: Vec<Scenario> = if let Some(rate) = arguments.rate {
+        let ramp_to = arguments.ramp_to.map(Rate);
+        vec![Scenario::Server { rate: Rate(rate), arrivals: arguments.arrivals, ramp_to }]
+    } else if !arguments.concurrency.is_empty() {
+        arguments.concurrency.iter().map(|users| Scenario::Concurrency { users: *users }).collect()
+    } else if let Some(streams) = arguments.multi_stream {
+        vec![Scenario::MultiStream { streams }]
+    } else if arguments.offline {
+        vec![Scenario::Offline]
+    } else if let Some(hash) = hash {
+        vec![Scenario::Replay { trace: hash }]
+    } else {
+        vec![Scenario::SingleStream]
+    };
+    let test = |scenario| LoadTest {
+        scenario,
+        trace: trace.clone(),
+        bodies: bodies.clone(),
+        streaming: !arguments.no_stream,
+        duration: arguments.duration,
+        warmup: arguments.warmup,
+        timeout: arguments.timeout,
+        max_requests: arguments.max_requests,
+        max_in_flight: arguments.max_in_flight,
+        backlog: None,
+        limits: arguments.slo.clone(),
+        errors_allowed: arguments.max_errors,
+        seed: arguments.seed.value(),
+        headers: inspection.headers.clone(),
+        tags: arguments.tags.tag.clone(),
+    };
+    Ok(scenarios.into_iter().map(test).collect())
+}
+
+/// Load goes only where it was meant to go: another machine may be somebody else's.
+fn ask(arguments: &LoadArguments, loads: usize) -> Result<(), Failure> {
+    if arguments.yes {
+        return Ok(());
+    }
+    let what = match arguments.find_rate {
+        true => "a search with many loads".to_owned(),
+        false if loads > 1 => {
+            format!("{loads} loads of up to {} requests each", arguments.max_requests)
+        }
+        false => format!(
+            "up to {} requests in {} s",
+            arguments.max_requests,
+            arguments.duration.as_secs_f64()
+        ),
+    };
+    let target = clean(&arguments.target.to_string());
+    let refused = |text: String| {
+        Err(Failure::new(Exit::Wrong, text)
+            .hint("if it may get the load: the same command with `--yes`"))
+    };
+    if !terminal::is_terminal(Stream::Error) || !io::IsTerminal::is_terminal(&io::stdin()) {
+        return refused(format!("{target} is not this machine, and nobody can be asked"));
+    }
+    output::complain(&format!("{target} is not this machine. Send it {what}? [y/N] "));
+    let mut answer = String::new();
+    let _ = io::stderr().flush();
+    // No answer is no.
+    let _ = io::stdin().lock().read_line(&mut answer);
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => refused("nothing was sent".into()),
+    }
+}
+
+type Sent = (Vec<Run>, Option<RateSearch>);
+
+fn send(
+    arguments: &LoadArguments,
+    tests: &[LoadTest],
+    target: &LoadTarget,
+    session: &mut Session,
+    stop: &AtomicBool,
+    screen: &mut Screen,
+) -> Result<Sent, Failure> {
+    if arguments.find_rate {
+        let question = RateQuestion {
+            start: arguments.start_rate,
+            arrivals: arguments.arrivals,
+            highest: arguments.highest_rate,
+            width: arguments.width,
+            confirmations: CONFIRMATIONS,
+        };
+        let mut hear = |rate: f64, live: &endpoint::Live| {
+            screen.show(&format!("{}/s", report::significant(rate, 3)), live);
+        };
+        let Some(test) = tests.first() else { return Ok((Vec::new(), None)) };
+        let found = test.find_rate(&question, target, session, stop, &mut hear)?;
+        return Ok((found.runs, Some(found.search)));
+    }
+    let mut runs = Vec::new();
+    for test in tests {
+        let label = test.scenario.to_string();
+        let run = test.run(target, session, stop, &mut |live| screen.show(&label, live))?;
+        runs.push(run);
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Ok((runs, None))
+}
+
+fn exit_of(runs: &[Run], search: Option<&RateSearch>) -> Exit {
+    if let Some(search) = search {
+        return match (search.passed, search.failed) {
+            (Some(_), _) => Exit::Fine,
+            (None, Some(_)) => Exit::Failed,
+            (None, None) => Exit::Untold,
+        };
+    }
+    let limits = || runs.iter().filter_map(|run| run.load.as_deref()).flat_map(|load| &load.limits);
+    if runs.iter().any(|run| !run.verdict.valid) {
+        Exit::Untold
+    } else if limits().any(|limit| limit.holds == Some(false)) {
+        Exit::Failed
+    } else if limits().any(|limit| limit.holds.is_none()) {
+        Exit::Untold
+    } else {
+        Exit::Fine
+    }
+}

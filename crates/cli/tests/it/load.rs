@@ -1,0 +1,284 @@
+//! Load as people run it: a scripted server, a generator of its own process, a stored run. Nothing here rests on how fast this
+//! machine is.
+
+#[path = "../../../endpoint/testing/scripted_server.rs"]
+mod scripted_server;
+
+use crate::bench::Home;
+use scripted_server::{STREAM_HEAD, ScriptedServer, chat_events, chunk, write_pieces, write_whole};
+use serde_json::Value;
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::Stdio,
+    time::Duration,
+};
+
+/// A chat server with one model; it answers eight tokens.
+fn chat() -> ScriptedServer {
+    ScriptedServer::start(|request, stream| match request.path.as_str() {
+        "/v1/models" => {
+            let body = br#"{"data":[{"id":"smol","owned_by":"scripted"}]}"#;
+            write_whole(stream, "200 OK", "application/json", body)
+        }
+        "/v1/chat/completions" => {
+            let texts = ["a", "b", "c", "d", "e", "f", "g", "h"];
+            let mut pieces = vec![(0, STREAM_HEAD.as_bytes().to_vec())];
+            pieces.extend(chat_events(&texts, 8).iter().map(|event| (0, chunk(event.as_bytes()))));
+            pieces.push((0, b"0\r\n\r\n".to_vec()));
+            write_pieces(stream, &pieces);
+            true
+        }
+        "/metrics" => write_whole(stream, "200 OK", "text/plain", b"requests_total 1\n"),
+        _ => write_whole(stream, "404 Not Found", "text/html", b"<html>nothing</html>"),
+    })
+}
+
+/// A load that is over quickly.
+fn quick<'a>(address: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let words = ["load", address, "--duration", "1s", "--warmup", "100ms", "--max-requests", "40"];
+    words.iter().chain(more).copied().collect()
+}
+
+fn document(home: &Home, file: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(home.path(file)).unwrap()).unwrap()
+}
+
+#[test]
+fn a_load_is_sent_shown_stored_and_written_in_every_format() {
+    let (home, server) = (Home::new(), chat());
+    let address = server.url("");
+    let arguments =
+        ["--rate", "30/s", "--json", "load.json", "--csv", "load.csv", "--html", "load.html"];
+    let told = home.run(&quick(&address, &arguments));
+    // Whether numbers are valid is the machine's affair.
+    assert!([Some(0), Some(4)].contains(&told.status), "{}\n{}", told.out, told.err);
+    for part in ["smol", "server 30/s poisson", "ttft", "e2e", "generator", "stored as run"] {
+        assert!(told.out.contains(part), "`{part}` is not in\n{}", told.out);
+    }
+    let found = document(&home, "load.json");
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs/schema/modelmeter.load-1.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let broken: Vec<String> =
+        validator.iter_errors(&found).map(|error| error.to_string()).collect();
+    assert_eq!(broken, Vec::<String>::new());
+    let load = &found["loads"][0];
+    let outcomes = load["requests"]["outcome"].as_array().unwrap();
+    assert!(
+        !outcomes.is_empty() && outcomes.iter().all(|outcome| outcome == "completed"),
+        "{load}"
+    );
+    assert!(load["requests"]["tokens"].as_array().unwrap().iter().all(|tokens| *tokens == 8));
+    assert_eq!(load["load"]["server_metrics"][0]["name"], "requests_total");
+    assert!(fs::read_to_string(home.path("load.csv")).unwrap().lines().count() > 5);
+    assert!(fs::read_to_string(home.path("load.html")).unwrap().contains("smol"));
+    let listed = home.fine(&["runs", "list"]).out;
+    assert!(listed.contains("smol") && listed.contains("openai-chat"), "{listed}");
+    let shown = home.fine(&["runs", "show", "latest", "--json"]).out;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(
+        (&shown["mode"], &shown["load_test"]["asked"]["protocol"]),
+        (&"load".into(), &"openai-chat".into())
+    );
+    assert!(shown["device"].is_null(), "the server does not tell it");
+    home.fine(&["runs", "show", "latest"]);
+    home.fine(&["report", "latest", "--html", "run.html"]);
+}
+
+#[test]
+fn the_same_seed_asks_the_same_and_the_server_counts_the_same() {
+    let (home, server) = (Home::new(), chat());
+    let address = server.url("");
+    let moments = |file: &str| {
+        let before = server.requests();
+        home.run(&quick(
+            &address,
+            &["--rate", "30/s", "--seed", "5", "--no-store", "--json", file],
+        ));
+        let found = document(&home, file);
+        let requests = found["loads"][0]["requests"]["scheduled"].clone();
+        // Two questions for the models, and two for numbers of its own.
+        let asked = server.requests() - before - 4;
+        assert_eq!(asked, requests.as_array().unwrap().len());
+        requests
+    };
+    assert_eq!(moments("one.json"), moments("two.json"));
+}
+
+#[test]
+fn a_broken_limit_is_a_failed_gate_and_no_answer_keeps_it() {
+    let home = Home::new();
+    let server = ScriptedServer::start(|_, stream| {
+        std::thread::sleep(Duration::from_millis(5));
+        write_whole(stream, "200 OK", "text/plain", b"ok")
+    });
+    let address = server.url("/predict");
+    let told = home.run(&[
+        "load",
+        &address,
+        "--protocol",
+        "http",
+        "--duration",
+        "2s",
+        "--warmup",
+        "0s",
+        "--slo",
+        "p50:1ms",
+        "--no-store",
+        "--json",
+        "load.json",
+    ]);
+    assert!([Some(1), Some(4)].contains(&told.status), "{}\n{}", told.out, told.err);
+    let load = &document(&home, "load.json")["loads"][0]["load"];
+    assert_eq!(load["limits"][0]["holds"], false);
+    assert_eq!(load["counts"]["good"], 0);
+    assert!(load["counts"]["completed"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn a_search_needs_few_words_and_tells_what_it_found() {
+    let (home, server) = (Home::new(), chat());
+    let address = server.url("");
+    let told = home.run(&[
+        "load",
+        &address,
+        "--find-rate",
+        "--slo",
+        "p50:30s",
+        "--start-rate",
+        "20/s",
+        "--highest-rate",
+        "40/s",
+        "--duration",
+        "1s",
+        "--warmup",
+        "0s",
+        "--json",
+        "search.json",
+    ]);
+    assert!([Some(0), Some(4)].contains(&told.status), "{}\n{}", told.out, told.err);
+    let found = document(&home, "search.json");
+    let probes = found["search"]["probes"].as_array().unwrap();
+    assert!(!probes.is_empty());
+    assert!(probes.iter().all(|probe| probe["outcome"] != "broken"), "{probes:?}");
+    assert_eq!(found["loads"].as_array().unwrap().len(), probes.len());
+}
+
+#[test]
+fn bad_servers_and_bad_words_are_told_apart() {
+    let home = Home::new();
+    let page = ScriptedServer::start(|_, stream| {
+        write_whole(stream, "200 OK", "text/html", b"<html>welcome</html>")
+    });
+    let address = page.url("");
+    home.refused(&["load", &address], 2, &["neither as OpenAI nor as KServe", "--protocol http"]);
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = format!("http://{nobody}");
+    home.refused(&["load", &nobody], 3, &["no connection", "hint:"]);
+    home.refused(&["load", "http://192.0.2.1"], 2, &["is not this machine", "--yes"]);
+    home.refused(&["load", &address, "--key-env", "NO_SUCH_KEY"], 2, &["`NO_SUCH_KEY` is not set"]);
+    home.refused(&["load", &address, "--header", "authorization: x"], 2, &["--key-env"]);
+    for (words, told) in [
+        (vec!["load", "gpt2"], "http://"),
+        (vec!["load", &address, "--rate", "fast"], "is not a rate"),
+        (vec!["load", &address, "--slo", "p98:1s"], "percentiles"),
+        (vec!["load", &address, "--rate", "1/s", "--offline"], "cannot be used with"),
+        (vec!["load", &address, "--find-rate"], "--slo"),
+    ] {
+        let refused = home.run(&words);
+        assert_eq!(refused.status, Some(2), "{words:?}");
+        assert!(refused.err.contains(told), "{words:?}: {}", refused.err);
+    }
+    let dead = home.run(&[
+        "load",
+        &address,
+        "--protocol",
+        "openai-chat",
+        "--duration",
+        "1s",
+        "--warmup",
+        "0s",
+        "--max-requests",
+        "20",
+    ]);
+    assert_eq!(dead.status, Some(4), "errors are counted and the run is stored\n{}", dead.err);
+    assert!(dead.out.contains("failed") && dead.out.contains("not valid"), "{}", dead.out);
+    assert!(home.fine(&["runs", "list"]).out.contains("openai-chat"));
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    let (home, server) = (Home::new(), chat());
+    let address = server.url("");
+    let mut command = home.command(&[
+        "load",
+        &address,
+        "--rate",
+        "50/s",
+        "--duration",
+        "1h",
+        "--warmup",
+        "0s",
+        "--progress",
+        "json",
+    ]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    // As soon as some requests are answered.
+    let answered = lines.by_ref().map_while(Result::ok).find(|line| {
+        let live: Value = serde_json::from_str(line).unwrap_or_default();
+        live["live"]["completed"].as_u64().is_some_and(|completed| completed > 15)
+    });
+    assert!(answered.is_some());
+    // SAFETY: the child was started by this test and has not been waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    lines.for_each(drop);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let shown = home.fine(&["runs", "show", "latest", "--json"]).out;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert!(shown["load_test"]["counts"]["completed"].as_u64().unwrap() > 10, "{shown}");
+}
+
+#[test]
+fn capacity_follows_from_stored_runs() {
+    let home = Home::calibrated();
+    let asked = |target: &'static str| {
+        ["capacity", target, "--rate", "100/s", "--slo", "p99:10s", "--json", "capacity.json"]
+    };
+    home.refused(
+        &asked("feed-forward-baseline"),
+        4,
+        &["no valid stored run", "modelmeter profile"],
+    );
+    let server = ScriptedServer::start(|_, stream| {
+        std::thread::sleep(Duration::from_millis(5));
+        write_whole(stream, "200 OK", "text/plain", b"ok")
+    });
+    let address = server.url("/predict");
+    let load = [
+        "load",
+        &address,
+        "--protocol",
+        "http",
+        "--served-model",
+        "smol",
+        "--duration",
+        "2s",
+        "--warmup",
+        "0s",
+    ];
+    // On a busy machine it may take several loads until one is valid.
+    let valid = (0..10).any(|_| home.run(&load).status == Some(0));
+    assert!(valid, "no load of ten was valid");
+    let told = home.fine(&asked("smol"));
+    assert!(told.out.contains("replica") && told.out.contains("simulated"), "{}", told.out);
+    let found = document(&home, "capacity.json");
+    assert_eq!(found["schema"], "modelmeter.capacity/1");
+    assert!(found["options"][0]["replicas"].as_u64().unwrap() >= 1);
+    let narrow = ["capacity", "smol", "--rate", "1/s", "--slo", "ttft.p99:1s"];
+    home.refused(&narrow, 2, &["a percentile of the whole answer"]);
+}

@@ -1,0 +1,36 @@
+//! Served models, and the generator of load that speaks to them.
+//!
+//! One thread, one clock. A read is stamped when it returns, before anything is parsed; a request is stamped when its first
+//! byte is handed to the system. Who asks when, and what the times say, is decided in the crate `load`; nothing here judges.
+
+mod address;
+mod answer;
+mod body;
+mod clock;
+mod connection;
+mod exchange;
+mod fetch;
+mod generator;
+mod inspect;
+mod job;
+mod kserve;
+mod live;
+mod openai;
+mod pacer;
+mod prometheus;
+mod response;
+mod signal;
+mod sse;
+mod tls;
+
+pub use address::{Address, AddressError, is_local};
+pub use body::{Bodies, BodyError, Prompts};
+pub use fetch::{FetchError, Fetched, fetch};
+pub use generator::{ServeError, serve};
+pub use inspect::{InspectError, Inspection, Service, inspect};
+pub use job::{Content, Job, Message, Target};
+pub use kserve::{Shape, TensorError};
+pub use live::{Live, Percentiles};
+pub use prometheus::{parse as parse_metrics, server_metrics};
+pub use response::{Head, HttpError, ResponseDecoder};
+pub use sse::{ServerEvent, SseSplitter};

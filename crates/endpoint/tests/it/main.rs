@@ -1,0 +1,10 @@
+//! The generator against servers that do what a test says. Nothing here rests on how fast this machine is.
+
+#[path = "../../testing/scripted_server.rs"]
+mod scripted_server;
+
+mod answers;
+mod bad_servers;
+mod generating;
+mod inspecting;
+mod running;

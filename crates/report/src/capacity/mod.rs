@@ -1,0 +1,156 @@
+//! How many replicas a rate takes: one row for every way to serve the model.
+
+use crate::clean::clean;
+use crate::document::to_json;
+use crate::result::{Block, DataTable, Note, ResultDocument, Tone};
+use crate::sheet::Grid;
+use crate::table::Column;
+use number::{MISSING, count, percent, seconds, significant};
+use schemars::JsonSchema;
+use serde::Serialize;
+use types::{CapacityOption, CapacityReport};
+
+/// The name and version of the document.
+pub const CAPACITY_SCHEMA: &str = "modelmeter.capacity/1";
+
+/// How many replicas a rate takes. Simulated from measured times of service: predicted, not measured.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CapacityDocument<'a> {
+    #[schemars(extend("const" = CAPACITY_SCHEMA))]
+    schema: &'static str,
+    #[serde(flatten)]
+    report: &'a CapacityReport,
+}
+
+/// How many replicas a rate takes.
+#[must_use]
+pub fn capacity_document(report: &CapacityReport) -> ResultDocument {
+    let mut facts = vec![
+        format!("{}/s {}", significant(report.rate, 4), report.arrivals),
+        format!("{} ≤ {}", report.limit.key(), seconds(report.limit.seconds)),
+        format!("routing {}", report.routing),
+    ];
+    if report.batch_max > 1 {
+        let wait = seconds(report.batch_wait.0);
+        facts.push(format!("batches of at most {}, waiting {wait}", report.batch_max));
+    }
+    let mut notes: Vec<Note> = report
+        .left_out
+        .iter()
+        .map(|one| {
+            let precision =
+                one.precision.map(|precision| format!(" {precision}")).unwrap_or_default();
+            Note::warning(format!("{}{precision}: {}", clean(&one.engine), clean(&one.why)))
+        })
+        .collect();
+    notes.push(Note::new(
+        "simulated from measured times of service: every replica is taken to have a machine like this one for itself",
+    ));
+    let mut blocks = Vec::new();
+    if !report.options.is_empty() {
+        blocks.push(Block::table("replicas", table(&report.options)));
+    }
+    blocks.push(Block::Notes(notes));
+    ResultDocument {
+        title: vec![clean(&report.model), "capacity".into()],
+        facts,
+        verdict: Some(verdict(report)),
+        blocks,
+        json: to_json(&CapacityDocument { schema: CAPACITY_SCHEMA, report }),
+        data: Some(data(&report.options)),
+        ..ResultDocument::default()
+    }
+}
+
+fn replicas(option: &CapacityOption) -> String {
+    let word = if option.replicas == 1 { "replica" } else { "replicas" };
+    format!(
+        "{} {word} (95 %: {} to {})",
+        count(option.replicas),
+        count(option.low),
+        count(option.high)
+    )
+}
+
+fn verdict(report: &CapacityReport) -> Note {
+    match report.options.first() {
+        Some(best) => {
+            let precision =
+                best.precision.map(|precision| format!(" {precision}")).unwrap_or_default();
+            Note::of(
+                Tone::Good,
+                format!(
+                    "{} with {}{precision} on {}",
+                    replicas(best),
+                    clean(&best.engine),
+                    best.device
+                ),
+            )
+        }
+        None => Note::of(Tone::Bad, "nothing that was measured keeps the limit"),
+    }
+}
+
+fn table(options: &[CapacityOption]) -> Grid {
+    let mut grid = Grid::of([
+        Column::left("engine").shrinks(),
+        Column::left("format").leaves(2),
+        Column::left("device").leaves(3),
+        Column::right("threads").leaves(4),
+        Column::right("replicas"),
+        Column::right("95 %"),
+        Column::right("busy"),
+        Column::right("percentile"),
+        Column::right("one less"),
+        Column::right("batch").leaves(1),
+    ]);
+    for option in options {
+        grid.row([
+            clean(&option.engine),
+            option.precision.map_or_else(|| MISSING.into(), |precision| precision.to_string()),
+            option.device.to_string(),
+            option.threads.map_or_else(|| MISSING.into(), |threads| count(threads.into())),
+            count(option.replicas),
+            format!("{} to {}", count(option.low), count(option.high)),
+            percent(option.utilisation.0),
+            seconds(option.percentile.0),
+            option.one_less.map_or_else(|| MISSING.into(), |less| seconds(less.0)),
+            significant(option.mean_batch, 3),
+        ]);
+    }
+    grid
+}
+
+fn data(options: &[CapacityOption]) -> DataTable {
+    let columns = [
+        "engine",
+        "precision",
+        "device",
+        "threads",
+        "sequence_length",
+        "replicas",
+        "replicas_low",
+        "replicas_high",
+        "utilisation",
+        "percentile_s",
+        "one_less_s",
+        "mean_batch",
+    ];
+    let rows = options.iter().map(|option| {
+        vec![
+            Some(option.engine.clone()),
+            option.precision.map(|precision| precision.to_string()),
+            Some(option.device.to_string()),
+            option.threads.map(|threads| threads.to_string()),
+            option.sequence_length.map(|length| length.to_string()),
+            Some(option.replicas.to_string()),
+            Some(option.low.to_string()),
+            Some(option.high.to_string()),
+            Some(option.utilisation.0.to_string()),
+            Some(option.percentile.0.to_string()),
+            option.one_less.map(|less| less.0.to_string()),
+            Some(option.mean_batch.to_string()),
+        ]
+    });
+    DataTable::new(columns, rows)
+}

@@ -1,0 +1,19 @@
+//! Load on a served model: who asks when, what became of every request, and what that says.
+//!
+//! Every time is counted on one monotonic clock from the start of the load. A latency has two beginnings: the moment at which
+//! the schedule wanted the request, and the moment at which it was sent. Only the first is what a user waits.
+
+mod capacity;
+mod limit;
+mod report;
+mod scenario;
+mod search;
+
+pub use capacity::{CapacityLeftOut, CapacityOption, CapacityReport};
+pub use limit::{LoadLimit, LoadMetric, LoadStatistic, ParseLoadLimitError};
+pub use report::{
+    GeneratorReport, LatencyRow, LimitOutcome, LoadCounts, LoadErrors, LoadRates, LoadReport,
+    LoadRequests, LoadTokens, LoadWindow, RequestOutcome, ServerMetric,
+};
+pub use scenario::{Arrivals, Load, ParseScenarioError, Protocol, Scenario};
+pub use search::{ProbeOutcome, RateProbe, RateSearch};
