@@ -451,6 +451,7 @@ fn job(onnx: &Path) -> Job<'static> {
         phase_flops: Vec::new(),
         work,
         unknown_shapes: vec![],
+        waits_busily: false,
         refine: &|_| types::Work {
             flops: types::Flops(1),
             coverage: types::Ratio(1.0),

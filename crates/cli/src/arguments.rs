@@ -14,6 +14,7 @@ mod engine;
 mod export;
 mod fit;
 mod generate;
+mod gpu;
 mod groups;
 mod habits;
 mod limit;
@@ -22,6 +23,7 @@ mod lines;
 mod lists;
 mod model;
 mod optimise;
+mod predict;
 mod profile;
 mod report;
 mod result_output;
@@ -50,8 +52,10 @@ pub(crate) use engine::{
 pub(crate) use export::Export;
 pub(crate) use fit::Fit;
 pub(crate) use generate::{
-    Generate, GenerationArguments, all as all_counts, llama_bench as llama_bench_file,
+    Generate, GenerationArguments, ModeArguments, all as all_counts,
+    llama_bench as llama_bench_file,
 };
+pub(crate) use gpu::Gpu;
 pub(crate) use habits::{Refusal, parse};
 pub(crate) use limit::{LimitArguments, LimitMeans};
 pub(crate) use lists::{Completions, Devices, Engines, EnginesAction, Man, Models, Schema};
@@ -60,6 +64,7 @@ pub(crate) use optimise::{
     AlsoArgument, MethodArgument, Optimize, ProofArguments, Prune, Quantize, ScheduleArgument,
     TargetArgument,
 };
+pub(crate) use predict::Predict;
 pub(crate) use profile::{IsolationArgument, MemoryArgument, Profile};
 pub(crate) use report::Report;
 pub(crate) use result_output::{OutputFile, ResultOutput, is_stdout};
@@ -133,6 +138,12 @@ pub(crate) enum Command {
     /// their interval, the time to the first token, the growth of a step, and what the cache holds. How:
     /// docs/GENERATION.md
     Generate(Box<Generate>),
+    /// Record what a program does on NVIDIA GPUs: kernels, copies, idle time by cause
+    ///
+    /// Any CUDA program, unchanged, with its children and ranks. The driver of the GPU reports every kernel and copy; a
+    /// small library in the program writes them down. If something cannot be recorded, the program runs on, and the
+    /// result says why. How: docs/GPU.md
+    Gpu(Box<Gpu>),
     /// Compare engines, devices, precisions, models or stored runs
     ///
     /// All sides run interleaved, so that drift of the machine affects all of them equally. Their outputs are compared
@@ -184,6 +195,12 @@ pub(crate) enum Command {
     ///
     /// Chooses among stored runs; nothing is measured. Only valid runs of this tool count; `--imported` adds results of other tools. Limits and ties: docs/ANALYSIS.md
     Recommend(Box<Recommend>),
+    /// Predict times that were never measured, and say how wrong that is
+    ///
+    /// Learns from tables of measured times and predicts times that were held out: error, coverage and width of the 90%
+    /// interval, by kind of test and by machine, beside physics alone. Nothing is measured and nothing is stored. How:
+    /// docs/PREDICTION.md
+    Predict(Box<Predict>),
     /// Suggest what makes a model faster or smaller, and prove it
     ///
     /// Measures the model, or takes a stored run, and estimates the gain of each suggestion from the numbers. `--try`
@@ -312,7 +329,7 @@ mod tests {
                     continue;
                 }
                 let heading = arg.get_help_heading().unwrap_or("none");
-                let known = HEADINGS.contains(&heading) || heading == "Trend";
+                let known = HEADINGS.contains(&heading) || heading == "Trend" || heading == "Prediction";
                 assert!(known, "{} {}: {heading}", command.get_name(), arg.get_id());
             }
         }

@@ -25,6 +25,11 @@ impl Failure {
         Failure { exit, message, causes: Vec::new(), details: Vec::new(), hint: None }
     }
 
+    /// What happened, without the reasons.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     pub(crate) fn cause(mut self, cause: impl Into<String>) -> Failure {
         self.causes.push(cause.into());
         self

@@ -55,6 +55,7 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     match &arguments.command {
         Command::Profile(profile) => command::profile::run(profile, global),
         Command::Generate(generate) => command::generate::run(generate, global),
+        Command::Gpu(gpu) => command::gpu::run(gpu, global),
         Command::Compare(compare) => command::compare::run(compare, global),
         Command::Bench(bench) => command::bench::run(bench, global),
         Command::Analyze(analyze) => command::survey::analyze(analyze, global),
@@ -63,6 +64,7 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Command::Visualize(visualize) => command::visualize::run(visualize, global),
         Command::Report(report) => command::report::run(report, global),
         Command::Recommend(recommend) => command::survey::recommend(recommend, global),
+        Command::Predict(predict) => command::predict::run(predict, global),
         Command::Fit(fit) => command::fit::run(fit, global),
         Command::Prune(prune) => command::prune::run(prune, global),
         Command::Quantize(quantize) => command::quantize::run(quantize, global),

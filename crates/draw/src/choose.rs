@@ -1,8 +1,10 @@
 //! Which cells a picture shows where there are more than can be read: the best of every model in turn.
 
-use crate::{Absent, latency, material::Material, memory, page::left_out, roofline, training};
+use crate::{
+    Absent, growth, latency, material::Material, memory, page::left_out, roofline, training,
+};
 use std::collections::{BTreeMap, BTreeSet};
-use types::{CellKey, InvalidRuns, Mode, PooledCell};
+use types::{CellKey, GenerationTest, InvalidRuns, Mode, PooledCell, Variant};
 
 /// So many rows can be read.
 pub(crate) const MOST_ROWS: usize = 12;
@@ -68,18 +70,43 @@ fn on_all_pages<'a>(
 pub fn wanted_details(material: &Material) -> Vec<CellKey> {
     let mut keys = on_all_pages(material, |page| Some(memory::choice(material, page)));
     keys.extend(on_all_pages(material, |page| Some(training::choice(material, page))));
+    keys.extend(on_all_pages(material, |page| Some(growth::choice(material, page))));
     let roofline = |page| Some(roofline::choice(material, page)?.1);
     keys.extend(on_all_pages(material, roofline));
     keys.into_iter().collect()
 }
 
-/// Inferences; trainings where there is nothing else.
+/// Inferences; where there are none trainings, and then tests of generating.
 pub(crate) fn inferences(material: &Material) -> Vec<&PooledCell> {
     let of = |mode: Mode| -> Vec<&PooledCell> {
         material.cells.iter().filter(|cell| cell.key.mode == mode).collect()
     };
-    let found = of(Mode::Inference);
-    if found.is_empty() { of(Mode::Training) } else { found }
+    let modes = [Mode::Inference, Mode::Training, Mode::Generate];
+    modes.into_iter().map(of).find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+/// What one sample of these cells is.
+pub(crate) fn sample_of(cells: &[&PooledCell]) -> &'static str {
+    match cells.first().map(|cell| cell.key.mode) {
+        Some(Mode::Training) => "training step",
+        Some(Mode::Generate) => "prompt or step",
+        _ => "inference",
+    }
+}
+
+/// Whether a cell writes token by token.
+pub(crate) fn writes(key: &CellKey) -> bool {
+    let generation = Variant::parse(&key.variant).and_then(|variant| variant.generation);
+    generation.is_some_and(|generation| generation.test == GenerationTest::Decode)
+}
+
+/// The key without the tokens in the cache: what is left when only the depth differs.
+pub(crate) fn without_depth(key: &CellKey) -> CellKey {
+    let Some(mut variant) = Variant::parse(&key.variant) else { return key.clone() };
+    if let Some(generation) = &mut variant.generation {
+        (generation.depth, generation.tokens) = (0, 0);
+    }
+    CellKey { variant: variant.canonical(), ..key.clone() }
 }
 
 /// Of cells that differ in their batch alone the one with the highest rank; what has none stays away.

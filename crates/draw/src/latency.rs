@@ -70,7 +70,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
         field,
         &scale,
         Unit::Seconds,
-        "time of one inference, logarithmic",
+        &format!("time of one {}, logarithmic", choose::sample_of(&cells)),
     );
     let mut beyond = 0;
     for row in &laid.rows {

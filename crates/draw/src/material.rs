@@ -1,6 +1,6 @@
 //! What pictures are drawn from.
 
-use crate::Paper;
+use crate::{Paper, Steps};
 use std::collections::BTreeMap;
 use types::{Bytes, Ceilings, CellKey, NotValidCell, Phase, PooledCell, Work};
 
@@ -47,6 +47,8 @@ pub struct Detail {
     pub limit: Option<Bytes>,
     /// Medians of the phases of a training step in seconds.
     pub phases: Vec<(Phase, f64)>,
+    /// Every step of a model that writes, over the tokens in its cache.
+    pub steps: Option<Steps>,
 }
 
 /// So many of the samples that their distribution stays: in order of size, evenly chosen, the smallest and the largest kept.

@@ -1,8 +1,9 @@
 //! The list of pictures; help, documents and tests walk it.
 
 use crate::{
-    Material, Theme, batch_scaling, heat_map, histogram, latency, layer_roofline, loss, memory,
-    memory_timeline, phases, plot::Paper, roofline, sample_order, throughput, training,
+    Material, Theme, batch_scaling, growth, heat_map, histogram, latency, layer_roofline, loss,
+    memory, memory_timeline, phases, plot::Paper, roofline, run_steps, sample_order, throughput,
+    training,
 };
 use types::{Ceilings, Run, Summary};
 
@@ -106,6 +107,12 @@ pub const PICTURES: &[Picture] = &[
         shows: "a training step by phases, relative to its inference",
         draw: training::draw,
         pages: |material| training::choice(material, None).pages,
+    },
+    Picture {
+        name: "growth",
+        shows: "the time of a step of writing over the tokens in the cache",
+        draw: growth::draw,
+        pages: |material| growth::choice(material, None).pages,
     },
     Picture {
         name: "roofline",
@@ -219,6 +226,7 @@ pub const RUN_PICTURES: &[RunPicture] = &[
     },
     RunPicture { name: "phases", title: "Phases of a step", draw: phases::draw },
     RunPicture { name: "loss", title: "Loss", draw: loss::draw },
+    RunPicture { name: "steps", title: "Steps over the depth", draw: run_steps::draw },
 ];
 
 /// What to run where nothing was measured.

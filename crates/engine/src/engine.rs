@@ -7,7 +7,7 @@ use std::{
     ffi::OsString,
     path::{Path, PathBuf},
 };
-use types::{Bytes, Device, EngineOptions, Precision};
+use types::{Bytes, DecoderDialect, Device, EngineOptions, Precision};
 
 /// Whether an engine works here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -114,6 +114,16 @@ pub trait Engine: Send + Sync {
         }
     }
 
+    /// The operators in which it generates fastest on a device. A user may ask for the standard ones ([`crate::DECODER`]).
+    fn decoder_dialect(&self, _device: Device) -> DecoderDialect {
+        DecoderDialect::Standard
+    }
+
+    /// Whether its threads wait busily for each other, so that other work slows it far more than its own share.
+    fn waits_busily(&self) -> bool {
+        false
+    }
+
     /// Whether its worker measures what a device can do at best. The processors are measured without an engine.
     fn calibrates(&self) -> bool {
         false
@@ -122,6 +132,11 @@ pub trait Engine: Send + Sync {
     /// Options with which it would fuse more operators than with these; `None` if it has no such option or it is on.
     fn fusing_options(&self, _told: &EngineOptions) -> Option<EngineOptions> {
         None
+    }
+
+    /// Number formats that it can keep the cache of a language model in, each with everything that it is then told.
+    fn cache_types(&self, _told: &EngineOptions) -> Vec<CacheFormat> {
+        Vec::new()
     }
 
     /// Whether it keeps within a limit of a device's own memory that its program is told ([`crate::DEVICE_MEMORY`]).
@@ -166,6 +181,17 @@ pub trait Installer {
         version: Option<&str>,
         progress: InstallProgress<'_>,
     ) -> Result<PathBuf, EngineError>;
+}
+
+/// A number format for the cache of a language model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CacheFormat {
+    /// Its name: `f16`, `q8_0`.
+    pub name: String,
+    /// Bytes of one number, scales included.
+    pub bytes: f64,
+    /// All options of the engine with it.
+    pub options: EngineOptions,
 }
 
 /// What an engine takes a model from.

@@ -44,11 +44,15 @@ pub use descriptors::{Channel, claim_standard_streams};
 pub use draw::draw;
 use encoder::Encoder;
 pub use engine::{
-    Availability, Engine, Host, InstallProgress, Installer, Starter, Takes, WorkerCommand,
+    Availability, CacheFormat, Engine, Host, InstallProgress, Installer, Starter, Takes,
+    WorkerCommand,
 };
 pub use error::{EngineError, EngineErrorKind};
 pub use fake::{Act, FakeEngine, ParseScriptError};
-pub use generator::{CacheState, Generator, GeneratorLoader};
+pub use generation::{DECODER, DECODER_FUSED, DECODER_STANDARD};
+pub use generator::{
+    CacheState, FeedLog, Generator, GeneratorLoader, GeneratorRequest, OpenProfiled,
+};
 pub use inherited::{INHERITED, inherited, inherited_beside, keep_secrets};
 pub use media::{Media, picture_size, size_of, sound_length};
 pub use memory::{AllocationTracker, EventCount, MemoryRecord, MemoryReporter, Untracked};

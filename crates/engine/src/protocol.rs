@@ -20,8 +20,8 @@ use std::{
     time::Duration,
 };
 use types::{
-    Ceilings, DecoderShape, Device, Generation, GenerationReport, InputSpec, MediaJob, Postprocess,
-    Remark, Samples, Training, TrainingReport,
+    Ceilings, DecoderDialect, DecoderShape, Device, Generation, GenerationReport, InputSpec,
+    MediaJob, Postprocess, Remark, Samples, Training, TrainingReport,
 };
 
 /// The protocol's version; parent and worker must agree.
@@ -99,6 +99,9 @@ pub struct GenerationJob {
     /// rounding chooses.
     #[serde(default)]
     pub opening: Option<TextJob>,
+    /// The operators that the graph is written in.
+    #[serde(default)]
+    pub dialect: DecoderDialect,
 }
 
 /// A training to do with a model.

@@ -92,7 +92,8 @@ pub fn serve_tracked(
             Request::Load(job) if job.generation.is_some() => {
                 let Some(what) = &job.generation else { continue };
                 let (reader, writer) = (&mut reader, &mut writer);
-                if generation::serve(engines, open_tokeniser, &job, what, reader, writer)? {
+                if generation::serve(engines, open_tokeniser, &job, what, tracker, reader, writer)?
+                {
                     return Ok(());
                 }
             }

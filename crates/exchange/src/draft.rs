@@ -4,9 +4,10 @@ use crate::{Given, key};
 use std::{collections::BTreeMap, time::Duration};
 use types::{
     Bytes, Category, Cell, CgroupLimits, Cold, Correction, Cpu, Device, Direction, EngineInfo,
-    EngineOptions, Environment, Flops, Gpu, Import, LayerProfile, Machine, Metric, Mode, ModelInfo,
-    ModelSource, PERCENTILE_FLOORS, Phase, Precision, Ratio, Reason, ReasonCode, Run, RunId,
-    Samples, Stated, StopReason, Throttle, Training, Unit, Verdict, WarmupReport, Weights, Work,
+    EngineOptions, Environment, Flops, Generation, Gpu, Import, LayerProfile, Machine, Metric,
+    Mode, ModelInfo, ModelSource, PERCENTILE_FLOORS, Phase, Precision, Ratio, Reason, ReasonCode,
+    Run, RunId, Samples, Stated, StopReason, Throttle, Training, Unit, Verdict, WarmupReport,
+    Weights, Work,
 };
 
 /// The tool's name in tables of our own.
@@ -55,6 +56,7 @@ pub(crate) struct Draft {
     pub(crate) batch_size: Option<u64>,
     pub(crate) sequence_length: Option<u64>,
     pub(crate) training: Option<Training>,
+    pub(crate) generation: Option<Generation>,
     pub(crate) mode: Mode,
     pub(crate) threads: Option<u32>,
     pub(crate) seed: Option<u64>,
@@ -228,7 +230,7 @@ impl Draft {
             sequence_length: self.sequence_length.map(|length| length as usize),
             mode: self.mode,
             training: self.training,
-            generation: None,
+            generation: self.generation,
             threads: untold.note("cell.threads", self.threads).unwrap_or(0),
             seed: untold.note("cell.seed", self.seed).unwrap_or(0),
             inputs: Vec::new(),

@@ -70,6 +70,7 @@ pub const TARGETS: &[Target] = &[
     targets::protocol::REQUESTS,
     targets::protocol::REPLIES,
     targets::measurement::MEASUREMENT,
+    targets::gpu::RECORDING,
     targets::store::SAMPLES,
     targets::store::DOCUMENT,
 ];

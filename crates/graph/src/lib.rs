@@ -45,8 +45,9 @@ pub use lifetimes::{ActivationPeak, Reuse, activation_peak, find_peak, pooled_pe
 pub use onnx::{ReadError, WriteError, open_regular};
 pub use opset::{OPSETS, OpsetError};
 pub use precision::{
-    ConvertError, ConvertOptions, Converted, Int8, Left, Plan, PlannedWeight, Report, Tally,
-    WhyLeft, convert, native_precision, plan_conversion,
+    BlockMatrix, BlockPart, ConvertError, ConvertOptions, Converted, Int8, Left, Plan,
+    PlannedWeight, Repack, Report, Tally, WhyLeft, convert, native_precision, plan_blocks,
+    plan_conversion,
 };
 pub use prune::{
     Also, Block, BlockKind, Importance, PruneError, PruneMethod, PruneOptions, Pruning, Scales,

@@ -17,18 +17,30 @@ const BUSY_INVALID: f64 = 0.40;
 /// processor of two PyTorch, 1.28 times faster than rten on a quiet machine, looked 1.38 times slower.
 const WAITED_INVALID: f64 = 0.05;
 
+/// The same for an engine whose threads spin at barriers: while one waits for a processor, the others burn theirs.
+const BUSY_INVALID_SPINNING: f64 = 0.10;
+
+/// The threads that were measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Threads {
+    pub(crate) count: u32,
+    /// Whether they wait busily for each other.
+    pub(crate) wait_busily: bool,
+}
+
 /// What speaks against times that were taken under these conditions.
 ///
 /// Waiting counts only where there are processors enough for the threads: with more threads they wait for each other.
 pub(crate) fn other_work(
     conditions: &TurnConditions,
-    threads: u32,
+    threads: Threads,
     machine: &Machine,
 ) -> Option<Reason> {
-    let threads = threads.max(1);
-    let enough_processors = threads <= machine.cpu.threads;
+    let Threads { count, wait_busily } = threads;
+    let count = count.max(1);
+    let enough_processors = count <= machine.cpu.threads;
     let waited = conditions.waited.filter(|_| enough_processors);
-    let waited = waited.map_or(0.0, |waited| waited / f64::from(threads));
+    let waited = waited.map_or(0.0, |waited| waited / f64::from(count));
     let other_work = conditions.other_work.unwrap_or(0.0);
     let used = || format!("other work used {} of the machine", percent(other_work));
     let text = if waited > WAITED_INVALID {
@@ -43,7 +55,8 @@ pub(crate) fn other_work(
         return None;
     };
     let hint = Some("stop other programs and measure again".to_owned());
-    let invalidates = other_work > BUSY_INVALID || waited > WAITED_INVALID;
+    let most = if wait_busily { BUSY_INVALID_SPINNING } else { BUSY_INVALID };
+    let invalidates = other_work > most || waited > WAITED_INVALID;
     Some(Reason { code: ReasonCode::BusyMachine, invalidates, text, hint, about: None })
 }
 
@@ -115,7 +128,7 @@ fn gpu(state: &GpuState) -> Vec<Reason> {
 /// What disturbed one turn so that its times say nothing.
 pub(crate) fn of_turn(
     conditions: &TurnConditions,
-    threads: u32,
+    threads: Threads,
     machine: &Machine,
 ) -> Option<ReasonCode> {
     let found = [
@@ -153,6 +166,8 @@ mod tests {
         }
     }
 
+    const TWO: Threads = Threads { count: 2, wait_busily: false };
+
     fn turn(other_work: f64, waited: f64, steal: f64) -> TurnConditions {
         TurnConditions {
             other_work: Some(other_work),
@@ -166,37 +181,49 @@ mod tests {
     fn one_busy_processor_of_two_is_seen_by_the_threads_that_wait() {
         let machine = machine(2);
         // A third thread on two processors takes a quarter of the machine, and one of ours waits half the time.
-        let found = other_work(&turn(0.25, 0.5, 0.0), 2, &machine).unwrap();
+        let found = other_work(&turn(0.25, 0.5, 0.0), TWO, &machine).unwrap();
         assert!(found.invalidates, "{found:?}");
         assert_eq!(
             found.text,
             "other work used 25 % of the machine and kept the threads waiting 25 % of the time"
         );
         // The same amount of other work on processors of its own is a remark.
-        assert!(!other_work(&turn(0.25, 0.001, 0.0), 2, &machine).unwrap().invalidates);
-        assert_eq!(other_work(&turn(0.05, 0.001, 0.0), 2, &machine), None);
+        assert!(!other_work(&turn(0.25, 0.001, 0.0), TWO, &machine).unwrap().invalidates);
+        assert_eq!(other_work(&turn(0.05, 0.001, 0.0), TWO, &machine), None);
     }
 
     #[test]
     fn threads_that_wait_for_each_other_are_no_other_work() {
-        assert_eq!(other_work(&turn(0.02, 3.0, 0.0), 8, &machine(2)), None);
+        assert_eq!(
+            other_work(&turn(0.02, 3.0, 0.0), Threads { count: 8, ..TWO }, &machine(2)),
+            None
+        );
     }
 
     #[test]
     fn a_turn_is_disturbed_by_what_would_make_a_run_invalid() {
         let machine = machine(2);
-        assert_eq!(of_turn(&turn(0.0, 0.0, 0.0), 2, &machine), None);
-        assert_eq!(of_turn(&turn(0.3, 0.0, 0.05), 2, &machine), None, "remarks do not");
-        assert_eq!(of_turn(&turn(0.5, 0.0, 0.0), 2, &machine), Some(ReasonCode::BusyMachine));
-        assert_eq!(of_turn(&turn(0.0, 0.0, 0.2), 2, &machine), Some(ReasonCode::StolenTime));
-        assert_eq!(of_turn(&TurnConditions::default(), 2, &machine), None);
+        assert_eq!(of_turn(&turn(0.0, 0.0, 0.0), TWO, &machine), None);
+        assert_eq!(of_turn(&turn(0.3, 0.0, 0.05), TWO, &machine), None, "remarks do not");
+        assert_eq!(of_turn(&turn(0.5, 0.0, 0.0), TWO, &machine), Some(ReasonCode::BusyMachine));
+        assert_eq!(of_turn(&turn(0.0, 0.0, 0.2), TWO, &machine), Some(ReasonCode::StolenTime));
+        assert_eq!(of_turn(&TurnConditions::default(), TWO, &machine), None);
         let hot = TurnConditions { throttled: Some(1), ..TurnConditions::default() };
-        assert_eq!(of_turn(&hot, 2, &machine), Some(ReasonCode::Throttled));
+        assert_eq!(of_turn(&hot, TWO, &machine), Some(ReasonCode::Throttled));
         let cool = TurnConditions { throttled: Some(0), ..TurnConditions::default() };
-        assert_eq!(of_turn(&cool, 2, &machine), None);
+        assert_eq!(of_turn(&cool, TWO, &machine), None);
         let shared =
             TurnConditions { gpu: Some(ReasonCode::DeviceShared), ..TurnConditions::default() };
-        assert_eq!(of_turn(&shared, 2, &machine), Some(ReasonCode::DeviceShared));
+        assert_eq!(of_turn(&shared, TWO, &machine), Some(ReasonCode::DeviceShared));
+    }
+
+    #[test]
+    fn little_other_work_spoils_the_times_of_threads_that_spin() {
+        let spinning = Threads { wait_busily: true, ..TWO };
+        let (quiet, busy) = (turn(0.09, 0.0, 0.0), turn(0.12, 0.0, 0.0));
+        assert_eq!(of_turn(&quiet, spinning, &machine(2)), None);
+        assert_eq!(of_turn(&busy, spinning, &machine(2)), Some(ReasonCode::BusyMachine));
+        assert_eq!(of_turn(&busy, TWO, &machine(2)), None);
     }
 
     #[test]

@@ -463,7 +463,7 @@ impl<'a> Corner<'a> {
             ..contention.conditions()
         };
         let disturbed = match rule.repeats {
-            Some(_) => disturbance::of_turn(&conditions, self.job.cell.threads, machine),
+            Some(_) => disturbance::of_turn(&conditions, self.job.threads(), machine),
             None => None,
         };
         let turn = Turn { samples: headline, conditions, disturbed };

@@ -22,7 +22,9 @@ pub(crate) fn report(
 ) -> Result<Option<GenerationReport>, MeterError> {
     let growth = |generation: Generation| self::growth(generation, warmup.runs, samples);
     let growth = job.cell.generation.and_then(growth);
-    Ok(state(link, job)?.map(|report| GenerationReport { growth, ..report }))
+    // The first inference and warm-up came before.
+    let first_step = Some(1 + warmup.runs);
+    Ok(state(link, job)?.map(|report| GenerationReport { growth, first_step, ..report }))
 }
 
 /// The same without the growth of a step: where turns are taken, the depth of a sample is not known.

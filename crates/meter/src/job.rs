@@ -1,6 +1,7 @@
 //! What the meter is handed for one cell.
 
 use crate::Counting;
+use crate::disturbance::Threads;
 use engine::{GenerationJob, Places, TrainingJob};
 use probe::IdlePower;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
@@ -52,6 +53,8 @@ pub struct Job<'a> {
     pub counting: Counting,
     /// Values whose shape static inference could not tell.
     pub unknown_shapes: Vec<String>,
+    /// Whether the engine's threads wait busily for each other.
+    pub waits_busily: bool,
     /// Counts again once those shapes were seen.
     pub refine: Refine<'a>,
     /// Git commit of the model's folder.
@@ -60,6 +63,13 @@ pub struct Job<'a> {
     pub remarks: Vec<Reason>,
     /// How long preparing took before the worker started; not part of any number.
     pub prepared_in: Duration,
+}
+
+impl Job<'_> {
+    /// The threads that are measured.
+    pub(crate) fn threads(&self) -> Threads {
+        Threads { count: self.cell.threads, wait_busily: self.waits_busily }
+    }
 }
 
 /// What all cells of a session share.

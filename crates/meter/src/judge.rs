@@ -38,6 +38,8 @@ pub struct Evidence<'a> {
     pub non_finite: &'a [String],
     /// Whether the worker was a process of its own.
     pub isolated: bool,
+    /// Whether the engine's threads wait busily for each other.
+    pub waits_busily: bool,
 }
 
 impl Evidence<'_> {
@@ -149,7 +151,9 @@ fn quiet_machine(evidence: &Evidence<'_>) -> Vec<Reason> {
         steal: environment.steal,
         ..TurnConditions::default()
     };
-    reasons.extend(disturbance::other_work(&conditions, environment.threads, &environment.machine));
+    let threads =
+        disturbance::Threads { count: environment.threads, wait_busily: evidence.waits_busily };
+    reasons.extend(disturbance::other_work(&conditions, threads, &environment.machine));
     reasons.extend(disturbance::throttled(environment.throttle.events));
     reasons.extend(disturbance::gpus(evidence.cell, &environment.gpus));
     if let Some(governor) = environment.governor.as_deref()

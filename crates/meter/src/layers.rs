@@ -75,7 +75,7 @@ pub fn layer_pass(
         }
     }
     let conditions = before.until(&Moment::take(link.pid())).conditions();
-    let other_work = disturbance::other_work(&conditions, job.cell.threads, machine);
+    let other_work = disturbance::other_work(&conditions, job.threads(), machine);
     pass.disturbance = other_work.or_else(|| disturbance::stolen(conditions.steal));
     link.close();
     Ok(Some(pass))

@@ -330,6 +330,7 @@ pub(crate) fn assemble(
             },
             non_finite: &findings.first.non_finite,
             isolated: launch.is_isolated(),
+            waits_busily: job.waits_busily,
         },
         &[
             job.remarks.as_slice(),

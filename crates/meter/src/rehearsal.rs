@@ -1,15 +1,15 @@
 //! Runs a job a few times in a fresh worker, only to see whether its memory suffices.
 
-use crate::{Job, Launch, Link, MeterError, measure, sampling};
+use crate::{Job, Launch, Link, MeterError, generation, measure, sampling};
 use probe::{Target, Watcher};
 use std::time::{Duration, Instant};
-use types::{Bytes, Event, MemoryLimit, Stage, key};
+use types::{Bytes, Event, GenerationReport, MemoryLimit, Stage, key};
 
 /// Inferences after the first: allocators settle on the second, and a third costs little.
 const RUNS: u64 = 2;
 
 /// What a rehearsal showed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Rehearsal {
     /// The most that it held where it computes: resident, or on a device with its own memory; `None` if nobody tells.
     pub peak: Option<Bytes>,
@@ -19,6 +19,10 @@ pub struct Rehearsal {
     pub start: Duration,
     /// One inference after the first, roughly.
     pub each: Duration,
+    /// What was resident of its own when it had run, files apart; `None` on devices with their own memory.
+    pub resident: Option<Bytes>,
+    /// What a language model left in its cache.
+    pub generation: Option<Box<GenerationReport>>,
 }
 
 /// Loads a job and runs it a few times; nothing is timed.
@@ -45,6 +49,8 @@ pub fn rehearse(
     sampling::window(&mut link, &job.cell, RUNS, timeout)?;
     let each = (begin.elapsed() - start) / RUNS as u32;
     let reports = watcher.stop();
+    let resident = probe::anonymous(link.pid()).filter(|_| !device.has_own_memory());
+    let generation = generation::state(&mut link, job)?.map(Box::new);
     let limit = link.limit();
     link.close();
     let mut metrics = reports.iter().flat_map(|report| &report.metrics);
@@ -53,5 +59,6 @@ pub fn rehearse(
         false => key::MEMORY_PEAK,
     };
     let peak = metrics.find(|metric| metric.key == wanted).and_then(|metric| metric.value);
-    Ok(Rehearsal { peak: peak.map(|bytes| Bytes(bytes as u64)), limit, start, each })
+    let peak = peak.map(|bytes| Bytes(bytes as u64));
+    Ok(Rehearsal { peak, limit, start, each, resident, generation })
 }

@@ -79,6 +79,7 @@ pub(crate) fn job(name: &str, onnx: &Path) -> Job<'static> {
         phase_flops: Vec::new(),
         work: work(1000),
         unknown_shapes: vec![],
+        waits_busily: false,
         refine: &|_| work(2000),
         model_commit: None,
         remarks: vec![],

@@ -176,6 +176,8 @@ fn subject(
             padding: Err(unmeasured()),
             memory: advise::memory(&subject.run),
             fragmentation: advise::fragmentation(&subject.run),
+            cache_choices: Err(unmeasured()),
+            stored_weights: None,
             blocks: None,
             measured,
             subject: subject.name.clone(),

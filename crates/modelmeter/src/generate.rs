@@ -2,7 +2,10 @@
 //! measurement of its own.
 
 use crate::{EngineChoice, Error, Profiler, Session};
+use draw::Picture;
 use engine::Availability;
+use report::ResultPicture;
+use std::collections::BTreeMap;
 use types::{Event, Generation, GenerationTest, Precision, Run, Sampling};
 
 /// Measures how a language model reads a prompt and writes token by token.
@@ -208,6 +211,16 @@ impl GenerationTests {
         }
         sides
     }
+}
+
+/// How a step grows with the tokens in the cache, as a picture for a page; `None` where nothing was written.
+#[must_use]
+pub fn growth_picture(runs: &[Run]) -> Option<ResultPicture> {
+    let all: Vec<&Run> = runs.iter().collect();
+    let material = crate::visualize::material_of(&all, BTreeMap::new());
+    let drawn = Picture::by_name("growth")?.for_page(&material).ok()?;
+    let title = "growth of a step with the tokens in the cache".into();
+    Some(ResultPicture { title, svg: drawn.svg, narrow: None })
 }
 
 /// The engine that was asked for.

@@ -6,8 +6,8 @@ use meter::{Bench, Job, Launch, LayerPass, layer_pass};
 use number::percent;
 use std::collections::BTreeSet;
 use types::{
-    Bytes, Event, LayerKind, LayerReport, LayerTime, LayerTurn, LayerWork, ModuleWork, Pooling,
-    Reason, Remark, RemarkCode, StoppingRule, Timeline,
+    Bytes, DecoderDialect, Event, LayerKind, LayerReport, LayerTime, LayerTurn, LayerWork,
+    ModuleWork, Pooling, Reason, Remark, RemarkCode, StoppingRule, Timeline,
 };
 
 /// How far the layers may be from the whole before that is said; docs/MEASUREMENT.md.
@@ -105,11 +105,13 @@ pub(crate) fn look(
     };
     let Some(pass) = pass else {
         let text = format!("engine `{}` cannot measure the layers of this model", job.cell.engine);
-        return Err(remark(
-            RemarkCode::NoLayerTimes,
-            text,
-            Some("`modelmeter engines list` shows the others".into()),
-        ));
+        let is_fused =
+            job.generation.as_ref().is_some_and(|one| one.dialect == DecoderDialect::Fused);
+        let hint = match is_fused {
+            true => "`--set decoder=standard` runs a graph of standard operators",
+            false => "`modelmeter engines list` shows the others",
+        };
+        return Err(remark(RemarkCode::NoLayerTimes, text, Some(hint.into())));
     };
     let remarks = alike_once(pass.profiled.iter().flat_map(|profile| &profile.remarks));
     let disturbance = pass.disturbance.as_ref().map(|reason| {

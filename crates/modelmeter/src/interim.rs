@@ -7,7 +7,7 @@ use std::{
     cell::{Cell, RefCell},
     time::{Duration, Instant},
 };
-use types::{Event, Interim, Turn};
+use types::{Event, Interim, Seconds, Turn};
 
 /// What a duel's gate has decided, for whoever watches afterwards.
 #[derive(Debug, Default, Clone)]
@@ -104,8 +104,10 @@ impl DuelWatch<'_> {
             return (None, None);
         }
         let each = self.begin.elapsed().as_secs_f64() / done;
-        let until =
-            |rounds: u32| Duration::from_secs_f64((f64::from(rounds) - done).max(0.0) * each);
+        let until = |rounds: u32| {
+            let left = (f64::from(rounds) - done).max(0.0) * each;
+            Seconds(left).duration()
+        };
         let is_over = look.is_some() && found.open.iter().all(|open| !open);
         let at_most = if is_over { Duration::ZERO } else { until(self.rounds) };
         let expected = match (is_over, found.expected) {

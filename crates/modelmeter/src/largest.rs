@@ -7,7 +7,7 @@ pub(crate) use bracket::Bracket;
 use crate::{Error, Profiler, error::spell, prepare};
 use meter::MeterError;
 use number::mebibytes;
-use types::{Bytes, Event, LimitedBy, MemoryLimit, Refusal, RefusalKind};
+use types::{Bytes, Event, GenerationReport, LimitedBy, MemoryLimit, Refusal, RefusalKind};
 
 /// The most batches that are tried. Halving alone settles anything up to 4,096 exactly.
 const MOST_TRIES: usize = 12;
@@ -88,13 +88,23 @@ pub(crate) struct Found {
 /// of memory mean that a batch does not fit.
 pub(crate) fn search(
     profiler: &Profiler,
-    mut bracket: Bracket,
+    bracket: Bracket,
     is_refusal: impl Fn(&MeterError) -> bool,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Found, Error> {
+    search_with(&|batch| profiler.clone().batch_size(batch), bracket, &is_refusal, sink)
+}
+
+/// The same for whatever grows with a number: `at` says what is measured with it.
+pub(crate) fn search_with(
+    at: &dyn Fn(usize) -> Profiler,
+    mut bracket: Bracket,
+    is_refusal: &dyn Fn(&MeterError) -> bool,
     sink: &mut dyn FnMut(Event),
 ) -> Result<Found, Error> {
     let mut tries = Vec::new();
     while let Some(batch) = bracket.next().filter(|_| tries.len() < MOST_TRIES) {
-        let tried = rehearse(profiler, batch, &is_refusal, sink)?;
+        let tried = rehearse_as(&at(batch), batch, is_refusal, sink)?;
         match &tried.refused {
             None => bracket.fits(batch, tried.counted_peak(), tried.each),
             Some(_) => bracket.refuses(batch),
@@ -113,6 +123,10 @@ pub(crate) struct Tried {
     pub(crate) limit: Option<MemoryLimit>,
     /// What one more sample should take, as the graph says.
     each: Option<u64>,
+    /// What was resident of its own at the end, files apart.
+    pub(crate) resident: Option<Bytes>,
+    /// What a language model left in its cache.
+    pub(crate) generation: Option<Box<GenerationReport>>,
     /// Why it does not fit.
     pub(crate) refused: Option<Refusal>,
 }
@@ -132,13 +146,23 @@ pub(crate) fn rehearse(
     is_refusal: &dyn Fn(&MeterError) -> bool,
     sink: &mut dyn FnMut(Event),
 ) -> Result<Tried, Error> {
-    let profiler = profiler.clone().batch_size(batch);
+    rehearse_as(&profiler.clone().batch_size(batch), batch, is_refusal, sink)
+}
+
+/// Runs what the profiler says a few times, under the number that stands for it.
+pub(crate) fn rehearse_as(
+    profiler: &Profiler,
+    batch: usize,
+    is_refusal: &dyn Fn(&MeterError) -> bool,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Tried, Error> {
     profiler.check_rule()?;
     let refused = |each, kind, why| {
         let refused = Some(Refusal { kind, why });
-        Ok(Tried { batch, peak: None, limit: None, each, refused })
+        let (resident, generation) = (None, None);
+        Ok(Tried { batch, peak: None, limit: None, each, resident, generation, refused })
     };
-    let prepared = match prepare::prepare(&profiler, sink) {
+    let prepared = match prepare::prepare(profiler, sink) {
         Err(error) if error.is_out_of_memory() => {
             return refused(None, RefusalKind::OutOfMemory, error.to_string());
         }
@@ -154,7 +178,8 @@ pub(crate) fn rehearse(
             let resident = ran.peak.filter(|_| !job.cell.device.has_own_memory());
             let over = over(resident, ran.limit);
             let refused = over.map(|why| Refusal { kind: RefusalKind::OverLimit, why });
-            Ok(Tried { batch, peak: ran.peak, limit: ran.limit, each, refused })
+            let (peak, limit, resident) = (ran.peak, ran.limit, ran.resident);
+            Ok(Tried { batch, peak, limit, each, resident, generation: ran.generation, refused })
         }
         // Memory that only just suffices for what is written makes the kernel read the mapped weights again and again.
         Err(error)

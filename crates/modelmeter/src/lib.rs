@@ -80,7 +80,7 @@ pub use fit::Fitter;
 pub use folders::Folders;
 pub use formats::{FORMATS, RUN_FORMATS, ResultFormat};
 pub use gate::{Gate, GateBaseline, NoiseTest};
-pub use generate::{Generated, GenerationTests, RefusedTest};
+pub use generate::{Generated, GenerationTests, RefusedTest, growth_picture};
 pub use given::GivenValues;
 pub use inside::Inside;
 pub use install::install_engine;

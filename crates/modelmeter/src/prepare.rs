@@ -257,7 +257,7 @@ pub(crate) fn prepare_with(
         observed: OnceLock::new(),
         generates: generation.zip(resolved.decoder.as_ref()).map(|(generation, decoder)| {
             let tokenizer = resolved.tokenizer.as_deref();
-            generation::job(&decoder.shape, generation, batch_size, profiler.seed, tokenizer)
+            generation::job(decoder, generation, batch_size, profiler.seed, tokenizer)
         }),
         trained,
         resolved,

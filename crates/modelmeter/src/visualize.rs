@@ -2,7 +2,7 @@
 
 use crate::{Error, Survey};
 use analysis::{Cells, Selection, analyse};
-use draw::{Detail, MOST_SAMPLES, Material, thin, wanted_details, wanted_samples};
+use draw::{Detail, MOST_SAMPLES, Material, Steps, thin, wanted_details, wanted_samples};
 use std::collections::BTreeMap;
 use store::{Store, StoreError};
 use types::{Ceilings, CellKey, Measured, Mode, Phase, Run, RunId};
@@ -115,5 +115,6 @@ fn detail(run: &Run) -> Detail {
             .filter(|_| measured),
         limit: run.environment.memory_limit.map(|limit| limit.bytes),
         phases: Phase::ALL.into_iter().filter_map(phase).collect(),
+        steps: Steps::of(run),
     }
 }

@@ -121,6 +121,8 @@ pub struct DecoderBlueprint {
     pub inputs: Vec<InputKind>,
     /// What decides the size of the cache.
     pub shape: DecoderShape,
+    /// How many tokens it can hold, in the fused dialect; `None` in the standard one.
+    pub reach: Option<usize>,
 }
 
 impl Blueprint {

@@ -133,6 +133,8 @@ pub enum ModelError {
     },
     #[error("`{model}` has no graph to change")]
     NothingToChange { model: String },
+    #[error("`{model}` is no file of llama.cpp: its weights are not stored in blocks")]
+    NotStored { model: String },
     #[error(
         "`{model}` does not generate text: it is a model for {category} without a head that predicts the next token"
     )]
@@ -311,6 +313,7 @@ impl ModelError {
             E::Precision { native, .. } => {
                 format!("omit `--precision` to run it in {native}")
             }
+            E::NotStored { .. } => "`stored` is for `.gguf` files; omit `--precision`".into(),
             E::Convert { source, .. } => match &**source {
                 graph::ConvertError::Opset { needed, .. } => {
                     format!("export the model again with operator set {needed} or newer")

@@ -37,6 +37,7 @@ mod resolved;
 mod settlement;
 mod shapes;
 mod signature;
+mod stored;
 mod summary;
 mod tokens;
 mod unfinished;

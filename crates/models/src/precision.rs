@@ -7,9 +7,8 @@ use crate::{
     ModelError, Progress, Resolved,
     arrangement::{Arrangement, Entry},
     data_file::{DATA_FILE, MOST_THREADS, reserve},
-    prepare::{
-        DECODER_FILE, GRAPH_FILE, Manifest, failed, read_manifest, write_folder, write_graph,
-    },
+    prepare::{GRAPH_FILE, Manifest, failed, is_decoder, read_manifest, write_folder, write_graph},
+    stored,
 };
 use graph::{
     ConvertError, ConvertOptions, Converted, DataType, Model, Plan, PlannedWeight, Tally,
@@ -27,7 +26,7 @@ use std::{
     },
     thread,
 };
-use types::{Bytes, Precision};
+use types::{Bytes, Precision, RemarkCode};
 
 /// Raised when a conversion gives another graph or other weights than before.
 const FORMAT: u32 = 1;
@@ -53,6 +52,10 @@ pub(crate) fn convert(
         return Err(ModelError::NoGraph { model: name, asked });
     }
     let native = graph::native_precision(&resolved.model);
+    if asked == Precision::Stored {
+        // They run as they are.
+        resolved.remarks.retain(|remark| remark.code != RemarkCode::QuantisedWeights);
+    }
     if native == asked {
         return Ok(resolved);
     }
@@ -61,9 +64,13 @@ pub(crate) fn convert(
     }
     let fingerprint = converted_fingerprint(&resolved.info.fingerprint, asked);
     // The graph that generates lies beside the other one.
-    let folder_name = match resolved.onnx.ends_with(DECODER_FILE) {
-        true => converted_fingerprint(&format!("generate {fingerprint}"), asked),
-        false => fingerprint.clone(),
+    let folder_name = match resolved.onnx.file_name().filter(|_| is_decoder(&resolved.onnx)) {
+        Some(name) => {
+            let name = name.to_string_lossy();
+            let of_file = name.strip_suffix(".onnx").unwrap_or(&name);
+            converted_fingerprint(&format!("{of_file} {fingerprint}"), asked)
+        }
+        None => fingerprint.clone(),
     };
     let key = &folder_name[..32];
     let models = cache.join("models");
@@ -76,7 +83,10 @@ pub(crate) fn convert(
                 ModelError::Convert { model: name.clone(), asked, source }
             };
             let options = ConvertOptions::default();
-            let plan = graph::plan_conversion(&resolved.model, asked, &options).map_err(convert)?;
+            let plan = match asked {
+                Precision::Stored => stored::plan(&resolved)?,
+                _ => graph::plan_conversion(&resolved.model, asked, &options).map_err(convert)?,
+            };
             let size = plan.weights().iter().map(PlannedWeight::size).sum();
             let write = |unfinished: &Path| {
                 write_converted(plan, unfinished, fingerprint.clone(), &convert, progress)

@@ -4,7 +4,7 @@
 //! when complete, so two processes at once, or one that is killed, leave either a whole model or none.
 
 use crate::{
-    Blueprint, Decoder, ModelError, Progress,
+    Blueprint, Decoder, DecoderBlueprint, ModelError, Progress,
     data_file::{DATA_FILE, DataFile},
     fingerprint::{FileStamp, hash_debug},
     unfinished::Unfinished,
@@ -24,8 +24,8 @@ use types::{Precision, Remark};
 const FORMAT: u32 = 1;
 
 pub(crate) const GRAPH_FILE: &str = "model.onnx";
-/// The same model drawn to generate.
-pub(crate) const DECODER_FILE: &str = "generate.onnx";
+/// The same model drawn to generate, in standard operators and with fused attention.
+pub(crate) const DECODER_FILES: [&str; 2] = ["generate.onnx", "generate-fused.onnx"];
 const MANIFEST_FILE: &str = "prepared.json";
 
 /// A model whose graph and weights are on disk.
@@ -107,8 +107,9 @@ pub(crate) fn prepare(
         let mut model = decoder.model.clone();
         model.graph.initializers.extend(data.tensors(blueprint));
         model.folder = Some(folder.clone());
-        let onnx = folder.join(DECODER_FILE);
-        Decoder { onnx, model, kinds: decoder.inputs.clone(), shape: decoder.shape.clone() }
+        let DecoderBlueprint { inputs: kinds, shape, reach, .. } = decoder.as_ref().clone();
+        let onnx = folder.join(DECODER_FILES[usize::from(reach.is_some())]);
+        Decoder { onnx, model, kinds, shape, reach }
     });
     model.folder = Some(folder.clone());
     Ok(Prepared {
@@ -165,7 +166,7 @@ fn content_hash(folder: &Path) -> io::Result<String> {
 /// Where bytes have changed, or cannot be read.
 pub fn verify_prepared(onnx: &Path) -> Result<(), ModelError> {
     static WHOLE: Mutex<Vec<FileStamp>> = Mutex::new(Vec::new());
-    let is_ours = onnx.ends_with(GRAPH_FILE) || onnx.ends_with(DECODER_FILE);
+    let is_ours = onnx.ends_with(GRAPH_FILE) || is_decoder(onnx);
     let Some(folder) = onnx.parent().filter(|_| is_ours) else { return Ok(()) };
     let Some(written) = read_manifest(folder).and_then(|manifest| manifest.content) else {
         return Ok(());
@@ -183,6 +184,11 @@ pub fn verify_prepared(onnx: &Path) -> Result<(), ModelError> {
     }
     known().extend(stamps);
     Ok(())
+}
+
+/// Whether this is a graph that generates, beside the weights of the other one.
+pub(crate) fn is_decoder(onnx: &Path) -> bool {
+    DECODER_FILES.iter().any(|name| onnx.ends_with(name))
 }
 
 /// Writes the graph that generates beside the weights, unless it is there. Two at once write the same, each under a name of its

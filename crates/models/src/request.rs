@@ -1,7 +1,7 @@
 //! What is asked for, and what is told while it is being fetched.
 
 use std::path::PathBuf;
-use types::Precision;
+use types::{DecoderDialect, Precision};
 
 /// A model somebody asked for.
 #[derive(Debug, Clone)]
@@ -28,6 +28,8 @@ pub struct Request {
     pub torch_module: Option<(PathBuf, String)>,
     /// Whether it shall generate token by token: its graph then takes what was read before.
     pub generates: bool,
+    /// The operators of the graph that generates.
+    pub dialect: DecoderDialect,
 }
 
 impl Request {
@@ -46,6 +48,7 @@ impl Request {
             precision: None,
             torch_module: None,
             generates: false,
+            dialect: DecoderDialect::Standard,
         }
     }
 

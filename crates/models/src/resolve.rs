@@ -343,7 +343,7 @@ impl Resolver<'_> {
     /// Draws the model a second time, to generate, where that is asked for.
     fn draw_decoder(&self, blueprint: &mut Blueprint, name: &str) -> Result<(), ModelError> {
         if self.request.generates {
-            let drawn = architecture::build_decoder(blueprint);
+            let drawn = architecture::build_decoder(blueprint, self.request.dialect);
             blueprint.decoder = drawn
                 .map_err(|source| ModelError::Architecture { name: name.to_owned(), source })?;
         }

@@ -194,6 +194,9 @@ fn from_blocks(
     let read = |row: usize, first: usize, values: &mut [f32]| {
         let begin = rows.stored(row) * columns + first;
         read_from(tensor.bytes, format, begin, values);
+        if rows == Rows::AboveOne {
+            values.iter_mut().for_each(|value| *value -= 1.0);
+        }
     };
     match (layout, tensor.dims) {
         (Layout::Transposed, &[rows, _]) if rows > 0 => {

@@ -12,7 +12,7 @@ use report::{Dossier, comparison_sheet, overview_grid};
 use types::Run;
 
 /// Pictures that say something about several runs.
-const SHOWN: [&str; 5] = ["latency", "throughput", "batch-scaling", "memory", "training"];
+const SHOWN: [&str; 6] = ["latency", "throughput", "batch-scaling", "memory", "training", "growth"];
 
 /// Writes what stands before the sections of runs; `linked` of them have one.
 pub(crate) fn overview(html: &mut Html, content: &Content<'_>, rows: usize, linked: usize) {

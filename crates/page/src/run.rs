@@ -10,7 +10,7 @@ use crate::{
 };
 use draw::{Paper, RunMaterial, RunPicture};
 use report::{Grid, Inner, Sheet, Subject};
-use types::Mode;
+use types::{GenerationTest, Mode};
 
 /// How much of a run is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +36,9 @@ pub(crate) fn run(
     if depth.details {
         if subject.run.cell.mode == Mode::Training {
             parts.push(writer.tab("Training", Writer::training));
+        }
+        if subject.run.cell.mode == Mode::Generate {
+            parts.push(writer.tab("Generation", Writer::generation));
         }
         parts.push(writer.tab("Layers", Writer::layers));
         parts.push(writer.tab("Memory", Writer::memory));
@@ -117,6 +120,16 @@ impl Writer<'_> {
     fn training(&self, html: &mut Html) {
         self.pictures(html, &["phases", "loss"]);
         let wanted = ["phases", "training", "held", "world"];
+        let facts = self.sheet.facts.iter().filter(|(label, _)| wanted.contains(label));
+        table::facts(html, facts.map(|(label, facts)| (*label, facts.join(" · "))));
+    }
+
+    fn generation(&self, html: &mut Html) {
+        let generation = self.subject.run.cell.generation;
+        if generation.is_some_and(|one| one.test == GenerationTest::Decode) {
+            self.pictures(html, &["steps"]);
+        }
+        let wanted = ["cache", "growth"];
         let facts = self.sheet.facts.iter().filter(|(label, _)| wanted.contains(label));
         table::facts(html, facts.map(|(label, facts)| (*label, facts.join(" · "))));
     }

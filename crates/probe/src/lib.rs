@@ -50,7 +50,7 @@ pub use environment::{Conditions, Snapshot};
 pub use heat::{Heat, heat};
 pub use jitter::jitter;
 pub use malloc::allocated;
-pub use mapped::mapped_from;
+pub use mapped::{anonymous, mapped_from};
 pub use rest::rest;
 pub use series::Series;
 pub use socket::{PERIOD, Probe, Target, Watch};

@@ -11,6 +11,15 @@ pub fn mapped_from(pid: u32, folder: &Path) -> Option<Bytes> {
     Some(Bytes(resident_in(&text, &folder)))
 }
 
+/// What is resident of a process that no file holds; `None` if the system does not tell.
+#[must_use]
+pub fn anonymous(pid: u32) -> Option<Bytes> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(Bytes(kilobytes * 1024))
+}
+
 /// Sums the resident parts of the mappings whose file lies in the folder.
 fn resident_in(smaps: &str, folder: &Path) -> u64 {
     let mut is_ours = false;

@@ -20,6 +20,7 @@ mod export;
 mod fit;
 mod gate;
 mod generation;
+mod gpu;
 mod inside;
 mod interim;
 mod invalid;
@@ -60,7 +61,10 @@ pub use fit::{FIT_SCHEMA, fit_document};
 pub use gate::{
     CHECK_SCHEMA, NOISE_SCHEMA, gate_annotations, gate_document, gate_junit, noise_document,
 };
-pub use generation::{GENERATION_SCHEMA, GenerationRefused, generation_document, llama_bench_rows};
+pub use generation::{
+    GENERATION_SCHEMA, GenerationRefused, generation_document, llama_bench_rows, step_growth,
+};
+pub use gpu::{GPU_SCHEMA, GpuView, gpu_document};
 pub use inside::LayerView;
 pub use interim::{forecast, interim_lines, interim_table, rough};
 pub use invalid::not_valid;

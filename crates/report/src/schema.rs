@@ -12,6 +12,7 @@ use crate::export::ExportDocument;
 use crate::fit::FitDocument;
 use crate::gate::{CheckDocument, NoiseDocument};
 use crate::generation::GenerationDocument;
+use crate::gpu::GpuDocument;
 use crate::pictures::PicturesDocument;
 use crate::proof::{OptimizeDocument, ProofDocument};
 use crate::recommendation::RecommendationsDocument;
@@ -23,7 +24,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
 /// Every document that this crate writes.
-pub const SCHEMAS: [DocumentSchema; 19] = [
+pub const SCHEMAS: [DocumentSchema; 20] = [
     DocumentSchema::of::<RunDocument<'_>>(crate::RUN_SCHEMA),
     DocumentSchema::of::<RunsDocument<'_>>(crate::RUNS_SCHEMA),
     DocumentSchema::of::<ComparisonDocument<'_>>(crate::COMPARISON_SCHEMA),
@@ -31,6 +32,7 @@ pub const SCHEMAS: [DocumentSchema; 19] = [
     DocumentSchema::of::<AdviceDocument<'_>>(crate::ADVICE_SCHEMA),
     DocumentSchema::of::<FitDocument<'_>>(crate::FIT_SCHEMA),
     DocumentSchema::of::<GenerationDocument<'_>>(crate::GENERATION_SCHEMA),
+    DocumentSchema::of::<GpuDocument<'_>>(crate::GPU_SCHEMA),
     DocumentSchema::of::<ProofDocument<'_>>(crate::PROOF_SCHEMA),
     DocumentSchema::of::<OptimizeDocument<'_>>(crate::OPTIMIZE_SCHEMA),
     DocumentSchema::of::<ExportDocument<'_>>(crate::EXPORT_SCHEMA),

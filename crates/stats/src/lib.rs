@@ -34,7 +34,7 @@ pub use discovery::false_discovery;
 pub use drift::{Drift, MATERIAL_DRIFT, drift};
 pub use evidence::Evidence;
 pub use interval::{median, median_error, median_interval};
-pub use line::{Line, line};
+pub use line::{Line, few_points_line, line};
 pub use looks::{Looks, PROCESS_SCATTER, SURE};
 pub use outlier::MODIFIED_Z_LIMIT;
 pub use pool::{pool, quotient, run_deviation};

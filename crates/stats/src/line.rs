@@ -45,6 +45,28 @@ pub fn line(points: &[(f64, f64)]) -> Option<Line> {
     Some(Line { at_zero: y_mean - slope * x_mean, slope, interval })
 }
 
+/// The line through a few (x, y) that were each measured on their own, so that no reading resembles the one before it.
+///
+/// `None` if there are fewer than four points, or all are at one place.
+#[must_use]
+pub fn few_points_line(points: &[(f64, f64)]) -> Option<Line> {
+    if points.len() < 4 {
+        return None;
+    }
+    let count = points.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+    let (x_mean, y_mean) = (mean(|point| point.0), mean(|point| point.1));
+    let spread: f64 = points.iter().map(|(x, _)| (x - x_mean).powi(2)).sum();
+    if spread <= 0.0 || !spread.is_finite() {
+        return None;
+    }
+    let slope = points.iter().map(|(x, y)| (x - x_mean) * (y - y_mean)).sum::<f64>() / spread;
+    let rest: f64 = points.iter().map(|(x, y)| (y - y_mean - slope * (x - x_mean)).powi(2)).sum();
+    let half = student::t(count - 2.0) * (rest / (count - 2.0) / spread).sqrt();
+    let interval = Interval { low: slope - half, high: slope + half };
+    Some(Line { at_zero: y_mean - slope * x_mean, slope, interval })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,6 +80,24 @@ mod tests {
         assert!((found.slope - 0.5).abs() < 1e-12 && (found.at_zero - 3.0).abs() < 1e-12);
         assert_eq!(line(&points[..7]), None);
         assert_eq!(line(&[(1.0, 2.0); 9]), None);
+    }
+
+    #[test]
+    fn a_few_points_of_their_own_have_a_line_whose_interval_covers_the_slope() {
+        assert_eq!(few_points_line(&[(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)]), None);
+        assert_eq!(few_points_line(&[(1.0, 2.0); 5]), None);
+        let mut random = SplitMix::new(5);
+        let covered = (0..1000)
+            .filter(|_| {
+                // A sum of uniform numbers is normal enough.
+                let mut noise = || (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
+                let points: Vec<(f64, f64)> =
+                    (0..5).map(|x| (f64::from(x), 4.0 + 2.0 * f64::from(x) + noise())).collect();
+                let Interval { low, high } = few_points_line(&points).unwrap().interval;
+                low <= 2.0 && 2.0 <= high
+            })
+            .count();
+        assert!((925..=975).contains(&covered), "{covered} of 1000");
     }
 
     /// Noise that resembles itself: the plain interval would miss the slope four times as often as it may.

@@ -1,7 +1,8 @@
 //! What fits under a limit of memory: which precisions and batches were tried, what each took, and which was best.
 
 use crate::{
-    Bytes, Cell, Device, LimitedBy, Machine, ModelInfo, Pooled, Precision, Remark, RunId, Verdict,
+    Bytes, Cell, Device, Estimate, Generation, LimitedBy, Machine, ModelInfo, Pooled, Precision,
+    Reading, Remark, RunId, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -145,6 +146,57 @@ pub struct Confirmation {
     pub command: String,
 }
 
+/// One context that was tried for a moment: how many tokens, and what they took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextTry {
+    /// Tokens of the text with what is written.
+    pub tokens: usize,
+    /// The most that was resident, or held on a device with its own memory.
+    pub peak: Option<Bytes>,
+    /// What was resident at the end, files apart.
+    pub resident: Option<Bytes>,
+    /// The bytes of the cache as the engine reports them.
+    pub reported: Option<Bytes>,
+    /// Tokens that the cache held then.
+    pub held: usize,
+    /// Bytes of a token in the cache by formula, in the format that it was kept in; `None` where nothing ran.
+    pub per_token: Option<Bytes>,
+    /// Why it does not fit; `None` if it does.
+    pub refused: Option<Refusal>,
+}
+
+/// What a token in the cache takes, in bytes: three views that should agree.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CacheCost {
+    /// By formula: layers, heads of keys, width, number format.
+    pub formula: Reading<Bytes>,
+    /// The slope of what the engine reports.
+    pub reported: Reading<Estimate>,
+    /// The slope of measured memory.
+    pub measured: Reading<Estimate>,
+    /// Contexts that ran.
+    pub contexts: usize,
+}
+
+/// The longest text that fits, one at a time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FitContext {
+    /// The engine's id.
+    pub engine: String,
+    /// The number format.
+    pub precision: Precision,
+    /// The most tokens that fit; `None` if not even the fewest do.
+    pub longest: Option<usize>,
+    /// The fewest that are known not to fit.
+    pub refused: Option<usize>,
+    /// The most that the model was made for.
+    pub model_limit: Option<usize>,
+    /// What was tried, in order.
+    pub tries: Vec<ContextTry>,
+    /// What a token takes.
+    pub cache: CacheCost,
+}
+
 /// The smallest limit that would be enough, if nothing fits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SmallestNeed {
@@ -184,6 +236,12 @@ pub struct FitReport {
     pub limited_by: Option<LimitedBy>,
     /// The largest batch that was considered.
     pub most: usize,
+    /// The test, of a language model that generates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<Generation>,
+    /// How long texts may become, of a language model that generates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contexts: Vec<FitContext>,
     /// What was tried.
     pub ways: Vec<FitWay>,
     /// What was not.

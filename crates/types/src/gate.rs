@@ -1,8 +1,8 @@
 //! The questions, evidence and rulings of a gate.
 
 use crate::{
-    Device, Environment, Gauge, Interval, LengthUnit, Mode, Precision, Reason, Remark, RemarkCode,
-    Revision, Run, RunId, Seconds,
+    Device, Environment, Gauge, Generation, Interval, LengthUnit, Mode, Precision, Reason, Remark,
+    RemarkCode, Revision, Run, RunId, Seconds,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,8 +55,11 @@ pub struct GateCell {
     pub length_unit: LengthUnit,
     /// Threads that the engine was configured to use.
     pub threads: u32,
-    /// Inference or training.
+    /// Inference, training or generating.
     pub mode: Mode,
+    /// The test, of a language model that generates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<Generation>,
 }
 
 impl GateCell {
@@ -73,6 +76,7 @@ impl GateCell {
             length_unit: run.cell.feed.length_unit,
             threads: run.cell.threads,
             mode: run.cell.mode,
+            generation: run.cell.generation,
         }
     }
 
@@ -86,6 +90,10 @@ impl GateCell {
             self.precision.to_string(),
             format!("batch={}", self.batch_size),
         ];
+        if let Some(generation) = self.generation {
+            words.push(generation.name());
+            return words.join(" ");
+        }
         words.extend(self.sequence_length.map(|length| format!("length={length}")));
         if self.mode != Mode::Inference {
             words.push(self.mode.name().into());

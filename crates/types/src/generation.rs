@@ -180,6 +180,10 @@ pub struct GenerationReport {
     /// The same as text, where there is a tokenizer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
+    /// Which step the first sample is, counted from the first inference of the worker; `None` where samples were not taken
+    /// one after the other, so that the depth of each is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_step: Option<u64>,
     /// How a step grows with the depth of the cache; only for decode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<StepGrowth>,

@@ -16,6 +16,7 @@ mod cell_failure;
 mod comparison;
 mod critical_path;
 mod device;
+mod dialect;
 mod environment;
 mod event;
 mod export;
@@ -24,6 +25,7 @@ mod fit;
 mod gate;
 mod gauge;
 mod generation;
+mod gpu;
 mod import;
 mod inside;
 mod interim;
@@ -85,13 +87,14 @@ pub use comparison::{
 };
 pub use critical_path::{CriticalPath, PathLink, PathPlace, Wait};
 pub use device::{Device, ParseDeviceError};
+pub use dialect::DecoderDialect;
 pub use environment::{CgroupLimits, Environment, GpuState, Revision, Throttle};
 pub use event::{Event, Stage, WaitReason};
 pub use export::{ExportCheck, ExportReport};
 pub use feed::{FedInput, Feed, InputValues, LengthUnit, MediaSource, ValueRange, ValueSource};
 pub use fit::{
-    Confirmation, FitCell, FitLeftOut, FitOutcome, FitReport, FitTry, FitWay, Refusal, RefusalKind,
-    SmallestNeed,
+    CacheCost, Confirmation, ContextTry, FitCell, FitContext, FitLeftOut, FitOutcome, FitReport,
+    FitTry, FitWay, Refusal, RefusalKind, SmallestNeed,
 };
 pub use gate::{
     Check, Drifted, GateCell, GateDesign, GateEvidence, GatePlan, GateReport, Itself, Jitter,
@@ -100,6 +103,10 @@ pub use gate::{
 pub use gauge::{Gauge, ParseGaugeError, Statistic, Threshold};
 pub use generation::{
     DecoderShape, Generation, GenerationReport, GenerationTest, Sampling, StepGrowth,
+};
+pub use gpu::{
+    GpuCopies, GpuDevice, GpuGap, GpuGapCause, GpuKernel, GpuLaunches, GpuPart, GpuProblem,
+    GpuProblemKind, GpuProcess, GpuProfile, GpuRange,
 };
 pub use import::{Correction, Import, Stated};
 pub use inside::{

@@ -18,7 +18,7 @@ pub enum Precision {
     Bf16,
     /// 8-bit integers.
     Int8,
-    /// As the model's file has its weights, quantised block by block; only engines that read such files run it.
+    /// As the model's file has its weights, quantised block by block.
     Stored,
 }
 

@@ -1,8 +1,9 @@
 //! One execution of a cell on one machine at one time.
 
 use crate::{
-    Cell, CriticalPath, Environment, FedInput, GenerationReport, Import, LayerReport, MemoryReport,
-    Metric, ModelInfo, Phase, Samples, Stated, StopReason, Summary, TrainingReport, Verdict, Work,
+    Cell, CriticalPath, Environment, FedInput, Generation, GenerationReport, GenerationTest,
+    Import, LayerReport, MemoryReport, Metric, ModelInfo, Phase, Samples, Stated, StopReason,
+    Summary, TrainingReport, Verdict, Work,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -167,6 +168,18 @@ impl Run {
         } else {
             Phase::Inference
         }
+    }
+
+    /// Every step of a decode in its order: tokens in the cache before it, and its nanoseconds. Empty where the depth of a
+    /// sample is not known.
+    #[must_use]
+    pub fn steps(&self) -> Vec<(usize, u64)> {
+        let decodes = |one: &Generation| one.test == GenerationTest::Decode;
+        let generation = self.cell.generation.filter(decodes);
+        let first = self.generation.as_ref().and_then(|report| report.first_step);
+        let (Some(generation), Some(first)) = (generation, first) else { return Vec::new() };
+        let nanos = self.samples_of(Phase::Inference).unwrap_or_default();
+        (first..).zip(nanos).map(|(step, nanos)| (generation.depth_of(step), *nanos)).collect()
     }
 
     /// What another tool states of a phase without giving its samples; `None` if we measured.

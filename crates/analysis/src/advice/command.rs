@@ -2,8 +2,8 @@
 
 use super::facts::Facts;
 use types::{
-    Cell, Change, Device, EngineOptions, LimitedBy, ModelSource, Proof, ReasonCode, Run,
-    StopReason, Training, ValueSource,
+    Cell, Change, Device, EngineOptions, Generation, GenerationTest, LimitedBy, ModelSource, Proof,
+    ReasonCode, Run, StopReason, Training, ValueSource,
 };
 
 /// The command that proves an advice; `None` if nothing here can.
@@ -53,6 +53,10 @@ pub(crate) fn comparing(facts: &Facts<'_>, change: &Change) -> Option<String> {
         None => words.push(format!("--threads {}", cell.threads)),
     }
     words.extend(rest(cell));
+    if let Some(generation) = cell.generation {
+        words.push("--modes generate".into());
+        words.extend(generating(generation));
+    }
     if let Some(how) = &cell.training {
         words.push("--modes training".into());
         words.extend(training(how).into_iter().skip(1));
@@ -71,7 +75,35 @@ const MOST_LINES: usize = 2;
 pub fn flags(cell: &Cell) -> String {
     let mut all = words(cell, MOST_LINES);
     all.extend(cell.training.iter().flat_map(training));
+    if let Some(generation) = cell.generation {
+        all.push("--modes generate".into());
+        all.extend(generating(generation));
+    }
     all.join(" ")
+}
+
+/// The command that measures the cell: `modelmeter profile …`, or `modelmeter generate …`.
+#[must_use]
+pub fn measuring(cell: &Cell) -> String {
+    let Some(generation) = cell.generation else {
+        return format!("modelmeter profile {}", flags(cell));
+    };
+    let mut all = vec!["modelmeter generate".to_owned()];
+    all.extend(words(cell, MOST_LINES));
+    all.extend(generating(generation));
+    all.join(" ")
+}
+
+/// The test as `generate`, `compare` and `advise` take it.
+fn generating(generation: Generation) -> Vec<String> {
+    let Generation { test, tokens, depth, .. } = generation;
+    let (prompt, new) = match test {
+        GenerationTest::Prefill => (tokens, 0),
+        GenerationTest::Decode => (0, tokens),
+    };
+    let mut words = vec![format!("--prompt-tokens {prompt}"), format!("--new-tokens {new}")];
+    words.extend((depth > 0).then(|| format!("--depth {depth}")));
+    words
 }
 
 /// The command that measures a run again: everything that was asked, and how long it was sampled.
@@ -80,8 +112,10 @@ pub fn flags(cell: &Cell) -> String {
 #[must_use]
 pub fn again(run: &Run) -> String {
     let cell = &run.cell;
-    let mut all = vec!["modelmeter profile".to_owned()];
+    let command = if cell.generation.is_some() { "generate" } else { "profile" };
+    let mut all = vec![format!("modelmeter {command}")];
     all.extend(words(cell, usize::MAX));
+    all.extend(cell.generation.into_iter().flat_map(generating));
     if cell.device == Device::Cpu {
         // What `auto` would choose depends on the machine.
         all.push("--device cpu".into());
@@ -186,7 +220,8 @@ fn told(options: &EngineOptions) -> Vec<String> {
 /// Length, seed and fixed shapes.
 fn rest(cell: &Cell) -> Vec<String> {
     let mut words = Vec::new();
-    words.extend(cell.sequence_length.map(|length| format!("--sequence-length {length}")));
+    let length = cell.sequence_length.filter(|_| cell.generation.is_none());
+    words.extend(length.map(|length| format!("--sequence-length {length}")));
     if cell.seed != 0 {
         words.push(format!("--seed {}", cell.seed));
     }
@@ -276,6 +311,22 @@ mod tests {
             "bert --engine rten --precision fp32 --batch-size 4 --threads 2 --sequence-length 128 \
              --compile=default --text 'how fast?'"
         );
+    }
+
+    #[test]
+    fn a_test_of_generating_is_typed_with_its_tokens() {
+        let run = scene::decoding_run(0.050);
+        assert_eq!(
+            measuring(&run.cell),
+            "modelmeter generate bert --engine rten --precision fp32 --batch-size 1 --threads 2 \
+             --prompt-tokens 0 --new-tokens 1000 --depth 500"
+        );
+        assert!(flags(&run.cell).contains("--modes generate --prompt-tokens 0 --new-tokens 1000"));
+        let batch = Change { batch_size: Some(8), ..Change::default() };
+        let text = proving_change(&run, batch);
+        assert!(text.contains("--batch-sizes 1,8") && text.contains("--modes generate"), "{text}");
+        assert!(!text.contains("--sequence-length"), "{text}");
+        assert!(again(&run).starts_with("modelmeter generate bert "), "{}", again(&run));
     }
 
     #[test]

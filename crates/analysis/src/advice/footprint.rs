@@ -1,7 +1,7 @@
 //! How much memory another batch size would need, from what this one needed.
 
 use super::facts::{Facts, Known, Missing};
-use types::{Bytes, key};
+use types::key;
 
 /// Of the memory that is available, so much may be planned with: the rest is for what grows unseen.
 pub(crate) const PLANNED_SHARE: f64 = 0.9;
@@ -11,7 +11,7 @@ pub(crate) const PLANNED_SHARE: f64 = 0.9;
 pub(crate) struct Footprint {
     /// What a batch of none would need: weights, engine, process.
     pub(crate) fixed: f64,
-    /// Activations of one sample.
+    /// Activations of one sample, and its cache.
     pub(crate) per_sample: f64,
     /// Memory that may be planned with.
     pub(crate) limit: f64,
@@ -33,11 +33,18 @@ impl Footprint {
         })?;
         let peak = facts.metric(key::MEMORY_PEAK);
         let peak = peak.ok_or_else(|| Missing::because("the run's memory was not measured"))?;
-        let Bytes(activations) = activations;
+        // So is the cache of a language model.
+        let whole = run.cell.generation.map_or(0, types::Generation::context);
+        let cache = run.generation.as_ref().map_or(0.0, |report| {
+            let of_one = report.shape.cache(whole, 1).0 as f64;
+            let each = report.shape.cache_per_token(1).0.max(1) as f64;
+            of_one * report.cache_per_token.0 as f64 / each * run.cell.batch_size as f64
+        });
+        let activations = activations.0 as f64 + cache;
         let available = memory.available.0 as f64;
         Ok(Footprint {
-            fixed: (peak - activations as f64).max(0.0),
-            per_sample: activations as f64 / run.cell.batch_size.max(1) as f64,
+            fixed: (peak - activations).max(0.0),
+            per_sample: activations / run.cell.batch_size.max(1) as f64,
             limit: available * PLANNED_SHARE,
             available,
         })

@@ -52,6 +52,11 @@ pub trait Rule: Sync {
         None
     }
 
+    /// Why it has nothing to say of a language model that reads a prompt or writes token by token, where it has not.
+    fn beside_generating(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether its numbers are measurements of the very change it advises, made just now.
     fn has_measured(&self) -> bool {
         false

@@ -14,8 +14,11 @@ mod rules;
 pub(crate) mod scene;
 mod trial;
 
-pub use command::{again, flags};
-pub use facts::{Alternative, Facts, Fragmentation, Known, MemoryLimit, Missing, Padding};
+pub use command::{again, flags, measuring};
+pub use facts::{
+    Alternative, CacheChoice, Facts, Fragmentation, Known, MemoryLimit, Missing, Padding,
+    StoredWeights,
+};
 pub use judgement::{Judgement, Rests, Rule};
 pub use rank::{Judged, judge_all};
 pub use rules::RULES;

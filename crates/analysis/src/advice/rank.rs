@@ -51,6 +51,9 @@ fn ask(rule: &dyn Rule, facts: &Facts<'_>) -> Judgement {
     if let Some(why) = rule.beside_training().filter(|_| facts.is_training()) {
         return Judgement::Beside(why.into());
     }
+    if let Some(why) = rule.beside_generating().filter(|_| facts.is_generating()) {
+        return Judgement::Beside(why.into());
+    }
     let mut said = rule.judge(facts).unwrap_or_else(Judgement::CannotTell);
     if !rule.has_measured() {
         said = against_measured(facts, said);

@@ -179,6 +179,8 @@ pub(crate) fn facts(run: &Run) -> Facts<'_> {
             in_use: Bytes(290_000_000),
             reserved: Bytes(300_000_000),
         }),
+        cache_choices: Err(Missing::because("the run does not generate")),
+        stored_weights: None,
         blocks: Some(16),
         measured: Vec::new(),
         subject: "7f3a".into(),
@@ -242,6 +244,50 @@ pub(crate) fn training_run() -> Run {
         ..TrainingReport::default()
     }));
     run
+}
+
+/// A step of writing at a depth of 1,000 tokens: 200 MB of weights and 6 MB of cache.
+pub(crate) fn decoding_run(step: f64) -> Run {
+    let mut run = run();
+    run.cell.mode = Mode::Generate;
+    run.cell.batch_size = 1;
+    run.cell.generation = Some(Generation {
+        test: GenerationTest::Decode,
+        tokens: 1000,
+        depth: 500,
+        sampling: Sampling::Greedy,
+    });
+    let shape = DecoderShape {
+        layers: 15,
+        key_heads: 5,
+        head_dim: 10,
+        vocabulary: 100,
+        context: None,
+        window: None,
+        sliding_layers: 0,
+    };
+    run.generation = Some(Box::new(GenerationReport {
+        cache_type: "f32".into(),
+        cache_per_token: shape.cache_per_token(4),
+        cache_tokens: 1000,
+        cache: shape.cache(1000, 4),
+        cache_reported: Reading::missing(MissingCode::NotMeasured, "not asked"),
+        cache_kept: "by hand".into(),
+        tokens: Vec::new(),
+        answer: None,
+        first_step: None,
+        growth: None,
+        shape,
+    }));
+    set_traffic(&mut run, 206e6, step);
+    run
+}
+
+/// So many bytes in a step that takes so long.
+pub(crate) fn set_traffic(run: &mut Run, bytes: f64, step: f64) {
+    run.summaries = BTreeMap::from([(Phase::Inference, summary(step))]);
+    run.metrics.retain(|metric| metric.key != key::STEP_BANDWIDTH);
+    run.metrics.push(metric(key::STEP_BANDWIDTH, Unit::BytesPerSecond, bytes / step));
 }
 
 /// Adds a ceiling for another precision.

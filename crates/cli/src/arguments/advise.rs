@@ -1,7 +1,8 @@
 //! The arguments of `advise`.
 
 use super::{
-    EngineArguments, ModelArguments, NoStore, Origin, ResultOutput, Workload, values::parse_time,
+    EngineArguments, ModeArguments, ModelArguments, NoStore, Origin, ResultOutput, Workload,
+    values::parse_time,
 };
 use crate::candidates;
 use clap::Args;
@@ -19,6 +20,7 @@ Examples:
   modelmeter advise medium-transformer --try
   modelmeter advise 7f3a --try=batch-size,threads
   modelmeter advise ./all-MiniLM-L6-v2 --text-file texts.txt --goal throughput
+  modelmeter advise model.gguf --modes generate --depth 1024
   modelmeter advise gpt2 --json - | jq '.advice[].command'";
 
 #[derive(Debug, Args)]
@@ -36,6 +38,8 @@ pub(crate) struct Advise {
     pub(crate) model: ModelArguments,
     #[command(flatten)]
     pub(crate) workload: Workload,
+    #[command(flatten)]
+    pub(crate) mode: ModeArguments,
     #[command(flatten)]
     pub(crate) origin: Origin,
 

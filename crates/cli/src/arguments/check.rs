@@ -1,8 +1,8 @@
 //! The arguments of `check` and `noise`.
 
 use super::{
-    EngineArguments, ModelArguments, NoStore, Origin, Processes, ResultOutput, StoreArguments,
-    Timeout, Turns, Workload,
+    EngineArguments, ModeArguments, ModelArguments, NoStore, Origin, Processes, ResultOutput,
+    StoreArguments, Timeout, Turns, Workload,
     values::{parse_share, parse_time},
 };
 use crate::candidates;
@@ -20,6 +20,7 @@ Examples:
   modelmeter check new.onnx --against old.onnx --regression-alert 0.05
   modelmeter check nightly.toml --against ./modelmeter-of-main --json check.json --junit check.xml
   modelmeter check model.onnx --baseline main --regression-alert 0.1
+  modelmeter check model.gguf --modes generate --prompt-tokens 0 --threshold tokens:20tokens/s
   modelmeter check model.onnx --threshold latency:1s --save-baseline baseline.jsonl
   modelmeter check --model-path models/latest --threshold latency:100ms --output-dir results";
 
@@ -46,6 +47,8 @@ pub(crate) struct Check {
     pub(crate) model: ModelArguments,
     #[command(flatten)]
     pub(crate) workload: Workload,
+    #[command(flatten)]
+    pub(crate) mode: ModeArguments,
     #[command(flatten)]
     pub(crate) origin: Origin,
 

@@ -1,8 +1,8 @@
 //! The arguments of `fit`.
 
 use super::{
-    DeviceArgument, EnginesArgument, Inputs, ModelArguments, NoStore, Origin, OutputFile,
-    PrecisionsArgument, ResultOutput, Sampling, ThreadsArgument, Timeout, Tuning,
+    DeviceArgument, EnginesArgument, Inputs, ModeArguments, ModelArguments, NoStore, Origin,
+    OutputFile, PrecisionsArgument, ResultOutput, Sampling, ThreadsArgument, Timeout, Tuning,
     limit::{LimitMeans, parse_mebibytes},
 };
 use crate::candidates;
@@ -18,6 +18,7 @@ Examples:
   modelmeter fit gpt2 --memory-constrained 1GiB --precision fp32,int8 --sequence-length 256
   modelmeter fit resnet50 --memory-constrained 512 --engines onnxruntime,openvino,rten
   modelmeter fit model.onnx --memory-constrained 300 --max-batch 16 --limit-by rlimit
+  modelmeter fit model.gguf --memory-limit 2048 --modes generate --depth 1024
   modelmeter fit small-transformer --memory-constrained 200 --json | jq '.best.command'";
 
 #[derive(Debug, Args)]
@@ -35,6 +36,11 @@ pub(crate) struct Fit {
     pub(crate) model: ModelArguments,
     #[command(flatten)]
     pub(crate) inputs: Inputs,
+    #[command(flatten)]
+    pub(crate) mode: ModeArguments,
+    /// Longest text to try, in tokens [default: 8192, or what the model allows]
+    #[arg(long, value_name = "N", help_heading = "Workload")]
+    pub(crate) max_context: Option<usize>,
     #[command(flatten)]
     pub(crate) origin: Origin,
     /// Largest batch size to try

@@ -5,7 +5,8 @@ use super::{
     PrecisionsArgument, ResultOutput, Sampling as SampleArguments, StoreArguments, ThreadsArgument,
     Timeout, Tuning, workload::Seed,
 };
-use clap::Args;
+use crate::{Exit, Failure};
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use types::{Generation, GenerationTest, Rate, Sampling};
 
@@ -21,6 +22,7 @@ Examples:
   modelmeter generate gpt2 -p 512 -n 128 -d 0,512 -b 1,8
   modelmeter generate ./Llama-3.2-1B -p 128-1024*2 -n 0 --engine torch --device cuda
   modelmeter generate model.gguf --text \"Why is the sky blue?\" -n 64
+  modelmeter generate gpt2 -d 1024 --layers --memory
   modelmeter generate model.gguf --output llama-bench > rows.json";
 
 #[derive(Debug, Args)]
@@ -122,6 +124,21 @@ pub(crate) struct Generate {
     #[command(flatten)]
     pub(crate) timeout: Timeout,
 
+    /// Time of a step or a prompt by layer; or only by these kinds or paths: attention,mlp
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        value_delimiter = ',',
+        help_heading = "Breakdown"
+    )]
+    pub(crate) layers: Option<Vec<String>>,
+    /// Memory of a step or a prompt by graph, allocator and system
+    #[arg(long, help_heading = "Breakdown")]
+    pub(crate) memory: bool,
+
     #[command(flatten)]
     pub(crate) result: ResultOutput,
     #[command(flatten)]
@@ -177,6 +194,52 @@ impl GenerationArguments {
         ];
         let test = |(test, tokens)| Generation { test, tokens, depth, sampling: Sampling::Greedy };
         kinds.into_iter().filter(|(_, tokens)| *tokens > 0).map(test).collect()
+    }
+}
+
+/// What of a model is measured, for commands that measure one thing of it.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Workload")]
+pub(crate) struct ModeArguments {
+    /// Mode: inference, or generate for a language model that reads and writes token by token
+    #[arg(
+        long = "modes",
+        alias = "mode",
+        value_enum,
+        default_value = "inference",
+        value_name = "MODE"
+    )]
+    pub(crate) mode: SingleMode,
+    #[command(flatten)]
+    pub(crate) generation: GenerationArguments,
+}
+
+/// A mode of a command that measures one thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum SingleMode {
+    /// Forward only
+    #[default]
+    Inference,
+    /// A language model reads a prompt and writes token by token
+    Generate,
+}
+
+impl ModeArguments {
+    /// The tests of generating; none for an inference.
+    pub(crate) fn tests(&self) -> Result<Vec<Generation>, Failure> {
+        match (self.mode, self.generation.given()) {
+            (SingleMode::Inference, None) => Ok(Vec::new()),
+            (SingleMode::Inference, Some(flag)) => {
+                Err(Failure::new(Exit::Wrong, format!("`{flag}` needs `--modes generate`")))
+            }
+            (SingleMode::Generate, _) => match self.generation.tests() {
+                tests if tests.is_empty() => {
+                    Err(Failure::new(Exit::Wrong, "no prompt and no token to generate")
+                        .hint("ask for at least one: `--prompt-tokens 512 --new-tokens 128`"))
+                }
+                tests => Ok(tests),
+            },
+        }
     }
 }
 

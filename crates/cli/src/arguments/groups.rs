@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory, builder::StyledStr};
 
 /// Every command in exactly one group; tests compare this list with the commands and with docs/COMMANDS.md.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Measure", &["profile", "generate", "compare", "bench", "calibrate", "noise"]),
+    ("Measure", &["profile", "generate", "gpu", "compare", "bench", "calibrate", "noise"]),
     (
         "Understand",
         &["report", "visualize", "analyze", "runs", "trend", "devices", "models", "engines"],

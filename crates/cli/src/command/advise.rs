@@ -42,7 +42,14 @@ fn advisor(arguments: &Advise, global: &Global, folders: &Folders) -> Result<Adv
     let mut advisor = match stored {
         // A stored run says itself on what it ran.
         Some(run) => Advisor::of_run(run, with(measure("")?, &[&engine.threads, &engine.tuning])),
-        None => Advisor::new(engine.apply(measure(model.name().unwrap_or_default())?)),
+        None => {
+            let base = engine.apply(measure(model.name().unwrap_or_default())?);
+            // Writing is what takes the time; a prompt is looked at where nothing is written.
+            match arguments.mode.tests()?.last() {
+                Some(test) => Advisor::new(base.generation(*test)),
+                None => Advisor::new(base),
+            }
+        }
     };
     advisor = advisor.budget(arguments.budget).proofs(proofs(&arguments.attempt));
     Ok(match arguments.goal {

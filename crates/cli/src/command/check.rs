@@ -136,6 +136,11 @@ fn cells(arguments: &Check, global: &Global, folders: &Folders) -> Result<Vec<Pr
         Ok(measurement(model, workload, origin, places(global))?.folders(folders.clone()))
     };
     if let Some(file) = plan(Path::new(subject))? {
+        if !arguments.mode.tests()?.is_empty() {
+            let text = "`--modes` is for one model; a plan says its modes itself";
+            return Err(Failure::new(Exit::Wrong, text)
+                .hint("write `modes = [\"generate\"]` into the plan"));
+        }
         // The plan says engines, devices and precisions.
         let base = with(measure("")?, &[&engine.threads, &engine.tuning, &store.tags]);
         let expansion = file.spec(engine_id)?.expand(&base.engines_here())?;
@@ -154,7 +159,11 @@ fn cells(arguments: &Check, global: &Global, folders: &Folders) -> Result<Vec<Pr
         }
         return Ok(expansion.cells.iter().map(|task| base.of_cell(task)).collect());
     }
-    Ok(vec![with(measure(subject)?, &[engine, &store.tags])])
+    let base = with(measure(subject)?, &[engine, &store.tags]);
+    Ok(match arguments.mode.tests()? {
+        tests if tests.is_empty() => vec![base],
+        tests => tests.into_iter().map(|test| base.clone().generation(test)).collect(),
+    })
 }
 
 /// A file that lists models is a plan; other TOML describes one network.

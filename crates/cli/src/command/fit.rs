@@ -45,15 +45,28 @@ fn fitter(arguments: &Fit, global: &Global, folders: &Folders) -> Result<Fitter,
     // The batch size is what is looked for.
     let workload = Workload { inputs: arguments.inputs.clone(), ..Workload::default() };
     let base = measurement(model, &workload, origin, places(global))?.folders(folders.clone());
-    let profiler = with(base, &[device, threads, tuning, limit, sampling, timeout]);
+    let mut profiler = with(base, &[device, threads, tuning, limit, sampling, timeout]);
+    // Writing is what fills the cache; a prompt is looked at where nothing is written.
+    let tests = arguments.mode.tests()?;
+    match (tests.last(), arguments.max_context) {
+        (Some(test), _) => profiler = profiler.generation(*test),
+        (None, Some(_)) => {
+            return Err(Failure::new(Exit::Wrong, "`--max-context` needs `--modes generate`"));
+        }
+        (None, None) => {}
+    }
     let engines = match arguments.engines.engines.as_slice() {
         [only] if only == "auto" => Vec::new(),
         named => named.to_vec(),
     };
-    Ok(Fitter::new(profiler, arguments.memory_constrained)
+    let fitter = Fitter::new(profiler, arguments.memory_constrained)
         .engines(engines)
         .precisions(arguments.precisions.precisions.iter().copied())
-        .most_batch(arguments.max_batch))
+        .most_batch(arguments.max_batch);
+    Ok(match arguments.max_context {
+        Some(most) => fitter.most_context(most),
+        None => fitter,
+    })
 }
 
 /// What would be enough, in the words of the argument.

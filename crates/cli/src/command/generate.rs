@@ -8,14 +8,15 @@ use crate::{
     command::{
         folders,
         measurement::{measurement, with},
+        profile::named_layers,
         watched_session,
     },
     output,
     places::places,
     progress::Progress,
 };
-use modelmeter::{Folders, Generated, GenerationTests};
-use report::GenerationRefused;
+use modelmeter::{Folders, Generated, GenerationTests, Inside, growth_picture};
+use report::{Block, GenerationRefused, LayerView, View};
 use std::path::PathBuf;
 
 pub(crate) fn run(arguments: &Generate, global: &Global) -> Result<Exit, Failure> {
@@ -47,13 +48,16 @@ pub(crate) fn run(arguments: &Generate, global: &Global) -> Result<Exit, Failure
         true => Exit::Fine,
         false => Exit::Untold,
     };
-    let mut document = report::generation_document(&runs, &refused);
+    let mut document = report::generation_document(&runs, &refused, &view(arguments));
     let stored = runs.iter().filter_map(|run| session.stored_as(&run.id)).collect::<Vec<_>>();
     if let (Some(first), Some(last)) = (stored.first(), stored.last()) {
         document.footer = vec![match stored.len() {
             1 => format!("stored as run {first}"),
             count => format!("stored as {count} runs, {first} to {last}"),
         }];
+    }
+    if asked.path("html").is_some() {
+        document.blocks.extend(growth_picture(&runs).map(Block::Picture));
     }
     if let Some(rows) = rows {
         let text = || format!("{:#}\n", report::llama_bench_rows(&runs));
@@ -66,6 +70,12 @@ pub(crate) fn run(arguments: &Generate, global: &Global) -> Result<Exit, Failure
     }
     sinks.result(&document, &asked, exit);
     Ok(sinks.finish(exit))
+}
+
+/// What is shown of the inside.
+fn view(arguments: &Generate) -> View {
+    let layers = named_layers(arguments.layers.as_deref().unwrap_or_default());
+    View { layers: LayerView { only: layers }, ..View::default() }
 }
 
 /// The formats with the file of `--output`, and the file of llama-bench's rows.
@@ -105,7 +115,13 @@ fn tests(
         [only] if only == "auto" => Vec::new(),
         named => named.to_vec(),
     };
-    Ok(GenerationTests::new(with(base, &groups))
+    let inside = Inside {
+        layers: arguments.layers.is_some(),
+        names: named_layers(arguments.layers.as_deref().unwrap_or_default()),
+        memory: arguments.memory,
+        timeline: false,
+    };
+    Ok(GenerationTests::new(with(base, &groups).inside(inside))
         .engines(engines)
         .precisions(arguments.precisions.precisions.iter().copied())
         .prompts(prompts)

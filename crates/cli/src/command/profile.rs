@@ -144,7 +144,7 @@ fn view(arguments: &Profile) -> View {
 }
 
 /// The layers asked for; none where all are.
-fn named_layers(names: &[String]) -> Vec<String> {
+pub(crate) fn named_layers(names: &[String]) -> Vec<String> {
     names.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
 }
 

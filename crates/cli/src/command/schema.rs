@@ -3,14 +3,14 @@
 use crate::{
     Exit, Failure,
     arguments::Schema,
-    command::{bench, db, devices, models},
+    command::{bench, db, devices, models, predict},
     output,
 };
 use exchange::{WHOLE_RUN_SCHEMA, WholeRun};
 use report::{DocumentSchema, SCHEMAS};
 
 /// Documents that are not made from a result of the report.
-const OWN: [DocumentSchema; 7] = [
+const OWN: [DocumentSchema; 8] = [
     DocumentSchema::of::<bench::PlanDocument<'_>>(bench::PLAN_SCHEMA),
     DocumentSchema::of::<models::ModelsDocument<'_>>(models::MODELS_SCHEMA),
     DocumentSchema::of::<devices::DevicesDocument<'_>>(devices::DEVICES_SCHEMA),
@@ -18,6 +18,7 @@ const OWN: [DocumentSchema; 7] = [
     DocumentSchema::of::<db::StatusDocument<'_>>(db::STATUS_SCHEMA),
     DocumentSchema::of::<db::ImportDocument<'_>>(db::IMPORT_SCHEMA),
     DocumentSchema::of::<WholeRun<'_>>(WHOLE_RUN_SCHEMA),
+    DocumentSchema::of::<predict::BacktestDocument<'_>>(predict::BACKTEST_SCHEMA),
 ];
 
 pub(crate) fn run(arguments: &Schema) -> Result<Exit, Failure> {

@@ -132,6 +132,116 @@ fn engines_agree_on_what_a_real_model_writes() {
 }
 
 #[test]
+fn the_layers_the_memory_and_the_picture_of_a_step_are_told() {
+    let home = Home::calibrated();
+    let model = smollm2();
+    let told = home.run(&[
+        "generate",
+        &model,
+        "--engines",
+        "rten",
+        "-p",
+        "0",
+        "-n",
+        "8",
+        "-d",
+        "16",
+        "-r",
+        "11",
+        "-w",
+        "1",
+        "--layers",
+        "--memory",
+        "--json",
+        "tests.json",
+        "--html",
+        "page.html",
+    ]);
+    assert!([Some(0), Some(4)].contains(&told.status), "{}", told.err);
+    let found = document(&fs::read_to_string(home.path("tests.json")).unwrap());
+    let test = &found["tests"][0];
+    let layers = test["layers"]["layers"].as_array().unwrap();
+    let has =
+        |part: &str| layers.iter().any(|layer| layer["path"].as_str().unwrap().contains(part));
+    assert!(has("self_attn") && has("mlp"), "{:#}", test["layers"]);
+    assert!(test["layers"]["closure"]["value"].as_f64().unwrap() > 0.3, "{:#}", test["layers"]);
+    let allocator = &test["memory_profile"]["allocator"];
+    assert!(allocator["source"].as_str().unwrap().contains("every allocation"), "{allocator:#}");
+    let page = fs::read_to_string(home.path("page.html")).unwrap();
+    assert!(
+        page.contains("tokens in the cache") && page.contains("<svg"),
+        "the page has the picture"
+    );
+}
+
+#[test]
+fn a_gate_and_a_fit_know_language_models() {
+    let home = Home::calibrated();
+    let model = smollm2();
+    let told = home.run(&[
+        "check",
+        &model,
+        "--modes",
+        "generate",
+        "--engine",
+        "rten",
+        "--prompt-tokens",
+        "0",
+        "--new-tokens",
+        "8",
+        "--threshold",
+        "latency:60s",
+        "--threshold",
+        "throughput.tokens:0.001tokens/s",
+        "--processes",
+        "3",
+        "--sampling",
+        "200ms",
+        "--json",
+        "-",
+    ]);
+    let found = document(&told.out);
+    let cell = &found["checks"][0]["cell"];
+    assert_eq!((&cell["mode"], &cell["generation"]["tokens"]), (&"generate".into(), &8.into()));
+    assert_eq!(told.status, Some(0), "limits that anything holds: {found:#}");
+    let told = home.run(&[
+        "fit",
+        &model,
+        "--modes",
+        "generate",
+        "--engines",
+        "rten",
+        "--precision",
+        "fp32",
+        "--memory-limit",
+        "2600",
+        "--max-batch",
+        "1",
+        "--max-context",
+        "256",
+        "--new-tokens",
+        "8",
+        "--runs",
+        "11",
+        "--json",
+        "-",
+    ]);
+    let found = document(&told.out);
+    let context = &found["contexts"][0];
+    assert_eq!(
+        (&context["longest"], &context["model_limit"]),
+        (&256.into(), &8192.into()),
+        "{}",
+        told.err
+    );
+    let cache = &context["cache"];
+    assert_eq!(cache["formula"]["value"], 46_080);
+    let reported = cache["reported"]["value"]["value"].as_f64().unwrap();
+    assert!((reported - 46_080.0).abs() < 1.0, "{cache:#}");
+    assert!(cache["contexts"].as_u64().unwrap() >= 4, "{cache:#}");
+}
+
+#[test]
 fn what_cannot_be_generated_is_refused_in_plain_words() {
     let home = Home::calibrated();
     let model = smollm2();
@@ -141,6 +251,26 @@ fn what_cannot_be_generated_is_refused_in_plain_words() {
         (vec!["generate", &model, "-p", "0", "-n", "0"], "no prompt and no token"),
         (vec!["generate", &model, "-p", "5-3"], "has no end"),
         (vec!["compare", &model, "--depth", "5"], "`--depth` needs `--modes generate`"),
+        (vec!["advise", &model, "--depth", "5"], "`--depth` needs `--modes generate`"),
+        (vec!["check", &model, "--new-tokens", "5"], "`--new-tokens` needs `--modes generate`"),
+        (
+            vec!["fit", &model, "--memory-limit", "900", "--max-context", "64"],
+            "`--max-context` needs `--modes generate`",
+        ),
+        (vec!["advise", "bert-base-uncased", "--modes", "generate"], "does not generate text"),
+        (
+            vec![
+                "check",
+                &model,
+                "--modes",
+                "generate",
+                "--prompt-tokens",
+                "0",
+                "--new-tokens",
+                "0",
+            ],
+            "no prompt and no token",
+        ),
     ] {
         let told = home.run(&arguments);
         assert_eq!(told.status, Some(2), "{arguments:?}: {}", told.err);

@@ -14,6 +14,7 @@ mod engines;
 mod export;
 mod fit;
 mod generate;
+mod gpu;
 mod inputs;
 mod inside;
 mod machine_limits;
@@ -24,6 +25,7 @@ mod plans;
 #[path = "../../../store/tests/it/postgresql.rs"]
 #[expect(dead_code, reason = "the tests of the store ask more of a server")]
 mod postgresql;
+mod predict;
 mod profile;
 mod report;
 mod schema;

@@ -1,9 +1,10 @@
 //! Material with fixed numbers.
 
-use modelmeter_draw::{Detail, Material, thin};
+use modelmeter_draw::{Detail, Material, Steps, thin};
 use types::{
     Bytes, CacheBandwidth, Ceiling, Ceilings, CellKey, Device, Flops, Interval, MissingCode, Mode,
-    Percentiles, Phase, Pooled, PooledCell, Precision, Ratio, Reading, RunId, Work,
+    Percentiles, Phase, Pooled, PooledCell, Precision, Ratio, Reading, RunId, Seconds, StepGrowth,
+    Work,
 };
 
 /// A cell whose time grows with its batch.
@@ -85,15 +86,47 @@ pub(crate) fn know(material: &mut Material, cell: &PooledCell) {
         (Phase::Optimizer, 0.12),
     ];
     let detail = Detail {
-        work: (!is_training).then_some(work),
+        work: (cell.key.mode == Mode::Inference).then_some(work),
         weights: Some(Bytes(40_000_000)),
         gradients: is_training.then_some(Bytes(60_000_000)),
         activations: work.activation_peak,
         limit: (cell.key.precision == Precision::Int8).then_some(Bytes(300_000_000)),
         phases: phases.map(|(phase, share)| (phase, share * cell.latency.value)).to_vec(),
+        steps: (cell.key.mode == Mode::Generate).then(|| steps(cell)).flatten(),
     };
     material.samples.insert(cell.key.clone(), samples(cell.latency.value, 3000));
     material.details.insert(cell.key.clone(), detail);
+}
+
+/// Steps that grow by a microsecond a token.
+fn steps(cell: &PooledCell) -> Option<Steps> {
+    let generation = types::Variant::parse(&cell.key.variant)?.generation?;
+    let times = samples(cell.latency.value, generation.tokens);
+    let point = |index: usize| {
+        // Samples come in the order of their size.
+        let time = times[index * 7919 % times.len()];
+        ((generation.depth + index) as f64, time + index as f64 * 1e-6)
+    };
+    let growth = StepGrowth {
+        at_zero: Seconds(cell.latency.value),
+        per_thousand: Seconds(0.001),
+        interval: Interval { low: 0.000_6, high: 0.001_4 },
+    };
+    Steps::new((0..generation.tokens).map(point).collect(), Some(growth))
+}
+
+/// A model that writes so many tokens behind so many others.
+fn writing(engine: &str, depth: usize, seconds: f64) -> PooledCell {
+    let mut cell = cell("small-transformer", engine, Precision::Fp32, 1, seconds);
+    cell.key.mode = Mode::Generate;
+    cell.key.sequence_length = Some(1);
+    cell.key.variant = format!(
+        r#"{{"generation":{{"test":"decode","tokens":300,"depth":{depth},"sampling":{{"how":"greedy"}}}}}}"#
+    );
+    assert!(types::Variant::parse(&cell.key.variant).is_some());
+    cell.memory = Reading::missing(MissingCode::NotMeasured, "not asked");
+    cell.memory_spread = Reading::missing(MissingCode::NotMeasured, "not asked");
+    cell
 }
 
 /// What a machine can do at best.
@@ -130,7 +163,7 @@ pub(crate) fn of(cells: Vec<PooledCell>) -> Material {
     material
 }
 
-/// Two models on two engines in two precisions with four batches, a GPU, and a training.
+/// Two models on two engines in two precisions with four batches, a GPU, a training, and a model that writes.
 pub(crate) fn usual() -> Material {
     let mut cells = Vec::new();
     for (model, scale) in [("feed-forward-baseline", 0.000_4), ("small-transformer", 0.004)] {
@@ -156,5 +189,10 @@ pub(crate) fn usual() -> Material {
     .into();
     assert!(types::Variant::parse(&training.key.variant).is_some());
     cells.push(training);
+    cells.extend([
+        writing("rten", 0, 0.010),
+        writing("rten", 1024, 0.011),
+        writing("onnxruntime", 0, 0.013),
+    ]);
     of(cells)
 }

@@ -1,11 +1,11 @@
 //! The rules for language models that generate: a cache changes nothing but the time.
 
 use crate::{
-    CacheState, EngineError, LoadRequest, Loader, OutputView, generation::open_generator,
-    view::ElementsView,
+    CacheState, EngineError, GeneratorRequest, LoadRequest, Loader, OutputView,
+    generation::open_generator, view::ElementsView,
 };
 use stats::SplitMix;
-use types::{DecoderShape, Elements, HostTensor};
+use types::{DecoderDialect, DecoderShape, Elements, HostTensor};
 
 /// What a generating engine is examined with.
 pub struct GeneratorSubject<'a> {
@@ -15,6 +15,8 @@ pub struct GeneratorSubject<'a> {
     pub cached: &'a LoadRequest,
     /// The same model as a graph without a cache, with inputs `input_ids` and `attention_mask` and output `logits`.
     pub whole: &'a LoadRequest,
+    /// The operators of the cached graph.
+    pub dialect: DecoderDialect,
     /// Its sizes.
     pub shape: &'a DecoderShape,
     /// How far a score may be off, as a share of the largest one.
@@ -29,13 +31,15 @@ const TOKENS: usize = 12;
 /// # Errors
 /// When the engine fails where it should not.
 pub fn check_generator(subject: &GeneratorSubject<'_>) -> Result<Vec<String>, EngineError> {
-    let GeneratorSubject { loader, cached, shape, tolerance, .. } = *subject;
+    let GeneratorSubject { loader, cached, dialect, shape, tolerance, .. } = *subject;
     let mut broken = Vec::new();
     let mut random = SplitMix::new(3);
     let vocabulary = shape.vocabulary as u64;
     let drawn: Vec<i64> = (0..BATCH * TOKENS).map(|_| random.below(vocabulary) as i64).collect();
     let expected = whole_scores(subject, &drawn)?;
-    let mut model = open_generator(loader, cached, shape, BATCH, TOKENS + 4)?;
+    let request =
+        GeneratorRequest { load: cached, shape, batch: BATCH, context: TOKENS + 4, dialect };
+    let mut model = open_generator(loader, &request)?;
     let mut rule = |holds: bool, text: &str| {
         if !holds {
             broken.push(text.to_owned());

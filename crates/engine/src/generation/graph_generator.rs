@@ -2,8 +2,8 @@
 //! where it lies.
 
 use crate::{
-    CacheState, ElementsView, EngineError, EngineErrorKind, Generator, GraphRunner, OutputView,
-    RunOutputs,
+    Arena, CacheState, ElementsView, EngineError, EngineErrorKind, FeedLog, Generator, GraphRunner,
+    OpenProfiled, OutputView, ProfiledRunner, RunOutputs, RunRecord,
 };
 use std::{borrow::Cow, rc::Rc};
 use types::DecoderShape;
@@ -21,9 +21,10 @@ struct Kept {
 
 pub(super) struct GraphGenerator {
     runner: Box<dyn GraphRunner>,
+    /// The graph with instruments while feeds are written down, and how many there were.
+    profiled: Option<(Box<dyn ProfiledRunner>, usize)>,
     batch: usize,
     shape: DecoderShape,
-    context: usize,
     now: Option<Kept>,
     mark: Option<Kept>,
     scores: Vec<f32>,
@@ -40,7 +41,6 @@ impl GraphGenerator {
         runner: Box<dyn GraphRunner>,
         shape: &DecoderShape,
         batch: usize,
-        context: usize,
     ) -> GraphGenerator {
         let names = runner.inputs().iter().filter_map(|name| {
             let rest = name.strip_prefix(PAST)?;
@@ -49,9 +49,9 @@ impl GraphGenerator {
         GraphGenerator {
             names: names.collect(),
             runner,
+            profiled: None,
             batch,
             shape: shape.clone(),
-            context,
             now: None,
             mark: None,
             scores: Vec::new(),
@@ -70,10 +70,6 @@ impl Generator for GraphGenerator {
 
     fn feed(&mut self, tokens: &[i64]) -> Result<(), EngineError> {
         let (held, new) = (self.tokens(), tokens.len() / self.batch.max(1));
-        if held + new > self.context {
-            let text = format!("{} tokens do not fit in a context of {}", held + new, self.context);
-            return Err(EngineError::new(EngineErrorKind::BadInput, text));
-        }
         let positions: Vec<i64> = (held..held + new).map(|place| place as i64).collect();
         let mut inputs = vec![
             OutputView {
@@ -105,7 +101,13 @@ impl Generator for GraphGenerator {
             };
             inputs.push(OutputView { name: past, dims, elements });
         }
-        let outputs = self.runner.run(&inputs)?;
+        let outputs = match &mut self.profiled {
+            Some((runner, feeds)) => {
+                *feeds += 1;
+                runner.run(&inputs)?
+            }
+            None => self.runner.run(&inputs)?,
+        };
         self.scores.clear();
         for view in outputs.views()? {
             if let (SCORES, ElementsView::F32(scores)) = (view.name, view.elements) {
@@ -118,10 +120,7 @@ impl Generator for GraphGenerator {
     }
 
     fn scores(&self) -> Result<Cow<'_, [f32]>, EngineError> {
-        match self.scores.is_empty() {
-            true => Err(failed("nothing was fed yet".into())),
-            false => Ok(Cow::Borrowed(&self.scores)),
-        }
+        Ok(Cow::Borrowed(&self.scores))
     }
 
     fn mark(&mut self) -> Result<(), EngineError> {
@@ -151,6 +150,28 @@ impl Generator for GraphGenerator {
             bytes,
             element: "f32".into(),
             kept: "in the values of the graph, copied in every step".into(),
+        }
+    }
+
+    fn feed_log(&mut self) -> Option<&mut dyn FeedLog> {
+        Some(self)
+    }
+
+    fn arena(&self) -> Option<Result<Arena, String>> {
+        self.runner.arena()
+    }
+}
+
+impl FeedLog for GraphGenerator {
+    fn begin(&mut self, open: OpenProfiled<'_>) -> Result<(), EngineError> {
+        self.profiled = Some((open()?, 0));
+        Ok(())
+    }
+
+    fn records(&mut self) -> Result<Vec<RunRecord>, EngineError> {
+        match self.profiled.take() {
+            Some((runner, feeds)) => runner.finish(feeds),
+            None => Err(failed("nothing was written down".into())),
         }
     }
 }

@@ -1,23 +1,26 @@
 //! The protocol for a model that generates: every sample is a prompt or a step.
 
 use super::{
+    checked::Checked,
     graph_generator::GraphGenerator,
     writer::{Writer, encode, first},
 };
 use crate::{
-    Engine, EngineError, EngineErrorKind, FirstReport, GenerationJob, Generator, LoadJob,
-    LoadReport, LoadRequest, Loader, OpenTokeniser, Reply, Request, Signature,
+    AllocationTracker, Engine, EngineError, EngineErrorKind, FirstReport, GenerationJob, Generator,
+    GeneratorRequest, LoadJob, LoadReport, Loader, MemoryRecord, OpenTokeniser, ProfiledRunner,
+    Reply, Request, Signature,
     answering::{answer_all, take_window},
     protocol::write_message,
     reading,
     worker::{failed, find, guard, guard_file},
+    write_allocations,
 };
 use std::{
     collections::BTreeMap,
     io::{self, BufRead, Write},
+    path::Path,
     time::Instant,
 };
-use types::DecoderShape;
 
 /// Loads a model to generate and answers everything that follows; `false` where it could not be loaded, which is told.
 pub(crate) fn serve(
@@ -25,6 +28,7 @@ pub(crate) fn serve(
     open_tokeniser: OpenTokeniser<'_>,
     job: &LoadJob,
     generation: &GenerationJob,
+    tracker: &dyn AllocationTracker,
     reader: &mut impl BufRead,
     writer: &mut impl Write,
 ) -> io::Result<bool> {
@@ -55,12 +59,15 @@ pub(crate) fn serve(
         Request::Outputs { path, .. } => {
             guard(|| model.write_outputs(&path)).map(|()| Reply::Written)
         }
-        Request::Profile { count, detail } => guard(|| {
-            let profiler = model.generator_mut().node_profiler();
-            profiler.map(|profiler| profiler.profile(count.max(1), detail)).transpose()
-        })
-        .map(|profile| Reply::Profiled { profile }),
-        Request::Memory { .. } => Ok(Reply::Remembered { record: None }),
+        Request::Profile { count, detail } => {
+            let open = || profiled(engines, job);
+            guard(|| model.profile(count, detail, &open))
+                .map(|profile| Reply::Profiled { profile })
+        }
+        Request::Memory { count, events } => {
+            guard(|| remember(&mut model, count, tracker, &events))
+                .map(|record| Reply::Remembered { record })
+        }
         Request::Observe { .. } => Ok(Reply::Observed { shapes: Vec::new() }),
         _ => Err(failed("a worker that generates answers nothing else")),
     })?;
@@ -70,26 +77,26 @@ pub(crate) fn serve(
 /// The engine's own generator, or one made of the graph that takes the past and gives the present.
 pub(crate) fn open_generator(
     loader: &dyn Loader,
-    request: &LoadRequest,
-    shape: &DecoderShape,
-    batch: usize,
-    context: usize,
-) -> Result<Box<dyn Generator>, EngineError> {
-    match (loader.generator_loader(), loader.runner_loader()) {
-        (Some(loader), _) => loader.generator(request, shape, batch, context),
-        (None, Some(loader)) => {
-            let runner = loader.runner(request)?;
-            Ok(Box::new(GraphGenerator::new(runner, shape, batch, context)))
-        }
+    request: &GeneratorRequest<'_>,
+) -> Result<Checked, EngineError> {
+    let GeneratorRequest { load, shape, batch, context, dialect } = *request;
+    let own = match loader.generator_loader() {
+        Some(loader) => loader.generator(request)?,
+        None => None,
+    };
+    let generator: Box<dyn Generator> = match (own, loader.runner_loader()) {
+        (Some(generator), _) => generator,
+        (None, Some(loader)) => Box::new(GraphGenerator::new(loader.runner(load)?, shape, batch)),
         (None, None) => {
             let why = "this engine cannot generate";
-            Err(EngineError::new(EngineErrorKind::Unsupported, why))
+            return Err(EngineError::new(EngineErrorKind::Unsupported, why));
         }
-    }
+    };
+    Ok(Checked::new(generator, dialect, batch, context))
 }
 
 fn load<'j>(
-    engines: &[&dyn Engine],
+    engines: &[&'j dyn Engine],
     open_tokeniser: OpenTokeniser<'_>,
     job: &'j LoadJob,
     generation: &'j GenerationJob,
@@ -99,9 +106,16 @@ fn load<'j>(
         Some(text) => Some((reading::open(open_tokeniser, &text.tokenizer)?, text)),
         None => None,
     };
-    let GenerationJob { shape, batch, context, .. } = generation;
+    let GenerationJob { shape, batch, context, dialect, .. } = generation;
+    let request = GeneratorRequest {
+        load: &job.request,
+        shape,
+        batch: *batch,
+        context: *context,
+        dialect: *dialect,
+    };
     let started = Instant::now();
-    let generator = open_generator(loader, &job.request, shape, *batch, *context)?;
+    let generator = open_generator(loader, &request)?;
     let report = LoadReport {
         load: started.elapsed(),
         version,
@@ -119,4 +133,33 @@ fn load<'j>(
     });
     let opening = opening.unwrap_or_default();
     Ok((Writer::new(generator, generation, text, opening, job.seed), report))
+}
+
+/// The same graph with instruments, on an engine that runs graphs.
+fn profiled(
+    engines: &[&dyn Engine],
+    job: &LoadJob,
+) -> Result<Box<dyn ProfiledRunner>, EngineError> {
+    let (loader, _) = find(engines, job)?;
+    match loader.runner_loader() {
+        Some(loader) => loader.profiled_runner(&job.request),
+        None => {
+            let why = "this engine has no instruments";
+            Err(EngineError::new(EngineErrorKind::Unsupported, why))
+        }
+    }
+}
+
+fn remember(
+    model: &mut Writer<'_>,
+    count: u64,
+    tracker: &dyn AllocationTracker,
+    events: &Path,
+) -> Result<Option<Box<MemoryRecord>>, EngineError> {
+    let Some(mut record) = model.remember(count.max(1), tracker)? else { return Ok(None) };
+    if let Some(allocations) = &mut record.allocations.value {
+        write_allocations(events, allocations)?;
+        allocations.clear_columns();
+    }
+    Ok(Some(Box::new(record)))
 }

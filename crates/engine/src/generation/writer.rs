@@ -1,9 +1,12 @@
 //! One model that reads and writes: the samples of a prefill or a decode, each on top of the same depth.
 
-use super::sampler::{Sampler, most_likely};
+use super::{
+    checked::Checked,
+    sampler::{Sampler, most_likely},
+};
 use crate::{
-    EngineError, EngineErrorKind, GenerationJob, Generator, TextJob, Tokeniser, view_of,
-    worker::Recorder, write_tensors,
+    EngineError, EngineErrorKind, GenerationJob, TextJob, Tokeniser, view_of, worker::Recorder,
+    write_tensors,
 };
 use stats::SplitMix;
 use std::{
@@ -19,7 +22,7 @@ use types::{
 const FILL: usize = 512;
 
 pub(super) struct Writer<'a> {
-    generator: Box<dyn Generator>,
+    generator: Checked,
     job: &'a GenerationJob,
     /// The prompt as text, instead of drawn tokens.
     text: Option<(Box<dyn Tokeniser>, &'a TextJob)>,
@@ -36,11 +39,13 @@ pub(super) struct Writer<'a> {
     is_first_round: bool,
     /// What is written on for the comparison.
     opening: Vec<i64>,
+    /// When the last sample's tokens went in, and how long the scores took.
+    pub(super) last: Option<(Instant, Duration)>,
 }
 
 impl<'a> Writer<'a> {
     pub(super) fn new(
-        generator: Box<dyn Generator>,
+        generator: Checked,
         job: &'a GenerationJob,
         text: Option<(Box<dyn Tokeniser>, &'a TextJob)>,
         opening: Vec<i64>,
@@ -59,15 +64,16 @@ impl<'a> Writer<'a> {
             written: Vec::new(),
             is_first_round: true,
             opening,
+            last: None,
         }
     }
 
-    pub(super) fn generator(&self) -> &dyn Generator {
-        &*self.generator
+    pub(super) fn generator(&self) -> &Checked {
+        &self.generator
     }
 
-    pub(super) fn generator_mut(&mut self) -> &mut dyn Generator {
-        &mut *self.generator
+    pub(super) fn generator_mut(&mut self) -> &mut Checked {
+        &mut self.generator
     }
 
     fn generation(&self) -> Generation {
@@ -97,6 +103,7 @@ impl<'a> Writer<'a> {
         self.generator.feed(&self.prompt)?;
         let after = Instant::now();
         recorder.push(Phase::Inference, after - before);
+        self.last = Some((before, after - before));
         self.choose()?;
         let end = Instant::now();
         recorder.push(Phase::Sample, end - after);
@@ -119,6 +126,7 @@ impl<'a> Writer<'a> {
         self.generator.feed(&self.next)?;
         let after = Instant::now();
         recorder.push(Phase::Inference, after - before);
+        self.last = Some((before, after - before));
         self.choose()?;
         let chosen = Instant::now();
         recorder.push(Phase::Sample, chosen - after);
@@ -144,7 +152,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Brings the cache to the depth and marks it.
-    fn fill(&mut self) -> Result<(), EngineError> {
+    pub(super) fn fill(&mut self) -> Result<(), EngineError> {
         if self.is_filled {
             return Ok(());
         }
@@ -161,7 +169,7 @@ impl<'a> Writer<'a> {
             }
             _ => self.drawn(self.generation().depth),
         };
-        feed_in_pieces(&mut *self.generator, &depth, self.job.batch)?;
+        feed_in_pieces(&mut self.generator, &depth, self.job.batch)?;
         self.generator.mark()?;
         self.is_filled = true;
         self.step = 0;
@@ -194,7 +202,7 @@ impl<'a> Writer<'a> {
         let length = self.job.prompt.len() / batch.max(1);
         let half = length / 2;
         let mut scores = Vec::new();
-        feed_in_pieces(&mut *self.generator, &columns(&self.job.prompt, batch, 0..half), batch)?;
+        feed_in_pieces(&mut self.generator, &columns(&self.job.prompt, batch, 0..half), batch)?;
         scores.extend_from_slice(&self.generator.scores()?);
         for place in half..length {
             self.generator.feed(&columns(&self.job.prompt, batch, place..place + 1))?;
@@ -233,12 +241,12 @@ impl<'a> Writer<'a> {
 
     pub(super) fn report(&self) -> GenerationReport {
         let cache = self.generator.cache();
-        let element = if cache.element.ends_with("16") { 2 } else { 4 };
         let shape = &self.job.shape;
-        let per_row = shape.cache(cache.tokens, element).0;
+        let (numbers, bytes) = block_of(&cache.element);
+        let per_row = shape.cache(cache.tokens, 1).0 * bytes / numbers;
         let answer = self.text.as_ref().and_then(|(text, _)| text.decode(&self.written).ok());
         GenerationReport {
-            cache_per_token: shape.cache_per_token(element),
+            cache_per_token: Bytes(shape.cache_per_token(1).0 * bytes / numbers),
             cache: Bytes(per_row * self.job.batch as u64),
             cache_tokens: cache.tokens,
             cache_reported: match cache.bytes {
@@ -250,8 +258,22 @@ impl<'a> Writer<'a> {
             shape: shape.clone(),
             tokens: self.written.clone(),
             answer,
+            first_step: None,
             growth: None,
         }
+    }
+}
+
+/// Numbers in a block of a format, and the bytes of one.
+fn block_of(element: &str) -> (u64, u64) {
+    match element {
+        "f16" | "bf16" => (1, 2),
+        "q8_0" => (32, 34),
+        "q5_1" => (32, 24),
+        "q5_0" => (32, 22),
+        "q4_1" => (32, 20),
+        "q4_0" => (32, 18),
+        _ => (1, 4),
     }
 }
 
@@ -285,13 +307,14 @@ pub(super) fn encode(
 }
 
 fn feed_in_pieces(
-    generator: &mut dyn Generator,
+    generator: &mut Checked,
     tokens: &[i64],
     batch: usize,
 ) -> Result<(), EngineError> {
     let each = tokens.len() / batch.max(1);
-    for begin in (0..each).step_by(FILL) {
-        generator.feed(&columns(tokens, batch, begin..(begin + FILL).min(each)))?;
+    let piece = if generator.reads_behind() { FILL } else { each.max(1) };
+    for begin in (0..each).step_by(piece) {
+        generator.feed(&columns(tokens, batch, begin..(begin + piece).min(each)))?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use crate::{
     log,
     model::Model,
     parameters::{self, ContextSize},
+    settings::CacheType,
     threads::Threads,
 };
 use engine::{EngineError, EngineErrorKind};
@@ -27,7 +28,12 @@ fn failed(message: &str) -> EngineError {
 }
 
 impl Context {
-    pub(crate) fn new(model: Model, rows: usize, each: usize) -> Result<Context, EngineError> {
+    pub(crate) fn new(
+        model: Model,
+        cache: CacheType,
+        rows: usize,
+        each: usize,
+    ) -> Result<Context, EngineError> {
         let runtime = model.runtime;
         let api = &runtime.api;
         // SAFETY: the function takes nothing.
@@ -51,7 +57,7 @@ impl Context {
         // Positions are signed, and the library rounds up.
         let tokens = each.max(1).checked_mul(rows).filter(|tokens| *tokens < 1 << 30);
         let tokens = tokens.ok_or_else(|| no_room(None))?;
-        let size = ContextSize { tokens: tokens as u32, rows: rows as u32 };
+        let size = ContextSize { tokens: tokens as u32, rows: rows as u32, cache: cache.number };
         log::forget();
         // SAFETY: the function takes nothing and returns its defaults.
         let defaults = unsafe { (api.llama_context_default_params)() };

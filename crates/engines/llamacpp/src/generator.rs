@@ -1,13 +1,21 @@
 //! A language model in llama.cpp.
 
-use crate::{batch::Batch, context::Context, locate, model::Model, runtime};
-use engine::{CacheState, EngineError, EngineErrorKind, Generator, LoadRequest};
+use crate::{
+    batch::Batch,
+    context::Context,
+    locate,
+    model::Model,
+    runtime,
+    settings::{CacheType, cache_type},
+};
+use engine::{CacheState, EngineError, EngineErrorKind, Generator, GeneratorRequest, LoadRequest};
 use std::borrow::Cow;
-use types::{DecoderShape, Device, EngineOptions, Precision};
+use types::{DecoderShape, Device, Precision};
 
 pub(crate) struct LlamaGenerator {
     context: Context,
     batch: Batch,
+    cache: CacheType,
     rows: usize,
     /// The most tokens of a row.
     room: usize,
@@ -29,12 +37,10 @@ fn bad_input(message: String) -> EngineError {
 
 impl LlamaGenerator {
     pub(crate) fn new(
-        request: &LoadRequest,
-        shape: &DecoderShape,
-        rows: usize,
-        room: usize,
+        &GeneratorRequest { load: request, shape, batch: rows, context: room, .. }: &GeneratorRequest<'_>,
     ) -> Result<LlamaGenerator, EngineError> {
         refuse(request)?;
+        let cache = cache_type(&request.options)?;
         let Some(file) = &request.gguf else {
             return Err(unsupported("engine `llamacpp` needs the model as a `.gguf` file".into()));
         };
@@ -50,8 +56,8 @@ impl LlamaGenerator {
             );
             return Err(EngineError::new(EngineErrorKind::BadModel, message));
         }
-        enough_memory(shape, rows, room)?;
-        let mut context = Context::new(model, rows, room)?;
+        enough_memory(shape, cache, rows, room)?;
+        let mut context = Context::new(model, cache, rows, room)?;
         let threads = request.threads.clamp(1, 512);
         context.set_threads(threads as i32)?;
         let count = if threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
@@ -59,6 +65,7 @@ impl LlamaGenerator {
         Ok(LlamaGenerator {
             context,
             batch: Batch::new(rows as i32),
+            cache,
             rows,
             room,
             held: 0,
@@ -127,9 +134,16 @@ impl LlamaGenerator {
 
 /// Refuses a cache that is larger than all memory: the library would reserve it, and the system would end this process
 /// when it is filled.
-fn enough_memory(shape: &DecoderShape, rows: usize, room: usize) -> Result<(), EngineError> {
+fn enough_memory(
+    shape: &DecoderShape,
+    cache: CacheType,
+    rows: usize,
+    room: usize,
+) -> Result<(), EngineError> {
     const GIBI: u128 = 1 << 30;
-    let needed = u128::from(shape.cache_per_token(2).0).saturating_mul(rows as u128 * room as u128);
+    let (numbers, bytes) = cache.block;
+    let each = shape.cache_per_token(1).0 * bytes / numbers;
+    let needed = u128::from(each).saturating_mul(rows as u128 * room as u128);
     // SAFETY: the calls take a number and return one.
     let (pages, page) =
         unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
@@ -155,10 +169,6 @@ fn refuse(request: &LoadRequest) -> Result<(), EngineError> {
             "engine `llamacpp` runs the weights as they are stored, not in {}",
             request.precision
         )));
-    }
-    let options = EngineOptions { allow_pickle: false, ..request.options.clone() };
-    if !options.is_default() {
-        return Err(unsupported(format!("engine `llamacpp` has no option for `{options}`")));
     }
     Ok(())
 }
@@ -220,7 +230,7 @@ impl Generator for LlamaGenerator {
                 0 => Err("llama.cpp could not tell".into()),
                 bytes => Ok(bytes as u64),
             },
-            element: "f16".into(),
+            element: self.cache.name.into(),
             kept: "by the engine, appended in place".into(),
         }
     }

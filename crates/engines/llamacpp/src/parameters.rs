@@ -63,6 +63,8 @@ pub(crate) struct ContextSize {
     pub(crate) tokens: u32,
     /// Rows.
     pub(crate) rows: u32,
+    /// The number format of the cache.
+    pub(crate) cache: u32,
 }
 
 /// How a context is made; `None` where the block has another layout. `block` must come from `llama_context_default_params`.
@@ -76,7 +78,34 @@ pub(crate) fn for_context(mut block: Block, size: ContextSize) -> Option<Block> 
     }
     block.set(0, &size.tokens.to_ne_bytes());
     block.set(12, &size.rows.to_ne_bytes());
+    if size.cache != CACHE {
+        let place = cache_types(&block)?;
+        block.set(place, &size.cache.to_ne_bytes());
+        block.set(place + 4, &size.cache.to_ne_bytes());
+    }
     Some(block)
+}
+
+/// The cache's number format that the library has by default: 16-bit floats.
+const CACHE: u32 = 1;
+
+/// Where the formats of keys and values stand: between a function with its argument and another, none of which is set.
+///
+/// The block must have been filled by the library, as far as the end of these words in any version.
+fn cache_types(block: &Block) -> Option<usize> {
+    const PATTERN: [u32; 10] = [0, 0, 0, 0, CACHE, CACHE, 0, 0, 0, 0];
+    /// Sizes and threads are before it, in 36 bytes or more; the whole block had 136 bytes in its smallest version.
+    const PLACES: std::ops::RangeInclusive<usize> = 36..=96;
+    let fits = |place: &usize| {
+        // SAFETY: no version's block ends before 136 bytes, and up to there it has no gaps.
+        let word = |at: usize| unsafe { block.word(place + 4 * at) };
+        PATTERN.iter().enumerate().all(|(at, wanted)| word(at) == *wanted)
+    };
+    let mut found = PLACES.step_by(4).filter(|place| place % 8 == 0).filter(fits);
+    match (found.next(), found.next()) {
+        (Some(place), None) => Some(place + 16),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -93,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_layout_that_is_not_recognised_is_refused() {
-        let size = ContextSize { tokens: 64, rows: 2 };
+        let size = ContextSize { tokens: 64, rows: 2, cache: CACHE };
         assert!(for_context(block(&[512, 2048, 512, 1]), size).is_some());
         // Before October 2024 a seed was first.
         assert!(for_context(block(&[u32::MAX, 512, 2048, 512, 1]), size).is_none());
@@ -103,8 +132,26 @@ mod tests {
     }
 
     #[test]
+    fn the_formats_of_the_cache_are_found_between_functions_that_are_not_set() {
+        let size = ContextSize { tokens: 64, rows: 2, cache: 8 };
+        let mut words = vec![512, 2048, 512, 1];
+        words.resize(18, 7);
+        let before = words.len();
+        words.extend([0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 9]);
+        let made = for_context(block(&words), size).unwrap();
+        // SAFETY: the whole block was written above.
+        let word = |place: usize| unsafe { made.word(4 * place) };
+        assert_eq!(
+            [word(before + 3), word(before + 4), word(before + 5), word(before + 6)],
+            [0, 8, 8, 0]
+        );
+        words[before + 5] = 2;
+        assert!(for_context(block(&words), size).is_none());
+    }
+
+    #[test]
     fn only_the_size_of_a_context_is_changed() {
-        let size = ContextSize { tokens: 64, rows: 2 };
+        let size = ContextSize { tokens: 64, rows: 2, cache: CACHE };
         let made = for_context(block(&[512, 2048, 512, 1, 7, 8]), size).unwrap();
         // SAFETY: the whole block was written above.
         let words: Vec<u32> = (0..6).map(|place| unsafe { made.word(4 * place) }).collect();

@@ -8,6 +8,7 @@ mod binding;
 mod convert;
 mod events;
 mod explain;
+mod generator;
 mod install;
 mod load;
 mod locate;
@@ -26,11 +27,12 @@ mod version;
 pub use install::install;
 
 use engine::{
-    Availability, Engine, EngineError, GraphRunner, Host, InstallProgress, Installer, LoadRequest,
-    LoadedModel, Loader, Places, ProfiledRunner, RunnerLoader, TrainingTraits,
+    Availability, Engine, EngineError, GeneratorLoader, GraphRunner, Host, InstallProgress,
+    Installer, LoadRequest, LoadedModel, Loader, Places, ProfiledRunner, RunnerLoader,
+    TrainingTraits,
 };
 use std::path::{Path, PathBuf};
-use types::{Bytes, Device, EngineOptions, GraphOptimisation, Precision};
+use types::{Bytes, DecoderDialect, Device, EngineOptions, GraphOptimisation, Precision};
 
 /// The engine's name, in arguments and in our folders.
 const ID: &str = "onnxruntime";
@@ -84,6 +86,14 @@ impl Engine for OnnxRuntime {
         &["ORT_*", "ONNXRUNTIME_*", "OPENVINO_*", "INTEL_OPENVINO_DIR", "OV_*"]
     }
 
+    fn decoder_dialect(&self, device: Device) -> DecoderDialect {
+        match device {
+            Device::Cpu => DecoderDialect::Fused,
+            // The attention of its CUDA provider computes in 16 bits only; others have none.
+            _ => DecoderDialect::Standard,
+        }
+    }
+
     fn own_memory(&self) -> Bytes {
         // Resident on Linux (x86-64) with `feed-forward-baseline` at batch 1, less its weights.
         Bytes(39_000_000)
@@ -130,6 +140,10 @@ impl Loader for OnnxRuntime {
     }
 
     fn runner_loader(&self) -> Option<&dyn RunnerLoader> {
+        Some(self)
+    }
+
+    fn generator_loader(&self) -> Option<&dyn GeneratorLoader> {
         Some(self)
     }
 }

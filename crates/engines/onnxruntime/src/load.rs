@@ -93,8 +93,12 @@ pub(crate) fn builder(
         Some(GraphOptimisation::All) | None => GraphOptimizationLevel::All,
     };
     let is_session_key = |key: &str| key.starts_with("session.") || key.starts_with("ep.");
-    let settings =
-        request.options.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    // Whoever draws the graph that generates reads its own.
+    let is_drawn = |key: &str, value: &str| {
+        key == engine::DECODER && [engine::DECODER_STANDARD, engine::DECODER_FUSED].contains(&value)
+    };
+    let settings = request.options.settings.iter().filter(|(key, value)| !is_drawn(key, value));
+    let settings = settings.map(|(key, value)| (key.as_str(), value.as_str()));
     let (entries, options): (Vec<_>, Vec<_>) = settings.partition(|(key, _)| is_session_key(key));
     let build = || -> Result<SessionBuilder, ort::Error> {
         let mut builder = Session::builder(&runtime.environment)?

@@ -150,7 +150,8 @@ pub(crate) fn absence(library: &Library, device: Device) -> Option<String> {
 pub(crate) fn precisions(device: Device) -> &'static [Precision] {
     match device {
         // fp16 graphs run with casts around each node, so they are right but slow; bf16 has no kernels on the cpu.
-        Device::Cpu | Device::Cuda(_) | Device::Tensorrt(_) => {
+        Device::Cpu => &[Precision::Fp32, Precision::Fp16, Precision::Int8, Precision::Stored],
+        Device::Cuda(_) | Device::Tensorrt(_) => {
             &[Precision::Fp32, Precision::Fp16, Precision::Int8]
         }
         // On the cpu this provider leaves fp16 nodes to others.

@@ -3,7 +3,7 @@
 use crate::{load, model::OpenVinoModel, request::Request, session::failed, tensor::Tensor};
 use engine::{
     CacheState, ElementsView, EngineError, EngineErrorKind, Generator, GeneratorLoader,
-    LoadRequest, LoadedModel,
+    GeneratorRequest, LoadedModel,
 };
 use std::borrow::Cow;
 use types::{DecoderShape, ElementType, Elements, Remark};
@@ -18,13 +18,10 @@ const REQUESTS: usize = 3;
 impl GeneratorLoader for crate::OpenVino {
     fn generator(
         &self,
-        request: &LoadRequest,
-        shape: &DecoderShape,
-        batch: usize,
-        context: usize,
-    ) -> Result<Box<dyn Generator>, EngineError> {
-        let model = load::load(request)?;
-        Ok(Box::new(OpenVinoGenerator::new(model, shape, batch, context)?))
+        request: &GeneratorRequest<'_>,
+    ) -> Result<Option<Box<dyn Generator>>, EngineError> {
+        let model = load::load(request.load)?;
+        Ok(Some(Box::new(OpenVinoGenerator::new(model, request)?)))
     }
 }
 
@@ -50,7 +47,6 @@ struct OpenVinoGenerator {
     scores_at: usize,
     shape: DecoderShape,
     batch: usize,
-    context: usize,
     now: Option<State>,
     mark: Option<State>,
     scores: Vec<f32>,
@@ -64,9 +60,7 @@ fn broken(message: impl Into<String>) -> EngineError {
 impl OpenVinoGenerator {
     fn new(
         model: OpenVinoModel,
-        shape: &DecoderShape,
-        batch: usize,
-        context: usize,
+        &GeneratorRequest { shape, batch, .. }: &GeneratorRequest<'_>,
     ) -> Result<OpenVinoGenerator, EngineError> {
         let output = |name: &str| {
             let found = model.outputs.iter().position(|output| output.name == name);
@@ -89,7 +83,6 @@ impl OpenVinoGenerator {
             scores_at,
             shape: shape.clone(),
             batch,
-            context,
             now: None,
             mark: None,
             scores: Vec::new(),
@@ -147,10 +140,6 @@ impl Generator for OpenVinoGenerator {
     fn feed(&mut self, tokens: &[i64]) -> Result<(), EngineError> {
         let (held, new) = (self.tokens(), tokens.len() / self.batch.max(1));
         let after = held + new;
-        if after > self.context {
-            let text = format!("{after} tokens do not fit in a context of {}", self.context);
-            return Err(EngineError::new(EngineErrorKind::BadInput, text));
-        }
         let positions: Vec<i64> = (held..after).map(|place| place as i64).collect();
         let free = self.free();
         for index in 0..self.sources.len() {
@@ -169,10 +158,7 @@ impl Generator for OpenVinoGenerator {
     }
 
     fn scores(&self) -> Result<Cow<'_, [f32]>, EngineError> {
-        match self.scores.is_empty() {
-            true => Err(broken("nothing was fed yet")),
-            false => Ok(Cow::Borrowed(&self.scores)),
-        }
+        Ok(Cow::Borrowed(&self.scores))
     }
 
     fn mark(&mut self) -> Result<(), EngineError> {

@@ -70,7 +70,8 @@ pub(crate) fn precisions(device: Device) -> Vec<Precision> {
         (Device::Npu, precision) => matches!(precision, Precision::Fp16 | Precision::Int8),
         _ => false,
     };
-    Precision::ALL.into_iter().filter(|&precision| can(precision)).collect()
+    let of_files = (device == Device::Cpu).then_some(Precision::Stored);
+    Precision::ALL.into_iter().filter(|&precision| can(precision)).chain(of_files).collect()
 }
 
 fn has_plugin(library: &Path, kind: &Kind) -> bool {

@@ -235,12 +235,12 @@ mod tests {
 
         let packages = root.path().join("prefix/lib/python3.11/site-packages");
         let expected = library(&packages.join("openvino/libs"), "libopenvino_c.so.2641");
-        assert_eq!(find(&places).unwrap().library, expected);
+        assert_eq!(find(&places).unwrap().path, expected);
         assert!(!log.exists());
 
         fs::remove_file(expected).unwrap();
         let expected = library(&elsewhere.join("openvino/libs"), "libopenvino_c.so.2641");
-        assert_eq!(find(&places).unwrap().library, expected);
+        assert_eq!(find(&places).unwrap().path, expected);
         assert!(log.exists());
     }
 
@@ -250,7 +250,7 @@ mod tests {
         library(root.path(), "libopenvino_c.so.2530");
         let expected = library(root.path(), "libopenvino_c.so.2641");
         library(root.path(), "libopenvino.so.2699");
-        assert_eq!(find(&places_with(root.path())).unwrap().library, expected);
+        assert_eq!(find(&places_with(root.path())).unwrap().path, expected);
     }
 
     #[test]
@@ -266,7 +266,7 @@ mod tests {
         let system = root.path().join("system");
         let ours = library(&system, "libopenvino_c.so.2641");
         places.system.push(system);
-        assert_eq!(find(&places).unwrap().library, ours);
+        assert_eq!(find(&places).unwrap().path, ours);
     }
 
     #[test]

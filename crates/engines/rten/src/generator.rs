@@ -1,15 +1,19 @@
 //! A language model whose cache is appended in place: its values are handed to the graph and come back longer.
 
 use crate::{
+    feed_log::FeedLogging,
     load::{Optimise, open},
     model::explain,
     settings::Settings,
 };
-use engine::{CacheState, EngineError, EngineErrorKind, Generator, GeneratorLoader, LoadRequest};
+use engine::{
+    CacheState, EngineError, EngineErrorKind, FeedLog, Generator, GeneratorLoader,
+    GeneratorRequest, MemoryRecord, OpenProfiled, RunRecord, Watched,
+};
 use rten::{Model, NodeId, RunOptions, ThreadPool, Value, ValueOrView};
 use rten_tensor::{Tensor, prelude::*};
 use std::{borrow::Cow, sync::Arc};
-use types::{DecoderShape, Precision};
+use types::Precision;
 
 const PAST: &str = "past_key_values.";
 const PRESENT: &str = "present.";
@@ -19,12 +23,9 @@ const TOKENS: usize = 2;
 impl GeneratorLoader for crate::Rten {
     fn generator(
         &self,
-        request: &LoadRequest,
-        shape: &DecoderShape,
-        batch: usize,
-        context: usize,
-    ) -> Result<Box<dyn Generator>, EngineError> {
-        Ok(Box::new(RtenGenerator::new(request, shape, batch, context)?))
+        request: &GeneratorRequest<'_>,
+    ) -> Result<Option<Box<dyn Generator>>, EngineError> {
+        Ok(Some(Box::new(RtenGenerator::new(request)?)))
     }
 }
 
@@ -50,6 +51,7 @@ struct RtenGenerator {
     tokens: usize,
     mark: usize,
     scores: Vec<f32>,
+    logging: FeedLogging,
 }
 
 fn failed(message: impl Into<String>) -> EngineError {
@@ -58,12 +60,9 @@ fn failed(message: impl Into<String>) -> EngineError {
 
 impl RtenGenerator {
     fn new(
-        request: &LoadRequest,
-        shape: &DecoderShape,
-        batch: usize,
-        context: usize,
+        &GeneratorRequest { load: request, shape, batch, context, .. }: &GeneratorRequest<'_>,
     ) -> Result<RtenGenerator, EngineError> {
-        if ![Precision::Fp32, Precision::Int8].contains(&request.precision) {
+        if ![Precision::Fp32, Precision::Int8, Precision::Stored].contains(&request.precision) {
             let why = format!("engine `rten` cannot run {}", request.precision);
             return Err(EngineError::new(EngineErrorKind::Unsupported, why));
         }
@@ -100,6 +99,7 @@ impl RtenGenerator {
             tokens: 0,
             mark: 0,
             scores: Vec::new(),
+            logging: FeedLogging::Off,
             model,
         };
         let dims = [batch, shape.key_heads, context, shape.head_dim];
@@ -142,10 +142,6 @@ impl Generator for RtenGenerator {
     fn feed(&mut self, tokens: &[i64]) -> Result<(), EngineError> {
         let new = tokens.len() / self.batch.max(1);
         let after = self.tokens + new;
-        if after > self.context {
-            let text = format!("{after} tokens do not fit in a context of {}", self.context);
-            return Err(EngineError::new(EngineErrorKind::BadInput, text));
-        }
         let narrow = |token: &i64| i32::try_from(*token).unwrap_or(i32::MAX);
         let ids: Vec<i32> = tokens.iter().map(narrow).collect();
         let positions: Vec<i32> = (self.tokens..after).map(|place| place as i32).collect();
@@ -158,8 +154,10 @@ impl Generator for RtenGenerator {
             let held = line.held.take().ok_or_else(lost)?;
             inputs.push((line.input, Value::from(held).into()));
         }
-        let options = Some(self.options.clone());
-        let outputs = self.model.run(inputs, &self.outputs, options).map_err(explain)?;
+        let options = self.options.clone().with_verbose(self.logging.is_on());
+        let open = self.logging.open()?;
+        let outputs = self.model.run(inputs, &self.outputs, Some(options)).map_err(explain)?;
+        self.logging.close(open)?;
         let mut outputs = outputs.into_iter();
         let scores: Option<Tensor<f32>> = outputs.next().and_then(|value| value.try_into().ok());
         let scores = scores.ok_or_else(|| failed("output `logits` holds no floats"))?;
@@ -178,10 +176,7 @@ impl Generator for RtenGenerator {
     }
 
     fn scores(&self) -> Result<Cow<'_, [f32]>, EngineError> {
-        match self.scores.is_empty() {
-            true => Err(failed("nothing was fed yet")),
-            false => Ok(Cow::Borrowed(&self.scores)),
-        }
+        Ok(Cow::Borrowed(&self.scores))
     }
 
     fn mark(&mut self) -> Result<(), EngineError> {
@@ -213,5 +208,28 @@ impl Generator for RtenGenerator {
             element: "f32".into(),
             kept: kept.into(),
         }
+    }
+
+    fn feed_log(&mut self) -> Option<&mut dyn FeedLog> {
+        Some(self)
+    }
+}
+
+impl FeedLog for RtenGenerator {
+    fn begin(&mut self, _open: OpenProfiled<'_>) -> Result<(), EngineError> {
+        self.logging = FeedLogging::Times(Vec::new());
+        Ok(())
+    }
+
+    fn records(&mut self) -> Result<Vec<RunRecord>, EngineError> {
+        Ok(self.logging.records(&self.model))
+    }
+
+    fn begin_marks(&mut self) -> Result<Option<fn() -> u64>, EngineError> {
+        self.logging.begin_marks().map(Some)
+    }
+
+    fn name_marks(&mut self, watched: &Watched) -> Result<MemoryRecord, EngineError> {
+        self.logging.name_marks(watched)
     }
 }

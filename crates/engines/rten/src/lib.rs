@@ -4,6 +4,7 @@
 
 mod capture;
 mod convert;
+mod feed_log;
 mod generator;
 mod load;
 mod log;
@@ -19,7 +20,7 @@ use engine::{
     Availability, Engine, EngineError, GeneratorLoader, GraphRunner, Host, LoadRequest,
     LoadedModel, Loader, Places, ProfiledRunner, RunnerLoader, TrainingTraits,
 };
-use types::{Bytes, Device, Precision};
+use types::{Bytes, DecoderDialect, Device, Precision};
 
 /// The version of `rten` this build carries; Cargo.toml pins exactly this one.
 const VERSION: &str = "0.27.0";
@@ -48,7 +49,7 @@ impl Engine for Rten {
     fn precisions(&self, _places: &Places, device: Device) -> Vec<Precision> {
         match device {
             // Int8 means graphs that are quantised already; fp16 weights are widened at load, so fp16 is not listed.
-            Device::Cpu => vec![Precision::Fp32, Precision::Int8],
+            Device::Cpu => vec![Precision::Fp32, Precision::Int8, Precision::Stored],
             _ => Vec::new(),
         }
     }
@@ -63,6 +64,10 @@ impl Engine for Rten {
 
     fn training(&self) -> Option<TrainingTraits> {
         Some(TrainingTraits::OF_GRAPHS)
+    }
+
+    fn decoder_dialect(&self, _device: Device) -> DecoderDialect {
+        DecoderDialect::Fused
     }
 
     fn own_memory(&self) -> Bytes {

@@ -7,7 +7,7 @@ use crate::{
     profile::{path_of, uncaught},
     values,
 };
-use engine::{AllocationTracker, EngineError, MemoryRecord, MemoryReporter, watch_runs};
+use engine::{AllocationTracker, EngineError, MemoryRecord, MemoryReporter, Watched, watch_runs};
 use std::collections::HashMap;
 use types::{Allocations, Bytes, LayerName, MissingCode, Reading};
 
@@ -27,26 +27,31 @@ impl MemoryReporter for RtenSession<'_> {
         let mut log = String::new();
         capture.take(&mut log).map_err(uncaught)?;
         drop(capture);
-        let nodes = nodes(&log);
-        let mut record = watched.record("every allocation of the worker");
-        let names = AllocationNames::new(&nodes);
-        record.allocations = watched.columns(names.names, |mark| {
-            place(&nodes, mark).map(|at| at.map_or(0, |at| names.places[at]))
-        });
-        let untold = "engine `rten` printed no log of its runs";
-        record.layers = Reading::or_missing(
-            (!nodes.is_empty()).then_some(true),
-            MissingCode::NotReported,
-            untold,
-        );
-        let used = (!nodes.is_empty()).then(|| Bytes(values::peak(&nodes)));
-        record.in_use_peak = Reading::or_missing(used, MissingCode::NotReported, untold);
-        record.reserved_peak = match &record.allocations.value {
-            Some(allocations) => Reading::of(Bytes(highest(allocations))),
-            None => record.allocations.missing_too(),
-        };
-        Ok(record)
+        Ok(named(&watched, &log))
     }
+}
+
+/// What was allocated, named by what the engine printed meanwhile.
+pub(crate) fn named(watched: &Watched, log: &str) -> MemoryRecord {
+    let nodes = nodes(log);
+    let mut record = watched.record("every allocation of the worker");
+    let names = AllocationNames::new(&nodes);
+    record.allocations = watched.columns(names.names, |mark| {
+        place(&nodes, mark).map(|at| at.map_or(0, |at| names.places[at]))
+    });
+    let untold = "engine `rten` printed no log of its runs";
+    record.layers = Reading::or_missing(
+        (!nodes.is_empty()).then_some(true),
+        MissingCode::NotReported,
+        untold,
+    );
+    let used = (!nodes.is_empty()).then(|| Bytes(values::peak(&nodes)));
+    record.in_use_peak = Reading::or_missing(used, MissingCode::NotReported, untold);
+    record.reserved_peak = match &record.allocations.value {
+        Some(allocations) => Reading::of(Bytes(highest(allocations))),
+        None => record.allocations.missing_too(),
+    };
+    record
 }
 
 /// The names that allocations get: an empty one first, then every node once.

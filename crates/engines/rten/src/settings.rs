@@ -26,12 +26,14 @@ impl Settings {
             match (key.as_str(), value.as_str()) {
                 ("packing", "on") => settings.packing = Packing::On,
                 ("packing", "off") => settings.packing = Packing::Off,
+                // Whoever draws the graph reads it.
+                (engine::DECODER, engine::DECODER_STANDARD | engine::DECODER_FUSED) => {}
                 _ => {
                     return Err(EngineError::new(
                         EngineErrorKind::Unsupported,
                         format!("engine `rten` has no setting `{key}={value}`"),
                     )
-                    .with_hint("`--set packing=on` and `--set packing=off` exist"));
+                    .with_hint("`--set packing=on`, `--set packing=off`, `--set decoder=standard` and `--set decoder=fused` exist"));
                 }
             }
         }

@@ -172,6 +172,10 @@ class Writer(Bench):
         if self.first_round and (self.is_decode or not self.written):
             self.written.append(int(self.next[0, 0]))
 
+    def infer(self):
+        """One sample whose times nobody wants."""
+        self.sample({})
+
     phases = ["tokenise", "inference", "sample", "detokenise", "total"]
 
     def first(self):
@@ -251,6 +255,38 @@ def held_by_cache(cache):
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors), None
 
 
+def profile_writing(writer, count, detail):
+    """Every module's own time in samples; only what goes through the module is looked at, not choosing a token."""
+    if writer.compiled or not writer.plan.has_parts or detail != "times":
+        return {"answer": "profiled", "profile": None}
+    writer.fill()
+    clock = EventClock(writer.place) if writer.place.has_events else HostClock(writer.place)
+    watch = Watch(writer.module, clock)
+    feed, sums, each = writer.feed, {}, []
+
+    def watched(tokens):
+        watch.restart()
+        begin = time.perf_counter_ns()
+        feed(tokens)
+        each.append(time.perf_counter_ns() - begin)
+        watch.add_to(sums)
+
+    writer.feed = watched
+    try:
+        for _ in range(max(count, 1)):
+            writer.infer()
+    finally:
+        del writer.feed
+        watch.remove()
+    nodes = [
+        {"path": watch.paths[index], "kind": watch.kinds[index], "calls": calls, "nanos": nanos}
+        for index, (calls, nanos) in sums.items()
+    ]
+    hold_to(nodes, sum(each))
+    found = {"runs": len(each), "total_nanos": sum(each), "run_nanos": each, "nodes": nodes, "remarks": []}
+    return {"answer": "profiled", "profile": found}
+
+
 def answer_writing(writer, ask):
     kind = ask["ask"]
     if kind == "first":
@@ -264,7 +300,8 @@ def answer_writing(writer, ask):
     if kind == "observe":
         return {"answer": "observed", "shapes": []}
     if kind == "profile":
-        return {"answer": "profiled", "profile": None}
+        return profile_writing(writer, ask["count"], ask.get("detail", "times"))
     if kind == "memory":
-        return {"answer": "remembered", "record": None}
+        writer.fill()
+        return remember(writer, ask["count"], ask["events"])
     raise Failure("failed", "a worker that generates answers nothing else")

@@ -9,7 +9,10 @@ use crate::{
     table::Table,
 };
 use serde_json::{Map, Value};
-use types::{Category, Device, Phase, Precision, ReasonCode, Stated};
+use types::{
+    Category, Device, Generation, GenerationTest, Mode, Phase, Precision, ReasonCode, Sampling,
+    Stated,
+};
 
 /// Nanoseconds as a share of a second.
 const NANO: f64 = 1e-9;
@@ -90,6 +93,7 @@ fn draft(record: &Node<'_>) -> Result<Draft, Problem> {
             .need("n_prompt")?
             .complain("and `n_gen` are both 0: nothing was measured"));
     }
+    let test = generation(prompt, generated, depth);
     let kind = record.text_of("model_type").unwrap_or_default();
     let mut draft = Draft {
         tool: "llama-bench".into(),
@@ -99,11 +103,17 @@ fn draft(record: &Node<'_>) -> Result<Draft, Problem> {
         category: Some(Category::Generation),
         parameters: record.whole_of("model_n_params")?.filter(|count| *count > 0),
         size: record.whole_of("model_size")?.filter(|size| *size > 0),
-        engine: "llama.cpp".into(),
-        engine_version: version(record),
+        // Rows that Modelmeter wrote say which engine ran.
+        engine: record.text_of("engine").unwrap_or_else(|| "llama.cpp".into()),
+        engine_version: record.text_of("engine_version").or_else(|| version(record)),
         placement: record.text_of("backends").or_else(|| record.text_of("backend")),
         batch_size: Some(1),
-        sequence_length: Some(tokens),
+        sequence_length: Some(match test {
+            Some(test) => test.tokens_per_sample() as u64,
+            None => tokens,
+        }),
+        generation: test,
+        mode: if test.is_some() { Mode::Generate } else { Mode::Inference },
         threads: record.whole_of("n_threads")?.map(|count| count as u32),
         started_at: record.text_of("test_time").and_then(|when| clock::parse(&when)),
         machine: MachineFacts {
@@ -114,9 +124,14 @@ fn draft(record: &Node<'_>) -> Result<Draft, Problem> {
         ..Draft::default()
     };
     draft.device = device(record);
-    settings(&mut draft, record, &test_name(prompt, generated, depth));
-    weights(&mut draft, &kind);
-    timings(&mut draft, record, tokens)?;
+    // A prompt and what is written after it in one number is no test of ours.
+    let both = test.is_none().then(|| test_name(prompt, generated, depth));
+    settings(&mut draft, record, both);
+    match record.text_of("precision").and_then(|name| name.parse().ok()) {
+        Some(precision) => draft.precision = Some(precision),
+        None => weights(&mut draft, &kind),
+    }
+    timings(&mut draft, record, tokens, test)?;
     Ok(draft)
 }
 
@@ -127,6 +142,18 @@ fn version(record: &Node<'_>) -> Option<String> {
         (Some(number), Some(commit)) => Some(format!("b{number} ({commit})")),
         (number, commit) => number.map(|number| format!("b{number}")).or(commit),
     }
+}
+
+/// A prompt or what is written; `None` for both together.
+fn generation(prompt: u64, generated: u64, depth: u64) -> Option<Generation> {
+    let (test, tokens) = match (prompt, generated) {
+        (prompt, 0) => (GenerationTest::Prefill, prompt),
+        (0, generated) => (GenerationTest::Decode, generated),
+        _ => return None,
+    };
+    let whole = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let (tokens, depth) = (whole(tokens), whole(depth));
+    Some(Generation { test, tokens, depth, sampling: Sampling::Greedy })
 }
 
 /// As llama-bench names its tests: `pp512`, `tg128`, `pp512+tg128 @ d4096`.
@@ -140,9 +167,11 @@ fn test_name(prompt: u64, generated: u64, depth: u64) -> String {
 }
 
 /// What changes the numbers and has no place of its own in a cell.
-fn settings(draft: &mut Draft, record: &Node<'_>, test: &str) {
+fn settings(draft: &mut Draft, record: &Node<'_>, test: Option<String>) {
     let mut set = |key: &str, value: String| draft.options.settings.insert(key.to_owned(), value);
-    set("test", test.to_owned());
+    if let Some(test) = test {
+        set("test", test);
+    }
     for key in
         ["n_batch", "n_ubatch", "n_gpu_layers", "type_k", "type_v", "flash_attn", "split_mode"]
     {
@@ -204,18 +233,30 @@ fn has_quantisation(text: &str) -> bool {
     rest.next().is_some_and(|character| character.is_ascii_digit() || character == 'Q')
 }
 
-fn timings(draft: &mut Draft, record: &Node<'_>, tokens: u64) -> Result<(), Problem> {
+fn timings(
+    draft: &mut Draft,
+    record: &Node<'_>,
+    tokens: u64,
+    test: Option<Generation>,
+) -> Result<(), Problem> {
+    // One sample of ours is a step; a repetition of llama-bench is all of them.
+    let steps = match test.map(|test| test.test) {
+        Some(GenerationTest::Decode) => tokens as f64,
+        _ => 1.0,
+    };
     let stated_rate = record.amount_of("avg_ts")?;
     let samples: Vec<f64> = match record.maybe("samples_ns") {
-        Some(list) => {
-            list.list()?.iter().map(|node| node.seconds(NANO)).collect::<Result<_, _>>()?
-        }
+        Some(list) => list
+            .list()?
+            .iter()
+            .map(|node| Ok(node.seconds(NANO)? / steps))
+            .collect::<Result<_, Problem>>()?,
         None => Vec::new(),
     };
     let mean = if samples.is_empty() {
         let node = record.need("avg_ns")?;
-        let mean = node.seconds(NANO)?;
-        let std = record.amount_of("stddev_ns")?.map(|nanos| nanos * NANO);
+        let mean = node.seconds(NANO)? / steps;
+        let std = record.amount_of("stddev_ns")?.map(|nanos| nanos * NANO / steps);
         draft
             .stated
             .insert(Phase::Inference, Stated { mean: Some(mean), std, ..Stated::default() });
@@ -224,7 +265,11 @@ fn timings(draft: &mut Draft, record: &Node<'_>, tokens: u64) -> Result<(), Prob
         draft.sample(Phase::Inference, &samples);
         super::mean(&samples)
     };
-    let rate = tokens as f64 / mean;
+    if steps > 1.0 {
+        let text = format!("each sample is the mean step of one repetition of {tokens} tokens");
+        draft.remark(ReasonCode::Assumption, text);
+    }
+    let rate = tokens as f64 / steps / mean;
     if let Some(stated) = stated_rate.filter(|stated| *stated > 0.0) {
         if !agree(stated, rate) {
             let rate = number::fixed(rate, 2);

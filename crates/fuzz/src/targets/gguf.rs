@@ -5,6 +5,7 @@ use crate::{
     Outcome, Target, mutate,
     target::{ROOM, Reader},
 };
+use types::{DecoderDialect, Precision};
 
 /// A file that is opened, made ready to run and asked for its tokenizer.
 pub(crate) const GGUF: Target = Target {
@@ -24,6 +25,17 @@ pub(crate) const GGUF: Target = Target {
             if let Ok(resolved) = &resolved {
                 let weights = std::fs::metadata(&resolved.onnx).map_or(0, |file| file.len());
                 assert!(weights > 0 && resolved.info.parameters > 0);
+                // The same weights in blocks, in the graph that generates: made, or refused.
+                let request = models::Request {
+                    offline: true,
+                    generates: true,
+                    dialect: DecoderDialect::Fused,
+                    precision: Some(Precision::Stored),
+                    ..models::Request::new(path.to_string_lossy(), cache.path().join("cache"))
+                };
+                if let Ok(stored) = models::resolve(&request, &mut |_| {}) {
+                    assert_eq!(stored.info.parameters, resolved.info.parameters);
+                }
             }
             Outcome::from(&resolved)
         })

@@ -5,6 +5,7 @@ pub(crate) mod data;
 pub(crate) mod exchange;
 pub(crate) mod folder;
 pub(crate) mod gguf;
+pub(crate) mod gpu;
 pub(crate) mod graph;
 pub(crate) mod measurement;
 pub(crate) mod media;

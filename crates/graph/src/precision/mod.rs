@@ -8,6 +8,7 @@
 //! Weights are large: a [`Plan`] says which there will be and makes one at a time, in pieces, out of the mapped
 //! original; [`convert`] makes them all in memory. Where files lie is nobody's business here.
 
+mod blocks;
 mod error;
 mod halve;
 mod names;
@@ -21,6 +22,7 @@ mod scope;
 mod types;
 mod why_left;
 
+pub use blocks::{BlockMatrix, BlockPart, Repack, plan_blocks};
 pub use error::ConvertError;
 pub use native::native_precision;
 pub(crate) use plan::Made;

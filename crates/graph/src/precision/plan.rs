@@ -104,7 +104,7 @@ impl<'m> Plan<'m> {
                     Recast::Quantise { turned: false, .. } => Some("quantise"),
                     Recast::Quantise { turned: true, .. } => Some("quantise turned"),
                     // What is left out may differ from use to use.
-                    Recast::Zero(_) | Recast::Cut(_) => None,
+                    Recast::Zero(_) | Recast::Cut(_) | Recast::Repack(_) => None,
                 };
                 let key = kind.map(|kind| (path.clone(), *offset, kind));
                 let earlier = key.as_ref().and_then(|key| shared.get(key)).copied();

@@ -1,11 +1,12 @@
 //! The numbers of a weight in another format, a piece at a time.
 
+use super::Repack;
 use crate::{
     DataType, Tensor,
     prune::{Cutting, Mask},
 };
 use half::{bf16, f16, slice::HalfFloatSliceExt};
-use std::convert::Infallible;
+use std::{convert::Infallible, sync::Arc};
 use types::Precision;
 
 /// Elements that are made at once: large enough to stream, small enough for the caches.
@@ -93,6 +94,8 @@ pub(crate) enum Recast {
     Zero(Mask),
     /// With some rows, columns or the like left out.
     Cut(Cutting),
+    /// As somebody else makes it.
+    Repack(Arc<dyn Repack>),
 }
 
 impl Recast {
@@ -118,6 +121,15 @@ impl Recast {
             }
             Recast::Zero(mask) => mask.run(bytes, dims, sink).map(|()| 0),
             Recast::Cut(cutting) => cutting.run(bytes, sink).map(|()| 0),
+            Recast::Repack(repack) => {
+                let mut result = Ok(());
+                repack.run(bytes, &mut |piece| {
+                    if result.is_ok() {
+                        result = sink(piece);
+                    }
+                });
+                result.map(|()| 0)
+            }
         }
     }
 }

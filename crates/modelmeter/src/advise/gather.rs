@@ -6,7 +6,10 @@ use crate::{
     choose::refusal,
     prepare::Prepared,
 };
-use analysis::advice::{Alternative, Fragmentation, Known, MemoryLimit, Missing, Padding};
+use analysis::advice::{
+    Alternative, CacheChoice, Fragmentation, Known, MemoryLimit, Missing, Padding, StoredWeights,
+};
+use engine::CacheFormat;
 use hardware::Scope;
 use models::converted_fingerprint;
 use std::{
@@ -137,6 +140,7 @@ pub(super) fn alternatives(base: &Profiler, ready: &Prepared) -> Vec<Alternative
         .engines
         .iter()
         .filter(|engine| ready.fits(engine.takes()))
+        .filter(|engine| cell.generation.is_none() || engine.generates())
         .map(|engine| Alternative {
             engine: engine.id().to_owned(),
             precisions: Precision::ALL.into_iter().filter(|p| able(engine, *p)).collect(),
@@ -148,6 +152,39 @@ pub(super) fn alternatives(base: &Profiler, ready: &Prepared) -> Vec<Alternative
         .collect();
     all.sort_by_key(|alternative| alternative.engine != cell.engine);
     all
+}
+
+/// Formats that the run's engine can keep the cache in.
+pub(super) fn cache_choices(
+    run: &Run,
+    ready: Result<&Prepared, &Missing>,
+) -> Known<Vec<CacheChoice>> {
+    if run.cell.generation.is_none() {
+        return Err(Missing::because("the run does not generate"));
+    }
+    let ready = ready.map_err(Clone::clone)?;
+    let choices = ready.engine.cache_types(&run.cell.options).into_iter();
+    Ok(choices
+        .map(|CacheFormat { name, bytes, options }| CacheChoice { name, bytes, options })
+        .collect())
+}
+
+/// The weights of a `.gguf` file, and the engines here that run them as they are.
+pub(super) fn stored_weights(base: &Profiler, ready: &Prepared) -> Option<StoredWeights> {
+    let file = ready.resolved().gguf.as_ref()?;
+    let bytes = Bytes(std::fs::metadata(file).ok()?.len());
+    let device = ready.cell.device;
+    let able = base
+        .engines
+        .iter()
+        .filter(|engine| refusal(*engine, device, Precision::Stored, &base.places).is_none());
+    let mut able: Vec<_> = able.collect();
+    // What reads the file itself knows its formats best.
+    able.sort_by_key(|engine| engine.takes() != engine::Takes::Gguf);
+    Some(StoredWeights {
+        bytes,
+        engines: able.iter().map(|engine| engine.id().to_owned()).collect(),
+    })
 }
 
 /// Real tokens of each row of a batch; texts repeat in turn.
@@ -213,8 +250,8 @@ pub(crate) fn fragmentation(run: &Run) -> Known<Fragmentation> {
     match known {
         Some((in_use, reserved)) => Ok(Fragmentation { in_use, reserved }),
         None => Err(Missing::because("the run has no numbers of an allocator").with_hint(format!(
-            "run `modelmeter profile {} --memory`, then advise on it",
-            analysis::advice::flags(&run.cell)
+            "run `{} --memory`, then advise on it",
+            analysis::advice::measuring(&run.cell)
         ))),
     }
 }

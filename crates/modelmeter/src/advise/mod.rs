@@ -165,6 +165,8 @@ impl Advisor {
             padding: gather::padding(&run, ready.as_ref()),
             memory: gather::memory(&run),
             fragmentation: gather::fragmentation(&run),
+            cache_choices: gather::cache_choices(&run, ready.as_ref()),
+            stored_weights: ready.as_ref().ok().and_then(|r| gather::stored_weights(&base, r)),
             blocks: ready.as_ref().ok().and_then(|ready| gather::blocks(ready.graph())),
             measured: session
                 .store()
@@ -262,7 +264,9 @@ fn like(profiler: Profiler, run: &Run) -> Profiler {
             .threads(cell.threads)
             .seed(cell.seed)
             .options(cell.options.clone());
-    profiler.sequence_length = cell.sequence_length;
+    // The length of a test of generating follows from the test.
+    profiler.sequence_length = cell.sequence_length.filter(|_| cell.generation.is_none());
+    profiler.generation = cell.generation;
     profiler.training = cell.training.as_ref().map(TrainingRequest::from);
     (profiler.values, profiler.data) = GivenValues::of(&cell.feed);
     profiler.text.clone_from(&cell.text);

@@ -181,6 +181,14 @@ fn memory_at(run: &Run, batch: usize) -> Option<f64> {
     let peak = run.metric(types::key::MEMORY_PEAK)?.value?;
     let kept = run.training.as_ref().map(|training| training.memory.activations);
     let activations = kept.or(run.work.activation_peak)?.0 as f64;
+    // The cache of a language model grows with the batch too.
+    let whole = run.cell.generation.map_or(0, types::Generation::context);
+    let cache = run.generation.as_ref().map_or(0.0, |report| {
+        let each =
+            report.cache_per_token.0 as f64 / report.shape.cache_per_token(1).0.max(1) as f64;
+        report.shape.cache(whole, 1).0 as f64 * each * run.cell.batch_size as f64
+    });
+    let activations = activations + cache;
     Some(peak + activations * (batch as f64 / run.cell.batch_size.max(1) as f64 - 1.0))
 }
 

@@ -5,7 +5,7 @@ use super::{
     way::{latency_of, peak_of, standing, throughput_of},
 };
 use crate::{Error, Profiler, Session};
-use analysis::advice::flags;
+use analysis::advice::measuring;
 use types::{Cell, Confirmation, Event, Pooled};
 
 /// The most that are measured whole because they cannot be told apart.
@@ -93,7 +93,7 @@ fn measure(
 /// How to measure it again.
 fn command(profiler: &Profiler, cell: &Cell) -> String {
     let limit = profiler.memory_limit.map_or(0, |limit| limit.0 >> 20);
-    let mut words = format!("modelmeter profile {} --memory-limit {limit}", flags(cell));
+    let mut words = format!("{} --memory-limit {limit}", measuring(cell));
     if let Some(by) = profiler.limit_by {
         words.push_str(&format!(" --limit-by {by}"));
     }

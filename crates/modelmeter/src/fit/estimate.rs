@@ -4,6 +4,14 @@ use crate::prepare::Prepared;
 use engine::Takes;
 use types::{Bytes, Precision};
 
+/// Bytes of the cache of all texts at their longest; 32 bits a number, as engines of graphs keep it.
+fn cache(prepared: &Prepared) -> u64 {
+    let shape = prepared.resolved().decoder.as_ref().map(|decoder| &decoder.shape);
+    let context = prepared.cell.generation.map_or(0, types::Generation::context);
+    let of_one = shape.map_or(0, |shape| shape.cache(context, size_of::<f32>()).0);
+    of_one.saturating_mul(prepared.cell.batch_size as u64)
+}
+
 /// A static estimate: a fixed part, and a part for every sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Estimate {
@@ -25,7 +33,7 @@ impl Estimate {
         let own = prepared.engine.own_memory().0;
         Estimate {
             fixed: own.saturating_add(weights),
-            each: analysis.work.activation_peak.map(|peak| peak.0 / batch),
+            each: analysis.work.activation_peak.map(|peak| (peak.0 + cache(prepared)) / batch),
         }
     }
 

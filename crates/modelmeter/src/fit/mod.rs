@@ -1,6 +1,7 @@
 //! The best throughput under a limit of memory: precisions and batches are tried, all of them held to the limit.
 
 mod confirm;
+mod context;
 mod estimate;
 mod need;
 mod way;
@@ -18,8 +19,8 @@ use models::ModelError;
 use number::mebibytes;
 use std::time::Instant;
 use types::{
-    Bytes, Confirmation, Device, Event, FitLeftOut, FitOutcome, FitReport, FitWay, LimitedBy,
-    Precision, Refusal, Remark, RemarkCode, Run, SmallestNeed,
+    Bytes, Confirmation, Device, Event, FitContext, FitLeftOut, FitOutcome, FitReport, FitWay,
+    LimitedBy, Precision, Refusal, Remark, RemarkCode, Run, SmallestNeed,
 };
 use way::Bounds;
 
@@ -55,6 +56,7 @@ pub struct Fitter {
     engines: Vec<String>,
     precisions: Vec<Precision>,
     most: usize,
+    most_context: Option<usize>,
 }
 
 /// What became of a measurement under a limit.
@@ -90,7 +92,7 @@ impl Fitter {
     #[must_use]
     pub fn new(profiler: Profiler, limit: Bytes) -> Fitter {
         let (engines, precisions) = (Vec::new(), Vec::new());
-        Fitter { profiler, limit, engines, precisions, most: MOST_BATCH }
+        Fitter { profiler, limit, engines, precisions, most: MOST_BATCH, most_context: None }
     }
 
     /// Tries these engines instead of the one that the profiler names or that is found first.
@@ -114,6 +116,13 @@ impl Fitter {
         self
     }
 
+    /// Looks at no longer texts than this; 8,192 tokens, or what the model was made for, unless said. Only where it generates.
+    #[must_use]
+    pub fn most_context(mut self, most: usize) -> Fitter {
+        self.most_context = Some(most);
+        self
+    }
+
     /// Searches and confirms; runs that confirm are kept in the session's database with the label `fit`.
     ///
     /// # Errors
@@ -130,6 +139,7 @@ impl Fitter {
         let mut remarks = Vec::new();
         let stage = self.stage(&mut remarks, sink)?;
         let (explored, left_out) = self.explore(&stage, session, sink)?;
+        let contexts = self.contexts(&explored, sink)?;
         let candidates = candidates(&explored, &stage);
         let confirmations = confirm::confirm(&candidates, session, sink)?;
         let winner = confirm::winner(&confirmations);
@@ -142,13 +152,19 @@ impl Fitter {
             started_at,
             elapsed: begin.elapsed(),
             model: stage.base.model_info().clone(),
-            sequence_length: stage.base.cell.sequence_length,
+            // Of a test of generating the length follows from the test.
+            sequence_length: match stage.base.cell.generation {
+                Some(_) => None,
+                None => stage.base.cell.sequence_length,
+            },
             device: stage.device,
             threads: stage.base.cell.threads,
             machine: session.machine().clone(),
             limit: stage.limit,
             limited_by: Some(stage.limited_by),
             most: self.most,
+            generation: stage.base.cell.generation,
+            contexts,
             ways: explored.into_iter().map(|one| one.way).collect(),
             left_out,
             confirmations,
@@ -158,10 +174,25 @@ impl Fitter {
         })
     }
 
+    /// How long texts may become, where the model generates.
+    fn contexts(
+        &self,
+        explored: &[Explored],
+        sink: &mut dyn FnMut(Event),
+    ) -> Result<Vec<FitContext>, Error> {
+        if self.profiler.generation.is_none() {
+            return Ok(Vec::new());
+        }
+        explored.iter().map(|one| context::explore(one, self.most_context, sink)).collect()
+    }
+
     fn check(&self) -> Result<(), Error> {
         let wrong = |text: &str| Err(Error::Rule(text.into()));
         if self.limit.0 == 0 {
             return wrong("the memory limit must be more than 0");
+        }
+        if self.most_context == Some(0) {
+            return wrong("the longest text must have at least 1 token");
         }
         if self.most == 0 {
             return wrong("the largest batch must be at least 1");

@@ -238,8 +238,8 @@ fn is_alike(left: &Run, right: &Run) -> bool {
         && left.engine.id == right.engine.id
         && (a.device, a.precision, a.batch_size) == (b.device, b.precision, b.batch_size)
         && (a.sequence_length, a.mode, a.threads) == (b.sequence_length, b.mode, b.threads)
-        && (&a.training, &a.inputs, &a.text, &a.options)
-            == (&b.training, &b.inputs, &b.text, &b.options)
+        && (&a.training, a.generation, &a.inputs, &a.text, &a.options)
+            == (&b.training, b.generation, &b.inputs, &b.text, &b.options)
 }
 
 /// How far this machine was seen to drift between tests on different occasions; `None` if there are too few.

@@ -1,11 +1,11 @@
 //! What a cell that generates needs: the sizes of its graph, and what engines are compared on.
 
-use crate::Error;
+use crate::{Choice, Error, Profiler};
 use engine::{GenerationJob, Takes, TextJob};
-use models::{ModelError, Resolved};
+use models::{Decoder, ModelError, Resolved};
 use stats::SplitMix;
 use std::path::Path;
-use types::{Bytes, DecoderShape, Generation, GenerationTest, InputSpec, Precision};
+use types::{Bytes, DecoderDialect, Generation, GenerationTest, InputSpec, Precision};
 
 /// Tokens of the prompt that engines are compared on, and how many they then write; fewer where the model takes fewer.
 const PROMPT: usize = 32;
@@ -26,6 +26,32 @@ pub(super) fn settled(generation: Generation, text: Option<usize>) -> Generation
             Generation { depth: length.saturating_sub(1), ..generation }
         }
     }
+}
+
+/// The operators that the graph is drawn in. Fused ones read several tokens behind others for one text only.
+pub(super) fn dialect(
+    profiler: &Profiler,
+    Choice { engine, device }: Choice,
+    precision: Precision,
+) -> DecoderDialect {
+    let Some(generation) = profiler.generation else { return DecoderDialect::Standard };
+    let is_one = profiler.batch_size.unwrap_or(1) == 1 || generation.depth == 0;
+    let asked = profiler.options.settings.get(engine::DECODER).map(String::as_str);
+    match asked {
+        Some(engine::DECODER_STANDARD) => DecoderDialect::Standard,
+        // The cache stays in 32 bits, and would be converted in every step.
+        _ if matches!(precision, Precision::Fp16 | Precision::Bf16) => DecoderDialect::Standard,
+        _ if is_one || generation.test == GenerationTest::Decode => engine.decoder_dialect(device),
+        _ => DecoderDialect::Standard,
+    }
+}
+
+/// Whether a fused graph holds what the test needs; one that could not be drawn holds nothing.
+pub(super) fn reaches(profiler: &Profiler, resolved: &Resolved) -> bool {
+    let needed = profiler.generation.map_or(0, Generation::context);
+    let reach = resolved.decoder.as_ref().and_then(|decoder| decoder.reach);
+    reach.is_some_and(|reach| reach >= needed.max(PROMPT + GREEDY + OPENING.len()))
+        || reach.is_some() && reach == resolved.max_length
 }
 
 /// The inputs of the graph: of a prefill, or of the step in the middle of a decode.
@@ -51,12 +77,13 @@ pub(super) fn inputs(
 
 /// What the worker is told.
 pub(super) fn job(
-    shape: &DecoderShape,
+    decoder: &Decoder,
     generation: Generation,
     batch: usize,
     seed: u64,
     tokenizer: Option<&Path>,
 ) -> GenerationJob {
+    let shape = &decoder.shape;
     let longest = shape.context.unwrap_or(usize::MAX);
     let prompt = PROMPT.min(longest / 4).max(2);
     let greedy = GREEDY.min(longest.saturating_sub(prompt)).max(1);
@@ -75,16 +102,20 @@ pub(super) fn job(
             tokenizer: tokenizer.to_owned(),
             max_length: None,
         }),
+        dialect: match decoder.reach {
+            Some(_) => DecoderDialect::Fused,
+            None => DecoderDialect::Standard,
+        },
     }
 }
 
-/// Bytes of the weights that a step reads, in the format that the engine keeps them in; of a table that tokens are only
+/// Bytes of the weights that a step reads, in the format that the engine keeps them in; of a table that tokens or places are only
 /// looked up in, it reads a few rows.
 pub(super) fn weights_read(resolved: &Resolved, takes: Takes, own: Precision) -> Option<Bytes> {
     let graph = &resolved.model.graph;
     let is_table = |name: &str| {
         let mut users = graph.nodes.iter().filter(|node| node.inputs.iter().any(|i| i == name));
-        users.all(|node| node.op_type == "Gather")
+        users.all(|node| matches!(node.op_type.as_str(), "Gather" | "GroupQueryAttention"))
     };
     let read = graph.initializers.iter().filter(|tensor| !is_table(&tensor.name));
     let bytes: u64 = read.map(graph::Tensor::size).sum();

@@ -2,13 +2,14 @@
 
 use super::{
     device::{settle_engine, who_takes},
+    generation,
     precision::{of_one_precision, own_or_wider},
 };
 use crate::{Choice, EngineChoice, Error, Profiler, pickle};
 use engine::Takes;
 use graph::Model;
 use models::{ModelError, Progress, Resolved};
-use types::{Event, Precision, RemarkCode, Stage};
+use types::{DecoderDialect, Event, Precision, RemarkCode, Stage};
 
 /// The model in the precision that it runs in, and the engine that runs it.
 pub(super) struct Settled {
@@ -67,8 +68,17 @@ pub(super) fn settle_model(
         return Ok(Settled { resolved, choice, precision, widened: None });
     }
     // A framework converts its own module; a graph is converted by us, once, and kept.
+    let converted = Some(precision).filter(|precision| *precision != native);
+    let fused = generation::dialect(profiler, choice, precision) == DecoderDialect::Fused;
     let resolved = match choice.engine.takes() {
-        Takes::Onnx if precision != native => resolve(profiler, Some(precision), sink)?,
+        Takes::Onnx if fused => {
+            let found = resolve_in(profiler, converted, DecoderDialect::Fused, sink)?;
+            match generation::reaches(profiler, &found) {
+                true => found,
+                false => resolve(profiler, converted, sink)?,
+            }
+        }
+        Takes::Onnx if converted.is_some() => resolve(profiler, converted, sink)?,
         _ => resolved,
     };
     Ok(Settled { resolved, choice, precision, widened })
@@ -88,7 +98,17 @@ pub(crate) fn resolve(
     precision: Option<Precision>,
     sink: &mut dyn FnMut(Event),
 ) -> Result<Resolved, Error> {
-    let mut request = request(profiler, precision)?;
+    resolve_in(profiler, precision, DecoderDialect::Standard, sink)
+}
+
+/// As [`resolve`], generating in this dialect.
+fn resolve_in(
+    profiler: &Profiler,
+    precision: Option<Precision>,
+    dialect: DecoderDialect,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Resolved, Error> {
+    let mut request = models::Request { dialect, ..request(profiler, precision)? };
     let mut progress = |progress: Progress| sink(event(&progress));
     match models::resolve(&request, &mut progress) {
         Err(ModelError::OnlyPickle { path, .. }) if profiler.options.allow_pickle => {
@@ -143,6 +163,7 @@ fn request(profiler: &Profiler, precision: Option<Precision>) -> Result<models::
         precision,
         torch_module: profiler.torch_module.clone(),
         generates: profiler.generation.is_some(),
+        dialect: DecoderDialect::Standard,
     })
 }
 

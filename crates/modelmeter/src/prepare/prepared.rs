@@ -36,6 +36,7 @@ impl Prepared {
             work: self.work,
             counting: self.counting(),
             unknown_shapes: self.unknown_shapes.clone(),
+            waits_busily: self.engine.waits_busily(),
             refine,
             model_commit: self.resolved.commit.clone(),
             remarks: self.assumptions(),

@@ -8,12 +8,12 @@ use modelmeter::{Device, ENGINES, Engine, Folders, GenerationTests, Isolation, P
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use types::{DecoderShape, GenerationTest, HostTensor, Mode, Precision};
+use types::{DecoderDialect, DecoderShape, GenerationTest, HostTensor, Mode, Precision};
 
 /// The families that generate, each with what makes it different: heads that share keys, biases, a window, a tied head.
 fn configurations() -> Vec<Value> {
     let llama = json!({
-        "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 61, "hidden_size": 48,
+        "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 61, "hidden_size": 96,
         "num_hidden_layers": 3, "num_attention_heads": 6, "num_key_value_heads": 2, "intermediate_size": 80,
         "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "tie_word_embeddings": true
     });
@@ -32,9 +32,14 @@ fn configurations() -> Vec<Value> {
             json!({"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 4}),
         ),
         json!({
-            "model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 61, "n_embd": 48, "n_layer": 3,
+            "model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 61, "n_embd": 64, "n_layer": 3,
             "n_head": 4, "n_positions": 64
         }),
+        with(json!({
+            "model_type": "gemma3_text", "architectures": ["Gemma3ForCausalLM"], "head_dim": 10, "sliding_window": 4,
+            "query_pre_attn_scalar": 7, "final_logit_softcapping": 3.0, "attn_logit_softcapping": 2.0,
+            "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]
+        })),
     ]
 }
 
@@ -90,8 +95,18 @@ fn with_a_cache_every_engine_scores_as_without_one() {
         };
         let whole = models::resolve(&request, &mut |_| {}).unwrap();
         let generating = models::Request { generates: true, ..request };
-        let cached = models::resolve(&generating, &mut |_| {}).unwrap();
+        let resolve = |dialect| {
+            let request = models::Request { dialect, ..generating.clone() };
+            models::resolve(&request, &mut |_| {}).unwrap()
+        };
+        let cached = resolve(DecoderDialect::Standard);
+        let fused = resolve(DecoderDialect::Fused);
+        assert_eq!(fused.decoder.as_ref().unwrap().reach, Some(64));
+        let attentions = fused.model.graph.nodes.iter().filter(|node| !node.is_standard());
+        assert_eq!(attentions.count(), 3, "one for each layer");
         assert_eq!(whole.info.fingerprint, cached.info.fingerprint);
+        assert_eq!(whole.info.fingerprint, fused.info.fingerprint);
+        assert_eq!(fused.info.parameters, cached.info.parameters);
         // Our graphs keep what is behind a window and hide it: they hold the cache of a model without one.
         let shape = &cached.decoder.as_ref().unwrap().shape;
         let shape = &DecoderShape { window: None, sliding_layers: 0, ..shape.clone() };
@@ -101,17 +116,81 @@ fn with_a_cache_every_engine_scores_as_without_one() {
                 places: places(),
                 ..LoadRequest::of_onnx(onnx, Device::Cpu, Precision::Fp32, 2)
             };
+            let wanted = engine.decoder_dialect(Device::Cpu);
+            for dialect in [DecoderDialect::Standard, DecoderDialect::Fused] {
+                let cached = match dialect {
+                    DecoderDialect::Standard => &cached,
+                    // Nobody else is given such a graph.
+                    DecoderDialect::Fused if wanted != dialect => continue,
+                    DecoderDialect::Fused => &fused,
+                };
+                let subject = GeneratorSubject {
+                    loader,
+                    cached: &load(&cached.onnx),
+                    whole: &load(&whole.onnx),
+                    dialect,
+                    shape,
+                    tolerance: 1e-4,
+                };
+                let broken = check_generator(&subject).map_err(|error| format!("{error:?}"));
+                assert_eq!(broken, Ok(Vec::new()), "{} on {name}, {dialect:?}", engine.id());
+            }
+        }
+    }
+}
+
+/// Small files of llama.cpp with weights in blocks.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = std::process::Command::new(places().python.unwrap())
+        .arg(manifest.join("../models/tests/python/make_gguf.py"))
+        .arg(folder)
+        .args(["llama-Q4_1", "qwen2-Q8_0"])
+        .output()
+        .unwrap();
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "the Python script failed:\n{talk}");
+    ["llama-Q4_1.gguf", "qwen2-Q8_0.gguf"].map(|name| folder.join(name)).to_vec()
+}
+
+#[test]
+fn weights_in_blocks_generate_on_every_engine_that_has_the_operator() {
+    let home = TempDir::new().unwrap();
+    let mut count = 0;
+    for file in files(home.path()) {
+        let request = models::Request {
+            offline: true,
+            precision: Some(Precision::Stored),
+            ..models::Request::new(file.to_string_lossy(), home.path().join("cache"))
+        };
+        let whole = models::resolve(&request, &mut |_| {}).unwrap();
+        for engine in ENGINES.iter().filter(|engine| engine.takes() == engine::Takes::Onnx) {
+            if !engine.precisions(&places(), Device::Cpu).contains(&Precision::Stored) {
+                continue;
+            }
+            let Host::Worker(loader) = engine.host() else { continue };
+            let dialect = engine.decoder_dialect(Device::Cpu);
+            let generating = models::Request { generates: true, dialect, ..request.clone() };
+            let cached = models::resolve(&generating, &mut |_| {}).unwrap();
+            let load = |onnx: &Path| LoadRequest {
+                places: places(),
+                ..LoadRequest::of_onnx(onnx, Device::Cpu, Precision::Stored, 2)
+            };
             let subject = GeneratorSubject {
                 loader,
                 cached: &load(&cached.onnx),
                 whole: &load(&whole.onnx),
-                shape,
-                tolerance: 1e-4,
+                dialect,
+                shape: &cached.decoder.as_ref().unwrap().shape,
+                // Activations of one row are rounded to 8 bits, those of several are not.
+                tolerance: 0.05,
             };
             let broken = check_generator(&subject).map_err(|error| format!("{error:?}"));
-            assert_eq!(broken, Ok(Vec::new()), "{} on {name}", engine.id());
+            assert_eq!(broken, Ok(Vec::new()), "{} on {}", engine.id(), file.display());
+            count += 1;
         }
     }
+    assert!(count >= 6, "{count}");
 }
 
 fn folders(home: &TempDir) -> Folders {
@@ -161,8 +240,8 @@ fn prefill_and_decode_are_runs_of_their_own_that_are_kept() {
         let generation = run.cell.generation.unwrap();
         assert_eq!(run.cell.mode, Mode::Generate);
         let report = run.generation.as_ref().unwrap();
-        // Keys and values of 3 layers with 2 heads of 8 numbers of 4 bytes.
-        assert_eq!(report.cache_per_token.0, 2 * 3 * 2 * 8 * 4);
+        // Keys and values of 3 layers with 2 heads of 16 numbers of 4 bytes.
+        assert_eq!(report.cache_per_token.0, 2 * 3 * 2 * 16 * 4);
         assert_eq!(report.cache_kept, "by the engine, appended in place");
         assert_eq!(report.growth, None, "12 steps say nothing of growth");
         let stored = session.store().unwrap().run(&run.id.0).unwrap();
@@ -173,6 +252,37 @@ fn prefill_and_decode_are_runs_of_their_own_that_are_kept() {
         assert!((tokens * run.headline().unwrap().mean / each - 1.0).abs() < 1e-9);
         let first = run.metric(types::key::FIRST_TOKEN).and_then(|metric| metric.value);
         assert_eq!(first.is_some(), generation.test == GenerationTest::Prefill);
+    }
+}
+
+#[test]
+fn every_engine_with_instruments_tells_the_layers_of_a_step() {
+    let home = TempDir::new().unwrap();
+    let model = folder(home.path(), &configurations()[0]);
+    for engine in ["rten", "onnxruntime"] {
+        let profiler = Profiler::new(model.to_string_lossy())
+            .isolation(Isolation::None)
+            .places(places())
+            .offline(true)
+            .engine(engine)
+            .folders(folders(&home))
+            .inside(modelmeter::Inside { layers: true, ..modelmeter::Inside::default() })
+            .warmup(1)
+            .runs(24);
+        let tests = GenerationTests::new(profiler).prompts([4]).tokens([12]).depths([8]);
+        let found = tests.run(&mut Session::without_store(), &mut |_| {}).unwrap();
+        for run in &found.runs {
+            let layers =
+                run.layers.as_ref().unwrap_or_else(|| panic!("{engine}: {:?}", run.verdict));
+            let has = |part: &str| layers.layers.iter().any(|layer| layer.path.contains(part));
+            assert!(has("self_attn") && has("mlp"), "{engine}: {:?}", layers.layers);
+            assert_eq!(
+                run.steps().is_empty(),
+                run.cell.generation.unwrap().test == GenerationTest::Prefill
+            );
+        }
+        // The first inference and one step of warm-up came before.
+        assert_eq!(found.runs[1].steps()[0].0, 8 + 2, "{engine}");
     }
 }
 

@@ -4,7 +4,8 @@ use super::{
     ArchitectureError,
     blocks::Activation,
     description::{
-        Norm, NormKind, NormOrder, Positions, RotaryScaling, Scaling, Stack, Text, Vision, Window,
+        Norm, NormKind, NormOrder, Positions, Refinements, RotaryScaling, Scaling, Stack, Text,
+        Vision, Window,
     },
     keys::Keys,
 };
@@ -68,6 +69,7 @@ fn stack(keys: &Keys, sizes: &Sizes, activation: &str, epsilon: f64) -> Result<S
         norm: Norm { kind: NormKind::Layer, epsilon: epsilon as f32 },
         order: NormOrder::After,
         scaling: Scaling::BY_WIDTH,
+        refinements: Refinements::default(),
         projection_bias: true,
         key_bias: true,
         output_bias: true,
@@ -138,6 +140,7 @@ pub(super) fn gpt2(keys: &Keys) -> Result<Text> {
     let scaling = Scaling {
         by_width: keys.flag_or("scale_attn_weights", true)?,
         by_layer: keys.flag_or("scale_attn_by_inverse_layer_idx", false)?,
+        root_of: None,
     };
     let epsilon = keys.number_or("layer_norm_epsilon", 1e-5)?;
     let stack = divide_evenly(keys, &sizes, stack(keys, &sizes, "activation_function", epsilon)?)?;
@@ -192,6 +195,64 @@ pub(super) fn llama(keys: &Keys, model_type: &str) -> Result<Text> {
     })
 }
 
+/// Every so many layers of Gemma 3 see everything, where the configuration does not list them.
+const GEMMA_PATTERN: usize = 6;
+
+/// The text part of Gemma 3.
+pub(super) fn gemma3(keys: &Keys) -> Result<Text> {
+    let plain = llama(keys, "gemma3_text")?;
+    let Positions::Rotary { longest, .. } = plain.positions else { return Ok(plain) };
+    let stack = plain.stack;
+    let optional = |key: &str| match keys.has(key) {
+        true => keys.number(key).map(|number| Some(number as f32)),
+        false => Ok(None),
+    };
+    let tables = keys.table("rope_parameters")?;
+    let (full, near) = (tables.table("full_attention")?, tables.table("sliding_attention")?);
+    let positions = match full.has("rope_theta") {
+        true => rotary_of(&full, full.number("rope_theta")?, longest)?,
+        false => {
+            let theta = keys.number_or("rope_theta", 1_000_000.0)?;
+            rotary_of(&keys.table("rope_scaling")?, theta, longest)?
+        }
+    };
+    let window_theta = match near.has("rope_theta") {
+        true => near.number("rope_theta")?,
+        false => keys.number_or("rope_local_base_freq", 10_000.0)?,
+    };
+    let kinds = keys.texts("layer_types")?;
+    let pattern = keys.count_or("sliding_window_pattern", GEMMA_PATTERN)?;
+    let slides = |layer: usize| match kinds.get(layer) {
+        Some(kind) => *kind == "sliding_attention",
+        None => !(layer + 1).is_multiple_of(pattern),
+    };
+    // Kept even where no text is longer than it: layers with a window turn by another base.
+    let layers: Vec<bool> = (0..stack.layers).map(slides).collect();
+    let window = Window { tokens: keys.count_or("sliding_window", 4096)?, layers };
+    Ok(Text {
+        positions,
+        stack: Stack {
+            activation: keys.activation_or("hidden_activation", Activation::GeluTanh)?,
+            norm: Norm { kind: NormKind::RootMeanSquareAboveOne, ..stack.norm },
+            scaling: Scaling {
+                root_of: Some(keys.count_or("query_pre_attn_scalar", 256)?),
+                ..Scaling::NONE
+            },
+            refinements: Refinements {
+                head_norm: true,
+                score_cap: optional("attn_logit_softcapping")?,
+                final_cap: optional("final_logit_softcapping")?,
+                embedding_scale: Some((stack.hidden as f32).sqrt()),
+                window_theta: Some(window_theta),
+            },
+            window: window.layers.contains(&true).then_some(window),
+            ..stack
+        },
+        tied: keys.flag_or("tie_word_embeddings", true)?,
+        ..plain
+    })
+}
+
 /// The sliding window, unless no text can be longer than it.
 fn window(keys: &Keys, model_type: &str, layers: usize, longest: usize) -> Result<Option<Window>> {
     let Some(tokens) = keys.optional_count("sliding_window")? else { return Ok(None) };
@@ -222,6 +283,11 @@ fn rotary(keys: &Keys, longest: usize) -> Result<Positions> {
         true => parameters.number("rope_theta")?,
         false => keys.number_or("rope_theta", 10_000.0)?,
     };
+    rotary_of(&scaled, theta, longest)
+}
+
+/// The same from the table that says how they are stretched.
+fn rotary_of(scaled: &Keys, theta: f64, longest: usize) -> Result<Positions> {
     let kind = match scaled.text("rope_type")? {
         Some(kind) => Some(kind),
         None => scaled.text("type")?,

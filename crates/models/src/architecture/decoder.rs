@@ -1,12 +1,13 @@
-//! Decoders of text that predict the next token: GPT-2, Llama, Mistral, Qwen2.
+//! Decoders of text that predict the next token: GPT-2, Llama, Mistral, Qwen2, Gemma 3.
 
 use super::{
     ArchitectureError,
     blocks::{
         Context, LayerBias, Linear, SharedTable, cache_dims, causal_bias, draw_layers, embed,
-        positions_with_past, rotary_tables, score_rows, sequence_positions,
+        fused_positions, fused_reach, positions_with_past, rotary_tables, score_rows,
+        sequence_positions, soft_cap,
     },
-    description::{Positions, Text},
+    description::{Positions, RotaryScaling, Stack, Text},
     draft::{Draft, Value, hidden_dims, vector_dims},
     families::{Drawn, Request},
     heads::Head,
@@ -29,6 +30,9 @@ pub(super) const GPT2: Names =
 
 pub(super) const LLAMA: Names =
     Names { layers: &naming::LLAMA, tokens: "embed_tokens", places: "", norm: "norm" };
+
+pub(super) const GEMMA3: Names =
+    Names { layers: &naming::GEMMA3, tokens: "embed_tokens", places: "", norm: "norm" };
 
 pub(super) fn draw(
     request: &Request,
@@ -57,6 +61,7 @@ pub(super) fn draw(
         let head = Linear::torch(stack.hidden, rows, stack.init).without_bias();
         head.draw(draft, "lm_head", &hidden)
     };
+    let scores = capped(draft, stack, scores);
     draft.output("logits", scores, hidden_dims("sequence", rows));
     Ok(Drawn { max_length, postprocess: Postprocess::Argmax })
 }
@@ -79,8 +84,20 @@ pub(super) fn draw_cached(
     };
     let past: Vec<[Value; 2]> =
         (0..stack.layers).map(|layer| [past(layer, "key"), past(layer, "value")]).collect();
+    if draft.wants_fused()
+        && let Some(reach) = fused_reach(stack, text.positions)
+    {
+        let shared = draft.within(request.base, |draft| {
+            fused_positions(draft, &ids, &positions, stack, text.positions, reach)
+        });
+        draft.fuse(shared);
+    }
     let last = draft.within(request.base, |draft| {
-        let keys = positions_with_past(draft, &positions);
+        // A fused attention knows where keys stand.
+        let keys = match draft.fused() {
+            Some(_) => positions.clone(),
+            None => positions_with_past(draft, &positions),
+        };
         let places = Places { queries: &positions, keys: &keys, mask: None };
         let hidden = draw_stack(draft, text, names, &ids, &places, past);
         let last = draft.pick(&hidden, -1, 1);
@@ -95,6 +112,7 @@ pub(super) fn draw_cached(
         let head = Linear::torch(stack.hidden, rows, stack.init).without_bias();
         head.draw(draft, "lm_head", &last)
     };
+    let scores = capped(draft, stack, scores);
     draft.output("logits", scores, vector_dims(rows));
     DecoderShape {
         layers: stack.layers,
@@ -104,6 +122,14 @@ pub(super) fn draw_cached(
         context: text.positions.longest(),
         window: stack.window.as_ref().map(|window| window.tokens),
         sliding_layers: (0..stack.layers).filter(|layer| stack.slides(*layer)).count(),
+    }
+}
+
+/// Scores within their bounds, where the model has some.
+fn capped(draft: &mut Draft, stack: &Stack, scores: Value) -> Value {
+    match stack.refinements.final_cap {
+        Some(cap) => soft_cap(draft, &scores, cap),
+        None => scores,
     }
 }
 
@@ -126,25 +152,36 @@ fn draw_stack(
     let (stack, rows) = (&text.stack, text.vocabulary);
     let Places { queries, keys, mask } = *places;
     let mut hidden = embed(draft, names.tokens, ids, rows, stack.hidden, stack.init);
+    if let Some(scale) = stack.refinements.embedding_scale {
+        let scale = draft.number(scale);
+        hidden = draft.op("Mul", &[&hidden, &scale], &[]);
+    }
     if let Positions::Learned { places } = text.positions {
         let init = stack.init;
         let places = embed(draft, names.places, queries, places, stack.hidden, init);
         hidden = draft.op("Add", &[&hidden, &places], &[]);
     }
+    let is_fused = draft.fused().is_some();
     let rotary = match text.positions {
+        _ if is_fused => None,
         Positions::Rotary { theta, scaling, .. } => Some(draft.within("rotary_emb", |draft| {
             rotary_tables(draft, queries, stack.head_dim, theta, scaling)
         })),
         _ => None,
     };
+    let window_rotary = stack.refinements.window_theta.map(|theta| {
+        draft.within("rotary_emb_local", |draft| {
+            rotary_tables(draft, queries, stack.head_dim, theta, RotaryScaling::None)
+        })
+    });
     let mut bias = LayerBias::default();
-    if let Some(window) = &stack.window {
+    if let Some(window) = stack.window.as_ref().filter(|_| !is_fused) {
         bias.sliding = Some(causal_bias(draft, queries, keys, mask, Some(window.tokens)));
     }
-    if (0..stack.layers).any(|layer| !stack.slides(layer)) {
+    if !is_fused && (0..stack.layers).any(|layer| !stack.slides(layer)) {
         bias.full = Some(causal_bias(draft, queries, keys, mask, None));
     }
-    let context = Context { bias, rotary, past, ..Context::default() };
+    let context = Context { bias, rotary, window_rotary, past, ..Context::default() };
     draw_layers(draft, names.layers, stack, &context, hidden)
 }
 

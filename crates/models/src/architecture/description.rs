@@ -8,6 +8,8 @@ use crate::Init;
 pub(super) enum NormKind {
     Layer,
     RootMeanSquare,
+    /// The same with a scale that is counted from 1: a weight of 0 changes nothing.
+    RootMeanSquareAboveOne,
 }
 
 /// A norm over the last axis.
@@ -31,15 +33,21 @@ pub(super) struct Scaling {
     pub(super) by_width: bool,
     /// By the layer's number, counted from 1.
     pub(super) by_layer: bool,
+    /// By the root of this number, in the place of the head's width.
+    pub(super) root_of: Option<usize>,
 }
 
 impl Scaling {
-    pub(super) const BY_WIDTH: Scaling = Scaling { by_width: true, by_layer: false };
-    pub(super) const NONE: Scaling = Scaling { by_width: false, by_layer: false };
+    pub(super) const BY_WIDTH: Scaling = Scaling { by_width: true, by_layer: false, root_of: None };
+    pub(super) const NONE: Scaling = Scaling { by_width: false, by_layer: false, root_of: None };
 
     /// The divisor in one layer, where it is not 1.
     pub(super) fn divisor(self, head_dim: usize, layer: usize) -> Option<f32> {
-        let width = if self.by_width { (head_dim as f32).sqrt() } else { 1.0 };
+        let width = match (self.root_of, self.by_width) {
+            (Some(number), _) => (number as f32).sqrt(),
+            (None, true) => (head_dim as f32).sqrt(),
+            (None, false) => 1.0,
+        };
         let divisor = if self.by_layer { width * (layer + 1) as f32 } else { width };
         (divisor != 1.0).then_some(divisor)
     }
@@ -50,6 +58,21 @@ impl Scaling {
 pub(super) struct Window {
     pub(super) tokens: usize,
     pub(super) layers: Vec<bool>,
+}
+
+/// What Gemma has beyond a Llama.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Refinements {
+    /// Whether queries and keys are normalised head by head before they are turned.
+    pub(super) head_norm: bool,
+    /// Attention scores stay within this: cap × tanh(score ÷ cap).
+    pub(super) score_cap: Option<f32>,
+    /// The scores of tokens stay within this.
+    pub(super) final_cap: Option<f32>,
+    /// What embeddings are multiplied with.
+    pub(super) embedding_scale: Option<f32>,
+    /// The base of rotary positions in layers with a window, where it is another one.
+    pub(super) window_theta: Option<f64>,
 }
 
 /// A stack of equal transformer layers.
@@ -74,6 +97,7 @@ pub(super) struct Stack {
     pub(super) output_bias: bool,
     pub(super) mlp_bias: bool,
     pub(super) window: Option<Window>,
+    pub(super) refinements: Refinements,
     pub(super) init: Init,
 }
 

@@ -1,10 +1,10 @@
 //! A graph being drawn: the nodes in their module scopes, and the weights asked for on the way.
 
-use super::naming::CheckpointNames;
+use super::{blocks::FusedPositions, naming::CheckpointNames};
 use crate::{Blueprint, DecoderBlueprint, Init, InputKind, Layout, Origin, Weight};
 use graph::{Attribute, DataType, Dim, GraphBuilder, Tensor};
 use std::collections::HashSet;
-use types::{Category, DecoderShape, InputRole, Postprocess};
+use types::{Category, DecoderDialect, DecoderShape, InputRole, Postprocess};
 
 /// The name of a value in the graph.
 pub(super) type Value = String;
@@ -26,6 +26,9 @@ pub(super) struct Draft {
     inputs: Vec<InputKind>,
     outputs: Vec<(String, Value, Vec<Dim>)>,
     names: CheckpointNames,
+    dialect: DecoderDialect,
+    /// What the fused attentions of all layers share, in a graph that has them.
+    fused: Option<FusedPositions>,
 }
 
 impl Draft {
@@ -37,7 +40,19 @@ impl Draft {
             inputs: Vec::new(),
             outputs: Vec::new(),
             names,
+            dialect: DecoderDialect::Standard,
+            fused: None,
         }
+    }
+
+    /// The same in another dialect, where the model can be drawn in it.
+    pub(super) fn in_dialect(self, dialect: DecoderDialect) -> Draft {
+        Draft { dialect, ..self }
+    }
+
+    /// Whether attentions with a past shall be one operator.
+    pub(super) fn wants_fused(&self) -> bool {
+        self.dialect == DecoderDialect::Fused
     }
 
     /// Draws inside a module; the path is relative to the module being drawn and may be empty.
@@ -56,6 +71,27 @@ impl Draft {
         attributes: &[(&str, Attribute)],
     ) -> Value {
         self.graph.node(op, inputs, attributes)
+    }
+
+    /// A node of the operators that ONNX Runtime added, with so many outputs.
+    pub(super) fn microsoft(
+        &mut self,
+        op: &str,
+        inputs: &[&str],
+        attributes: &[(&str, Attribute)],
+        outputs: usize,
+    ) -> Vec<Value> {
+        self.graph.add("com.microsoft", op, inputs, attributes, outputs)
+    }
+
+    /// Lets every attention with a past be one operator from here on.
+    pub(super) fn fuse(&mut self, positions: FusedPositions) {
+        self.fused = Some(positions);
+    }
+
+    /// What fused attentions share; `None` in a graph of standard operators.
+    pub(super) fn fused(&self) -> Option<FusedPositions> {
+        self.fused.clone()
     }
 
     /// A node that cuts its input into three equal parts along the last axis.
@@ -113,6 +149,11 @@ impl Draft {
     /// One number without dimensions.
     pub(super) fn number(&mut self, value: f32) -> Value {
         self.graph.scalar_f32(value)
+    }
+
+    /// A table of numbers.
+    pub(super) fn table(&mut self, dims: &[usize], values: &[f32]) -> Value {
+        self.graph.constant(Tensor::from_f32s("", dims, values))
     }
 
     /// A list of numbers.
@@ -208,8 +249,12 @@ impl Draft {
         for (name, value, dims) in self.outputs {
             self.graph.output(&name, &value, DataType::Float, &dims);
         }
-        let model = self.graph.finish_model();
-        (DecoderBlueprint { model, inputs: self.inputs, shape }, self.weights)
+        let mut model = self.graph.finish_model();
+        let fused = self.fused.as_ref();
+        let tables = fused.and_then(|fused| fused.rotary.as_ref()).map(|tables| tables.join("\n"));
+        model.metadata.extend(tables.map(|tables| (graph::BUFFERS.to_owned(), tables)));
+        let reach = fused.map(|fused| fused.reach);
+        (DecoderBlueprint { model, inputs: self.inputs, shape, reach }, self.weights)
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     resnet, sound, text_encoder, vision, yolos,
 };
 use crate::{Blueprint, DecoderBlueprint, Origin};
-use types::{Category, DecoderShape, Postprocess};
+use types::{Category, DecoderDialect, DecoderShape, Postprocess};
 
 /// What a family's drawing leaves to say.
 pub(super) struct Drawn {
@@ -126,6 +126,20 @@ const FAMILIES: &[Family] = &[
         draw_cached: Some(|request, draft| {
             let text = config::llama(&request.keys, request.model_type)?;
             Ok(decoder::draw_cached(request, draft, &text, &decoder::LLAMA))
+        }),
+    },
+    Family {
+        model_types: &[("gemma3_text", "Gemma3")],
+        category: Category::Generation,
+        names: CheckpointNames { base: "model", written: &[], kept_as: &[] },
+        heads: &[("TextModel", Head::Base), ("ForCausalLM", Head::CausalLanguage)],
+        draw: |request, draft| {
+            let text = config::gemma3(&request.keys)?;
+            decoder::draw(request, draft, &text, &decoder::GEMMA3)
+        },
+        draw_cached: Some(|request, draft| {
+            let text = config::gemma3(&request.keys)?;
+            Ok(decoder::draw_cached(request, draft, &text, &decoder::GEMMA3))
         }),
     },
     Family {
@@ -246,19 +260,21 @@ pub fn build(config: &serde_json::Value) -> Result<Blueprint, ArchitectureError>
     }))
 }
 
-/// The same model drawn to generate token by token; `None` where it does not predict the next token.
+/// The same model drawn to generate token by token; `None` where it does not predict the next token. One that cannot be
+/// drawn in the dialect that is asked for is drawn in the standard one.
 ///
 /// # Errors
 /// As [`build`].
 pub(crate) fn build_decoder(
     blueprint: &Blueprint,
+    dialect: DecoderDialect,
 ) -> Result<Option<Box<DecoderBlueprint>>, ArchitectureError> {
     let Origin::Transformers { config, .. } = &blueprint.origin else { return Ok(None) };
     let Named { family, request, .. } = named(config)?;
     let (Head::CausalLanguage, Some(draw)) = (request.head, family.draw_cached) else {
         return Ok(None);
     };
-    let mut draft = Draft::new(request.model_type, family.names);
+    let mut draft = Draft::new(request.model_type, family.names).in_dialect(dialect);
     let shape = draw(&request, &mut draft)?;
     let (decoder, weights) = draft.finish_decoder(shape);
     debug_assert_eq!(weights, blueprint.weights, "one file of weights serves both graphs");

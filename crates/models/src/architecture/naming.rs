@@ -83,6 +83,8 @@ pub(super) struct LayerNames {
     pub(super) attention: AttentionNames,
     pub(super) cross: Option<AttentionNames>,
     pub(super) mlp: MlpNames,
+    /// Norms of what attention and the feed-forward block give, before the residual, where there are any.
+    pub(super) after: Option<[&'static str; 2]>,
     /// How linear weights lie in the checkpoint.
     pub(super) linear: Layout,
 }
@@ -107,6 +109,7 @@ pub(super) const BERT: LayerNames = LayerNames {
         norm: "output.LayerNorm",
         residual: "output",
     },
+    after: None,
     linear: Layout::Transposed,
 };
 
@@ -130,6 +133,7 @@ pub(super) const DISTILBERT: LayerNames = LayerNames {
         norm: "output_layer_norm",
         residual: "",
     },
+    after: None,
     linear: Layout::Transposed,
 };
 
@@ -153,6 +157,7 @@ pub(super) const GPT2: LayerNames = LayerNames {
         norm: "ln_2",
         residual: "",
     },
+    after: None,
     linear: Layout::AsStored,
 };
 
@@ -176,7 +181,15 @@ pub(super) const LLAMA: LayerNames = LayerNames {
         norm: "post_attention_layernorm",
         residual: "",
     },
+    after: None,
     linear: Layout::Transposed,
+};
+
+/// Gemma 3: norms before and after each block.
+pub(super) const GEMMA3: LayerNames = LayerNames {
+    mlp: MlpNames { norm: "pre_feedforward_layernorm", ..LLAMA.mlp },
+    after: Some(["post_attention_layernorm", "post_feedforward_layernorm"]),
+    ..LLAMA
 };
 
 /// T5's encoder; `wi_0` is the gate and `wi_1` goes up where there is a gate, else `wi` goes up.
@@ -199,6 +212,7 @@ pub(super) const T5_ENCODER: LayerNames = LayerNames {
         norm: "layer.1.layer_norm",
         residual: "layer.1",
     },
+    after: None,
     linear: Layout::Transposed,
 };
 
@@ -258,6 +272,7 @@ pub(super) const VIT: LayerNames = LayerNames {
         norm: "layernorm_after",
         residual: "",
     },
+    after: None,
     linear: Layout::Transposed,
 };
 
@@ -281,6 +296,7 @@ pub(super) const YOLOS: LayerNames = LayerNames {
         norm: "layernorm_after",
         residual: "output",
     },
+    after: None,
     linear: Layout::Transposed,
 };
 
@@ -304,6 +320,7 @@ pub(super) const WHISPER: LayerNames = LayerNames {
         norm: "final_layer_norm",
         residual: "",
     },
+    after: None,
     linear: Layout::Transposed,
 };
 
@@ -327,6 +344,7 @@ pub(super) const WAV2VEC2: LayerNames = LayerNames {
         norm: "final_layer_norm",
         residual: "",
     },
+    after: None,
     linear: Layout::Transposed,
 };
 
@@ -368,5 +386,6 @@ pub(super) const TORCH: LayerNames = LayerNames {
         norm: "norm2",
         residual: "",
     },
+    after: None,
     linear: Layout::Transposed,
 };

@@ -28,7 +28,7 @@ pub(crate) const LARGEST_BLOCK: usize = LARGE;
 
 impl BlockFormat {
     /// The format with this number in files.
-    pub(super) fn of(kind: u32) -> Option<BlockFormat> {
+    pub(in crate::gguf) fn of(kind: u32) -> Option<BlockFormat> {
         Some(match kind {
             0 => BlockFormat::F32,
             1 => BlockFormat::F16,
@@ -143,7 +143,7 @@ impl BlockFormat {
     }
 }
 
-fn half(bytes: &[u8]) -> f32 {
+pub(super) fn half(bytes: &[u8]) -> f32 {
     f16::from_le_bytes([bytes[0], bytes[1]]).to_f32()
 }
 
@@ -191,7 +191,7 @@ fn scaled_twice(
 }
 
 /// The scale and the minimum of one of eight groups, packed into twelve bytes.
-fn six_bit_pair(packed: &[u8], group: usize) -> (u8, u8) {
+pub(super) fn six_bit_pair(packed: &[u8], group: usize) -> (u8, u8) {
     if group < 4 {
         return (packed[group] & 63, packed[group + 4] & 63);
     }

@@ -14,10 +14,11 @@ pub(crate) enum Family {
     },
     Qwen2,
     Gpt2,
+    Gemma3,
 }
 
 /// The names of the families, as files have them.
-const FAMILIES: [&str; 3] = ["llama", "qwen2", "gpt2"];
+const FAMILIES: [&str; 4] = ["llama", "qwen2", "gemma3", "gpt2"];
 
 /// The family of a file and its configuration.
 pub(crate) fn config(gguf: &Gguf) -> Result<(Family, Value), ModelError> {
@@ -32,6 +33,7 @@ pub(crate) fn config(gguf: &Gguf) -> Result<(Family, Value), ModelError> {
     config.insert("tie_word_embeddings".into(), json!(gguf.tensor("output.weight").is_none()));
     let family = match reader.architecture {
         "gpt2" => gpt2(&reader, &mut config)?,
+        "gemma3" => gemma3(&reader, &mut config)?,
         architecture => llama(&reader, architecture, &mut config)?,
     };
     Ok((family, Value::Object(config)))
@@ -95,6 +97,51 @@ fn llama(
         "qwen2" => Ok(Family::Qwen2),
         _ => Ok(Family::Llama { head: usize::try_from(head).unwrap_or(usize::MAX) }),
     }
+}
+
+/// Layers of the largest Gemma 3, whose scores are divided by another root than that of the head's width.
+const LARGEST_GEMMA: u64 = 62;
+
+fn gemma3(reader: &Reader<'_>, config: &mut Map<String, Value>) -> Result<Family, ModelError> {
+    llama(reader, "gemma3", config)?;
+    let head = config.get("head_dim").and_then(Value::as_u64).unwrap_or(0);
+    let (layers, heads) = (reader.count("block_count")?, reader.count("attention.head_count")?);
+    // What llama.cpp goes by, too: files do not have the number.
+    let divisor = match layers {
+        LARGEST_GEMMA => reader.count("embedding_length")? / heads.max(1),
+        _ => head,
+    };
+    let full = config.remove("rope_parameters").unwrap_or_default();
+    let near = reader.number("rope.freq_base_swa").unwrap_or(10_000.0);
+    let pattern = reader.optional_count("attention.sliding_window_pattern")?.unwrap_or(6);
+    for (key, value) in [
+        ("model_type", json!("gemma3_text")),
+        ("architectures", json!(["Gemma3ForCausalLM"])),
+        ("hidden_activation", json!("gelu_pytorch_tanh")),
+        ("query_pre_attn_scalar", json!(divisor)),
+        (
+            "sliding_window",
+            json!(reader.optional_count("attention.sliding_window")?.unwrap_or(1024)),
+        ),
+        ("layer_types", (0..layers.min(10_000)).map(|layer| kind_of(layer, pattern)).collect()),
+        (
+            "rope_parameters",
+            json!({
+                "full_attention": full,
+                "sliding_attention": {"rope_type": "default", "rope_theta": near}
+            }),
+        ),
+        ("final_logit_softcapping", json!(reader.number("final_logit_softcapping"))),
+        ("attn_logit_softcapping", json!(reader.number("attn_logit_softcapping"))),
+    ] {
+        config.insert(key.into(), value);
+    }
+    Ok(Family::Gemma3)
+}
+
+/// Every so many layers see everything.
+fn kind_of(layer: u64, pattern: u64) -> Value {
+    json!(if (layer + 1).is_multiple_of(pattern) { "full_attention" } else { "sliding_attention" })
 }
 
 /// Rotary positions: plain, stretched evenly, or as Llama 3 stretches them, which files keep as a tensor of divisors.

@@ -4,6 +4,7 @@
 //! go the way of a Hugging Face folder. Nothing of a file is trusted: every length is checked before it is used.
 
 mod blocks;
+mod codes;
 mod config;
 mod cursor;
 mod file;
@@ -11,6 +12,7 @@ mod names;
 mod tokenizer;
 
 pub(crate) use blocks::{BlockFormat, LARGEST_BLOCK};
+pub(crate) use codes::{Codes, Groups};
 pub(crate) use config::config;
 pub(crate) use file::Gguf;
 pub(crate) use names::{Found, Rows, names};

@@ -14,6 +14,8 @@ pub(crate) enum Rows {
     },
     /// The other way round: `[out, in]` for `[in, out]`.
     Turned,
+    /// Alike, with one added to every number: the scales of Gemma's norms.
+    AboveOne,
 }
 
 impl Rows {
@@ -52,6 +54,22 @@ const LLAMA: Parts = &[
 const LLAMA_WHOLE: Parts =
     &[("token_embd", "model.embed_tokens"), ("output_norm", "model.norm"), ("output", "lm_head")];
 
+const GEMMA3: Parts = &[
+    ("attn_norm", "input_layernorm"),
+    ("attn_q", "self_attn.q_proj"),
+    ("attn_k", "self_attn.k_proj"),
+    ("attn_v", "self_attn.v_proj"),
+    ("attn_output", "self_attn.o_proj"),
+    ("attn_q_norm", "self_attn.q_norm"),
+    ("attn_k_norm", "self_attn.k_norm"),
+    ("post_attention_norm", "post_attention_layernorm"),
+    ("ffn_norm", "pre_feedforward_layernorm"),
+    ("ffn_gate", "mlp.gate_proj"),
+    ("ffn_up", "mlp.up_proj"),
+    ("ffn_down", "mlp.down_proj"),
+    ("post_ffw_norm", "post_feedforward_layernorm"),
+];
+
 const GPT2: Parts = &[
     ("attn_norm", "ln_1"),
     ("attn_qkv", "attn.c_attn"),
@@ -87,21 +105,29 @@ fn renamed(name: &str, family: Family) -> Option<(String, Rows)> {
     let (module, parameter) = name.rsplit_once('.')?;
     let (whole, parts, layers) = match family {
         Family::Llama { .. } | Family::Qwen2 => (LLAMA_WHOLE, LLAMA, "model.layers"),
+        Family::Gemma3 => (LLAMA_WHOLE, GEMMA3, "model.layers"),
         Family::Gpt2 => (GPT2_WHOLE, GPT2, "transformer.h"),
     };
     let find = |list: Parts, module: &str| {
         list.iter().find(|(ours, _)| *ours == module).map(|(_, theirs)| *theirs)
     };
     let Some(rest) = module.strip_prefix("blk.") else {
-        return Some((format!("{}.{parameter}", find(whole, module)?), Rows::Same));
+        let rows = if is_norm(family, module) { Rows::AboveOne } else { Rows::Same };
+        return Some((format!("{}.{parameter}", find(whole, module)?), rows));
     };
     let (layer, part) = rest.split_once('.')?;
     let rows = match (family, part) {
         (Family::Llama { head }, "attn_q" | "attn_k") => Rows::Interleaved { head },
+        (Family::Gemma3, part) if is_norm(family, part) => Rows::AboveOne,
         (Family::Gpt2, "attn_qkv" | "attn_output" | "ffn_up" | "ffn_down") => Rows::Turned,
         _ => Rows::Same,
     };
     Some((format!("{layers}.{layer}.{}.{parameter}", find(parts, part)?), rows))
+}
+
+/// Whether a tensor is the scale of one of Gemma's norms, which files have with one added.
+fn is_norm(family: Family, part: &str) -> bool {
+    family == Family::Gemma3 && part.ends_with("norm")
 }
 
 #[cfg(test)]
@@ -124,6 +150,10 @@ mod tests {
         );
         assert_eq!(name("output.weight", Family::Gpt2).as_deref(), Some("lm_head.weight"));
         assert_eq!(name("rope_freqs.weight", Family::Llama { head: 64 }), None);
+        let (name, rows) = renamed("blk.0.post_ffw_norm.weight", Family::Gemma3).unwrap();
+        assert_eq!(name, "model.layers.0.post_feedforward_layernorm.weight");
+        assert_eq!(rows, Rows::AboveOne);
+        assert_eq!(renamed("output_norm.weight", Family::Gemma3).unwrap().1, Rows::AboveOne);
         let (_, rows) = renamed("blk.0.ffn_up.weight", Family::Gpt2).unwrap();
         assert_eq!(rows, Rows::Turned);
     }

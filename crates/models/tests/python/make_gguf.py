@@ -53,6 +53,10 @@ def write(path, family, kind, tensors, sizes):
     writer.add_block_count(sizes["layers"])
     writer.add_feed_forward_length(sizes["inner"])
     writer.add_head_count(sizes["heads"])
+    if family == "gemma3":
+        writer.add_key_length(sizes["head"])
+        writer.add_value_length(sizes["head"])
+        writer.add_sliding_window(5)
     if family == "gpt2":
         writer.add_layer_norm_eps(1e-5)
     else:
@@ -107,6 +111,29 @@ def llama(sizes, biased):
     return tensors
 
 
+def gemma3(sizes):
+    """Norms have one added, and every block has one before and one after."""
+    hidden, inner, head = sizes["hidden"], sizes["inner"], sizes["head"]
+    heads, keys = sizes["heads"] * head, sizes["key_heads"] * head
+    tensors = {"token_embd.weight": drawn(sizes["vocabulary"], hidden), "output_norm.weight": 1 + drawn(hidden)}
+    for layer in range(sizes["layers"]):
+        start = f"blk.{layer}."
+        tensors |= {
+            start + "attn_q.weight": drawn(heads, hidden),
+            start + "attn_k.weight": drawn(keys, hidden),
+            start + "attn_v.weight": drawn(keys, hidden),
+            start + "attn_output.weight": drawn(hidden, heads),
+            start + "ffn_gate.weight": drawn(inner, hidden),
+            start + "ffn_up.weight": drawn(inner, hidden),
+            start + "ffn_down.weight": drawn(hidden, inner),
+        }
+        for name in ["attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"]:
+            tensors[f"{start}{name}.weight"] = 1 + drawn(hidden)
+        for name in ["attn_q_norm", "attn_k_norm"]:
+            tensors[f"{start}{name}.weight"] = 1 + drawn(head)
+    return tensors
+
+
 def gpt2(sizes):
     hidden, inner = sizes["hidden"], sizes["inner"]
     tensors = {
@@ -148,6 +175,8 @@ def main():
     for kind in KINDS:
         write(FOLDER / f"llama-{kind}.gguf", "llama", kind, llama(sizes, biased=False), sizes)
     write(FOLDER / "qwen2-Q8_0.gguf", "qwen2", "Q8_0", llama(sizes, biased=True), sizes)
+    gemma = sizes | {"head": 32, "layers": 7}
+    write(FOLDER / "gemma3-Q8_0.gguf", "gemma3", "Q8_0", gemma3(gemma), gemma)
     # transformers takes GPT-2's inner width for four times the outer one, whatever the file says.
     sizes["inner"] = 4 * sizes["hidden"]
     write(FOLDER / "gpt2-Q4_0.gguf", "gpt2", "Q4_0", gpt2(sizes), sizes)

@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use types::{
-    Advice, AdviceReport, Bytes, Device, Environment, Evidence, Fine, Goal, Precision, Proof,
-    Remark, RunId, SweepPoint, Trial, TrialVerdict, Unit, Unjudged, Verdict,
+    Advice, AdviceReport, Bytes, Device, Environment, Evidence, Fine, Generation, Goal, Precision,
+    Proof, Remark, RunId, SweepPoint, Trial, TrialVerdict, Unit, Unjudged, Verdict,
 };
 
 /// The name and version of the document.
@@ -52,6 +52,8 @@ pub(crate) struct AdviceDocument<'a> {
     /// Tokens in each sample; null for models without a length.
     #[schemars(range(min = 1))]
     sequence_length: Option<usize>,
+    /// The test, of a language model that generates; null for others.
+    generation: Option<Generation>,
     threads: u32,
     /// Median time that a user waits.
     latency: MaybeMilliseconds,
@@ -96,6 +98,7 @@ impl<'a> From<&'a AdviceReport> for AdviceDocument<'a> {
             precision: cell.precision,
             batch_size: cell.batch_size,
             sequence_length: cell.sequence_length,
+            generation: cell.generation,
             threads: cell.threads,
             latency: MaybeMilliseconds::of(report.latency.map(|latency| latency.0)),
             throughput: ThroughputDocument {

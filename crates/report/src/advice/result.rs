@@ -63,6 +63,7 @@ fn setting(report: &AdviceReport) -> Vec<String> {
         format!("{engine} {version} on {}{hardware}", cell.device),
         cell.precision.to_string(),
         match cell.sequence_length {
+            _ if cell.generation.is_some() => generated(cell),
             Some(length) => {
                 format!("batch {} × {}", cell.batch_size, cell.feed.length_unit.words(length))
             }
@@ -74,10 +75,30 @@ fn setting(report: &AdviceReport) -> Vec<String> {
         },
     ];
     facts.extend(report.latency.map(|time| seconds(time.0)));
-    facts.extend(report.samples_per_second.map(|samples| format!("{} samples/s", rate(samples))));
+    facts.extend(
+        report.samples_per_second.map(|samples| format!("{} {}", rate(samples), things(cell))),
+    );
     facts.extend(report.peak_memory.map(|peak| format!("peak {}", bytes(peak.0))));
     facts.push(format!("run {}", clean(&report.run.0)));
     facts
+}
+
+/// The test with its batch: `tg128 @ d1024 × 8`.
+fn generated(cell: &types::Cell) -> String {
+    let name = cell.generation.map(types::Generation::name).unwrap_or_default();
+    match cell.batch_size {
+        0 | 1 => name,
+        batch => format!("{name} × {batch}"),
+    }
+}
+
+/// What a batch has so many of.
+fn things(cell: &types::Cell) -> &'static str {
+    match cell.generation.map(|generation| generation.test) {
+        Some(types::GenerationTest::Decode) => "tokens/s",
+        Some(types::GenerationTest::Prefill) => "prompts/s",
+        None => "samples/s",
+    }
 }
 
 /// What it comes to: how much was advised, and how much of what was tried came true.
@@ -141,7 +162,7 @@ fn sweep(report: &AdviceReport) -> Grid {
     let mut grid = Grid::of([
         Column::right("batch"),
         Column::right("time"),
-        Column::right("samples/s"),
+        Column::right(things(&report.cell)),
         Column::right("peak memory"),
         Column::left(""),
     ]);

@@ -7,7 +7,7 @@ use types::{Bound, Estimate, Layer, LayerKind, LayerReport, Remark, Rollup, Spen
 
 /// The layers of a run.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(super) struct Layers<'a> {
+pub(crate) struct Layers<'a> {
     /// The unit of every time here.
     #[schemars(extend("const" = "ms"))]
     unit: &'static str,

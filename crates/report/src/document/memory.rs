@@ -10,7 +10,7 @@ use types::{
 
 /// Memory: predicted, allocated and observed.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(super) struct MemoryProfile<'a> {
+pub(crate) struct MemoryProfile<'a> {
     /// The unit of every amount here.
     #[schemars(extend("const" = "bytes"))]
     unit: &'static str,

@@ -15,6 +15,8 @@ mod run;
 mod training;
 mod values;
 
+pub(crate) use layers::Layers;
+pub(crate) use memory::MemoryProfile;
 pub use run::{RUN_SCHEMA, RunDocument};
 pub(crate) use values::{
     Ends, FirstAndLast, MaybeMilliseconds, Milliseconds, PeakMemory, WeightsKind, finite,

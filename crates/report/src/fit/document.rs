@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use types::{
-    Bytes, Confirmation, Device, FitCell, FitLeftOut, FitOutcome, FitReport, FitTry, FitWay,
-    LimitedBy, Pooled, Precision, Refusal, RefusalKind, Remark, RunId, SmallestNeed, Verdict,
-    Weights,
+    Bytes, Confirmation, ContextTry, Device, Estimate, FitCell, FitContext, FitLeftOut, FitOutcome,
+    FitReport, FitTry, FitWay, Generation, LimitedBy, Pooled, Precision, Reading, Refusal,
+    RefusalKind, Remark, RunId, SmallestNeed, Verdict, Weights,
 };
 
 /// The name and version of the document.
@@ -54,6 +54,10 @@ pub(crate) struct FitDocument<'a> {
     best: Option<ConfirmationDocument<'a>>,
     /// Complete measurements under the limit, in order.
     confirmations: Vec<ConfirmationDocument<'a>>,
+    /// The test, of a language model that generates; null for others.
+    generation: Option<Generation>,
+    /// How long texts may become, one at a time; empty for models that do not generate.
+    contexts: Vec<ContextDocument<'a>>,
     /// Engines and precisions that were tried.
     ways: Vec<WayDocument<'a>>,
     /// Engines and precisions that were not tried, and why.
@@ -83,6 +87,8 @@ impl<'a> From<&'a FitReport> for FitDocument<'a> {
             max_batch: report.most,
             best: report.best().map(confirmation),
             confirmations: report.confirmations.iter().map(confirmation).collect(),
+            generation: report.generation,
+            contexts: report.contexts.iter().map(ContextDocument::from).collect(),
             ways: report.ways.iter().map(|one| WayDocument::new(one, report.limit)).collect(),
             left_out: &report.left_out,
             smallest_need: report.smallest_need.as_ref(),
@@ -138,6 +144,76 @@ impl<'a> WayDocument<'a> {
             stopped: way.stopped.as_deref(),
             cells: way.cells.iter().map(|one| BatchDocument::new(one, limit)).collect(),
             tries: way.tries.iter().map(TryDocument::from).collect(),
+        }
+    }
+}
+
+/// The longest text that fits, one at a time.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Context")]
+struct ContextDocument<'a> {
+    /// The engine's id.
+    engine: &'a str,
+    precision: Precision,
+    /// The most tokens that fit; null if not even the fewest do.
+    longest: Option<usize>,
+    /// The fewest that are known not to fit.
+    refused: Option<usize>,
+    /// The most that the model was made for.
+    model_limit: Option<usize>,
+    cache: CacheDocument<'a>,
+    /// Every short run, in order.
+    tries: Vec<ContextTryDocument<'a>>,
+}
+
+/// What a token in the cache takes, in bytes: by formula, as the slope of what the engine reports, and as that of measured
+/// memory.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CacheCost")]
+struct CacheDocument<'a> {
+    formula: &'a Reading<Bytes>,
+    reported: &'a Reading<Estimate>,
+    measured: &'a Reading<Estimate>,
+    /// Contexts that ran.
+    contexts: usize,
+}
+
+/// One context.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ContextTry")]
+struct ContextTryDocument<'a> {
+    #[schemars(range(min = 1))]
+    tokens: usize,
+    peak: Option<Bytes>,
+    /// What was resident at the end, files apart.
+    resident: Option<Bytes>,
+    /// The cache as the engine reports it.
+    cache: Option<Bytes>,
+    refused: Option<RefusalDocument<'a>>,
+}
+
+impl<'a> From<&'a FitContext> for ContextDocument<'a> {
+    fn from(context: &'a FitContext) -> ContextDocument<'a> {
+        let tried = |tried: &'a ContextTry| ContextTryDocument {
+            tokens: tried.tokens,
+            peak: tried.peak,
+            resident: tried.resident,
+            cache: tried.reported,
+            refused: tried.refused.as_ref().map(RefusalDocument::from),
+        };
+        ContextDocument {
+            engine: &context.engine,
+            precision: context.precision,
+            longest: context.longest,
+            refused: context.refused,
+            model_limit: context.model_limit,
+            cache: CacheDocument {
+                formula: &context.cache.formula,
+                reported: &context.cache.reported,
+                measured: &context.cache.measured,
+                contexts: context.cache.contexts,
+            },
+            tries: context.tries.iter().map(tried).collect(),
         }
     }
 }

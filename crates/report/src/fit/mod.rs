@@ -1,5 +1,6 @@
 //! What fits under a limit of memory.
 
+mod context;
 mod csv;
 mod document;
 mod result;

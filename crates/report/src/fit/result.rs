@@ -1,10 +1,11 @@
 //! What fits, as a result: every precision and batch with what it took, then the winner and how to run it.
 
+use super::context::{contexts, facts as context_facts};
 use super::csv::fit_data;
 use super::document::fit_json;
 use super::words::{
     choice, equals, latency, limit, mebibytes, need, numbers, of_limit, place, refused, remark,
-    several_engines, size, throughput, top, verdict, way_name, work,
+    several_engines, size, things, throughput, top, verdict, way_name, work,
 };
 use crate::result::{Block, Fact, Note, ResultDocument, Tone};
 use crate::sheet::Grid;
@@ -21,6 +22,10 @@ pub fn fit_document(report: &FitReport) -> ResultDocument {
     facts.extend(place(report));
     let mut blocks =
         vec![Block::table("what was tried", cells(report)), Block::Facts(tops(report))];
+    if !report.contexts.is_empty() {
+        blocks.push(Block::table("contexts", contexts(report)));
+        blocks.push(Block::Facts(context_facts(report)));
+    }
     blocks.extend(report.best().map(|best| Block::Facts(winner(report, best))));
     if !report.remarks.is_empty() {
         blocks.push(Block::Notes(report.remarks.iter().map(Note::warning).collect()));
@@ -57,7 +62,7 @@ fn cells(report: &FitReport) -> Grid {
         Column::right("estimate").leaves(2),
         Column::right("peak"),
         Column::right("limit"),
-        Column::right("samples/s"),
+        Column::right(things(report)),
         Column::right("±").leaves(1),
         Column::right("median"),
         Column::left("").shrinks(),
@@ -111,7 +116,7 @@ fn tops(report: &FitReport) -> Vec<Fact> {
 fn winner(report: &FitReport, best: &Confirmation) -> Vec<Fact> {
     let mut facts = vec![
         Fact::new("best", choice(best)),
-        Fact { pieces: numbers(best, report.limit), ..Fact::default() },
+        Fact { pieces: numbers(best, report), ..Fact::default() },
         Fact::new(
             "confirmed",
             match &best.run {

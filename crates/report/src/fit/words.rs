@@ -30,8 +30,18 @@ pub(super) fn work(report: &FitReport) -> Vec<String> {
     // A program is counted where it runs, not before.
     let parameters = Some(report.model.parameters).filter(|count| *count > 0);
     words.extend(parameters.map(|count| format!("{} parameters", number::count(count))));
+    words.extend(report.generation.map(|generation| generation.name()));
     words.extend(report.sequence_length.map(|length| counted(length as u64, "token")));
     words
+}
+
+/// What a batch has so many of in a second.
+pub(super) fn things(report: &FitReport) -> &'static str {
+    match report.generation.map(|generation| generation.test) {
+        Some(types::GenerationTest::Decode) => "tokens/s",
+        Some(types::GenerationTest::Prefill) => "prompts/s",
+        None => "samples/s",
+    }
 }
 
 /// The limit, and who enforces it: `under 600 MiB (629 MB), enforced by a control group`.
@@ -156,10 +166,11 @@ pub(super) fn choice(one: &Confirmation) -> String {
 }
 
 /// The numbers of a whole measurement.
-pub(super) fn numbers(one: &Confirmation, limit: Bytes) -> Vec<String> {
+pub(super) fn numbers(one: &Confirmation, report: &FitReport) -> Vec<String> {
+    let limit = report.limit;
     let mut words = Vec::new();
     words.extend(one.throughput.map(|found| {
-        let value = format!("{} samples/s", rate(found.value));
+        let value = format!("{} {}", rate(found.value), things(report));
         match found.interval {
             Some(Interval { low, high }) => format!("{value} [{}, {}]", rate(low), rate(high)),
             None => value,

@@ -13,13 +13,17 @@ pub(super) fn cell(cell: &GateCell) -> Vec<String> {
         format!("{} on {}", cell.engine, cell.device),
         cell.precision.to_string(),
         match cell.sequence_length {
+            _ if cell.generation.is_some() => {
+                let name = cell.generation.map(types::Generation::name).unwrap_or_default();
+                if cell.batch_size > 1 { format!("{name} × {}", cell.batch_size) } else { name }
+            }
             Some(length) => {
                 format!("batch {} × {}", cell.batch_size, cell.length_unit.words(length))
             }
             None => format!("batch {}", cell.batch_size),
         },
     ];
-    if cell.mode != Mode::Inference {
+    if cell.mode != Mode::Inference && cell.generation.is_none() {
         words.push(cell.mode.name().into());
     }
     words

@@ -2,7 +2,9 @@
 
 use super::result::GenerationRefused;
 use super::words::{first_token, rate, step};
-use crate::document::{Ends, MaybeMilliseconds, WeightsKind, finite, to_json};
+use crate::document::{
+    Ends, Layers, MaybeMilliseconds, MemoryProfile, WeightsKind, finite, to_json,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -77,6 +79,12 @@ struct TestDocument<'a> {
     step: MaybeMilliseconds,
     memory_peak: Option<f64>,
     generation: RunGenerationDocument<'a>,
+    /// As in `modelmeter.run/1`; present only if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layers: Option<Layers<'a>>,
+    /// As in `modelmeter.run/1`; present only if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_profile: Option<MemoryProfile<'a>>,
 }
 
 impl<'a> TestDocument<'a> {
@@ -96,6 +104,8 @@ impl<'a> TestDocument<'a> {
             step: MaybeMilliseconds::of(step(run)),
             memory_peak: run.metric(key::MEMORY_PEAK).and_then(|metric| metric.value),
             generation: RunGenerationDocument::of(run)?,
+            layers: run.layers.as_deref().map(Layers::from),
+            memory_profile: run.memory.as_deref().map(MemoryProfile::from),
         })
     }
 }

@@ -3,9 +3,10 @@
 use super::words::rate;
 use crate::timestamp::rfc3339;
 use serde_json::{Value, json};
-use types::{Generation, GenerationTest, Run};
+use types::{Device, Generation, GenerationTest, Run};
 
-/// The rows of the tests with one text at a time; llama-bench has no others. What has no meaning outside llama.cpp is null.
+/// The rows of the tests with one text at a time; llama-bench has no others. What has no meaning outside llama.cpp has its
+/// default there: scripts match rows by all of it.
 #[must_use]
 pub fn llama_bench_rows(runs: &[Run]) -> Value {
     runs.iter().filter(|run| run.cell.batch_size == 1).filter_map(row).collect()
@@ -24,12 +25,14 @@ fn row(run: &Run) -> Option<Value> {
     let machine = &run.environment.machine;
     let gpus: Vec<&str> = machine.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
     let cache = run.generation.as_ref().map_or("f32", |report| report.cache_type.as_str());
-    Some(json!({
-        "build_commit": run.engine.version,
+    let (backend, layers, index) = backend(run.cell.device);
+    let mut row = json!({
+        // llama.cpp's scripts hold rows of different builds against each other: here that is the engine.
+        "build_commit": format!("{}-{}", run.engine.id, run.engine.version),
         "build_number": 0,
         "cpu_info": machine.cpu.model,
         "gpu_info": gpus.join(", "),
-        "backends": format!("{} on {}", run.engine.id, run.cell.device),
+        "backends": backend,
         "model_filename": run.model.name,
         "model_type": format!("{} {}", run.model.architecture, run.cell.precision),
         "model_size": run.model.size.0,
@@ -49,7 +52,49 @@ fn row(run: &Run) -> Option<Value> {
         "stddev_ts": deviation(&rates),
         "samples_ns": nanos,
         "samples_ts": rates,
-    }))
+    });
+    // Settings of llama.cpp with their defaults.
+    let more = json!({
+        "cpu_mask": "0x0",
+        "cpu_strict": false,
+        "poll": 0,
+        "n_gpu_layers": layers,
+        "n_cpu_moe": 0,
+        "split_mode": "layer",
+        "main_gpu": index,
+        "no_kv_offload": false,
+        "flash_attn": 0,
+        "devices": "auto",
+        "tensor_split": "0.00",
+        "tensor_buft_overrides": "none",
+        "load_mode": "auto",
+        "embeddings": false,
+        "no_op_offload": 0,
+        "no_host": false,
+        "fit_target": 0,
+        "fit_min_ctx": 0,
+        // Beyond what llama-bench has, for reading the rows back.
+        "engine": run.engine.id,
+        "engine_version": run.engine.version,
+        "precision": run.cell.precision.name(),
+    });
+    if let (Some(row), Some(more)) = (row.as_object_mut(), more.as_object()) {
+        row.extend(more.clone());
+    }
+    Some(row)
+}
+
+/// What llama.cpp calls the backend of a device, how many layers it gives to a GPU, and which one.
+fn backend(device: Device) -> (&'static str, i64, u32) {
+    // As llama-bench has it where nobody says how many: all.
+    const ALL: i64 = 99;
+    match device {
+        Device::Cuda(index) => ("CUDA", ALL, index),
+        Device::Rocm(index) => ("ROCm", ALL, index),
+        Device::Xpu(index) => ("SYCL", ALL, index),
+        Device::Mps => ("MTL", ALL, 0),
+        _ => ("CPU", 0, 0),
+    }
 }
 
 /// Nanoseconds of every repetition: of a prompt, or of all steps of a round together.

@@ -9,4 +9,6 @@ pub use document::GENERATION_SCHEMA;
 pub(crate) use document::{GenerationDocument, RunGenerationDocument};
 pub use llama_bench::llama_bench_rows;
 pub use result::{GenerationRefused, generation_document};
-pub(crate) use words::{cache, growth};
+pub(crate) use words::cache;
+pub use words::growth as step_growth;
+pub(crate) use words::growth;

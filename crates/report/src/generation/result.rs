@@ -7,10 +7,10 @@ use crate::clean::clean;
 use crate::comparison::words::short_version;
 use crate::result::{Block, DataTable, Fact, Note, ResultDocument};
 use crate::sheet::Grid;
-use crate::summary::{processor, size, title};
+use crate::summary::{View, inner_blocks, processor, size, title};
 use crate::table::Column;
 use number::{MISSING, bytes, seconds};
-use types::{Device, Run, key};
+use types::{Device, GenerationTest, Run, key};
 
 /// A test that could not be measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,13 +25,18 @@ pub struct GenerationRefused {
 
 /// The tests of one language model.
 #[must_use]
-pub fn generation_document(runs: &[Run], refused: &[GenerationRefused]) -> ResultDocument {
+pub fn generation_document(
+    runs: &[Run],
+    refused: &[GenerationRefused],
+    view: &View,
+) -> ResultDocument {
     let first = runs.first();
     let mut blocks = vec![Block::table("tests", tests(runs))];
     let facts = facts(runs);
     if !facts.is_empty() {
         blocks.push(Block::Facts(facts));
     }
+    blocks.extend(runs.iter().flat_map(|run| inside(run, view)));
     let mut notes: Vec<Note> = refused
         .iter()
         .map(|one| {
@@ -61,6 +66,22 @@ pub fn generation_document(runs: &[Run], refused: &[GenerationRefused]) -> Resul
         data: Some(data(runs)),
         ..ResultDocument::default()
     }
+}
+
+/// Where the time and the memory of a test go, where that was asked for.
+fn inside(run: &Run, view: &View) -> Vec<Block> {
+    let of = match run.cell.generation.map(|generation| generation.test) {
+        Some(GenerationTest::Decode) => "a step of ",
+        _ => "",
+    };
+    let named = |block: Block| match block {
+        Block::Details { title, blocks } => {
+            let (engine, test) = (clean(&run.cell.engine), name(run));
+            Block::Details { title: format!("{title}: {of}{test} on {engine}"), blocks }
+        }
+        other => other,
+    };
+    inner_blocks(run, view).into_iter().map(named).collect()
 }
 
 /// What all tests share: the model's size, the hardware and the threads.

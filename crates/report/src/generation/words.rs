@@ -51,7 +51,8 @@ pub(crate) fn cache(run: &Run) -> Vec<String> {
 }
 
 /// How a step grows: `+ 1.2 ms for every 1,000 tokens in the cache [1.1, 1.3]`.
-pub(crate) fn growth(run: &Run) -> Option<String> {
+#[must_use]
+pub fn growth(run: &Run) -> Option<String> {
     let growth = run.generation.as_ref()?.growth?;
     let Seconds(slope) = growth.per_thousand;
     let Interval { low, high } = growth.interval;

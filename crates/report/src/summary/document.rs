@@ -60,7 +60,7 @@ pub fn run_document(run: &Run, view: &View, footer: Footer<'_>) -> ResultDocumen
 }
 
 /// What was found inside the model.
-fn inner_blocks(run: &Run, view: &View) -> Vec<Block> {
+pub(crate) fn inner_blocks(run: &Run, view: &View) -> Vec<Block> {
     let layers = run.layers.as_ref().map(|layers| inside::blocks(layers, &view.layers));
     let memory = run.memory.as_ref().map(|report| memory::blocks(report, &view.memory));
     let path = run.critical_path.as_ref().map(|path| critical_path::blocks(path));

@@ -9,6 +9,7 @@ mod traffic;
 mod training;
 mod verdict;
 
+pub(crate) use document::inner_blocks;
 pub use document::{Footer, View, run_document};
 pub(crate) use facts::labelled;
 pub use header::setting;

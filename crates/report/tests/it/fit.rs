@@ -5,9 +5,10 @@ use modelmeter_report::{FIT_SCHEMA, Style, fit_document, text_width};
 use serde_json::Value;
 use std::time::Duration;
 use types::{
-    Bytes, Confirmation, FitCell, FitLeftOut, FitOutcome, FitReport, FitTry, FitWay, Interval,
-    LimitedBy, Pooled, Precision, Reason, ReasonCode, Refusal, RefusalKind, Remark, RemarkCode,
-    RunId, SmallestNeed, Verdict,
+    Bytes, CacheCost, Confirmation, ContextTry, Estimate, FitCell, FitContext, FitLeftOut,
+    FitOutcome, FitReport, FitTry, FitWay, Generation, GenerationTest, Interval, LimitedBy, Pooled,
+    Precision, Reading, Reason, ReasonCode, Refusal, RefusalKind, Remark, RemarkCode, RunId,
+    Sampling, SmallestNeed, Verdict,
 };
 
 const SCHEMA: &str = include_str!("../../../../docs/schema/modelmeter.fit-1.schema.json");
@@ -139,6 +140,8 @@ pub(crate) fn found() -> FitReport {
         limit: Bytes(600 * MIB),
         limited_by: Some(LimitedBy::Cgroup),
         most: 256,
+        generation: None,
+        contexts: Vec::new(),
         ways: vec![fp32, int8],
         left_out: vec![FitLeftOut {
             engine: "rten".into(),
@@ -157,6 +160,70 @@ pub(crate) fn found() -> FitReport {
              fp32,int8` shows by how much",
         )],
     }
+}
+
+/// A language model that writes: what fits, and how long texts may become.
+pub(crate) fn writing() -> FitReport {
+    let mut report = found();
+    report.ways.truncate(1);
+    report.sequence_length = None;
+    report.generation = Some(Generation {
+        test: GenerationTest::Decode,
+        tokens: 128,
+        depth: 1024,
+        sampling: Sampling::Greedy,
+    });
+    let tried = |tokens: usize, peak: u64, refused: Option<RefusalKind>| ContextTry {
+        tokens,
+        peak: refused.is_none().then_some(Bytes(peak * MIB)),
+        resident: refused.is_none().then_some(Bytes(peak * MIB)),
+        reported: refused.is_none().then_some(Bytes(46_080 * tokens as u64)),
+        held: tokens,
+        per_token: refused.is_none().then_some(Bytes(46_080)),
+        refused: refused.map(refusal),
+    };
+    let exactly = |value: f64, half: f64| {
+        let interval = Interval { low: value - half, high: value + half };
+        Reading::of(Estimate { value, interval })
+    };
+    report.contexts = vec![FitContext {
+        engine: "rten".into(),
+        precision: Precision::Fp32,
+        longest: Some(2048),
+        refused: Some(2304),
+        model_limit: Some(8192),
+        tries: vec![
+            tried(8192, 0, Some(RefusalKind::OutOfMemory)),
+            tried(2048, 590, None),
+            tried(2304, 0, Some(RefusalKind::OverLimit)),
+            tried(1024, 545, None),
+        ],
+        cache: CacheCost {
+            formula: Reading::of(Bytes(46_080)),
+            reported: exactly(46_080.0, 0.0),
+            measured: exactly(46_150.0, 300.0),
+            contexts: 4,
+        },
+    }];
+    report
+}
+
+#[test]
+fn a_language_model_is_told_how_long_texts_may_become_and_what_a_token_takes() {
+    let document = fit_document(&writing());
+    let text = document.terminal(&Style::plain(120), None);
+    for part in [
+        "tg128 @ d1024",
+        "tokens/s",
+        "2,048 tokens fit, 2,304 do not (4 tries, one text)",
+        "46,080 B a token by formula",
+        "46,080 B as the engine reports it",
+        "46,150 B [45,850, 46,450] measured over 4 contexts",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in\n{text}");
+    }
+    assert_eq!(document.json["contexts"][0]["longest"], 2048);
+    assert_eq!(document.json["contexts"][0]["cache"]["measured"]["value"]["value"], 46_150.0);
 }
 
 /// A search under a limit that nothing keeps.

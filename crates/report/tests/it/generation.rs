@@ -2,7 +2,7 @@
 
 use crate::sample::{bare_run, set_phase};
 use modelmeter_report::{
-    GenerationRefused, ResultDocument, Style, generation_document, llama_bench_rows,
+    GenerationRefused, ResultDocument, Style, View, generation_document, llama_bench_rows,
 };
 use types::*;
 
@@ -39,6 +39,7 @@ fn run(test: GenerationTest, tokens: usize, batch: usize, median: f64) -> Run {
         shape,
         tokens: vec![7042, 30],
         answer: is_decode.then(|| " Paris.".into()),
+        first_step: None,
         growth: is_decode.then_some(growth),
     }));
     run.samples = vec![Samples { phase: Phase::Inference, nanos: vec![(median * 1e9) as u64; 20] }];
@@ -58,7 +59,7 @@ pub(crate) fn document() -> ResultDocument {
         test: "tg10 @ d4096 × 8".into(),
         why: "it ran out of memory".into(),
     };
-    generation_document(&runs, &[refused])
+    generation_document(&runs, &[refused], &View::default())
 }
 
 #[test]
@@ -83,6 +84,41 @@ fn a_test_is_a_row_with_its_rate_and_its_interval() {
     }
 }
 
+/// What `compare-llama-bench.py` of llama.cpp asks of every row.
+const MATCHED: [&str; 31] = [
+    "build_commit",
+    "test_time",
+    "avg_ts",
+    "cpu_info",
+    "gpu_info",
+    "backends",
+    "n_gpu_layers",
+    "n_cpu_moe",
+    "tensor_buft_overrides",
+    "model_filename",
+    "model_type",
+    "n_batch",
+    "n_ubatch",
+    "embeddings",
+    "cpu_mask",
+    "cpu_strict",
+    "poll",
+    "n_threads",
+    "type_k",
+    "type_v",
+    "load_mode",
+    "no_kv_offload",
+    "split_mode",
+    "main_gpu",
+    "tensor_split",
+    "flash_attn",
+    "n_prompt",
+    "n_gen",
+    "n_depth",
+    "fit_target",
+    "fit_min_ctx",
+];
+
 #[test]
 fn rows_of_llama_bench_have_whole_rounds_of_one_text() {
     let runs =
@@ -98,4 +134,9 @@ fn rows_of_llama_bench_have_whole_rounds_of_one_text() {
     assert_eq!(rows[0]["samples_ns"], serde_json::json!([250_000_000.0, 250_000_000.0]));
     assert_eq!(rows[0]["samples_ts"], serde_json::json!([40.0, 40.0]));
     assert_eq!(rows[0]["stddev_ns"], 0.0);
+    // llama.cpp's scripts match rows by these, and nothing matches what is null.
+    for key in MATCHED {
+        assert!(!rows[0][key].is_null(), "{key}");
+    }
+    assert_eq!(rows[0]["backends"], "CPU");
 }

@@ -58,14 +58,15 @@ fn more(current: &SweepPoint, valid: &[&SweepPoint], facts: &Facts<'_>) -> Judge
     let target = target.copied().unwrap_or(current);
     let factor = target.samples_per_second / current.samples_per_second;
     if target.batch_size == current.batch_size || factor < WORTH_IT {
-        return fine("samples per second that another batch size would add", best, current);
+        let text = format!("{} per second that another batch size would add", facts.things());
+        return fine(&text, best, current);
     }
     let (old, new) = (per_sample(current), per_sample(target));
     let (low, high) = (old.0 / new.1, old.1 / new.0);
     if low <= 1.0 {
         return undecided(current, target);
     }
-    let basis = "time of one sample at both batch sizes, measured in the sweep";
+    let basis = format!("time of one {} at both batch sizes, measured in the sweep", facts.thing());
     both(current, target, gain(Goal::Throughput, low, high, basis), facts)
 }
 
@@ -97,7 +98,7 @@ fn both(
     for point in [current, target] {
         let batch = point.batch_size;
         numbers.push(evidence(
-            format!("samples per second at batch {batch}"),
+            format!("{} per second at batch {batch}", facts.things()),
             format!("sweep.{batch}.throughput"),
             point.samples_per_second,
             Unit::PerSecond,
@@ -116,7 +117,11 @@ fn both(
         _ if facts.is_training() => {
             "another batch size trains differently: check learning rate and loss again"
         }
+        Goal::Latency if facts.is_decoding() => "fewer tokens per second of all texts together",
         Goal::Latency => "fewer samples per second",
+        _ if facts.is_generating() => {
+            "every text waits for the others, and the cache grows with the batch"
+        }
         _ => "every sample waits for its whole batch, and for the batch to fill",
     };
     let title = format!("use batch {} instead of {}", target.batch_size, current.batch_size);

@@ -2,7 +2,9 @@
 
 mod attention;
 mod batch_size;
+mod cache_type;
 mod cold_start;
+mod decode_bandwidth;
 mod dynamic_batching;
 mod embedding;
 mod fragmentation;
@@ -15,6 +17,7 @@ mod pooling;
 mod precision;
 mod quantisation;
 mod sharding;
+mod stored_weights;
 mod threads;
 mod tokenisation;
 
@@ -39,6 +42,9 @@ pub static RULES: &[&dyn Rule] = &[
     &sharding::Sharding,
     &dynamic_batching::DynamicBatching,
     &pooling::Pooling,
+    &decode_bandwidth::DecodeBandwidth,
+    &stored_weights::AsStored,
+    &cache_type::CacheType,
 ];
 
 /// An advice; its rule and command are filled in where all rules are asked.

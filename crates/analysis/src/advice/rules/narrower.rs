@@ -133,6 +133,9 @@ fn put(
 /// The ceilings' ratio, by Amdahl over the share of the time that arithmetic needs: at least what the ceiling itself
 /// takes, at most what is compute-bound.
 fn speed(facts: &Facts<'_>, target: Precision) -> Known<Candidate> {
+    if facts.is_decoding() {
+        return less_to_read(facts, target);
+    }
     let now = facts.run.cell.precision;
     let ceilings = facts.ceilings.as_ref().map_err(Clone::clone)?;
     let ceiling = |precision: Precision| {
@@ -165,6 +168,30 @@ fn speed(facts: &Facts<'_>, target: Precision) -> Known<Candidate> {
     let basis = "ratio of the measured ceilings, over the share of the time that arithmetic takes";
     let gain = gain(Goal::Latency, low, high, basis);
     Ok(Candidate { target, gain, evidence: numbers, ratio })
+}
+
+/// A step of writing reads every weight: with fewer bits it reads less. The arithmetic is not what it waits for.
+fn less_to_read(facts: &Facts<'_>, target: Precision) -> Known<Candidate> {
+    let traffic = facts.step_traffic()?;
+    let narrow = traffic.weights * bits(target) / bits(facts.run.cell.precision);
+    let (share, ceiling) = facts.bandwidth_share()?;
+    let (low, high) = traffic.gain_to(narrow + traffic.cache, share);
+    let text = format!("bytes that a step reads now against those in {target}");
+    let ratio = evidence(text, format!("step.{target}.ratio"), high, Unit::Ratio);
+    let numbers = vec![
+        evidence("weights read in a step", "generate.weights", traffic.weights, Unit::Bytes),
+        evidence(format!("the same in {target}"), "generate.weights.narrow", narrow, Unit::Bytes),
+        evidence("cache read in a step", "generate.cache", traffic.cache, Unit::Bytes),
+        evidence(
+            "share of the memory's bandwidth that a step reaches",
+            "generate.bandwidth.share",
+            share,
+            Unit::Ratio,
+        ),
+        evidence("bandwidth of the memory", "ceiling.bandwidth", ceiling, Unit::BytesPerSecond),
+    ];
+    let basis = "bytes that a step reads, over the share of its time that reading them takes";
+    Ok(Candidate { target, gain: gain(Goal::Latency, low, high, basis), evidence: numbers, ratio })
 }
 
 /// The share of the time in kinds of layers that arithmetic bounds; `None` without a roofline.

@@ -29,6 +29,10 @@ impl Rule for PaddingWaste {
         Some("a training step takes token ids, not text")
     }
 
+    fn beside_generating(&self) -> Option<&'static str> {
+        Some("all texts of a batch have one length")
+    }
+
     fn judge(&self, facts: &Facts<'_>) -> Result<Judgement, Missing> {
         let cell = &facts.run.cell;
         let Some(length) = cell.sequence_length else {

@@ -23,6 +23,10 @@ impl Rule for Tokenisation {
         Some("a training step takes token ids, not text")
     }
 
+    fn beside_generating(&self) -> Option<&'static str> {
+        Some("tokenising is part of the time to the first token: `generate --text` shows it")
+    }
+
     fn judge(&self, facts: &Facts<'_>) -> Result<Judgement, Missing> {
         let run = facts.run;
         if run.cell.sequence_length.is_none() {

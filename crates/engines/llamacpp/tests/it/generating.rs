@@ -1,6 +1,6 @@
 //! A real model reads and forgets.
 
-use crate::{alone, load, request, small, small_shape, smollm, smollm_shape};
+use crate::{alone, asked, load, request, small, small_shape, smollm, smollm_shape};
 use engine::{Generator, GeneratorLoader, LoadRequest};
 use modelmeter_engine_llamacpp::LlamaCpp;
 
@@ -66,7 +66,8 @@ fn a_prompt_read_at_once_and_token_by_token_leaves_the_same_scores() {
 fn several_threads_leave_the_scores_of_one() {
     let _alone = alone();
     let two = LoadRequest { threads: 2, ..request(smollm()) };
-    let mut two = LlamaCpp.generator(&two, &smollm_shape(), 1, 64).unwrap();
+    let shape = smollm_shape();
+    let mut two = LlamaCpp.generator(&asked(&two, &shape, 1, 64)).unwrap().unwrap();
     assert!(two.placement().starts_with("cpu, 2 threads, "), "{}", two.placement());
     let mut one = load(smollm(), &smollm_shape(), 1, 64);
     assert_close(&fed(&mut *one, &PROMPT[..8]), &fed(&mut *two, &PROMPT[..8]));
@@ -139,6 +140,32 @@ fn the_cache_is_as_large_as_the_engine_and_the_formula_say() {
     assert_eq!(both.tokens, 64);
     let formula = 2 * smollm_shape().cache(64, 2).0;
     assert!(both.bytes.unwrap().abs_diff(formula) * 500 < formula);
+}
+
+#[test]
+fn a_cache_of_8_bits_is_smaller_and_leaves_nearly_the_same_scores() {
+    let _alone = alone();
+    let shape = smollm_shape();
+    let scores = |cache: &str| {
+        let mut load = request(smollm());
+        load.options.settings = [("cache".to_owned(), cache.to_owned())].into();
+        let mut generator = LlamaCpp.generator(&asked(&load, &shape, 1, 256)).unwrap().unwrap();
+        let scores = fed(&mut *generator, &PROMPT);
+        let cache = generator.cache();
+        (scores, cache.element, cache.bytes.unwrap())
+    };
+    let (half, element, bytes) = scores("f16");
+    assert_eq!(element, "f16");
+    let (eight, element, fewer) = scores("q8_0");
+    assert_eq!(element, "q8_0");
+    // 34 bytes for 32 numbers instead of 64.
+    let ratio = fewer as f64 / bytes as f64;
+    assert!((ratio - 34.0 / 64.0).abs() < 0.02, "{ratio}");
+    let (difference, cosine) = compared(&half, &eight);
+    assert!(difference > 0.0 && cosine > 0.999, "{difference:e}, {cosine}");
+    let (whole, _, more) = scores("f32");
+    assert!(more > bytes);
+    assert_close(&half, &whole);
 }
 
 #[test]

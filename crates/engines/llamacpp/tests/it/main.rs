@@ -8,14 +8,14 @@ mod installing;
 mod refusals;
 mod worker;
 
-use engine::{EngineError, Generator, GeneratorLoader, LoadRequest, Places};
+use engine::{EngineError, Generator, GeneratorLoader, GeneratorRequest, LoadRequest, Places};
 use modelmeter_engine_llamacpp::{LlamaCpp, TRIED, install};
 use std::{
     path::{Path, PathBuf},
     process::Command,
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
-use types::{DecoderShape, Device, Precision};
+use types::{DecoderDialect, DecoderShape, Device, Precision};
 
 /// Our own folder of engines, with the library in it; fetched once for all runs of the tests.
 fn engines() -> &'static Path {
@@ -110,7 +110,16 @@ fn request(gguf: impl Into<PathBuf>) -> LoadRequest {
 }
 
 fn load(gguf: PathBuf, shape: &DecoderShape, batch: usize, context: usize) -> Box<dyn Generator> {
-    LlamaCpp.generator(&request(gguf), shape, batch, context).unwrap()
+    LlamaCpp.generator(&asked(&request(gguf), shape, batch, context)).unwrap().unwrap()
+}
+
+fn asked<'a>(
+    load: &'a LoadRequest,
+    shape: &'a DecoderShape,
+    batch: usize,
+    context: usize,
+) -> GeneratorRequest<'a> {
+    GeneratorRequest { load, shape, batch, context, dialect: DecoderDialect::Standard }
 }
 
 /// The error on one line, its causes too.

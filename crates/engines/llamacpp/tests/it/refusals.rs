@@ -1,6 +1,6 @@
 //! What does not work says so in one line.
 
-use crate::{alone, engines, line, load, places, request, small, small_shape, smollm};
+use crate::{alone, asked, engines, line, load, places, request, small, small_shape, smollm};
 use engine::{
     Availability, Engine, EngineError, EngineErrorKind, GeneratorLoader, Host, LoadRequest, Loader,
     Places, Takes,
@@ -14,7 +14,7 @@ fn refused(
     batch: usize,
     context: usize,
 ) -> EngineError {
-    let error = LlamaCpp.generator(request, shape, batch, context).err().unwrap();
+    let error = LlamaCpp.generator(&asked(request, shape, batch, context)).err().unwrap();
     assert!(!line(&error).contains('\n'), "{}", line(&error));
     error
 }

@@ -7,7 +7,7 @@ use engine::{
 };
 use modelmeter_engine_llamacpp::LlamaCpp;
 use std::{path::Path, time::Duration};
-use types::{Elements, Generation, GenerationTest, Phase, Postprocess, Sampling};
+use types::{DecoderDialect, Elements, Generation, GenerationTest, Phase, Postprocess, Sampling};
 
 struct NoText;
 
@@ -44,6 +44,7 @@ fn job(test: GenerationTest, tokens: usize, depth: usize) -> LoadJob {
             prompt: (0..16).map(|place| 100 + place * 7).collect(),
             greedy: 4,
             opening: None,
+            dialect: DecoderDialect::Standard,
         })),
     }
 }

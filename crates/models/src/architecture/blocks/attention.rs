@@ -1,6 +1,6 @@
 //! Attention as the plain products, sums and transpositions that exporters write, so that engines fuse them.
 
-use super::{Linear, RotaryTables};
+use super::{Linear, RotaryTables, soft_cap};
 use crate::Layout;
 use crate::architecture::{
     description::Stack,
@@ -33,16 +33,21 @@ impl Attention<'_> {
         let stack = self.stack;
         let mixed = draft.within(self.names.module, |draft| {
             let [query, key, value] = self.project(draft, queries, keys);
+            if let (Some(past), Some(positions)) = (past, draft.fused()) {
+                return self.draw_fused(draft, [&query, &key, &value], past, &positions);
+            }
             if let Some(past) = past {
                 return self.draw_cached(draft, [query, key, value], past, bias, rotary);
             }
             let query = self.split_heads(draft, &query, stack.heads, &[0, 2, 1, 3]);
+            let query = self.normalise(draft, "q_norm", query);
             let query = self.rotate(draft, query, rotary);
-            let key = if rotary.is_none() && self.groups() == 1 {
+            let key = if rotary.is_none() && self.groups() == 1 && !stack.refinements.head_norm {
                 // Nothing happens between the two transpositions: one does.
                 self.split_heads(draft, &key, stack.key_heads, &[0, 2, 3, 1])
             } else {
                 let key = self.split_heads(draft, &key, stack.key_heads, &[0, 2, 1, 3]);
+                let key = self.normalise(draft, "k_norm", key);
                 let key = self.rotate(draft, key, rotary);
                 let key = self.repeat_heads(draft, key);
                 draft.transpose(&key, &[0, 1, 3, 2])
@@ -72,8 +77,10 @@ impl Attention<'_> {
         let (heads, key_heads) = (stack.heads as i64, stack.key_heads as i64);
         let width = stack.head_dim as i64;
         let query = self.split_heads(draft, &query, stack.heads, &[0, 2, 1, 3]);
+        let query = self.normalise(draft, "q_norm", query);
         let query = self.rotate(draft, query, rotary);
         let key = self.split_heads(draft, &key, stack.key_heads, &[0, 2, 1, 3]);
+        let key = self.normalise(draft, "k_norm", key);
         let key = self.rotate(draft, key, rotary);
         let value = self.split_heads(draft, &value, stack.key_heads, &[0, 2, 1, 3]);
         let key = draft.concat(&[past_key, &key], 2);
@@ -88,6 +95,9 @@ impl Attention<'_> {
         if let Some(divisor) = stack.scaling.divisor(stack.head_dim, self.layer) {
             let divisor = draft.number(divisor);
             scores = draft.op("Div", &[&scores, &divisor], &[]);
+        }
+        if let Some(cap) = stack.refinements.score_cap {
+            scores = soft_cap(draft, &scores, cap);
         }
         if let Some(bias) = bias {
             scores = draft.op("Add", &[&scores, bias], &[]);
@@ -136,6 +146,9 @@ impl Attention<'_> {
             let divisor = draft.number(divisor);
             scores = draft.op("Div", &[&scores, &divisor], &[]);
         }
+        if let Some(cap) = stack.refinements.score_cap {
+            scores = soft_cap(draft, &scores, cap);
+        }
         if let Some(bias) = bias {
             scores = draft.op("Add", &[&scores, bias], &[]);
         }
@@ -178,6 +191,14 @@ impl Attention<'_> {
         let turned = draft.concat(&[&second, &first], 3);
         let turned = draft.op("Mul", &[&turned, &tables.sine], &[]);
         draft.op("Add", &[&straight, &turned], &[])
+    }
+
+    /// Normalises every head of queries or keys, where the model does.
+    fn normalise(&self, draft: &mut Draft, module: &str, x: Value) -> Value {
+        match self.stack.refinements.head_norm {
+            true => self.stack.norm.draw(draft, module, &x, self.stack.head_dim),
+            false => x,
+        }
     }
 
     fn linear(&self, inputs: usize, outputs: usize, bias: bool) -> Linear {

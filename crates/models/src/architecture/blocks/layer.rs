@@ -21,6 +21,8 @@ pub(in crate::architecture) struct LayerBias {
 pub(in crate::architecture) struct Context {
     pub(in crate::architecture) bias: LayerBias,
     pub(in crate::architecture) rotary: Option<RotaryTables>,
+    /// The same for layers that see a window only, where theirs differ.
+    pub(in crate::architecture) window_rotary: Option<RotaryTables>,
     /// What is added after each layer but the last, drawn where the list of layers is.
     pub(in crate::architecture) between: Vec<Value>,
     /// The encoder's output and the bias of attention over it.
@@ -61,25 +63,32 @@ impl Layer<'_> {
         let bias = &self.context.bias;
         let bias = if self.stack.slides(self.index) { &bias.sliding } else { &bias.full };
         let names = &self.names.attention;
-        let mut hidden = self.block(draft, names.norm, names.residual, hidden, |draft, x| {
-            let rotary = self.context.rotary.as_ref();
+        let [after_attention, after_mlp] =
+            self.names.after.map_or([None; 2], |both| both.map(Some));
+        let around = (names.norm, after_attention);
+        let mut hidden = self.block(draft, around, names.residual, hidden, |draft, x| {
+            let of_window = self.context.window_rotary.as_ref();
+            let of_window = of_window.filter(|_| self.stack.slides(self.index));
+            let rotary = of_window.or(self.context.rotary.as_ref());
             let past = self.context.past.get(self.index);
             self.attention(names).draw(draft, x, x, bias.as_deref(), rotary, past)
         });
         if let (Some(names), Some((encoder, bias))) = (&self.names.cross, &self.context.encoder) {
-            hidden = self.block(draft, names.norm, names.residual, &hidden, |draft, x| {
+            hidden = self.block(draft, (names.norm, None), names.residual, &hidden, |draft, x| {
                 self.attention(names).draw(draft, x, encoder, Some(bias), None, None)
             });
         }
         let names = &self.names.mlp;
-        self.block(draft, names.norm, names.residual, &hidden, |draft, x| self.mlp(draft, names, x))
+        let around = (names.norm, after_mlp);
+        self.block(draft, around, names.residual, &hidden, |draft, x| self.mlp(draft, names, x))
     }
 
-    /// A block with its residual, normalised before or after.
+    /// A block with its residual, normalised before or after; `norm` has the name of that, and of one more between the block and
+    /// its residual.
     fn block(
         &self,
         draft: &mut Draft,
-        norm: &str,
+        (norm, inner): (&str, Option<&str>),
         residual: &str,
         hidden: &str,
         work: impl FnOnce(&mut Draft, &str) -> Value,
@@ -91,7 +100,10 @@ impl Layer<'_> {
         match stack.order {
             NormOrder::Before => {
                 let normal = stack.norm.draw(draft, norm, hidden, stack.hidden);
-                let value = work(draft, &normal);
+                let mut value = work(draft, &normal);
+                if let Some(inner) = inner {
+                    value = stack.norm.draw(draft, inner, &value, stack.hidden);
+                }
                 add(draft, &value)
             }
             NormOrder::After => {

@@ -69,7 +69,11 @@ impl Norm {
         width: usize,
     ) -> Value {
         draft.within(module, |draft| {
-            let scale = draft.weight("weight", &[width], Layout::AsStored, Init::Constant(1.0));
+            let usual = match self.kind {
+                NormKind::RootMeanSquareAboveOne => Init::Constant(0.0),
+                NormKind::Layer | NormKind::RootMeanSquare => Init::Constant(1.0),
+            };
+            let scale = draft.weight("weight", &[width], Layout::AsStored, usual);
             match self.kind {
                 NormKind::Layer => {
                     let zero = Init::Constant(0.0);
@@ -79,6 +83,11 @@ impl Norm {
                     draft.op("LayerNormalization", &[x, &scale, &bias], &attributes)
                 }
                 NormKind::RootMeanSquare => root_mean_square(draft, x, &scale, self.epsilon),
+                NormKind::RootMeanSquareAboveOne => {
+                    let one = draft.number(1.0);
+                    let scale = draft.op("Add", &[&scale, &one], &[]);
+                    root_mean_square(draft, x, &scale, self.epsilon)
+                }
             }
         })
     }
@@ -95,6 +104,14 @@ fn root_mean_square(draft: &mut Draft, x: &str, scale: &str, epsilon: f32) -> Va
     let inverse = draft.op("Reciprocal", &[&root], &[]);
     let normal = draft.op("Mul", &[x, &inverse], &[]);
     draft.op("Mul", &[&normal, scale], &[])
+}
+
+/// Keeps values within ± `cap`, smoothly.
+pub(in crate::architecture) fn soft_cap(draft: &mut Draft, x: &str, cap: f32) -> Value {
+    let cap = draft.number(cap);
+    let share = draft.op("Div", &[x, &cap], &[]);
+    let bounded = draft.op("Tanh", &[&share], &[]);
+    draft.op("Mul", &[&bounded, &cap], &[])
 }
 
 /// An embedding: one row for each id, as the module `module`.

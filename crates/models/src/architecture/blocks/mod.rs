@@ -2,6 +2,7 @@
 
 mod activation;
 mod attention;
+mod fused;
 mod layer;
 mod linear;
 mod mask;
@@ -9,8 +10,9 @@ mod positions;
 
 pub(super) use activation::Activation;
 pub(super) use attention::{Attention, cache_dims};
+pub(super) use fused::{FusedPositions, fused_positions, fused_reach};
 pub(super) use layer::{Context, LayerBias, draw_layers};
-pub(super) use linear::{Linear, SharedTable, embed, score_rows};
+pub(super) use linear::{Linear, SharedTable, embed, score_rows, soft_cap};
 pub(super) use mask::{causal_bias, padding_bias};
 pub(super) use positions::{
     RotaryTables, count_real_tokens, positions_with_past, relative_bias, rotary_tables,

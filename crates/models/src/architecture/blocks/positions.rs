@@ -55,17 +55,21 @@ pub(in crate::architecture) fn rotary_tables(
     theta: f64,
     scaling: RotaryScaling,
 ) -> RotaryTables {
-    let frequencies: Vec<f32> = (0..head_dim / 2)
-        .map(|pair| {
-            let exponent = (2 * pair) as f64 / head_dim as f64;
-            stretch((1.0 / theta.powf(exponent)) as f32, scaling)
-        })
-        .collect();
+    let frequencies = rotary_frequencies(head_dim, theta, scaling);
     let angles = angles(draft, positions, &frequencies);
     let both = draft.concat(&[&angles, &angles], -1);
     let cosine = draft.op("Cos", &[&both], &[]);
     let sine = draft.op("Sin", &[&both], &[]);
     RotaryTables { cosine, sine }
+}
+
+/// By how much each pair of a head turns from one place to the next.
+pub(super) fn rotary_frequencies(head_dim: usize, theta: f64, scaling: RotaryScaling) -> Vec<f32> {
+    let frequency = |pair| {
+        let exponent = (2 * pair) as f64 / head_dim as f64;
+        stretch((1.0 / theta.powf(exponent)) as f32, scaling)
+    };
+    (0..head_dim / 2).map(frequency).collect()
 }
 
 /// Sine and cosine in turn, `[sequence, width]`, as in the first transformer.

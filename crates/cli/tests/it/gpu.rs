@@ -1,0 +1,113 @@
+//! `modelmeter gpu` around programs that use no GPU, and over a recording of a real one.
+
+use crate::{
+    bench::{Home, told},
+    schema::keeps_the_schema,
+};
+use serde_json::Value;
+use std::{fs, path::Path, process::Stdio};
+
+/// A folder with what was recorded on an NVIDIA H200: a CUDA graph of PyTorch.
+fn recording(home: &Home) {
+    let fixture =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu/tests/fixtures/h200-graph.mmgpu");
+    fs::create_dir(home.path("recording")).unwrap();
+    fs::copy(fixture, home.path("recording/509-1.mmgpu")).unwrap();
+}
+
+#[test]
+fn the_programs_output_and_exit_code_are_its_own() {
+    let home = Home::new();
+    let script = "echo to the pipe; echo to the terminal >&2; exit 5";
+    let told = home.run(&["gpu", "--", "sh", "-c", script]);
+    assert_eq!((told.status, told.out.as_str()), (Some(5), "to the pipe\n"));
+    for part in ["to the terminal", "exit code 5", "nothing was recorded"] {
+        assert!(told.err.contains(part), "`{part}` is not in {}", told.err);
+    }
+    let killed = home.run(&["gpu", "--quiet", "--", "sh", "-c", "kill -9 $$"]);
+    assert_eq!(killed.status, Some(137));
+}
+
+#[test]
+fn with_json_on_standard_output_the_program_prints_to_standard_error() {
+    let home = Home::new();
+    let told = home.run(&["gpu", "--json", "--", "echo", "hello"]);
+    assert_eq!(told.status, Some(0));
+    assert!(told.err.contains("hello"));
+    keeps_the_schema(&told.out);
+    let document: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!((&document["valid"], &document["exit_code"]), (&false.into(), &0.into()));
+}
+
+#[test]
+fn a_program_that_reads_standard_input_gets_it() {
+    let home = Home::new();
+    fs::write(home.path("input"), "from a file\n").unwrap();
+    let mut command = home.command(&["gpu", "--quiet", "--", "cat"]);
+    command.stdin(Stdio::from(fs::File::open(home.path("input")).unwrap()));
+    assert_eq!(told(command.output().unwrap()).out, "from a file\n");
+}
+
+#[test]
+fn a_recording_of_a_real_gpu_is_told_in_every_format() {
+    let home = Home::new();
+    recording(&home);
+    let arguments = ["gpu", "--from", "recording"];
+    let text = home.fine(&arguments).out;
+    for part in ["cuda:0", "compute", "idle", "CUDA graphs", "100 % followed", "layer3", "valid:"] {
+        assert!(text.contains(part), "`{part}` is not in\n{text}");
+    }
+    let json = home.fine(&[&arguments[..], &["--json"]].concat()).out;
+    keeps_the_schema(&json);
+    let document: Value = serde_json::from_str(&json).unwrap();
+    let launches = &document["processes"][0]["devices"][0]["launches"];
+    assert_eq!(
+        (&launches["graph_kernels"], &launches["graph_named"]),
+        (&1800.into(), &1800.into())
+    );
+    let files =
+        ["--csv=gpu.csv", "--html=gpu.html", "--markdown=gpu.md", "--trace", "gpu.trace.json"];
+    home.fine(&[&arguments[..], &files].concat());
+    for file in ["gpu.csv", "gpu.html", "gpu.md"] {
+        assert!(fs::read_to_string(home.path(file)).unwrap().contains("splitKreduce"), "{file}");
+    }
+    let trace = fs::read_to_string(home.path("gpu.trace.json")).unwrap();
+    let trace: Value = serde_json::from_str(&trace).unwrap();
+    let kernels = trace["traceEvents"].as_array().unwrap().iter();
+    assert_eq!(kernels.filter(|event| event["cat"] == "kernel").count(), 1856 + 13);
+}
+
+#[test]
+fn what_cannot_be_done_is_said_with_a_way_on() {
+    let home = Home::new();
+    home.refused(&["gpu"], 2, &["COMMAND"]);
+    home.refused(&["gpu", "--", "/no/such/program"], 2, &["/no/such/program", "hint:"]);
+    home.refused(&["gpu", "--from", "nowhere"], 2, &["nowhere"]);
+    fs::create_dir(home.path("empty")).unwrap();
+    home.refused(&["gpu", "--from", "empty"], 2, &["no recording", "--keep"]);
+    recording(&home);
+    home.refused(&["gpu", "--keep", "recording", "--", "true"], 2, &["has a recording already"]);
+    let full = home.run(&["gpu", "--json=/dev/full", "--", "true"]);
+    assert_eq!(full.status, Some(3), "{}", full.err);
+    assert!(full.err.contains("could not write `/dev/full`"), "{}", full.err);
+    // Half of it is told, and that it is not all.
+    let file = home.path("recording/509-1.mmgpu");
+    let bytes = fs::read(&file).unwrap();
+    fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
+    let told = home.run(&["gpu", "--from", "recording"]);
+    assert!(told.out.contains("cut off or damaged"), "{}", told.out);
+    fs::write(&file, "no recording at all").unwrap();
+    let told = home.run(&["gpu", "--from", "recording"]);
+    assert_eq!(told.status, Some(4));
+    assert!(told.out.contains("is not a recording"), "{}{}", told.out, told.err);
+}
+
+#[test]
+fn beside_another_tool_the_program_runs_without_a_recording() {
+    let home = Home::new();
+    let mut command = home.command(&["gpu", "--", "sh", "-c", "echo $CUDA_INJECTION64_PATH"]);
+    command.env("CUDA_INJECTION64_PATH", "/opt/other/tool.so");
+    let told = told(command.output().unwrap());
+    assert_eq!((told.status, told.out.as_str()), (Some(0), "/opt/other/tool.so\n"));
+    assert!(told.err.contains("another tool is attached"), "{}", told.err);
+}

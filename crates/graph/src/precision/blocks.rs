@@ -1,0 +1,275 @@
+//! Matrix products with weights that a file keeps in blocks, as `MatMulNBits` of `com.microsoft`.
+//!
+//! A number of a block is `scale · code + least`. The operator multiplies `scale · (nibble − 8)`, which every engine that has it
+//! does without a zero point. So a weight `W` becomes sums of such products, with the same numbers:
+//!
+//! - codes of 4 bits: one product; codes of more bits: one with the lower and one, whose scales are 16 times as large, with the
+//!   upper 4 bits;
+//! - what is left of each block is a constant, `least + 8 · scale` (and `+ 128 · scale` with upper bits). It is multiplied with the
+//!   sum of the activations of that block: one more product, whose matrix has a number for each block. Where all of these are 0
+//!   there is none.
+
+use super::{
+    ConvertError, Plan, Report,
+    names::Names,
+    plan::Made,
+    recast::Recast,
+    scope::{list_copies, uses, with_constants_as_weights},
+};
+use crate::{Attribute, DataType, Graph, Model, Node, Tensor};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    fmt,
+    sync::Arc,
+};
+use types::Precision;
+
+/// Makes the bytes of a new weight of those of the original.
+pub trait Repack: fmt::Debug + Send + Sync {
+    /// Hands the new bytes over in order, in pieces; `bytes` are those of the whole original.
+    fn run(&self, bytes: &[u8], sink: &mut dyn FnMut(&[u8]));
+}
+
+/// The blocks' codes, 4 bits of each, and their scales.
+#[derive(Debug, Clone)]
+pub struct BlockPart {
+    /// `[columns, blocks, bytes of a block]`: two codes a byte, the first one in the lower half.
+    pub codes: Arc<dyn Repack>,
+    /// `[columns, blocks]`.
+    pub scales: Arc<dyn Repack>,
+}
+
+/// A matrix whose columns a file keeps in blocks.
+#[derive(Debug, Clone)]
+pub struct BlockMatrix {
+    /// Where it lies in the file.
+    pub source: Tensor,
+    /// Numbers in a column.
+    pub rows: usize,
+    /// How many columns.
+    pub columns: usize,
+    /// Numbers in a block.
+    pub block: usize,
+    /// The lower 4 bits, and the upper ones where there are more.
+    pub parts: Vec<BlockPart>,
+    /// What is left of each block, `[blocks, columns]`; `None` where that is 0.
+    pub rest: Option<Arc<dyn Repack>>,
+}
+
+/// Plans a model whose products take their weights in blocks, where `find` knows those of a weight by its name.
+///
+/// # Errors
+/// Where no product has such a weight.
+pub fn plan_blocks<'m>(
+    source: &'m Model,
+    find: &dyn Fn(&Tensor) -> Option<BlockMatrix>,
+) -> Result<Plan<'m>, ConvertError> {
+    let asked = Precision::Stored;
+    let mut model = with_constants_as_weights(source);
+    let nodes = std::mem::take(&mut model.graph.nodes);
+    let mut blocks = Blocks {
+        names: Names::of(&source.graph),
+        nodes: Vec::new(),
+        made: Vec::new(),
+        matrices: HashMap::new(),
+        sums: HashMap::new(),
+        extra: Vec::new(),
+        report: Report::new(asked),
+    };
+    let weights: HashMap<&str, &Tensor> =
+        model.graph.initializers.iter().map(|tensor| (tensor.name.as_str(), tensor)).collect();
+    for node in nodes {
+        let weight = weight_of(&node, &weights);
+        let found = weight.and_then(|(tensor, sides)| {
+            let matrix = find(tensor).filter(|found| [found.rows, found.columns] == sides)?;
+            Some((tensor.name.clone(), matrix))
+        });
+        match found {
+            Some((name, matrix)) => blocks.product(node, &name, &matrix, &source.graph),
+            None => blocks.nodes.push(node),
+        }
+    }
+    if blocks.matrices.is_empty() {
+        let why = "none of its products has a weight that is kept in blocks".to_owned();
+        return Err(ConvertError::Nothing { asked, why });
+    }
+    blocks.finish(source, model)
+}
+
+/// The weight of a product, with its rows and columns as the product uses it.
+fn weight_of<'t>(
+    node: &Node,
+    weights: &HashMap<&str, &'t Tensor>,
+) -> Option<(&'t Tensor, [usize; 2])> {
+    let tensor = weights.get(node.input(1)?)?;
+    let &[first, second] = tensor.dims.as_slice() else { return None };
+    let is = |name: &str, wanted: i64| node.int(name).unwrap_or(wanted) == wanted;
+    match node.op_type.as_str() {
+        "MatMul" if node.is_standard() => Some((tensor, [first, second])),
+        "Gemm" if node.is_standard() => {
+            let is_plain = is("transA", 0) && node.float("alpha").unwrap_or(1.0) == 1.0;
+            let sides = if is("transB", 0) { [first, second] } else { [second, first] };
+            (is_plain && node.input(2).is_none()).then_some((tensor, sides))
+        }
+        _ => None,
+    }
+}
+
+/// The names of a matrix in its new form.
+#[derive(Clone)]
+struct Names4 {
+    parts: Vec<[String; 2]>,
+    rest: Option<String>,
+}
+
+struct Blocks {
+    names: Names,
+    nodes: Vec<Node>,
+    made: Vec<Made>,
+    matrices: HashMap<String, Names4>,
+    /// Sums of blocks by activation and block.
+    sums: HashMap<(String, usize), String>,
+    /// Tensors that count beside their weight.
+    extra: Vec<String>,
+    report: Report,
+}
+
+impl Blocks {
+    /// Adds what takes the place of a product.
+    fn product(&mut self, node: Node, weight: &str, matrix: &BlockMatrix, graph: &Graph) {
+        let names = match self.matrices.get(weight) {
+            Some(known) => known.clone(),
+            None => self.matrix(weight, matrix),
+        };
+        let x = node.inputs[0].clone();
+        let mut terms = Vec::new();
+        for [codes, scales] in &names.parts {
+            let term = self.add(&node, "MatMulNBits", &[&x, codes, scales]);
+            let int = |value: usize| Attribute::Int(value as i64);
+            let attributes = [
+                ("K", int(matrix.rows)),
+                ("N", int(matrix.columns)),
+                ("bits", 4.into()),
+                ("block_size", int(matrix.block)),
+                // Activations of one row are rounded to 8 bits, block by block, as llama.cpp does.
+                ("accuracy_level", 4.into()),
+            ];
+            if let Some(last) = self.nodes.last_mut() {
+                last.domain = "com.microsoft".into();
+                last.attributes.extend(attributes.map(|(name, value)| (name.to_owned(), value)));
+            }
+            terms.push(term);
+        }
+        if let Some(rest) = &names.rest {
+            let sums = self.block_sums(&node, &x, matrix, graph);
+            terms.push(self.add(&node, "MatMul", &[&sums, rest]));
+        }
+        while let [first, second, ..] = &terms[..] {
+            let sum = self.add(&node, "Add", &[&first.clone(), &second.clone()]);
+            terms.splice(..2, [sum]);
+        }
+        if let Some(last) = self.nodes.last_mut() {
+            last.outputs.clone_from(&node.outputs);
+        }
+        self.report.products += 1;
+    }
+
+    /// The sum of each block of the activations, made once for all products with them.
+    fn block_sums(&mut self, node: &Node, x: &str, matrix: &BlockMatrix, graph: &Graph) -> String {
+        let key = (x.to_owned(), matrix.block);
+        if let Some(known) = self.sums.get(&key) {
+            return known.clone();
+        }
+        // A product has as many dimensions as its activations; only outputs of the graph may have other than three.
+        let output = graph.outputs.iter().find(|output| node.outputs.contains(&output.name));
+        let rank = output.and_then(|output| output.shape.as_ref()).map_or(3, Vec::len);
+        let rank = if node.op_type == "Gemm" { 2 } else { rank };
+        let mut shape = vec![0; rank.saturating_sub(1)];
+        shape.extend([(matrix.rows / matrix.block) as i64, matrix.block as i64]);
+        let shape = self.constant(&shape);
+        let apart = self.add(node, "Reshape", &[x, &shape]);
+        let axes = self.constant(&[-1]);
+        let sums = self.add(node, "ReduceSum", &[&apart, &axes]);
+        if let Some(last) = self.nodes.last_mut() {
+            last.attributes.insert("keepdims".into(), 0.into());
+        }
+        self.sums.insert(key, sums.clone());
+        sums
+    }
+
+    /// The new weights of a matrix.
+    fn matrix(&mut self, weight: &str, matrix: &BlockMatrix) -> Names4 {
+        let BlockMatrix { source, rows, columns, block, parts, rest } = matrix;
+        let blocks = rows / block;
+        let mut make = |ending: &str, dtype, dims: Vec<usize>, repack: &Arc<dyn Repack>| {
+            let name = self.names.value(&format!("{weight}_{ending}"));
+            let recast = Recast::Repack(Arc::clone(repack));
+            self.made.push(Made {
+                name: name.clone(),
+                dtype,
+                dims,
+                source: source.clone(),
+                recast,
+            });
+            name
+        };
+        let mut made = Names4 { parts: Vec::new(), rest: None };
+        for (part, ending) in parts.iter().zip(["low", "high"]) {
+            let dims = vec![*columns, blocks, block / 2];
+            let codes = make(&format!("{ending}_quantized"), DataType::Uint8, dims, &part.codes);
+            let dims = vec![*columns, blocks];
+            let scales = make(&format!("{ending}_scale"), DataType::Float, dims, &part.scales);
+            made.parts.push([codes, scales]);
+        }
+        made.rest =
+            rest.as_ref().map(|rest| make("rest", DataType::Float, vec![blocks, *columns], rest));
+        self.extra.extend(made.parts.iter().skip(1).map(|[codes, _]| codes.clone()));
+        self.extra.extend(made.rest.clone());
+        self.matrices.insert(weight.to_owned(), made.clone());
+        made
+    }
+
+    fn constant(&mut self, values: &[i64]) -> String {
+        let words: Vec<String> = values.iter().map(ToString::to_string).collect();
+        let name = format!("blocks_{}", words.join("_"));
+        if !self.made.iter().any(|made| made.name == name) {
+            self.made.push(Made::kept(&Tensor::from_i64s(&name, &[values.len()], values)));
+        }
+        name
+    }
+
+    /// Adds a node with one output in the module of another, and gives the output's name.
+    fn add(&mut self, beside: &Node, op_type: &str, inputs: &[&str]) -> String {
+        let name = self.names.beside(beside, op_type);
+        let output = self.names.value(&format!("{name}_output_0"));
+        self.nodes.push(Node {
+            name,
+            op_type: op_type.to_owned(),
+            domain: String::new(),
+            inputs: inputs.iter().map(ToString::to_string).collect(),
+            outputs: vec![output.clone()],
+            attributes: BTreeMap::new(),
+        });
+        output
+    }
+
+    fn finish<'m>(mut self, source: &'m Model, mut model: Model) -> Result<Plan<'m>, ConvertError> {
+        let mut used: HashSet<String> = self.nodes.iter().flat_map(uses).collect();
+        used.extend(model.graph.outputs.iter().map(|output| output.name.clone()));
+        // A weight that an embedding uses too stays beside its blocks, and counts once.
+        for (name, made) in &self.matrices {
+            if used.contains(name) {
+                self.extra.extend(made.parts.first().map(|[codes, _]| codes.clone()));
+            }
+        }
+        self.extra.sort_unstable();
+        list_copies(&mut model, &self.extra);
+        let is_gone = |name: &String| self.matrices.contains_key(name) && !used.contains(name);
+        let kept = model.graph.initializers.iter().filter(|tensor| !is_gone(&tensor.name));
+        let mut made: Vec<Made> = kept.map(Made::kept).collect();
+        made.append(&mut self.made);
+        model.graph.nodes = self.nodes;
+        model.opsets.entry("com.microsoft".into()).or_insert(1);
+        Plan::new(source, model, made, self.report)
+    }
+}

@@ -1,0 +1,476 @@
+//! How good predictions are, on times that were held out: error, coverage and width, beside physics alone.
+
+use crate::{
+    Catalogue, Domain, Error, Observation, Predicted, Tables,
+    anchor::Anchoring,
+    learn::{Effort, Fit, PeersOf, Situation},
+    quantile,
+};
+use serde::Serialize;
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    path::Path,
+};
+
+/// How far outside of what was learned a question may lie, as a logarithm.
+const BEYOND: f64 = 1.4;
+
+/// How good some predictions were.
+#[derive(Debug, Clone, Serialize, Default)]
+pub struct Score {
+    /// Times.
+    pub rows: usize,
+    /// Kinds of machine among them.
+    pub machines: usize,
+    /// Median of |predicted ÷ measured − 1|.
+    pub median_error: f64,
+    /// Mean of the same.
+    pub mean_error: f64,
+    /// Share of times within their 90 % interval: every machine counts alike.
+    pub coverage: f64,
+    /// The interval is the prediction × ÷ this; the median of all.
+    pub width: f64,
+}
+
+/// One kind of question.
+#[derive(Debug, Clone, Serialize)]
+pub struct KindScore {
+    /// What was learned together.
+    pub domain: Domain,
+    /// The kind of test.
+    pub test: String,
+    /// What was new.
+    pub situation: Situation,
+    /// How good predictions were.
+    pub score: Score,
+    /// The same of the roofline with one learned efficiency per test.
+    pub physics: Score,
+    /// The same with one measurement on the target, for rows that have one to go by.
+    pub anchored: Option<Score>,
+}
+
+/// One machine that was held out.
+#[derive(Debug, Clone, Serialize)]
+pub struct MachineScore {
+    /// What was learned together.
+    pub domain: Domain,
+    /// The machine.
+    pub machine: String,
+    /// What was new.
+    pub situation: Situation,
+    /// How good predictions were.
+    pub score: Score,
+    /// The same of the roofline with one learned efficiency per test.
+    pub physics: Score,
+}
+
+/// Questions that were not answered.
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+pub struct Refused {
+    /// Why.
+    pub why: String,
+    /// What could be answered instead.
+    pub nearest: String,
+    /// How many.
+    pub rows: usize,
+}
+
+/// The whole backtest.
+#[derive(Debug, Clone, Serialize)]
+pub struct Backtest {
+    /// Times that were learned from, of each domain.
+    pub learned: Vec<(Domain, usize)>,
+    /// Whether groups of the same files were held out in turn.
+    pub is_cross_validation: bool,
+    /// By kind of test.
+    pub kinds: Vec<KindScore>,
+    /// By machine.
+    pub machines: Vec<MachineScore>,
+    /// What was refused.
+    pub refused: Vec<Refused>,
+    /// Rows of files that were left out: why, and how many.
+    pub left_out: BTreeMap<String, usize>,
+}
+
+/// One answered question.
+struct Answered<'a> {
+    one: &'a Observation,
+    situation: Situation,
+    said: Predicted,
+    physics: f64,
+    anchored: Option<Predicted>,
+}
+
+/// Learns from the first files and predicts the second, or holds out groups of the first in turn.
+///
+/// # Errors
+///
+/// If a file cannot be read or understood, or there is nothing to learn from.
+pub fn backtest<P: AsRef<Path>>(
+    files: &[P],
+    held_out: &[P],
+    catalogue: &Catalogue,
+    effort: &Effort,
+) -> Result<Backtest, Error> {
+    let mut learned = Tables::read(files, catalogue)?;
+    let mut asked = Tables::read(held_out, catalogue)?;
+    learned.finish(Some(&asked), catalogue);
+    asked.finish(Some(&learned), catalogue);
+    let mut all_left_out = learned.left_out.clone();
+    for (why, count) in &asked.left_out {
+        *all_left_out.entry(why.clone()).or_default() += count;
+    }
+    if learned.observations.is_empty() {
+        return Err(Error::TooLittle("no row of these files can be learned from".into()));
+    }
+    let mut result = match held_out.is_empty() {
+        true => cross_validate(learned.observations, effort),
+        false => predict_all(learned.observations, asked.observations, effort),
+    };
+    result.left_out = all_left_out;
+    Ok(result)
+}
+
+/// Every group of the times is held out in turn.
+#[must_use]
+pub fn cross_validate(observations: Vec<Observation>, effort: &Effort) -> Backtest {
+    let by_domain = by_domain(observations);
+    let mut result = empty(&by_domain, true);
+    for (domain, rows) in &by_domain {
+        let mut all = Vec::new();
+        let physics = Physics::of(rows);
+        let situations: &[Situation] = match domain {
+            Domain::GenerationOnProcessors | Domain::GenerationOnGpus => {
+                &[Situation::NewMachine, Situation::NewFamily]
+            }
+            _ => &[Situation::NewMachine, Situation::NewFamily, Situation::NewPair],
+        };
+        let mut some = false;
+        for situation in situations {
+            let Some(fit) = Fit::new(rows, *situation, effort) else { continue };
+            some = true;
+            let anchored = match situation {
+                Situation::NewMachine => {
+                    let groups: Vec<String> = rows.iter().map(|one| one.machine.clone()).collect();
+                    Anchoring::learn(rows, &fit.held_out, &groups).1
+                }
+                _ => vec![None; rows.len()],
+            };
+            for ((one, said), anchored) in rows.iter().zip(&fit.held_out).zip(anchored) {
+                let physics = physics.log_seconds(one);
+                all.push(Answered { one, situation: *situation, said: *said, physics, anchored });
+            }
+        }
+        if !some {
+            result.refused.push(Refused {
+                why: format!("{domain}: one machine and one family alone, so nothing can be held out"),
+                nearest: "the same with times of another machine or family".into(),
+                rows: rows.len(),
+            });
+        }
+        result.add(&all);
+    }
+    result
+}
+
+/// Learns from the first times and predicts the second.
+#[must_use]
+pub fn predict_all(
+    learned: Vec<Observation>,
+    asked: Vec<Observation>,
+    effort: &Effort,
+) -> Backtest {
+    let learned = by_domain(learned);
+    let mut result = empty(&learned, false);
+    for (domain, questions) in by_domain(asked) {
+        let Some(rows) = learned.get(&domain) else {
+            let known: Vec<String> = learned.keys().map(ToString::to_string).collect();
+            result.refused.push(Refused {
+                why: format!("{domain}: nothing of the kind was learned"),
+                nearest: format!("questions of {}", known.join(", ")),
+                rows: questions.len(),
+            });
+            continue;
+        };
+        let mut predictor = Predictor::of(rows, *effort);
+        let mut answered: Vec<(Observation, Situation, Predicted)> = Vec::new();
+        let mut refused: BTreeMap<(String, String), usize> = BTreeMap::new();
+        for one in questions {
+            match predictor.predict(&one) {
+                Ok((situation, said)) => answered.push((one, situation, said)),
+                Err(Refused { why, nearest, .. }) => *refused.entry((why, nearest)).or_default() += 1,
+            }
+        }
+        result.refused.extend(
+            refused.into_iter().map(|((why, nearest), rows)| Refused { why, nearest, rows }),
+        );
+        let physics = Physics::of(rows);
+        let targets: Vec<Observation> = answered.iter().map(|(one, ..)| one.clone()).collect();
+        let said: Vec<Predicted> = answered.iter().map(|(.., said)| *said).collect();
+        let mut anchored = vec![None; answered.len()];
+        if let Some(anchoring) = predictor.anchoring() {
+            anchored = anchoring.apply(&targets, &said);
+        }
+        let all: Vec<Answered<'_>> = answered
+            .iter()
+            .zip(anchored)
+            .map(|((one, situation, said), anchored)| Answered {
+                one,
+                situation: *situation,
+                said: *said,
+                physics: physics.log_seconds(one),
+                anchored: anchored.filter(|_| *situation == Situation::NewMachine),
+            })
+            .collect();
+        result.add(&all);
+    }
+    result
+}
+
+fn empty(learned: &BTreeMap<Domain, Vec<Observation>>, is_cross_validation: bool) -> Backtest {
+    Backtest {
+        learned: learned.iter().map(|(domain, rows)| (*domain, rows.len())).collect(),
+        is_cross_validation,
+        kinds: Vec::new(),
+        machines: Vec::new(),
+        refused: Vec::new(),
+        left_out: BTreeMap::new(),
+    }
+}
+
+pub(crate) fn by_domain(observations: Vec<Observation>) -> BTreeMap<Domain, Vec<Observation>> {
+    let mut all: BTreeMap<Domain, Vec<Observation>> = BTreeMap::new();
+    for one in observations {
+        all.entry(one.domain).or_default().push(one);
+    }
+    all
+}
+
+/// The roofline with one efficiency a test: what it is off by in the middle.
+struct Physics {
+    tests: HashMap<String, f64>,
+    all: f64,
+}
+
+impl Physics {
+    fn of(rows: &[Observation]) -> Physics {
+        let mut by_test: HashMap<String, Vec<f64>> = HashMap::new();
+        for one in rows {
+            by_test.entry(one.test.clone()).or_default().push(one.log_residual());
+        }
+        let middle = |values: Vec<f64>| quantile::median(values.into_iter()).unwrap_or(0.0);
+        Physics {
+            all: middle(rows.iter().map(Observation::log_residual).collect()),
+            tests: by_test.into_iter().map(|(test, values)| (test, middle(values))).collect(),
+        }
+    }
+
+    fn log_seconds(&self, one: &Observation) -> f64 {
+        one.physics.ln() + self.tests.get(&one.test).copied().unwrap_or(self.all)
+    }
+}
+
+/// Answers questions of one domain; a fit is made when the first question needs it.
+pub struct Predictor<'a> {
+    rows: &'a [Observation],
+    peers: PeersOf<'a>,
+    effort: Effort,
+    instances: HashSet<&'a str>,
+    families: HashSet<&'a str>,
+    pairs: HashSet<(&'a str, &'a str)>,
+    range: [[f64; 2]; 2],
+    fits: BTreeMap<Situation, Option<Fit>>,
+}
+
+impl<'a> Predictor<'a> {
+    /// Learns from rows of one domain.
+    #[must_use]
+    pub fn of(rows: &'a [Observation], effort: Effort) -> Predictor<'a> {
+        let range = std::array::from_fn(|bound| {
+            let logs = rows.iter().map(|one| one.bounds[bound].ln()).filter(|log| log.is_finite());
+            logs.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], log| {
+                [low.min(log), high.max(log)]
+            })
+        });
+        Predictor {
+            rows,
+            peers: PeersOf::of(rows),
+            effort,
+            instances: rows.iter().map(|one| one.instance.as_str()).collect(),
+            families: rows.iter().map(|one| one.family.as_str()).collect(),
+            pairs: rows.iter().map(|one| (one.instance.as_str(), one.model.as_str())).collect(),
+            range,
+            fits: BTreeMap::new(),
+        }
+    }
+
+    /// What is new about a question.
+    #[must_use]
+    pub fn situation(&self, one: &Observation) -> Situation {
+        if !self.instances.contains(one.instance.as_str()) {
+            Situation::NewMachine
+        } else if !self.families.contains(one.family.as_str()) {
+            Situation::NewFamily
+        } else if !self.pairs.contains(&(one.instance.as_str(), one.model.as_str())) {
+            Situation::NewPair
+        } else {
+            Situation::Known
+        }
+    }
+
+    /// The time of a question.
+    ///
+    /// # Errors
+    ///
+    /// The refusal, if it lies outside of what was learned or nothing could be held out to know how good the answer is.
+    pub fn predict(&mut self, one: &Observation) -> Result<(Situation, Predicted), Refused> {
+        for ([low, high], bound) in self.range.iter().zip(one.bounds) {
+            let log = bound.ln();
+            let beyond = (low - log).max(log - high);
+            if beyond.is_nan() || beyond > BEYOND {
+                return Err(Refused {
+                    why: "its work is far larger or smaller than all that was learned".into(),
+                    nearest: self.nearest(one),
+                    rows: 1,
+                });
+            }
+        }
+        let situation = self.situation(one);
+        let mut said = self.answer(situation, one)?;
+        if situation == Situation::NewMachine && !self.families.contains(one.family.as_str()) {
+            // Both are new: the answer is as wrong as either alone makes it, together.
+            let other = self.answer(Situation::NewFamily, one)?;
+            said.log_half = said.log_half.hypot(other.log_half);
+        }
+        Ok((situation, said))
+    }
+
+    fn answer(&mut self, situation: Situation, one: &Observation) -> Result<Predicted, Refused> {
+        let (rows, effort) = (self.rows, &self.effort);
+        let fit = self.fits.entry(situation).or_insert_with(|| Fit::new(rows, situation, effort));
+        let Some(fit) = fit else {
+            return Err(Refused {
+                why: format!("nothing could be held out to learn how good an answer for a {} is", situation.words()),
+                nearest: self.nearest(one),
+                rows: 1,
+            });
+        };
+        Ok(fit.predict(one, self.rows, &self.peers))
+    }
+
+    /// How an anchor helps on a new machine.
+    pub(crate) fn anchoring(&mut self) -> Option<Anchoring> {
+        let fit = self.fits.get(&Situation::NewMachine)?.as_ref()?;
+        let groups: Vec<String> = self.rows.iter().map(|one| one.machine.clone()).collect();
+        Some(Anchoring::learn(self.rows, &fit.held_out, &groups).0)
+    }
+
+    /// How many groups an answer rests on.
+    #[must_use]
+    pub fn groups(&self, situation: Situation) -> usize {
+        self.fits.get(&situation).and_then(Option::as_ref).map_or(0, |fit| fit.groups)
+    }
+
+    /// How good answers to such questions were, on the rows themselves with their group held out.
+    #[must_use]
+    pub fn score(&self, situation: Situation, test: &str) -> Option<Score> {
+        let fit = self.fits.get(&situation)?.as_ref()?;
+        let of_test = |is_any: bool| {
+            let all = self.rows.iter().zip(&fit.held_out);
+            let some = all.filter(|(one, _)| is_any || one.test == test);
+            score(some.map(|(one, said)| (one, *said)))
+        };
+        of_test(false).or_else(|| of_test(true))
+    }
+
+    /// The measured question that is most alike.
+    fn nearest(&self, one: &Observation) -> String {
+        let distance = |other: &&Observation| {
+            let bounds = one.bounds.iter().zip(&other.bounds);
+            bounds.map(|(own, its)| (own / its).ln().abs()).sum::<f64>()
+                + f64::from(u8::from(own_test(one) != own_test(other)))
+        };
+        let nearest = self.rows.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        nearest.map_or_else(String::new, |near| {
+            format!("`{}` on {}, {}", near.model, near.machine, near.test)
+        })
+    }
+}
+
+fn own_test(one: &Observation) -> &str {
+    &one.test
+}
+
+/// The score of answers; `None` without any.
+pub(crate) fn score<'a>(
+    answers: impl Iterator<Item = (&'a Observation, Predicted)>,
+) -> Option<Score> {
+    let mut errors = Vec::new();
+    let mut halves = Vec::new();
+    let mut held: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for (one, said) in answers {
+        let error = said.log_seconds - one.log_seconds();
+        errors.push(error.exp_m1().abs());
+        halves.push(said.log_half);
+        let (inside, all) = held.entry(&one.machine).or_default();
+        *inside += f64::from(u8::from(error.abs() <= said.log_half));
+        *all += 1.0;
+    }
+    let median_error = quantile::median(errors.iter().copied())?;
+    Some(Score {
+        rows: errors.len(),
+        machines: held.len(),
+        median_error,
+        mean_error: errors.iter().sum::<f64>() / errors.len() as f64,
+        coverage: held.values().map(|(inside, all)| inside / all).sum::<f64>() / held.len() as f64,
+        width: quantile::median(halves.into_iter()).map_or(f64::INFINITY, f64::exp),
+    })
+}
+
+impl Backtest {
+    fn add(&mut self, all: &[Answered<'_>]) {
+        let physics = |one: &Answered<'_>| Predicted { log_seconds: one.physics, log_half: f64::NAN };
+        let mut kinds: BTreeMap<(Domain, Situation, (String, u64)), Vec<&Answered<'_>>> = BTreeMap::new();
+        let mut machines: BTreeMap<(Domain, Situation, &str), Vec<&Answered<'_>>> = BTreeMap::new();
+        for one in all {
+            let (domain, situation) = (one.one.domain, one.situation);
+            kinds.entry((domain, situation, in_order(&one.one.test))).or_default().push(one);
+            machines.entry((domain, situation, one.one.machine.as_str())).or_default().push(one);
+        }
+        let whole = |some: &[&Answered<'_>]| {
+            let said = score(some.iter().map(|one| (one.one, one.said))).unwrap_or_default();
+            let alone = score(some.iter().map(|one| (one.one, physics(one)))).unwrap_or_default();
+            let anchored =
+                score(some.iter().filter_map(|one| Some((one.one, one.anchored?))));
+            (said, alone, anchored)
+        };
+        for ((domain, situation, _), some) in kinds {
+            let test = some[0].one.test.clone();
+            let (score, physics, anchored) = whole(&some);
+            self.kinds.push(KindScore { domain, test, situation, score, physics, anchored });
+        }
+        for ((domain, situation, machine), some) in machines {
+            let (score, physics, _) = whole(&some);
+            let machine = machine.to_owned();
+            self.machines.push(MachineScore { domain, machine, situation, score, physics });
+        }
+    }
+
+    /// How many questions were answered.
+    #[must_use]
+    pub fn answered(&self) -> usize {
+        self.kinds.iter().map(|kind| kind.score.rows).sum()
+    }
+
+    /// The kinds of machine among the answers.
+    #[must_use]
+    pub fn machine_count(&self) -> usize {
+        self.machines.iter().map(|one| &one.machine).collect::<BTreeSet<_>>().len()
+    }
+}
+
+/// `tg128` after `tg16`: letters, then number.
+fn in_order(test: &str) -> (String, u64) {
+    let letters = test.trim_end_matches(|last: char| last.is_ascii_digit());
+    (letters.to_owned(), test[letters.len()..].parse().unwrap_or(0))
+}

@@ -1,0 +1,172 @@
+//! Stated peaks of processors and GPUs by name: ours, and a user's own in the same form.
+
+use crate::Error;
+use serde::Deserialize;
+
+const OWN: &str = include_str!("../data/hardware.toml");
+const TERA: f64 = 1e12;
+const GIGA: f64 = 1e9;
+/// Characters of a name that a mistyped one shares with others without meaning them.
+const SHORTEST: usize = 2;
+
+/// A processor or GPU as its manufacturer states it, in SI base units.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hardware {
+    /// Its name.
+    pub name: String,
+    /// Whether it is a GPU.
+    pub is_gpu: bool,
+    /// Operations per second in 32 bits.
+    pub single: f64,
+    /// The same in 16 bits with sums in 32; a processor's is that of 32 bits unless stated.
+    pub half: f64,
+    /// Bytes per second from its memory.
+    pub bandwidth: f64,
+    /// Bytes of memory, where it has its own.
+    pub memory: Option<f64>,
+    /// Bytes of its last cache.
+    pub cache: Option<f64>,
+    /// Where the numbers are from.
+    pub source: String,
+    aliases: Vec<String>,
+}
+
+/// All known hardware.
+#[derive(Debug, Clone)]
+pub struct Catalogue {
+    entries: Vec<Hardware>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    gpu: Vec<Entry>,
+    #[serde(default)]
+    processor: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    #[serde(default)]
+    aliases: Vec<String>,
+    single: Option<f64>,
+    half: Option<f64>,
+    bandwidth: Option<f64>,
+    memory: Option<f64>,
+    cache: Option<f64>,
+    #[serde(rename = "cores")]
+    _cores: Option<u32>,
+    source: Option<String>,
+}
+
+impl Catalogue {
+    /// What is known without a user's file.
+    ///
+    /// # Panics
+    ///
+    /// Never: a test reads the file that is built in.
+    #[must_use]
+    pub fn own() -> Catalogue {
+        Catalogue { entries: entries(OWN).expect("the catalogue that is built in can be read") }
+    }
+
+    /// With a user's entries, which come first.
+    ///
+    /// # Errors
+    ///
+    /// If the text is no catalogue, or an entry lacks a peak, its bandwidth or its source.
+    pub fn with(mut self, text: &str) -> Result<Catalogue, Error> {
+        let mut all = entries(text)?;
+        all.append(&mut self.entries);
+        Ok(Catalogue { entries: all })
+    }
+
+    /// The entry whose name is meant: letter case, makers' names and signs do not count, and the longest name wins.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&Hardware> {
+        let asked = plain(name);
+        if asked.len() < SHORTEST {
+            return None;
+        }
+        let names = |entry: &Hardware| {
+            std::iter::once(plain(&entry.name))
+                .chain(entry.aliases.iter().map(|alias| plain(alias)))
+                .collect::<Vec<_>>()
+        };
+        self.entries.iter().find(|entry| names(entry).contains(&asked)).or_else(|| {
+            // `NVIDIA RTX 4090 (24 GB)` and `4090` mean the same.
+            let found = self.entries.iter().filter(|entry| {
+                names(entry).iter().any(|own| own.ends_with(&asked) && asked.len() > 3)
+            });
+            found.min_by_key(|entry| entry.name.len())
+        })
+    }
+
+    /// Names that resemble one that is not known, the most alike first.
+    #[must_use]
+    pub fn near(&self, name: &str) -> Vec<&str> {
+        types::near(name, self.entries.iter().map(|entry| entry.name.as_str()))
+    }
+
+    /// Every entry.
+    #[must_use]
+    pub fn entries(&self) -> &[Hardware] {
+        &self.entries
+    }
+}
+
+fn entries(text: &str) -> Result<Vec<Hardware>, Error> {
+    let file: File =
+        toml::from_str(text).map_err(|error| Error::Catalogue(error.to_string()))?;
+    let gpus = file.gpu.into_iter().map(|entry| (true, entry));
+    let all = gpus.chain(file.processor.into_iter().map(|entry| (false, entry)));
+    all.map(|(is_gpu, entry)| entry.hardware(is_gpu)).collect()
+}
+
+impl Entry {
+    fn hardware(self, is_gpu: bool) -> Result<Hardware, Error> {
+        let name = self.name.clone();
+        let positive = |key: &str, value: Option<f64>| match value {
+            Some(value) if value.is_finite() && value > 0.0 => Ok(value),
+            Some(value) => {
+                Err(Error::Catalogue(format!("`{key}` of `{name}` is {value}, which is not possible")))
+            }
+            None => Err(Error::Catalogue(format!("`{name}` has no `{key}`"))),
+        };
+        let single = positive("single", self.single)?;
+        let optional = |key: &str, value: Option<f64>| value.map(|_| positive(key, value)).transpose();
+        let half = optional("half", self.half)?.unwrap_or(single);
+        let bandwidth = positive("bandwidth", self.bandwidth)?;
+        let memory = optional("memory", self.memory)?;
+        let cache = optional("cache", self.cache)?;
+        let source =
+            self.source.clone().ok_or_else(|| Error::Catalogue(format!("`{name}` has no `source`")))?;
+        Ok(Hardware {
+            is_gpu,
+            single: single * TERA,
+            half: half * TERA,
+            bandwidth: bandwidth * GIGA,
+            memory: memory.map(|memory| memory * GIGA),
+            cache: cache.map(|cache| cache * 1e6),
+            source,
+            aliases: self.aliases,
+            name: self.name,
+        })
+    }
+}
+
+/// A name without what does not tell two products apart.
+fn plain(name: &str) -> String {
+    let lower = name.to_ascii_lowercase().replace("(r)", " ").replace("(tm)", " ");
+    let words = lower.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let told = |word: &&str| {
+        !matches!(
+            *word,
+            "" | "nvidia" | "amd" | "intel" | "geforce" | "cpu" | "gpu" | "processor" | "graphics" | "generation"
+        )
+    };
+    words.filter(told).collect::<String>()
+}

@@ -1,0 +1,161 @@
+//! Tables of other tools, recognised by what is in them: compressed or not, rows that say nothing left out and counted.
+
+mod llama;
+mod timm;
+
+use crate::{Catalogue, Error, Observation};
+use std::{collections::BTreeMap, fs::File, io::Read, path::Path};
+
+/// Nobody's table of times is larger; a few compressed bytes can become endless ones.
+const LARGEST: u64 = 1 << 29;
+/// Rows of one file, at most.
+const MOST_ROWS: usize = 2_000_000;
+
+/// What a set of files told.
+#[derive(Debug, Default)]
+pub struct Tables {
+    /// The times.
+    pub observations: Vec<Observation>,
+    /// Rows that were left out: why, and how many.
+    pub left_out: BTreeMap<String, usize>,
+    timm: Vec<timm::Row>,
+}
+
+impl Tables {
+    /// Reads files one after the other.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read, is no table that is known, or has no usable row.
+    pub fn read<P: AsRef<Path>>(
+        paths: &[P],
+        catalogue: &Catalogue,
+    ) -> Result<Tables, Error> {
+        let mut tables = Tables::default();
+        for path in paths {
+            tables.add(path.as_ref(), catalogue)?;
+        }
+        Ok(tables)
+    }
+
+    /// Turns rows of timm into times. What some of its tables leave out about a model is in others.
+    pub fn finish(&mut self, more_facts: Option<&Tables>, catalogue: &Catalogue) {
+        let facts = more_facts.map_or(&[][..], |tables| &tables.timm);
+        timm::finish(self, facts, catalogue);
+    }
+
+    fn add(&mut self, path: &Path, catalogue: &Catalogue) -> Result<(), Error> {
+        let text = text_of(path)?;
+        let wrong = |why: String| Error::Table { path: path.to_owned(), why };
+        let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
+        let names: Vec<String> = reader
+            .headers()
+            .map_err(|error| wrong(error.to_string()))?
+            .iter()
+            .map(|name| name.trim().trim_start_matches('\u{feff}').to_owned())
+            .collect();
+        let before = self.observations.len() + self.timm.len();
+        let known = Header { names: &names };
+        let kind = if known.has(&["cpu", "model_bytes", "n_prompt", "n_gen", "tokens_per_s"]) {
+            Kind::Llama
+        } else if timm::is_table(&known) {
+            Kind::Timm
+        } else {
+            return Err(wrong(
+                "its first line has neither the columns of timm's `benchmark.py` nor those of a llama-bench table"
+                    .to_owned(),
+            ));
+        };
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let setting = timm::Setting::of(&name);
+        for (at, record) in reader.records().enumerate() {
+            if at >= MOST_ROWS {
+                return Err(wrong(format!("it has more than {MOST_ROWS} rows")));
+            }
+            let Ok(record) = record else {
+                self.leave_out("the row is not understood");
+                continue;
+            };
+            let row = Cells { names: &names, record: &record };
+            let done = match kind {
+                Kind::Llama => llama::observation(&row, catalogue).map(|one| self.observations.push(one)),
+                Kind::Timm => timm::rows(&row, &setting).map(|some| self.timm.extend(some)),
+            };
+            if let Err(why) = done {
+                self.leave_out(&why);
+            }
+        }
+        if self.observations.len() + self.timm.len() == before {
+            let why = self.left_out.keys().next().cloned().unwrap_or("it has no rows".into());
+            return Err(wrong(format!("no row of it can be used: {why}")));
+        }
+        Ok(())
+    }
+
+    fn leave_out(&mut self, why: &str) {
+        *self.left_out.entry(why.to_owned()).or_default() += 1;
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Llama,
+    Timm,
+}
+
+/// The first line of a table.
+struct Header<'a> {
+    names: &'a [String],
+}
+
+impl Header<'_> {
+    fn has(&self, wanted: &[&str]) -> bool {
+        wanted.iter().all(|name| self.names.iter().any(|own| own == name))
+    }
+}
+
+/// A line of a table.
+struct Cells<'a> {
+    names: &'a [String],
+    record: &'a csv::StringRecord,
+}
+
+impl Cells<'_> {
+    fn text(&self, name: &str) -> Option<&str> {
+        let at = self.names.iter().position(|own| own == name)?;
+        self.record.get(at).map(str::trim).filter(|text| !text.is_empty())
+    }
+
+    /// A number above 0, if there is one.
+    fn amount(&self, name: &str) -> Option<f64> {
+        let number: f64 = self.text(name)?.parse().ok()?;
+        (number.is_finite() && number > 0.0 && number < 1e18).then_some(number)
+    }
+
+    fn need(&self, name: &str) -> Result<f64, String> {
+        self.amount(name).ok_or_else(|| format!("`{name}` is no number above 0"))
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        matches!(self.text(name), Some("1" | "true" | "True"))
+    }
+}
+
+fn text_of(path: &Path) -> Result<String, Error> {
+    let unread = |source| Error::Read { path: path.to_owned(), source };
+    let mut bytes = Vec::new();
+    File::open(path).map_err(unread)?.take(LARGEST + 1).read_to_end(&mut bytes).map_err(unread)?;
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        let mut whole = Vec::new();
+        flate2::read::MultiGzDecoder::new(bytes.as_slice())
+            .take(LARGEST + 1)
+            .read_to_end(&mut whole)
+            .map_err(unread)?;
+        bytes = whole;
+    }
+    let wrong = |why: &str| Error::Table { path: path.to_owned(), why: why.to_owned() };
+    if bytes.len() as u64 > LARGEST {
+        return Err(wrong("it is larger than 512 MiB"));
+    }
+    String::from_utf8(bytes).map_err(|_| wrong("it is not text in UTF-8"))
+}
