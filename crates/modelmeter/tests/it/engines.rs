@@ -59,7 +59,7 @@ fn sides_of_a_duel_are_timed_by_their_scripts_and_one_that_crashes_drops_out() {
 }
 
 #[test]
-fn a_clear_difference_ends_a_duel_after_two_processes_and_says_so() {
+fn a_clear_difference_ends_a_duel_early_and_the_table_fills_meanwhile() {
     let scene = Scene::new();
     let (slow, fast) = (scene.model("slow", "20ms"), scene.model("fast", "2ms"));
     let sides = [slow, fast].map(|model| scene.profiler(&model));
@@ -71,17 +71,25 @@ fn a_clear_difference_ends_a_duel_after_two_processes_and_says_so() {
         }
     };
     let report = duel.measure(&mut scene.session(), &mut sink).unwrap();
-    assert_eq!(report.comparisons[0].outcome, Outcome::Better);
     let looks = report.looks.unwrap();
-    assert_eq!((looks.used, looks.at_most, looks.ended), (2, 8, Ended::Answered));
-    assert_eq!(looks.after, [2, 3, 5, 8]);
-    assert_eq!(report.design, Design::Interleaved { rounds: 2, turns: 2 });
+    assert_eq!((looks.at_most, looks.after.as_slice()), (8, [2, 3, 5, 8].as_slice()));
     let last = tables.last().unwrap();
-    assert_eq!((last.processes, last.is_round, last.left_at_most), (2, true, Some(Duration::ZERO)));
-    assert_eq!(last.rows[1].state, InterimState::Answered { outcome: Outcome::Better });
+    assert_eq!((last.processes, last.is_round), (looks.used, true));
+    let comparison = &report.comparisons[0];
     let interval = last.rows[1].interval.unwrap();
-    let said = report.comparisons[0].speed_up.as_ref().unwrap().interval.unwrap();
+    let said = comparison.speed_up.as_ref().unwrap().interval.unwrap();
     assert_eq!(interval, said, "the last table and the result say the same");
+    // Other work may disturb every turn; then nothing is answered, and that is the reason.
+    let is_busy = comparison.disturbed.as_ref().is_some_and(types::Disturbed::is_too_much);
+    if is_busy {
+        assert_eq!((looks.used, looks.ended), (8, Ended::LimitReached));
+    } else {
+        assert_eq!(comparison.outcome, Outcome::Better);
+        assert_eq!(looks.ended, Ended::Answered);
+        assert!(looks.used < 8, "{looks:?}");
+        assert_eq!(last.left_at_most, Some(Duration::ZERO));
+        assert_eq!(last.rows[1].state, InterimState::Answered { outcome: Outcome::Better });
+    }
     // The table fills: first nothing, then a ratio, then an interval.
     assert_eq!(tables[0].rows[1].median, None);
     let with_ratio = tables.iter().position(|table| table.rows[1].ratio.is_some()).unwrap();
