@@ -344,7 +344,8 @@ mod tests {
                     continue;
                 }
                 let heading = arg.get_help_heading().unwrap_or("none");
-                let known = HEADINGS.contains(&heading) || heading == "Trend" || heading == "Prediction";
+                let known =
+                    HEADINGS.contains(&heading) || heading == "Trend" || heading == "Prediction";
                 assert!(known, "{} {}: {heading}", command.get_name(), arg.get_id());
             }
         }

@@ -220,6 +220,7 @@ fn simulation() {
     let moments = Schedule::draw(&pattern, f64::INFINITY, 100_000, 1).moments;
     let times = ServiceTimes::constant(10_000_000);
     let start = Instant::now();
-    simulate(&moments, &times, 8, Routing::LeastLoaded, Batching { most: 4, wait: 1_000_000 }, 1);
+    let batching = Batching { most: 4, wait: 1_000_000 };
+    std::hint::black_box(simulate(&moments, &times, 8, Routing::LeastLoaded, batching, 1));
     check("simulation of 100,000 requests", start.elapsed().as_secs_f64(), "s", 0.0, 1.0);
 }

@@ -61,8 +61,7 @@ pub(crate) fn serve(
         }
         Request::Profile { count, detail } => {
             let open = || profiled(engines, job);
-            guard(|| model.profile(count, detail, &open))
-                .map(|profile| Reply::Profiled { profile })
+            guard(|| model.profile(count, detail, &open)).map(|profile| Reply::Profiled { profile })
         }
         Request::Memory { count, events } => {
             guard(|| remember(&mut model, count, tracker, &events))

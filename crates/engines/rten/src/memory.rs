@@ -40,11 +40,8 @@ pub(crate) fn named(watched: &Watched, log: &str) -> MemoryRecord {
         place(&nodes, mark).map(|at| at.map_or(0, |at| names.places[at]))
     });
     let untold = "engine `rten` printed no log of its runs";
-    record.layers = Reading::or_missing(
-        (!nodes.is_empty()).then_some(true),
-        MissingCode::NotReported,
-        untold,
-    );
+    record.layers =
+        Reading::or_missing((!nodes.is_empty()).then_some(true), MissingCode::NotReported, untold);
     let used = (!nodes.is_empty()).then(|| Bytes(values::peak(&nodes)));
     record.in_use_peak = Reading::or_missing(used, MissingCode::NotReported, untold);
     record.reserved_peak = match &record.allocations.value {

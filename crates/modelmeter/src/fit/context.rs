@@ -8,8 +8,8 @@ use crate::{
     prepare,
 };
 use types::{
-    Bytes, CacheCost, ContextTry, Estimate, Event, FitContext, Generation, GenerationTest, MissingCode, Reading,
-    Sampling,
+    Bytes, CacheCost, ContextTry, Estimate, Event, FitContext, Generation, GenerationTest,
+    MissingCode, Reading, Sampling,
 };
 
 /// Tokens that are written at the end of a try.
@@ -98,11 +98,7 @@ fn cost(tries: &[ContextTry]) -> CacheCost {
         let line = stats::few_points_line(points);
         let why = format!("{} contexts with {what}, and {FEWEST} are needed", points.len());
         let told = line.map(|line| Estimate { value: line.slope, interval: line.interval });
-        Reading::or_missing(
-            told.filter(|_| points.len() >= FEWEST),
-            MissingCode::TooFewValues,
-            why,
-        )
+        Reading::or_missing(told.filter(|_| points.len() >= FEWEST), MissingCode::TooFewValues, why)
     };
     CacheCost {
         formula: Reading::or_missing(

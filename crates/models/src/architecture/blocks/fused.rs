@@ -34,10 +34,8 @@ pub(in crate::architecture) fn fused_reach(stack: &Stack, positions: Positions) 
     let is_known = matches!(positions, Positions::Learned { .. } | Positions::Rotary { .. });
     // The operator knows no norms of heads, caps or second tables.
     let is_plain = stack.refinements == Refinements::default();
-    let fits = is_known
-        && is_plain
-        && stack.head_dim.is_multiple_of(WIDTH)
-        && stack.head_dim <= WIDEST;
+    let fits =
+        is_known && is_plain && stack.head_dim.is_multiple_of(WIDTH) && stack.head_dim <= WIDEST;
     fits.then(|| positions.longest().unwrap_or(LONGEST).min(LONGEST))
 }
 
