@@ -1,10 +1,5 @@
 //! The generator against servers of known times, in real time: one line a check. Needs a quiet machine with two processors.
-#![expect(
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    clippy::exit,
-    reason = "a bench prints what it found"
-)]
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints what it found")]
 
 #[path = "../testing/scripted_server.rs"]
 mod scripted_server;

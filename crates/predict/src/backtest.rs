@@ -464,8 +464,8 @@ impl Backtest {
     fn add(&mut self, all: &[Answered<'_>]) {
         let physics =
             |one: &Answered<'_>| Predicted { log_seconds: one.physics, log_half: f64::NAN };
-        let mut kinds: BTreeMap<(Domain, Situation, (String, u64)), Vec<&Answered<'_>>> =
-            BTreeMap::new();
+        type Kind = (Domain, Situation, (String, u64));
+        let mut kinds: BTreeMap<Kind, Vec<&Answered<'_>>> = BTreeMap::new();
         let mut machines: BTreeMap<(Domain, Situation, &str), Vec<&Answered<'_>>> = BTreeMap::new();
         for one in all {
             let (domain, situation) = (one.one.domain, one.situation);

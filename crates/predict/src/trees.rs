@@ -348,10 +348,10 @@ impl Grower<'_> {
             for missing_low in ways {
                 let mut low = if *missing_low { missing } else { Cell::default() };
                 let limits = self.binned.limits[*feature as usize].len();
-                for bin in 1..=limits.saturating_sub(1) {
-                    low.add(bins[bin]);
+                for (bin, cell) in bins.iter().enumerate().take(limits).skip(1) {
+                    low.add(*cell);
                     let high = all.minus(low);
-                    if low.rows < least || high.rows < least || bins[bin].rows == 0 {
+                    if low.rows < least || high.rows < least || cell.rows == 0 {
                         continue;
                     }
                     let gain = low.score() + high.score() - all.score();

@@ -141,7 +141,7 @@ mod tests {
             processes: 2,
             at_most: 8,
             is_round: true,
-            left: Some(Duration::from_secs_f64(7.3)),
+            left: Some(Duration::from_millis(7_300)),
             left_at_most: Some(Duration::from_secs(150)),
         }
     }

@@ -63,7 +63,7 @@ impl LoadTest {
         Run {
             id: store::new_run_id(started_at, random()),
             started_at,
-            elapsed: Duration::from_secs_f64(outcome.generator.elapsed.0.max(0.0)),
+            elapsed: outcome.generator.elapsed.duration(),
             cell: self.cell(target, streaming),
             model: model_info(target),
             work: unknown_work(),

@@ -1,4 +1,5 @@
 //! Loads on a served model: what people see, and what programs get.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 use crate::sample;
 use modelmeter_report::{ResultDocument, Style, capacity_document, load_document};
