@@ -7,7 +7,7 @@ use std::time::Duration;
 use types::{Arrivals, LoadLimit, parse_duration};
 
 const AFTER: &str = "\
-The replicas are simulated from the times of stored runs: `modelmeter profile MODEL --batch-size N` for each
+The replicas are simulated from the times of stored runs: `modelmeter profile MODEL --batch-size 1` for each
 batch size, or `modelmeter load ADDRESS` (one request at a time) for a served model. How: docs/LOAD.md
 
 Exit codes: 0 answered, 1 nothing that was measured keeps the limit, 2 usage error, 4 no usable run is stored
@@ -22,7 +22,7 @@ Examples:
 #[command(after_help = AFTER)]
 pub(crate) struct CapacityArguments {
     /// Model, or id of a stored run
-    #[arg(value_name = "MODEL|RUN")]
+    #[arg(value_name = "MODEL|RUN", help_heading = "Workload")]
     pub(crate) target: String,
     /// Requests per second: 40/s
     #[arg(long, value_name = "N/s", value_parser = parse_rate, help_heading = "Workload")]

@@ -75,6 +75,9 @@ fn filled(word: &str, option: &str) -> String {
     };
     let is_name =
         word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase() || "|_…".contains(c));
+    if word == "ADDRESS" {
+        return "http://127.0.0.1:8080".to_owned();
+    }
     if is_name || word == "…" {
         return value.to_owned();
     }

@@ -30,7 +30,7 @@ Examples:
 )]
 pub(crate) struct LoadArguments {
     /// Address of a server: OpenAI, KServe version 2, or anything that answers HTTP
-    #[arg(value_name = "ADDRESS")]
+    #[arg(value_name = "ADDRESS", help_heading = "Workload")]
     pub(crate) target: Address,
     /// How the server is spoken to [default: found out]
     #[arg(long, value_name = "NAME", value_parser = parse_protocol, help_heading = "Workload")]

@@ -30,7 +30,9 @@ fn a_run_has_its_verdict_its_numbers_and_every_part() {
         ["Latency", "Layers", "Memory", "Advice", "Environment", "Reproduce"]
     );
     assert_eq!(count(&html, ".figures > div"), 6);
-    assert_eq!(count(&html, "figure svg"), 3, "distribution, order, roofline");
+    let drawn = "distribution, order, roofline";
+    assert_eq!(count(&html, "figure:not(.for-phones) svg"), 3, "{drawn}");
+    assert_eq!(count(&html, "figure.for-phones svg"), 3, "{drawn}, drawn again for phones");
     assert_eq!(
         texts(&html, ".missing code"),
         ["modelmeter profile distilbert-base-uncased --memory"]
