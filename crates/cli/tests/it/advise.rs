@@ -181,7 +181,8 @@ fn rows_that_are_too_long_are_found_and_the_proof_is_made() {
     assert!((factor - 64.0 / 7.0).abs() < 1e-9, "{factor}");
     let trial = &padding["trial"];
     assert_ne!(trial["verdict"], "refused", "outputs agree where both have them: {trial:#}");
-    assert_eq!(trial["processes"], 3);
+    let processes = trial["processes"].as_u64().unwrap();
+    assert!((2..=5).contains(&processes), "it ends when it is answered: {processes}");
     assert!(trial["factor"].as_f64().unwrap() > 0.0);
     for other in list(&report, "advice").iter().filter(|one| one["rule"] != "padding") {
         assert_eq!(other["trial"], Value::Null, "only padding was to be tried");
