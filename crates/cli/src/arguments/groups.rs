@@ -9,7 +9,17 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Measure", &["profile", "generate", "load", "gpu", "compare", "bench", "calibrate", "noise"]),
     (
         "Understand",
-        &["report", "visualize", "analyze", "runs", "trend", "predict", "devices", "models", "engines"],
+        &[
+            "report",
+            "visualize",
+            "analyze",
+            "runs",
+            "trend",
+            "predict",
+            "devices",
+            "models",
+            "engines",
+        ],
     ),
     ("Decide", &["recommend", "capacity", "advise", "fit"]),
     ("Guard", &["check", "watch"]),

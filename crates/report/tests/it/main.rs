@@ -13,6 +13,7 @@ mod fit;
 mod fleet;
 mod gate;
 mod generation;
+mod gpu;
 mod imported;
 mod inside;
 mod json;

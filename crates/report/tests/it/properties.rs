@@ -39,8 +39,8 @@ fn metric_value() -> impl Strategy<Value = f64> {
 prop_compose! {
     fn run()(
         (model, engine, processor, input, why, text, hint) in (name(), name(), name(), name(), name(), name(), name()),
-        medians in proptest::array::uniform12(median()),
-        present in any::<[bool; 12]>(),
+        medians in proptest::array::uniform19(median()),
+        present in any::<[bool; 19]>(),
         spread in 1.0..1e6f64,
         count in 1..20_000u64,
         values in proptest::collection::vec(metric_value(), 8),

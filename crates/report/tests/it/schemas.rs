@@ -1,8 +1,8 @@
 //! The JSON Schema of every document: published as it is made, and true of real documents.
 
 use crate::{
-    advice, bout, ceilings, encoder, fit, fleet, gate, generation, imported, inside, lists, load,
-    memory, proof, recommendations, sample, trend,
+    advice, bout, ceilings, encoder, fit, fleet, gate, generation, gpu, imported, inside, lists,
+    load, memory, proof, recommendations, sample, trend,
 };
 use jsonschema::Validator;
 use modelmeter_report::{
@@ -136,6 +136,7 @@ fn documents() -> Vec<Value> {
     let gates = [gate::slower(), gate::mixed(), gate::limits()];
     documents.extend(gates.iter().map(|report| gate_document(report).json));
     documents.push(generation::document().json);
+    documents.push(gpu::document().json);
     let loads = [load::run(4.0, Some(true)), load::run(8.0, None)];
     documents.push(load_document(&loads, Some(&load::search())).json);
     documents.push(load_document(&loads, None).json);
