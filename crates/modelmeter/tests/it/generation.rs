@@ -35,11 +35,6 @@ fn configurations() -> Vec<Value> {
             "model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 61, "n_embd": 64, "n_layer": 3,
             "n_head": 4, "n_positions": 64
         }),
-        with(json!({
-            "model_type": "gemma3_text", "architectures": ["Gemma3ForCausalLM"], "head_dim": 10, "sliding_window": 4,
-            "query_pre_attn_scalar": 7, "final_logit_softcapping": 3.0, "attn_logit_softcapping": 2.0,
-            "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]
-        })),
     ]
 }
 
