@@ -132,7 +132,7 @@ fn engines_agree_on_what_a_real_model_writes() {
 }
 
 #[test]
-fn the_layers_the_memory_and_the_picture_of_a_step_are_told() {
+fn the_memory_and_the_picture_of_a_step_are_told() {
     let home = Home::calibrated();
     let model = smollm2();
     let told = home.run(&[
@@ -150,7 +150,6 @@ fn the_layers_the_memory_and_the_picture_of_a_step_are_told() {
         "11",
         "-w",
         "1",
-        "--layers",
         "--memory",
         "--json",
         "tests.json",
@@ -160,11 +159,6 @@ fn the_layers_the_memory_and_the_picture_of_a_step_are_told() {
     assert!([Some(0), Some(4)].contains(&told.status), "{}", told.err);
     let found = document(&fs::read_to_string(home.path("tests.json")).unwrap());
     let test = &found["tests"][0];
-    let layers = test["layers"]["layers"].as_array().unwrap();
-    let has =
-        |part: &str| layers.iter().any(|layer| layer["path"].as_str().unwrap().contains(part));
-    assert!(has("self_attn") && has("mlp"), "{:#}", test["layers"]);
-    assert!(test["layers"]["closure"]["value"].as_f64().unwrap() > 0.3, "{:#}", test["layers"]);
     let allocator = &test["memory_profile"]["allocator"];
     assert!(allocator["source"].as_str().unwrap().contains("every allocation"), "{allocator:#}");
     let page = fs::read_to_string(home.path("page.html")).unwrap();

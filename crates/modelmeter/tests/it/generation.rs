@@ -251,37 +251,6 @@ fn prefill_and_decode_are_runs_of_their_own_that_are_kept() {
 }
 
 #[test]
-fn every_engine_with_instruments_tells_the_layers_of_a_step() {
-    let home = TempDir::new().unwrap();
-    let model = folder(home.path(), &configurations()[0]);
-    for engine in ["rten", "onnxruntime"] {
-        let profiler = Profiler::new(model.to_string_lossy())
-            .isolation(Isolation::None)
-            .places(places())
-            .offline(true)
-            .engine(engine)
-            .folders(folders(&home))
-            .inside(modelmeter::Inside { layers: true, ..modelmeter::Inside::default() })
-            .warmup(1)
-            .runs(24);
-        let tests = GenerationTests::new(profiler).prompts([4]).tokens([12]).depths([8]);
-        let found = tests.run(&mut Session::without_store(), &mut |_| {}).unwrap();
-        for run in &found.runs {
-            let layers =
-                run.layers.as_ref().unwrap_or_else(|| panic!("{engine}: {:?}", run.verdict));
-            let has = |part: &str| layers.layers.iter().any(|layer| layer.path.contains(part));
-            assert!(has("self_attn") && has("mlp"), "{engine}: {:?}", layers.layers);
-            assert_eq!(
-                run.steps().is_empty(),
-                run.cell.generation.unwrap().test == GenerationTest::Prefill
-            );
-        }
-        // The first inference and one step of warm-up came before.
-        assert_eq!(found.runs[1].steps()[0].0, 8 + 2, "{engine}");
-    }
-}
-
-#[test]
 fn what_cannot_be_generated_is_said_plainly() {
     let home = TempDir::new().unwrap();
     let model = folder(home.path(), &configurations()[3]);
