@@ -4,7 +4,7 @@
 use crate::{EngineChoice, Error, Profiler, Session};
 use draw::Picture;
 use engine::Availability;
-use report::ResultPicture;
+use report::{Block, Note, ResultPicture};
 use std::collections::BTreeMap;
 use types::{Event, Generation, GenerationTest, Precision, Run, Sampling};
 
@@ -213,14 +213,22 @@ impl GenerationTests {
     }
 }
 
-/// How a step grows with the tokens in the cache, as a picture for a page; `None` where nothing was written.
+/// How a step grows with the tokens in the cache, as a picture for a page, or why there is none.
 #[must_use]
-pub fn growth_picture(runs: &[Run]) -> Option<ResultPicture> {
+pub fn growth_block(runs: &[Run]) -> Block {
     let all: Vec<&Run> = runs.iter().collect();
     let material = crate::visualize::material_of(&all, BTreeMap::new());
-    let drawn = Picture::by_name("growth")?.for_page(&material).ok()?;
-    let title = "growth of a step with the tokens in the cache".into();
-    Some(ResultPicture { title, svg: drawn.svg, narrow: None })
+    let growth = Picture::by_name("growth").expect("the list of pictures has it");
+    let title = "growth of a step with the tokens in the cache";
+    match growth.for_page(&material) {
+        Ok(drawn) => {
+            let narrow = growth.for_phone(&material).ok().map(|narrow| narrow.svg);
+            Block::Picture(ResultPicture { title: title.into(), svg: drawn.svg, narrow })
+        }
+        Err(absent) => {
+            Block::Notes(vec![Note::new(format!("no picture of the {title}: {}", absent.why))])
+        }
+    }
 }
 
 /// The engine that was asked for.

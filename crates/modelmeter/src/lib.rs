@@ -83,7 +83,7 @@ pub use fit::Fitter;
 pub use folders::Folders;
 pub use formats::{FORMATS, RUN_FORMATS, ResultFormat};
 pub use gate::{Gate, GateBaseline, NoiseTest};
-pub use generate::{Generated, GenerationTests, RefusedTest, growth_picture};
+pub use generate::{Generated, GenerationTests, RefusedTest, growth_block};
 pub use given::GivenValues;
 pub use inside::Inside;
 pub use install::install_engine;

@@ -15,8 +15,8 @@ use crate::{
     places::places,
     progress::Progress,
 };
-use modelmeter::{Folders, Generated, GenerationTests, Inside, growth_picture};
-use report::{Block, GenerationRefused, LayerView, View};
+use modelmeter::{Folders, Generated, GenerationTests, Inside, growth_block};
+use report::{GenerationRefused, LayerView, View};
 use std::path::PathBuf;
 
 pub(crate) fn run(arguments: &Generate, global: &Global) -> Result<Exit, Failure> {
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Generate, global: &Global) -> Result<Exit, Failure
         }];
     }
     if asked.path("html").is_some() {
-        document.blocks.extend(growth_picture(&runs).map(Block::Picture));
+        document.blocks.push(growth_block(&runs));
     }
     if let Some(rows) = rows {
         let text = || format!("{:#}\n", report::llama_bench_rows(&runs));
