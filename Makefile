@@ -4,7 +4,7 @@ PYTHON ?= python3
 CARGO ?= cargo
 VENV := .venv
 
-.PHONY: test built check advisories venv postgresql chromium bench seeds fuzz clean
+.PHONY: test built wheel check advisories venv postgresql chromium bench seeds fuzz clean
 
 # The release build serves the binary, the tests and the benches. Random cases are the same in every
 # run here, so that a failure can be repeated; `cargo test` alone draws new ones.
@@ -12,11 +12,17 @@ test: export PROPTEST_RNG_SEED ?= 20260101
 test: postgresql chromium
 	@# One waits for the network, the other for the processors.
 	$(MAKE) --jobs=2 --output-sync=target venv built
+	$(MAKE) wheel
 	$(MAKE) check
 	CARGO="$(CARGO)" $(PYTHON) .ci/tests
 
 built:
 	$(CARGO) test --release --workspace --no-run --quiet
+
+# The Python package, in target/wheel/dist and in .venv (docs/python.md).
+wheel: venv
+	$(CARGO) build --release --workspace --quiet
+	.ci/wheel
 
 check:
 	@# Licences, sources and versions of the dependencies, as deny.toml has them.

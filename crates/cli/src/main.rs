@@ -10,6 +10,7 @@ mod exit;
 mod failure;
 mod interrupt;
 mod output;
+mod parent;
 mod places;
 mod progress;
 mod shortage;
@@ -29,6 +30,7 @@ static ALLOCATOR: probe::TrackingAllocator = probe::TrackingAllocator;
 fn main() -> ExitCode {
     // A worker is this program again, before anything else could print.
     modelmeter::serve_if_worker();
+    parent::end_with_parent();
     // A shell asks what could come next; it reads standard output alone.
     if command::completions::answer() {
         return Exit::Fine.into();

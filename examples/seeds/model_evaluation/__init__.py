@@ -1,0 +1,1 @@
+"""The names of an evaluation pipeline, on Modelmeter."""

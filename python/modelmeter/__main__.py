@@ -1,0 +1,7 @@
+"""`python -m modelmeter` is the program `modelmeter`."""
+
+import sys
+
+from .pipeline import main
+
+sys.exit(main())

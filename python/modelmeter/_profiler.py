@@ -1,0 +1,343 @@
+"""`ModelProfiler` and `ModelBenchmarkSuite`: one object that keeps a model, its last input and its last result."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import _commands, _frames
+from ._errors import Error, NotSupportedError, UsageError
+from ._frames import Column, Frame
+from ._models import Description
+from ._results import Result, Run
+
+BATCH, LENGTH, VOCABULARY = 4, 128, 1000
+"""What an input generator is called with, if neither the model nor the caller says more."""
+
+
+class Benchmark(Sequence[Result], Frame):
+    """Several measured models or settings, in order. One that failed is its exception in `failures`."""
+
+    def __init__(self, entries: Iterable[tuple[str, Result | Error]]) -> None:
+        entries = list(entries)
+        self._labels = [label for label, entry in entries if isinstance(entry, Result)]
+        self._results = [entry for _, entry in entries if isinstance(entry, Result)]
+        self.failures: dict[str, Error] = {label: entry for label, entry in entries if isinstance(entry, Error)}
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._results[self._labels.index(at)] if isinstance(at, str) else self._results[at]
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __iter__(self) -> Iterator[Result]:
+        return iter(self._results)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for label, result in zip(self._labels, self._results, strict=True):
+            latency = result["latency"]
+            rows.append(
+                {
+                    "model": label,
+                    "engine": result.get("engine"),
+                    "device": result.get("device"),
+                    "precision": result.get("precision"),
+                    "batch_size": result.get("batch_size"),
+                    "latency_median_ms": latency["median"],
+                    "latency_p95_ms": latency["p95"],
+                    "samples_per_second": result["throughput"].get("samples_per_second"),
+                    "memory_peak_bytes": result["memory"]["peak"],
+                    "valid": result["verdict"]["valid"],
+                }
+            )
+        return rows
+
+    def _columns(self) -> Iterable[Column]:
+        kinds = ["text"] * 4 + ["integer", "number", "number", "number", "integer", "truth"]
+        rows = self._rows()
+        names = list(rows[0]) if rows else []
+        return [(name, kind, [row[name] for row in rows]) for name, kind in zip(names, kinds, strict=False)]
+
+    def __str__(self) -> str:
+        lines = [f"{'model':<28}{'engine':<14}{'batch':>6}{'median':>12}{'samples/s':>12}{'memory':>12}"]
+        for row in self._rows():
+            rate, memory = row["samples_per_second"], row["memory_peak_bytes"]
+            lines.append(
+                f"{row['model'][:27]:<28}{str(row['engine'] or '-'):<14}{row['batch_size'] or '-':>6}"
+                f"{row['latency_median_ms']:>9.2f} ms{'-' if rate is None else f'{rate:,.0f}':>12}"
+                f"{'-' if memory is None else f'{memory / 1e6:,.0f} MB':>12}{'' if row['valid'] else '  NOT VALID'}"
+            )
+        lines += [f"{label}: failed: {error.message}" for label, error in self.failures.items()]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_markdown_(self) -> str:
+        rows = self._rows()
+        names = list(rows[0]) if rows else []
+        lines = ["| " + " | ".join(names) + " |", "|" + " --- |" * len(names)]
+        for row in rows:
+            cells = [f"{cell:,.2f}" if isinstance(cell, float) else str(cell) for cell in row.values()]
+            lines.append("| " + " | ".join(cells).replace("_", "\\_") + " |")
+        lines += ["", *(f"- {label}: failed: {error.message}" for label, error in self.failures.items())]
+        return "\n".join(lines) + "\n"
+
+    def _repr_html_(self) -> str:
+        from . import _markup
+
+        return _markup.fragment(self._repr_markdown_())
+
+
+class ModelProfiler:
+    """Profiles models.
+
+    ```python
+    profiler = ModelProfiler(model_path="models/bert", device="cuda", precision="fp16")
+    results = profiler.profile(input_data=inputs, num_runs=100, warmup_runs=10)
+    print(results["latency"]["mean"], results["throughput"]["samples_per_second"], results["memory"]["peak"])
+    ```
+
+    Args:
+        model_path: a name, a path, a `TransformerEncoder` or a `torch.nn.Module`; may also be given to `profile`.
+        device: `auto`, `cpu`, `cuda`, `cuda:1`, `mps`. A device that is not there is an error.
+        precision: `fp32`, `fp16`, `bf16`, `int8`; by default the model's own.
+        engine: `rten`, `onnxruntime`, `openvino`, `torch`; by default the first that runs the model.
+        options: further options of `modelmeter profile`, for every measurement.
+    """
+
+    def __init__(
+        self,
+        model_path: Any = None,
+        device: str | None = None,
+        precision: str | None = None,
+        *,
+        engine: str | None = None,
+        **options: Any,
+    ) -> None:
+        self.model = model_path
+        self._options = {"device": device, "precision": precision, "engine": engine, **options}
+        self._input: Any = None
+        self._result: Result | None = None
+
+    @property
+    def results(self) -> Result:
+        """The last result."""
+        if self._result is None:
+            raise UsageError("nothing was profiled yet", hint="profiler.profile() comes first")
+        return self._result
+
+    def profile(
+        self,
+        input_data: Any = None,
+        num_runs: int | None = None,
+        warmup_runs: int | None = None,
+        detailed_analysis: bool = False,
+        *,
+        model: Any = None,
+        **options: Any,
+    ) -> Any:
+        """Measures the model.
+
+        Args:
+            input_data: a tensor, an array, nested lists, a mapping of them by the names of inputs, or texts; by default
+                random inputs. A path or a name here is the model: `profiler.profile("models/latest")`.
+            num_runs: number of samples; by default until the median is precise.
+            warmup_runs: warm-up runs; by default until the latency is stable.
+            detailed_analysis: also times by layer and where the memory goes.
+            model: another model than the profiler's.
+            options: further options of `modelmeter profile`.
+
+        Returns:
+            A mapping: `["latency"]["mean"]` in milliseconds, `["throughput"]["samples_per_second"]`,
+            `["memory"]["peak"]` in bytes.
+        """
+        if isinstance(input_data, (str, os.PathLike, Description)) and model is None:
+            model, input_data = input_data, None
+        if detailed_analysis:
+            options = {"layers": True, "memory": True, **options}
+        counts = {"runs": num_runs, "warmup": warmup_runs}
+        return self._measure(model, input_data, {**counts, **options})
+
+    def profile_model(self, model: Any, input_generator: Any = None, **options: Any) -> Any:
+        """Measures a model with inputs of a generator: a function of `batch_size`, `seq_length`, `vocab_size`, or inputs."""
+        inputs = input_generator
+        if callable(input_generator):
+            inputs = _generate(input_generator, model, options)
+        return self._measure(model, inputs, options)
+
+    def benchmark(self, configurations: Iterable[Mapping[str, Any]], **options: Any) -> Benchmark:
+        """Measures the model in several settings: `[{"batch_size": 1, "precision": "fp32"}, …]`."""
+
+        def measured(configuration: Mapping[str, Any]) -> tuple[str, Result | Error]:
+            label = ", ".join(f"{key} {value}" for key, value in configuration.items())
+            try:
+                return label, self._measure(None, None, {**options, **configuration})
+            except NotSupportedError as error:
+                return label, error
+
+        return Benchmark([measured(configuration) for configuration in configurations])
+
+    def profile_layers(self, input_data: Any = None, layer_names: Sequence[str] | None = None, **options: Any) -> Any:
+        """Times by layer: of all, or of these kinds or paths: `["attention", "mlp", "embedding"]`."""
+        return self._measure(None, self._last(input_data), {"layers": list(layer_names or []) or True, **options})
+
+    def memory_profile(
+        self,
+        track_allocations: bool = True,
+        track_deallocations: bool = True,
+        memory_snapshots: bool = False,
+        input_data: Any = None,
+        **options: Any,
+    ) -> Any:
+        """Where the memory goes: predicted, allocated and observed; allocations by layer, and what lives at the peak.
+
+        Without `input_data` the last input is used, else random ones; `result.notes` says which. Allocations are recorded
+        with their ends, so `track_deallocations` needs nothing more.
+        """
+        parts = ["allocations"] if track_allocations or track_deallocations else []
+        parts += ["snapshots"] if memory_snapshots else []
+        return self._measure(None, self._last(input_data), {"memory": parts or True, **options}, notes=True)
+
+    def gpu_profile(
+        self,
+        track_kernels: bool = True,
+        track_memory_transfers: bool = True,
+        profile_nvtx: bool = True,
+        input_data: Any = None,
+        **options: Any,
+    ) -> Any:
+        """What the GPU does: kernels, copies, and times by module. Needs an NVIDIA GPU.
+
+        Without `input_data` the last input is used, else random ones; `result.notes` says which.
+        """
+        from . import _gpu
+
+        device = self._options.get("device")
+        asked = {**options, "device": "cuda" if device in (None, "auto", "cpu") else device}
+        parts = {"kernels": track_kernels, "copies": track_memory_transfers, "ranges": profile_nvtx}
+        _gpu.needs_gpu(str(asked["device"]))
+        with _gpu.trace() as path:
+            run = self._measure(
+                None, self._last(input_data), {**asked, "trace": [path], "layers": profile_nvtx}, notes=True
+            )
+            self._result = _gpu.with_events(run, path, parts)
+        return self._result
+
+    def generate_html_report(
+        self,
+        output_path: str | os.PathLike[str] = "profiling_report.html",
+        include_graphs: bool = True,
+        include_details: bool = True,
+    ) -> Path:
+        """Writes the last result as one self-contained page."""
+        from . import _pages
+
+        return _pages.write([self.results], output_path, include_graphs, include_details)
+
+    def export_json(self, output_path: str | os.PathLike[str] = "profiling_results.json") -> str:
+        """Writes the last result as JSON, which `load_baseline` reads, and returns the text."""
+        return self.results.to_json(output_path)
+
+    def export_csv(self, output_path: str | os.PathLike[str] = "profiling_metrics.csv") -> Path:
+        """Writes the metrics of the last result as CSV."""
+        self.results.to_csv(output_path)
+        return Path(output_path)
+
+    def _last(self, input_data: Any) -> Any:
+        return self._input if input_data is None else input_data
+
+    def _measure(self, model: Any, inputs: Any, options: Mapping[str, Any], notes: bool = False) -> Any:
+        model = self.model if model is None else model
+        if model is None:
+            raise UsageError(
+                "there is no model", hint='ModelProfiler(model_path="models/bert") or profiler.profile("models/bert")'
+            )
+        asked = {**{key: value for key, value in self._options.items() if value is not None}, **options}
+        result = _commands.profile(model, inputs, **asked)
+        if notes:
+            source = "generated at random" if inputs is None else "those of the last call, or given"
+            result.notes.append(f"inputs: {source}")
+        if inputs is not None:
+            self._input = inputs
+        self._result = result
+        return result
+
+
+def _generate(generator: Callable[..., Any], model: Any, options: dict[str, Any]) -> Any:
+    """Inputs of a generator: its parameters have the sizes of the model or of the call."""
+    settings = model.settings if isinstance(model, Description) else {}
+    batch = options.pop("batch_size", None) or BATCH
+    length = options.pop("sequence_length", None) or min(LENGTH, settings.get("max_seq_length", LENGTH))
+    sizes = {
+        "batch_size": batch,
+        "seq_length": length,
+        "seq_len": length,
+        "sequence_length": length,
+        "vocab_size": settings.get("vocab_size", VOCABULARY),
+        "input_size": settings.get("input_size", 512),
+    }
+    given: dict[str, Any] = {}
+    for name, parameter in inspect.signature(generator).parameters.items():
+        if name in sizes:
+            given[name] = sizes[name]
+        elif parameter.default is parameter.empty and parameter.kind not in (
+            parameter.VAR_KEYWORD,
+            parameter.VAR_POSITIONAL,
+        ):
+            raise UsageError(
+                f"the input generator asks for `{name}`",
+                hint=f"it may ask for {', '.join(sizes)}; give others a default",
+            )
+    return generator(**given)
+
+
+class ModelBenchmarkSuite:
+    """Several models, measured by one profiler and reported together."""
+
+    def __init__(self, models: Iterable[Any] = (), profiler: ModelProfiler | None = None) -> None:
+        self._models = list(models)
+        self._profiler = profiler or ModelProfiler()
+        self._results: Benchmark | None = None
+
+    @property
+    def results(self) -> Benchmark:
+        """What `run` found."""
+        if self._results is None:
+            raise UsageError("the suite did not run yet", hint="benchmark_suite.run() comes first")
+        return self._results
+
+    def add_model(self, model: Any) -> None:
+        """Adds a model."""
+        self._models.append(model)
+
+    def run(self, **options: Any) -> Benchmark:
+        """Measures every model. One that this machine cannot run costs only itself."""
+        if not self._models:
+            raise UsageError("the suite has no models", hint="benchmark_suite.add_model(...)")
+        entries: list[tuple[str, Result | Error]] = []
+        for model in self._models:
+            try:
+                entries.append((_label(model), self._profiler.profile_model(model, **options)))
+            except NotSupportedError as error:
+                entries.append((_label(model), error))
+        self._results = Benchmark(entries)
+        return self._results
+
+    def generate_report(self, output_path: str | os.PathLike[str] = "benchmark_report.html") -> Path:
+        """Writes one page about all models: times, memory, use of the processors, charts."""
+        from . import _pages
+
+        return _pages.write(list(self.results), output_path, True, True)
+
+
+def _label(model: Any) -> str:
+    if isinstance(model, Description):
+        return model.name
+    return os.path.basename(os.fspath(model)) if isinstance(model, (str, os.PathLike)) else type(model).__name__
+
+
+__all__ = ["Benchmark", "ModelBenchmarkSuite", "ModelProfiler", "Run", "_frames"]

@@ -1,0 +1,56 @@
+"""What type checkers and notebooks see."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent / "modelmeter"
+
+USE = """
+import modelmeter
+
+run = modelmeter.profile("small-transformer", runs=11)
+reveal_type(run)
+reveal_type(modelmeter.compare("a"))
+with modelmeter.measure("step") as m:
+    reveal_type(m)
+    for batch in m.steps([1, 2]):
+        reveal_type(batch)
+
+@modelmeter.profile
+def f(x: int) -> str:
+    return str(x)
+
+reveal_type(f)
+"""
+
+
+def test_types_of_the_package_are_right(tmp_path):
+    use = tmp_path / "use.py"
+    use.write_text(USE)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", str(use)], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for words in (
+        '"modelmeter._results.Run"',
+        '"modelmeter._results.Result"',
+        '"modelmeter._measure.Measure"',
+        "builtins.int",
+    ):
+        assert words in done.stdout, done.stdout
+
+
+def test_stubs_of_the_native_part_are_right(tmp_path):
+    command = [sys.executable, "-m", "mypy.stubtest", "modelmeter._native", "--ignore-missing-stub"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_help_shows_names_and_defaults():
+    import inspect
+
+    import modelmeter
+
+    signature = str(inspect.signature(modelmeter.ModelProfiler.profile))
+    assert "num_runs: 'int | None' = None" in signature and "detailed_analysis: 'bool' = False" in signature
