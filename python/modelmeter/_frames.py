@@ -12,7 +12,7 @@ Column = tuple[str, str, list[Any]]
 _TEXT = frozenset(
     "id run run_id machine commit branch model hostname cpu gpus tags options fingerprint engine_version source_version".split()
 )
-_ENDINGS_OF_NUMBERS = ("_seconds", "_bytes", "_per_second", "_share", "_joules", "_coverage")
+_ENDINGS_OF_NUMBERS = ("_seconds", "_per_second", "_share", "_joules", "_coverage")
 
 
 def read_csv(text: str) -> list[Column]:
@@ -30,8 +30,9 @@ def read_csv(text: str) -> list[Column]:
 def _typed(name: str, texts: list[str]) -> Column:
     given = [text for text in texts if text != ""]
     if name not in _TEXT:
-        if not given and name.endswith(_ENDINGS_OF_NUMBERS):
-            return name, "number", [None] * len(texts)
+        if not given and name.endswith((*_ENDINGS_OF_NUMBERS, "_bytes")):
+            kind = "integer" if name.endswith("_bytes") else "number"
+            return name, kind, [None] * len(texts)
         if given and all(text in ("true", "false") for text in given):
             return name, "truth", [None if text == "" else text == "true" for text in texts]
         is_measure = name.endswith(_ENDINGS_OF_NUMBERS)

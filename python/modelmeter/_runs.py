@@ -90,12 +90,14 @@ class Runs(Sequence[Run], Frame):
                     _program.data(["db", "export", file, *self._filter, *self._db, "--quiet"])
                 with open(table, encoding="utf-8", newline="") as rows:
                     columns = _frames.read_csv(rows.read())
+                by_name = {name: values for name, _, values in columns}
+                ids, phases = by_name.get("run_id", []), by_name.get("latency_phase", [])
+                phase_of = dict(zip(ids, phases, strict=True))
                 samples: dict[str, list[int] | None] = {}
                 with open(whole, encoding="utf-8") as lines:
                     for line in lines:
                         run = json.loads(line)["run"]
-                        samples[run["id"]] = _samples(run)
-            ids = next((values for name, _, values in columns if name == "run_id"), [])
+                        samples[run["id"]] = _samples(run, phase_of.get(run["id"]))
             self._table = [*columns, ("samples_ns", "integers", [samples.get(identity) for identity in ids])]
         return self._table
 
@@ -109,7 +111,7 @@ class Runs(Sequence[Run], Frame):
         return _markup.fragment(_program.data(["runs", "list", "--markdown", "-", *self._filter, *self._db]))
 
 
-def _samples(run: dict[str, Any]) -> list[int] | None:
-    """The samples of the main phase of a whole run."""
+def _samples(run: dict[str, Any], phase: str | None) -> list[int] | None:
+    """The samples of the phase that the other columns are of."""
     by_phase = {series["phase"]: series["nanos"] for series in run.get("samples") or []}
-    return next((by_phase[phase] for phase in ("total", "inference") if by_phase.get(phase)), None)
+    return by_phase.get(phase) if phase else None

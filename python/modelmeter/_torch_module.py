@@ -51,6 +51,10 @@ def written(model: Any, asked: dict[str, Any]) -> AbstractContextManager[list[st
     from ._models import Description
 
     if isinstance(model, _WithInputs):
+        first = next((tensor for tensor in tensors_of(model.inputs) if tensor.dim()), None)
+        if first is not None and asked.get("batch_size") is None:
+            # As torch has it: the first dimension is the batch.
+            asked["batch_size"] = int(first.shape[0])
         return _module(model.module, model.inputs)
     if is_module(model):
         return _module(model, None)

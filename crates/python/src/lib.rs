@@ -3,15 +3,15 @@
 //! Everything that people type is Python (`python/modelmeter`). Nothing here measures, formats, prints or starts threads, so
 //! a fork after the import leaves nothing behind.
 
-mod arrow;
-mod arrow_stream;
+mod columns;
+mod stream;
 
 use pyo3::prelude::*;
 
 /// The module `modelmeter._native`; `python/modelmeter/_native.pyi` has its types.
 #[pymodule]
 mod _native {
-    use super::{arrow, arrow_stream};
+    use super::{columns::Column, stream};
     use pyo3::{exceptions::PyValueError, prelude::*, types::PyCapsule};
     use stats::Evidence;
 
@@ -65,9 +65,9 @@ mod _native {
     ) -> PyResult<Py<PyCapsule>> {
         let columns = columns
             .into_iter()
-            .map(|(name, kind, values)| arrow::Column::of(name, &kind, &values))
+            .map(|(name, kind, values)| Column::of(name, &kind, &values))
             .collect::<PyResult<Vec<_>>>()?;
-        arrow_stream::capsule(py, columns)
+        stream::capsule(py, columns)
     }
 
     #[pymodule_init]

@@ -3,7 +3,7 @@
 //! The structures are those of Arrow's C data interface, field by field. Whoever gets one owns it and calls its `release`;
 //! what it points to is owned by a box behind `private_data`.
 
-use crate::arrow::Column;
+use crate::columns::Column;
 use pyo3::{prelude::*, types::PyCapsule};
 use std::{
     ffi::{CString, c_char, c_int, c_void},
@@ -97,7 +97,7 @@ pub(crate) fn capsule(py: Python<'_>, columns: Vec<Column>) -> PyResult<Py<PyCap
         release: Some(release_stream),
         private_data: Box::into_raw(table).cast(),
     });
-    Ok(PyCapsule::new(py, stream, Some(NAME.to_owned()))?.unbind())
+    Ok(PyCapsule::new_with_value(py, stream, NAME)?.unbind())
 }
 
 /// A stream that is released when its capsule is dropped, unless it was taken.
