@@ -10,9 +10,7 @@ print(run["latency"]["median"], run.is_valid)
 The work is done by the program `modelmeter`, which is inside this package. More: docs/python.md
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # type checkers take it for true; importing `typing` would take longer than all of this
 
 __version__ = "0.1.0"
 

@@ -18,7 +18,7 @@ BATCH, LENGTH, VOCABULARY = 4, 128, 1000
 """What an input generator is called with, if neither the model nor the caller says more."""
 
 
-class Benchmark(Sequence[Result], Frame):
+class Benchmark(Frame):
     """Several measured models or settings, in order. One that failed is its exception in `failures`."""
 
     def __init__(self, entries: Iterable[tuple[str, Result | Error]]) -> None:

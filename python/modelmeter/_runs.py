@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from . import _commands, _frames, _program
@@ -14,7 +14,7 @@ from ._options import arguments_of
 from ._results import Run
 
 
-class Runs(Sequence[Run], Frame):
+class Runs(Frame):
     """Stored runs, newest first.
 
     `runs[0]` is a whole run; `to_pandas()`, `to_polars()`, `to_arrow()` and Arrow's stream have a row for each run, with the columns

@@ -177,7 +177,7 @@ def given_inputs(inputs: object) -> Iterator[dict[str, Any]]:
                 given[name] = f"@{file}"
             yield {"input": given}
         else:
-            if isinstance(inputs, (list, tuple)) and len(inputs) == 1:
+            if isinstance(inputs, tuple) and len(inputs) == 1:
                 inputs = inputs[0]
             file = os.path.join(folder, "inputs.npy")
             _npy.write(file, inputs)

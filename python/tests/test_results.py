@@ -50,7 +50,7 @@ def test_summaries_are_those_of_the_program(run):
 
     latency = _measure.latency_of(run.samples)
     for key in ("mean", "std", "min", "max", "median", "p95"):
-        assert latency[key] == pytest.approx(run["latency"][key], rel=1e-12)
+        assert latency[key] == pytest.approx(run["latency"][key], rel=1e-6)
 
 
 def test_inputs_are_given_in_many_ways(fast):
@@ -118,7 +118,7 @@ def test_results_of_other_commands_are_mappings_too(tiny, tmp_path):
     assert pruned.schema == "modelmeter.proof/1" and pruned.path.is_dir()
     assert pruned.profile(runs=11, warmup=1, engine="rten", sequence_length=16)["latency"]["mean"] > 0
     held = modelmeter.check(
-        tiny, threshold="latency:60s", engine="rten", processes=2, sequence_length=16, sampling="50ms"
+        tiny, threshold="latency:60s", engine="rten", processes=3, sequence_length=16, sampling="50ms"
     )
     assert held.ruling in ("held", "cannot tell") and held.schema == "modelmeter.check/1"
     assert "auto" in modelmeter.devices()
@@ -127,7 +127,7 @@ def test_results_of_other_commands_are_mappings_too(tiny, tmp_path):
 
 def test_a_failed_gate_is_a_result(tiny):
     failed = modelmeter.check(
-        tiny, threshold="memory.peak:1kB", engine="rten", processes=2, sequence_length=16, sampling="50ms"
+        tiny, threshold="memory.peak:1kB", engine="rten", processes=3, sequence_length=16, sampling="50ms"
     )
     assert failed.has_failed and failed.ruling == "failed" and failed.exit_code == 1
 

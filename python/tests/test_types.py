@@ -36,7 +36,7 @@ def test_types_of_the_package_are_right(tmp_path):
         '"modelmeter._results.Run"',
         '"modelmeter._results.Result"',
         '"modelmeter._measure.Measure"',
-        "builtins.int",
+        "int",
     ):
         assert words in done.stdout, done.stdout
 
