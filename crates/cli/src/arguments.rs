@@ -31,6 +31,7 @@ mod report;
 mod result_output;
 mod runs;
 mod sampling;
+mod serve_bench;
 mod since;
 mod store;
 mod survey;
@@ -74,6 +75,7 @@ pub(crate) use report::Report;
 pub(crate) use result_output::{OutputFile, ResultOutput, is_stdout};
 pub(crate) use runs::{RunFilter, Runs, RunsAction, RunsDelete, RunsList, RunsShow, RunsTag};
 pub(crate) use sampling::{Processes, SampleCounts, Sampling, Timeout, TurnTime, Turns};
+pub(crate) use serve_bench::ServeBench;
 pub(crate) use store::{NoStore, StoreArguments, Tags};
 pub(crate) use survey::{Analyze, Recommend, SurveyArguments};
 pub(crate) use training::{LossArgument, OptimizerArgument, TrainingArguments};
@@ -165,6 +167,11 @@ pub(crate) enum Command {
     /// runs out of memory is stored with its reason, and the rest continues. Ctrl-C stops after the current cell, a
     /// second Ctrl-C at once; the same command continues later. Plan files: docs/PLANS.md, several machines: docs/FLEET.md
     Bench(Box<Bench>),
+    /// Measure in any browser that opens a link: a phone, a laptop with a GPU
+    ///
+    /// A page is served under a link with a token. The browser that opens it runs the models with WebAssembly, WebGPU or
+    /// WebNN, and sends the runs home, where they are stored with the device they ran on. How: docs/BROWSER.md
+    ServeBench(Box<ServeBench>),
     /// Measure the peak performance of this machine
     ///
     /// Measures operations per second by precision and bytes per second by cache level and memory. `profile` and

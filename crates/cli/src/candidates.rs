@@ -40,7 +40,9 @@ pub(crate) fn engines() -> Vec<CompletionCandidate> {
 
 /// The devices that people name most.
 pub(crate) fn devices() -> Vec<CompletionCandidate> {
-    ["auto", "cpu", "cuda", "rocm", "mps", "openvino"].map(CompletionCandidate::new).into()
+    ["auto", "cpu", "cuda", "rocm", "mps", "openvino", "wasm", "webgpu", "webnn"]
+        .map(CompletionCandidate::new)
+        .into()
 }
 
 /// The precisions.

@@ -61,6 +61,7 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Command::Gpu(gpu) => command::gpu::run(gpu, global),
         Command::Compare(compare) => command::compare::run(compare, global),
         Command::Bench(bench) => command::bench::run(bench, global),
+        Command::ServeBench(bench) => command::serve_bench::run(bench, global),
         Command::Analyze(analyze) => command::survey::analyze(analyze, global),
         Command::Trend(trend) => command::trend::run(trend, global),
         Command::Watch(watch) => command::watch::run(watch, global),

@@ -35,6 +35,7 @@ pub(crate) fn places(global: &Global) -> Places {
         installed: command::folders(global).ok().map(|folders| folders.engines),
         node_modules: node_modules(),
         system: system_folders(),
+        page: None,
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Subject<'a> {
     pub engine: &'a dyn Engine,
     /// Where it is looked for.
     pub places: Places,
+    /// The device on which it is examined.
+    pub device: Device,
     /// A model it can run.
     pub onnx: &'a Path,
     /// Inputs that fit.
@@ -56,15 +58,16 @@ pub fn check(subject: &Subject<'_>) -> Vec<String> {
         "is available and tells its version",
     );
     let devices = engine.devices(places);
-    rule(devices.contains(&Device::Cpu), "lists the cpu");
+    rule(devices.contains(&subject.device), "lists its device");
     rule(!devices.contains(&Device::Auto), "never lists `auto` as a device");
-    rule(engine.precisions(places, Device::Cpu).contains(&Precision::Fp32), "runs fp32 on the cpu");
+    let precisions = engine.precisions(places, subject.device);
+    rule(precisions.contains(&Precision::Fp32), "runs fp32 on its device");
 
     let Host::Worker(loader) = engine.host() else {
         broken.push(format!("{}: is loaded by our own worker", engine.id()));
         return broken;
     };
-    let mut request = LoadRequest::of_onnx(subject.onnx, Device::Cpu, Precision::Fp32, 1);
+    let mut request = LoadRequest::of_onnx(subject.onnx, subject.device, Precision::Fp32, 1);
     request.places.clone_from(places);
     check_refusals(subject, loader, &request, &mut rule);
     check_inference(subject, loader, &request, &mut rule);
@@ -105,7 +108,8 @@ fn check_inference(
         Ok(model) => model,
         Err(error) => return rule(false, &format!("loads the model ({error})")),
     };
-    rule(model.placement().contains("cpu"), "says that it runs on the cpu");
+    let device = subject.device.to_string();
+    rule(model.placement().contains(&device), "says that it runs on its device");
     let signature = model.signature();
     rule(
         subject.inputs.iter().all(|i| signature.inputs.iter().any(|s| s.name == i.name)),

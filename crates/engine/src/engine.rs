@@ -99,6 +99,16 @@ pub trait Engine: Send + Sync {
         false
     }
 
+    /// Whether it runs models in a page that any browser can open ([`Places::page`]).
+    fn serves_pages(&self) -> bool {
+        false
+    }
+
+    /// Whether its outputs are compared with those of another engine before it is measured.
+    fn needs_reference(&self) -> bool {
+        false
+    }
+
     /// How it trains; `None` if it only infers.
     fn training(&self) -> Option<TrainingTraits> {
         None

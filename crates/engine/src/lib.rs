@@ -56,7 +56,7 @@ pub use generator::{
 pub use inherited::{INHERITED, inherited, inherited_beside, keep_secrets};
 pub use media::{Media, picture_size, size_of, sound_length};
 pub use memory::{AllocationTracker, EventCount, MemoryRecord, MemoryReporter, Untracked};
-pub use places::Places;
+pub use places::{PageAddress, Places};
 pub use postprocess::{Answer, postprocess};
 pub use protocol::{
     DropoutMask, Failure, FirstReport, GenerationJob, Greeting, LONGEST_MESSAGE, LoadJob,
@@ -68,8 +68,8 @@ pub use runner::{
     Arena, GraphRunner, NodeCall, ProfiledRunner, RunOutputs, RunRecord, RunnerLoader,
 };
 pub use socket::{
-    Detail, LoadRequest, LoadedModel, Loader, NodeProfile, NodeProfiler, NodeTime, Session,
-    ShapeObserver, Signature, SignatureValue,
+    Detail, LoadRequest, LoadStep, LoadedModel, Loader, NodeProfile, NodeProfiler, NodeTime,
+    Session, ShapeObserver, Signature, SignatureValue,
 };
 pub use tensors::{read_tensors, view_of, write_tensors};
 pub use timeline::TimelineWriter;

@@ -27,8 +27,12 @@ pub(crate) fn leave_for(job: &LoadJob) {
 /// Drivers of GPUs start helpers that need the rights of the user outside a namespace, and a function that the user wrote
 /// may fetch its weights. Everything else is a file.
 fn may_use_network(job: &LoadJob) -> bool {
-    let on_processors = job.request.device.bounded_by() == Some(Device::Cpu);
-    !on_processors || matches!(job.request.module, Some(Module::Factory { .. }))
+    let device = job.request.device;
+    let on_processors = device.bounded_by() == Some(Device::Cpu);
+    // A browser needs the loopback device, and calls home where it can.
+    let in_browser = matches!(device, Device::Wasm | Device::Webgpu | Device::Webnn)
+        && job.request.places.page.is_none();
+    !(on_processors || in_browser) || matches!(job.request.module, Some(Module::Factory { .. }))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -114,6 +118,7 @@ mod tests {
         let factory = Module::Factory { file: "mine.py".into(), function: "make".into() };
         assert!(may_use_network(&job(Device::Cpu, Some(factory))));
         assert!(may_use_network(&job(Device::Cuda(0), None)));
+        assert!(!may_use_network(&job(Device::Wasm, None)));
     }
 
     #[test]

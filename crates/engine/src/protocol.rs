@@ -9,7 +9,8 @@
 //! Anything may be answered with `failed`. Timing happens in the worker; the parent only decides when it is enough.
 
 use crate::{
-    Detail, EngineError, EngineErrorKind, LoadRequest, MemoryRecord, NodeProfile, Signature,
+    Detail, EngineError, EngineErrorKind, LoadRequest, LoadStep, MemoryRecord, NodeProfile,
+    Signature,
 };
 use number::mebibytes;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -21,7 +22,7 @@ use std::{
 };
 use types::{
     Ceilings, DecoderDialect, DecoderShape, Device, Generation, GenerationReport, InputSpec,
-    MediaJob, Postprocess, Remark, Samples, Training, TrainingReport,
+    Machine, MediaJob, Postprocess, Remark, Samples, Training, TrainingReport,
 };
 
 /// The protocol's version; parent and worker must agree.
@@ -297,6 +298,12 @@ pub struct LoadReport {
     /// Versions of what stands behind the engine: Python, CUDA, a driver.
     #[serde(default)]
     pub versions: BTreeMap<String, String>,
+    /// What loading consisted of, where the engine tells.
+    #[serde(default)]
+    pub steps: Vec<LoadStep>,
+    /// The machine that runs it, where that is not the worker's.
+    #[serde(default)]
+    pub machine: Option<Machine>,
 }
 
 /// How the first inference went.

@@ -2,9 +2,10 @@
 
 use crate::{EngineError, GeneratorLoader, MemoryReporter, OutputView, Places, RunnerLoader};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use types::{
-    Device, ElementType, EngineOptions, HostTensor, Module, Phase, Precision, Remark, Timeline,
+    Device, ElementType, EngineOptions, HostTensor, Machine, Module, Phase, Precision, Remark,
+    Timeline,
 };
 
 /// A model to load.
@@ -74,6 +75,15 @@ pub struct Signature {
     pub outputs: Vec<SignatureValue>,
 }
 
+/// A part of loading.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadStep {
+    /// What was done: `runtime download`.
+    pub name: String,
+    /// How long it took.
+    pub time: Duration,
+}
+
 /// Loads models in our own worker.
 pub trait Loader {
     /// Reads the model and makes it ready.
@@ -107,6 +117,21 @@ pub trait LoadedModel {
         Vec::new()
     }
 
+    /// Versions of what stands behind the engine, and what else describes where it ran.
+    fn versions(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+
+    /// What loading consisted of, where it has parts that a reader can act on.
+    fn steps(&self) -> Vec<LoadStep> {
+        Vec::new()
+    }
+
+    /// The machine that runs it, where that is not this one.
+    fn machine(&self) -> Option<Machine> {
+        None
+    }
+
     /// Something that can run.
     ///
     /// # Errors
@@ -127,6 +152,11 @@ pub trait Session {
     /// # Errors
     /// When the model fails.
     fn infer(&mut self) -> Result<(), EngineError>;
+
+    /// The time of the last inference by a clock of its own, where the engine runs behind a connection that takes time too.
+    fn own_time(&self) -> Option<Duration> {
+        None
+    }
 
     /// What the last inference left behind, without a copy where the engine can.
     ///

@@ -13,9 +13,10 @@ use std::{
     time::{Duration, Instant},
 };
 use types::{
-    BrokenLoss, Cold, Device, EngineInfo, Environment, Event, FedInput, GenerationReport, Machine,
-    Metric, ModelInfo, Phase, ProbeReport, Reason, ReasonCode, Remark, RemarkCode, Run, Samples,
-    Seconds, Stage, StopReason, StoppingRule, Summary, TrainingReport, WarmupReport,
+    BrokenLoss, Cold, Device, Direction, EngineInfo, Environment, Event, FedInput,
+    GenerationReport, Machine, Metric, ModelInfo, Phase, ProbeReport, Reason, ReasonCode, Remark,
+    RemarkCode, Run, Samples, Seconds, Stage, StopReason, StoppingRule, Summary, TrainingReport,
+    Unit, WarmupReport,
 };
 
 /// Seed of the bootstrap: fixed, so that the same samples always give the same interval.
@@ -51,9 +52,12 @@ pub fn measure(
         let samples = sampling::latest(&warmup).len() as u64;
         sink(Event::FirstTime { stage: Stage::Warmup, time: Seconds(median), samples });
     }
-    let loading = loading.stop();
+    // What a machine elsewhere does is not seen from here.
+    let is_here = loaded.machine.is_none();
+    let mut loading = loading.stop();
+    loading.retain(|_| is_here);
 
-    let watcher = Watcher::start(PROBES, &target);
+    let watcher = Watcher::start(if is_here { PROBES } else { &[] }, &target);
     let (samples, stop) = sampling::sample(&mut link, &job.cell, rule, sink)?;
     let probes = watcher.stop();
     let conditions = before.diff(&Snapshot::take(), &[link.pid(), std::process::id()]);
@@ -246,7 +250,15 @@ pub(crate) fn environment(
     let mut versions = bench.versions.clone();
     versions.extend(loaded.versions.clone());
     versions.insert(job.cell.engine.clone(), loaded.version.clone());
-    let mut environment = describe(&bench.machine, conditions, versions, job.cell.threads);
+    let (machine, conditions) = match &loaded.machine {
+        Some(elsewhere) => (elsewhere, Conditions::default()),
+        None => (&bench.machine, conditions),
+    };
+    let mut environment = describe(machine, conditions, versions, job.cell.threads);
+    if loaded.machine.is_some() {
+        environment.os.clone_from(&machine.os);
+        environment.kernel = String::new();
+    }
     environment.model_commit.clone_from(&job.model_commit);
     environment.revision.clone_from(&bench.revision);
     environment
@@ -312,6 +324,7 @@ pub(crate) fn assemble(
         weights_read: job.weights_read,
         generation: findings.generation.as_ref(),
     });
+    let metrics = [metrics, load_steps(&findings.loaded)].concat();
     let nanos = findings.samples.iter().find(|samples| samples.phase == headline);
     let verdict = judge(
         &Evidence {
@@ -379,6 +392,15 @@ pub(crate) fn assemble(
     };
     run.settle_memory();
     run
+}
+
+/// What loading consisted of, where the engine tells: `cold.load.runtime-download`.
+fn load_steps(loaded: &LoadReport) -> Vec<Metric> {
+    let metric = |step: &engine::LoadStep| {
+        let key = format!("cold.load.{}", step.name.replace(' ', "-"));
+        Metric::measured(key, Unit::Seconds, Direction::Lower, step.time.as_secs_f64())
+    };
+    loaded.steps.iter().map(metric).collect()
 }
 
 /// What the engine itself said of the run.

@@ -55,8 +55,15 @@ impl Engines {
             EngineChoice::Auto => self.iter().collect(),
             EngineChoice::Named(id) => vec![self.require(id)?],
         };
-        let wishes =
-            if device == Device::Auto { Device::PREFERENCE.to_vec() } else { vec![device] };
+        let wishes = match (device, engine) {
+            (Device::Auto, EngineChoice::Auto) => Device::PREFERENCE.to_vec(),
+            // A named engine may have none of those.
+            (Device::Auto, EngineChoice::Named(_)) => {
+                let own = candidates.iter().flat_map(|engine| engine.devices(places));
+                Device::PREFERENCE.into_iter().chain(own).collect()
+            }
+            _ => vec![device],
+        };
         for wish in wishes {
             // The name of a family of devices means the engine of that family first; another may have it inside.
             let mut candidates = candidates.clone();
@@ -115,6 +122,12 @@ fn what_runs(
         *other != precision && asked.iter().any(|engine| runs(*engine, wish, *other))
     });
     other.map(Instead::Precision)
+}
+
+/// Whether an engine has a device that `auto` would choose: others are used only where they are named.
+#[must_use]
+pub fn has_usual_device(engine: &dyn Engine, places: &Places) -> bool {
+    engine.devices(places).iter().any(|device| Device::PREFERENCE.contains(device))
 }
 
 /// The device that a wish means to an engine: the name of a family of devices is one of its own to the family's engine.

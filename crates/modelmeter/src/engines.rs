@@ -12,6 +12,7 @@ pub const ENGINES: &[&dyn Engine] = &[
     &engine_rten::Rten,
     &engine_torch::Torch,
     &engine_llamacpp::LlamaCpp,
+    &engine_browser::Browser,
 ];
 
 /// The engines that may be chosen from, in the order in which `auto` tries them; [`ENGINES`] by default.

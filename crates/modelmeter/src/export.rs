@@ -3,6 +3,7 @@
 use crate::{
     Error, Profiler,
     error::spell,
+    has_usual_device,
     parity::{Sides, hold_against},
     prepare::{self, Prepared},
     scratch::Scratch,
@@ -173,7 +174,7 @@ impl Exporter {
         let all = self.profiler.engines;
         if self.engines.is_empty() {
             let here = |engine: &&'static dyn Engine| {
-                engine.takes() == Takes::Onnx && self.version(*engine).is_some()
+                engine.takes() == Takes::Onnx && has_usual_device(*engine, &self.profiler.places)
             };
             return Ok(all.iter().filter(here).collect());
         }

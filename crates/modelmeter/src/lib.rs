@@ -21,6 +21,7 @@
 //! the others. It prints nothing; [`Event`]s tell what is going on.
 
 mod advise;
+mod agreement;
 mod alternatives;
 mod calibrate;
 mod capacity;
@@ -72,7 +73,7 @@ mod worker;
 pub use advise::{Advisor, Proofs};
 pub use calibrate::{Calibration, Calibrator, Keep};
 pub use capacity::CapacityPlan;
-pub use choose::{Choice, Instead};
+pub use choose::{Choice, Instead, has_usual_device};
 pub use database::{look_into_database, open_database};
 pub use dossier::{About, dossier, dossier_of, dossier_page};
 pub use duel::Duel;

@@ -1,8 +1,8 @@
 //! Asks for one measurement, the way the library's users write it.
 
 use crate::{
-    Engines, Error, Folders, GivenValues, Inside, Profile, Session, TrainingRequest, alternatives,
-    inside, memory,
+    Engines, Error, Folders, GivenValues, Inside, Profile, Session, TrainingRequest, agreement,
+    alternatives, inside, memory,
     plans::measurement_failure,
     prepare::{self, Prepared},
     trial, worker,
@@ -11,8 +11,8 @@ use engine::Places;
 use meter::Launch;
 use std::{path::PathBuf, time::Duration};
 use types::{
-    Bytes, Device, EngineOptions, Event, Generation, InputShape, LimitedBy, Precision, RemarkCode,
-    StoppingRule, Text, Warmup,
+    Bytes, Device, EngineOptions, Event, Generation, InputShape, LimitedBy, Precision, Reason,
+    RemarkCode, StoppingRule, Text, Warmup,
 };
 
 /// The most threads a processor is asked to share: enough to study it, too few to take the machine down.
@@ -442,6 +442,7 @@ impl Profiler {
         let job = prepared.job(&refine);
         let cell = Box::new(job.cell.clone());
         sink(Event::CellStarted { cell });
+        let agreed = agreement::check(self, prepared, sink)?;
         let measured = meter::measure(&job, &bench, &launch, &self.rule, sink);
         let mut run = measured.map_err(|error| {
             let cell = Box::new(job.cell.clone());
@@ -449,6 +450,7 @@ impl Profiler {
             sink(Event::CellFailed { cell, failure });
             alternatives::add_hint(error, self, prepared, &job)
         })?;
+        run.verdict.reasons.extend(agreed.map(Reason::from));
         session.recheck_ceiling(&mut run, sink);
         if let Some(report) = &mut run.training {
             report.untrained = prepared.untrained();

@@ -25,7 +25,7 @@ pub struct Snapshot {
 }
 
 /// What held around a run; the fields bear the names of [`types::Environment`]'s.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conditions {
     /// CPU frequency governor.
     pub governor: Option<String>,

@@ -20,6 +20,7 @@ mod jitter;
 mod malloc;
 mod mapped;
 mod pid_namespace;
+mod process_tree;
 mod procfs;
 mod rest;
 mod series;

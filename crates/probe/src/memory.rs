@@ -2,6 +2,7 @@
 
 use crate::{
     followed::Followed,
+    process_tree::{TreeWatch, works_in_a_tree},
     procfs::{field_in_bytes, read_text, require_process},
     socket::{PERIOD, Probe, Target, Watch},
 };
@@ -26,6 +27,9 @@ impl Probe for Memory {
 
     fn start(&self, target: &Target) -> Result<Box<dyn Watch>, String> {
         let pid = target.pid;
+        if works_in_a_tree(target.device) {
+            return Ok(Box::new(TreeWatch::start(pid)?));
+        }
         // 5 lowers the high-water mark to what is resident now (proc(5), clear_refs).
         let file = format!("/proc/{pid}/clear_refs");
         let reset = fs::write(&file, "5").map_err(|error| {

@@ -57,6 +57,10 @@ pub enum RemarkCode {
     OtherDevice,
     /// The engine did not report where nodes run.
     UnknownPlacement,
+    /// The graphics of a browser compute on the processor.
+    SoftwareAdapter,
+    /// A browser ran without its sandbox.
+    NoSandbox,
     /// The engine computes in another precision than the one requested.
     OtherPrecision,
     /// The engine uses another number of threads than the one requested.
@@ -125,6 +129,8 @@ pub enum RemarkCode {
     OneProcess,
     /// Measured at different times, so that drift looks like a difference.
     NotInterleaved,
+    /// Outputs were compared with those of another engine, and equal them.
+    OutputsCompared,
     /// Outputs were not compared.
     OutputsNotCompared,
     /// Outputs differ.

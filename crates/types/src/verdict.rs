@@ -35,6 +35,8 @@ pub enum ReasonCode {
     Drift,
     /// The engine did not run on the requested device.
     WrongPlacement,
+    /// A graphics device was emulated on the processor.
+    SoftwareDevice,
     /// The model's outputs hold not-a-number or infinity.
     NonFiniteOutput,
     /// Some operators have no count, so FLOPs are a lower bound.
@@ -65,7 +67,7 @@ pub enum ReasonCode {
 
 impl ReasonCode {
     /// Every reason.
-    pub const ALL: [ReasonCode; 25] = [
+    pub const ALL: [ReasonCode; 26] = [
         ReasonCode::NotSynchronised,
         ReasonCode::UnsupportedPercentile,
         ReasonCode::TooFewSamples,
@@ -78,6 +80,7 @@ impl ReasonCode {
         ReasonCode::WideInterval,
         ReasonCode::Drift,
         ReasonCode::WrongPlacement,
+        ReasonCode::SoftwareDevice,
         ReasonCode::NonFiniteOutput,
         ReasonCode::PartialCoverage,
         ReasonCode::NotIsolated,
@@ -109,6 +112,7 @@ impl ReasonCode {
             ReasonCode::WideInterval => "wide-interval",
             ReasonCode::Drift => "drift",
             ReasonCode::WrongPlacement => "wrong-placement",
+            ReasonCode::SoftwareDevice => "software-device",
             ReasonCode::NonFiniteOutput => "non-finite-output",
             ReasonCode::PartialCoverage => "partial-coverage",
             ReasonCode::NotIsolated => "not-isolated",
@@ -141,6 +145,7 @@ impl ReasonCode {
             ReasonCode::WideInterval => "interval too wide",
             ReasonCode::Drift => "drift",
             ReasonCode::WrongPlacement => "ran on another device",
+            ReasonCode::SoftwareDevice => "graphics emulated on the processor",
             ReasonCode::NonFiniteOutput => "outputs not finite",
             ReasonCode::PartialCoverage => "operators not counted",
             ReasonCode::NotIsolated => "not in a process of its own",
@@ -258,13 +263,16 @@ pub struct Reason {
 }
 
 impl From<Remark> for Reason {
-    /// What an engine or the preparation says limits a measurement, but does not invalidate it.
+    /// What an engine or the preparation says limits a measurement. Only an emulated device invalidates it: its times are those
+    /// of another machine.
     fn from(remark: Remark) -> Reason {
+        let is_emulated = remark.code == RemarkCode::SoftwareAdapter;
+        let hint = "open the page of `modelmeter serve-bench` on a machine with a GPU";
         Reason {
-            code: ReasonCode::Assumption,
-            invalidates: false,
+            code: if is_emulated { ReasonCode::SoftwareDevice } else { ReasonCode::Assumption },
+            invalidates: is_emulated,
             text: remark.text,
-            hint: None,
+            hint: is_emulated.then(|| hint.to_owned()),
             about: Some(remark.code),
         }
     }

@@ -52,7 +52,7 @@ pub(crate) struct EnginesArgument {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Engine")]
 pub(crate) struct DeviceArgument {
-    /// Device: auto, cpu, cuda, cuda:1, rocm, mps, openvino
+    /// Device: auto, cpu, cuda, cuda:1, rocm, mps, openvino, wasm, webgpu, webnn
     #[arg(long, short, default_value = "auto", value_name = "DEVICE", add = ArgValueCandidates::new(candidates::devices))]
     pub(crate) device: Device,
 }
@@ -61,7 +61,7 @@ pub(crate) struct DeviceArgument {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Engine")]
 pub(crate) struct DevicesArgument {
-    /// Devices: auto, cpu, cuda, cuda:1, rocm, mps, openvino
+    /// Devices: auto, cpu, cuda, cuda:1, rocm, mps, openvino, wasm, webgpu, webnn
     #[arg(
         long,
         short,

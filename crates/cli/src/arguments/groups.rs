@@ -6,7 +6,20 @@ use clap::{Command, CommandFactory, builder::StyledStr};
 
 /// Every command in exactly one group; tests compare this list with the commands and with docs/COMMANDS.md.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Measure", &["profile", "generate", "load", "gpu", "compare", "bench", "calibrate", "noise"]),
+    (
+        "Measure",
+        &[
+            "profile",
+            "generate",
+            "load",
+            "gpu",
+            "compare",
+            "bench",
+            "serve-bench",
+            "calibrate",
+            "noise",
+        ],
+    ),
     (
         "Understand",
         &[

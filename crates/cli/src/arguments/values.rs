@@ -57,10 +57,14 @@ pub(crate) fn parse_function(text: &str) -> Result<(PathBuf, String), String> {
 /// An engine's own id, also where the name that other tools use was given. Unknown names are refused later, by the
 /// command, which lists the engines.
 pub(crate) fn parse_engine(text: &str) -> Result<String, String> {
-    match text.contains(',') {
-        true => Err("one engine is measured at a time".into()),
-        false => Ok(modelmeter::engine_id(text).to_owned()),
+    if text.contains(',') {
+        return Err("one engine is measured at a time".into());
     }
+    // Where several are compared, each may have a device of its own.
+    Ok(match text.split_once(':') {
+        Some((engine, device)) => format!("{}:{device}", modelmeter::engine_id(engine)),
+        None => modelmeter::engine_id(text).to_owned(),
+    })
 }
 
 pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {

@@ -15,10 +15,10 @@ use crate::{
     progress::Progress,
 };
 use analysis::{Baseline, StoredSide};
-use engine::{Availability, Places};
-use modelmeter::{Duel, ENGINES, Engines, Profiler, Run, Session, Store};
+use engine::Places;
+use modelmeter::{Duel, ENGINES, Engines, Profiler, Run, Session, Store, has_usual_device};
 use std::path::{Path, PathBuf};
-use types::{Agreement, ComparisonReport, Outcome};
+use types::{Agreement, ComparisonReport, Device, Outcome};
 
 pub(crate) fn run(arguments: &Compare, global: &Global) -> Result<Exit, Failure> {
     check_modes(arguments)?;
@@ -288,9 +288,13 @@ fn sides(arguments: &Compare, places: &Places, global: &Global) -> Result<Vec<Pr
         let base = measurement(model, workload, origin, places.clone())?;
         let base = with(base, &[threads, tuning, &store.tags]);
         for engine in &engines {
-            for device in &arguments.devices.devices {
+            let (engine, devices) = match engine_on(engine) {
+                Some((engine, device)) => (engine, vec![device]),
+                None => (*engine, arguments.devices.devices.clone()),
+            };
+            for device in devices {
                 for precision in &precisions {
-                    let side = base.clone().engine(*engine).device(*device);
+                    let side = base.clone().engine(engine).device(device);
                     let side = match precision {
                         Some(precision) => side.precision(*precision),
                         None => side,
@@ -311,6 +315,12 @@ fn sides(arguments: &Compare, places: &Places, global: &Global) -> Result<Vec<Pr
                here"));
     }
     Ok(sides)
+}
+
+/// An engine with a device of its own: `browser:webgpu`.
+fn engine_on(word: &str) -> Option<(&str, Device)> {
+    let (engine, device) = word.split_once(':')?;
+    Some((engine, device.parse().ok()?))
 }
 
 /// The side with every batch size and number of threads that was asked for.
@@ -338,7 +348,9 @@ fn sizes(side: Profiler, arguments: &Compare) -> Vec<Profiler> {
 fn available(places: &Places, arguments: &Compare) -> Vec<&'static str> {
     let (trains, generates) = (trains(arguments), generates(arguments));
     let works = |engine: &&&dyn engine::Engine| {
-        matches!(engine.availability(places), Availability::Available { .. })
+        let devices = &arguments.devices.devices;
+        let runs_there = devices.iter().any(|device| engine.devices(places).contains(device));
+        (runs_there || has_usual_device(**engine, places))
             && (!trains || engine.training().is_some())
             && (!generates || engine.generates())
     };

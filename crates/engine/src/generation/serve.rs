@@ -123,6 +123,8 @@ fn load<'j>(
         real_tokens: None,
         remarks: generator.remarks(),
         versions: BTreeMap::new(),
+        steps: Vec::new(),
+        machine: None,
     };
     // A tokenizer that cannot be read costs nothing but the better comparison.
     let opening = generation.opening.as_ref().and_then(|opening| {

@@ -98,6 +98,8 @@ fn load<'e>(
         real_tokens: None,
         remarks: Vec::new(),
         versions: BTreeMap::new(),
+        steps: Vec::new(),
+        machine: None,
     };
     Ok((trainer, report))
 }

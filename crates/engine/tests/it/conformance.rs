@@ -12,6 +12,7 @@ fn the_fake_keeps_every_rule() {
     let broken = conformance::check(&conformance::Subject {
         engine: &fake,
         places: modelmeter_engine::Places::default(),
+        device: types::Device::Cpu,
         onnx: file.path(),
         inputs: subject_input(),
         expected: vec![2.0, 4.0],
@@ -28,6 +29,7 @@ fn an_engine_that_computes_wrong_numbers_is_found() {
     let broken = conformance::check(&conformance::Subject {
         engine: &fake,
         places: modelmeter_engine::Places::default(),
+        device: types::Device::Cpu,
         onnx: file.path(),
         inputs: subject_input(),
         expected: vec![2.0, 4.0],

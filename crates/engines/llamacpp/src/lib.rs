@@ -1,6 +1,6 @@
 //! llama.cpp, found where it is installed and loaded at run time. It generates, and nothing else.
 //!
-//! `locate` finds a library without loading it, `install` and `package` fetch one, `api` has its functions, `log` its
+//! `locate` finds a library without loading it, `install` fetches one, `api` has its functions, `log` its
 //! complaints, `parameters` the blocks it is told with, `runtime` loads it once for the process. `model`, `threads`,
 //! `context` and `batch` own what it makes, and `generator` puts them together. How and when is the worker's business.
 
@@ -12,7 +12,6 @@ mod install;
 mod locate;
 mod log;
 mod model;
-mod package;
 mod parameters;
 mod runtime;
 mod settings;

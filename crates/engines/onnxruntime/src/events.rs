@@ -69,8 +69,15 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Event>, EngineError> {
         EngineError::new(EngineErrorKind::Failed, "could not read ONNX Runtime's profile")
             .with_source(why)
     };
-    let text = fs::read(path).map_err(|error| unread(error.to_string()))?;
-    serde_json::from_slice(&text).map_err(|error| unread(error.to_string()))
+    parse(&fs::read(path).map_err(|error| unread(error.to_string()))?)
+}
+
+/// Reads a profile in memory.
+pub(crate) fn parse(text: &[u8]) -> Result<Vec<Event>, EngineError> {
+    serde_json::from_slice(text).map_err(|error| {
+        EngineError::new(EngineErrorKind::Failed, "could not read ONNX Runtime's profile")
+            .with_source(error)
+    })
 }
 
 /// The runs that count and their kernels.

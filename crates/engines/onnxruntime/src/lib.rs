@@ -25,6 +25,7 @@ mod statistics;
 mod version;
 
 pub use install::install;
+pub use profile::node_profile;
 
 use engine::{
     Availability, Engine, EngineError, GeneratorLoader, GraphRunner, Host, InstallProgress,

@@ -5,7 +5,7 @@ use engine::{
     Detail, EngineError, EngineErrorKind, NodeCall, NodeProfile, NodeTime, RunRecord,
     TimelineWriter,
 };
-use events::Pass;
+use events::{Event, Pass};
 use std::{
     collections::{BTreeSet, HashMap},
     path::Path,
@@ -35,8 +35,30 @@ pub(crate) fn profile(
     let file = session
         .end_profiling()
         .map_err(|error| explain::other("could not end the profile", &error))?;
-    let events = events::read(Path::new(&file))?;
-    let pass = Pass::of(&events, count)?;
+    tell(&events::read(Path::new(&file))?, run_nanos, writer, detail)
+}
+
+/// What a profile in the library's format tells of its last runs, whose times are known.
+///
+/// # Errors
+/// When it cannot be read, or lacks a run.
+pub fn node_profile(
+    text: &[u8],
+    run_nanos: Vec<u64>,
+    writer: TimelineWriter,
+    detail: Detail,
+) -> Result<NodeProfile, EngineError> {
+    tell(&events::parse(text)?, run_nanos, writer, detail)
+}
+
+fn tell(
+    events: &[Event],
+    run_nanos: Vec<u64>,
+    writer: TimelineWriter,
+    detail: Detail,
+) -> Result<NodeProfile, EngineError> {
+    let count = run_nanos.len() as u64;
+    let pass = Pass::of(events, count)?;
     Ok(NodeProfile {
         runs: count,
         total_nanos: run_nanos.iter().sum(),
@@ -164,7 +186,6 @@ pub(crate) fn remarks(pass: &Pass<'_>) -> Vec<Remark> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::Event;
 
     #[test]
     fn warm_up_is_not_counted_and_inner_time_is_not_counted_twice() {

@@ -202,6 +202,8 @@ fn conversation(kind: &str) -> Vec<u8> {
         real_tokens: (kind == "text").then_some(7),
         remarks: vec![Remark::new(RemarkCode::Tf32, "a remark")],
         versions: BTreeMap::from([("library".to_owned(), "4".to_owned())]),
+        steps: Vec::new(),
+        machine: None,
     };
     let first = FirstReport {
         inference: Duration::from_millis(2),

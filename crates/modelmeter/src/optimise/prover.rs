@@ -5,9 +5,11 @@ use super::{
     compress::{compressed, files},
     drift,
 };
-use crate::{Duel, Engines, Error, Profiler, Session, duel, forecast::Seen, prepare};
+use crate::{
+    Duel, Engines, Error, Profiler, Session, duel, forecast::Seen, has_usual_device, prepare,
+};
 use analysis::proof::{Circumstances, judge_speed};
-use engine::{Availability, Takes};
+use engine::Takes;
 use graph::Model;
 use models::ModelError;
 use std::time::{Duration, Instant};
@@ -190,8 +192,7 @@ impl Prover {
             return named.collect();
         }
         let is_here = |engine: &&'static dyn engine::Engine| {
-            engine.takes() == Takes::Onnx
-                && !matches!(engine.availability(&model.places), Availability::Unavailable { .. })
+            engine.takes() == Takes::Onnx && has_usual_device(*engine, &model.places)
         };
         Ok(model.engines.iter().filter(is_here).map(|engine| engine.id().to_owned()).collect())
     }

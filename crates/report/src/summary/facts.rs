@@ -9,6 +9,7 @@ use analysis::watching_share;
 use number::{
     bytes, count, duration, flops_per_second, joules, percent, plus_minus, rate, significant,
 };
+use std::time::Duration;
 use types::{LimitedBy, MemoryLimit, Mode, Run, StopReason, key};
 
 /// What happened before the first number that counts, and how long it was counted.
@@ -71,9 +72,26 @@ fn cold_items(run: &Run) -> Vec<String> {
         ("cold.load", "load", run.cold.load),
         ("cold.first_inference", first.as_str(), run.cold.first_inference),
     ];
+    let steps = load_steps(run);
+    let parts = |path: &str| match path == "cold.load" && !steps.is_empty() {
+        true => format!(" ({})", steps.join(", ")),
+        false => String::new(),
+    };
     cold.into_iter()
-        .filter_map(|(path, word, time)| told(run, path, format!("{word} {}", duration(time))))
+        .filter_map(|(path, word, time)| {
+            told(run, path, format!("{word} {}{}", duration(time), parts(path)))
+        })
         .collect()
+}
+
+/// The parts of loading, where the engine tells them: `runtime download 79 ms`.
+fn load_steps(run: &Run) -> Vec<String> {
+    let step = |metric: &types::Metric| {
+        let name = metric.key.strip_prefix("cold.load.")?.replace('-', " ");
+        let time = Duration::try_from_secs_f64(metric.value?).ok()?;
+        Some(format!("{name} {}", duration(time)))
+    };
+    run.metrics.iter().filter_map(step).collect()
 }
 
 fn warmup(run: &Run) -> String {

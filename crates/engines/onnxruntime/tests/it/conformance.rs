@@ -18,6 +18,7 @@ fn onnx_runtime_keeps_every_rule() {
     let broken = conformance::check(&conformance::Subject {
         engine: &OnnxRuntime,
         places: places(),
+        device: types::Device::Cpu,
         onnx: &onnx,
         inputs: models::dense_input(),
         expected: DENSE_OUTPUT.to_vec(),

@@ -19,6 +19,7 @@ fn openvino_keeps_every_rule() {
     let broken = conformance::check(&Subject {
         engine: &OpenVino,
         places: places(),
+        device: types::Device::Cpu,
         onnx: &onnx,
         inputs: vec![tensor("x", &[2, 2], Elements::F32(vec![1.0, 1.0, 0.0, 1.0]))],
         expected: vec![4.0, 0.0, 3.0, 0.0],

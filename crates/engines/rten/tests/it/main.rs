@@ -82,6 +82,7 @@ fn rten_keeps_every_rule() {
         conformance::check(&conformance::Subject {
             engine: &Rten,
             places: Places::default(),
+            device: types::Device::Cpu,
             onnx: &onnx,
             inputs: input(),
             expected: vec![4.0, 0.0, 3.0, 0.0],

@@ -1,7 +1,7 @@
-//! Unpacks a package of npm: a compressed archive in the `tar` format.
+//! Unpacks archives in the `tar` format, as packages of npm are.
 //!
-//! What an archive says of places is not trusted: only regular files of known folders are taken, each under its own name
-//! into one folder. So there is nothing to follow and nowhere to leave to.
+//! What an archive says of places is not trusted: only regular files are taken that the caller wants, each under its own
+//! name into one folder. So there is nothing to follow and nowhere to leave to.
 
 use flate2::read::GzDecoder;
 use std::{
@@ -16,12 +16,28 @@ const BLOCK: usize = 512;
 /// The most bytes that are unpacked; the largest package that was seen has 23 MB.
 const LARGEST: u64 = 2 << 30;
 
-/// Writes the libraries of a package and what belongs to them into an empty folder.
-pub(crate) fn unpack(archive: &Path, folder: &Path) -> io::Result<()> {
-    read(GzDecoder::new(File::open(archive)?).take(LARGEST), folder)
+/// Writes files of a package into a folder where none of them is: those that are wanted, by the parts of their paths.
+///
+/// # Errors
+/// When the archive is damaged or ends early, or a file cannot be written.
+pub fn unpack_package(
+    archive: &Path,
+    folder: &Path,
+    is_wanted: impl Fn(&[&str]) -> bool,
+) -> io::Result<()> {
+    unpack_archive(GzDecoder::new(File::open(archive)?), folder, is_wanted)
 }
 
-fn read(mut archive: impl Read, folder: &Path) -> io::Result<()> {
+/// The same for an archive that is not compressed.
+///
+/// # Errors
+/// As [`unpack_package`].
+pub fn unpack_archive(
+    archive: impl Read,
+    folder: &Path,
+    is_wanted: impl Fn(&[&str]) -> bool,
+) -> io::Result<()> {
+    let mut archive = archive.take(LARGEST);
     let mut header = [0; BLOCK];
     loop {
         archive.read_exact(&mut header)?;
@@ -31,7 +47,7 @@ fn read(mut archive: impl Read, folder: &Path) -> io::Result<()> {
         let size = size(&header)?;
         let padded = size.next_multiple_of(BLOCK as u64);
         let mut content = (&mut archive).take(padded);
-        match wanted(&header) {
+        match name(&header, &is_wanted) {
             Some(name) => {
                 let mut file = File::create_new(folder.join(name))?;
                 let written = io::copy(&mut (&mut content).take(size), &mut file)?;
@@ -51,7 +67,7 @@ fn read(mut archive: impl Read, folder: &Path) -> io::Result<()> {
 }
 
 /// The name under which an entry is kept, if it is.
-fn wanted(header: &[u8; BLOCK]) -> Option<&str> {
+fn name<'h>(header: &'h [u8; BLOCK], is_wanted: &impl Fn(&[&str]) -> bool) -> Option<&'h str> {
     let is_file = matches!(header[156], b'0' | 0);
     let has_prefix = &header[257..262] == b"ustar" && header[345] != 0;
     if !is_file || has_prefix {
@@ -59,20 +75,14 @@ fn wanted(header: &[u8; BLOCK]) -> Option<&str> {
     }
     let name = header[..100].split(|byte| *byte == 0).next()?;
     let parts: Vec<&str> = std::str::from_utf8(name).ok()?.split('/').collect();
-    match parts[..] {
-        ["package", file @ ("LICENSE" | "package.json")] => Some(file),
-        ["package", "bins", _, file] => is_kept(file).then_some(file),
-        _ => None,
-    }
+    let file = *parts.last()?;
+    (is_plain(file) && is_wanted(&parts)).then_some(file)
 }
 
-/// Whether a file belongs to the libraries: not what only Node can load, nor the tools on top of them.
-fn is_kept(file: &str) -> bool {
+/// Whether a name is nothing but the name of a file.
+fn is_plain(file: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    file.chars().all(is_plain)
-        && file.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-        && !file.ends_with(".node")
-        && !file.starts_with("libllama-common")
+    file.chars().all(is_plain) && file.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// The size of an entry, an octal number.
@@ -108,18 +118,21 @@ mod tests {
         names
     }
 
+    fn wanted(parts: &[&str]) -> bool {
+        matches!(parts, ["package", "bins", _, _] | ["package", "LICENSE"])
+    }
+
     #[test]
-    fn only_regular_files_of_known_folders_come_out() {
+    fn only_regular_files_that_are_wanted_come_out() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("target");
         fs::create_dir(&target).unwrap();
         let mut archive = Vec::new();
         for (name, kind) in [
             ("package/bins/linux-x64/libllama.so", b'0'),
-            ("package/bins/linux-x64/libllama-common.so", b'0'),
-            ("package/bins/linux-x64/llama-addon.node", b'0'),
             ("package/bins/linux-x64/libggml.so", b'2'),
             ("package/bins/linux-x64/..", b'0'),
+            ("package/bins/linux-x64/", b'0'),
             ("package/bins/../../escaped.so", b'0'),
             ("package/bins/linux-x64/../escaped.so", b'0'),
             ("/package/bins/x/escaped.so", b'0'),
@@ -129,7 +142,7 @@ mod tests {
             archive.extend(entry(name, kind, b"content"));
         }
         archive.extend([0; 2 * BLOCK]);
-        read(archive.as_slice(), &target).unwrap();
+        unpack_archive(archive.as_slice(), &target, wanted).unwrap();
         assert_eq!(names(&target), ["LICENSE", "libllama.so"]);
         assert_eq!(fs::read(target.join("libllama.so")).unwrap(), b"content");
         assert_eq!(names(folder.path()), ["target"]);
@@ -140,16 +153,16 @@ mod tests {
         let one = entry("package/bins/x/libllama.so", b'0', &[7; 1000]);
         for length in [1, BLOCK, BLOCK + 999, one.len()] {
             let folder = tempfile::tempdir().unwrap();
-            assert!(read(&one[..length], folder.path()).is_err(), "{length}");
+            assert!(unpack_archive(&one[..length], folder.path(), wanted).is_err(), "{length}");
         }
         let folder = tempfile::tempdir().unwrap();
         let mut twice = [one.clone(), one].concat();
         twice.extend([0; 2 * BLOCK]);
-        assert!(read(twice.as_slice(), folder.path()).is_err());
+        assert!(unpack_archive(twice.as_slice(), folder.path(), wanted).is_err());
         let mut wrong = entry("package/LICENSE", b'0', b"");
         wrong[124..136].copy_from_slice(b"not a number");
         let folder = tempfile::tempdir().unwrap();
-        let error = read(wrong.as_slice(), folder.path()).unwrap_err();
+        let error = unpack_archive(wrong.as_slice(), folder.path(), wanted).unwrap_err();
         assert!(error.to_string().contains("no size"), "{error}");
     }
 }
