@@ -26,14 +26,34 @@ pub(crate) const PIPE_WIDTH: usize = 100;
 
 pub(crate) fn run(arguments: &Devices, global: &Global) -> Result<Exit, Failure> {
     arguments.result.check([])?;
-    let devices = hardware::devices();
     let places = places(global);
+    let mut devices = hardware::devices();
+    devices.extend(devices_of_pages(&places));
     let machine = hardware::machine();
     let ceilings = known_ceilings(global, &machine);
     let document = document(&devices, &places, &machine, &ceilings);
     let mut sinks = Sinks::new(global);
     sinks.list(&document, &arguments.result, Some(table_width().unwrap_or(PIPE_WIDTH)));
     Ok(sinks.finish(Exit::Fine))
+}
+
+/// What a browser here runs models on.
+fn devices_of_pages(places: &Places) -> Vec<DeviceInfo> {
+    let info = |engine: &&'static dyn Engine, device: Device| {
+        let available = engine.devices(places).contains(&device);
+        let note = match (engine.availability(places), engine.origin(places)) {
+            (Availability::Unavailable { why, hint }, _) => format!("{why}; {hint}"),
+            (_, Some(path)) => format!("in a browser, `{}`", path.display()),
+            (_, None) => "in a browser".to_owned(),
+        };
+        DeviceInfo { device, available, name: None, memory: None, driver: None, note }
+    };
+    let pages = ENGINES.iter().filter(|engine| engine.serves_pages());
+    pages
+        .flat_map(|engine| {
+            [Device::Wasm, Device::Webgpu, Device::Webnn].map(|device| info(engine, device))
+        })
+        .collect()
 }
 
 /// What was measured earlier; a list of devices needs no database, so whatever is wrong with it is said elsewhere.

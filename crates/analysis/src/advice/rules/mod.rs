@@ -20,6 +20,8 @@ mod sharding;
 mod stored_weights;
 mod threads;
 mod tokenisation;
+mod web_device;
+mod web_download;
 
 use super::judgement::{Judgement, Rule};
 use types::{Advice, Evidence, ExpectedGain, Proof};
@@ -45,6 +47,8 @@ pub static RULES: &[&dyn Rule] = &[
     &decode_bandwidth::DecodeBandwidth,
     &stored_weights::AsStored,
     &cache_type::CacheType,
+    &web_download::WebDownload,
+    &web_device::WebDevice,
 ];
 
 /// An advice; its rule and command are filled in where all rules are asked.
