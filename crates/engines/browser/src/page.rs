@@ -112,9 +112,7 @@ impl Page {
         let answer = self.server.ask(question.to_string()).map_err(gone)?;
         let answer: Answer =
             serde_json::from_str(&answer).map_err(|error| strange(error.to_string()))?;
-        if answer.hidden {
-            self.hidden.set(true);
-        }
+        self.hidden.set(answer.hidden);
         match (answer.done, answer.failed) {
             (Some(done), _) if answer.id == self.asked.get() => {
                 serde_json::from_value(done).map_err(|error| strange(error.to_string()))
@@ -129,7 +127,7 @@ impl Page {
         self.server.put(path, Content::Bytes(Arc::from(bytes)));
     }
 
-    /// Whether the page was in the background at any time, where browsers slow it down.
+    /// Whether the page was in the background at any time since the answer before the last, where browsers slow it down.
     pub(crate) fn was_hidden(&self) -> bool {
         self.hidden.get()
     }

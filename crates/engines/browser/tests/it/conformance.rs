@@ -46,13 +46,13 @@ fn what_ran_is_said() {
     let onnx = write(folder.path(), &partly_elsewhere());
     let model = load(&onnx, Device::Webgpu).unwrap();
     let placement = model.placement();
-    for word in ["swiftshader", "(software)", "1 of 2 nodes", "headless"] {
+    for word in ["swiftshader", "(software)", "2 of 3 nodes", "headless"] {
         assert!(placement.contains(word), "{word}: {placement}");
     }
     let remarks = model.remarks();
     let said = |code| remarks.iter().find(|remark| remark.code == code).map(|r| r.text.as_str());
     assert!(said(RemarkCode::SoftwareAdapter).is_some());
-    let elsewhere = "1 of 2 nodes of the optimised graph run in WebAssembly";
+    let elsewhere = "1 of 3 nodes of the optimised graph run in WebAssembly";
     assert_eq!(said(RemarkCode::OtherDevice), Some(elsewhere));
     let versions = model.versions();
     assert!(versions["browser"].contains("Chrome"), "{versions:?}");

@@ -6,7 +6,7 @@ mod endings;
 mod refusals;
 
 use engine::{Engine, EngineError, LoadRequest, LoadedModel, Loader, Places};
-use graph::{Attribute, DataType, Dim, GraphBuilder, Model, Tensor};
+use graph::{DataType, Dim, GraphBuilder, Model, Tensor};
 use modelmeter_engine_browser::Browser;
 use std::{
     path::{Path, PathBuf},
@@ -41,7 +41,7 @@ fn load(onnx: &Path, device: Device) -> Result<Box<dyn LoadedModel>, EngineError
     Browser.load(&request(onnx, device))
 }
 
-/// `y = relu(x · w)` with a 2 × 2 weight, and `axis` decides whether a sum that not every provider has comes behind it.
+/// `y = relu(x · w)` with a 2 × 2 weight.
 fn dense() -> Model {
     let rows: [Dim; 2] = ["batch".into(), 2.into()];
     let mut builder = GraphBuilder::new("dense");
@@ -55,14 +55,14 @@ fn dense() -> Model {
     builder.finish_model()
 }
 
-/// The same with an operator behind it that WebGPU does not have.
+/// A product with an operator behind it that WebGPU does not have.
 fn partly_elsewhere() -> Model {
     let rows: [Dim; 2] = ["batch".into(), 2.into()];
     let mut builder = GraphBuilder::new("mixed");
     let x = builder.input("x", DataType::Float, &rows);
     let weight = builder.initializer(Tensor::from_f32s("w", &[2, 2], &[1.0, 2.0, 3.0, -4.0]));
     let product = builder.node("MatMul", &[&x, &weight], &[]);
-    let y = builder.node("LpNormalization", &[&product], &[("axis", Attribute::Int(1))]);
+    let y = builder.node("Hardmax", &[&product], &[]);
     builder.output("y", &y, DataType::Float, &rows);
     builder.finish_model()
 }
