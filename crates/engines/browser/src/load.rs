@@ -58,6 +58,7 @@ pub(crate) fn load(request: &LoadRequest) -> Result<BrowserModel, EngineError> {
     }
     let files = Files::of(&request.onnx)?;
     let session = session_options(request)?;
+    let webnn = webnn_device(request)?;
     let runtime = locate::runtime(&request.places)?;
 
     let failed = |error: std::io::Error| {
@@ -111,7 +112,7 @@ pub(crate) fn load(request: &LoadRequest) -> Result<BrowserModel, EngineError> {
         "model": "model/graph",
         "data": files.names(),
         "options": session,
-        "webnn": { "deviceType": webnn_device(request)? },
+        "webnn": { "deviceType": webnn },
     });
     let loaded: Loaded = page.ask("load", question).map_err(|error| explain(error, request))?;
     step("model download", duration(loaded.download));
@@ -119,7 +120,7 @@ pub(crate) fn load(request: &LoadRequest) -> Result<BrowserModel, EngineError> {
     let placements = loaded.said.iter().filter_map(|line| placement(line)).collect();
     let mut model =
         BrowserModel::new(request, page, chromium, surroundings, loaded, prepared, placements);
-    model.version = runtime.version;
+    model.runtime = runtime.version;
     model.threads = threads;
     model.steps = steps;
     model.complete()?;

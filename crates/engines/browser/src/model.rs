@@ -35,7 +35,7 @@ pub(crate) struct BrowserModel {
     signature: Signature,
     /// Nodes by provider; empty where everything runs in WebAssembly.
     placements: Vec<(String, u64)>,
-    pub(crate) version: String,
+    pub(crate) runtime: String,
     pub(crate) threads: u32,
     asked_threads: u32,
     pub(crate) steps: Vec<LoadStep>,
@@ -60,7 +60,7 @@ impl BrowserModel {
             surroundings,
             signature: Signature { inputs: ports(loaded.inputs), outputs: ports(loaded.outputs) },
             placements,
-            version: prepared.version.unwrap_or_default(),
+            runtime: prepared.version.unwrap_or_default(),
             threads: 1,
             asked_threads: request.threads.max(1),
             steps: Vec::new(),
@@ -222,6 +222,7 @@ impl LoadedModel for BrowserModel {
         let around = &self.surroundings;
         let mut versions = BTreeMap::from([
             ("browser".to_owned(), self.browser()),
+            ("onnxruntime-web".to_owned(), self.runtime.clone()),
             ("browser clock step".to_owned(), format!("{:.0} µs", around.clock_step * 1e3)),
         ]);
         if let Some(chromium) = &self.chromium {
