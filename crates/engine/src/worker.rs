@@ -13,7 +13,6 @@ use crate::{
     training, write_allocations,
 };
 use std::{
-    collections::BTreeMap,
     io::{self, BufRead, Write},
     path::Path,
     time::{Duration, Instant},
