@@ -38,3 +38,4 @@ mod training;
 mod trend;
 mod visualize;
 mod watch;
+mod web;

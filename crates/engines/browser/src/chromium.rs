@@ -223,7 +223,8 @@ fn arguments(profile: &TempDir, device: Device, is_unconfined: bool) -> Vec<OsSt
         Device::Wasm => arguments.push("--disable-gpu".into()),
         // Without the first there is no software adapter, and the list names hardware that is only thought to be slow.
         _ => {
-            arguments.extend(["--enable-unsafe-webgpu", "--ignore-gpu-blocklist"].map(OsString::from));
+            arguments
+                .extend(["--enable-unsafe-webgpu", "--ignore-gpu-blocklist"].map(OsString::from));
         }
     }
     if is_unconfined {
