@@ -27,11 +27,14 @@ pub(crate) fn leave_for(job: &LoadJob) {
 /// Drivers of GPUs start helpers that need the rights of the user outside a namespace, and a function that the user wrote
 /// may fetch its weights. Everything else is a file.
 fn may_use_network(job: &LoadJob) -> bool {
-    let device = job.request.device;
-    let on_processors = device.bounded_by() == Some(Device::Cpu);
+    let request = &job.request;
+    if request.places.page.is_some() {
+        // A browser elsewhere opens its page.
+        return true;
+    }
+    let on_processors = request.device.bounded_by() == Some(Device::Cpu);
     // A browser needs the loopback device, and calls home where it can.
-    let in_browser = matches!(device, Device::Wasm | Device::Webgpu | Device::Webnn)
-        && job.request.places.page.is_none();
+    let in_browser = matches!(request.device, Device::Webgpu | Device::Webnn);
     !(on_processors || in_browser) || matches!(job.request.module, Some(Module::Factory { .. }))
 }
 

@@ -316,7 +316,7 @@ pub(crate) fn assemble(
         inference: &summaries[&derive::model_phase(&job.cell)],
         work: &work,
         unknown: &unknown,
-        ceilings: bench.ceilings.as_ref(),
+        ceilings: bench.ceilings.as_ref().filter(|_| findings.loaded.machine.is_none()),
         real_tokens: findings.loaded.real_tokens,
         loading: &findings.loading,
         sampling: &findings.probes,

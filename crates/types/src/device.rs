@@ -70,7 +70,7 @@ impl Device {
     #[must_use]
     pub fn bounded_by(self) -> Option<Device> {
         match self {
-            Device::Cpu | Device::Xnnpack => Some(Device::Cpu),
+            Device::Cpu | Device::Xnnpack | Device::Wasm => Some(Device::Cpu),
             Device::Cuda(index) | Device::Tensorrt(index) => Some(Device::Cuda(index)),
             Device::Rocm(index) | Device::Migraphx(index) => Some(Device::Rocm(index)),
             Device::Mps | Device::Xpu(_) => Some(self),
