@@ -3,10 +3,11 @@
 use types::{ReasonCode, Run};
 
 /// What no repetition changes.
-const LASTING: [ReasonCode; 4] = [
+const LASTING: [ReasonCode; 5] = [
     ReasonCode::TooFewSamples,
     ReasonCode::NotSynchronised,
     ReasonCode::WrongPlacement,
+    ReasonCode::SoftwareDevice,
     ReasonCode::AboveCeiling,
 ];
 
