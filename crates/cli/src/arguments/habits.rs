@@ -148,6 +148,7 @@ fn refusal(error: clap::Error, words: &[OsString]) -> Refusal {
             // Said again with the groups on the first page; other pages stay as they are.
             let grouped = Arguments::command().override_help(groups::help());
             let again = grouped.try_get_matches_from(words).err();
+            let again = again.filter(|again| again.kind() == error.kind());
             return Refusal::Usage(again.unwrap_or(error));
         }
         _ => {}
@@ -282,6 +283,7 @@ mod tests {
         assert!(refused("modelmeter runs show 7f --fp16").contains("--fp16"));
         assert!(refused("modelmeter profile m --format yaml").contains("--format"));
         assert!(refused("modelmeter profile m --nonsense").contains("--nonsense"));
+        assert!(refused("modelmeter profile --no-color --help").contains("Usage: modelmeter profile"));
     }
 
     #[test]
