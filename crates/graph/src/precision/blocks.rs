@@ -8,6 +8,9 @@
 //! - what is left of each block is a constant, `least + 8 · scale` (and `+ 128 · scale` with upper bits). It is multiplied with the
 //!   sum of the activations of that block: one more product, whose matrix has a number for each block. Where all of these are 0
 //!   there is none.
+//!
+//! Products with the same activations (query, key and value; gate and up) become one, whose columns are then parted: a step has fewer
+//! operators, and each of them more to do.
 
 use super::{
     ConvertError, Plan, Report,
@@ -15,6 +18,7 @@ use super::{
     plan::Made,
     recast::Recast,
     scope::{list_copies, uses, with_constants_as_weights},
+    siblings,
 };
 use crate::{Attribute, DataType, Graph, Model, Node, Tensor};
 use std::{
@@ -78,15 +82,30 @@ pub fn plan_blocks<'m>(
     };
     let weights: HashMap<&str, &Tensor> =
         model.graph.initializers.iter().map(|tensor| (tensor.name.as_str(), tensor)).collect();
-    for node in nodes {
-        let weight = weight_of(&node, &weights);
-        let found = weight.and_then(|(tensor, sides)| {
-            let matrix = find(tensor).filter(|found| [found.rows, found.columns] == sides)?;
-            Some((tensor.name.clone(), matrix))
-        });
-        match found {
-            Some((name, matrix)) => blocks.product(node, &name, &matrix, &source.graph),
-            None => blocks.nodes.push(node),
+    let found = |node: &Node| {
+        let (tensor, sides) = weight_of(node, &weights)?;
+        let matrix = find(tensor).filter(|found| [found.rows, found.columns] == sides)?;
+        Some(Product { weight: tensor.name.clone(), matrix })
+    };
+    let products: Vec<Option<Product>> = nodes.iter().map(found).collect();
+    let mut families = siblings::families(&nodes, &products);
+    let mut is_done = vec![false; nodes.len()];
+    for (at, node) in nodes.iter().enumerate() {
+        if is_done[at] {
+            continue;
+        }
+        match (families.remove(&at), &products[at]) {
+            (Some(family), _) => {
+                family.members.iter().for_each(|member| is_done[*member] = true);
+                let member = |at: &usize| Some((&nodes[*at], products[*at].as_ref()?));
+                let members: Vec<(&Node, &Product)> =
+                    family.members.iter().filter_map(member).collect();
+                blocks.family(&members, &family.matrix, &source.graph);
+            }
+            (None, Some(Product { weight, matrix })) => {
+                blocks.product(node, weight, matrix, &source.graph);
+            }
+            (None, None) => blocks.nodes.push(node.clone()),
         }
     }
     if blocks.matrices.is_empty() {
@@ -94,6 +113,12 @@ pub fn plan_blocks<'m>(
         return Err(ConvertError::Nothing { asked, why });
     }
     blocks.finish(source, model)
+}
+
+/// A product with a weight in blocks.
+pub(super) struct Product {
+    pub(super) weight: String,
+    pub(super) matrix: BlockMatrix,
 }
 
 /// The weight of a product, with its rows and columns as the product uses it.
@@ -136,15 +161,51 @@ struct Blocks {
 
 impl Blocks {
     /// Adds what takes the place of a product.
-    fn product(&mut self, node: Node, weight: &str, matrix: &BlockMatrix, graph: &Graph) {
+    fn product(&mut self, node: &Node, weight: &str, matrix: &BlockMatrix, graph: &Graph) {
         let names = match self.matrices.get(weight) {
             Some(known) => known.clone(),
             None => self.matrix(weight, matrix),
         };
+        self.sum_of_products(node, &names, matrix, graph);
+        if let Some(last) = self.nodes.last_mut() {
+            last.outputs.clone_from(&node.outputs);
+        }
+        self.report.products += 1;
+    }
+
+    /// Adds what takes the place of several products with the same activations: one, whose columns are then parted.
+    fn family(&mut self, members: &[(&Node, &Product)], matrix: &BlockMatrix, graph: &Graph) {
+        let Some(&(first, product)) = members.first() else { return };
+        let nodes: Vec<&Node> = members.iter().map(|(node, _)| *node).collect();
+        let beside = Node { name: siblings::common_name(&nodes), ..first.clone() };
+        let name = format!("{}_and_{}_more", product.weight, members.len() - 1);
+        let names = self.matrix(&name, matrix);
+        for (_, product) in members {
+            self.matrices.insert(product.weight.clone(), names.clone());
+        }
+        let sizes: Vec<i64> = members.iter().map(|(_, one)| one.matrix.columns as i64).collect();
+        let all = self.sum_of_products(&beside, &names, matrix, graph);
+        let sizes = self.constant(&sizes);
+        self.add(&beside, "Split", &[&all, &sizes]);
+        if let Some(last) = self.nodes.last_mut() {
+            last.attributes.insert("axis".into(), (-1).into());
+            last.outputs = members.iter().map(|(node, _)| node.outputs[0].clone()).collect();
+        }
+        self.report.products += members.len();
+    }
+
+    /// Adds the products whose sum is that with a matrix, and gives its name.
+    fn sum_of_products(
+        &mut self,
+        node: &Node,
+        names: &Names4,
+        matrix: &BlockMatrix,
+        graph: &Graph,
+    ) -> String {
         let x = node.inputs[0].clone();
         let mut terms = Vec::new();
         for [codes, scales] in &names.parts {
-            let term = self.add(&node, "MatMulNBits", &[&x, codes, scales]);
+            let term = self.add(node, "MatMulNBits", &[&x, codes, scales]);
             let int = |value: usize| Attribute::Int(value as i64);
             let attributes = [
                 ("K", int(matrix.rows)),
@@ -161,17 +222,14 @@ impl Blocks {
             terms.push(term);
         }
         if let Some(rest) = &names.rest {
-            let sums = self.block_sums(&node, &x, matrix, graph);
-            terms.push(self.add(&node, "MatMul", &[&sums, rest]));
+            let sums = self.block_sums(node, &x, matrix, graph);
+            terms.push(self.add(node, "MatMul", &[&sums, rest]));
         }
         while let [first, second, ..] = &terms[..] {
-            let sum = self.add(&node, "Add", &[&first.clone(), &second.clone()]);
+            let sum = self.add(node, "Add", &[&first.clone(), &second.clone()]);
             terms.splice(..2, [sum]);
         }
-        if let Some(last) = self.nodes.last_mut() {
-            last.outputs.clone_from(&node.outputs);
-        }
-        self.report.products += 1;
+        terms.pop().unwrap_or_default()
     }
 
     /// The sum of each block of the activations, made once for all products with them.
