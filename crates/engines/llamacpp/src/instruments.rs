@@ -67,7 +67,8 @@ unsafe extern "C" fn watch(tensor: Handle, is_question: bool, data: *mut c_void)
     // SAFETY: the caller promises it; the tensor lives during the call, and its name ends with a zero.
     let (watch, name) = unsafe {
         let watch = &mut *data.cast::<Watch>();
-        (&mut *watch, copied((watch.name_of)(tensor)))
+        let name = copied((watch.name_of)(tensor));
+        (watch, name)
     };
     let Some(feed) = watch.feeds.last_mut() else { return !is_question };
     let now = Instant::now();

@@ -71,6 +71,11 @@ fn weights_in_blocks_answer_as_the_same_weights_in_floats() {
         let resolved = resolved.unwrap_or_else(|error| panic!("{name}: {error:?}"));
         let blocks = resolved.model.graph.nodes.iter().filter(|node| node.op_type == "MatMulNBits");
         assert!(blocks.count() >= 8, "{name}");
+        if name.starts_with("llama") {
+            // In each of two layers: query, key and value are one product, and so are gate and up.
+            let parted = resolved.model.graph.nodes.iter().filter(|node| node.op_type == "Split");
+            assert_eq!(parted.count(), 4, "{name}");
+        }
         let whole = scene.resolve(&file).unwrap();
         assert_eq!(resolved.info.parameters, whole.info.parameters, "{name}");
         assert_ne!(resolved.info.fingerprint, whole.info.fingerprint);
