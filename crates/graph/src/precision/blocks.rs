@@ -11,6 +11,9 @@
 //!
 //! Products with the same activations (query, key and value; gate and up) become one, whose columns are then parted: a step has fewer
 //! operators, and each of them more to do.
+//!
+//! Where an engine is slow at the end of columns that its vectors do not divide, columns are filled up with blocks of zeros, and the
+//! activations with zeros.
 
 use super::{
     ConvertError, Plan, Report,
@@ -62,10 +65,13 @@ pub struct BlockMatrix {
 
 /// Plans a model whose products take their weights in blocks, where `find` knows those of a weight by its name.
 ///
+/// Columns are filled up to a multiple of `filled` numbers; 1 leaves them as they are.
+///
 /// # Errors
 /// Where no product has such a weight.
 pub fn plan_blocks<'m>(
     source: &'m Model,
+    filled: usize,
     find: &dyn Fn(&Tensor) -> Option<BlockMatrix>,
 ) -> Result<Plan<'m>, ConvertError> {
     let asked = Precision::Stored;
@@ -77,6 +83,8 @@ pub fn plan_blocks<'m>(
         made: Vec::new(),
         matrices: HashMap::new(),
         sums: HashMap::new(),
+        filled,
+        longer: HashMap::new(),
         extra: Vec::new(),
         report: Report::new(asked),
     };
@@ -140,6 +148,53 @@ fn weight_of<'t>(
     }
 }
 
+/// The dimensions of a product, which has as many as its activations; only outputs of the graph may have other than three.
+fn rank(node: &Node, graph: &Graph) -> usize {
+    let output = graph.outputs.iter().find(|output| node.outputs.contains(&output.name));
+    let rank = output.and_then(|output| output.shape.as_ref()).map_or(3, Vec::len);
+    if node.op_type == "Gemm" { 2 } else { rank }
+}
+
+/// Columns with something behind each.
+#[derive(Debug)]
+struct Filled {
+    columns: Arc<dyn Repack>,
+    /// Bytes of a column.
+    length: usize,
+    /// Bytes that follow it.
+    more: usize,
+    with: u8,
+}
+
+impl Filled {
+    fn of(columns: &Arc<dyn Repack>, length: usize, more: usize, with: u8) -> Arc<dyn Repack> {
+        let columns = Arc::clone(columns);
+        match more {
+            0 => columns,
+            _ => Arc::new(Filled { columns, length, more, with }),
+        }
+    }
+}
+
+impl Repack for Filled {
+    fn run(&self, bytes: &[u8], sink: &mut dyn FnMut(&[u8])) {
+        let (mut at, mut made) = (0, Vec::new());
+        self.columns.run(bytes, &mut |mut piece: &[u8]| {
+            made.clear();
+            while !piece.is_empty() {
+                let (column, rest) = piece.split_at((self.length - at).min(piece.len()));
+                made.extend_from_slice(column);
+                (at, piece) = (at + column.len(), rest);
+                if at == self.length {
+                    made.resize(made.len() + self.more, self.with);
+                    at = 0;
+                }
+            }
+            sink(&made);
+        });
+    }
+}
+
 /// The names of a matrix in its new form.
 #[derive(Clone)]
 struct Names4 {
@@ -154,6 +209,10 @@ struct Blocks {
     matrices: HashMap<String, Names4>,
     /// Sums of blocks by activation and block.
     sums: HashMap<(String, usize), String>,
+    /// Columns have a multiple of so many numbers.
+    filled: usize,
+    /// Activations that were filled up, by what they were.
+    longer: HashMap<String, String>,
     /// Tensors that count beside their weight.
     extra: Vec<String>,
     report: Report,
@@ -203,12 +262,17 @@ impl Blocks {
         graph: &Graph,
     ) -> String {
         let x = node.inputs[0].clone();
+        let rows = self.filled_rows(matrix);
+        let filled = match rows - matrix.rows {
+            0 => x.clone(),
+            more => self.fill(node, &x, more, graph),
+        };
         let mut terms = Vec::new();
         for [codes, scales] in &names.parts {
-            let term = self.add(node, "MatMulNBits", &[&x, codes, scales]);
+            let term = self.add(node, "MatMulNBits", &[&filled, codes, scales]);
             let int = |value: usize| Attribute::Int(value as i64);
             let attributes = [
-                ("K", int(matrix.rows)),
+                ("K", int(rows)),
                 ("N", int(matrix.columns)),
                 ("bits", 4.into()),
                 ("block_size", int(matrix.block)),
@@ -238,10 +302,7 @@ impl Blocks {
         if let Some(known) = self.sums.get(&key) {
             return known.clone();
         }
-        // A product has as many dimensions as its activations; only outputs of the graph may have other than three.
-        let output = graph.outputs.iter().find(|output| node.outputs.contains(&output.name));
-        let rank = output.and_then(|output| output.shape.as_ref()).map_or(3, Vec::len);
-        let rank = if node.op_type == "Gemm" { 2 } else { rank };
+        let rank = rank(node, graph);
         let mut shape = vec![0; rank.saturating_sub(1)];
         shape.extend([(matrix.rows / matrix.block) as i64, matrix.block as i64]);
         let shape = self.constant(&shape);
@@ -255,10 +316,33 @@ impl Blocks {
         sums
     }
 
+    /// Numbers in a column as the products take it.
+    fn filled_rows(&self, matrix: &BlockMatrix) -> usize {
+        match self.filled.is_multiple_of(matrix.block) {
+            true => matrix.rows.next_multiple_of(self.filled),
+            false => matrix.rows,
+        }
+    }
+
+    /// The activations with so many zeros more, made once for all products with them.
+    fn fill(&mut self, node: &Node, x: &str, more: usize, graph: &Graph) -> String {
+        if let Some(known) = self.longer.get(x) {
+            return known.clone();
+        }
+        let mut pads = vec![0; 2 * rank(node, graph)];
+        if let Some(last) = pads.last_mut() {
+            *last = more as i64;
+        }
+        let pads = self.constant(&pads);
+        let longer = self.add(node, "Pad", &[x, &pads]);
+        self.longer.insert(x.to_owned(), longer.clone());
+        longer
+    }
+
     /// The new weights of a matrix.
     fn matrix(&mut self, weight: &str, matrix: &BlockMatrix) -> Names4 {
         let BlockMatrix { source, rows, columns, block, parts, rest } = matrix;
-        let blocks = rows / block;
+        let (blocks, more) = (rows / block, (self.filled_rows(matrix) - rows) / block);
         let mut make = |ending: &str, dtype, dims: Vec<usize>, repack: &Arc<dyn Repack>| {
             let name = self.names.value(&format!("{weight}_{ending}"));
             let recast = Recast::Repack(Arc::clone(repack));
@@ -273,10 +357,15 @@ impl Blocks {
         };
         let mut made = Names4 { parts: Vec::new(), rest: None };
         for (part, ending) in parts.iter().zip(["low", "high"]) {
-            let dims = vec![*columns, blocks, block / 2];
-            let codes = make(&format!("{ending}_quantized"), DataType::Uint8, dims, &part.codes);
-            let dims = vec![*columns, blocks];
-            let scales = make(&format!("{ending}_scale"), DataType::Float, dims, &part.scales);
+            let dims = vec![*columns, blocks + more, block / 2];
+            let bytes = block / 2;
+            // Two codes of zero: 8 is the middle.
+            let codes = Filled::of(&part.codes, blocks * bytes, more * bytes, 0x88);
+            let codes = make(&format!("{ending}_quantized"), DataType::Uint8, dims, &codes);
+            let dims = vec![*columns, blocks + more];
+            let bytes = size_of::<f32>();
+            let scales = Filled::of(&part.scales, blocks * bytes, more * bytes, 0);
+            let scales = make(&format!("{ending}_scale"), DataType::Float, dims, &scales);
             made.parts.push([codes, scales]);
         }
         made.rest =
@@ -329,5 +418,30 @@ impl Blocks {
         model.graph.nodes = self.nodes;
         model.opsets.entry("com.microsoft".into()).or_insert(1);
         Plan::new(source, model, made, self.report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct InPieces(usize);
+
+    impl Repack for InPieces {
+        fn run(&self, bytes: &[u8], sink: &mut dyn FnMut(&[u8])) {
+            bytes.chunks(self.0).for_each(sink);
+        }
+    }
+
+    #[test]
+    fn every_column_is_filled_up_whatever_the_pieces() {
+        for piece in 1..8 {
+            let columns: Arc<dyn Repack> = Arc::new(InPieces(piece));
+            let mut made = Vec::new();
+            let filled = Filled::of(&columns, 3, 2, 0x88);
+            filled.run(&[1, 2, 3, 4, 5, 6], &mut |piece| made.extend_from_slice(piece));
+            assert_eq!(made, [1, 2, 3, 0x88, 0x88, 4, 5, 6, 0x88, 0x88], "{piece}");
+        }
     }
 }
