@@ -129,6 +129,12 @@ pub trait Engine: Send + Sync {
         DecoderDialect::Standard
     }
 
+    /// The rows of a weight in blocks that its product with one row divides without a remainder: where a weight has others, it is
+    /// filled up to a multiple of them. 1 where it does not matter.
+    fn block_rows(&self) -> usize {
+        1
+    }
+
     /// Whether its threads wait busily for each other, so that other work slows it far more than its own share.
     fn waits_busily(&self) -> bool {
         false

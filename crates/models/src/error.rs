@@ -342,7 +342,7 @@ impl ModelError {
             },
             E::NothingToChange { .. } => "give a preset, a Hugging Face folder or an `.onnx` file".into(),
             E::DoesNotGenerate { .. } => {
-                "GPT-2, Llama, Mistral and Qwen2 models generate: a folder, a `.gguf` file, `gpt2`, `smollm2-135m`"
+                "GPT-2, Llama, Mistral, Qwen2 and Gemma 3 models generate: a folder, a `.gguf` file, `gpt2`, `smollm2-135m`"
                     .into()
             }
             E::ContextTooLong { maximum, .. } => {

@@ -31,6 +31,9 @@ use types::{Bytes, Precision, RemarkCode};
 /// Raised when a conversion gives another graph or other weights than before.
 const FORMAT: u32 = 1;
 
+/// Raised when the same weights in blocks are laid out in another way.
+const BLOCKS: u32 = 2;
+
 /// The fingerprint that a model with this one has after its conversion.
 #[must_use]
 pub fn converted_fingerprint(fingerprint: &str, asked: Precision) -> String {
@@ -44,6 +47,7 @@ pub fn converted_fingerprint(fingerprint: &str, asked: Precision) -> String {
 pub(crate) fn convert(
     mut resolved: Resolved,
     asked: Precision,
+    filled_rows: usize,
     cache: &Path,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Resolved, ModelError> {
@@ -72,6 +76,13 @@ pub(crate) fn convert(
         }
         None => fingerprint.clone(),
     };
+    let folder_name = match asked {
+        // The same weights, laid out as an engine wants them.
+        Precision::Stored => {
+            converted_fingerprint(&format!("{folder_name} {BLOCKS} {filled_rows}"), asked)
+        }
+        _ => folder_name,
+    };
     let key = &folder_name[..32];
     let models = cache.join("models");
     let folder = models.join(key);
@@ -84,7 +95,7 @@ pub(crate) fn convert(
             };
             let options = ConvertOptions::default();
             let plan = match asked {
-                Precision::Stored => stored::plan(&resolved)?,
+                Precision::Stored => stored::plan(&resolved, filled_rows)?,
                 _ => graph::plan_conversion(&resolved.model, asked, &options).map_err(convert)?,
             };
             let size = plan.weights().iter().map(PlannedWeight::size).sum();

@@ -30,6 +30,8 @@ pub struct Request {
     pub generates: bool,
     /// The operators of the graph that generates.
     pub dialect: DecoderDialect,
+    /// Weights that are kept in blocks are filled up to a multiple of so many rows; 1 leaves them as they are.
+    pub filled_rows: usize,
 }
 
 impl Request {
@@ -49,6 +51,7 @@ impl Request {
             torch_module: None,
             generates: false,
             dialect: DecoderDialect::Standard,
+            filled_rows: 1,
         }
     }
 

@@ -40,7 +40,9 @@ pub fn resolve(
     // Graphs that are looked into lie beside the model; killed processes leave theirs.
     resolved.onnx.parent().into_iter().for_each(unfinished::clear);
     match request.precision {
-        Some(asked) => precision::convert(resolved, asked, &request.cache, progress),
+        Some(asked) => {
+            precision::convert(resolved, asked, request.filled_rows, &request.cache, progress)
+        }
         None => Ok(resolved),
     }
 }

@@ -11,8 +11,8 @@ use types::Precision;
 /// Columns that are repacked at once.
 const COLUMNS: usize = 64;
 
-/// Plans the graph with the weights of its file.
-pub(crate) fn plan<'m>(resolved: &'m Resolved) -> Result<Plan<'m>, ModelError> {
+/// Plans the graph with the weights of its file, their columns filled up to a multiple of so many numbers.
+pub(crate) fn plan(resolved: &Resolved, filled: usize) -> Result<Plan<'_>, ModelError> {
     let asked = Precision::Stored;
     let model = || resolved.info.name.clone();
     let Some(path) = &resolved.gguf else {
@@ -26,11 +26,8 @@ pub(crate) fn plan<'m>(resolved: &'m Resolved) -> Result<Plan<'m>, ModelError> {
         let found = by_name.get(weight.name.as_str())?;
         matrix(path, &file, found)
     };
-    graph::plan_blocks(&resolved.model, &find).map_err(|source| ModelError::Convert {
-        model: model(),
-        asked,
-        source: Box::new(source),
-    })
+    graph::plan_blocks(&resolved.model, filled.max(1), &find)
+        .map_err(|source| ModelError::Convert { model: model(), asked, source: Box::new(source) })
 }
 
 /// A matrix of the file; `None` for one of floats.

@@ -118,13 +118,15 @@ pub(crate) fn python() -> String {
     python.to_str().unwrap().to_owned()
 }
 
-/// Two blocks of `bert`, `gpt2` or `vit` at their real width, as transformers saves them; made once for all tests.
+/// Two blocks of `bert`, `gpt2`, `llama` or `vit` at their real width, as transformers saves them; made once for all tests.
 pub(crate) fn two_blocks(family: &str) -> String {
     const MAKE: &str = "
 import sys, transformers as t
 size = dict(hidden_size=768, num_attention_heads=12, num_hidden_layers=2, intermediate_size=3072)
 t.BertModel(t.BertConfig(vocab_size=1000, **size)).save_pretrained(sys.argv[1] + '/bert')
 t.GPT2LMHeadModel(t.GPT2Config(vocab_size=1000, n_layer=2)).save_pretrained(sys.argv[1] + '/gpt2')
+llama = dict(num_key_value_heads=4, vocab_size=1000, max_position_embeddings=2048)
+t.LlamaForCausalLM(t.LlamaConfig(**size, **llama)).save_pretrained(sys.argv[1] + '/llama')
 t.ViTModel(t.ViTConfig(**size)).save_pretrained(sys.argv[1] + '/vit')
 ";
     static MADE: OnceLock<PathBuf> = OnceLock::new();

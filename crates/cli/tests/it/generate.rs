@@ -1,6 +1,6 @@
 //! Language models that write, as people run them: a real GGUF file on every engine that comes with the tests.
 
-use crate::bench::{Home, python};
+use crate::bench::{Home, python, two_blocks};
 use serde_json::Value;
 use std::{
     fs,
@@ -95,16 +95,17 @@ fn prefill_and_decode_are_measured_shown_stored_and_handed_on() {
 #[test]
 fn engines_agree_on_what_a_real_model_writes() {
     let home = Home::calibrated();
-    let (model, python) = (smollm2(), python());
+    let model = smollm2();
+    home.fine(&["engines", "install", "llamacpp"]);
     let told = home.run(&[
         "compare",
         &model,
         "--modes",
         "generate",
         "--engines",
-        "torch,rten,onnxruntime,openvino",
+        "llamacpp,rten,onnxruntime,openvino",
         "--python",
-        &python,
+        &python(),
         "--prompt-tokens",
         "0",
         "--new-tokens",
@@ -126,15 +127,16 @@ fn engines_agree_on_what_a_real_model_writes() {
     for side in sides {
         let scores = &side["outputs"][0];
         assert_eq!(side["holds"], true, "{side:#}");
-        assert!(scores["cosine"].as_f64().unwrap() > 0.999_99, "{side:#}");
+        // llama.cpp rounds activations to 8 bits and the cache to 16.
+        assert!(scores["cosine"].as_f64().unwrap() > 0.999, "{side:#}");
         assert_eq!(scores["note"], "all 64 greedy tokens are equal", "{side:#}");
     }
 }
 
 #[test]
-fn the_memory_and_the_picture_of_a_step_are_told() {
+fn the_layers_the_memory_and_the_picture_of_a_step_are_told() {
     let home = Home::calibrated();
-    let model = smollm2();
+    let model = two_blocks("llama");
     let told = home.run(&[
         "generate",
         &model,
@@ -150,6 +152,7 @@ fn the_memory_and_the_picture_of_a_step_are_told() {
         "11",
         "-w",
         "1",
+        "--layers",
         "--memory",
         "--json",
         "tests.json",
@@ -159,6 +162,11 @@ fn the_memory_and_the_picture_of_a_step_are_told() {
     assert!([Some(0), Some(4)].contains(&told.status), "{}", told.err);
     let found = document(&fs::read_to_string(home.path("tests.json")).unwrap());
     let test = &found["tests"][0];
+    let layers = test["layers"]["layers"].as_array().unwrap();
+    let has =
+        |part: &str| layers.iter().any(|layer| layer["path"].as_str().unwrap().contains(part));
+    assert!(has("self_attn") && has("mlp"), "{:#}", test["layers"]);
+    assert!(test["layers"]["closure"]["value"].as_f64().unwrap() > 0.3, "{:#}", test["layers"]);
     let allocator = &test["memory_profile"]["allocator"];
     assert!(allocator["source"].as_str().unwrap().contains("every allocation"), "{allocator:#}");
     let page = fs::read_to_string(home.path("page.html")).unwrap();
@@ -172,7 +180,7 @@ fn the_memory_and_the_picture_of_a_step_are_told() {
 #[test]
 fn a_gate_and_a_fit_know_language_models() {
     let home = Home::calibrated();
-    let model = smollm2();
+    let model = two_blocks("llama");
     let told = home.run(&[
         "check",
         &model,
@@ -209,7 +217,7 @@ fn a_gate_and_a_fit_know_language_models() {
         "--precision",
         "fp32",
         "--memory-limit",
-        "2600",
+        "900",
         "--max-batch",
         "1",
         "--max-context",
@@ -225,14 +233,14 @@ fn a_gate_and_a_fit_know_language_models() {
     let context = &found["contexts"][0];
     assert_eq!(
         (&context["longest"], &context["model_limit"]),
-        (&256.into(), &8192.into()),
+        (&256.into(), &2048.into()),
         "{}",
         told.err
     );
     let cache = &context["cache"];
-    assert_eq!(cache["formula"]["value"], 46_080);
+    assert_eq!(cache["formula"]["value"], 4096);
     let reported = cache["reported"]["value"]["value"].as_f64().unwrap();
-    assert!((reported - 46_080.0).abs() < 1.0, "{cache:#}");
+    assert!((reported - 4096.0).abs() < 1.0, "{cache:#}");
     assert!(cache["contexts"].as_u64().unwrap() >= 4, "{cache:#}");
 }
 

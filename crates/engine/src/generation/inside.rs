@@ -8,7 +8,8 @@ use crate::{
 use std::collections::HashMap;
 use types::{Bytes, MissingCode, Reading, Remark, RemarkCode};
 
-/// Samples that are taken again because somebody printed into the engine's record.
+/// Samples more than those that count: the first ones are slower under new instruments, and somebody may have printed into the
+/// engine's record of others.
 const SPARE: usize = 2;
 
 impl Writer<'_> {
@@ -33,24 +34,29 @@ impl Writer<'_> {
             }
             taken.extend(self.last);
         }
+        // What a feed of the record left behind goes before the graph that it came from.
+        let rewound = self.restart();
         let Some(log) = self.generator_mut().feed_log() else { return Ok(None) };
         let records = log.records();
         outcome?;
+        rewound?;
         let records = records?;
         let mut sheet = Sheet::default();
         let mut writer = (detail == Detail::Timeline).then(TimelineWriter::laid_out);
         let records = by_sample(records, taken.len())?;
+        for remark in records.iter().flat_map(|record| &record.remarks) {
+            if !sheet.remarks.contains(remark) {
+                sheet.remarks.push(remark.clone());
+            }
+        }
         let whole = taken.iter().zip(&records).filter(|(_, record)| !record.calls.is_empty());
-        for ((begin, length), record) in whole.take(count) {
+        let whole: Vec<_> = whole.collect();
+        // The first ones prepare what comes with the instruments.
+        for ((begin, length), record) in whole.into_iter().rev().take(count).rev() {
             let nanos = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
             sheet.run_nanos.push(nanos.saturating_sub(record.paused).max(1));
             for call in &record.calls {
                 sheet.push(&call.path, &call.kind, call.own);
-            }
-            for remark in &record.remarks {
-                if !sheet.remarks.contains(remark) {
-                    sheet.remarks.push(remark.clone());
-                }
             }
             if let Some(writer) = &mut writer {
                 let start = writer.inference(*begin, nanos) + record.before;

@@ -117,10 +117,7 @@ impl<'a> Writer<'a> {
     /// Writes one token more.
     fn decode(&mut self, recorder: &mut Recorder) -> Result<(), EngineError> {
         if self.step == self.generation().tokens {
-            self.generator.rewind()?;
-            self.step = 0;
-            self.is_first_round = false;
-            self.next = self.start();
+            self.restart()?;
         }
         let before = Instant::now();
         self.generator.feed(&self.next)?;
@@ -142,6 +139,15 @@ impl<'a> Writer<'a> {
         if self.is_first_round {
             self.written.extend(self.next.first());
         }
+        Ok(())
+    }
+
+    /// Forgets what was read and written behind the depth; the next step is the first of a round.
+    pub(super) fn restart(&mut self) -> Result<(), EngineError> {
+        self.generator.rewind()?;
+        self.step = 0;
+        self.is_first_round = false;
+        self.next = self.start();
         Ok(())
     }
 

@@ -14,6 +14,10 @@ pub(crate) type Text = *const c_char;
 /// Takes what the library would print: level, text, and what was given with the function.
 pub(crate) type Listener = unsafe extern "C" fn(c_int, Text, *mut c_void);
 
+/// Is asked before an operator whether its result is wanted, and told when it is there: tensor, whether this is the question, and
+/// what was given with the function. `false` after a result ends the pass.
+pub(crate) type Watcher = unsafe extern "C" fn(Handle, bool, *mut c_void) -> bool;
+
 /// Tokens to read; the arrays belong to whoever made them.
 #[repr(C)]
 pub(crate) struct RawBatch {
@@ -66,6 +70,10 @@ functions! {
     llama_memory_clear: unsafe extern "C" fn(Handle, bool),
     llama_memory_seq_rm: unsafe extern "C" fn(Handle, i32, i32, i32) -> bool,
     llama_state_get_size: unsafe extern "C" fn(Handle) -> usize,
+    llama_state_get_data: unsafe extern "C" fn(Handle, *mut u8, usize) -> usize,
+    llama_state_set_data: unsafe extern "C" fn(Handle, *const u8, usize) -> usize,
+    llama_model_meta_val_str: unsafe extern "C" fn(Handle, Text, *mut c_char, usize) -> i32,
+    ggml_get_name: unsafe extern "C" fn(Handle) -> Text,
     ggml_backend_dev_by_type: unsafe extern "C" fn(c_int) -> Handle,
     ggml_backend_dev_backend_reg: unsafe extern "C" fn(Handle) -> Handle,
     ggml_backend_reg_get_proc_address: unsafe extern "C" fn(Handle, Text) -> Handle,

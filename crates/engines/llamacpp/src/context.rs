@@ -1,7 +1,7 @@
 //! A model with room for what it has read.
 
 use crate::{
-    api::{Api, Handle},
+    api::{Api, Handle, Watcher},
     batch::Batch,
     log,
     model::Model,
@@ -10,11 +10,13 @@ use crate::{
     threads::Threads,
 };
 use engine::{EngineError, EngineErrorKind};
+use std::rc::Rc;
 
 pub(crate) struct Context {
     handle: Handle,
     threads: Option<Threads>,
-    pub(crate) model: Model,
+    /// Freed after the context.
+    pub(crate) model: Rc<Model>,
     /// The most tokens of a call.
     pub(crate) batch: usize,
 }
@@ -29,10 +31,11 @@ fn failed(message: &str) -> EngineError {
 
 impl Context {
     pub(crate) fn new(
-        model: Model,
+        model: Rc<Model>,
         cache: CacheType,
         rows: usize,
         each: usize,
+        watcher: Option<(Watcher, Handle)>,
     ) -> Result<Context, EngineError> {
         let runtime = model.runtime;
         let api = &runtime.api;
@@ -57,7 +60,8 @@ impl Context {
         // Positions are signed, and the library rounds up.
         let tokens = each.max(1).checked_mul(rows).filter(|tokens| *tokens < 1 << 30);
         let tokens = tokens.ok_or_else(|| no_room(None))?;
-        let size = ContextSize { tokens: tokens as u32, rows: rows as u32, cache: cache.number };
+        let cache = cache.number;
+        let size = ContextSize { tokens: tokens as u32, rows: rows as u32, cache, watcher };
         log::forget();
         // SAFETY: the function takes nothing and returns its defaults.
         let defaults = unsafe { (api.llama_context_default_params)() };
@@ -144,6 +148,22 @@ impl Context {
     pub(crate) fn state(&self) -> usize {
         // SAFETY: the context lives; nothing is changed by counting.
         unsafe { (self.api().llama_state_get_size)(self.handle) }
+    }
+
+    /// Holds what another context of the same size holds.
+    pub(crate) fn take_over(&mut self, other: &Context) -> Result<(), EngineError> {
+        let mut state = vec![0u8; other.state()];
+        log::forget();
+        // SAFETY: both contexts live, and the library is told how long the room is.
+        let (written, read) = unsafe {
+            let written =
+                (self.api().llama_state_get_data)(other.handle, state.as_mut_ptr(), state.len());
+            (written, (self.api().llama_state_set_data)(self.handle, state.as_ptr(), written))
+        };
+        match written > 0 && read == written {
+            true => Ok(()),
+            false => Err(failed("llama.cpp could not copy its cache")),
+        }
     }
 }
 

@@ -3,13 +3,17 @@
 use crate::{
     batch::Batch,
     context::Context,
+    instruments::Instruments,
     locate,
     model::Model,
     runtime,
     settings::{CacheType, cache_type},
 };
-use engine::{CacheState, EngineError, EngineErrorKind, Generator, GeneratorRequest, LoadRequest};
-use std::borrow::Cow;
+use engine::{
+    CacheState, EngineError, EngineErrorKind, FeedLog, Generator, GeneratorRequest, LoadRequest,
+    OpenProfiled, RunRecord,
+};
+use std::{borrow::Cow, rc::Rc};
 use types::{DecoderShape, Device, Precision};
 
 pub(crate) struct LlamaGenerator {
@@ -25,6 +29,9 @@ pub(crate) struct LlamaGenerator {
     /// Where the last token of each row was in the last batch; empty where nothing was read since the last change.
     scored: Vec<usize>,
     placement: String,
+    threads: i32,
+    /// While feeds are written down: the context without instruments, and the instruments of the one that is in its place.
+    put_aside: Option<(Context, Instruments)>,
 }
 
 fn unsupported(message: String) -> EngineError {
@@ -57,7 +64,7 @@ impl LlamaGenerator {
             return Err(EngineError::new(EngineErrorKind::BadModel, message));
         }
         enough_memory(shape, cache, rows, room)?;
-        let mut context = Context::new(model, cache, rows, room)?;
+        let mut context = Context::new(Rc::new(model), cache, rows, room, None)?;
         let threads = request.threads.clamp(1, 512);
         context.set_threads(threads as i32)?;
         let count = if threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
@@ -72,6 +79,8 @@ impl LlamaGenerator {
             mark: 0,
             scored: Vec::new(),
             placement: format!("cpu, {count}{}", variant.unwrap_or_default()),
+            threads: threads as i32,
+            put_aside: None,
         })
     }
 
@@ -181,6 +190,9 @@ impl Generator for LlamaGenerator {
     fn feed(&mut self, tokens: &[i64]) -> Result<(), EngineError> {
         let each = self.check(tokens)?;
         self.scored.clear();
+        if let Some((_, instruments)) = &mut self.put_aside {
+            instruments.begin();
+        }
         match self.read(tokens, each) {
             Ok(()) => {
                 self.held += each;
@@ -233,5 +245,32 @@ impl Generator for LlamaGenerator {
             element: self.cache.name.into(),
             kept: "by the engine, appended in place".into(),
         }
+    }
+
+    fn feed_log(&mut self) -> Option<&mut dyn FeedLog> {
+        Some(self)
+    }
+}
+
+impl FeedLog for LlamaGenerator {
+    fn begin(&mut self, _open: OpenProfiled<'_>) -> Result<(), EngineError> {
+        let model = Rc::clone(&self.context.model);
+        let instruments = Instruments::new(&model);
+        let watcher = Some(instruments.watcher());
+        let mut context = Context::new(model, self.cache, self.rows, self.room, watcher)?;
+        context.set_threads(self.threads)?;
+        context.take_over(&self.context)?;
+        self.put_aside = Some((std::mem::replace(&mut self.context, context), instruments));
+        Ok(())
+    }
+
+    fn records(&mut self) -> Result<Vec<RunRecord>, EngineError> {
+        let Some((context, mut instruments)) = self.put_aside.take() else {
+            return Err(EngineError::new(EngineErrorKind::Failed, "nothing was written down"));
+        };
+        // The one with instruments goes before them.
+        drop(std::mem::replace(&mut self.context, context));
+        self.keep(self.held)?;
+        Ok(instruments.take())
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! `locate` finds a library without loading it, `install` fetches one, `api` has its functions, `log` its
 //! complaints, `parameters` the blocks it is told with, `runtime` loads it once for the process. `model`, `threads`,
-//! `context` and `batch` own what it makes, and `generator` puts them together. How and when is the worker's business.
+//! `context` and `batch` own what it makes, `instruments` times its modules, and `generator` puts them together. How and when is the worker's business.
 
 mod api;
 mod batch;
 mod context;
 mod generator;
 mod install;
+mod instruments;
 mod locate;
 mod log;
 mod model;

@@ -1,8 +1,17 @@
 //! A model whose weights are in.
 
-use crate::{api::Handle, log, parameters, runtime::Runtime};
+use crate::{
+    api::{Handle, copied},
+    log, parameters,
+    runtime::Runtime,
+};
 use engine::{EngineError, EngineErrorKind};
-use std::{ffi::CString, fs::File, os::unix::ffi::OsStrExt, path::Path};
+use std::{
+    ffi::{CString, c_char},
+    fs::File,
+    os::unix::ffi::OsStrExt,
+    path::Path,
+};
 
 pub(crate) struct Model {
     pub(crate) runtime: &'static Runtime,
@@ -39,6 +48,20 @@ impl Model {
         // SAFETY: the model was just made; its vocabulary lives in it.
         let vocabulary = unsafe { (api.llama_vocab_n_tokens)((api.llama_model_get_vocab)(handle)) };
         Ok(Model { runtime, handle, vocabulary: usize::try_from(vocabulary).unwrap_or(0) })
+    }
+
+    /// The family of the model, as its file names it; empty where it does not.
+    pub(crate) fn family(&self) -> String {
+        let mut text = [0 as c_char; 64];
+        // SAFETY: the model lives, and the library is told how long the room is. It ends what it writes with a zero.
+        unsafe {
+            let read = self.runtime.api.llama_model_meta_val_str;
+            let key = c"general.architecture".as_ptr();
+            match read(self.handle, key, text.as_mut_ptr(), text.len()) {
+                0.. => copied(text.as_ptr()),
+                _ => String::new(),
+            }
+        }
     }
 }
 

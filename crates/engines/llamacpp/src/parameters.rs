@@ -3,6 +3,7 @@
 //! Their fields change from version to version, and the library does not say which it has. So it fills a block that is
 //! larger than any of them with its defaults, a few fields are recognised by their defaults, and only those are set.
 
+use crate::api::{Handle, Watcher};
 use std::mem::MaybeUninit;
 
 /// More bytes than a block of any version has; 80 and 160 in 0.5.0.
@@ -57,7 +58,7 @@ pub(crate) fn for_model(mut block: Block) -> Option<Block> {
 }
 
 /// The size of a context.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct ContextSize {
     /// Tokens of all rows together.
     pub(crate) tokens: u32,
@@ -65,6 +66,8 @@ pub(crate) struct ContextSize {
     pub(crate) rows: u32,
     /// The number format of the cache.
     pub(crate) cache: u32,
+    /// A function that watches operators, with its argument.
+    pub(crate) watcher: Option<(Watcher, Handle)>,
 }
 
 /// How a context is made; `None` where the block has another layout. `block` must come from `llama_context_default_params`.
@@ -78,10 +81,15 @@ pub(crate) fn for_context(mut block: Block, size: ContextSize) -> Option<Block> 
     }
     block.set(0, &size.tokens.to_ne_bytes());
     block.set(12, &size.rows.to_ne_bytes());
-    if size.cache != CACHE {
-        let place = cache_types(&block)?;
-        block.set(place, &size.cache.to_ne_bytes());
-        block.set(place + 4, &size.cache.to_ne_bytes());
+    if size.cache == CACHE && size.watcher.is_none() {
+        return Some(block);
+    }
+    let place = watcher_place(&block)?;
+    block.set(place + 16, &size.cache.to_ne_bytes());
+    block.set(place + 20, &size.cache.to_ne_bytes());
+    if let Some((watcher, argument)) = size.watcher {
+        block.set(place, &(watcher as usize).to_ne_bytes());
+        block.set(place + 8, &argument.addr().to_ne_bytes());
     }
     Some(block)
 }
@@ -89,10 +97,11 @@ pub(crate) fn for_context(mut block: Block, size: ContextSize) -> Option<Block> 
 /// The cache's number format that the library has by default: 16-bit floats.
 const CACHE: u32 = 1;
 
-/// Where the formats of keys and values stand: between a function with its argument and another, none of which is set.
+/// Where the function that watches operators stands, and its argument. The formats of keys and values are behind it, and then comes
+/// another function; no function is set.
 ///
 /// The block must have been filled by the library, as far as the end of these words in any version.
-fn cache_types(block: &Block) -> Option<usize> {
+fn watcher_place(block: &Block) -> Option<usize> {
     const PATTERN: [u32; 10] = [0, 0, 0, 0, CACHE, CACHE, 0, 0, 0, 0];
     /// Sizes and threads are before it, in 36 bytes or more; the whole block had 136 bytes in its smallest version.
     const PLACES: std::ops::RangeInclusive<usize> = 36..=96;
@@ -103,7 +112,7 @@ fn cache_types(block: &Block) -> Option<usize> {
     };
     let mut found = PLACES.step_by(4).filter(|place| place % 8 == 0).filter(fits);
     match (found.next(), found.next()) {
-        (Some(place), None) => Some(place + 16),
+        (Some(place), None) => Some(place),
         _ => None,
     }
 }
@@ -122,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_layout_that_is_not_recognised_is_refused() {
-        let size = ContextSize { tokens: 64, rows: 2, cache: CACHE };
+        let size = ContextSize { tokens: 64, rows: 2, cache: CACHE, watcher: None };
         assert!(for_context(block(&[512, 2048, 512, 1]), size).is_some());
         // Before October 2024 a seed was first.
         assert!(for_context(block(&[u32::MAX, 512, 2048, 512, 1]), size).is_none());
@@ -133,7 +142,7 @@ mod tests {
 
     #[test]
     fn the_formats_of_the_cache_are_found_between_functions_that_are_not_set() {
-        let size = ContextSize { tokens: 64, rows: 2, cache: 8 };
+        let size = ContextSize { tokens: 64, rows: 2, cache: 8, watcher: None };
         let mut words = vec![512, 2048, 512, 1];
         words.resize(18, 7);
         let before = words.len();
@@ -145,13 +154,24 @@ mod tests {
             [word(before + 3), word(before + 4), word(before + 5), word(before + 6)],
             [0, 8, 8, 0]
         );
+        assert_eq!([word(before), word(before + 1)], [0, 0], "nobody watches");
+        unsafe extern "C" fn watcher(_: Handle, _: bool, _: Handle) -> bool {
+            true
+        }
+        let argument = std::ptr::without_provenance_mut(0x1234_5678);
+        let watched = ContextSize { cache: CACHE, watcher: Some((watcher, argument)), ..size };
+        let made = for_context(block(&words), watched).unwrap();
+        // SAFETY: the whole block was written above.
+        let word = |place: usize| unsafe { made.word(4 * place) };
+        assert_ne!([word(before), word(before + 1)], [0, 0]);
+        assert_eq!([word(before + 2), word(before + 4)], [0x1234_5678, CACHE]);
         words[before + 5] = 2;
         assert!(for_context(block(&words), size).is_none());
     }
 
     #[test]
     fn only_the_size_of_a_context_is_changed() {
-        let size = ContextSize { tokens: 64, rows: 2, cache: CACHE };
+        let size = ContextSize { tokens: 64, rows: 2, cache: CACHE, watcher: None };
         let made = for_context(block(&[512, 2048, 512, 1, 7, 8]), size).unwrap();
         // SAFETY: the whole block was written above.
         let words: Vec<u32> = (0..6).map(|place| unsafe { made.word(4 * place) }).collect();

@@ -1,10 +1,17 @@
 //! A language model whose cache lies in memory of ours, where the library's fused attention appends to it in place: the past
 //! that goes in and the present that comes out are the same tensors.
 
-use crate::{convert::raw_value, explain, load, locate, runtime, runtime::checked};
+use crate::{
+    convert::raw_value,
+    explain, load, locate,
+    recorded::Recorded,
+    runtime,
+    runtime::{Runtime, checked},
+    statistics,
+};
 use engine::{
-    CacheState, ElementsView, EngineError, EngineErrorKind, Generator, GeneratorLoader,
-    GeneratorRequest,
+    Arena, CacheState, ElementsView, EngineError, EngineErrorKind, FeedLog, Generator,
+    GeneratorLoader, GeneratorRequest, LoadRequest, OpenProfiled, RunRecord,
 };
 use ort::{
     AsPointer,
@@ -49,6 +56,10 @@ struct Line {
 
 struct OrtGenerator {
     session: Session,
+    /// The same graph while feeds are written down, and how many there were: it works on the same cache.
+    recorded: Option<(Recorded, usize)>,
+    runtime: &'static Runtime,
+    request: LoadRequest,
     lines: Vec<Line>,
     shape: DecoderShape,
     batch: usize,
@@ -83,6 +94,9 @@ impl OrtGenerator {
         }
         Ok(OrtGenerator {
             session,
+            recorded: None,
+            runtime,
+            request: request.clone(),
             lines,
             shape: shape.clone(),
             batch,
@@ -159,11 +173,18 @@ impl Generator for OrtGenerator {
             outputs.push(line.present.as_ptr());
             found.push(line.value.ptr().cast_mut());
         }
+        let session = match &mut self.recorded {
+            Some((recorded, feeds)) => {
+                *feeds += 1;
+                &recorded.session
+            }
+            None => &self.session,
+        };
         // SAFETY: names and values live during the call. What is in `found` is written to; the first, which is not there yet, is
         // ours to release.
         let ran = unsafe {
             checked((ort::api().Run)(
-                self.session.ptr().cast_mut(),
+                session.ptr().cast_mut(),
                 ptr::null(),
                 inputs.as_ptr(),
                 values.as_ptr(),
@@ -208,6 +229,28 @@ impl Generator for OrtGenerator {
             bytes: Ok((line * self.lines.len() * size_of::<f32>()) as u64),
             element: "f32".into(),
             kept: "in tensors that a step reads and writes, appended in place".into(),
+        }
+    }
+
+    fn feed_log(&mut self) -> Option<&mut dyn FeedLog> {
+        Some(self)
+    }
+
+    fn arena(&self) -> Option<Result<Arena, String>> {
+        Some(statistics::arena(self.runtime, &self.session))
+    }
+}
+
+impl FeedLog for OrtGenerator {
+    fn begin(&mut self, _open: OpenProfiled<'_>) -> Result<(), EngineError> {
+        self.recorded = Some((Recorded::new(self.runtime, &self.request, &[])?, 0));
+        Ok(())
+    }
+
+    fn records(&mut self) -> Result<Vec<RunRecord>, EngineError> {
+        match self.recorded.take() {
+            Some((recorded, feeds)) => recorded.finish(feeds),
+            None => Err(failed("nothing was written down")),
         }
     }
 }

@@ -17,6 +17,7 @@ mod model;
 mod nvidia;
 mod profile;
 mod provider;
+mod recorded;
 mod register;
 mod runner;
 mod runtime;

@@ -3,8 +3,7 @@
 
 use crate::{
     convert::{raw_value, view_of},
-    events::{self, Pass},
-    explain, load, profile,
+    explain, load, recorded,
     runtime::{self, Runtime, checked},
     statistics,
 };
@@ -20,7 +19,6 @@ use ort::{
 };
 use std::{
     ffi::CString,
-    path::Path,
     ptr::{self, NonNull},
     sync::Arc,
 };
@@ -138,12 +136,7 @@ impl GraphRunner for OrtRunner {
     }
 
     fn arena(&self) -> Option<Result<Arena, String>> {
-        Some(statistics::of(self.runtime, &self.session).map(|found| Arena {
-            in_use: found.in_use,
-            most_in_use: found.most_in_use,
-            reserved: found.reserved,
-            allocations: found.allocations,
-        }))
+        Some(statistics::arena(self.runtime, &self.session))
     }
 }
 
@@ -187,16 +180,7 @@ impl ProfiledRunner for ProfiledOrt {
             let why = "an output of the last run still lives";
             EngineError::new(EngineErrorKind::Failed, why)
         })?;
-        let file = session
-            .end_profiling()
-            .map_err(|error| explain::other("could not end the profile", &error))?;
-        let events = events::read(Path::new(&file))?;
-        let pass = Pass::of(&events, count as u64)?;
-        let mut records = profile::records(&pass);
-        if let Some(first) = records.first_mut() {
-            first.remarks = profile::remarks(&pass);
-        }
-        Ok(records)
+        recorded::records(session, count)
     }
 }
 

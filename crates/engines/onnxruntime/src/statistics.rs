@@ -4,6 +4,7 @@
 //! knows no newer function; the table of functions only ever grows at its end, so a newer one is found by its place.
 
 use crate::runtime::{Runtime, checked};
+use engine::Arena;
 use ort::{
     AsPointer,
     memory::{Allocator, MemoryInfo},
@@ -38,6 +39,16 @@ pub(crate) struct Statistics {
     pub(crate) reserved: u64,
     /// How often something was asked of it.
     pub(crate) allocations: u64,
+}
+
+/// The same in the words of all engines.
+pub(crate) fn arena(runtime: &Runtime, session: &Session) -> Result<Arena, String> {
+    of(runtime, session).map(|found| Arena {
+        in_use: found.in_use,
+        most_in_use: found.most_in_use,
+        reserved: found.reserved,
+        allocations: found.allocations,
+    })
 }
 
 /// The statistics of a session's arena on the CPU, or why there are none.

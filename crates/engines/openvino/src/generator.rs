@@ -1,11 +1,14 @@
 //! A language model whose past is what another request left behind: outputs are bound as inputs where they lie.
 
-use crate::{load, model::OpenVinoModel, request::Request, session::failed, tensor::Tensor};
-use engine::{
-    CacheState, ElementsView, EngineError, EngineErrorKind, Generator, GeneratorLoader,
-    GeneratorRequest, LoadedModel,
+use crate::{
+    load, model::OpenVinoModel, recorded::Recorded, request::Request, session::failed,
+    tensor::Tensor,
 };
-use std::borrow::Cow;
+use engine::{
+    CacheState, ElementsView, EngineError, EngineErrorKind, FeedLog, Generator, GeneratorLoader,
+    GeneratorRequest, LoadedModel, OpenProfiled, RunRecord,
+};
+use std::{borrow::Cow, time::Instant};
 use types::{DecoderShape, ElementType, Elements, Remark};
 
 const PAST: &str = "past_key_values.";
@@ -41,8 +44,9 @@ enum Source {
 }
 
 struct OpenVinoGenerator {
-    /// Before the model, which they come from.
+    /// Before the model, which they come from. While feeds are written down, those of the second compilation come behind.
     requests: Vec<Request>,
+    recorded: Option<Recorded>,
     sources: Vec<Source>,
     scores_at: usize,
     shape: DecoderShape,
@@ -79,6 +83,7 @@ impl OpenVinoGenerator {
         let requests = (0..REQUESTS).map(|_| model.compiled.request());
         Ok(OpenVinoGenerator {
             requests: requests.collect::<Result<_, _>>().map_err(failed)?,
+            recorded: None,
             sources,
             scores_at,
             shape: shape.clone(),
@@ -99,7 +104,8 @@ impl OpenVinoGenerator {
         let is_used = |request: &usize| {
             [self.now, self.mark].iter().flatten().any(|state| state.request == *request)
         };
-        (0..REQUESTS).find(|request| !is_used(request)).unwrap_or(0)
+        let first = if self.recorded.is_some() { REQUESTS } else { 0 };
+        (first..first + REQUESTS).find(|request| !is_used(request)).unwrap_or(first)
     }
 
     /// The tensor that an input takes.
@@ -146,7 +152,11 @@ impl Generator for OpenVinoGenerator {
             let tensor = self.input(&self.sources[index], tokens, &positions)?;
             self.requests[free].set_input(index, &tensor).map_err(failed)?;
         }
+        let begin = Instant::now();
         self.requests[free].infer().map_err(failed)?;
+        if let Some(recorded) = &mut self.recorded {
+            recorded.ran(&self.requests[free], begin.elapsed())?;
+        }
         let scores = self.requests[free].output(self.scores_at).map_err(failed)?;
         self.scores.clear();
         match scores.elements().map_err(failed)? {
@@ -195,5 +205,35 @@ impl Generator for OpenVinoGenerator {
             element: "f32".into(),
             kept: "in the outputs of a request, copied in every step".into(),
         }
+    }
+
+    fn feed_log(&mut self) -> Option<&mut dyn FeedLog> {
+        Some(self)
+    }
+}
+
+impl FeedLog for OpenVinoGenerator {
+    fn begin(&mut self, _open: OpenProfiled<'_>) -> Result<(), EngineError> {
+        let recorded = Recorded::new(&self.model)?;
+        for _ in 0..REQUESTS {
+            self.requests.push(recorded.compiled.request().map_err(failed)?);
+        }
+        self.recorded = Some(recorded);
+        Ok(())
+    }
+
+    fn records(&mut self) -> Result<Vec<RunRecord>, EngineError> {
+        let recorded = self.recorded.take().ok_or_else(|| broken("nothing was written down"))?;
+        let records = match self.requests.get(REQUESTS) {
+            Some(request) => recorded.finish(request, &self.model),
+            None => Err(broken("nothing was written down")),
+        };
+        self.requests.truncate(REQUESTS);
+        // What the last feed left behind went with its request.
+        let is_gone = |state: &State| state.request >= REQUESTS;
+        if self.now.as_ref().is_some_and(is_gone) {
+            self.now = self.mark;
+        }
+        records
     }
 }

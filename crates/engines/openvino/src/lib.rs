@@ -17,6 +17,7 @@ mod model;
 mod names;
 mod profile;
 mod recipe;
+mod recorded;
 mod request;
 mod runtime;
 mod session;

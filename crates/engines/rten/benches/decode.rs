@@ -2,10 +2,10 @@
 //! same file, interleaved.
 //!
 //! `cargo bench -p modelmeter-engine-rten --bench decode -- [MODEL] [THREADS] [DEPTH,…] [SIDE,…] [ROUNDS]`; sides are `standard`, `fused`, `int8`,
-//! `stored` and `llamacpp`, the last two for `.gguf` files. `LLAMA_CPP_LIB` names the folder of llama.cpp's library.
+//! `stored` (`unfilled`: its columns as they are) and `llamacpp`, the last three for `.gguf` files. `LLAMA_CPP_LIB` names the folder of llama.cpp's library.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints and may panic")]
 
-use engine::{Generator, GeneratorLoader, GeneratorRequest, LoadRequest, Places};
+use engine::{Engine as _, Generator, GeneratorLoader, GeneratorRequest, LoadRequest, Places};
 use modelmeter_engine_llamacpp::LlamaCpp;
 use modelmeter_engine_rten::Rten;
 use std::{path::PathBuf, time::Instant};
@@ -101,7 +101,7 @@ fn open(model: &str, side: &str, threads: u32, depth: usize) -> Side {
     let (dialect, precision) = match side {
         "standard" => (DecoderDialect::Standard, None),
         "int8" => (DecoderDialect::Fused, Some(Precision::Int8)),
-        "stored" => (DecoderDialect::Fused, Some(Precision::Stored)),
+        "stored" | "unfilled" => (DecoderDialect::Fused, Some(Precision::Stored)),
         _ => (DecoderDialect::Fused, None),
     };
     let request = models::Request {
@@ -109,6 +109,7 @@ fn open(model: &str, side: &str, threads: u32, depth: usize) -> Side {
         generates: true,
         dialect,
         precision,
+        filled_rows: if side == "unfilled" { 1 } else { Rten.block_rows() },
         ..models::Request::new(model, cache)
     };
     let resolved = models::resolve(&request, &mut |_| {}).unwrap();

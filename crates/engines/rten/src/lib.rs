@@ -70,6 +70,15 @@ impl Engine for Rten {
         DecoderDialect::Fused
     }
 
+    fn block_rows(&self) -> usize {
+        // It multiplies vectors of 4 bits, and what is left of a column one number after the other: half the time of one of 576.
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx512vnni") {
+            return 128;
+        }
+        64
+    }
+
     fn own_memory(&self) -> Bytes {
         // Resident on Linux (x86-64) with `feed-forward-baseline` at batch 1, less its weights.
         Bytes(14_000_000)

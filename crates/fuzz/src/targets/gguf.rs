@@ -14,7 +14,7 @@ pub(crate) const GGUF: Target = Target {
     // Whole ones are written again to the cache.
     one_of: 2,
     room: ROOM,
-    seeds: || vec![file("llama", 8), file("qwen2", 2), file("gpt2", 0)],
+    seeds: || vec![file("llama", 8), file("qwen2", 2), file("gpt2", 0), file("gemma3", 8)],
     mutate: mutate::gguf,
     open: || -> Reader {
         let folder = super::folder();
@@ -90,7 +90,7 @@ fn file(family: &str, format: u32) -> Vec<u8> {
             2 => 18,
             _ => 32 * 4,
         };
-        let blocks = dims.iter().product::<u64>() as usize / 32;
+        let blocks = dims.iter().product::<u64>().div_ceil(32) as usize;
         data.resize((data.len() + blocks * size).next_multiple_of(32), 0x2f);
     }
     bytes.resize(bytes.len().next_multiple_of(32), 0);
@@ -121,6 +121,14 @@ fn tensors(family: &str) -> Vec<(String, Vec<u64>)> {
         tensors.push((layer(name, "weight"), square()));
         if family == "qwen2" && ["attn_q", "attn_k", "attn_v"].contains(&name) {
             tensors.push(norm(&layer(name, "bias")));
+        }
+    }
+    if family == "gemma3" {
+        for name in ["post_attention_norm", "post_ffw_norm"] {
+            tensors.push(norm(&layer(name, "weight")));
+        }
+        for name in ["attn_q_norm", "attn_k_norm"] {
+            tensors.push((layer(name, "weight"), vec![HIDDEN / 2]));
         }
     }
     tensors

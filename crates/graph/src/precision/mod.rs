@@ -19,6 +19,7 @@ mod quantise;
 mod recast;
 mod report;
 mod scope;
+mod siblings;
 mod types;
 mod why_left;
 

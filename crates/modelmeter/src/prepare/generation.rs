@@ -46,6 +46,14 @@ pub(super) fn dialect(
     }
 }
 
+/// What weights in blocks are filled up to: only products of one row gain by it.
+pub(super) fn filled_rows(profiler: &Profiler, Choice { engine, .. }: Choice) -> usize {
+    match profiler.generation.map(|generation| generation.test) {
+        Some(GenerationTest::Decode) => engine.block_rows(),
+        _ => 1,
+    }
+}
+
 /// Whether a fused graph holds what the test needs; one that could not be drawn holds nothing.
 pub(super) fn reaches(profiler: &Profiler, resolved: &Resolved) -> bool {
     let needed = profiler.generation.map_or(0, Generation::context);

@@ -70,15 +70,17 @@ pub(super) fn settle_model(
     // A framework converts its own module; a graph is converted by us, once, and kept.
     let converted = Some(precision).filter(|precision| *precision != native);
     let fused = generation::dialect(profiler, choice, precision) == DecoderDialect::Fused;
+    let rows = generation::filled_rows(profiler, choice);
+    let standard = (DecoderDialect::Standard, rows);
     let resolved = match choice.engine.takes() {
         Takes::Onnx if fused => {
-            let found = resolve_in(profiler, converted, DecoderDialect::Fused, sink)?;
+            let found = resolve_in(profiler, converted, (DecoderDialect::Fused, rows), sink)?;
             match generation::reaches(profiler, &found) {
                 true => found,
-                false => resolve(profiler, converted, sink)?,
+                false => resolve_in(profiler, converted, standard, sink)?,
             }
         }
-        Takes::Onnx if converted.is_some() => resolve(profiler, converted, sink)?,
+        Takes::Onnx if converted.is_some() => resolve_in(profiler, converted, standard, sink)?,
         _ => resolved,
     };
     Ok(Settled { resolved, choice, precision, widened })
@@ -98,17 +100,17 @@ pub(crate) fn resolve(
     precision: Option<Precision>,
     sink: &mut dyn FnMut(Event),
 ) -> Result<Resolved, Error> {
-    resolve_in(profiler, precision, DecoderDialect::Standard, sink)
+    resolve_in(profiler, precision, (DecoderDialect::Standard, 1), sink)
 }
 
-/// As [`resolve`], generating in this dialect.
+/// As [`resolve`], generating in this dialect, with so many rows in weights in blocks.
 fn resolve_in(
     profiler: &Profiler,
     precision: Option<Precision>,
-    dialect: DecoderDialect,
+    (dialect, filled_rows): (DecoderDialect, usize),
     sink: &mut dyn FnMut(Event),
 ) -> Result<Resolved, Error> {
-    let mut request = models::Request { dialect, ..request(profiler, precision)? };
+    let mut request = models::Request { dialect, filled_rows, ..request(profiler, precision)? };
     let mut progress = |progress: Progress| sink(event(&progress));
     match models::resolve(&request, &mut progress) {
         Err(ModelError::OnlyPickle { path, .. }) if profiler.options.allow_pickle => {
@@ -164,6 +166,7 @@ fn request(profiler: &Profiler, precision: Option<Precision>) -> Result<models::
         torch_module: profiler.torch_module.clone(),
         generates: profiler.generation.is_some(),
         dialect: DecoderDialect::Standard,
+        filled_rows: 1,
     })
 }
 

@@ -199,18 +199,10 @@ pub(super) fn llama(keys: &Keys, model_type: &str) -> Result<Text> {
 const GEMMA_PATTERN: usize = 6;
 
 /// The text part of Gemma 3.
-#[expect(
-    dead_code,
-    reason = "Gemma 3 is offered when it answers as transformers does; it does not yet"
-)]
 pub(super) fn gemma3(keys: &Keys) -> Result<Text> {
     let plain = llama(keys, "gemma3_text")?;
     let Positions::Rotary { longest, .. } = plain.positions else { return Ok(plain) };
     let stack = plain.stack;
-    let optional = |key: &str| match keys.has(key) {
-        true => keys.number(key).map(|number| Some(number as f32)),
-        false => Ok(None),
-    };
     let tables = keys.table("rope_parameters")?;
     let (full, near) = (tables.table("full_attention")?, tables.table("sliding_attention")?);
     let positions = match full.has("rope_theta") {
@@ -244,8 +236,11 @@ pub(super) fn gemma3(keys: &Keys) -> Result<Text> {
             },
             refinements: Refinements {
                 head_norm: true,
-                score_cap: optional("attn_logit_softcapping")?,
-                final_cap: optional("final_logit_softcapping")?,
+                // `attn_logit_softcapping` is in the configuration, and neither transformers nor llama.cpp looks at it.
+                final_cap: match keys.has("final_logit_softcapping") {
+                    true => Some(keys.number("final_logit_softcapping")? as f32),
+                    false => None,
+                },
                 embedding_scale: Some((stack.hidden as f32).sqrt()),
                 window_theta: Some(window_theta),
             },

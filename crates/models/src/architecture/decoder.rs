@@ -31,10 +31,6 @@ pub(super) const GPT2: Names =
 pub(super) const LLAMA: Names =
     Names { layers: &naming::LLAMA, tokens: "embed_tokens", places: "", norm: "norm" };
 
-#[expect(
-    dead_code,
-    reason = "Gemma 3 is offered when it answers as transformers does; it does not yet"
-)]
 pub(super) const GEMMA3: Names =
     Names { layers: &naming::GEMMA3, tokens: "embed_tokens", places: "", norm: "norm" };
 

@@ -65,9 +65,7 @@ pub(super) struct Window {
 pub(super) struct Refinements {
     /// Whether queries and keys are normalised head by head before they are turned.
     pub(super) head_norm: bool,
-    /// Attention scores stay within this: cap × tanh(score ÷ cap).
-    pub(super) score_cap: Option<f32>,
-    /// The scores of tokens stay within this.
+    /// The scores of tokens stay within this: cap × tanh(score ÷ cap).
     pub(super) final_cap: Option<f32>,
     /// What embeddings are multiplied with.
     pub(super) embedding_scale: Option<f32>,

@@ -129,6 +129,20 @@ const FAMILIES: &[Family] = &[
         }),
     },
     Family {
+        model_types: &[("gemma3_text", "Gemma3")],
+        category: Category::Generation,
+        names: CheckpointNames { base: "model", written: &[], kept_as: &[] },
+        heads: &[("TextModel", Head::Base), ("ForCausalLM", Head::CausalLanguage)],
+        draw: |request, draft| {
+            let text = config::gemma3(&request.keys)?;
+            decoder::draw(request, draft, &text, &decoder::GEMMA3)
+        },
+        draw_cached: Some(|request, draft| {
+            let text = config::gemma3(&request.keys)?;
+            Ok(decoder::draw_cached(request, draft, &text, &decoder::GEMMA3))
+        }),
+    },
+    Family {
         model_types: &[("t5", "T5")],
         category: Category::Generation,
         names: CheckpointNames {

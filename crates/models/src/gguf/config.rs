@@ -18,7 +18,7 @@ pub(crate) enum Family {
 }
 
 /// The names of the families, as files have them.
-const FAMILIES: [&str; 3] = ["llama", "qwen2", "gpt2"];
+const FAMILIES: [&str; 4] = ["llama", "qwen2", "gemma3", "gpt2"];
 
 /// The family of a file and its configuration.
 pub(crate) fn config(gguf: &Gguf) -> Result<(Family, Value), ModelError> {
@@ -33,6 +33,7 @@ pub(crate) fn config(gguf: &Gguf) -> Result<(Family, Value), ModelError> {
     config.insert("tie_word_embeddings".into(), json!(gguf.tensor("output.weight").is_none()));
     let family = match reader.architecture {
         "gpt2" => gpt2(&reader, &mut config)?,
+        "gemma3" => gemma3(&reader, &mut config)?,
         architecture => llama(&reader, architecture, &mut config)?,
     };
     Ok((family, Value::Object(config)))
@@ -101,10 +102,6 @@ fn llama(
 /// Layers of the largest Gemma 3, whose scores are divided by another root than that of the head's width.
 const LARGEST_GEMMA: u64 = 62;
 
-#[expect(
-    dead_code,
-    reason = "Gemma 3 is offered when it answers as transformers does; it does not yet"
-)]
 fn gemma3(reader: &Reader<'_>, config: &mut Map<String, Value>) -> Result<Family, ModelError> {
     llama(reader, "gemma3", config)?;
     let head = config.get("head_dim").and_then(Value::as_u64).unwrap_or(0);
@@ -135,7 +132,6 @@ fn gemma3(reader: &Reader<'_>, config: &mut Map<String, Value>) -> Result<Family
             }),
         ),
         ("final_logit_softcapping", json!(reader.number("final_logit_softcapping"))),
-        ("attn_logit_softcapping", json!(reader.number("attn_logit_softcapping"))),
     ] {
         config.insert(key.into(), value);
     }

@@ -90,7 +90,7 @@ fn text_encoders_equal_transformers() {
 
 #[test]
 fn decoders_equal_transformers() {
-    assert_parity(&["gpt2", "llama", "mistral", "qwen2"], 10);
+    assert_parity(&["gpt2", "llama", "mistral", "qwen2", "gemma3"], 13);
 }
 
 #[test]

@@ -148,6 +148,18 @@ def text_models():
     yield "qwen2-window", t.Qwen2ForCausalLM, mixed, logits, long
 
 
+    gemma = dict(
+        vocab_size=BERT["vocab_size"], hidden_size=BERT["hidden_size"], intermediate_size=48, num_hidden_layers=4,
+        num_attention_heads=4, num_key_value_heads=2, head_dim=12, max_position_embeddings=300, sliding_window=4,
+        query_pre_attn_scalar=20, layer_types=["sliding_attention", "full_attention"] * 2,
+    )
+    yield "gemma3", t.Gemma3ForCausalLM, t.Gemma3TextConfig(**gemma), logits, dict(shapes=LONG)
+    capped = t.Gemma3TextConfig(**gemma, final_logit_softcapping=3.0, attn_logit_softcapping=2.0)
+    capped._attn_implementation = "eager"
+    yield "gemma3-capped", t.Gemma3ForCausalLM, capped, logits, dict(shapes=LONG)
+    yield "gemma3-base", t.Gemma3TextModel, t.Gemma3TextConfig(**gemma), hidden, dict(shapes=LONG)
+
+
 def write_text(root):
     for seed, (name, kind, config, outputs, arguments) in enumerate(text_models()):
         whole = arguments.pop("whole", False)

@@ -175,6 +175,9 @@ def main():
     for kind in KINDS:
         write(FOLDER / f"llama-{kind}.gguf", "llama", kind, llama(sizes, biased=False), sizes)
     write(FOLDER / "qwen2-Q8_0.gguf", "qwen2", "Q8_0", llama(sizes, biased=True), sizes)
+    # transformers divides scores by the root of 256, whatever the width of a head is.
+    gemma = sizes | {"head": 256, "layers": 7}
+    write(FOLDER / "gemma3-Q8_0.gguf", "gemma3", "Q8_0", gemma3(gemma), gemma)
     # transformers takes GPT-2's inner width for four times the outer one, whatever the file says.
     sizes["inner"] = 4 * sizes["hidden"]
     write(FOLDER / "gpt2-Q4_0.gguf", "gpt2", "Q4_0", gpt2(sizes), sizes)

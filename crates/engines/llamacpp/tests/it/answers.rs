@@ -43,7 +43,7 @@ fn exact_weights_answer_as_transformers_does() {
 #[test]
 fn quantised_weights_answer_as_transformers_does_up_to_quantised_products() {
     let _alone = alone();
-    for name in ["llama-Q4_K", "qwen2-Q8_0"] {
+    for name in ["llama-Q4_K", "qwen2-Q8_0", "gemma3-Q8_0"] {
         let difference = difference(name);
         assert!(difference <= 5e-2, "{name}: {difference:e}");
     }

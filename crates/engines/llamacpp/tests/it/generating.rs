@@ -181,3 +181,42 @@ fn a_prompt_longer_than_one_call_is_read_in_pieces() {
     single.clear().unwrap();
     assert_close(&rows[96..], &fed(&mut *single, &tokens[1500..]));
 }
+
+/// The function that is called with the graph of an engine that only runs graphs.
+fn no_graph() -> Result<Box<dyn engine::ProfiledRunner>, engine::EngineError> {
+    panic!("llama.cpp has its own graph")
+}
+
+#[test]
+fn the_modules_of_prompts_and_steps_are_timed_and_leave_the_scores_as_they_are() {
+    let _alone = alone();
+    let mut generator = load(smollm(), &smollm_shape(), 1, 64);
+    generator.feed(&PROMPT[..12]).unwrap();
+    generator.mark().unwrap();
+    let plain = fed(&mut *generator, &PROMPT[12..20]);
+    generator.rewind().unwrap();
+
+    generator.feed_log().unwrap().begin(&no_graph).unwrap();
+    let begin = std::time::Instant::now();
+    assert_close(&plain, &fed(&mut *generator, &PROMPT[12..20]));
+    let taken = begin.elapsed().as_nanos() as u64;
+    generator.feed(&[9]).unwrap();
+    generator.rewind().unwrap();
+    let records = generator.feed_log().unwrap().records().unwrap();
+    assert_eq!(records.len(), 2);
+    for record in &records {
+        let count =
+            |part: &str| record.calls.iter().filter(|call| call.path.ends_with(part)).count();
+        for part in ["input_layernorm", "self_attn", "post_attention_layernorm", ".mlp"] {
+            assert_eq!(count(part), 30, "{part}: {:?}", record.calls);
+        }
+        assert_eq!(record.calls.last().unwrap().path, "lm_head");
+        assert!(record.calls.iter().all(|call| call.own > 0));
+    }
+    let sum: u64 = records[0].calls.iter().map(|call| call.own).sum();
+    assert!(sum < taken && sum > taken / 4, "{sum} of {taken}");
+
+    // Without instruments again, and nothing of what they saw is left.
+    assert_eq!(generator.cache().tokens, 12);
+    assert_eq!(fed(&mut *generator, &PROMPT[12..20]), plain);
+}

@@ -73,7 +73,7 @@ fn small(name: &str) -> PathBuf {
         let output = Command::new(python())
             .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(script))
             .arg(&folder)
-            .args(["llama-F32", "llama-Q4_K", "qwen2-Q8_0", "gpt2-F16"])
+            .args(["llama-F32", "llama-Q4_K", "qwen2-Q8_0", "gpt2-F16", "gemma3-Q8_0"])
             .output()
             .unwrap();
         let talk = String::from_utf8_lossy(&output.stderr);

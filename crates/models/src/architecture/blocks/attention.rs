@@ -1,6 +1,6 @@
 //! Attention as the plain products, sums and transpositions that exporters write, so that engines fuse them.
 
-use super::{Linear, RotaryTables, soft_cap};
+use super::{Linear, RotaryTables};
 use crate::Layout;
 use crate::architecture::{
     description::Stack,
@@ -96,9 +96,6 @@ impl Attention<'_> {
             let divisor = draft.number(divisor);
             scores = draft.op("Div", &[&scores, &divisor], &[]);
         }
-        if let Some(cap) = stack.refinements.score_cap {
-            scores = soft_cap(draft, &scores, cap);
-        }
         if let Some(bias) = bias {
             scores = draft.op("Add", &[&scores, bias], &[]);
         }
@@ -145,9 +142,6 @@ impl Attention<'_> {
         if let Some(divisor) = stack.scaling.divisor(stack.head_dim, self.layer) {
             let divisor = draft.number(divisor);
             scores = draft.op("Div", &[&scores, &divisor], &[]);
-        }
-        if let Some(cap) = stack.refinements.score_cap {
-            scores = soft_cap(draft, &scores, cap);
         }
         if let Some(bias) = bias {
             scores = draft.op("Add", &[&scores, bias], &[]);
