@@ -343,7 +343,7 @@ pub fn sound_length(path: &Path) -> Result<usize, EngineError> {
 mod tests {
     use super::*;
     use std::fs;
-    use types::{InputRole, SoundRecipe};
+    use types::{Filter, InputRole, SoundRecipe};
 
     /// A picture's first bytes, which say how large it is; no pixels follow.
     fn header(width: u32, height: u32) -> Vec<u8> {
