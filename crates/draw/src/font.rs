@@ -1,6 +1,6 @@
 //! How wide words are, and what to leave away where they are too wide.
 
-use skrifa::{FontRef, MetadataProvider, instance::LocationRef, instance::Size};
+use crate::advances::Advances;
 use std::sync::OnceLock;
 
 /// The font that is carried along, and what stands in for it where a browser has others.
@@ -21,7 +21,7 @@ pub(crate) enum Weight {
 
 /// Advances of the first characters, for a size of 1; others are looked up.
 struct Face {
-    font: FontRef<'static>,
+    font: Advances,
     first: Vec<f64>,
 }
 
@@ -31,7 +31,7 @@ impl Face {
     fn of(weight: Weight) -> &'static Face {
         static FACES: OnceLock<[Face; 2]> = OnceLock::new();
         let load = |data: &'static [u8]| {
-            let font = FontRef::new(data).expect("the font that is carried along is whole");
+            let font = Advances::of(data).expect("the font that is carried along is whole");
             let mut face = Face { font, first: Vec::new() };
             let all = (0..FIRST).map(|code| char::from_u32(code).map_or(0.0, |c| face.find(c)));
             face.first = all.collect();
@@ -45,11 +45,8 @@ impl Face {
     }
 
     fn find(&self, c: char) -> f64 {
-        let glyph = self.font.charmap().map(c).unwrap_or_default();
-        let metrics = self.font.glyph_metrics(Size::new(1000.0), LocationRef::default());
         // What the font does not have may be as wide as it is high.
-        let missing = if glyph.to_u32() == 0 { 1000.0 } else { 0.0 };
-        f64::from(metrics.advance_width(glyph).unwrap_or(1000.0)).max(missing) / 1000.0
+        self.font.find(c).unwrap_or(1.0)
     }
 
     fn advance(&self, c: char) -> f64 {
@@ -124,7 +121,7 @@ mod tests {
     fn every_sign_of_our_own_is_in_the_font() {
         let face = Face::of(Weight::Regular);
         for sign in "×·µ…–±%/,.°≤≥→".chars() {
-            assert!(face.font.charmap().map(sign).is_some(), "{sign}");
+            assert!(face.font.find(sign).is_some(), "{sign}");
         }
     }
 

@@ -3,6 +3,7 @@
 //! One file draws one picture; [`PICTURES`] is the list of them, [`RUN_PICTURES`] that of pictures of one run for a page. What they share, from the colours to the row of labels, stands
 //! in files of its own, so that all have one look. A flame graph ([`flamegraph`]) is a page of its own, with a script. Nothing here reads a database or writes a file.
 
+mod advances;
 mod axis;
 mod batch_scaling;
 mod canvas;
@@ -27,6 +28,7 @@ mod page;
 mod phases;
 mod picture;
 mod plot;
+#[cfg_attr(not(feature = "png"), path = "png_absent.rs")]
 mod png;
 mod roof;
 mod roofline;

@@ -1,12 +1,14 @@
 //! A connection to a server, plain or encrypted. Every read says when it returned.
 
-use crate::{clock::Clock, tls::Encryption};
+use crate::{
+    clock::Clock,
+    tls::{Encrypted, Encryption, socket},
+};
 use std::{future::poll_fn, io, net::SocketAddr, pin::Pin, task::Poll};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
 };
-use tokio_rustls::client::TlsStream;
 
 /// The most bytes of one read.
 const PART: usize = 16 << 10;
@@ -27,7 +29,7 @@ pub(crate) enum ConnectError {
 
 enum Stream {
     Plain(TcpStream),
-    Encrypted(Box<TlsStream<TcpStream>>),
+    Encrypted(Box<Encrypted>),
 }
 
 /// A connection.
@@ -54,8 +56,8 @@ impl Destination {
         stream.set_nodelay(true).map_err(ConnectError::Refused)?;
         let stream = match &self.encryption {
             None => Stream::Plain(stream),
-            Some(Encryption { connector, name }) => {
-                let encrypted = connector.connect(name.clone(), stream).await;
+            Some(encryption) => {
+                let encrypted = encryption.greet(stream).await;
                 Stream::Encrypted(Box::new(encrypted.map_err(ConnectError::Tls)?))
             }
         };
@@ -67,7 +69,7 @@ impl Connection {
     fn pinned(&mut self) -> Pin<&mut (dyn ReadWrite + '_)> {
         match &mut self.stream {
             Stream::Plain(stream) => Pin::<&mut TcpStream>::new(stream),
-            Stream::Encrypted(stream) => Pin::<&mut TlsStream<TcpStream>>::new(stream),
+            Stream::Encrypted(stream) => Pin::<&mut Encrypted>::new(stream),
         }
     }
 
@@ -75,7 +77,7 @@ impl Connection {
     pub(crate) fn is_stale(&self) -> bool {
         let socket = match &self.stream {
             Stream::Plain(stream) => stream,
-            Stream::Encrypted(stream) => stream.get_ref().0,
+            Stream::Encrypted(stream) => socket(stream),
         };
         let mut byte = [0u8; 1];
         // Nothing to read is what a quiet connection says.

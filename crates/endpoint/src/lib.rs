@@ -21,6 +21,7 @@ mod prometheus;
 mod response;
 mod signal;
 mod sse;
+#[cfg_attr(not(feature = "network"), path = "tls_absent.rs")]
 mod tls;
 
 pub use address::{Address, AddressError, is_local};

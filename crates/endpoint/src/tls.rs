@@ -1,16 +1,21 @@
 //! Encryption between us and a server: the public authorities, nobody else.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
+use tokio::net::TcpStream;
 use tokio_rustls::{
     TlsConnector,
+    client::TlsStream,
     rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::ServerName},
 };
+
+/// An encrypted connection.
+pub(crate) type Encrypted = TlsStream<TcpStream>;
 
 /// Makes encrypted connections to one server.
 #[derive(Clone)]
 pub(crate) struct Encryption {
-    pub(crate) connector: TlsConnector,
-    pub(crate) name: ServerName<'static>,
+    connector: TlsConnector,
+    name: ServerName<'static>,
 }
 
 impl Encryption {
@@ -24,4 +29,14 @@ impl Encryption {
         let config = builder.with_root_certificates(roots).with_no_client_auth();
         Ok(Encryption { connector: TlsConnector::from(Arc::new(config)), name })
     }
+
+    /// Encrypts what is sent over a connection.
+    pub(crate) async fn greet(&self, stream: TcpStream) -> io::Result<Encrypted> {
+        self.connector.connect(self.name.clone(), stream).await
+    }
+}
+
+/// The connection underneath.
+pub(crate) fn socket(stream: &Encrypted) -> &TcpStream {
+    stream.get_ref().0
 }

@@ -22,6 +22,7 @@ mod inherited;
 mod media;
 mod memory;
 mod network;
+mod picture;
 mod places;
 mod postprocess;
 pub mod private;

@@ -1,15 +1,18 @@
 //! Pictures and recordings made ready for a model: decoded, brought to size, normalised.
 
-use crate::{EngineError, EngineErrorKind, spectrogram::Spectrogram};
-use image::{ImageReader, RgbImage, imageops};
+use crate::{
+    EngineError, EngineErrorKind,
+    picture::{self, Picture},
+    spectrogram::Spectrogram,
+};
 use std::{
     fs::File,
     io::{self, BufReader, Cursor, Read},
     path::Path,
 };
 use types::{
-    ElementType, Elements, Filter, HostTensor, ImageRecipe, InputSpec, MediaJob, MediaRecipe,
-    Resize, SpectrogramRecipe, caught,
+    ElementType, Elements, HostTensor, ImageRecipe, InputSpec, MediaJob, MediaRecipe, Resize,
+    SpectrogramRecipe, caught,
 };
 
 /// The most bytes of one picture or recording that are read; an hour of speech has 115 MB.
@@ -76,15 +79,16 @@ impl Media {
         for (path, bytes) in self.job.files.iter().zip(&self.files) {
             let mut made = match &self.job.recipe {
                 MediaRecipe::Image(recipe) => {
-                    library("image", || pixels(bytes, recipe)).map_err(|why| failed(path, why))?
+                    library("the reader of pictures", || pixels(bytes, recipe))
+                        .map_err(|why| failed(path, why))?
                 }
                 MediaRecipe::Spectrogram(recipe) => {
-                    let sound = library("hound", || samples(bytes, recipe.rate))
+                    let sound = library("`hound`", || samples(bytes, recipe.rate))
                         .map_err(|why| failed(path, why))?;
                     self.spectrogram.as_ref().map(|it| it.of(&sound)).unwrap_or_default()
                 }
                 MediaRecipe::Sound(recipe) => {
-                    let mut sound = library("hound", || samples(bytes, recipe.rate))
+                    let mut sound = library("`hound`", || samples(bytes, recipe.rate))
                         .map_err(|why| failed(path, why))?;
                     if recipe.normalize {
                         normalize(&mut sound);
@@ -126,7 +130,7 @@ impl Media {
 
 /// What a library makes of a file; one that panics has met a file that is not as it must be.
 fn library<T>(name: &str, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    caught(work).unwrap_or_else(|said| Err(format!("the file makes `{name}` fail: {said}")))
+    caught(work).unwrap_or_else(|said| Err(format!("the file makes {name} fail: {said}")))
 }
 
 /// Opens a file; a pipe or a device is refused instead of waited for.
@@ -213,21 +217,16 @@ fn check_size([height, width]: [usize; 2], most: usize, what: &str) -> Result<()
 }
 
 fn pixels(bytes: &[u8], recipe: &ImageRecipe) -> Result<Vec<f32>, String> {
-    let reader = || ImageReader::new(Cursor::new(bytes)).with_guessed_format();
-    let size = reader().map_err(|error| error.to_string())?.into_dimensions();
-    let (width, height) = size.map_err(|error| error.to_string())?;
-    let (width, height) = (width as usize, height as usize);
+    let [height, width] = picture::size(Cursor::new(bytes))?;
     check_size([height, width], MOST_PIXELS, "it has")?;
     let [high, wide] = resized([height, width], recipe.resize);
     check_size([high, wide], MOST_SCALED, "it would be scaled to")?;
     let [crop_high, crop_wide] = recipe.crop.unwrap_or([high, wide]);
     check_size([crop_high, crop_wide], MOST_SCALED, "the model's preprocessor cuts it to")?;
-    let picture = reader().map_err(|error| error.to_string())?.decode();
-    let picture = picture.map_err(|error| error.to_string())?.to_rgb8();
-    let picture = match [high, wide] == [height, width] {
-        true => picture,
-        false => imageops::resize(&picture, wide as u32, high as u32, filter(recipe.filter)),
-    };
+    let mut picture = Picture::decode(bytes)?;
+    if [high, wide] != [height, width] {
+        picture = picture.resized([high, wide], recipe.filter)?;
+    }
     let cut = Cut {
         top: (high as i64 - crop_high as i64).div_euclid(2),
         left: (wide as i64 - crop_wide as i64).div_euclid(2),
@@ -256,7 +255,7 @@ fn pixels(bytes: &[u8], recipe: &ImageRecipe) -> Result<Vec<f32>, String> {
 
 /// A window on a picture; what lies outside is black.
 struct Cut<'a> {
-    picture: &'a RgbImage,
+    picture: &'a Picture,
     top: i64,
     left: i64,
 }
@@ -264,19 +263,10 @@ struct Cut<'a> {
 impl Cut<'_> {
     fn at(&self, row: usize, column: usize, colour: usize) -> u8 {
         let inside =
-            |place: i64, size: u32| u32::try_from(place).ok().filter(|place| *place < size);
-        let x = inside(self.left + column as i64, self.picture.width());
-        let y = inside(self.top + row as i64, self.picture.height());
-        x.zip(y).map_or(0, |(x, y)| self.picture.get_pixel(x, y)[colour])
-    }
-}
-
-fn filter(filter: Filter) -> imageops::FilterType {
-    match filter {
-        Filter::Nearest => imageops::FilterType::Nearest,
-        Filter::Bilinear => imageops::FilterType::Triangle,
-        Filter::Bicubic => imageops::FilterType::CatmullRom,
-        Filter::Lanczos => imageops::FilterType::Lanczos3,
+            |place: i64, size: usize| usize::try_from(place).ok().filter(|place| *place < size);
+        let x = inside(self.left + column as i64, self.picture.width);
+        let y = inside(self.top + row as i64, self.picture.height);
+        x.zip(y).map_or(0, |(x, y)| self.picture.at(y, x)[colour])
     }
 }
 
@@ -320,13 +310,8 @@ fn normalize(sound: &mut [f32]) {
 /// When the file is no picture.
 pub fn picture_size(path: &Path) -> Result<[usize; 2], EngineError> {
     let file = open(path).map_err(|why| failed(path, why))?;
-    let size = library("image", || {
-        let reader = ImageReader::new(BufReader::new(file)).with_guessed_format();
-        let size = reader.map_err(|error| error.to_string())?.into_dimensions();
-        size.map_err(|error| error.to_string())
-    });
-    let (width, height) = size.map_err(|why| failed(path, why))?;
-    let size = [height as usize, width as usize];
+    let size = library("the reader of pictures", || picture::size(BufReader::new(file)));
+    let size = size.map_err(|why| failed(path, why))?;
     check_size(size, MOST_PIXELS, "it has").map_err(|why| failed(path, why))?;
     Ok(size)
 }
@@ -338,7 +323,7 @@ pub fn picture_size(path: &Path) -> Result<[usize; 2], EngineError> {
 pub fn sound_length(path: &Path) -> Result<usize, EngineError> {
     let file = open(path).map_err(|why| failed(path, why))?;
     let bytes = file.metadata().map_or(0, |data| data.len());
-    let samples = library("hound", || {
+    let samples = library("`hound`", || {
         let reader =
             hound::WavReader::new(BufReader::new(file)).map_err(|error| error.to_string())?;
         Ok(reader.duration() as usize)
@@ -358,7 +343,7 @@ pub fn sound_length(path: &Path) -> Result<usize, EngineError> {
 mod tests {
     use super::*;
     use std::fs;
-    use types::{InputRole, SoundRecipe};
+    use types::{Filter, InputRole, SoundRecipe};
 
     /// A picture's first bytes, which say how large it is; no pixels follow.
     fn header(width: u32, height: u32) -> Vec<u8> {

@@ -51,7 +51,11 @@ pub enum WriteError {
     /// The writer failed.
     #[error("could not write the runs")]
     Output(#[from] std::io::Error),
+    /// This build has no Parquet.
+    #[error("this build cannot write Parquet: it lacks the feature `parquet`")]
+    NoParquet,
     /// The columns could not be written.
+    #[cfg(feature = "parquet")]
     #[error("could not write the columns")]
     Columns(#[from] parquet::errors::ParquetError),
 }

@@ -9,6 +9,7 @@ use std::fmt;
 pub const ENGINES: &[&dyn Engine] = &[
     &engine_onnxruntime::OnnxRuntime,
     &engine_openvino::OpenVino,
+    #[cfg(feature = "rten")]
     &engine_rten::Rten,
     &engine_torch::Torch,
     &engine_llamacpp::LlamaCpp,

@@ -206,6 +206,8 @@ pub enum ModelError {
         #[source]
         source: Cause,
     },
+    #[error("this build cannot read tokenizers")]
+    TokenizersAbsent,
     #[error("the tokenizer could not encode the text")]
     Encode(#[source] Cause),
     #[error("the tokenizer could not turn tokens into text")]
@@ -385,6 +387,9 @@ impl ModelError {
             }
             E::Damaged { folder, .. } => {
                 format!("`rm -r '{}'` and run again; check the disk", folder.display())
+            }
+            E::TokenizersAbsent => {
+                "build with the feature `tokenizers`, or omit `--text` to use random token ids".into()
             }
             E::Tokenizer { .. } => "download `tokenizer.json` again".into(),
             _ => return None,

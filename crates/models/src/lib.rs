@@ -13,6 +13,9 @@ mod commit;
 mod data;
 mod data_file;
 mod description;
+#[cfg_attr(not(feature = "network"), path = "download_absent.rs")]
+mod download;
+mod encoded;
 mod error;
 mod export;
 mod fingerprint;
@@ -39,6 +42,7 @@ mod shapes;
 mod signature;
 mod stored;
 mod summary;
+#[cfg_attr(not(feature = "tokenizers"), path = "tokens_absent.rs")]
 mod tokens;
 mod unfinished;
 mod weights;
@@ -51,6 +55,7 @@ pub use blueprint::{Blueprint, DecoderBlueprint, Init, InputKind, Layout, Origin
 pub use commit::checkout_of;
 pub use data::{Data, hash_contents, read_data};
 pub use description::build as build_description;
+pub use encoded::Encoded;
 pub use error::{ModelError, NoValues};
 pub use export::{Export, Exported, replace_folder};
 pub use guess::Trial;
@@ -64,5 +69,5 @@ pub use resolve::resolve;
 pub use resolved::{Decoder, Resolved};
 pub use settlement::{Ask, Guess, Settlement};
 pub use summary::{PresetSummary, preset_summaries};
-pub use tokens::{Encoded, Tokeniser};
+pub use tokens::Tokeniser;
 pub use unfinished::{Unfinished, discard_unfinished};

@@ -7,6 +7,7 @@ use crate::{
     checkpoint::Checkpoint,
     commit::commit_of,
     description,
+    download::download,
     export::made_from,
     fingerprint::hash_files,
     folder::{self, Content},
@@ -229,7 +230,7 @@ impl Resolver<'_> {
         }
         // Where random weights can stand in, waiting long for a dead network helps nobody.
         let patience = if preset.is_some() { hub::SHORT_PATIENCE } else { hub::LONG_PATIENCE };
-        match hub::download(self.request, first, patience, progress) {
+        match download(self.request, first, patience, progress) {
             Ok(snapshot) => Some(snapshot),
             Err(reason) => {
                 tried.push(reason);

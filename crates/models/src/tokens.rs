@@ -1,6 +1,6 @@
 //! Text to token ids, with the model's own tokenizer.
 
-use crate::{ModelError, folder::read_regular};
+use crate::{Encoded, ModelError, folder::read_regular};
 use std::{io, path::Path};
 use tokenizers::{PaddingDirection, PostProcessor, Tokenizer, TruncationDirection};
 
@@ -19,25 +19,6 @@ struct Pad {
     id: u32,
     kind: u32,
     direction: PaddingDirection,
-}
-
-/// A batch of token ids, row by row.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Encoded {
-    /// Token ids, `batch × length`.
-    pub ids: Vec<i64>,
-    /// 1 for a real token, 0 for padding.
-    pub mask: Vec<i64>,
-    /// Segment ids.
-    pub types: Vec<i64>,
-    /// Tokens in each row, padding included.
-    pub length: usize,
-    /// Real tokens in all rows.
-    pub tokens: usize,
-    /// Padding in all rows.
-    pub padding: usize,
-    /// Tokens in all rows that were cut off because they did not fit.
-    pub cut: usize,
 }
 
 impl Tokeniser {

@@ -32,6 +32,7 @@ mod spool;
 mod spools;
 mod status;
 mod store;
+#[cfg_attr(not(feature = "network"), path = "tls_absent.rs")]
 mod tls;
 mod value;
 

@@ -7,8 +7,11 @@ mod csv_in;
 mod csv_out;
 mod flat;
 mod json_lines;
+#[cfg(feature = "parquet")]
 mod pages;
+#[cfg_attr(not(feature = "parquet"), path = "parquet_in_absent.rs")]
 mod parquet_in;
+#[cfg_attr(not(feature = "parquet"), path = "parquet_out_absent.rs")]
 mod parquet_out;
 mod row;
 mod write;

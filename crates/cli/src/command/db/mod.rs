@@ -12,7 +12,9 @@ use crate::{
     output,
 };
 
+#[cfg(test)]
 pub(crate) use import::{IMPORT_SCHEMA, ImportDocument};
+#[cfg(test)]
 pub(crate) use status::{STATUS_SCHEMA, StatusDocument};
 
 pub(crate) fn run(arguments: &Db, global: &Global) -> Result<Exit, Failure> {

@@ -3,6 +3,7 @@
 mod document;
 mod show;
 
+#[cfg(test)]
 pub(crate) use document::{BACKTEST_SCHEMA, BacktestDocument};
 
 use crate::{

@@ -10,9 +10,11 @@ use std::{
 };
 
 /// How long a server may take for one try.
+#[cfg(feature = "network")]
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The pauses before further tries.
+#[cfg(feature = "network")]
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
 
 /// How long a command may take.
@@ -40,7 +42,13 @@ fn told(who: &str, outcome: Result<(), String>) -> bool {
     outcome.is_ok()
 }
 
+#[cfg(not(feature = "network"))]
+fn post(_url: &str, _body: &str) -> Result<(), String> {
+    Err("this build has no webhooks: it lacks the feature `network`".into())
+}
+
 /// Posts it, once more where the server is away or busy. The address may hold a secret, so it is never said.
+#[cfg(feature = "network")]
 fn post(url: &str, body: &str) -> Result<(), String> {
     let agent: ureq::Agent =
         ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).build().into();
@@ -59,6 +67,7 @@ fn post(url: &str, body: &str) -> Result<(), String> {
     }
 }
 
+#[cfg(feature = "network")]
 fn spell(error: &ureq::Error) -> String {
     match error {
         ureq::Error::StatusCode(code) => format!("it answered {code}"),
