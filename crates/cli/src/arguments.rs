@@ -45,7 +45,7 @@ pub(crate) use advise::Advise;
 pub(crate) use bench::Bench;
 pub(crate) use calibrate::Calibrate;
 pub(crate) use capacity::CapacityArguments;
-pub(crate) use check::{Check, Noise};
+pub(crate) use check::{Check, CheckThreshold, Noise};
 pub(crate) use compare::{By, Compare, ModeArgument};
 pub(crate) use db::{Db, DbAction, DbExport, DbImport, DbQuery};
 pub(crate) use engine::{

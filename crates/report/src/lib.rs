@@ -73,7 +73,7 @@ pub use interim::{forecast, interim_lines, interim_table, rough};
 pub use invalid::not_valid;
 pub use json::{JsonOptions, run_json};
 pub use junit::{JunitCase, JunitOutcome, JunitSuite, JunitSuites, junit, runs_junit};
-pub use load::{LOAD_SCHEMA, load_document};
+pub use load::{LOAD_SCHEMA, load_comparison_document, load_document};
 pub use memory::{MemoryPart, MemoryView, allocations_csv};
 pub use number::{
     MISSING, bytes, bytes_per_second, count, duration, fixed, flops, flops_per_second, joules,
