@@ -81,7 +81,9 @@ pub use number::{
 };
 pub use pictures::{DrawnPicture, DrawnPictures, PICTURES_SCHEMA, pictures_document};
 pub use proof::{OPTIMIZE_SCHEMA, PROOF_SCHEMA, optimize_document, proof_document};
-pub use recommendation::{RECOMMENDATIONS_SCHEMA, recommendations_document};
+pub use recommendation::{
+    RECOMMENDATIONS_SCHEMA, recommendations_document, recommendations_with_capacity,
+};
 pub use result::{Block, DataTable, Fact, Note, ResultDocument, ResultPicture, TextChart, Tone};
 pub use runs::{RUNS_SCHEMA, RunLine, runs_document};
 pub use schema::{DocumentSchema, SCHEMAS};

@@ -106,6 +106,9 @@ pub(crate) struct LoadArguments {
         help_heading = "Workload"
     )]
     pub(crate) content_type: String,
+    /// Numbers of the server (Prometheus text) [default: /metrics of its own address]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Workload")]
+    pub(crate) metrics_address: Option<Address>,
     /// Line of the head of every request: 'name: value'; may be repeated
     #[arg(long, value_name = "LINE", value_parser = parse_header, help_heading = "Workload")]
     pub(crate) header: Vec<(String, String)>,

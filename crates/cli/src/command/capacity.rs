@@ -61,13 +61,18 @@ fn runs(target: &str, store: &Store) -> Result<(String, Vec<Run>), Failure> {
         let run = store.run(&id.0)?;
         return Ok((run.model.name.clone(), vec![run]));
     }
+    Ok((target.to_owned(), stored_runs(target, store)?))
+}
+
+/// The newest valid runs of a model.
+pub(crate) fn stored_runs(model: &str, store: &Store) -> Result<Vec<Run>, Failure> {
     let filter = Filter {
-        model: Some(target.to_owned()),
+        model: Some(model.to_owned()),
         valid: Some(true),
         limit: Some(RUNS),
         ..Filter::default()
     };
     let rows = store.runs(&filter)?;
     let runs: Result<Vec<Run>, StoreError> = rows.iter().map(|row| store.run(&row.id.0)).collect();
-    Ok((target.to_owned(), runs?))
+    Ok(runs?)
 }

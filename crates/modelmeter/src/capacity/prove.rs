@@ -81,6 +81,7 @@ impl CapacityPlan {
             max_requests: MOST,
             batching: Batching::default(),
             generators: 1,
+            metrics_address: None,
             max_in_flight: None,
             backlog: None,
             limits: vec![self.limit],

@@ -16,7 +16,7 @@ pub use search::{FoundRate, RateQuestion};
 
 use crate::{Error, Profiler, Session};
 use ::load::{Batching, Record};
-use endpoint::{Bodies, Inspection, Live, Service};
+use endpoint::{Address, Bodies, Inspection, Live, Service};
 use std::{sync::atomic::AtomicBool, time::Duration};
 use types::{GeneratorReport, LoadLimit, Run, Scenario};
 
@@ -59,6 +59,8 @@ pub struct LoadTest {
     pub max_requests: usize,
     /// How requests are put together, where a worker of ours answers them.
     pub batching: Batching,
+    /// Where a server tells its own numbers; beside its address where nobody says.
+    pub metrics_address: Option<Address>,
     /// Generators that share the requests to a server.
     pub generators: usize,
     /// The most requests in flight.

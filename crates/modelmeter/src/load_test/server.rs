@@ -43,7 +43,10 @@ impl LoadTest {
     }
 
     fn server_metrics(&self, service: &Service) -> Option<BTreeMap<String, f64>> {
-        endpoint::server_metrics(&service.address, &self.headers)
+        match &self.metrics_address {
+            Some(address) => endpoint::server_metrics(address, &[]),
+            None => endpoint::server_metrics(&service.address, &self.headers),
+        }
     }
 
     fn job(&self, service: &Service) -> Result<Job, Error> {

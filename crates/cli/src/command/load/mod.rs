@@ -18,16 +18,17 @@ use crate::{
     terminal::{self, Stream},
 };
 use ::load::Batching;
+use draw::LoadPoint;
 use endpoint::{Address, Inspection};
 pub(super) use gate::{addresses, check, compare, gated};
 use modelmeter::{Folders, LoadTarget, LoadTest, RateQuestion, Session};
-use report::clean;
+use report::{Block, ResultPicture, clean};
 pub(super) use screen::Screen;
 use std::{
     io::{self, BufRead, Write},
     sync::atomic::{AtomicBool, Ordering},
 };
-use types::{LoadComparison, Rate, RateSearch, Run, Scenario};
+use types::{LoadComparison, LoadMetric, Rate, RateSearch, Run, Scenario};
 
 /// How often the highest rate that held is measured again.
 const CONFIRMATIONS: usize = 1;
@@ -76,6 +77,9 @@ pub(crate) fn run(arguments: &LoadArguments, global: &Global) -> Result<Exit, Fa
         Some(comparison) => report::load_comparison_document(&runs, comparison),
         None => report::load_document(&runs, search.as_ref()),
     };
+    if asked.path("html").is_some() {
+        document.blocks.extend(curve(&runs, search.as_ref()));
+    }
     let stored: Vec<String> = runs.iter().filter_map(|run| session.stored_as(&run.id)).collect();
     if let (Some(first), Some(last)) = (stored.first(), stored.last()) {
         document.footer = vec![match stored.len() {
@@ -196,6 +200,7 @@ fn tests(
             wait: u64::try_from(arguments.batch_wait.as_nanos()).unwrap_or(u64::MAX),
         },
         generators: arguments.generators,
+        metrics_address: arguments.metrics_address.clone(),
         max_in_flight: arguments.max_in_flight,
         backlog: None,
         limits: arguments.slo.clone(),
@@ -289,6 +294,30 @@ fn send(
         }
     }
     Ok(Sent { runs, search: None, comparison: None })
+}
+
+/// Latency against rate, where there were several rates.
+fn curve(runs: &[Run], search: Option<&RateSearch>) -> Option<Block> {
+    let point = |run: &Run| {
+        let load = run.load.as_deref()?;
+        let answer = load.latency(LoadMetric::E2e)?;
+        let held = |one: &types::LimitOutcome| one.holds;
+        let all: Option<Vec<bool>> = load.limits.iter().map(held).collect();
+        Some(LoadPoint {
+            rate: load.rates.offered.value.or(load.rates.completed.value)?,
+            median: answer.median,
+            p99: answer.p99,
+            held: all.filter(|all| !all.is_empty()).map(|all| all.iter().all(|one| *one)),
+        })
+    };
+    let points: Vec<LoadPoint> = runs.iter().filter_map(point).collect();
+    let limits = || runs.iter().filter_map(|run| run.load.as_deref()).flat_map(|load| &load.limits);
+    let of_all = limits().find(|one| one.limit.metric == LoadMetric::E2e);
+    let limit = of_all.map(|one| one.limit.seconds);
+    let knee = search.and_then(|search| search.passed);
+    let [svg, narrow] = draw::load_curve_for_page(&points, limit, knee).ok()?;
+    let title = "Latency against the rate of requests".into();
+    Some(Block::Picture(ResultPicture { title, svg, narrow: Some(narrow) }))
 }
 
 fn exit_of(runs: &[Run], search: Option<&RateSearch>) -> Exit {
