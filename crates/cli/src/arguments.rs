@@ -62,7 +62,7 @@ pub(crate) use gpu::Gpu;
 pub(crate) use habits::{Refusal, parse};
 pub(crate) use limit::{LimitArguments, LimitMeans};
 pub(crate) use lists::{Completions, Devices, Engines, EnginesAction, Man, Models, Schema};
-pub(crate) use load::{LoadArguments, ProgressArgument};
+pub(crate) use load::{LoadArguments, LoadTo, ProgressArgument};
 pub(crate) use model::{ModelArguments, Offline, Origin};
 pub(crate) use optimise::{
     AlsoArgument, MethodArgument, Optimize, ProofArguments, Prune, Quantize, ScheduleArgument,

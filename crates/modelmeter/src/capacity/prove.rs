@@ -6,7 +6,7 @@ use crate::{
     capacity::times::{Measured, group_key, measured},
 };
 use ::load::{Batching, Pattern, Schedule, Seeds, ServiceTimes, simulate};
-use endpoint::{Bodies, Live, ReplicaScript, Replicas, Service};
+use endpoint::{Bodies, Inspection, Live, ReplicaScript, Replicas};
 use std::{sync::atomic::AtomicBool, time::Duration};
 use types::{CapacityOption, CapacityProof, LoadMetric, Protocol, Rate, Run, Scenario, Seconds};
 
@@ -59,16 +59,15 @@ impl CapacityPlan {
         let replicas = Replicas::start(&script)
             .map_err(|error| Error::Generator { why: format!("no replicas here: {error}") })?;
         let address = format!("http://{}/", replicas.address());
-        let service = Service {
-            address: address.parse().map_err(|error: endpoint::AddressError| Error::Generator {
-                why: error.to_string(),
-            })?,
-            protocol: Protocol::Http,
+        let address = address
+            .parse()
+            .map_err(|error: endpoint::AddressError| Error::Generator { why: error.to_string() })?;
+        let target = LoadTarget::find(&Inspection {
+            address,
+            protocol: Some(Protocol::Http),
             model: Some("scripted replicas".into()),
-            server: None,
-            metadata: None,
-        };
-        let target = LoadTarget::Server { service, is_local: true };
+            headers: Vec::new(),
+        })?;
         let rate = Rate(self.rate);
         let test = LoadTest {
             scenario: Scenario::Server { rate, arrivals: self.arrivals, ramp_to: None },
