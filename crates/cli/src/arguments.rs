@@ -46,7 +46,7 @@ pub(crate) use advise::Advise;
 pub(crate) use bench::Bench;
 pub(crate) use calibrate::Calibrate;
 pub(crate) use capacity::CapacityArguments;
-pub(crate) use check::{Check, Noise};
+pub(crate) use check::{Check, CheckThreshold, Noise};
 pub(crate) use compare::{By, Compare, ModeArgument};
 pub(crate) use db::{Db, DbAction, DbExport, DbImport, DbQuery};
 pub(crate) use engine::{
@@ -63,7 +63,7 @@ pub(crate) use gpu::Gpu;
 pub(crate) use habits::{Refusal, parse};
 pub(crate) use limit::{LimitArguments, LimitMeans};
 pub(crate) use lists::{Completions, Devices, Engines, EnginesAction, Man, Models, Schema};
-pub(crate) use load::{LoadArguments, ProgressArgument};
+pub(crate) use load::{LoadArguments, LoadTo, ProgressArgument};
 pub(crate) use model::{ModelArguments, Offline, Origin};
 pub(crate) use optimise::{
     AlsoArgument, MethodArgument, Optimize, ProofArguments, Prune, Quantize, ScheduleArgument,

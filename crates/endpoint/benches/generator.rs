@@ -58,6 +58,7 @@ fn job(server: &ScriptedServer, protocol: Protocol, moments: Vec<u64>, connectio
         max_in_flight: None,
         backlog: None,
         connections,
+        together: false,
         max_answer: 1 << 20,
     }
 }

@@ -44,7 +44,7 @@ impl FromStr for Address {
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         if authority.contains('@') {
-            return Err(wrong("a name and a password do not belong into it; use `--header-env`"));
+            return Err(wrong("a name and a password do not belong into it; use `--key-env`"));
         }
         let path = path.split('#').next().unwrap_or_default();
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };

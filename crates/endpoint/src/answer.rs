@@ -185,7 +185,7 @@ impl AnswerReader {
                 self.events.push(ContentEvent { at, visible: true, size: 0 });
                 Ok(())
             }
-            Protocol::Http => {
+            Protocol::Http | Protocol::InProcess => {
                 self.events.push(ContentEvent { at, visible: true, size: 0 });
                 Ok(())
             }

@@ -6,12 +6,11 @@ use crate::{
     clock::{Clock, processor_time},
     connection::{ConnectError, Connection, Destination},
     exchange::Exchange,
-    live::LastRequests,
     pacer::{Pacer, wait_until},
     signal::Signal,
     tls::Encryption,
 };
-use load::{Dispatcher, Next, Record};
+use load::{Dispatcher, LastRequests, Live, Next, Record};
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
@@ -34,6 +33,8 @@ use types::{GeneratorReport, RequestOutcome, Seconds};
 const PROGRESS: u64 = 250_000_000;
 /// The longest that opening the first connections may take.
 const CONNECTING: Duration = Duration::from_secs(10);
+/// How often one that begins with others looks whether all are ready.
+const WAITING: Duration = Duration::from_micros(50);
 /// After so many requests in a row, answers are looked at.
 const IN_A_ROW: usize = 16;
 
@@ -45,7 +46,8 @@ pub enum ServeError {
     Talk(#[from] io::Error),
 }
 
-/// Does what a job says. It reads the job, then listens for `stop` or the end of the stream, which both end the load.
+/// Does what a job says. It reads the job, then listens: for `go` where it begins with others, and for `stop` or the end of the
+/// stream, which both end the load.
 ///
 /// # Errors
 /// Where the stream to whoever asked breaks.
@@ -55,13 +57,18 @@ pub fn serve(
 ) -> Result<(), ServeError> {
     let job = Job::read(&mut reader)?;
     raise_file_limit();
+    let go = Arc::new(AtomicBool::new(!job.together));
     let stop = Arc::new(AtomicBool::new(false));
-    let heard = Arc::clone(&stop);
+    let (begin, heard) = (Arc::clone(&go), Arc::clone(&stop));
     thread::spawn(move || {
         let mut line = String::new();
-        // A word, the end of the stream and an error all mean the same.
-        let _ = reader.read_line(&mut line);
+        // Another word, the end of the stream and an error all mean the same.
+        while matches!(reader.read_line(&mut line), Ok(1..)) && line.trim() == "go" {
+            begin.store(true, Ordering::Relaxed);
+            line.clear();
+        }
         heard.store(true, Ordering::Relaxed);
+        begin.store(true, Ordering::Relaxed);
     });
     let mut say = |message: &Message| -> io::Result<()> {
         serde_json::to_writer(&mut writer, message)?;
@@ -71,7 +78,7 @@ pub fn serve(
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     let local = LocalSet::new();
-    let outcome = local.block_on(&runtime, run(job, &stop, &mut say));
+    let outcome = local.block_on(&runtime, run(job, &go, &stop, &mut say));
     match outcome? {
         Ok(()) => Ok(()),
         Err(why) => Ok(say(&Message::Failed { why })?),
@@ -116,7 +123,12 @@ struct Flight {
 
 type Say<'a> = &'a mut dyn FnMut(&Message) -> io::Result<()>;
 
-async fn run(job: Job, stop: &AtomicBool, say: Say<'_>) -> io::Result<Result<(), String>> {
+async fn run(
+    job: Job,
+    go: &AtomicBool,
+    stop: &AtomicBool,
+    say: Say<'_>,
+) -> io::Result<Result<(), String>> {
     let destination = match destination(&job) {
         Ok(destination) => destination,
         Err(why) => return Ok(Err(why)),
@@ -136,6 +148,10 @@ async fn run(job: Job, stop: &AtomicBool, say: Say<'_>) -> io::Result<Result<(),
     }
     let requests = job.requests();
     say(&Message::Started)?;
+    while !go.load(Ordering::Relaxed) {
+        // Nothing else can be done before all are ready.
+        thread::sleep(WAITING);
+    }
     let processor = processor_time();
     let shared = Rc::new(Shared {
         requests,
@@ -155,6 +171,7 @@ async fn run(job: Job, stop: &AtomicBool, say: Say<'_>) -> io::Result<Result<(),
         processor: Seconds(processor_time() - processor),
         elapsed: Seconds(shared.clock.now() as f64 / 1e9),
         connections: shared.connections.get(),
+        generators: 1,
     };
     let overrun = shared.dispatcher.borrow().is_overrun_by_backlog();
     for record in shared.all_records() {
@@ -365,7 +382,7 @@ impl Shared {
         None
     }
 
-    fn live(&self, now: u64) -> crate::Live {
+    fn live(&self, now: u64) -> Live {
         let (sent, in_flight) = {
             let dispatcher = self.dispatcher.borrow();
             (dispatcher.sent() as u64, dispatcher.in_flight() as u64)

@@ -97,7 +97,7 @@ pub fn inspect(asked: &Inspection) -> Result<Service, InspectError> {
     let path = asked.address.bare_path().trim_end_matches('/').to_owned();
     let protocol = asked.protocol.or_else(|| protocol_of(&path));
     match protocol {
-        Some(Protocol::Http) => Ok(plain(asked)),
+        Some(Protocol::Http | Protocol::InProcess) => Ok(plain(asked)),
         Some(protocol @ (Protocol::OpenaiChat | Protocol::OpenaiCompletions)) => {
             openai(asked, protocol, &path)
         }

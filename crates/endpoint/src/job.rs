@@ -64,6 +64,8 @@ pub struct Job {
     pub backlog: Option<usize>,
     /// Connections that are opened before the start.
     pub connections: usize,
+    /// Whether it begins with others: after a line `go`, not as soon as it can.
+    pub together: bool,
     /// The most bytes of an answer.
     pub max_answer: usize,
 }
@@ -110,6 +112,7 @@ struct Line {
     max_in_flight: Option<usize>,
     backlog: Option<usize>,
     connections: usize,
+    together: bool,
     max_answer: usize,
 }
 
@@ -150,6 +153,7 @@ impl Job {
             max_in_flight: self.max_in_flight,
             backlog: self.backlog,
             connections: self.connections,
+            together: self.together,
             max_answer: self.max_answer,
         };
         serde_json::to_writer(&mut *out, &line)?;
@@ -198,6 +202,7 @@ impl Job {
             max_in_flight: line.max_in_flight,
             backlog: line.backlog,
             connections: line.connections,
+            together: line.together,
             max_answer: line.max_answer,
         })
     }
@@ -268,6 +273,7 @@ mod tests {
             max_in_flight: Some(4),
             backlog: None,
             connections: 2,
+            together: false,
             max_answer: 1000,
         }
     }

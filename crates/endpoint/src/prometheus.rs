@@ -12,7 +12,7 @@ const NUMBERS: usize = 2000;
 
 /// The numbers of a server by name and labels; `None` if it has none.
 ///
-/// Looked for at `/metrics` of the same host; Triton has its own at port 8002, which is not asked.
+/// Looked for at `/metrics` of this address; Triton has them at another port than its answers.
 #[must_use]
 pub fn server_metrics(
     address: &Address,

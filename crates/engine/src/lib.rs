@@ -29,6 +29,7 @@ pub mod private;
 mod protocol;
 mod reading;
 mod runner;
+mod serving;
 mod socket;
 mod spectrogram;
 mod tensors;
@@ -61,9 +62,9 @@ pub use places::{PageAddress, Places};
 pub use postprocess::{Answer, postprocess};
 pub use protocol::{
     DropoutMask, Failure, FirstReport, GenerationJob, Greeting, LONGEST_MESSAGE, LoadJob,
-    LoadReport, PROTOCOL, PreparedValue, ProgramCount, ProgramWork, Reply, Request, TextJob,
-    TextReport, TrainedParameter, TrainingFiles, TrainingJob, Window, read_message,
-    read_message_within, write_message,
+    LoadReport, PROTOCOL, PreparedValue, ProgramCount, ProgramWork, Reply, Request, ServedReport,
+    ServingJob, TextJob, TextReport, TrainedParameter, TrainingFiles, TrainingJob, Window,
+    read_message, read_message_within, write_message,
 };
 pub use runner::{
     Arena, GraphRunner, NodeCall, ProfiledRunner, RunOutputs, RunRecord, RunnerLoader,

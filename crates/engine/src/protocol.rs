@@ -2,7 +2,7 @@
 //!
 //! The worker greets first. Then the parent asks and the worker answers, one answer an ask:
 //! `load` → `loaded`, `first` → `first`, `run` → `window`, `observe` → `observed`, `outputs` → `written`,
-//! `profile` → `profiled`, `memory` → `remembered`, `count` → `counted`, `trained` → `trained`, `generated` → `generated`, `gradients` → `written`, `bye` → the end. A worker without a model may be asked to
+//! `profile` → `profiled`, `memory` → `remembered`, `count` → `counted`, `trained` → `trained`, `serve` and `serve-on` → `served`, `generated` → `generated`, `gradients` → `written`, `bye` → the end. A worker without a model may be asked to
 //! `calibrate` → `calibrated`, and to read what a model's folder holds beside the model: `encode` → `encoded` measures text
 //! with its tokenizer, `make` → `written` makes pictures and recordings ready, `unpickle` → `written` turns pickled weights
 //! into safetensors. So no file of a model is parsed where the runs are kept.
@@ -12,6 +12,7 @@ use crate::{
     Detail, EngineError, EngineErrorKind, LoadRequest, LoadStep, MemoryRecord, NodeProfile,
     Signature,
 };
+use load::{ServedRequests, ServingPlan};
 use number::mebibytes;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
@@ -265,6 +266,13 @@ pub enum Request {
     },
     /// Run once more and count what that takes, for a program that nobody else can look into.
     Count,
+    /// Answer requests as they come, several at once where that is asked for. Everything is made warm; the clock begins with `serve-on`.
+    Serve(Box<ServingJob>),
+    /// Go on with that until the budget is reached.
+    ServeOn {
+        /// About so long: a batch that has begun is finished.
+        budget: Duration,
+    },
     /// Tell how the training went so far.
     Trained,
     /// Tell what was generated so far, and what the cache holds.
@@ -277,6 +285,32 @@ pub enum Request {
     },
     /// End.
     Bye,
+}
+
+/// Requests that a worker puts to its own model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServingJob {
+    /// When they come, and how many are answered at once. The inputs of the load are those of the largest batch.
+    pub plan: ServingPlan,
+    /// The inputs with one row a request; the others are the same for a batch of any size.
+    pub by_row: Vec<String>,
+}
+
+/// What a worker did since it last told.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ServedReport {
+    /// Requests that were answered.
+    pub requests: ServedRequests,
+    /// When this was told, in nanoseconds since the first request could come.
+    pub now: u64,
+    /// Requests that wait.
+    pub waiting: u64,
+    /// Nanoseconds since the start in which it neither computed nor waited: what serving itself costs.
+    pub own: u64,
+    /// Whether nothing more comes.
+    pub is_done: bool,
+    /// Whether it ended because too many requests waited.
+    pub is_overrun: bool,
 }
 
 /// How loading went.
@@ -438,6 +472,8 @@ pub enum Reply {
         /// How long the texts are.
         report: TextReport,
     },
+    /// To `serve` and `serve-on`.
+    Served(Box<ServedReport>),
     /// To `trained`.
     Trained {
         /// How the training went so far.

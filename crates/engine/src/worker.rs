@@ -9,6 +9,7 @@ use crate::{
     generation, network,
     protocol::{read_message, write_message},
     reading,
+    serving::Serving,
     tensors::write_tensors,
     training, write_allocations,
 };
@@ -219,6 +220,7 @@ impl Prepared {
             machine: self.model.machine(),
         };
         write_message(writer, &Reply::Loaded(Box::new(report)))?;
+        let mut serving: Option<Serving> = None;
         answer_all(reader, writer, |request| match request {
             Request::First => guard(|| bench.first()).map(|first| Reply::First(Box::new(first))),
             Request::Run { count, budget } => guard(|| bench.run(count, budget)).map(Reply::Window),
@@ -233,6 +235,15 @@ impl Prepared {
             }
             Request::Memory { count, events } => guard(|| bench.remember(count, tracker, &events))
                 .map(|record| Reply::Remembered { record }),
+            Request::Serve(job) => {
+                let begun = guard(|| Serving::begin(&mut *bench.session, &bench.inputs, *job));
+                begun.map(|begun| Reply::Served(Box::new(serving.insert(begun).report())))
+            }
+            Request::ServeOn { budget } => match &mut serving {
+                Some(serving) => guard(|| serving.go_on(&mut *bench.session, budget))
+                    .map(|report| Reply::Served(Box::new(report))),
+                None => Err(failed("no requests were announced")),
+            },
             Request::Count => Err(failed("a graph is counted by the parent")),
             Request::Load(_) => Err(failed("a worker loads one model")),
             Request::Trained | Request::Gradients { .. } => {

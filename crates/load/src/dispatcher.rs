@@ -3,10 +3,12 @@
 //! It never moves its schedule. Where no request may be sent because too many are in flight, the waiting ones keep the moment
 //! at which they were wanted, so that their wait counts.
 
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Where requests come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// A schedule that does not wait for answers: the moments in nanoseconds.
     Open(Vec<u64>),

@@ -4,30 +4,43 @@
 //! the whole accounting runs on a simulated clock too: tests and [`simulate`] do that. Definitions: docs/LOAD.md.
 
 mod account;
+mod batcher;
 mod capacity;
+mod continuous;
 mod decision;
 mod dispatcher;
 mod draw;
 mod judge;
 mod length;
+mod live;
 mod record;
+mod router;
 mod schedule;
 mod search;
 mod service;
 mod simulate;
+mod steps;
 
 pub use account::{Account, Accounting, account, columns, window};
-pub use capacity::{Capacity, CapacityError, CapacityQuestion, Replicas, capacity, utilisation};
+pub use batcher::{Batcher, Serve, ServedRequests, ServingPlan};
+pub use capacity::{
+    Capacity, CapacityError, CapacityQuestion, MeasuredSteps, MeasuredTimes, Replicas, Served,
+    capacity, utilisation,
+};
+pub use continuous::{Generated, Lengths, simulate_generation};
 pub use decision::{CONFIDENCE, decide};
 pub use dispatcher::{Dispatcher, Next, Source};
 pub use draw::draw_order;
 pub use judge::{Judged, judge};
 pub use length::{Length, ParseLengthError};
+pub use live::{LastRequests, Live, Percentiles};
 pub use record::{ContentEvent, Record, TokenCounts};
+pub use router::{ParseRoutingError, Router, Routing};
 pub use schedule::{Pattern, Schedule, Seeds};
 pub use search::{Search, SearchPlan};
 pub use service::ServiceTimes;
-pub use simulate::{Batching, ParseRoutingError, Routing, Simulated, simulate};
+pub use simulate::{Batching, Simulated, simulate};
+pub use steps::{DecodeStep, StepTimes};
 
 /// Nanoseconds in a second.
 const NANOS: f64 = 1e9;

@@ -56,7 +56,7 @@ impl ServiceTimes {
     }
 
     /// A time of this batch. Between two measured sizes, the same quantile of both is taken and the line between them.
-    pub(crate) fn draw(&self, batch: usize, generator: &mut Generator) -> u64 {
+    pub fn draw(&self, batch: usize, generator: &mut Generator) -> u64 {
         let share = unit(generator);
         let at = |nanos: &[u64]| nanos[(share * nanos.len() as f64) as usize] as f64;
         self.between(batch, at).round() as u64

@@ -3,68 +3,13 @@
 //! Arrivals and times of service are drawn from what was measured; the order of events follows from them alone. A queue is
 //! served in the order of arrival. One queue feeds all replicas, or every replica has its own and the router chooses.
 
-use crate::{ServiceTimes, draw::unit};
+use crate::{Router, Routing, ServiceTimes};
 use serde::{Deserialize, Serialize};
 use stats::Generator;
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, VecDeque},
-    fmt,
-    str::FromStr,
 };
-
-/// Who gets a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Routing {
-    /// The first replica that is free; requests wait in one queue.
-    OneQueue,
-    /// One replica after the other.
-    RoundRobin,
-    /// Any replica.
-    Random,
-    /// The replica with the fewest requests.
-    LeastLoaded,
-}
-
-impl Routing {
-    /// Every policy.
-    pub const ALL: [Routing; 4] =
-        [Routing::OneQueue, Routing::RoundRobin, Routing::Random, Routing::LeastLoaded];
-
-    /// The name used in arguments and documents.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Routing::OneQueue => "one-queue",
-            Routing::RoundRobin => "round-robin",
-            Routing::Random => "random",
-            Routing::LeastLoaded => "least-loaded",
-        }
-    }
-}
-
-impl fmt::Display for Routing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// A word that names no policy.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not a routing policy; known policies: one-queue, round-robin, random, least-loaded"
-)]
-pub struct ParseRoutingError(String);
-
-impl FromStr for Routing {
-    type Err = ParseRoutingError;
-
-    fn from_str(text: &str) -> Result<Routing, ParseRoutingError> {
-        let found = Routing::ALL.into_iter().find(|one| one.name() == text);
-        found.ok_or_else(|| ParseRoutingError(text.into()))
-    }
-}
 
 /// How requests are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -138,7 +83,8 @@ pub fn simulate(
     seed: u64,
 ) -> Simulated {
     let replicas = replicas.max(1);
-    let queues = if routing == Routing::OneQueue { 1 } else { replicas };
+    let mut router = Router::new(routing, seed);
+    let queues = router.queues(replicas);
     let queue_of: Vec<usize> = (0..replicas).map(|replica| replica % queues).collect();
     let mut simulation = Simulation {
         arrivals,
@@ -157,10 +103,13 @@ pub fn simulate(
     for replica in 0..replicas {
         simulation.queues[simulation.queue_of[replica]].free.push(replica);
     }
-    let mut router = Router { routing, next: 0, generator: Generator::new(stats::mix(seed)) };
     for (request, moment) in arrivals.iter().enumerate() {
         simulation.run_until(*moment);
-        let queue = router.choose(&simulation.queues);
+        let load = |place: usize| {
+            let queue = &simulation.queues[place];
+            queue.waiting.len() + queue.working
+        };
+        let queue = router.choose(queues, load);
         simulation.queues[queue].waiting.push_back(request);
         simulation.start(queue, *moment);
     }
@@ -225,34 +174,6 @@ impl Simulation<'_> {
             utilisation: if offered > 0 { self.busy as f64 / offered as f64 } else { 0.0 },
             mean_batch: self.arrivals.len() as f64 / self.batches.max(1) as f64,
             latencies: self.latencies,
-        }
-    }
-}
-
-struct Router {
-    routing: Routing,
-    next: usize,
-    generator: Generator,
-}
-
-impl Router {
-    fn choose(&mut self, queues: &[Queue]) -> usize {
-        match self.routing {
-            Routing::OneQueue => 0,
-            Routing::RoundRobin => {
-                self.next = (self.next + 1) % queues.len();
-                self.next
-            }
-            Routing::Random => {
-                ((unit(&mut self.generator) * queues.len() as f64) as usize).min(queues.len() - 1)
-            }
-            Routing::LeastLoaded => {
-                let load = |queue: &Queue| queue.waiting.len() + queue.working;
-                // From another place every time: otherwise the first of the idle ones would get everything.
-                let from = self.generator.below(queues.len());
-                let places = (0..queues.len()).map(|step| (from + step) % queues.len());
-                places.min_by_key(|place| load(&queues[*place])).unwrap_or(0)
-            }
         }
     }
 }

@@ -36,15 +36,20 @@ pub(crate) fn metrics(basis: &Basis<'_>) -> Vec<Metric> {
     let mut metrics = throughput(basis);
     metrics.extend(compute(basis));
     metrics.extend(generation::metrics(basis));
-    let both = |key: &str| [basis.loading, basis.sampling].map(|reports| metric_of(reports, key));
-    for report in basis.sampling {
-        metrics.extend(report.metrics.iter().cloned());
-    }
+    metrics.extend(of_probes(basis.loading, basis.sampling));
+    metrics
+}
+
+/// What the probes saw while the model worked, with what only loading showed.
+pub(crate) fn of_probes(loading: &[ProbeReport], sampling: &[ProbeReport]) -> Vec<Metric> {
+    let mut metrics: Vec<Metric> =
+        sampling.iter().flat_map(|report| report.metrics.iter().cloned()).collect();
+    let both = |key: &str| [loading, sampling].map(|reports| metric_of(reports, key));
     merge_peaks(&mut metrics, both(key::MEMORY_PEAK));
     merge_larger(&mut metrics, both(key::GPU_MEMORY_PROCESS));
-    for (sampling, loading) in LOADED {
-        let bytes = metric_of(basis.loading, sampling).and_then(|metric| metric.value);
-        let fact = |bytes| Metric::measured(loading, Unit::Bytes, Direction::Neutral, bytes);
+    for (sampling, while_loading) in LOADED {
+        let bytes = metric_of(loading, sampling).and_then(|metric| metric.value);
+        let fact = |bytes| Metric::measured(while_loading, Unit::Bytes, Direction::Neutral, bytes);
         metrics.extend(bytes.map(fact));
     }
     metrics

@@ -25,6 +25,7 @@ mod place;
 mod reading;
 mod rehearsal;
 mod sampling;
+mod serving;
 mod tracker;
 
 pub use counting::Counting;
@@ -41,4 +42,5 @@ pub use measure::{describe, measure, observe_shapes};
 pub use memory::{MemoryPass, memory_pass};
 pub use reading::{make_media, measure_text, unpickle};
 pub use rehearsal::{Rehearsal, rehearse};
+pub use serving::{Serving, serve_requests};
 pub use tracker::Tracker;

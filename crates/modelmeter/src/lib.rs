@@ -72,7 +72,7 @@ mod worker;
 
 pub use advise::{Advisor, Proofs};
 pub use calibrate::{Calibration, Calibrator, Keep};
-pub use capacity::CapacityPlan;
+pub use capacity::{CapacityPlan, ProofPlan, ReplicaCost};
 pub use choose::{Choice, Instead, has_usual_device};
 pub use database::{look_into_database, open_database};
 pub use dossier::{About, dossier, dossier_of, dossier_page};
@@ -89,7 +89,9 @@ pub use given::GivenValues;
 pub use inside::Inside;
 pub use install::install_engine;
 pub use largest::{BatchTry, LargestBatch, largest_batch};
-pub use load_test::{FoundRate, GENERATOR_ARGUMENT, LoadTarget, LoadTest, RateQuestion};
+pub use load_test::{
+    ComparedLoads, FoundRate, GENERATOR_ARGUMENT, LoadTarget, LoadTest, RateQuestion,
+};
 pub use memory::Memory;
 pub use notice::Notice;
 pub use optimise::{

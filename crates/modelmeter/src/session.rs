@@ -171,6 +171,17 @@ impl Session {
         })
     }
 
+    /// The same where nothing is compared with the ceilings of the machine.
+    pub(crate) fn bench_without_ceilings(&self) -> Bench {
+        Bench {
+            machine: self.machine.clone(),
+            ceilings: None,
+            idle: IdlePower::default(),
+            versions: BTreeMap::from([("modelmeter".to_owned(), VERSION.to_owned())]),
+            revision: self.revision.clone(),
+        }
+    }
+
     /// The machine as it is now, where no run tells.
     pub(crate) fn environment(&self, threads: u32) -> Environment {
         let now = probe::Snapshot::take();

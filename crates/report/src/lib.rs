@@ -73,7 +73,7 @@ pub use interim::{forecast, interim_lines, interim_table, rough};
 pub use invalid::not_valid;
 pub use json::{JsonOptions, run_json};
 pub use junit::{JunitCase, JunitOutcome, JunitSuite, JunitSuites, junit, runs_junit};
-pub use load::{LOAD_SCHEMA, load_document};
+pub use load::{LOAD_SCHEMA, load_comparison_document, load_document};
 pub use memory::{MemoryPart, MemoryView, allocations_csv};
 pub use number::{
     MISSING, bytes, bytes_per_second, count, duration, fixed, flops, flops_per_second, joules,
@@ -81,7 +81,9 @@ pub use number::{
 };
 pub use pictures::{DrawnPicture, DrawnPictures, PICTURES_SCHEMA, pictures_document};
 pub use proof::{OPTIMIZE_SCHEMA, PROOF_SCHEMA, optimize_document, proof_document};
-pub use recommendation::{RECOMMENDATIONS_SCHEMA, recommendations_document};
+pub use recommendation::{
+    RECOMMENDATIONS_SCHEMA, recommendations_document, recommendations_with_capacity,
+};
 pub use result::{Block, DataTable, Fact, Note, ResultDocument, ResultPicture, TextChart, Tone};
 pub use runs::{RUNS_SCHEMA, RunLine, runs_document};
 pub use schema::{DocumentSchema, SCHEMAS};

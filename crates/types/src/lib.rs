@@ -121,10 +121,11 @@ pub use layers::{
 pub use likeness::{likeness, near, near_by, nearest};
 pub use limit::{LimitedBy, MemoryLimit, ParseLimitedByError};
 pub use load::{
-    Arrivals, CapacityLeftOut, CapacityOption, CapacityReport, GeneratorReport, LatencyRow,
-    LimitOutcome, Load, LoadCounts, LoadErrors, LoadLimit, LoadMetric, LoadRates, LoadReport,
-    LoadRequests, LoadStatistic, LoadTokens, LoadWindow, ParseLoadLimitError, ParseScenarioError,
-    ProbeOutcome, Protocol, RateProbe, RateSearch, RequestOutcome, Scenario, ServerMetric,
+    Arrivals, CapacityLeftOut, CapacityOption, CapacityProof, CapacityReport, GeneratorReport,
+    LatencyRow, LimitOutcome, Load, LoadBatches, LoadBatching, LoadComparison, LoadCounts,
+    LoadErrors, LoadLimit, LoadMetric, LoadRates, LoadRatio, LoadReport, LoadRequests,
+    LoadStatistic, LoadTokens, LoadWindow, ParseLoadLimitError, ParseScenarioError, ProbeOutcome,
+    Protocol, RateProbe, RateSearch, RequestOutcome, Scenario, ServerMetric,
 };
 pub use machine::{Cpu, Gpu, Machine};
 pub use measured::{Measured, Newest, Percentiles};

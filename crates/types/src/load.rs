@@ -9,11 +9,11 @@ mod report;
 mod scenario;
 mod search;
 
-pub use capacity::{CapacityLeftOut, CapacityOption, CapacityReport};
+pub use capacity::{CapacityLeftOut, CapacityOption, CapacityProof, CapacityReport};
 pub use limit::{LoadLimit, LoadMetric, LoadStatistic, ParseLoadLimitError};
 pub use report::{
-    GeneratorReport, LatencyRow, LimitOutcome, LoadCounts, LoadErrors, LoadRates, LoadReport,
-    LoadRequests, LoadTokens, LoadWindow, RequestOutcome, ServerMetric,
+    GeneratorReport, LatencyRow, LimitOutcome, LoadBatches, LoadCounts, LoadErrors, LoadRates,
+    LoadReport, LoadRequests, LoadTokens, LoadWindow, RequestOutcome, ServerMetric,
 };
-pub use scenario::{Arrivals, Load, ParseScenarioError, Protocol, Scenario};
-pub use search::{ProbeOutcome, RateProbe, RateSearch};
+pub use scenario::{Arrivals, Load, LoadBatching, ParseScenarioError, Protocol, Scenario};
+pub use search::{LoadComparison, LoadRatio, ProbeOutcome, RateProbe, RateSearch};

@@ -3,12 +3,13 @@
 use super::{
     EngineArguments, ModeArguments, ModelArguments, NoStore, Origin, Processes, ResultOutput,
     StoreArguments, Timeout, Turns, Workload,
+    load::parse_rate,
     values::{parse_share, parse_time},
 };
 use crate::candidates;
 use clap::Args;
-use std::{path::PathBuf, time::Duration};
-use types::{Gauge, Threshold};
+use std::{path::PathBuf, str::FromStr, time::Duration};
+use types::{Gauge, LoadLimit, Threshold, parse_duration};
 
 const AFTER_CHECK: &str = "\
 Exit codes: 0 passed, 1 failed, 2 usage error, 3 not supported on this machine,
@@ -21,6 +22,7 @@ Examples:
   modelmeter check nightly.toml --against ./modelmeter-of-main --json check.json --junit check.xml
   modelmeter check model.onnx --baseline main --regression-alert 0.1
   modelmeter check model.gguf --modes generate --prompt-tokens 0 --threshold tokens:20tokens/s
+  modelmeter check http://127.0.0.1:8080 --threshold ttft.p99:200ms --rate 4/s
   modelmeter check model.onnx --threshold latency:1s --save-baseline baseline.jsonl
   modelmeter check --model-path models/latest --threshold latency:100ms --output-dir results";
 
@@ -54,7 +56,13 @@ pub(crate) struct Check {
 
     /// Threshold: latency.p95:100ms, throughput:1000samples/s, memory.peak:2GB; may be repeated
     #[arg(long, value_name = "METRIC:LIMIT", num_args = 1.., help_heading = "Gate")]
-    pub(crate) threshold: Vec<Threshold>,
+    pub(crate) threshold: Vec<CheckThreshold>,
+    /// Under this load: requests per second, for thresholds such as ttft.p99:200ms [default: one at a time]
+    #[arg(long, value_name = "N/s", value_parser = parse_rate, help_heading = "Gate")]
+    pub(crate) rate: Option<f64>,
+    /// How long the load lasts, a sixth of it as warm-up [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Gate")]
+    pub(crate) load_duration: Option<Duration>,
     /// Compare with this model or other build of modelmeter, interleaved
     #[arg(long, value_name = "MODEL|PROGRAM", conflicts_with = "baseline", help_heading = "Gate")]
     pub(crate) against: Option<String>,
@@ -131,4 +139,65 @@ pub(crate) struct Noise {
     pub(crate) result: ResultOutput,
     #[command(flatten)]
     pub(crate) store: NoStore,
+}
+
+/// A threshold of a model, or of the answers under a load.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum CheckThreshold {
+    /// `latency.p95:100ms`, `memory.peak:2GB`.
+    Model(Threshold, String),
+    /// `ttft.p99:200ms`.
+    Load(LoadLimit),
+}
+
+impl FromStr for CheckThreshold {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<CheckThreshold, String> {
+        match (text.parse::<Threshold>(), text.parse::<LoadLimit>()) {
+            (Ok(threshold), _) => Ok(CheckThreshold::Model(threshold, text.into())),
+            (Err(_), Ok(limit)) => Ok(CheckThreshold::Load(limit)),
+            (Err(error), Err(_)) => Err(error.to_string()),
+        }
+    }
+}
+
+impl CheckThreshold {
+    /// The limit of a load that it is; the latency of a load is that of the whole answer.
+    pub(crate) fn of_load(&self) -> Result<LoadLimit, &str> {
+        match self {
+            CheckThreshold::Load(limit) => Ok(*limit),
+            CheckThreshold::Model(_, text) => match text.strip_prefix("latency") {
+                Some(rest) if rest.starts_with(':') => {
+                    format!("p50{rest}").parse().map_err(|_| text.as_str())
+                }
+                Some(rest) => format!("e2e{rest}").parse().map_err(|_| text.as_str()),
+                None => Err(text),
+            },
+        }
+    }
+
+    /// The threshold of a model that it is.
+    pub(crate) fn of_model(&self) -> Option<Threshold> {
+        match self {
+            CheckThreshold::Model(threshold, _) => Some(*threshold),
+            CheckThreshold::Load(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thresholds_of_models_and_of_loads_are_told_apart() {
+        let of = |text: &str| text.parse::<CheckThreshold>();
+        assert_eq!(of("ttft.p99:200ms").unwrap().of_load().unwrap().key(), "ttft.p99");
+        assert!(of("ttft.p99:200ms").unwrap().of_model().is_none());
+        assert_eq!(of("latency.p95:100ms").unwrap().of_load().unwrap().key(), "e2e.p95");
+        assert_eq!(of("latency:100ms").unwrap().of_load().unwrap().key(), "e2e.p50");
+        assert_eq!(of("memory.peak:2GB").unwrap().of_load(), Err("memory.peak:2GB"));
+        assert!(of("speed:3").unwrap_err().contains("latency.p95"));
+    }
 }

@@ -23,6 +23,7 @@ Examples:
   modelmeter compare bert-base-uncased --engines onnxruntime,torch --by layer
   modelmeter compare distilbert-base-uncased --modes inference,training --batch-sizes 1,4
   modelmeter compare --model distilbert-base-uncased --batch-size 4 --num-runs 20 --output auto
+  modelmeter compare http://127.0.0.1:8080 http://127.0.0.1:8081
   modelmeter compare 7f3a 81c0";
 
 #[derive(Debug, Args)]
@@ -44,7 +45,7 @@ Examples:
     mut_arg("runs", |arg| arg.help("Number of samples per side, spread over processes and turns"))
 )]
 pub(crate) struct Compare {
-    /// Models as for `profile`, or two or more stored runs [default: distilbert-base-uncased]
+    /// Models as for `profile`, two or more stored runs, or two addresses of servers [default: distilbert-base-uncased]
     #[arg(display_order = 0, value_name = "MODEL|RUN", help_heading = "Workload", add = ArgValueCompleter::new(candidates::models_and_runs))]
     pub(crate) subjects: Vec<String>,
     /// Same as MODEL

@@ -1,10 +1,10 @@
 //! The arguments of `load`.
 
-use super::{NoStore, OutputFile, ResultOutput, Seed, Tags};
+use super::{EngineArguments, NoStore, OutputFile, ResultOutput, Seed, Tags};
 use clap::{ArgGroup, Args, ValueEnum};
 use endpoint::{Address, Shape};
 use load::Length;
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, str::FromStr, time::Duration};
 use types::{Arrivals, LoadLimit, Protocol, parse_duration};
 
 const AFTER: &str = "\
@@ -15,10 +15,13 @@ Exit codes: 0 measured, 1 a limit of --slo is broken, 2 usage error, 3 the serve
 4 the numbers are not valid, or too few to tell, 130 stopped (what was measured is kept)
 
 Examples:
+  modelmeter load distilbert-base-uncased --rate 20/s --slo p99:200ms
+  modelmeter load distilbert-base-uncased --offline --batch-max 8 --engine onnxruntime
   modelmeter load http://127.0.0.1:8080
   modelmeter load http://127.0.0.1:8080 --rate 4/s --slo ttft.p99:200ms,itl.p95:50ms
   modelmeter load http://127.0.0.1:8080 --concurrency 1,2,4,8 --prompt 512±128 --new-tokens 128
   modelmeter load http://127.0.0.1:8080 --find-rate --slo p99:2s --duration 1m
+  modelmeter load http://127.0.0.1:8080 --against http://127.0.0.1:8081 --rate 4/s --duration 10s --warmup 1s
   modelmeter load http://127.0.0.1:8000/v2/models/bert/infer --shape input_ids=1x128 --rate 40/s
   modelmeter load http://127.0.0.1:9000/predict --protocol http --body request.json --offline
   modelmeter load https://api.example.com/v1 --key-env API_KEY --served-model small --rate 1/s --max-requests 60";
@@ -29,9 +32,9 @@ Examples:
     group = ArgGroup::new("scenario").multiple(false),
 )]
 pub(crate) struct LoadArguments {
-    /// Address of a server: OpenAI, KServe version 2, or anything that answers HTTP
-    #[arg(value_name = "ADDRESS", help_heading = "Workload")]
-    pub(crate) target: Address,
+    /// Model to load here, or address of a server: OpenAI, KServe version 2, or anything that answers HTTP
+    #[arg(value_name = "MODEL|ADDRESS", help_heading = "Workload")]
+    pub(crate) target: LoadTo,
     /// How the server is spoken to [default: found out]
     #[arg(long, value_name = "NAME", value_parser = parse_protocol, help_heading = "Workload")]
     pub(crate) protocol: Option<Protocol>,
@@ -80,12 +83,18 @@ pub(crate) struct LoadArguments {
     /// Shape of a KServe input: NAME=1x128; may be repeated
     #[arg(long, value_name = "NAME=DIMS", help_heading = "Workload")]
     pub(crate) shape: Vec<Shape>,
+    /// Model: most requests that are answered at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_batch, help_heading = "Workload")]
+    pub(crate) batch_max: usize,
+    /// Model: longest time that a free engine waits for more requests
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "0ms", help_heading = "Workload")]
+    pub(crate) batch_wait: Duration,
     /// First dimension of KServe inputs that leave it open
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Workload")]
     pub(crate) batch_size: usize,
-    /// Other dimensions of KServe inputs that are open
-    #[arg(long, value_name = "N", default_value_t = 128, help_heading = "Workload")]
-    pub(crate) sequence_length: usize,
+    /// Other dimensions of KServe inputs that are open; tokens of each request to a model [default: 128]
+    #[arg(long, short = 'l', value_name = "N", help_heading = "Workload")]
+    pub(crate) sequence_length: Option<usize>,
     /// Body of every request of `--protocol http` [default: none, a GET]
     #[arg(long, value_name = "FILE", help_heading = "Workload")]
     pub(crate) body: Option<PathBuf>,
@@ -97,6 +106,9 @@ pub(crate) struct LoadArguments {
         help_heading = "Workload"
     )]
     pub(crate) content_type: String,
+    /// Numbers of the server (Prometheus text) [default: /metrics of its own address]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Workload")]
+    pub(crate) metrics_address: Option<Address>,
     /// Line of the head of every request: 'name: value'; may be repeated
     #[arg(long, value_name = "LINE", value_parser = parse_header, help_heading = "Workload")]
     pub(crate) header: Vec<(String, String)>,
@@ -105,6 +117,8 @@ pub(crate) struct LoadArguments {
     pub(crate) key_env: Option<String>,
     #[command(flatten)]
     pub(crate) seed: Seed,
+    #[command(flatten)]
+    pub(crate) engine: EngineArguments,
 
     /// How long requests are sent, the warm-up included
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "30s", help_heading = "Sampling")]
@@ -122,6 +136,10 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Sampling")]
     pub(crate) max_in_flight: Option<u32>,
 
+    /// Processes that share the requests to a server; each needs a free processor
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_generators, help_heading = "Sampling")]
+    pub(crate) generators: usize,
+
     /// Limits: ttft.p99:200ms,itl.p95:50ms; e2e is the whole answer
     #[arg(long, value_name = "LIMIT,…", value_delimiter = ',', help_heading = "Gate")]
     pub(crate) slo: Vec<LoadLimit>,
@@ -131,6 +149,18 @@ pub(crate) struct LoadArguments {
     /// Search the highest rate that keeps every limit; a load for each rate
     #[arg(long, requires = "slo", group = "scenario", help_heading = "Search")]
     pub(crate) find_rate: bool,
+    /// Compare with this model or address, interleaved: the same load for both in every round
+    #[arg(
+        long,
+        value_name = "MODEL|ADDRESS",
+        conflicts_with = "find_rate",
+        help_heading = "Comparison"
+    )]
+    pub(crate) against: Option<LoadTo>,
+    /// Rounds of the comparison, each with one load of --duration for both
+    #[arg(long, value_name = "N", requires = "against", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "Comparison")]
+    pub(crate) rounds: u32,
+
     /// First rate of the search
     #[arg(long, value_name = "N/s", value_parser = parse_rate, requires = "find_rate", default_value = "1/s", help_heading = "Search")]
     pub(crate) start_rate: f64,
@@ -155,6 +185,37 @@ pub(crate) struct LoadArguments {
     pub(crate) tags: Tags,
     #[command(flatten)]
     pub(crate) skip: NoStore,
+}
+
+/// Where a load goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LoadTo {
+    /// A server.
+    Server(Address),
+    /// A model that a worker loads.
+    Model(String),
+}
+
+impl FromStr for LoadTo {
+    type Err = String;
+
+    /// An address has a scheme. What looks like one without it is no model: `127.0.0.1:8080`.
+    fn from_str(text: &str) -> Result<LoadTo, String> {
+        let is_host = |text: &str| {
+            let (host, port) = text.split('/').next().and_then(|first| first.rsplit_once(':'))?;
+            let is_name = !host.is_empty() && !port.is_empty();
+            (is_name && port.bytes().all(|byte| byte.is_ascii_digit())).then_some(())
+        };
+        if text.contains("://") || is_host(text).is_some() {
+            let address =
+                text.parse().map_err(|error: endpoint::AddressError| error.to_string())?;
+            return Ok(LoadTo::Server(address));
+        }
+        match text.trim().is_empty() {
+            true => Err("name a model, or the address of a server".into()),
+            false => Ok(LoadTo::Model(text.into())),
+        }
+    }
 }
 
 /// How progress is shown.
@@ -197,6 +258,19 @@ fn parse_share(text: &str) -> Result<f64, String> {
     (0.0..=1.0).contains(&share).then_some(share).ok_or_else(wrong)
 }
 
+fn parse_generators(text: &str) -> Result<usize, String> {
+    let count: usize = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+    (1..=64).contains(&count).then_some(count).ok_or_else(|| "1 to 64 generators".into())
+}
+
+pub(super) fn parse_batch(text: &str) -> Result<usize, String> {
+    let count: usize = text.parse().map_err(|_| format!("`{text}` is not a number of requests"))?;
+    (1..=4096)
+        .contains(&count)
+        .then_some(count)
+        .ok_or_else(|| "a batch has 1 to 4096 requests".into())
+}
+
 fn parse_count(text: &str) -> Result<usize, String> {
     let count: usize = text.parse().map_err(|_| format!("`{text}` is not a number of requests"))?;
     (1..=50_000_000)
@@ -237,6 +311,17 @@ mod tests {
         }
         assert_eq!((parse_share("5%"), parse_share("0.05")), (Ok(0.05), Ok(0.05)));
         assert!(parse_share("150%").is_err() && parse_share("x").is_err());
+    }
+
+    #[test]
+    fn an_address_has_a_scheme_or_a_port_and_all_else_is_a_model() {
+        assert!(matches!("http://127.0.0.1:8080".parse(), Ok(LoadTo::Server(_))));
+        for model in ["gpt2", "./model.onnx", "org/name", "C:model"] {
+            assert_eq!(model.parse(), Ok(LoadTo::Model(model.into())));
+        }
+        let told = "127.0.0.1:8080".parse::<LoadTo>().unwrap_err();
+        assert!(told.contains("http://"), "{told}");
+        assert!("".parse::<LoadTo>().is_err());
     }
 
     #[test]

@@ -87,6 +87,9 @@ pub(crate) struct Recommend {
     /// Latency limit at a percentile: p95:50ms, median:1s; may be repeated
     #[arg(long, value_name = "PERCENTILE:TIME", value_parser = parse_slo, help_heading = "Objective")]
     pub(crate) slo: Vec<Slo>,
+    /// Requests per second, with --slo: also how many replicas that takes
+    #[arg(long, value_name = "N/s", value_parser = super::load::parse_rate, requires = "slo", help_heading = "Objective")]
+    pub(crate) rate: Option<f64>,
     /// Memory limit: 2GB, 1.5GiB, 2048 (MiB)
     #[arg(long, value_name = "SIZE", value_parser = parse_memory, help_heading = "Objective")]
     pub(crate) memory_limit: Option<Bytes>,

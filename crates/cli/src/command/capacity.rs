@@ -3,9 +3,13 @@
 use crate::{
     Exit, Failure, Sinks,
     arguments::{CapacityArguments, Global},
-    command::open_existing_store,
+    command::{
+        load::{Screen, stop},
+        open_existing_store,
+    },
 };
-use modelmeter::{CapacityPlan, Run, Store, StoreError};
+use ::load::Lengths;
+use modelmeter::{CapacityPlan, ProofPlan, Run, Store, StoreError};
 use store::Filter;
 
 /// The most runs that an answer rests on: the newest.
@@ -23,10 +27,29 @@ pub(crate) fn run(arguments: &CapacityArguments, global: &Global) -> Result<Exit
         routing: arguments.routing,
         batch_max: arguments.batch_max,
         batch_wait: arguments.batch_wait,
+        lengths: Lengths { prompt: arguments.prompt, answer: arguments.new_tokens },
+        costs: arguments.replicas_cost.clone(),
         seed: arguments.seed.value(),
     };
-    let report = plan.answer(&model, &runs)?;
-    let exit = if report.options.is_empty() { Exit::Failed } else { Exit::Fine };
+    let mut report = plan.answer(&model, &runs)?;
+    if let Some(best) = report.options.first().filter(|_| arguments.prove) {
+        let how = ProofPlan { duration: arguments.duration, warmup: arguments.duration / 6 };
+        let stop = stop::watch()?;
+        let mut screen = Screen::new(arguments.progress, global.quiet);
+        let label = format!("{} scripted replicas", best.replicas);
+        let proof = plan.prove(&how, best, &runs, &stop, &mut |live| screen.show(&label, live));
+        screen.clear();
+        report.proof = Some(proof?);
+    }
+    let exit = match (report.options.is_empty(), &report.proof) {
+        (true, _) => Exit::Failed,
+        (false, None) => Exit::Fine,
+        (false, Some(proof)) => match proof.agrees {
+            Some(true) => Exit::Fine,
+            Some(false) => Exit::Failed,
+            None => Exit::Untold,
+        },
+    };
     let mut sinks = Sinks::new(global);
     sinks.result(&report::capacity_document(&report), &asked, exit);
     Ok(sinks.finish(exit))
@@ -38,13 +61,18 @@ fn runs(target: &str, store: &Store) -> Result<(String, Vec<Run>), Failure> {
         let run = store.run(&id.0)?;
         return Ok((run.model.name.clone(), vec![run]));
     }
+    Ok((target.to_owned(), stored_runs(target, store)?))
+}
+
+/// The newest valid runs of a model.
+pub(crate) fn stored_runs(model: &str, store: &Store) -> Result<Vec<Run>, Failure> {
     let filter = Filter {
-        model: Some(target.to_owned()),
+        model: Some(model.to_owned()),
         valid: Some(true),
         limit: Some(RUNS),
         ..Filter::default()
     };
     let rows = store.runs(&filter)?;
     let runs: Result<Vec<Run>, StoreError> = rows.iter().map(|row| store.run(&row.id.0)).collect();
-    Ok((target.to_owned(), runs?))
+    Ok(runs?)
 }

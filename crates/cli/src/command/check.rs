@@ -2,9 +2,9 @@
 
 use crate::{
     Exit, Failure, Sinks,
-    arguments::{Check, Global, Noise, Origin},
+    arguments::{Check, CheckThreshold, Global, Noise, Origin},
     command::{
-        folders,
+        folders, load,
         measurement::{Settings, measurement, with},
         open_existing_store, path_of,
         runs::find,
@@ -40,6 +40,9 @@ pub(crate) fn run(arguments: &Check, global: &Global) -> Result<Exit, Failure> {
         let text = format!("`{given}` needs something to compare the model with");
         return Err(Failure::new(Exit::Wrong, text).hint("give `--against` or `--baseline`"));
     }
+    if let Some(target) = load::gated(arguments) {
+        return load::check(target, arguments, global);
+    }
     let folders = folders(global)?;
     let mut gate = Gate::new(cells(arguments, global, &folders)?)
         .against(against(arguments, global)?)
@@ -53,7 +56,8 @@ pub(crate) fn run(arguments: &Check, global: &Global) -> Result<Exit, Failure> {
     if let Some(timeout) = arguments.timeout.timeout {
         gate = gate.timeout(timeout);
     }
-    gate = arguments.threshold.iter().fold(gate, |gate, limit| gate.threshold(*limit));
+    let thresholds = arguments.threshold.iter().filter_map(CheckThreshold::of_model);
+    gate = thresholds.fold(gate, Gate::threshold);
     if !arguments.metric.is_empty() {
         gate = gate.gauges(arguments.metric.iter().copied());
     }

@@ -4,7 +4,7 @@ use crate::{
     Exit, Failure, Sinks,
     arguments::{By, Compare, Global, ModeArgument, ResultOutput, Workload},
     command::{
-        folders,
+        folders, load,
         measurement::{default_model, measurement, training, with},
         open_existing_store,
         runs::find,
@@ -21,6 +21,9 @@ use std::path::{Path, PathBuf};
 use types::{Agreement, ComparisonReport, Device, Outcome};
 
 pub(crate) fn run(arguments: &Compare, global: &Global) -> Result<Exit, Failure> {
+    if let Some(subjects) = load::addresses(arguments) {
+        return load::compare(subjects, arguments, global);
+    }
     check_modes(arguments)?;
     let mut asked = asked(arguments)?;
     let mut sinks = Sinks::new(global);

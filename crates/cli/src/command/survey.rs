@@ -3,12 +3,18 @@
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Analyze, Global, Recommend, SurveyArguments},
-    command::open_existing_store,
+    command::{capacity::stored_runs, open_existing_store},
     output,
 };
-use modelmeter::{Mode, Survey, read_prices};
+use load::{Length, Lengths, Routing};
+use modelmeter::{CapacityPlan, Mode, ReplicaCost, Store, Survey, read_prices};
 use report::clean;
-use types::{Against, AgainstOutcome, Objective, Recommendation, Wish};
+use std::time::Duration;
+use types::{Against, AgainstOutcome, Arrivals, CapacityReport, Objective, Recommendation, Wish};
+
+/// Tokens of a prompt and of an answer where nobody says how long requests are.
+const PROMPT: usize = 512;
+const ANSWER: usize = 128;
 
 pub(crate) fn analyze(arguments: &Analyze, global: &Global) -> Result<Exit, Failure> {
     let asked = arguments.result.with_file(arguments.file.output.as_deref(), &[])?;
@@ -62,8 +68,52 @@ pub(crate) fn recommend(arguments: &Recommend, global: &Global) -> Result<Exit, 
     let helps = found.iter().any(believed);
     let exit = if helps { Exit::Fine } else { Exit::Untold };
     let mut sinks = Sinks::new(global);
-    sinks.result(&report::recommendations_document(&found), &asked, exit);
+    let capacity = capacity(arguments, &wish, &found, &store)?;
+    let document = report::recommendations_with_capacity(&found, &capacity);
+    sinks.result(&document, &asked, exit);
     Ok(sinks.finish(exit))
+}
+
+/// How many replicas of each model a rate takes; nothing without a rate.
+fn capacity(
+    arguments: &Recommend,
+    wish: &Wish,
+    found: &[Recommendation],
+    store: &Store,
+) -> Result<Vec<CapacityReport>, Failure> {
+    let (Some(rate), Some(slo)) = (arguments.rate, arguments.slo.first()) else {
+        return Ok(Vec::new());
+    };
+    let limit = format!("{}:{}s", slo.percentile.name(), slo.limit.0);
+    let limit = limit.parse().map_err(|error: types::ParseLoadLimitError| {
+        Failure::new(Exit::Wrong, error.to_string())
+    })?;
+    let costs = wish.prices.prices.iter();
+    let plan = CapacityPlan {
+        rate,
+        arrivals: Arrivals::Poisson,
+        limit,
+        routing: Routing::OneQueue,
+        batch_max: None,
+        batch_wait: Duration::ZERO,
+        lengths: Lengths { prompt: Length::exactly(PROMPT), answer: Length::exactly(ANSWER) },
+        costs: costs
+            .map(|price| ReplicaCost { of: price.device.clone(), per_hour: price.per_hour })
+            .collect(),
+        seed: 0,
+    };
+    let mut models: Vec<&str> = found.iter().map(|one| one.model.as_str()).collect();
+    models.dedup();
+    let mut reports = Vec::new();
+    for model in models {
+        match plan.answer(model, &stored_runs(model, store)?) {
+            Ok(report) => reports.push(report),
+            // It was trained only, or imported: the recommendation stands without it.
+            Err(modelmeter::Error::NoServiceTimes { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(reports)
 }
 
 pub(crate) fn survey(arguments: &SurveyArguments) -> Survey {

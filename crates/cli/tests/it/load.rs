@@ -4,14 +4,17 @@
 #[path = "../../../endpoint/testing/scripted_server.rs"]
 mod scripted_server;
 
-use crate::bench::Home;
+use crate::{
+    bench::{Home, python},
+    generate::smollm2,
+};
 use scripted_server::{STREAM_HEAD, ScriptedServer, chat_events, chunk, write_pieces, write_whole};
 use serde_json::Value;
 use std::{
     fs,
     io::{BufRead, BufReader},
     path::Path,
-    process::Stdio,
+    process::{Command, Stdio},
     time::Duration,
 };
 
@@ -182,7 +185,9 @@ fn bad_servers_and_bad_words_are_told_apart() {
     home.refused(&["load", &address, "--key-env", "NO_SUCH_KEY"], 2, &["`NO_SUCH_KEY` is not set"]);
     home.refused(&["load", &address, "--header", "authorization: x"], 2, &["--key-env"]);
     for (words, told) in [
-        (vec!["load", "gpt2"], "http://"),
+        (vec!["load", "127.0.0.1:8080"], "http://"),
+        (vec!["load", "feed-forward-baseline", "--prompts", "x"], "is for servers"),
+        (vec!["load", "feed-forward-baseline", "--batch-max", "0"], "1 to 4096"),
         (vec!["load", &address, "--rate", "fast"], "is not a rate"),
         (vec!["load", &address, "--slo", "p98:1s"], "percentiles"),
         (vec!["load", &address, "--rate", "1/s", "--offline"], "cannot be used with"),
@@ -207,6 +212,44 @@ fn bad_servers_and_bad_words_are_told_apart() {
     assert_eq!(dead.status, Some(4), "errors are counted and the run is stored\n{}", dead.err);
     assert!(dead.out.contains("failed") && dead.out.contains("not valid"), "{}", dead.out);
     assert!(home.fine(&["runs", "list"]).out.contains("openai-chat"));
+}
+
+/// The four scenarios of MLPerf and two more on a model in the worker, with every embedded path from schedule to page.
+#[test]
+fn a_model_is_loaded_here_in_every_scenario() {
+    let home = Home::calibrated();
+    let model = "feed-forward-baseline";
+    let scenarios: [(&[&str], &str); 5] = [
+        (&["--single-stream"], "single-stream"),
+        (&["--multi-stream", "4", "--batch-max", "4"], "multi-stream 4"),
+        (&["--rate", "60/s", "--slo", "p50:30s"], "server 60/s poisson"),
+        (&["--offline", "--batch-max", "8"], "offline"),
+        (&["--concurrency", "3", "--batch-max", "2", "--batch-wait", "2ms"], "concurrency 3"),
+    ];
+    for (scenario, shown) in scenarios {
+        let told = home.run(&quick(model, &[scenario, &["--json", "load.json"]].concat()));
+        assert!([Some(0), Some(4)].contains(&told.status), "{}\n{}", told.out, told.err);
+        for part in [shown, "rten", "e2e", "stored as run"] {
+            assert!(told.out.contains(part), "`{part}` is not in\n{}", told.out);
+        }
+        let load = &document(&home, "load.json")["loads"][0];
+        let requests = load["requests"]["outcome"].as_array().unwrap();
+        assert_eq!(requests.len(), requests.iter().filter(|one| *one == "completed").count());
+        let sizes = load["load"]["batches"]["sizes"].as_array().unwrap();
+        let all: u64 =
+            sizes.iter().map(|one| one[0].as_u64().unwrap() * one[1].as_u64().unwrap()).sum();
+        assert_eq!(all, requests.len() as u64, "every request was in one batch: {sizes:?}");
+    }
+    let shown = home.fine(&["runs", "show", "latest", "--json"]).out;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!((&shown["mode"], &shown["device"]), (&"load".into(), &"cpu".into()));
+    assert_eq!(shown["load_test"]["asked"]["batching"]["most"], 2);
+    assert!(shown["metrics"].as_array().is_none_or(|all| !all.is_empty()));
+    home.fine(&["runs", "show", "latest"]);
+    home.fine(&["report", "latest", "--html", "run.html"]);
+    // What one request takes there is what capacity rests on.
+    let asked = ["capacity", model, "--rate", "100/s", "--slo", "p99:30s"];
+    assert!([Some(0), Some(4)].contains(&home.run(&asked).status));
 }
 
 #[test]
@@ -279,6 +322,88 @@ fn capacity_follows_from_stored_runs() {
     let found = document(&home, "capacity.json");
     assert_eq!(found["schema"], "modelmeter.capacity/1");
     assert!(found["options"][0]["replicas"].as_u64().unwrap() >= 1);
+    let costs = [asked("smol").as_slice(), &["--replicas-cost", "0.5"]].concat();
+    assert!(home.fine(&costs).out.contains("0.500 an hour"), "one replica at 0.5");
     let narrow = ["capacity", "smol", "--rate", "1/s", "--slo", "ttft.p99:1s"];
     home.refused(&narrow, 2, &["a percentile of the whole answer"]);
+}
+
+#[test]
+fn a_proof_starts_replicas_and_says_what_it_saw() {
+    let home = Home::calibrated();
+    let model = "feed-forward-baseline";
+    let measured = (0..10).any(|_| {
+        home.run(&["profile", model, "--batch-size", "1", "--runs", "50", "--engine", "rten"]);
+        let asked =
+            ["capacity", model, "--rate", "40/s", "--slo", "p99:30s", "--routing", "random"];
+        let proof = ["--prove", "--duration", "2s", "--json", "capacity.json"];
+        // On a busy machine neither a run nor a load need be valid.
+        [Some(0), Some(1), Some(4)].contains(&home.run(&[&asked[..], &proof].concat()).status)
+            && home.path("capacity.json").is_file()
+    });
+    assert!(measured, "no run of ten was valid");
+    let found = document(&home, "capacity.json");
+    let proof = &found["proof"];
+    assert_eq!(proof["replicas"], found["options"][0]["replicas"]);
+    assert!(proof["requests"].as_u64().unwrap() > 30, "{proof}");
+    assert!(proof["measured"].as_f64().unwrap() > 0.0);
+    // Scripted replicas are no result of a model.
+    let listed = home.fine(&["runs", "list", "--json"]).out;
+    assert!(!listed.contains("scripted"), "{listed}");
+}
+
+/// llama.cpp's own server counts the tokens that it read and wrote: they are those of the answers.
+#[test]
+fn a_real_server_counts_what_we_count() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("testing/llama_server.py");
+    let mut server = Command::new(python())
+        .args([script.to_str().unwrap(), &smollm2(), "2"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(server.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let address = lines.map(|line| line.trim().to_owned()).find(|line| line.starts_with("http"));
+    let address = address.expect("the server tells its address");
+    let home = Home::new();
+    let told = home.run(&[
+        "load",
+        &address,
+        "--concurrency",
+        "2",
+        "--generators",
+        "2",
+        "--prompt",
+        "6±2",
+        "--new-tokens",
+        "5",
+        "--max-requests",
+        "6",
+        "--duration",
+        "5m",
+        "--warmup",
+        "0s",
+        "--json",
+        "load.json",
+    ]);
+    assert!([Some(0), Some(4)].contains(&told.status), "{}\n{}", told.out, told.err);
+    let found = document(&home, "load.json");
+    let load = &found["loads"][0]["load"];
+    assert_eq!(load["counts"]["completed"], 6, "{load}");
+    assert_eq!(load["generator"]["generators"], 2);
+    let numbers = load["server_metrics"].as_array().unwrap();
+    let grown = |name: &str| {
+        let one = numbers.iter().find(|one| one["name"] == name).unwrap();
+        (one["after"].as_f64().unwrap() - one["before"].as_f64().unwrap()) as u64
+    };
+    assert_eq!(Value::from(grown("llamacpp:tokens_predicted_total")), load["tokens"]["completion"]);
+    let read = grown("llamacpp:prompt_tokens_total") + grown("llamacpp:prompt_tokens_cached_total");
+    assert_eq!(Value::from(read), load["tokens"]["prompt"]);
+    let itl =
+        load["latencies"].as_array().unwrap().iter().find(|row| row["metric"] == "itl").unwrap();
+    assert!(!itl["summary"]["value"].is_null(), "{itl}");
+    drop(server.stdin.take());
+    let _ = server.kill();
+    let _ = server.wait();
 }

@@ -34,6 +34,7 @@ pub(crate) fn job(server: &ScriptedServer, protocol: Protocol, requests: usize) 
         max_in_flight: None,
         backlog: None,
         connections: 1,
+        together: false,
         max_answer: 1 << 20,
     }
 }

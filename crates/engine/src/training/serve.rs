@@ -60,6 +60,8 @@ pub(crate) fn serve(
         Request::Calibrate { .. }
         | Request::Count
         | Request::Generated
+        | Request::Serve(_)
+        | Request::ServeOn { .. }
         | Request::Encode { .. }
         | Request::Make { .. }
         | Request::Unpickle { .. }

@@ -32,6 +32,7 @@ const REST: [&str; 2] = [
         "text.py",
         "media.py",
         "bench.py",
+        "serving.py",
         "generate.py",
         "timeline.py",
         "profile.py",

@@ -13,7 +13,7 @@ class Bench:
         self.plan, self.module, self.runner, self.place, self.call = plan, module, runner, place, call
         self.expected, self.compiled = outputs, runner is not module
         self.dtype = floating_type(module)
-        self.result = self.mask = self.real_tokens = self.tokeniser = self.media = None
+        self.result = self.mask = self.real_tokens = self.tokeniser = self.media = self.serving = None
         text = job.get("text")
         if text is not None:
             self.tokeniser = Tokeniser(text)

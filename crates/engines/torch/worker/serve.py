@@ -175,6 +175,13 @@ def answer(bench, ask):
         return remember(bench, ask["count"], ask["events"])
     if kind == "count":
         return count(bench)
+    if kind == "serve":
+        bench.serving = Serving(bench, ask)
+        return bench.serving.report()
+    if kind == "serve-on":
+        if bench.serving is None:
+            raise Failure("failed", "no requests were announced")
+        return bench.serving.go_on(ask["budget"])
     if kind in ("trained", "gradients"):
         raise Failure("failed", "this model was not loaded to be trained")
     if kind == "load":

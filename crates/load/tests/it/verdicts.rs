@@ -28,6 +28,7 @@ fn judged(account: &Account) -> Judged<'_> {
             processor: Seconds(2.0),
             elapsed: Seconds(20.0),
             connections: 1,
+            generators: 1,
         },
         is_open: true,
         is_capped: false,
@@ -63,8 +64,12 @@ fn a_late_generator_makes_its_numbers_invalid() {
 #[test]
 fn a_generator_without_processor_time_left_measures_itself() {
     let account = accounted(&records());
-    let generator =
-        GeneratorReport { processor: Seconds(17.0), elapsed: Seconds(20.0), connections: 1 };
+    let generator = GeneratorReport {
+        processor: Seconds(17.0),
+        elapsed: Seconds(20.0),
+        connections: 1,
+        generators: 1,
+    };
     let verdict = judge(&Judged { generator, ..judged(&account) });
     assert_eq!(against(&verdict), [ReasonCode::GeneratorLate]);
 }

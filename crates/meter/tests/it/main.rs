@@ -8,4 +8,5 @@ mod failures;
 mod limits;
 mod measuring;
 mod memory;
+mod serving;
 mod verdicts;

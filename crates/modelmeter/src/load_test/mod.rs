@@ -1,23 +1,24 @@
-//! Load on a served model: a generator of its own process sends requests by a schedule, and what users would have waited
-//! becomes a run.
+//! Load on a model: requests come by a schedule, and what users would have waited becomes a run. To a server a generator of its
+//! own process sends them; a model in a worker of ours gets them there.
 
+mod against;
 mod generator;
+mod in_process;
 mod run;
 mod search;
+mod server;
+mod shards;
 mod source;
 
+pub use against::ComparedLoads;
 pub(crate) use generator::serve_generator;
 pub use search::{FoundRate, RateQuestion};
 
-use crate::{Error, Session};
-use ::load::{Judged, judge};
-use endpoint::{Bodies, Inspection, Job, Live, Service, Target};
-use std::{
-    collections::BTreeMap,
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
-use types::{LoadLimit, Run, Scenario, ServerMetric, Verdict};
+use crate::{Error, Profiler, Session};
+use ::load::{Batching, Record};
+use endpoint::{Address, Bodies, Inspection, Live, Service};
+use std::{sync::atomic::AtomicBool, time::Duration};
+use types::{GeneratorReport, LoadLimit, Run, Scenario};
 
 /// The one argument that makes a program a generator of load.
 pub const GENERATOR_ARGUMENT: &str = "__modelmeter-load";
@@ -29,7 +30,15 @@ const MOST_ANSWER: usize = 64 << 20;
 /// Connections that are opened before requests of a schedule come; more are opened when they are needed.
 const CONNECTIONS: usize = 4;
 
-/// What is asked of a server, how long, and what it has to keep.
+/// What became of a load.
+struct Outcome {
+    records: Vec<Record>,
+    generator: GeneratorReport,
+    overrun: bool,
+    stopped_at: Option<u64>,
+}
+
+/// What is asked of a model, how long, and what it has to keep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadTest {
     /// Who asks when.
@@ -48,6 +57,12 @@ pub struct LoadTest {
     pub timeout: Duration,
     /// The most requests.
     pub max_requests: usize,
+    /// How requests are put together, where a worker of ours answers them.
+    pub batching: Batching,
+    /// Where a server tells its own numbers; beside its address where nobody says.
+    pub metrics_address: Option<Address>,
+    /// Generators that share the requests to a server.
+    pub generators: usize,
     /// The most requests in flight.
     pub max_in_flight: Option<u32>,
     /// More requests than this due and unanswered end the load early.
@@ -64,13 +79,18 @@ pub struct LoadTest {
     pub tags: Vec<String>,
 }
 
-/// A server that was found, and where it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoadTarget {
-    /// What it is.
-    pub service: Service,
-    /// Whether it runs on this machine.
-    pub is_local: bool,
+/// Where requests go.
+#[derive(Debug, Clone)]
+pub enum LoadTarget {
+    /// A server that was found.
+    Server {
+        /// What it is.
+        service: Service,
+        /// Whether it runs on this machine.
+        is_local: bool,
+    },
+    /// A model that a worker loads, as this measurement describes it.
+    Model(Box<Profiler>),
 }
 
 impl LoadTarget {
@@ -80,7 +100,7 @@ impl LoadTarget {
     /// Where it does not answer, or answers something else.
     pub fn find(asked: &Inspection) -> Result<LoadTarget, Error> {
         let is_local = LoadTarget::is_local(asked)?;
-        Ok(LoadTarget { service: endpoint::inspect(asked)?, is_local })
+        Ok(LoadTarget::Server { service: endpoint::inspect(asked)?, is_local })
     }
 
     /// Whether an address is this machine.
@@ -103,7 +123,7 @@ impl LoadTest {
     /// Sends the load and keeps the run, also one that was stopped.
     ///
     /// # Errors
-    /// Where the generator cannot be started, or the server cannot be reached at all.
+    /// Where the generator or the worker cannot be started, or the server cannot be reached at all.
     pub fn run(
         &self,
         target: &LoadTarget,
@@ -112,23 +132,14 @@ impl LoadTest {
         hear: &mut dyn FnMut(&Live),
     ) -> Result<Run, Error> {
         self.check()?;
-        let started_at = clock::now();
-        let job = self.job(&target.service)?;
-        let before = self.server_metrics(&target.service);
-        let outcome = generator::generate(&job, stop, hear)?;
-        // A server that was stopped by hand is not asked again: the person waits.
-        let after = match stop.load(Ordering::Relaxed) {
-            true => None,
-            false => self.server_metrics(&target.service),
+        let run = match target {
+            LoadTarget::Server { service, is_local } => {
+                self.run_on_server(service, *is_local, session, stop, hear)?
+            }
+            LoadTarget::Model(profiler) => self.run_in_process(profiler, session, stop, hear)?,
         };
-        let server = changes(before, after);
-        let run = self.as_run(target, session, &outcome, server, started_at);
         session.remember(&run);
         Ok(run)
-    }
-
-    fn server_metrics(&self, service: &Service) -> Option<BTreeMap<String, f64>> {
-        endpoint::server_metrics(&service.address, &self.headers)
     }
 
     /// What cannot be meant is told before anything is sent.
@@ -140,69 +151,14 @@ impl LoadTest {
         if self.warmup >= self.duration && self.scenario != Scenario::Offline {
             return wrong("the warm-up is as long as the whole load: nothing would count");
         }
+        if self.generators > 1 && matches!(self.scenario, Scenario::MultiStream { .. }) {
+            return wrong(
+                "`--multi-stream` needs a single generator: a burst waits for the whole one before it",
+            );
+        }
         if self.max_requests == 0 {
             return wrong("a load needs at least one request");
         }
         Ok(())
     }
-
-    fn job(&self, service: &Service) -> Result<Job, Error> {
-        let seeds = ::load::Seeds::of(self.seed);
-        let streaming = self.streaming && service.protocol.generates();
-        let source = self.source(seeds.gaps);
-        let expected = self.expected_requests(&source);
-        let contents = service.contents(
-            &self.bodies,
-            streaming,
-            expected.clamp(1, CONTENTS),
-            seeds.content,
-        )?;
-        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        Ok(Job {
-            target: Target {
-                address: service.address.clone(),
-                protocol: service.protocol,
-                streaming,
-                headers: self.headers.clone(),
-            },
-            order: ::load::draw_order(expected.max(1), contents.len(), seeds.order),
-            contents,
-            max_requests: self.max_requests,
-            until: self.until(),
-            drain: nanos(self.timeout),
-            timeout: nanos(self.timeout),
-            max_in_flight: self.max_in_flight.map(|most| most as usize),
-            backlog: self.backlog,
-            connections: self.connections(),
-            max_answer: MOST_ANSWER,
-            source,
-        })
-    }
-
-    fn connections(&self) -> usize {
-        let asked = match self.scenario {
-            Scenario::SingleStream => 1,
-            Scenario::MultiStream { streams } => streams as usize,
-            Scenario::Concurrency { users } => users as usize,
-            _ => CONNECTIONS,
-        };
-        asked.min(self.max_in_flight.map_or(usize::MAX, |most| most as usize)).max(1)
-    }
-}
-
-/// Every number that the server has afterwards, with what it was before.
-fn changes(
-    before: Option<BTreeMap<String, f64>>,
-    after: Option<BTreeMap<String, f64>>,
-) -> Vec<ServerMetric> {
-    let before = before.unwrap_or_default();
-    let after = after.unwrap_or_default().into_iter();
-    after
-        .map(|(name, after)| ServerMetric { before: before.get(&name).copied(), name, after })
-        .collect()
-}
-
-/// The verdict on a load.
-fn verdict(judged: &Judged<'_>) -> Verdict {
-    judge(judged)
 }

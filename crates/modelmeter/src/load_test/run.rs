@@ -1,60 +1,75 @@
 //! A load as a run, so that it is stored, listed and reported like every other.
 
-use super::{LoadTarget, LoadTest, generator::Outcome, verdict};
-use crate::Session;
-use ::load::{Account, Accounting, Judged, Record, account, columns, window};
-use endpoint::{Bodies, Prompts};
-use std::{collections::BTreeMap, time::Duration};
+use super::{LoadTest, Outcome};
+use ::load::{Account, Accounting, Judged, Record, account, columns, judge, window};
+use std::collections::BTreeMap;
 use types::{
-    Bytes, Category, Cell, Cold, Device, Direction, EngineInfo, EngineOptions, Feed, Flops, Load,
-    LoadReport, LoadWindow, Metric, Mode, ModelInfo, ModelSource, Precision, Ratio, Reading, Run,
-    Scenario, ServerMetric, StopReason, Summary, Unit, WarmupReport, Weights, Work, key,
+    Bytes, Cell, Cold, Direction, EngineInfo, Environment, FedInput, Flops, Load, LoadBatches,
+    LoadReport, LoadWindow, Metric, ModelInfo, ProbeReport, Protocol, Ratio, Reading, Reason, Run,
+    Scenario, ServerMetric, StopReason, Summary, Unit, Verdict, WarmupReport, Work, key,
 };
 
-/// Why nothing is known of the inside of a server.
-const NOT_TOLD: &str = "the server does not tell it";
-/// Why a start was not measured.
-const RUNNING: &str = "the server was running before";
+/// What a load was sent to.
+pub(super) struct Subject {
+    pub(super) cell: Cell,
+    pub(super) model: ModelInfo,
+    pub(super) engine: EngineInfo,
+    /// The address, or the engine and its device.
+    pub(super) target: String,
+    /// Fields without a meaning, and why.
+    pub(super) unknown: BTreeMap<String, String>,
+    pub(super) environment: Environment,
+    pub(super) cold: Cold,
+    pub(super) generates: bool,
+    pub(super) streaming: bool,
+    /// Whether it is a server that runs on this machine.
+    pub(super) is_local_server: bool,
+    /// Whether requests wait for a worker of ours, so that none is sent before it can be answered.
+    pub(super) is_in_process: bool,
+    /// Words of a prompt on average, if they are random.
+    pub(super) random_words: Option<f64>,
+    /// What a server reports of itself.
+    pub(super) server: Vec<ServerMetric>,
+    pub(super) batches: Option<LoadBatches>,
+    pub(super) inputs: Vec<FedInput>,
+    pub(super) probes: Vec<ProbeReport>,
+    pub(super) metrics: Vec<Metric>,
+    /// What is to be said beside what the load itself shows.
+    pub(super) reasons: Vec<Reason>,
+}
 
 impl LoadTest {
     /// Everything that the load says, as a run.
-    pub(super) fn as_run(
-        &self,
-        target: &LoadTarget,
-        session: &mut Session,
-        outcome: &Outcome,
-        server: Vec<ServerMetric>,
-        started_at: i64,
-    ) -> Run {
-        let service = &target.service;
+    pub(super) fn as_run(&self, subject: Subject, outcome: &Outcome, started_at: i64) -> Run {
         let records = counted(outcome);
         let part = self.window(&records);
-        let streaming = self.streaming && service.protocol.generates();
         let is_open = self.scenario.is_open();
         let found = account(&Accounting {
             records: &records,
             window: part,
             limits: &self.limits,
             is_open,
-            generates: service.protocol.generates(),
-            streaming,
+            generates: subject.generates,
+            streaming: subject.streaming,
         });
-        let verdict = verdict(&Judged {
+        let verdict = judge(&Judged {
             account: &found,
             window: part,
             generator: outcome.generator,
             is_open,
-            is_capped: self.max_in_flight.is_some() || self.scenario == Scenario::Offline,
+            is_capped: self.max_in_flight.is_some()
+                || self.scenario == Scenario::Offline
+                || subject.is_in_process,
             is_overrun: outcome.overrun,
             is_stopped: outcome.stopped_at.is_some(),
             errors_allowed: self.errors_allowed,
-            random_words: match &self.bodies {
-                Bodies::Prompts { prompts: Prompts::Random(length), .. } => Some(length.mean),
-                _ => None,
-            },
-            is_local: target.is_local,
+            random_words: subject.random_words,
+            is_local: subject.is_local_server,
         });
-        let metrics = metrics(&found, outcome);
+        let mut reasons = verdict.reasons;
+        reasons.extend(subject.reasons);
+        let mut metrics = metrics(&found, outcome);
+        metrics.extend(subject.metrics);
         let summaries: BTreeMap<_, Summary> = found
             .samples
             .iter()
@@ -64,34 +79,26 @@ impl LoadTest {
             id: store::new_run_id(started_at, random()),
             started_at,
             elapsed: outcome.generator.elapsed.duration(),
-            cell: self.cell(target, streaming),
-            model: model_info(target),
+            cell: subject.cell,
+            model: subject.model,
             work: unknown_work(),
-            unknown: unknown(),
-            engine: EngineInfo {
-                id: service.protocol.name().into(),
-                version: service.server.clone().unwrap_or_else(|| "unknown".into()),
-                placement: "unknown".into(),
-            },
-            environment: session.environment(0),
-            cold: Cold {
-                process_start: Duration::ZERO,
-                load: Duration::ZERO,
-                first_inference: Duration::ZERO,
-            },
+            unknown: subject.unknown,
+            engine: subject.engine,
+            environment: subject.environment,
+            cold: subject.cold,
             warmup: WarmupReport { runs: found.counts.warmup, settled: true, nanos: Vec::new() },
             stop: StopReason::RunsDone,
             summaries,
             metrics,
-            probes: Vec::new(),
-            verdict,
+            probes: subject.probes,
+            verdict: Verdict::from_reasons(reasons),
             layers: None,
             memory: None,
             critical_path: None,
             training: None,
             generation: None,
             load: Some(Box::new(LoadReport {
-                target: service.address.to_string(),
+                target: subject.target,
                 window: part,
                 counts: found.counts,
                 rates: found.rates,
@@ -100,13 +107,26 @@ impl LoadTest {
                 errors: found.errors,
                 limits: found.limits,
                 generator: outcome.generator,
-                server,
+                server: subject.server,
+                batches: subject.batches,
                 requests: columns(&records),
             })),
             samples: found.samples,
             imported: None,
-            inputs: Vec::new(),
+            inputs: subject.inputs,
             tags: self.tags.clone(),
+        }
+    }
+
+    /// What is asked of a server, or of a model.
+    pub(super) fn asked(&self, protocol: Protocol, streaming: bool, content: String) -> Load {
+        Load {
+            scenario: self.scenario.clone(),
+            protocol,
+            streaming,
+            max_in_flight: self.max_in_flight,
+            batching: None,
+            content,
         }
     }
 
@@ -122,34 +142,6 @@ impl LoadTest {
         };
         window(records, warmup, is_schedule, until)
     }
-
-    fn cell(&self, target: &LoadTarget, streaming: bool) -> Cell {
-        let service = &target.service;
-        Cell {
-            model: model_name(target),
-            engine: service.protocol.name().into(),
-            device: Device::Auto,
-            precision: Precision::Fp32,
-            batch_size: 1,
-            sequence_length: None,
-            mode: Mode::Load,
-            training: None,
-            generation: None,
-            load: Some(Load {
-                scenario: self.scenario.clone(),
-                protocol: service.protocol,
-                streaming,
-                max_in_flight: self.max_in_flight,
-                content: self.bodies.words(),
-            }),
-            threads: 0,
-            seed: self.seed,
-            inputs: Vec::new(),
-            text: None,
-            options: EngineOptions::default(),
-            feed: Feed::default(),
-        }
-    }
 }
 
 /// What was scheduled after a load was stopped does not count as missing: nobody wanted it any more.
@@ -161,35 +153,7 @@ fn counted(outcome: &Outcome) -> Vec<Record> {
     records
 }
 
-/// The model that is served; where nobody knows it, the address stands for it.
-fn model_name(target: &LoadTarget) -> String {
-    let service = &target.service;
-    service.model.clone().unwrap_or_else(|| service.address.authority())
-}
-
-fn model_info(target: &LoadTarget) -> ModelInfo {
-    let name = model_name(target);
-    let place = target.service.address.authority();
-    ModelInfo {
-        category: match target.service.protocol.generates() {
-            true => Category::Generation,
-            false => Category::Other,
-        },
-        architecture: "unknown".into(),
-        source: ModelSource::Elsewhere,
-        weights: Weights::Real,
-        parameters: 0,
-        size: Bytes(0),
-        // Two servers can serve different models under one name.
-        fingerprint: format!(
-            "served-{:016x}",
-            types::stable_hash(format!("{place}\n{name}").bytes())
-        ),
-        made_from: None,
-        name,
-    }
-}
-
+/// Every batch of a load may be another one.
 fn unknown_work() -> Work {
     Work {
         flops: Flops(0),
@@ -198,25 +162,6 @@ fn unknown_work() -> Work {
         bytes_written: Bytes(0),
         activation_peak: None,
     }
-}
-
-/// What nobody can know of a server: its fields have no meaning.
-fn unknown() -> BTreeMap<String, String> {
-    let inside = [
-        "cell.device",
-        "cell.precision",
-        "cell.batch_size",
-        "cell.threads",
-        "model.weights",
-        "model.parameters",
-        "model.size",
-        "work.flops",
-        "work.bytes",
-        "work.coverage",
-    ];
-    let start = ["cold.process_start", "cold.load", "cold.first_inference"];
-    let inside = inside.into_iter().map(|path| (path.to_owned(), NOT_TOLD.to_owned()));
-    inside.chain(start.into_iter().map(|path| (path.to_owned(), RUNNING.to_owned()))).collect()
 }
 
 /// Every number of a load under its key, so that lists, histories and gates find it.

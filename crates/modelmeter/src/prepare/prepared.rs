@@ -8,7 +8,8 @@ use meter::{Counting, Job, Refine};
 use models::{Ask, Guess, Resolved, Trial};
 use std::hash::{BuildHasher, Hasher};
 use types::{
-    Bytes, Cell, LayerWork, ModelInfo, Precision, Reason, Remark, RemarkCode, RunId, Work,
+    Bytes, Cell, InputSpec, LayerWork, ModelInfo, Precision, Reason, Remark, RemarkCode, RunId,
+    Work,
 };
 
 impl Prepared {
@@ -117,6 +118,10 @@ impl Prepared {
     /// The work of every node of a training step; `None` where nothing is trained.
     pub(crate) fn step_work(&self) -> Option<&[LayerWork]> {
         self.trained.as_ref().map(|trained| trained.layers.as_slice())
+    }
+
+    pub(crate) fn inputs(&self) -> &[InputSpec] {
+        &self.inputs
     }
 
     /// The model's name as people use it.

@@ -8,7 +8,7 @@ use crate::table::Column;
 use number::{MISSING, count, percent, seconds, significant};
 use schemars::JsonSchema;
 use serde::Serialize;
-use types::{CapacityOption, CapacityReport};
+use types::{CapacityOption, CapacityProof, CapacityReport};
 
 /// The name and version of the document.
 pub const CAPACITY_SCHEMA: &str = "modelmeter.capacity/1";
@@ -30,9 +30,14 @@ pub fn capacity_document(report: &CapacityReport) -> ResultDocument {
         format!("{} ≤ {}", report.limit.key(), seconds(report.limit.seconds)),
         format!("routing {}", report.routing),
     ];
-    if report.batch_max > 1 {
-        let wait = seconds(report.batch_wait.0);
-        facts.push(format!("batches of at most {}, waiting {wait}", report.batch_max));
+    if let Some(most) = report.batch_max.filter(|most| *most > 1) {
+        facts.push(format!("batches of at most {most}"));
+    }
+    if report.batch_wait.0 > 0.0 {
+        facts.push(format!("batches wait at most {}", seconds(report.batch_wait.0)));
+    }
+    if let (Some(prompt), Some(tokens)) = (&report.prompt, &report.new_tokens) {
+        facts.push(format!("prompts of {prompt} tokens, answers of {tokens}"));
     }
     let mut notes: Vec<Note> = report
         .left_out
@@ -43,6 +48,14 @@ pub fn capacity_document(report: &CapacityReport) -> ResultDocument {
             Note::warning(format!("{}{precision}: {}", clean(&one.engine), clean(&one.why)))
         })
         .collect();
+    if let Some(proof) = &report.proof {
+        notes.push(proved(proof));
+    }
+    if report.prompt.is_some() {
+        notes.push(Note::new(
+            "a language model: a waiting prompt is read whole before running answers go on, and every answer leaves its batch when it ends",
+        ));
+    }
     notes.push(Note::new(
         "simulated from measured times of service: every replica is taken to have a machine like this one for itself",
     ));
@@ -62,6 +75,24 @@ pub fn capacity_document(report: &CapacityReport) -> ResultDocument {
     }
 }
 
+fn proved(proof: &CapacityProof) -> Note {
+    let found = format!(
+        "{} scripted replicas answered {} requests: {} where the simulation of the same schedule says {}",
+        count(proof.replicas),
+        count(proof.requests),
+        seconds(proof.measured.0),
+        seconds(proof.simulated.0)
+    );
+    match proof.agrees {
+        Some(true) => Note::of(Tone::Good, format!("proved: {found}")),
+        Some(false) => Note::of(Tone::Bad, format!("not proved: {found}")),
+        None => {
+            let why: Vec<String> = proof.reasons.iter().map(|reason| clean(reason)).collect();
+            Note::warning(format!("cannot tell: {found}, but {}", why.join("; ")))
+        }
+    }
+}
+
 fn replicas(option: &CapacityOption) -> String {
     let word = if option.replicas == 1 { "replica" } else { "replicas" };
     format!(
@@ -77,10 +108,22 @@ fn verdict(report: &CapacityReport) -> Note {
         Some(best) => {
             let precision =
                 best.precision.map(|precision| format!(" {precision}")).unwrap_or_default();
+            let batch = match best.batch_max {
+                1 => String::new(),
+                most => format!(", batches of up to {}", count(most)),
+            };
+            let cost = match (best.cost_per_hour, best.cost_per_million) {
+                (Some(hour), Some(million)) => format!(
+                    ": {} an hour, {} a million requests",
+                    significant(hour, 3),
+                    significant(million, 3)
+                ),
+                _ => String::new(),
+            };
             Note::of(
                 Tone::Good,
                 format!(
-                    "{} with {}{precision} on {}",
+                    "{} with {}{precision} on {}{batch}{cost}",
                     replicas(best),
                     clean(&best.engine),
                     best.device
@@ -103,6 +146,7 @@ fn table(options: &[CapacityOption]) -> Grid {
         Column::right("percentile"),
         Column::right("one less"),
         Column::right("batch").leaves(1),
+        Column::right("cost/h").leaves(2),
     ]);
     for option in options {
         grid.row([
@@ -115,7 +159,8 @@ fn table(options: &[CapacityOption]) -> Grid {
             percent(option.utilisation.0),
             seconds(option.percentile.0),
             option.one_less.map_or_else(|| MISSING.into(), |less| seconds(less.0)),
-            significant(option.mean_batch, 3),
+            format!("{} of {}", significant(option.mean_batch, 3), count(option.batch_max)),
+            option.cost_per_hour.map_or_else(|| MISSING.into(), |cost| significant(cost, 3)),
         ]);
     }
     grid
@@ -135,6 +180,9 @@ fn data(options: &[CapacityOption]) -> DataTable {
         "percentile_s",
         "one_less_s",
         "mean_batch",
+        "batch_max",
+        "cost_per_hour",
+        "cost_per_million",
     ];
     let rows = options.iter().map(|option| {
         vec![
@@ -150,6 +198,9 @@ fn data(options: &[CapacityOption]) -> DataTable {
             Some(option.percentile.0.to_string()),
             option.one_less.map(|less| less.0.to_string()),
             Some(option.mean_batch.to_string()),
+            Some(option.batch_max.to_string()),
+            option.cost_per_hour.map(|cost| cost.to_string()),
+            option.cost_per_million.map(|cost| cost.to_string()),
         ]
     });
     DataTable::new(columns, rows)

@@ -5,18 +5,24 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use types::{
-    GeneratorReport, LatencyRow, LimitOutcome, Load, LoadCounts, LoadErrors, LoadRates, LoadReport,
-    LoadRequests, LoadTokens, LoadWindow, RateSearch, Run, ServerMetric, Verdict,
+    GeneratorReport, LatencyRow, LimitOutcome, Load, LoadBatches, LoadComparison, LoadCounts,
+    LoadErrors, LoadRates, LoadReport, LoadRequests, LoadTokens, LoadWindow, RateSearch, Run,
+    ServerMetric, Verdict,
 };
 
 /// The name and version of the document.
 pub const LOAD_SCHEMA: &str = "modelmeter.load/1";
 
-pub(super) fn load_json(runs: &[Run], search: Option<&RateSearch>) -> Value {
+pub(super) fn load_json(
+    runs: &[Run],
+    search: Option<&RateSearch>,
+    comparison: Option<&LoadComparison>,
+) -> Value {
     to_json(&LoadDocument {
         schema: LOAD_SCHEMA,
         loads: runs.iter().filter_map(LoadResult::of).collect(),
         search,
+        comparison,
     })
 }
 
@@ -29,6 +35,8 @@ pub(crate) struct LoadDocument<'a> {
     loads: Vec<LoadResult<'a>>,
     /// The search for the highest rate; null if there was none.
     search: Option<&'a RateSearch>,
+    /// Two targets by turns; null if there was one.
+    comparison: Option<&'a LoadComparison>,
 }
 
 /// One load.
@@ -38,7 +46,7 @@ struct LoadResult<'a> {
     run: &'a str,
     /// The model that is served.
     model: &'a str,
-    /// What the server says it is.
+    /// What the server says it is, or the version of the engine.
     server: &'a str,
     verdict: &'a Verdict,
     load: RunLoadDocument<'a>,
@@ -63,7 +71,7 @@ impl<'a> LoadResult<'a> {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "RunLoad")]
 pub(crate) struct RunLoadDocument<'a> {
-    /// The address, without anything secret.
+    /// The address, without anything secret; the engine where no server was asked.
     target: &'a str,
     /// Who asked when, and what.
     asked: &'a Load,
@@ -78,6 +86,8 @@ pub(crate) struct RunLoadDocument<'a> {
     generator: GeneratorReport,
     /// What the server reports of itself.
     server_metrics: &'a [ServerMetric],
+    /// How many requests were answered at once; null for a server.
+    batches: Option<&'a LoadBatches>,
 }
 
 impl<'a> RunLoadDocument<'a> {
@@ -95,6 +105,7 @@ impl<'a> RunLoadDocument<'a> {
             limits: &report.limits,
             generator: report.generator,
             server_metrics: &report.server,
+            batches: report.batches.as_ref(),
         })
     }
 }

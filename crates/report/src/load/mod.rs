@@ -5,4 +5,4 @@ mod result;
 
 pub use document::LOAD_SCHEMA;
 pub(crate) use document::{LoadDocument, RunLoadDocument};
-pub use result::load_document;
+pub use result::{load_comparison_document, load_document};

@@ -6,7 +6,10 @@ use crate::result::{Block, DataTable, Fact, Note, ResultDocument, Tone};
 use crate::sheet::Grid;
 use crate::table::Column;
 use number::{MISSING, count, percent, seconds, significant};
-use types::{LimitOutcome, LoadMetric, LoadReport, RateSearch, Reading, Run, Summary};
+use types::{
+    LimitOutcome, LoadBatching, LoadComparison, LoadMetric, LoadReport, Protocol, RateSearch,
+    Reading, Run, Summary,
+};
 
 /// Loads on one server: what users would have waited, and how many requests a second it answered.
 #[must_use]
@@ -33,24 +36,107 @@ pub fn load_document(runs: &[Run], search: Option<&RateSearch>) -> ResultDocumen
         facts: first.map(|(run, _)| setting(run, loaded.len())).unwrap_or_default(),
         verdict: verdict(&loaded, search),
         blocks,
-        json: load_json(runs, search),
+        json: load_json(runs, search, None),
         data: Some(data(&loaded)),
         ..ResultDocument::default()
+    }
+}
+
+/// Two targets by turns, and every load of them.
+#[must_use]
+pub fn load_comparison_document(runs: &[Run], comparison: &LoadComparison) -> ResultDocument {
+    let mut document = load_document(runs, None);
+    document.title = vec![clean(&comparison.first), clean(&comparison.second)];
+    document.blocks.insert(0, Block::table("second against first", ratios(comparison)));
+    document.verdict = Some(compared(comparison));
+    document.json = load_json(runs, None, Some(comparison));
+    document
+}
+
+fn ratios(comparison: &LoadComparison) -> Grid {
+    let mut grid = Grid::of([
+        Column::left("number"),
+        Column::right("first"),
+        Column::right("second"),
+        Column::right("better by"),
+        Column::left("95 %"),
+        Column::left("").shrinks(),
+    ]);
+    for row in &comparison.ratios {
+        let value = |value: f64| match row.key.starts_with("rate") {
+            true => format!("{}/s", significant(value, 4)),
+            false => seconds(value),
+        };
+        let interval = row.interval.as_ref().map(|interval| {
+            format!("[{}, {}]", significant(interval.low, 3), significant(interval.high, 3))
+        });
+        let said = match row.second_is_better {
+            Some(true) => "the second is better",
+            Some(false) => "the first is better",
+            None => "no difference was found",
+        };
+        grid.row([
+            row.key.clone(),
+            value(row.first),
+            value(row.second),
+            format!("{} ×", significant(row.ratio, 3)),
+            interval.unwrap_or_else(|| MISSING.into()),
+            said.to_owned(),
+        ]);
+    }
+    grid
+}
+
+fn compared(comparison: &LoadComparison) -> Note {
+    let named = |better: bool| {
+        let rows = comparison.ratios.iter().filter(|row| row.second_is_better == Some(better));
+        rows.map(|row| row.key.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let (better, worse) = (named(true), named(false));
+    match (better.is_empty(), worse.is_empty()) {
+        (true, true) => {
+            Note::new(format!("no difference was found in {} rounds", comparison.rounds))
+        }
+        (false, true) => Note::of(Tone::Good, format!("the second is better: {better}")),
+        (true, false) => Note::of(Tone::Bad, format!("the first is better: {worse}")),
+        (false, false) => {
+            Note::warning(format!("the second is better: {better}; the first is better: {worse}"))
+        }
     }
 }
 
 /// What is asked; the scenario only if all loads have the same.
 fn setting(run: &Run, loads: usize) -> Vec<String> {
     let Some(load) = &run.cell.load else { return Vec::new() };
-    let mut words = vec![load.protocol.to_string()];
+    let mut words = match load.protocol {
+        Protocol::InProcess => {
+            vec![
+                clean(&run.engine.id),
+                clean(&run.engine.placement),
+                run.cell.precision.to_string(),
+            ]
+        }
+        protocol => vec![protocol.to_string()],
+    };
     if loads == 1 {
         words.insert(0, load.scenario.to_string());
     }
     words.push(clean(&load.content));
+    words.extend(load.batching.and_then(batching));
     if let Some(most) = load.max_in_flight {
         words.push(format!("at most {} in flight", count(most.into())));
     }
     words
+}
+
+/// How requests are put together; nothing where they are not.
+fn batching(batching: LoadBatching) -> Option<String> {
+    let LoadBatching { most, wait_micros } = batching;
+    let wait = match wait_micros {
+        0 => String::new(),
+        micros => format!(" after at most {}", seconds(micros as f64 / 1e6)),
+    };
+    (most > 1).then(|| format!("batches of up to {}{wait}", count(most.into())))
 }
 
 /// The name and what it counts, for a table.
@@ -121,6 +207,7 @@ fn facts(report: &LoadReport) -> Vec<Fact> {
         ("rate", pieces),
         ("requests", requests(report)),
         ("tokens", tokens(report)),
+        ("batches", batches(report)),
         ("limits", report.limits.iter().map(limit).collect()),
         ("generator", generator(report)),
         ("server", server(report)),
@@ -171,6 +258,22 @@ fn tokens(report: &LoadReport) -> Vec<String> {
     pieces
 }
 
+fn batches(report: &LoadReport) -> Vec<String> {
+    let Some(batches) = report.batches.as_ref().filter(|batches| batches.sizes.len() > 1) else {
+        return Vec::new();
+    };
+    let all: u64 = batches.sizes.iter().map(|(_, batches)| batches).sum();
+    let piece = |(size, number): &(u64, u64)| {
+        format!("{} with {}", percent(*number as f64 / all.max(1) as f64), count(*size))
+    };
+    // The most frequent sizes; all of them stand in the JSON.
+    let mut frequent = batches.sizes.clone();
+    frequent.sort_by_key(|(size, number)| (std::cmp::Reverse(*number), *size));
+    frequent.truncate(3);
+    let mean = format!("{} requests on average", significant(batches.mean, 3));
+    std::iter::once(mean).chain(frequent.iter().map(piece)).collect()
+}
+
 fn limit(outcome: &LimitOutcome) -> String {
     let said = match outcome.holds {
         Some(true) => "holds",
@@ -185,8 +288,11 @@ fn generator(report: &LoadReport) -> Vec<String> {
     let lag = report.latency(LoadMetric::Lag);
     let lag = lag.map(|lag| format!("99 % sent within {} of their time", seconds(lag.p99)));
     let used = format!("{} of a processor", percent(report.generator.share()));
-    let connections = format!("{} connections", count(report.generator.connections));
-    lag.into_iter().chain([used, connections]).collect()
+    let connections = report.generator.connections;
+    let connections = (connections > 0).then(|| format!("{} connections", count(connections)));
+    let several = report.generator.generators;
+    let several = (several > 1).then(|| format!("{} generators", count(several)));
+    several.into_iter().chain(lag).chain([used]).chain(connections).collect()
 }
 
 /// How many of its own numbers changed; all of them stand in the JSON.

@@ -9,18 +9,19 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use types::{
-    Behind, Bytes, Candidate, Exclusion, Gap, InvalidRuns, LeftOut, Mode, Objective, Percentile,
-    Recommendation, Remark, RunId, Slo,
+    Behind, Bytes, Candidate, CapacityReport, Exclusion, Gap, InvalidRuns, LeftOut, Mode,
+    Objective, Percentile, Recommendation, Remark, RunId, Slo,
 };
 
 /// The name and version of the document.
 pub const RECOMMENDATIONS_SCHEMA: &str = "modelmeter.recommendations/1";
 
 /// The recommendations as a JSON value of `modelmeter.recommendations/1`; keys keep the order of the document.
-pub(super) fn recommendations_json(found: &[Recommendation]) -> Value {
+pub(super) fn recommendations_json(found: &[Recommendation], capacity: &[CapacityReport]) -> Value {
     to_json(&RecommendationsDocument {
         schema: RECOMMENDATIONS_SCHEMA,
         recommendations: found.iter().map(RecommendationDocument::from).collect(),
+        capacity,
     })
 }
 
@@ -30,6 +31,9 @@ pub(crate) struct RecommendationsDocument<'a> {
     #[schemars(extend("const" = RECOMMENDATIONS_SCHEMA))]
     schema: &'static str,
     recommendations: Vec<RecommendationDocument<'a>>,
+    /// How many replicas the rate takes that was given; one entry a model, absent without a rate.
+    #[serde(skip_serializing_if = "<[CapacityReport]>::is_empty")]
+    capacity: &'a [CapacityReport],
 }
 
 /// The best configuration for one model.

@@ -8,4 +8,4 @@ mod words;
 
 pub use document::RECOMMENDATIONS_SCHEMA;
 pub(crate) use document::RecommendationsDocument;
-pub use result::recommendations_document;
+pub use result::{recommendations_document, recommendations_with_capacity};

@@ -8,12 +8,13 @@ use super::words::{
     worth,
 };
 use crate::analysis::words::{Machines, Unlike, counted, work};
+use crate::capacity::capacity_document;
 use crate::invalid::remedies;
 use crate::result::{Block, Fact, Note, ResultDocument, Tone};
 use crate::sheet::Grid;
 use crate::table::Column;
 use number::MISSING;
-use types::{Candidate, CellKey, Exclusion, LeftOut, Recommendation};
+use types::{Candidate, CapacityReport, CellKey, Exclusion, LeftOut, Recommendation};
 
 /// Rows of one list; JSON and CSV hold all of it.
 const MOST_ROWS: usize = 8;
@@ -24,7 +25,7 @@ const MOST_MODELS: usize = 3;
 /// Recommendations: one after the other where they are few, a row each otherwise.
 #[must_use]
 pub fn recommendations_document(found: &[Recommendation]) -> ResultDocument {
-    let json = recommendations_json(found);
+    let json = recommendations_json(found, &[]);
     let data = Some(recommendations_data(found));
     let whole = match found {
         [] => ResultDocument {
@@ -52,6 +53,24 @@ pub fn recommendations_document(found: &[Recommendation]) -> ResultDocument {
         },
     };
     ResultDocument { json, data, ..whole }
+}
+
+/// The same with what a rate of requests takes: how many replicas of each way to serve the model.
+#[must_use]
+pub fn recommendations_with_capacity(
+    found: &[Recommendation],
+    capacity: &[CapacityReport],
+) -> ResultDocument {
+    let mut document = recommendations_document(found);
+    for report in capacity {
+        let asked = capacity_document(report);
+        let heading = [&asked.title[..], &asked.facts[..]].concat().join(crate::wrap::DOT);
+        document.blocks.push(Block::Heading(heading));
+        document.blocks.extend(asked.blocks);
+        document.blocks.push(Block::Notes(asked.verdict.into_iter().collect()));
+    }
+    document.json = recommendations_json(found, capacity);
+    document
 }
 
 fn title(found: &Recommendation) -> Vec<String> {

@@ -4,10 +4,11 @@
 use crate::sample;
 use modelmeter_report::{ResultDocument, Style, capacity_document, load_document};
 use types::{
-    Arrivals, CapacityLeftOut, CapacityOption, CapacityReport, Device, GeneratorReport, LatencyRow,
-    LimitOutcome, Load, LoadCounts, LoadErrors, LoadMetric, LoadRates, LoadReport, LoadRequests,
-    LoadTokens, LoadWindow, MissingCode, Mode, Precision, ProbeOutcome, Protocol, Rate, RateProbe,
-    RateSearch, Ratio, Reading, RequestOutcome, Run, Scenario, Seconds, ServerMetric,
+    Arrivals, CapacityLeftOut, CapacityOption, CapacityProof, CapacityReport, Device,
+    GeneratorReport, LatencyRow, LimitOutcome, Load, LoadCounts, LoadErrors, LoadMetric, LoadRates,
+    LoadReport, LoadRequests, LoadTokens, LoadWindow, MissingCode, Mode, Precision, ProbeOutcome,
+    Protocol, Rate, RateProbe, RateSearch, Ratio, Reading, RequestOutcome, Run, Scenario, Seconds,
+    ServerMetric,
 };
 
 /// A load of so many requests a second; its limit holds or not.
@@ -19,6 +20,7 @@ pub(crate) fn run(rate: f64, holds: Option<bool>) -> Run {
         protocol: Protocol::OpenaiChat,
         streaming: true,
         max_in_flight: Some(8),
+        batching: None,
         content: "random prompts of 128 words, 64 tokens".into(),
     });
     let row = |metric, median: f64| LatencyRow {
@@ -80,12 +82,14 @@ pub(crate) fn run(rate: f64, holds: Option<bool>) -> Run {
             processor: Seconds(1.75),
             elapsed: Seconds(175.0),
             connections: 8,
+            generators: 1,
         },
         server: vec![ServerMetric {
             name: "requests_total".into(),
             before: Some(1.0),
             after: 723.0,
         }],
+        batches: None,
         requests: LoadRequests {
             scheduled: vec![0, 10],
             sent: vec![Some(1), None],
@@ -117,8 +121,10 @@ pub(crate) fn capacity() -> CapacityReport {
         arrivals: Arrivals::Poisson,
         limit: "p99:200ms".parse().unwrap(),
         routing: "one-queue".into(),
-        batch_max: 8,
+        batch_max: Some(8),
         batch_wait: Seconds(0.01),
+        prompt: None,
+        new_tokens: None,
         seed: 0,
         options: vec![CapacityOption {
             engine: "onnxruntime".into(),
@@ -127,6 +133,7 @@ pub(crate) fn capacity() -> CapacityReport {
             threads: Some(2),
             sequence_length: Some(128),
             batches: vec![1, 8],
+            batch_max: 8,
             runs: vec![sample::bare_run("a", 0.1, 20).id],
             replicas: 5,
             low: 4,
@@ -135,12 +142,23 @@ pub(crate) fn capacity() -> CapacityReport {
             percentile: Seconds(0.187),
             one_less: Some(Seconds(0.31)),
             mean_batch: 1.4,
+            cost_per_hour: Some(2.0),
+            cost_per_million: Some(13.9),
         }],
         left_out: vec![CapacityLeftOut {
             engine: "torch".into(),
             precision: None,
             why: "more than 10000 replicas would be needed".into(),
         }],
+        proof: Some(CapacityProof {
+            replicas: 5,
+            requests: 1200,
+            simulated: Seconds(0.18),
+            measured: Seconds(0.187),
+            lag: Seconds(0.0001),
+            agrees: Some(true),
+            reasons: Vec::new(),
+        }),
     }
 }
 
@@ -197,9 +215,16 @@ fn a_search_says_where_the_limit_lies() {
 #[test]
 fn capacity_says_how_sure_it_is_and_what_cannot_serve() {
     let text = shown(&capacity_document(&capacity()));
-    for part in
-        ["5 replicas (95 %: 4 to 6)", "onnxruntime", "71", "torch: more than 10000", "simulated"]
-    {
+    for part in [
+        "5 replicas (95 %: 4 to 6)",
+        "onnxruntime",
+        "71",
+        "torch: more than 10000",
+        "simulated",
+        "proved: 5 scripted",
+        "2.00 an hour",
+        "1.40 of 8",
+    ] {
         assert!(text.contains(part), "`{part}` is not in\n{text}");
     }
     let nothing = CapacityReport { options: Vec::new(), ..capacity() };

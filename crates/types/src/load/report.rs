@@ -192,12 +192,19 @@ pub struct LimitOutcome {
 /// What the generator of the load did itself.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct GeneratorReport {
-    /// Processor time it used during the load, in seconds.
+    /// Processor time it used during the load, in seconds; of several that of the busiest.
     pub processor: Seconds,
     /// How long the load took, in seconds.
     pub elapsed: Seconds,
     /// Connections it opened.
     pub connections: u64,
+    /// How many generators sent the load together, each on a processor of its own.
+    #[serde(default = "alone")]
+    pub generators: u64,
+}
+
+fn alone() -> u64 {
+    1
 }
 
 impl GeneratorReport {
@@ -217,6 +224,15 @@ pub struct ServerMetric {
     pub before: Option<f64>,
     /// After it.
     pub after: f64,
+}
+
+/// How many requests were answered at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadBatches {
+    /// Requests in a batch, on average.
+    pub mean: f64,
+    /// Sizes that occurred, and how many batches had them; the smallest first.
+    pub sizes: Vec<(u64, u64)>,
 }
 
 /// Every request in the order of the schedule, one list a column. Times are nanoseconds from the start of the load.
@@ -261,6 +277,9 @@ pub struct LoadReport {
     /// What the server reports of itself, where it does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server: Vec<ServerMetric>,
+    /// How many requests were answered at once, where the model ran in a worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batches: Option<LoadBatches>,
     /// Every request.
     pub requests: LoadRequests,
 }
@@ -287,8 +306,12 @@ mod tests {
     #[test]
     fn a_generator_that_did_not_run_used_nothing() {
         assert_eq!(GeneratorReport::default().share(), 0.0);
-        let half =
-            GeneratorReport { processor: Seconds(1.0), elapsed: Seconds(2.0), connections: 1 };
+        let half = GeneratorReport {
+            processor: Seconds(1.0),
+            elapsed: Seconds(2.0),
+            connections: 1,
+            generators: 1,
+        };
         assert_eq!(half.share(), 0.5);
     }
 }

@@ -154,10 +154,12 @@ pub enum Protocol {
     KserveBinary,
     /// Any request with a body.
     Http,
+    /// No server: the model answers in the worker that loaded it.
+    InProcess,
 }
 
 impl Protocol {
-    /// Every protocol.
+    /// Every protocol that a server may speak.
     pub const ALL: [Protocol; 5] = [
         Protocol::OpenaiChat,
         Protocol::OpenaiCompletions,
@@ -175,6 +177,7 @@ impl Protocol {
             Protocol::KserveJson => "kserve-json",
             Protocol::KserveBinary => "kserve-binary",
             Protocol::Http => "http",
+            Protocol::InProcess => "in-process",
         }
     }
 
@@ -202,6 +205,15 @@ impl FromStr for Protocol {
     }
 }
 
+/// How requests to a model in a worker are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct LoadBatching {
+    /// The most requests in one batch.
+    pub most: u32,
+    /// The longest that a free engine waits for more requests, in microseconds.
+    pub wait_micros: u64,
+}
+
 /// What is asked of a server; a part of a cell.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Load {
@@ -214,6 +226,9 @@ pub struct Load {
     /// The most requests in flight; more wait in the generator, and their wait counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_in_flight: Option<u32>,
+    /// How requests are put together, where the model answers in a worker; a server has its own way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batching: Option<LoadBatching>,
     /// What is sent, in words: `512±128 words, 128 tokens`.
     pub content: String,
 }

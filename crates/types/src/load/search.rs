@@ -1,5 +1,6 @@
 //! The search for the highest rate that keeps its limits.
 
+use crate::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,4 +34,34 @@ pub struct RateSearch {
     pub failed: Option<f64>,
     /// Every probe in the order of the search.
     pub probes: Vec<RateProbe>,
+}
+
+/// Two targets under the same load by turns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadComparison {
+    /// The address of the first, or its engine.
+    pub first: String,
+    /// The address of the second, or its engine.
+    pub second: String,
+    /// How often both were loaded.
+    pub rounds: u64,
+    /// What was compared.
+    pub ratios: Vec<LoadRatio>,
+}
+
+/// One number of both.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadRatio {
+    /// The number: `e2e.p50`, in seconds; `rate.completed`, a second.
+    pub key: String,
+    /// The mean over the rounds of the first.
+    pub first: f64,
+    /// The same of the second.
+    pub second: f64,
+    /// How many times better the second is.
+    pub ratio: f64,
+    /// The 95 % interval of that over the rounds; null with one round.
+    pub interval: Option<Interval>,
+    /// Whether the second is better; null if the interval contains 1.
+    pub second_is_better: Option<bool>,
 }

@@ -1,6 +1,9 @@
 //! What is sent, out of files and arguments.
 
-use crate::{Exit, Failure, arguments::LoadArguments};
+use crate::{
+    Exit, Failure,
+    arguments::{LoadArguments, LoadTo},
+};
 use endpoint::{Bodies, Prompts};
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -9,12 +12,16 @@ use types::Protocol;
 /// The most bytes of a file of prompts, a body or a trace.
 const MOST: u64 = 256 << 20;
 
+/// Open dimensions of KServe inputs where nobody gives any.
+const SEQUENCE_LENGTH: usize = 128;
+
 /// The bodies of all requests. Which kind follows from the protocol, or from what was given.
 pub(super) fn bodies(arguments: &LoadArguments) -> Result<Bodies, Failure> {
-    let is_tensors =
-        matches!(arguments.protocol, Some(Protocol::KserveJson | Protocol::KserveBinary))
-            || arguments.target.bare_path().contains("/v2")
-            || !arguments.shape.is_empty();
+    let is_tensors = matches!(
+        arguments.protocol,
+        Some(Protocol::KserveJson | Protocol::KserveBinary)
+    ) || matches!(&arguments.target, LoadTo::Server(address) if address.bare_path().contains("/v2"))
+        || !arguments.shape.is_empty();
     if arguments.protocol == Some(Protocol::Http) {
         let body = match &arguments.body {
             Some(path) => read(path)?,
@@ -31,7 +38,7 @@ pub(super) fn bodies(arguments: &LoadArguments) -> Result<Bodies, Failure> {
         return Ok(Bodies::Tensors {
             shapes: arguments.shape.clone(),
             batch: arguments.batch_size,
-            length: arguments.sequence_length,
+            length: arguments.sequence_length.unwrap_or(SEQUENCE_LENGTH),
         });
     }
     let prompts = match &arguments.prompts {

@@ -1,25 +1,34 @@
-//! `modelmeter load`: requests at a served model, and what its users would have waited.
+//! `modelmeter load`: requests at a model, and what its users would have waited.
 
 mod contents;
+mod gate;
 mod screen;
-mod stop;
+pub(super) mod stop;
 
 use crate::{
     Exit, Failure, Sinks,
-    arguments::{Global, LoadArguments},
-    command::{folders, session},
+    arguments::{Global, LoadArguments, LoadTo, Origin, Workload},
+    command::{
+        folders,
+        measurement::{measurement, with},
+        session,
+    },
     output,
+    places::places,
     terminal::{self, Stream},
 };
-use endpoint::Inspection;
-use modelmeter::{LoadTarget, LoadTest, RateQuestion, Session};
-use report::clean;
-use screen::Screen;
+use ::load::Batching;
+use draw::LoadPoint;
+use endpoint::{Address, Inspection};
+pub(super) use gate::{addresses, check, compare, gated};
+use modelmeter::{Folders, LoadTarget, LoadTest, RateQuestion, Session};
+use report::{Block, ResultPicture, clean};
+pub(super) use screen::Screen;
 use std::{
     io::{self, BufRead, Write},
     sync::atomic::{AtomicBool, Ordering},
 };
-use types::{Rate, RateSearch, Run, Scenario};
+use types::{LoadComparison, LoadMetric, Rate, RateSearch, Run, Scenario};
 
 /// How often the highest rate that held is measured again.
 const CONFIRMATIONS: usize = 1;
@@ -29,25 +38,48 @@ pub(crate) fn run(arguments: &LoadArguments, global: &Global) -> Result<Exit, Fa
     let asked = arguments.result.with_file(arguments.file.output.as_deref(), &[])?;
     asked.check([])?;
     let folders = folders(global)?;
-    let inspection = inspection(arguments)?;
-    let tests = tests(arguments, &inspection)?;
-    if !LoadTarget::is_local(&inspection)? {
-        ask(arguments, tests.len())?;
+    let headers = headers(arguments)?;
+    let tests = tests(arguments, headers.clone())?;
+    if arguments.against.is_some() && tests.len() > 1 {
+        return Err(Failure::new(
+            Exit::Wrong,
+            "`--against` compares one load: give one `--concurrency`",
+        ));
     }
-    let target = LoadTarget::find(&inspection)?;
+    let loads =
+        tests.len() * if arguments.against.is_some() { arguments.rounds as usize } else { 1 };
+    let find = |target: &LoadTo| match target {
+        LoadTo::Server(address) => {
+            let inspection = inspection(arguments, address, headers.clone());
+            if !LoadTarget::is_local(&inspection)? {
+                ask(arguments, address, loads)?;
+            }
+            Ok::<_, Failure>(LoadTarget::find(&inspection)?)
+        }
+        LoadTo::Model(name) => model(name, arguments, &folders, global),
+    };
+    let target = find(&arguments.target)?;
+    let against = arguments.against.as_ref().map(find).transpose()?;
     let mut session = session(&folders, arguments.skip.no_store, global)?;
     let stop = stop::watch()?;
     let mut screen = Screen::new(arguments.progress, global.quiet);
-    let outcome = send(arguments, &tests, &target, &mut session, &stop, &mut screen);
+    let targets = (&target, against.as_ref());
+    let outcome = send(arguments, &tests, targets, &mut session, &stop, &mut screen);
     screen.clear();
     let mut sinks = Sinks::new(global);
     sinks.hear(&mut session);
-    let (runs, search) = outcome?;
+    let Sent { runs, search, comparison } = outcome?;
     let exit = match stop.load(Ordering::Relaxed) {
         true => Exit::Stopped,
         false => exit_of(&runs, search.as_ref()),
     };
-    let mut document = report::load_document(&runs, search.as_ref());
+    let mut document = match &comparison {
+        Some(comparison) => report::load_comparison_document(&runs, comparison),
+        None => report::load_document(&runs, search.as_ref()),
+    };
+    if asked.path("html").is_some() {
+        document.blocks.extend(curve(&runs, search.as_ref()));
+    }
     let stored: Vec<String> = runs.iter().filter_map(|run| session.stored_as(&run.id)).collect();
     if let (Some(first), Some(last)) = (stored.first(), stored.last()) {
         document.footer = vec![match stored.len() {
@@ -59,8 +91,40 @@ pub(crate) fn run(arguments: &LoadArguments, global: &Global) -> Result<Exit, Fa
     Ok(sinks.finish(exit))
 }
 
+/// A model that a worker loads, and nothing that only a server understands.
+fn model(
+    name: &str,
+    arguments: &LoadArguments,
+    folders: &Folders,
+    global: &Global,
+) -> Result<LoadTarget, Failure> {
+    let of_servers = [
+        ("--protocol", arguments.protocol.is_some()),
+        ("--served-model", arguments.served_model.is_some()),
+        ("--body", arguments.body.is_some()),
+        ("--prompts", arguments.prompts.is_some()),
+        ("--extra", arguments.extra.is_some()),
+        ("--shape", !arguments.shape.is_empty()),
+        ("--header", !arguments.header.is_empty()),
+        ("--key-env", arguments.key_env.is_some()),
+        ("--generators", arguments.generators > 1),
+    ];
+    if let Some((option, _)) = of_servers.iter().find(|(_, is_given)| *is_given) {
+        let text = format!("`{option}` is for servers, and `{name}` is not an address");
+        return Err(
+            Failure::new(Exit::Wrong, text).hint("an address begins with `http://` or `https://`")
+        );
+    }
+    let mut workload = Workload::default();
+    workload.inputs.seed = arguments.seed.clone();
+    workload.inputs.sequence_length = arguments.sequence_length;
+    let base = measurement(name, &workload, &Origin::default(), places(global))?;
+    let profiler = with(base.folders(folders.clone()), &[&arguments.engine]);
+    Ok(LoadTarget::Model(Box::new(profiler)))
+}
+
 /// Keys come from the environment only: other users of the machine can see arguments.
-fn inspection(arguments: &LoadArguments) -> Result<Inspection, Failure> {
+fn headers(arguments: &LoadArguments) -> Result<Vec<(String, String)>, Failure> {
     let mut headers = arguments.header.clone();
     let is_key = |name: &str| {
         name.eq_ignore_ascii_case("authorization") || name.to_ascii_lowercase().contains("key")
@@ -85,16 +149,27 @@ fn inspection(arguments: &LoadArguments) -> Result<Inspection, Failure> {
         }
         headers.push(("authorization".into(), format!("Bearer {key}")));
     }
-    Ok(Inspection {
-        address: arguments.target.clone(),
+    Ok(headers)
+}
+
+fn inspection(
+    arguments: &LoadArguments,
+    address: &Address,
+    headers: Vec<(String, String)>,
+) -> Inspection {
+    Inspection {
+        address: address.clone(),
         protocol: arguments.protocol,
         model: arguments.served_model.clone(),
         headers,
-    })
+    }
 }
 
 /// One load for each scenario that was asked for.
-fn tests(arguments: &LoadArguments, inspection: &Inspection) -> Result<Vec<LoadTest>, Failure> {
+fn tests(
+    arguments: &LoadArguments,
+    headers: Vec<(String, String)>,
+) -> Result<Vec<LoadTest>, Failure> {
     let bodies = contents::bodies(arguments)?;
     let (trace, hash) = contents::trace(arguments.trace.as_deref())?;
     let scenarios: Vec<Scenario> = if let Some(rate) = arguments.rate {
@@ -120,19 +195,25 @@ fn tests(arguments: &LoadArguments, inspection: &Inspection) -> Result<Vec<LoadT
         warmup: arguments.warmup,
         timeout: arguments.timeout,
         max_requests: arguments.max_requests,
+        batching: Batching {
+            most: arguments.batch_max,
+            wait: u64::try_from(arguments.batch_wait.as_nanos()).unwrap_or(u64::MAX),
+        },
+        generators: arguments.generators,
+        metrics_address: arguments.metrics_address.clone(),
         max_in_flight: arguments.max_in_flight,
         backlog: None,
         limits: arguments.slo.clone(),
         errors_allowed: arguments.max_errors,
         seed: arguments.seed.value(),
-        headers: inspection.headers.clone(),
+        headers: headers.clone(),
         tags: arguments.tags.tag.clone(),
     };
     Ok(scenarios.into_iter().map(test).collect())
 }
 
 /// Load goes only where it was meant to go: another machine may be somebody else's.
-fn ask(arguments: &LoadArguments, loads: usize) -> Result<(), Failure> {
+fn ask(arguments: &LoadArguments, address: &Address, loads: usize) -> Result<(), Failure> {
     if arguments.yes {
         return Ok(());
     }
@@ -147,7 +228,7 @@ fn ask(arguments: &LoadArguments, loads: usize) -> Result<(), Failure> {
             arguments.duration.as_secs_f64()
         ),
     };
-    let target = clean(&arguments.target.to_string());
+    let target = clean(&address.to_string());
     let refused = |text: String| {
         Err(Failure::new(Exit::Wrong, text)
             .hint("if it may get the load: the same command with `--yes`"))
@@ -166,12 +247,18 @@ fn ask(arguments: &LoadArguments, loads: usize) -> Result<(), Failure> {
     }
 }
 
-type Sent = (Vec<Run>, Option<RateSearch>);
+/// What was sent, and what follows from all of it.
+#[derive(Default)]
+struct Sent {
+    runs: Vec<Run>,
+    search: Option<RateSearch>,
+    comparison: Option<LoadComparison>,
+}
 
 fn send(
     arguments: &LoadArguments,
     tests: &[LoadTest],
-    target: &LoadTarget,
+    (target, against): (&LoadTarget, Option<&LoadTarget>),
     session: &mut Session,
     stop: &AtomicBool,
     screen: &mut Screen,
@@ -187,9 +274,15 @@ fn send(
         let mut hear = |rate: f64, live: &endpoint::Live| {
             screen.show(&format!("{}/s", report::significant(rate, 3)), live);
         };
-        let Some(test) = tests.first() else { return Ok((Vec::new(), None)) };
+        let Some(test) = tests.first() else { return Ok(Sent::default()) };
         let found = test.find_rate(&question, target, session, stop, &mut hear)?;
-        return Ok((found.runs, Some(found.search)));
+        return Ok(Sent { runs: found.runs, search: Some(found.search), comparison: None });
+    }
+    if let (Some(against), Some(test)) = (against, tests.first()) {
+        let mut hear = |label: &str, live: &endpoint::Live| screen.show(label, live);
+        let (rounds, both) = (arguments.rounds as usize, [target, against]);
+        let found = test.compare(rounds, both, session, stop, &mut hear)?;
+        return Ok(Sent { runs: found.runs, search: None, comparison: Some(found.comparison) });
     }
     let mut runs = Vec::new();
     for test in tests {
@@ -200,7 +293,31 @@ fn send(
             break;
         }
     }
-    Ok((runs, None))
+    Ok(Sent { runs, search: None, comparison: None })
+}
+
+/// Latency against rate, where there were several rates.
+fn curve(runs: &[Run], search: Option<&RateSearch>) -> Option<Block> {
+    let point = |run: &Run| {
+        let load = run.load.as_deref()?;
+        let answer = load.latency(LoadMetric::E2e)?;
+        let held = |one: &types::LimitOutcome| one.holds;
+        let all: Option<Vec<bool>> = load.limits.iter().map(held).collect();
+        Some(LoadPoint {
+            rate: load.rates.offered.value.or(load.rates.completed.value)?,
+            median: answer.median,
+            p99: answer.p99,
+            held: all.filter(|all| !all.is_empty()).map(|all| all.iter().all(|one| *one)),
+        })
+    };
+    let points: Vec<LoadPoint> = runs.iter().filter_map(point).collect();
+    let limits = || runs.iter().filter_map(|run| run.load.as_deref()).flat_map(|load| &load.limits);
+    let of_all = limits().find(|one| one.limit.metric == LoadMetric::E2e);
+    let limit = of_all.map(|one| one.limit.seconds);
+    let knee = search.and_then(|search| search.passed);
+    let [svg, narrow] = draw::load_curve_for_page(&points, limit, knee).ok()?;
+    let title = "Latency against the rate of requests".into();
+    Some(Block::Picture(ResultPicture { title, svg, narrow: Some(narrow) }))
 }
 
 fn exit_of(runs: &[Run], search: Option<&RateSearch>) -> Exit {

@@ -11,13 +11,13 @@ use report::{seconds, significant};
 use serde_json::json;
 
 /// A line that says how a load goes.
-pub(super) struct Screen {
+pub(crate) struct Screen {
     bar: ProgressBar,
     is_json: bool,
 }
 
 impl Screen {
-    pub(super) fn new(how: ProgressArgument, quiet: bool) -> Screen {
+    pub(crate) fn new(how: ProgressArgument, quiet: bool) -> Screen {
         let hidden = quiet || how != ProgressArgument::Auto || !is_terminal(Stream::Error);
         let bar = ProgressBar::new_spinner();
         bar.set_draw_target(match hidden {
@@ -31,7 +31,7 @@ impl Screen {
     }
 
     /// Shows how a load goes.
-    pub(super) fn show(&mut self, label: &str, live: &Live) {
+    pub(crate) fn show(&mut self, label: &str, live: &Live) {
         if self.is_json {
             output::complain(&format!("{}\n", json!({ "load": label, "live": live })));
             return;
@@ -41,7 +41,7 @@ impl Screen {
     }
 
     /// Removes the line.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }

@@ -14,7 +14,7 @@ use std::{
 };
 
 /// Watches for signals until the process ends; the flag says that somebody wants it to stop.
-pub(super) fn watch() -> Result<Arc<AtomicBool>, Failure> {
+pub(crate) fn watch() -> Result<Arc<AtomicBool>, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(Exit::Cannot, "could not watch for Ctrl-C").cause(error.to_string())
     };

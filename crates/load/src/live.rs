@@ -1,6 +1,6 @@
 //! How a load goes, while it runs: for a screen. Nothing that is reported later rests on it.
 
-use load::Record;
+use crate::Record;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -45,7 +45,7 @@ pub struct Live {
 
 /// The last requests.
 #[derive(Debug, Default)]
-pub(crate) struct LastRequests {
+pub struct LastRequests {
     last: VecDeque<Seen>,
     completed: u64,
     failed: u64,
@@ -60,7 +60,8 @@ struct Seen {
 }
 
 impl LastRequests {
-    pub(crate) fn add(&mut self, record: &Record, streaming: bool) {
+    /// Adds one that was answered, or failed.
+    pub fn add(&mut self, record: &Record, streaming: bool) {
         match record.is_completed() {
             true => self.completed += 1,
             false => self.failed += 1,
@@ -78,7 +79,8 @@ impl LastRequests {
         }
     }
 
-    pub(crate) fn live(&mut self, at: u64, sent: u64, in_flight: u64) -> Live {
+    /// How the load goes at this moment.
+    pub fn live(&mut self, at: u64, sent: u64, in_flight: u64) -> Live {
         let from = at.saturating_sub(LOOKING_BACK);
         while self.last.front().is_some_and(|seen| seen.ended < from) {
             self.last.pop_front();

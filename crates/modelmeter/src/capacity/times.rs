@@ -1,0 +1,84 @@
+//! Which stored runs tell how long a request takes, and how long that is.
+
+use ::load::{DecodeStep, Lengths, MeasuredSteps, MeasuredTimes, ServiceTimes, StepTimes};
+use types::{GenerationTest, Mode, Phase, Run, Scenario, Variant};
+
+/// What runs of one way to serve a model measured.
+pub(super) enum Measured {
+    /// Whole answers by batch size.
+    Times(MeasuredTimes),
+    /// Prompts, and steps by batch and depth.
+    Steps(MeasuredSteps),
+}
+
+/// What has to be the same in runs that are put together; the batch, and of a language model the test, is what differs.
+/// `None` for a run that does not tell how long a request takes.
+pub(super) fn group_key(run: &Run) -> Option<String> {
+    let generates = run.verdict.valid && run.cell.mode == Mode::Generate;
+    if !generates && service(run).is_none() {
+        return None;
+    }
+    let cell = &run.cell;
+    let length = cell.sequence_length.filter(|_| !generates);
+    let variant = Variant { generation: None, load: None, ..Variant::of(run) };
+    Some(format!(
+        "{} {} {} {} {} {:?} {} {} {generates}",
+        run.model.fingerprint,
+        run.environment.machine.key,
+        run.engine.id,
+        cell.device,
+        cell.precision,
+        length,
+        cell.threads,
+        variant.canonical()
+    ))
+}
+
+/// How long one batch took each time: what a replica does with it, without any queue.
+fn service(run: &Run) -> Option<&[u64]> {
+    let nanos = match (run.cell.mode, &run.cell.load) {
+        (Mode::Inference, _) => run.samples_of(run.main_phase()),
+        // With one request at a time nobody waits for anybody else.
+        (Mode::Load, Some(load)) if load.scenario == Scenario::SingleStream => {
+            run.samples_of(Phase::Service)
+        }
+        _ => None,
+    };
+    nanos.filter(|nanos| run.verdict.valid && !nanos.is_empty())
+}
+
+/// What these runs, which belong together, measured.
+pub(super) fn measured(runs: &[&Run], lengths: Lengths) -> Measured {
+    if runs.iter().any(|run| run.cell.mode == Mode::Generate) {
+        return Measured::Steps(MeasuredSteps::new(
+            runs.iter().map(|run| steps(run)).collect(),
+            lengths,
+        ));
+    }
+    let times = |run: &&Run| {
+        let batch = match run.cell.mode {
+            // One request at a time is a batch of one, however many would have fitted.
+            Mode::Load => 1,
+            _ => run.cell.batch_size,
+        };
+        Some(ServiceTimes::new([(batch, service(run)?.to_vec())]))
+    };
+    Measured::Times(MeasuredTimes::new(runs.iter().filter_map(times).collect()))
+}
+
+/// The prompts of a prefill at the start of the cache, or the steps of a decode.
+fn steps(run: &Run) -> StepTimes {
+    let Some(generation) = run.cell.generation else { return StepTimes::default() };
+    let (prompts, steps) = match generation.test {
+        GenerationTest::Prefill if generation.depth == 0 && run.cell.batch_size == 1 => {
+            let nanos = run.samples_of(Phase::Inference).unwrap_or_default().to_vec();
+            (Some((generation.tokens, nanos)), None)
+        }
+        GenerationTest::Prefill => (None, None),
+        GenerationTest::Decode => {
+            let steps = run.steps().into_iter().map(|(depth, nanos)| DecodeStep { depth, nanos });
+            (None, Some((run.cell.batch_size, steps.collect())))
+        }
+    };
+    StepTimes::new(prompts, steps)
+}
