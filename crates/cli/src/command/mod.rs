@@ -27,6 +27,7 @@ pub(crate) mod quantize;
 pub(crate) mod report;
 pub(crate) mod runs;
 pub(crate) mod schema;
+pub(crate) mod serve;
 pub(crate) mod survey;
 pub(crate) mod trend;
 pub(crate) mod visualize;
