@@ -5,6 +5,8 @@ use crate::{
     assets::Assets,
     frame,
     guard::Guard,
+    hook::Hook,
+    launcher::{Launcher, Program},
     request::Request,
     routes,
     stores::Stores,
@@ -15,7 +17,6 @@ use modelmeter::Folders;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How a server is set up.
-#[derive(Debug, Clone)]
 pub struct Settings {
     /// Where things are kept.
     pub folders: Folders,
@@ -25,6 +26,10 @@ pub struct Settings {
     pub hosts: Vec<String>,
     /// The path that a proxy puts before everything: `/modelmeter`, or nothing.
     pub base: String,
+    /// The program that measures, where the page may start and stop measurements, label and delete runs.
+    pub program: Option<Program>,
+    /// Who is told of measurements that ended.
+    pub hook: Option<Hook>,
 }
 
 /// What every request can reach.
@@ -34,22 +39,25 @@ pub(crate) struct App {
     pub(crate) guard: Guard,
     pub(crate) base: String,
     pub(crate) assets: Assets,
+    pub(crate) launcher: Option<Launcher>,
     live: Mutex<Listener>,
 }
 
 impl App {
-    pub(crate) fn new(settings: Settings, port: Option<u16>) -> App {
-        let Settings { folders, token, hosts, base } = settings;
+    pub(crate) fn new(settings: Settings, port: Option<u16>) -> std::io::Result<App> {
+        let Settings { folders, token, hosts, base, program, hook: _ } = settings;
         let loopback = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
         let hosts = loopback.into_iter().chain(hosts.iter().map(|host| host.to_ascii_lowercase()));
         let cookie = port.map_or("modelmeter".to_owned(), |port| format!("modelmeter-{port}"));
-        App {
+        let launcher = program.map(Launcher::start).transpose()?;
+        Ok(App {
             live: Mutex::new(Listener::new(&folders.live())),
             stores: Stores::new(&folders),
-            guard: Guard { token, hosts: hosts.collect(), cookie, is_open: false },
+            guard: Guard { token, hosts: hosts.collect(), cookie, is_open: launcher.is_some() },
             base,
             assets: Assets::new(),
-        }
+            launcher,
+        })
     }
 
     /// What this user's processes say.

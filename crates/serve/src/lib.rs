@@ -11,6 +11,8 @@ mod events;
 mod feed;
 mod frame;
 mod guard;
+mod hook;
+mod launcher;
 mod listener;
 mod metrics;
 mod openapi;
@@ -24,6 +26,8 @@ mod token;
 mod views;
 
 pub use app::Settings;
+pub use hook::Hook;
+pub use launcher::Program;
 pub use openapi::document as openapi_document;
 pub use routes::{ROUTES, Route};
 pub use server::{Place, ServeError, Server};

@@ -6,7 +6,7 @@ use crate::{
     frame::{View, frame},
     metrics,
     request::Request,
-    views::{api, compare, load, machines, now, plans, recommend, run, runs, trend},
+    views::{act, api, compare, load, machines, now, plans, recommend, run, runs, trend},
 };
 use axum::http::Method;
 
@@ -75,6 +75,12 @@ pub const ROUTES: &[Route] = &[
     route!("GET" "/api/plans", Data api::plans, "Plans and how far they are"),
     route!("GET" "/api/plans/{plan}", Data api::plan, "The cells of a plan"),
     route!("GET" "/api/machines", Data api::machines, "Machines, their ceilings and their noise"),
+    route!("GET" "/api/measurements", Data act::jobs, "Measurements that were started here"),
+    route!("POST" "/api/measurements", Data act::start, "Starts a profile (`model`, `engine`, …) or a plan (`plan`, TOML); needs `--allow-measuring`, as all that follow"),
+    route!("POST" "/api/measurements/{id}/stop", Data act::stop, "Stops a process that measures, by its name in `/api/now`"),
+    route!("POST" "/api/runs/{run}/tags", Data act::tag, "Labels a run (`tag`), or takes a label off it (`remove`)"),
+    route!("POST" "/api/runs/{run}/delete", Data act::delete, "Deletes a run, by its whole id"),
+    route!("DELETE" "/api/runs/{run}", Data act::delete, "Deletes a run, by its whole id"),
 ];
 
 /// Answers a request by the first route that fits.

@@ -6,6 +6,7 @@ use crate::{
     events,
     feed::{self, Moment},
     guard::Decision,
+    hook::{self, Hook},
     listener::Limited,
     query::Query,
     request::Request,
@@ -98,6 +99,7 @@ enum Bound {
 pub struct Server {
     bound: Bound,
     app: Arc<App>,
+    hook: Option<Hook>,
 }
 
 impl Server {
@@ -118,7 +120,10 @@ impl Server {
             }
             Place::Socket(path) => (Bound::Socket(bind_socket(path)?, path.clone()), None),
         };
-        Ok(Server { bound, app: Arc::new(App::new(settings, port)) })
+        let mut settings = settings;
+        let hook = settings.hook.take();
+        let app = Arc::new(App::new(settings, port).map_err(ServeError::Start)?);
+        Ok(Server { bound, app, hook })
     }
 
     /// The address where it listens; `None` for a socket in the file system.
@@ -141,6 +146,9 @@ impl Server {
             .max_blocking_threads(AT_WORK + 1)
             .build()
             .map_err(ServeError::Start)?;
+        if let Some(hook) = self.hook {
+            hook::start(&self.app, hook).map_err(ServeError::Start)?;
+        }
         let (sender, moments) = watch::channel(Moment::default());
         let sender = Arc::new(sender);
         feed::start(Arc::clone(&self.app), Arc::clone(&sender)).map_err(ServeError::Start)?;

@@ -9,6 +9,7 @@ The token is kept in the data folder for this user alone; MODELMETER_TOKEN sets 
 Examples:
   modelmeter serve
   modelmeter serve --open
+  modelmeter serve --allow-measuring --webhook https://hooks.example.org/services/…
   modelmeter serve --listen 127.0.0.1:8080 --base-path /modelmeter
   modelmeter serve --socket /run/user/1000/modelmeter.sock
   MODELMETER_TOKEN=0123456789abcdef modelmeter serve --listen 0.0.0.0:7117 --host bench.example.org";
@@ -36,4 +37,10 @@ pub(crate) struct Serve {
     /// Name by which browsers may call this server, beside localhost; may be repeated
     #[arg(long, value_name = "NAME", help_heading = "Server")]
     pub(crate) host: Vec<String>,
+    /// Let the page start and stop measurements, label and delete runs
+    #[arg(long, help_heading = "Server")]
+    pub(crate) allow_measuring: bool,
+    /// URL that hears of every measurement that ended or died, as JSON with a `text` that Slack shows
+    #[arg(long, value_name = "URL", help_heading = "Server")]
+    pub(crate) webhook: Option<String>,
 }

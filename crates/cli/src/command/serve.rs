@@ -3,16 +3,18 @@
 use crate::{
     Exit, Failure,
     arguments::{Global, Serve},
-    command::folders,
+    command::{folders, watch},
     output,
 };
+use modelmeter::Folders;
 use report::clean;
-use serve::{Place, ServeError, Server, Settings, Token};
+use serve::{Hook, Place, Program, ServeError, Server, Settings, Token};
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
     iterator::Signals,
 };
 use std::{
+    ffi::OsString,
     fs,
     net::{SocketAddr, ToSocketAddrs},
     path::Path,
@@ -52,7 +54,15 @@ pub(crate) fn run(arguments: &Serve, global: &Global) -> Result<Exit, Failure> {
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| {
         Failure::new(Exit::Cannot, "could not watch for Ctrl-C").cause(error.to_string())
     })?;
-    let settings = Settings { folders, token: token.clone(), hosts, base: base.clone() };
+    let program = arguments.allow_measuring.then(|| program(&folders, global)).transpose()?;
+    let settings = Settings {
+        token: token.clone(),
+        hosts,
+        base: base.clone(),
+        program,
+        hook: hook(arguments.webhook.as_deref())?,
+        folders,
+    };
     let server = Server::bind(&place, settings).map_err(|error| refused(&error, &place))?;
     let page = server.address().map(|address| page(address, &base, &token));
     match (&page, &place) {
@@ -87,6 +97,36 @@ pub(crate) fn run(arguments: &Serve, global: &Global) -> Result<Exit, Failure> {
     };
     server.run(stop).map_err(|error| refused(&error, &place))?;
     Ok(Exit::Fine)
+}
+
+/// This program once more, with the same database. Its address may hold a password, so it is a variable and no argument.
+fn program(folders: &Folders, global: &Global) -> Result<Program, Failure> {
+    let path = std::env::current_exe().map_err(|error| {
+        Failure::new(Exit::Cannot, "could not find this program").cause(error.to_string())
+    })?;
+    let mut arguments: Vec<OsString> = vec!["--cache".into(), folders.cache.clone().into()];
+    if let Some(python) = &global.python {
+        arguments.extend(["--python".into(), python.into()]);
+    }
+    let variables = vec![("MODELMETER_DB", folders.database.clone().into())];
+    let plans = folders.engines.with_file_name("plans");
+    Ok(Program { path, arguments, variables, plans, secrets: vec![TOKEN] })
+}
+
+fn hook(url: Option<&str>) -> Result<Option<Hook>, Failure> {
+    let Some(url) = url else { return Ok(None) };
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/')) {
+        let text = "`--webhook` is not an address: it must begin with `http://` or `https://`";
+        return Err(Failure::new(Exit::Wrong, text)
+            .hint("`--webhook https://hooks.example.org/services/…`, in quotes"));
+    }
+    let url = url.to_owned();
+    Ok(Some(Box::new(move |_, document| {
+        if let Err(why) = watch::post(&url, &document.to_string()) {
+            output::complain(&format!("warning: the webhook did not accept the message: {why}\n"));
+        }
+    })))
 }
 
 fn talk(global: &Global, text: &str) {

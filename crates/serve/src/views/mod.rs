@@ -1,5 +1,6 @@
 //! One file a view: it reads, hands what it read to a renderer, and says what it follows.
 
+pub(crate) mod act;
 pub(crate) mod api;
 pub(crate) mod compare;
 pub(crate) mod form;

@@ -4,9 +4,11 @@ use crate::{
     answer::Refusal,
     app::App,
     frame::{self, Follows, View},
-    query::encoded,
+    launcher::Launcher,
+    query::{Query, encoded},
     request::Request,
     sketch,
+    views::form,
 };
 use live::{Activity, LoadNow, PercentilesNow, RunNow, SamplesNow, State};
 use page::Html;
@@ -21,10 +23,65 @@ pub(crate) fn page(app: &App, _: &Request) -> Result<View, Refusal> {
     };
     let mut html = Html::default();
     frame::hero(&mut html, "Now", "Everything that this user's processes measure, as it happens.");
+    if app.launcher.is_some() {
+        measure(&mut html, app);
+    }
     html.open("div", &[("id", "now")]);
     html.append(inner(app, &activities));
     html.close("div");
     Ok(View { name: "Now", title: "Now".into(), body: html, follows: Follows::Now })
+}
+
+/// What starts a profile or a plan.
+fn measure(html: &mut Html, app: &App) {
+    let action = app.link("/api/measurements");
+    let form = [("method", "post"), ("action", action.as_str()), ("class", "do")];
+    html.open("details", &[("class", "picks")]);
+    html.element("summary", &[], "Measure a model");
+    html.open("form", &form);
+    html.open("input", &[("type", "hidden"), ("name", "back"), ("value", "/")]);
+    let query = Query::default();
+    for (label, name, example) in [
+        ("Model", "model", "small-transformer"),
+        ("Engine", "engine", "auto"),
+        ("Device", "device", "auto"),
+        ("Precision", "precision", "fp32"),
+        ("Batch size", "batch-size", "1"),
+        ("Length", "sequence-length", ""),
+        ("Label", "tag", ""),
+    ] {
+        form::words(html, &query, label, name, example);
+    }
+    html.element("button", &[("class", "show")], "Start");
+    html.close("form");
+    html.close("details");
+    html.open("details", &[("class", "picks")]);
+    html.element("summary", &[], "Measure a plan");
+    html.open("form", &form);
+    html.open("input", &[("type", "hidden"), ("name", "back"), ("value", "/")]);
+    html.open("label", &[]);
+    html.element("span", &[], "Plan, in TOML");
+    html.inside(
+        "textarea",
+        &[("name", "plan"), ("rows", "8"), ("cols", "60"), ("required", "")],
+        |_| {},
+    );
+    html.close("label");
+    html.element("button", &[("class", "show")], "Start");
+    html.close("form");
+    html.close("details");
+}
+
+/// What was started here and failed before it could say why itself.
+fn jobs(html: &mut Html, app: &App) {
+    let jobs = app.launcher.as_ref().map(Launcher::jobs).unwrap_or_default();
+    for job in jobs.iter().filter(|job| job.exit.is_some_and(|exit| exit != 0 && exit != 130)) {
+        html.open("article", &[("class", "card now lost")]);
+        html.element("h3", &[], &clean(&job.words.join(" ")));
+        let lines: Vec<String> = job.said.lines().map(clean).collect();
+        html.inside("pre", &[("tabindex", "0")], |html| html.text(&lines.join("\n")));
+        html.close("article");
+    }
 }
 
 /// What tells moments apart that people want to see at once: who measures what, in which stage, and how many runs there are.
@@ -60,6 +117,7 @@ pub(crate) fn inner(app: &App, activities: &[Activity]) -> Html {
     for one in running {
         card(&mut html, app, one);
     }
+    jobs(&mut html, app);
     if !ended.is_empty() {
         html.element("h2", &[("class", "before")], "Before");
         for one in ended {
@@ -86,6 +144,7 @@ fn card(html: &mut Html, app: &App, one: &Activity) {
     }
     if one.state == State::Running {
         running(html, one);
+        stop(html, app, one);
     }
     if let Some(load) = &one.load {
         self::load(html, load);
@@ -108,6 +167,18 @@ fn card(html: &mut Html, app: &App, one: &Activity) {
         html.inside("p", &[("class", "note")], |html| html.prose(&clean(remark)));
     }
     html.close("article");
+}
+
+fn stop(html: &mut Html, app: &App, one: &Activity) {
+    if app.launcher.is_none() {
+        return;
+    }
+    let action = app.link(&format!("/api/measurements/{}/stop", encoded(&one.id)));
+    html.open("form", &[("method", "post"), ("action", &action), ("class", "do")]);
+    html.open("input", &[("type", "hidden"), ("name", "back"), ("value", "/")]);
+    let name = format!("Stop {}", title(one));
+    html.element("button", &[("aria-label", &name)], "Stop");
+    html.close("form");
 }
 
 fn state(one: &Activity) -> &'static str {

@@ -41,7 +41,7 @@ fn told(who: &str, outcome: Result<(), String>) -> bool {
 }
 
 /// Posts it, once more where the server is away or busy. The address may hold a secret, so it is never said.
-fn post(url: &str, body: &str) -> Result<(), String> {
+pub(in crate::command) fn post(url: &str, body: &str) -> Result<(), String> {
     let agent: ureq::Agent =
         ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).build().into();
     let mut pauses = PAUSES.iter();
