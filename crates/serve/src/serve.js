@@ -17,7 +17,7 @@
       return;
     }
     const own = (name) => ["open", "data-dressed", "aria-busy"].includes(name) ||
-      (name === "viewBox" && old.closest(".zoomed")) || (name === "class" && old.classList.contains("zoomed")) ||
+      (name === "viewBox" && old.closest(".zoomed")) || (name === "class" && (old.classList.contains("zoomed") || old.classList.contains("tall"))) ||
       (["value", "checked", "selected"].includes(name) && ["INPUT", "OPTION"].includes(old.nodeName));
     for (const { name, value } of [...fresh.attributes]) {
       if (!own(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
@@ -137,7 +137,8 @@
   });
 
   // A long list: as high as all rows, with those in it that can be seen.
-  const STEP = 100, HIGH = 38;
+  const STEP = 100;
+  let HIGH = 38;
   let list = null;
   const makeList = (frame) => {
     const body = frame.querySelector("tbody"), total = () => Number(frame.dataset.total);
@@ -152,6 +153,13 @@
     let shown = "", timer = 0, epoch = 0;
     const keepRows = (offset, rows) => parts.set(offset, rows);
     const offsetOf = (part) => part * STEP;
+    // Zoom and fonts decide how high a row is.
+    const measure = () => {
+      const rows = body.querySelectorAll("tr:not(.pad)");
+      if (rows.length < 2) return;
+      const high = (rows[rows.length - 1].getBoundingClientRect().top - rows[0].getBoundingClientRect().top) / (rows.length - 1);
+      if (high > 10) HIGH = high;
+    };
     const wanted = () => {
       const first = Math.floor(frame.scrollTop / HIGH), count = Math.ceil(frame.clientHeight / HIGH);
       const from = Math.max(0, Math.floor((first - 20) / STEP)), to = Math.floor((first + count + 20) / STEP);
@@ -200,6 +208,7 @@
     frame.addEventListener("scroll", () => { clearTimeout(timer); timer = setTimeout(see, 40); draw(); }, { passive: true });
     frame.classList.add("tall");
     const begun = Number(frame.dataset.offset);
+    measure();
     body.prepend(before); body.append(after);
     before.firstChild.height = begun * HIGH;
     after.firstChild.height = Math.max(0, total() - begun - body.querySelectorAll("tr:not(.pad)").length) * HIGH;
@@ -228,15 +237,15 @@
   const hear = (name, data) => {
     if (document.hidden) { stale = true; return; }
     const now = document.getElementById("now"), follows = main().dataset.follows;
-    if (name === "now" && now && follows === "now") {
+    if (name === "now" && now) {
       const fresh = document.createElement("div");
       fresh.id = "now";
+      fresh.className = now.className;
       fresh.append(...parse(data).body.childNodes);
       like(now, fresh);
       changed();
     }
     if (name === "data" && follows === "data") refresh();
-    if (name === "now" && now && follows === "data") refresh();
   };
   if (channel) channel.onmessage = ({ data }) => { if (data.name === "away") away(); else { back(); hear(data.name, data.text); } };
   const tell = (name, text) => { hear(name, text); channel?.postMessage({ name, text }); };

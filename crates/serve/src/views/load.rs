@@ -18,14 +18,14 @@ const NEWEST: u64 = 60;
 pub(crate) fn page(app: &App, _: &Request) -> Result<View, Refusal> {
     let mut html = Html::default();
     frame::hero(&mut html, "Load", "Requests at served models, and what their users waited.");
-    let loading = {
+    let activities = {
         let mut live = app.live();
         live.listen();
-        let all = live.activities();
-        all.into_iter().filter(|one| one.load.is_some()).collect::<Vec<_>>()
+        live.activities()
     };
-    html.open("div", &[("id", "now")]);
-    html.append(now::inner(app, &loading));
+    // The others are there too, unseen: what goes on is told to all views alike.
+    html.open("div", &[("id", "now"), ("class", "only-loads")]);
+    html.append(now::inner(app, &activities));
     html.close("div");
     if app.stores.is_there() {
         app.stores.with(|store| {

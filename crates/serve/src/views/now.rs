@@ -133,7 +133,11 @@ fn card(html: &mut Html, app: &App, one: &Activity) {
         State::Ended => "card now ended",
         State::Lost => "card now lost",
     };
-    html.open("article", &[("class", class), ("data-key", &one.id), ("data-state", state(one))]);
+    let mut attributes = vec![("class", class), ("data-key", &*one.id), ("data-state", state(one))];
+    if one.load.is_some() {
+        attributes.push(("data-load", ""));
+    }
+    html.open("article", &attributes);
     html.open("header", &[]);
     html.inside("h3", &[], |html| html.element("bdi", &[], &title(one)));
     html.element("span", &[("class", pill(one))], &standing(one));
