@@ -84,7 +84,7 @@ impl From<StoreError> for Refusal {
             why += &format!(": {error}");
             cause = error.source();
         }
-        Refusal { status, why, hint: error.hint().map(|hint| hint.to_string()) }
+        Refusal { status, why, hint: error.hint() }
     }
 }
 
