@@ -1,6 +1,6 @@
 //! What a process does, as far as its journal tells.
 
-use crate::{Line, SamplesNow};
+use crate::Line;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{Cell, Device, Event, Interim, Mode, Precision, Run, RunId, Stage, WaitReason};
@@ -55,8 +55,8 @@ pub struct Activity {
     pub label: Option<String>,
     /// What it waits for.
     pub waiting: Option<String>,
-    /// The samples of the cell so far.
-    pub samples: Option<SamplesNow>,
+    /// The time of one inference or step as it was before sampling.
+    pub first: Option<FirstNow>,
     /// The table of a comparison.
     #[schemars(with = "Option<serde_json::Value>")]
     pub interim: Option<Interim>,
@@ -70,6 +70,15 @@ pub struct Activity {
     pub failures: Vec<String>,
     /// What disturbed it.
     pub remarks: Vec<String>,
+}
+
+/// A first time of a model, long before the result.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct FirstNow {
+    /// The median of one inference or step, in seconds.
+    pub seconds: f64,
+    /// How many it rests on.
+    pub samples: u64,
 }
 
 /// How far a plan is.
@@ -228,7 +237,7 @@ impl Activity {
                     sequence_length: task.sequence_length,
                     mode: task.mode,
                 });
-                self.samples = None;
+                self.first = None;
                 if let Some(plan) = &mut self.plan {
                     (plan.finished, plan.processes) = (finished, of);
                     plan.left = eta.map(|left| left.as_secs_f64());
@@ -244,12 +253,8 @@ impl Activity {
                     .map(|total| (done as f64 / total as f64).clamp(0.0, 1.0));
                 (self.note, self.label) = (note, label);
             }
-            Event::Sampled { taken, newest, target } => {
-                let samples = self.samples.get_or_insert_default();
-                if taken < samples.taken {
-                    *samples = SamplesNow::default();
-                }
-                samples.add(taken, &newest, target);
+            Event::FirstTime { time, samples, .. } => {
+                self.first = Some(FirstNow { seconds: time.0, samples });
             }
             Event::Interim { table, .. } => self.interim = Some(*table),
             Event::Waiting { reason } => self.waiting = Some(spell(&reason)),
@@ -284,7 +289,7 @@ impl Activity {
         }
         // The next measurement of several begins.
         if matches!(stage, Stage::Prepare | Stage::Start) {
-            self.samples = None;
+            self.first = None;
         }
         (self.stage, self.label) = (Some(stage), label);
     }

@@ -22,9 +22,9 @@ pub(crate) fn page(app: &App, request: &Request) -> Result<View, Refusal> {
         let run = find(store, request)?;
         let short = store.short_id(&run.id)?;
         let (id, tags) = (run.id.0.clone(), run.tags.clone());
-        let part = match &run.load {
-            Some(_) => page::result_part(&report::load_document(&[run], None)),
-            None => dossier_part(&dossier_of(run, &short, Some(store))?, Pictures::Drawn),
+        let part = match run.load.is_some() {
+            true => page::result_part(&report::load_document(&[run], None)),
+            false => dossier_part(&dossier_of(run, &short, Some(store))?, Pictures::Drawn),
         };
         let mut body = part.body;
         if app.launcher.is_some() {
