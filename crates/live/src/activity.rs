@@ -1,6 +1,6 @@
 //! What a process does, as far as its journal tells.
 
-use crate::Line;
+use crate::{Line, SamplesNow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::{Cell, Device, Event, Interim, Mode, Precision, Run, RunId, Stage, WaitReason};
@@ -57,6 +57,8 @@ pub struct Activity {
     pub waiting: Option<String>,
     /// The time of one inference or step as it was before sampling.
     pub first: Option<FirstNow>,
+    /// The samples of the cell so far.
+    pub samples: Option<SamplesNow>,
     /// The table of a comparison.
     #[schemars(with = "Option<serde_json::Value>")]
     pub interim: Option<Interim>,
@@ -237,7 +239,7 @@ impl Activity {
                     sequence_length: task.sequence_length,
                     mode: task.mode,
                 });
-                self.first = None;
+                (self.first, self.samples) = (None, None);
                 if let Some(plan) = &mut self.plan {
                     (plan.finished, plan.processes) = (finished, of);
                     plan.left = eta.map(|left| left.as_secs_f64());
@@ -252,6 +254,13 @@ impl Activity {
                     .filter(|total| *total > 0)
                     .map(|total| (done as f64 / total as f64).clamp(0.0, 1.0));
                 (self.note, self.label) = (note, label);
+            }
+            Event::Sampled { taken, newest, target } => {
+                let samples = self.samples.get_or_insert_default();
+                if taken < samples.taken {
+                    *samples = SamplesNow::default();
+                }
+                samples.add(taken, &newest, target);
             }
             Event::FirstTime { time, samples, .. } => {
                 self.first = Some(FirstNow { seconds: time.0, samples });
@@ -289,7 +298,7 @@ impl Activity {
         }
         // The next measurement of several begins.
         if matches!(stage, Stage::Prepare | Stage::Start) {
-            self.first = None;
+            (self.first, self.samples) = (None, None);
         }
         (self.stage, self.label) = (Some(stage), label);
     }

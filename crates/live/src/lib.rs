@@ -8,8 +8,10 @@ mod activity;
 mod journal;
 mod line;
 mod listener;
+mod samples;
 
 pub use activity::{Activity, CellNow, FirstNow, LoadNow, PercentilesNow, PlanNow, RunNow, State};
 pub use journal::Journal;
 pub use line::Line;
 pub use listener::Listener;
+pub use samples::{Point, SamplesNow};

@@ -62,8 +62,12 @@ impl Listener {
     }
 
     /// Every process, those that measure first, then the newest of those that ended.
-    #[must_use]
-    pub fn activities(&self) -> Vec<Activity> {
+    pub fn activities(&mut self) -> Vec<Activity> {
+        for heard in self.heard.values_mut() {
+            if let Some(samples) = &mut heard.activity.samples {
+                samples.settle();
+            }
+        }
         let (mut running, mut ended): (Vec<_>, Vec<_>) = self
             .heard
             .values()
@@ -110,7 +114,7 @@ mod tests {
     use super::*;
     use crate::Journal;
     use std::{fs, os::unix::fs::PermissionsExt};
-    use types::{Event, Seconds, Stage};
+    use types::{Event, Stage};
 
     fn wait_for(listener: &mut Listener, holds: impl Fn(&Activity) -> bool) -> Activity {
         loop {
@@ -130,12 +134,11 @@ mod tests {
         assert!(!listener.listen() && listener.activities().is_empty());
         let journal = Journal::begin(&folder, "profile", "1").unwrap();
         journal.say(&Event::stage(Stage::Sample));
-        let first = Event::FirstTime { stage: Stage::Warmup, time: Seconds(0.25), samples: 3 };
-        journal.say(&first);
-        let now = wait_for(&mut listener, |now| now.first.is_some());
+        journal.say(&Event::Sampled { taken: 3, newest: vec![2, 1, 3], target: 0.01 });
+        let now = wait_for(&mut listener, |now| now.samples.is_some());
         assert_eq!((now.command.as_str(), now.state), ("profile", State::Running));
         assert_eq!((now.stage, now.pid), (Some(Stage::Sample), std::process::id()));
-        assert_eq!(now.first.map(|first| first.seconds), Some(0.25));
+        assert_eq!(now.samples.unwrap().median, Some(2e-9));
         assert_eq!(listener.running(&now.id), Some(std::process::id()));
         journal.end(3);
         let now = wait_for(&mut listener, |now| now.state == State::Ended);

@@ -1,9 +1,53 @@
-//! Small drawings of what goes on, in the colours of the page.
+//! Small drawings of what goes on: bars and a line, in the colours of the page.
 
 use page::Html;
 
 const WIDTH: f64 = 320.0;
 const HEIGHT: f64 = 64.0;
+
+/// Bars of a histogram.
+const BINS: usize = 40;
+
+/// How samples lie; the longest hundredth is left out, so that one outlier does not hide the rest.
+pub(crate) fn histogram(html: &mut Html, nanos: &[u64]) {
+    let mut sorted = nanos.to_vec();
+    sorted.sort_unstable();
+    let (Some(first), Some(last)) =
+        (sorted.first(), sorted.get((sorted.len().saturating_sub(1)) * 99 / 100))
+    else {
+        return;
+    };
+    let (low, high) = (*first as f64, (*last as f64).max(*first as f64 + 1.0));
+    let mut bins = [0_usize; BINS];
+    for value in sorted.iter().filter(|value| *value <= last) {
+        let place = (*value as f64 - low) / (high - low) * BINS as f64;
+        bins[(place as usize).min(BINS - 1)] += 1;
+    }
+    let most = bins.iter().copied().max().unwrap_or(1).max(1) as f64;
+    let name = format!(
+        "How {} samples lie, from {} to {}",
+        nanos.len(),
+        report::seconds(low / 1e9),
+        report::seconds(high / 1e9)
+    );
+    svg(html, &name, |html| {
+        let step = WIDTH / BINS as f64;
+        for (number, count) in bins.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let height = (*count as f64 / most * (HEIGHT - 2.0)).max(1.0);
+            let place = |value: f64| format!("{value:.1}");
+            html.inside(
+                "rect",
+                &[
+                    ("x", &place(number as f64 * step)),
+                    ("y", &place(HEIGHT - height)),
+                    ("width", &place(step - 1.0)),
+                    ("height", &place(height)),
+                ],
+                |_| {},
+            );
+        }
+    });
+}
 
 /// Numbers over time, from 0; `limit` is drawn as a line of its own.
 pub(crate) fn line(html: &mut Html, name: &str, values: &[f64], limit: Option<f64>) {
@@ -58,10 +102,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_needs_two_points_and_a_number_that_is_none_harms_nothing() {
+    fn every_sample_but_the_longest_is_in_a_bar() {
         let mut html = Html::default();
+        histogram(&mut html, &[]);
         line(&mut html, "nothing", &[1.0], None);
         assert_eq!(html.finish(), "");
+        let mut html = Html::default();
+        let mut nanos: Vec<u64> = (0..1000).map(|i| 1_000_000 + i).collect();
+        nanos.push(1_000_000_000);
+        histogram(&mut html, &nanos);
+        let text = html.finish();
+        assert_eq!(text.matches("<rect").count(), BINS, "{text}");
+        assert!(text.contains("<title>How 1001 samples lie"), "{text}");
         let mut html = Html::default();
         line(&mut html, "x", &[1.0, f64::NAN, 0.5], Some(2.0));
         assert!(html.finish().contains("<polyline"));

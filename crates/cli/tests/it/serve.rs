@@ -356,11 +356,11 @@ fn what_is_measured_appears_and_a_process_that_died_is_lost() {
     let mut child =
         home.command(&long).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     browser.wait("document.querySelector('#now [data-state=running] h3')?.textContent === 'small-transformer'");
-    browser.wait("document.querySelector('#now [data-state=running] .progress')?.textContent.includes('runs')");
+    browser.wait("document.querySelectorAll('#now [data-state=running] .sketch').length > 0");
     let before =
-        browser.ask("document.querySelector('#now [data-state=running] .progress').textContent");
+        browser.ask("document.querySelector('#now [data-state=running] figcaption').textContent");
     browser.wait(&format!(
-        "document.querySelector('#now [data-state=running] .progress').textContent !== {before}"
+        "document.querySelector('#now [data-state=running] figcaption').textContent !== {before}"
     ));
     let now = json(&served.get("/api/now").body);
     assert_eq!(now["activities"][0]["command"], "profile", "{now}");

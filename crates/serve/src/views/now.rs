@@ -10,7 +10,7 @@ use crate::{
     sketch,
     views::form,
 };
-use live::{Activity, LoadNow, PercentilesNow, RunNow, State};
+use live::{Activity, LoadNow, PercentilesNow, RunNow, SamplesNow, State};
 use page::Html;
 use report::{Style, clean};
 use std::{fmt::Write, time::Duration};
@@ -153,6 +153,9 @@ fn card(html: &mut Html, app: &App, one: &Activity) {
     if let Some(load) = &one.load {
         self::load(html, load);
     }
+    if let Some(samples) = one.samples.as_ref().filter(|samples| !samples.nanos.is_empty()) {
+        self::samples(html, samples);
+    }
     if let Some(table) = &one.interim {
         html.inside("pre", &[("tabindex", "0")], |html| {
             html.text(&report::interim_table(table, &Style::plain(100)))
@@ -254,16 +257,16 @@ fn running(html: &mut Html, one: &Activity) {
         ));
         html.close("p");
     }
-    if let Some(first) = &one.first {
+    // As soon as there are samples they say it better.
+    if let Some(first) = one.first.filter(|_| one.samples.is_none()) {
+        let time = report::seconds(first.seconds);
         let text = match first.samples {
-            0 | 1 => format!("first inference {}", report::seconds(first.seconds)),
-            samples => {
-                format!("about {} when warm ({samples} runs)", report::seconds(first.seconds))
-            }
+            0 | 1 => format!("first inference {time}"),
+            samples => format!("about {time} when warm ({samples} runs)"),
         };
         html.element("p", &[("class", "note")], &text);
     }
-    html.open("p", &[("class", "note progress")]);
+    html.open("p", &[("class", "note")]);
     if let Some(share) = one.share {
         sketch::bar(html, share, &standing(one));
         html.text(" ");
@@ -273,6 +276,33 @@ fn running(html: &mut Html, one: &Activity) {
         words.iter().filter(|text| !text.is_empty()).map(|text| clean(text)).collect();
     html.text(&words.join(": "));
     html.close("p");
+}
+
+fn samples(html: &mut Html, samples: &SamplesNow) {
+    html.open("div", &[("class", "sketches")]);
+    html.open("figure", &[]);
+    sketch::histogram(html, &samples.nanos);
+    let median = samples.median.map(report::seconds).unwrap_or_default();
+    html.element(
+        "figcaption",
+        &[],
+        &format!("{} samples, median {median}", report::count(samples.taken)),
+    );
+    html.close("figure");
+    html.open("figure", &[]);
+    let errors: Vec<f64> = samples.closing.iter().map(|point| point.error).collect();
+    sketch::line(html, "How the interval of the median closes in", &errors, Some(samples.target));
+    let text = match samples.error {
+        Some(error) => format!(
+            "median known to ± {} (95 %), target ± {}",
+            report::percent(error),
+            report::percent(samples.target)
+        ),
+        None => String::new(),
+    };
+    html.element("figcaption", &[], &text);
+    html.close("figure");
+    html.close("div");
 }
 
 fn load(html: &mut Html, load: &LoadNow) {

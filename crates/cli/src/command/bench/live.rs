@@ -139,7 +139,7 @@ impl Live {
                 self.measuring(*stage);
             }
             // A plan's cells are told as tasks.
-            Event::Interim { .. } | Event::FirstTime { .. } => {}
+            Event::Interim { .. } | Event::FirstTime { .. } | Event::Sampled { .. } => {}
             Event::Forecast { .. } => self.line(&report::forecast(event)),
             // A plan's cells end as tasks.
             Event::CellStarted { .. } | Event::CellFinished { .. } | Event::CellFailed { .. } => {}
