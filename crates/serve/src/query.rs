@@ -20,7 +20,8 @@ impl Query {
 
     /// The value of this name; one that is empty is none.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.all(name).next()
+        let named = self.0.iter().find(|(known, value)| known == name && !value.trim().is_empty());
+        named.map(|(_, value)| value.trim())
     }
 
     /// Every value of this name.

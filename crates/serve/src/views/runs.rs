@@ -8,7 +8,7 @@ use crate::{
     query::{Query, encoded},
     request::Request,
 };
-use modelmeter::{Mode, Precision};
+use modelmeter::Precision;
 use page::Html;
 use report::RunLine;
 use store::{Filter, RunRow};
