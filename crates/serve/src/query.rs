@@ -30,10 +30,6 @@ impl Query {
         named.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
     }
 
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(name, _)| name.as_str())
-    }
-
     /// The same with another value, or without one.
     pub(crate) fn with(&self, name: &str, value: Option<String>) -> Query {
         let mut pairs: Vec<(String, String)> =
