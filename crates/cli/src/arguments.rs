@@ -32,6 +32,7 @@ mod result_output;
 mod runs;
 mod sampling;
 mod serve_bench;
+mod serve;
 mod since;
 mod store;
 mod survey;
@@ -76,6 +77,7 @@ pub(crate) use result_output::{OutputFile, ResultOutput, is_stdout};
 pub(crate) use runs::{RunFilter, Runs, RunsAction, RunsDelete, RunsList, RunsShow, RunsTag};
 pub(crate) use sampling::{Processes, SampleCounts, Sampling, Timeout, TurnTime, Turns};
 pub(crate) use serve_bench::ServeBench;
+pub(crate) use serve::Serve;
 pub(crate) use store::{NoStore, StoreArguments, Tags};
 pub(crate) use survey::{Analyze, Recommend, SurveyArguments};
 pub(crate) use training::{LossArgument, OptimizerArgument, TrainingArguments};
@@ -275,6 +277,12 @@ pub(crate) enum Command {
     /// A database is a file, or a server: postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=require. Set a password in
     /// MODELMETER_DB, not in `--db`, where other users of the machine can see it.
     Db(Db),
+    /// Show stored runs and running measurements as a live page
+    ///
+    /// A page for the browser on this machine: what is measured at this moment, plans, runs, comparisons, histories. It needs
+    /// the token of the address that is printed, it can only be read, and it asks nobody but this server. Documents of
+    /// `--json` are under /api, numbers for Prometheus under /metrics. How: docs/SERVE.md
+    Serve(Serve),
     /// Measure what another machine asks for
     #[command(name = "__host", hide = true)]
     Host,
@@ -320,7 +328,7 @@ mod tests {
     /// Every option stands under a heading, and all headings are on one list.
     #[test]
     fn headings_are_few_and_the_same_everywhere() {
-        const HEADINGS: [&str; 16] = [
+        const HEADINGS: [&str; 17] = [
             "Workload",
             "Engine",
             "Sampling",
@@ -337,6 +345,7 @@ mod tests {
             "Pruning",
             "Quantisation",
             "Search",
+            "Server",
         ];
         let mut command = Arguments::command();
         command.build();

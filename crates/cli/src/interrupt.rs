@@ -32,6 +32,7 @@ fn start(said: impl FnOnce() -> String + Send + 'static) -> Result<(), Failure> 
             // Nothing half-written stays.
             discard_unfinished();
             output::complain(&said());
+            crate::live::end(Exit::Stopped as i32);
             #[expect(clippy::exit, reason = "the worker dies with this process")]
             std::process::exit(Exit::Stopped as i32);
         }

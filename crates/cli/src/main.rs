@@ -9,6 +9,7 @@ mod command;
 mod exit;
 mod failure;
 mod interrupt;
+mod live;
 mod output;
 mod parent;
 mod places;
@@ -43,13 +44,13 @@ fn main() -> ExitCode {
         Err(refusal) => return exit::after_parsing(&refusal),
     };
     let colour = terminal::wants_colour(arguments.global.color, terminal::Stream::Error);
-    match run(&arguments) {
-        Ok(exit) => exit.into(),
-        Err(failure) => {
-            output::complain(&failure.render(colour));
-            failure.exit.into()
-        }
-    }
+    live::begin(&arguments.command, &arguments.global);
+    let exit = run(&arguments).unwrap_or_else(|failure| {
+        output::complain(&failure.render(colour));
+        failure.exit
+    });
+    live::end(exit as i32);
+    exit.into()
 }
 
 fn run(arguments: &Arguments) -> Result<Exit, Failure> {
@@ -84,6 +85,7 @@ fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Command::Devices(devices) => command::devices::run(devices, global),
         Command::Runs(runs) => command::runs::run(runs, global),
         Command::Db(db) => command::db::run(db, global),
+        Command::Serve(serve) => command::serve::run(serve, global),
         Command::Host => command::bench::serve(global),
         Command::Completions(completions) => command::completions::run(completions),
         Command::Man(man) => command::man::run(man),

@@ -60,6 +60,7 @@ impl Progress {
 
     /// Hears an event.
     pub(crate) fn hear(&mut self, event: &Event) {
+        crate::live::say(event);
         match event {
             Event::StageStarted { stage, label } => {
                 self.enter(*stage);

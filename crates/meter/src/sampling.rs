@@ -104,6 +104,7 @@ pub(crate) fn sample(
         append(&mut all, window(link, cell, remaining, SAMPLE_WINDOW)?);
         let elapsed = begin.elapsed();
         report(sink, rule, inference_of(&all), elapsed);
+        sink(sampled(inference_of(&all), taken as usize, rule));
         if let Some(stop) = is_enough(rule, inference_of(&all), elapsed) {
             return Ok((all, stop));
         }
@@ -158,6 +159,17 @@ fn progress(
     sink(Event::progress(stage, done, total, spell_runs(nanos)));
 }
 
+/// So many samples of a window are told at most: enough for a picture, and cheap to write down.
+const MOST_TOLD: usize = 128;
+
+/// The samples of the last window, which begin after `before` others.
+fn sampled(nanos: &[u64], before: usize, rule: &StoppingRule) -> Event {
+    let newest = nanos.get(before..).unwrap_or_default();
+    let step = newest.len().div_ceil(MOST_TOLD).max(1);
+    let newest = newest.iter().step_by(step).copied().collect();
+    Event::Sampled { taken: nanos.len() as u64, newest, target: rule.target_error }
+}
+
 /// `12 runs, median 216 ms`.
 fn spell_runs(nanos: &[u64]) -> String {
     let runs = if nanos.len() == 1 { "1 run".into() } else { format!("{} runs", nanos.len()) };
@@ -190,6 +202,19 @@ mod tests {
     }
 
     const STEADY: [u64; 100] = [1_000_000; 100];
+
+    #[test]
+    fn the_newest_samples_are_told_and_of_very_many_only_some() {
+        let nanos: Vec<u64> = (0..1000).collect();
+        let Event::Sampled { taken, newest, .. } = sampled(&nanos, 990, &rule(1, 2)) else {
+            panic!("another event")
+        };
+        assert_eq!((taken, newest), (1000, (990..1000).collect()));
+        let Event::Sampled { newest, .. } = sampled(&nanos, 0, &rule(1, 2)) else {
+            panic!("another event")
+        };
+        assert_eq!((newest.len(), newest[1]), (125, 8));
+    }
 
     #[test]
     fn both_minima_must_be_reached() {

@@ -39,4 +39,16 @@ impl Folders {
     pub fn waiting(&self) -> PathBuf {
         self.engines.with_file_name("waiting")
     }
+
+    /// Where running measurements say what they do, for this user's other processes.
+    #[must_use]
+    pub fn live(&self) -> PathBuf {
+        self.engines.with_file_name("live")
+    }
+
+    /// The file of the token that browsers know this user's server by.
+    #[must_use]
+    pub fn serve_token(&self) -> PathBuf {
+        self.engines.with_file_name("serve.token")
+    }
 }

@@ -6,7 +6,8 @@ use draw::Theme;
 use sha2::{Digest, Sha256};
 
 const STYLE: &str = include_str!("look.css");
-const SCRIPT: &str = include_str!("zoom.js");
+/// The script of every page. Whoever changes a page while it shows sends the event `modelmeter:changed` to the document.
+pub const SCRIPT: &str = include_str!("zoom.js");
 
 /// The whole document around a title and a body.
 pub(crate) fn document(title: &str, body: Html) -> String {
@@ -39,6 +40,12 @@ pub(crate) fn document(title: &str, body: Html) -> String {
     html.raw(SCRIPT);
     html.raw("</script>\n</body>\n</html>\n");
     html.finish()
+}
+
+/// The style sheet of every page.
+#[must_use]
+pub fn style_sheet() -> String {
+    style().finish()
 }
 
 /// The style sheet: the colours of the pictures, then everything else.

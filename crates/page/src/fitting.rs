@@ -1,7 +1,7 @@
 //! The page as a whole, with as much in it as fits.
 
 use crate::{
-    Content, Pictures,
+    Content, Part, Pictures,
     document::document,
     html::Html,
     overview,
@@ -29,15 +29,30 @@ struct Measure {
 /// The page; equal content gives equal bytes, never more than [`LARGEST`] of them.
 #[must_use]
 pub fn page(content: &Content<'_>) -> String {
+    fitting(content, |measure| attempt(content, measure), String::len)
+}
+
+/// What stands inside that page, as much of it as fits.
+#[must_use]
+pub fn page_part(content: &Content<'_>) -> Part {
+    let body = fitting(content, |measure| inner(content, measure), |html| html.as_str().len());
+    Part { title: content.dossier.heading(), body }
+}
+
+fn fitting<T>(
+    content: &Content<'_>,
+    attempt: impl Fn(Measure) -> T,
+    length: impl Fn(&T) -> usize,
+) -> T {
     let count = content.dossier.subjects.len();
     let mut measure = Measure { sections: count, drawn: count, detailed: count };
     loop {
-        let text = attempt(content, measure);
-        if text.len() <= LARGEST {
+        let text = attempt(measure);
+        if length(&text) <= LARGEST {
             return text;
         }
         // Fewer runs have pictures and details, but those have all; then whole sections go.
-        let share = LARGEST as f64 / text.len() as f64;
+        let share = LARGEST as f64 / length(&text) as f64;
         let Measure { sections, drawn, detailed } = measure;
         measure = match (drawn, detailed, sections) {
             (1.., _, _) => {
@@ -57,9 +72,17 @@ fn fewer(number: usize, share: f64) -> usize {
 }
 
 fn attempt(content: &Content<'_>, measure: Measure) -> String {
-    let dossier = content.dossier;
     let mut html = Html::default();
     html.raw("<main id=\"numbers\">\n");
+    html.append(inner(content, measure));
+    html.raw("</main>\n");
+    footer(&mut html);
+    document(&content.dossier.heading(), html)
+}
+
+fn inner(content: &Content<'_>, measure: Measure) -> Html {
+    let dossier = content.dossier;
+    let mut html = Html::default();
     match dossier.subjects.as_slice() {
         [] => html.element("h1", &[], &dossier.heading()),
         [only] => {
@@ -70,9 +93,7 @@ fn attempt(content: &Content<'_>, measure: Measure) -> String {
         }
         _ => several(&mut html, content, measure),
     }
-    html.raw("</main>\n");
-    footer(&mut html);
-    document(&dossier.heading(), html)
+    html
 }
 
 fn several(html: &mut Html, content: &Content<'_>, measure: Measure) {

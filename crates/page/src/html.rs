@@ -6,19 +6,19 @@ use draw::Drawn;
 ///
 /// Names of elements and attributes are written in our own sources; everything else is escaped.
 #[derive(Debug, Default)]
-pub(crate) struct Html(String);
+pub struct Html(String);
 
 /// The attributes of an element.
-pub(crate) type Attributes<'a> = &'a [(&'static str, &'a str)];
+pub type Attributes<'a> = &'a [(&'static str, &'a str)];
 
 impl Html {
     /// Words that mean nothing but themselves.
-    pub(crate) fn text(&mut self, text: &str) {
+    pub fn text(&mut self, text: &str) {
         escape(text, &mut self.0);
     }
 
     /// Begins an element.
-    pub(crate) fn open(&mut self, name: &'static str, attributes: Attributes<'_>) {
+    pub fn open(&mut self, name: &'static str, attributes: Attributes<'_>) {
         self.0.push('<');
         self.0.push_str(name);
         for (name, value) in attributes {
@@ -34,7 +34,7 @@ impl Html {
     }
 
     /// Ends an element.
-    pub(crate) fn close(&mut self, name: &'static str) {
+    pub fn close(&mut self, name: &'static str) {
         self.0.push_str("</");
         self.0.push_str(name);
         self.0.push('>');
@@ -46,12 +46,12 @@ impl Html {
     }
 
     /// An element with words in it.
-    pub(crate) fn element(&mut self, name: &'static str, attributes: Attributes<'_>, text: &str) {
+    pub fn element(&mut self, name: &'static str, attributes: Attributes<'_>, text: &str) {
         self.inside(name, attributes, |html| html.text(text));
     }
 
     /// An element with whatever is written meanwhile.
-    pub(crate) fn inside(
+    pub fn inside(
         &mut self,
         name: &'static str,
         attributes: Attributes<'_>,
@@ -63,7 +63,7 @@ impl Html {
     }
 
     /// Words in which backticks mark what can be typed.
-    pub(crate) fn prose(&mut self, text: &str) {
+    pub fn prose(&mut self, text: &str) {
         let parts: Vec<&str> = text.split('`').collect();
         if parts.len().is_multiple_of(2) {
             return self.text(text);
@@ -77,7 +77,7 @@ impl Html {
     }
 
     /// What stands in our own sources: style, script, signs.
-    pub(crate) fn raw(&mut self, text: &'static str) {
+    pub fn raw(&mut self, text: &'static str) {
         self.0.push_str(text);
     }
 
@@ -87,7 +87,7 @@ impl Html {
     }
 
     /// A drawing of ours that nothing active can be in; the crate that drew it escaped what is in it.
-    pub(crate) fn drawing(&mut self, svg: &str) {
+    pub fn drawing(&mut self, svg: &str) {
         self.0.push_str(svg.trim_end());
     }
 
@@ -100,11 +100,14 @@ impl Html {
         &self.0
     }
 
-    pub(crate) fn append(&mut self, other: Html) {
+    /// What was written apart.
+    pub fn append(&mut self, other: Html) {
         self.0.push_str(&other.0);
     }
 
-    pub(crate) fn finish(self) -> String {
+    /// The text of it.
+    #[must_use]
+    pub fn finish(self) -> String {
         self.0
     }
 }

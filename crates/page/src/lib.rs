@@ -16,8 +16,19 @@ mod run;
 mod table;
 mod tabs;
 
-pub use fitting::{LARGEST, page};
-pub use result::result_page;
+pub use document::{SCRIPT, style_sheet};
+pub use fitting::{LARGEST, page, page_part};
+pub use html::{Attributes, Html};
+pub use result::{result_page, result_part, result_section};
+
+/// What stands inside a page, without the document around it: for whoever puts it into a document of their own.
+#[derive(Debug)]
+pub struct Part {
+    /// The title.
+    pub title: String,
+    /// What belongs into the element `main`.
+    pub body: Html,
+}
 
 /// What a page shows.
 #[derive(Debug, Clone, Copy)]

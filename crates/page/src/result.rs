@@ -1,6 +1,7 @@
 //! Any result as a page: whole in itself, like the report about runs.
 
 use crate::{
+    Part,
     document::document,
     html::Html,
     table::{Extras, table},
@@ -13,20 +14,48 @@ pub fn result_page(result: &ResultDocument) -> String {
     if let Some(page) = &result.page {
         return page.clone();
     }
+    let Part { title, body } = result_part(result);
+    let mut html = Html::default();
+    html.open("main", &[("id", "numbers")]);
+    html.append(body);
+    html.close("main");
+    document(&title, html)
+}
+
+/// What stands inside the page of a result.
+#[must_use]
+pub fn result_part(result: &ResultDocument) -> Part {
     let title =
         result.title.first().map_or_else(|| "Result".to_owned(), |title| report::clean(title));
     let mut html = Html::default();
-    html.open("main", &[("id", "numbers")]);
     html.open("div", &[("class", "hero")]);
     html.inside("h1", &[("class", "model")], |html| html.element("bdi", &[], &title));
     chips(&mut html, result);
     html.close("div");
+    rest(&mut html, result);
+    Part { title, body: html }
+}
+
+/// A result as a section of a page that has a heading already.
+#[must_use]
+pub fn result_section(result: &ResultDocument) -> Html {
+    let mut html = Html::default();
+    if let Some(title) = result.title.first() {
+        html.inside("h2", &[], |html| html.element("bdi", &[], &report::clean(title)));
+    }
+    chips(&mut html, result);
+    rest(&mut html, result);
+    html
+}
+
+/// What comes after the title: the verdict, the parts, the last words.
+fn rest(html: &mut Html, result: &ResultDocument) {
     if let Some(note) = &result.verdict {
-        verdict(&mut html, note);
+        verdict(html, note);
     }
     html.open("section", &[]);
     for block in &result.blocks {
-        self::block(&mut html, block);
+        self::block(html, block);
     }
     html.close("section");
     if !result.footer.is_empty() {
@@ -34,8 +63,6 @@ pub fn result_page(result: &ResultDocument) -> String {
             html.prose(&report::clean(&result.footer.join(" · ")))
         });
     }
-    html.close("main");
-    document(&title, html)
 }
 
 fn chips(html: &mut Html, result: &ResultDocument) {

@@ -43,68 +43,74 @@
   });
   addEventListener("afterprint", () => closed.forEach((run) => { run.open = false; }));
 
-  // Commands are copied.
-  for (const pre of navigator.clipboard ? document.querySelectorAll("pre.command") : []) {
-    const text = pre.textContent;
-    const copy = make("Copy", "Copy the command", () => navigator.clipboard.writeText(text).then(
-      () => { copy.textContent = "Copied"; setTimeout(() => { copy.textContent = "Copy"; }, 1500); },
-      () => { copy.textContent = "Not allowed"; },
-    ));
-    copy.className = "copy";
-    pre.prepend(copy);
-  }
+  // What a script added stays when a part of the page is replaced, and is added only once.
+  const added = (node, owner) => { node.dataset.added = ""; owner.dataset.dressed = ""; return node; };
+  const dress = () => {
+    // Commands are copied.
+    for (const pre of navigator.clipboard ? document.querySelectorAll("pre.command:not([data-dressed])") : []) {
+      const text = pre.textContent;
+      const copy = make("Copy", "Copy the command", () => navigator.clipboard.writeText(text).then(
+        () => { copy.textContent = "Copied"; setTimeout(() => { copy.textContent = "Copy"; }, 1500); },
+        () => { copy.textContent = "Not allowed"; },
+      ));
+      copy.className = "copy";
+      pre.prepend(added(copy, pre));
+    }
 
-  // Pictures zoom by buttons, by the wheel with a key held, and move by dragging or with arrows.
-  for (const frame of document.querySelectorAll(".picture")) {
-    const svg = frame.querySelector("svg");
-    const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
-    let scale = 1, x = 0, y = 0;
-    const show = () => {
-      const w = width / scale, h = height / scale;
-      x = Math.min(Math.max(x, 0), width - w);
-      y = Math.min(Math.max(y, 0), height - h);
-      svg.setAttribute("viewBox", [x, y, w, h].join(" "));
-      frame.classList.toggle("zoomed", scale > 1);
-    };
-    const zoom = (by, at = [0.5, 0.5]) => {
-      const next = Math.min(Math.max(scale * by, 1), 16);
-      x += at[0] * (width / scale - width / next);
-      y += at[1] * (height / scale - height / next);
-      scale = next;
-      show();
-    };
-    const move = (dx, dy) => { x += dx; y += dy; show(); };
-    const bar = document.createElement("div");
-    bar.className = "zoom";
-    const name = frame.getAttribute("aria-label");
-    bar.append(
-      make("+", "Zoom in: " + name, () => zoom(1.6)),
-      make("−", "Zoom out: " + name, () => zoom(1 / 1.6)),
-    );
-    frame.parentElement.append(bar);
-    frame.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey && !event.metaKey) return;
-      event.preventDefault();
-      const box = svg.getBoundingClientRect();
-      zoom(event.deltaY < 0 ? 1.25 : 0.8, [(event.clientX - box.x) / box.width, (event.clientY - box.y) / box.height]);
-    }, { passive: false });
-    frame.addEventListener("keydown", (event) => {
-      const step = width / scale / 8;
-      const acts = {
-        "+": () => zoom(1.6), "=": () => zoom(1.6), "-": () => zoom(1 / 1.6), "0": () => { scale = 1; show(); },
-        ArrowLeft: () => move(-step, 0), ArrowRight: () => move(step, 0),
-        ArrowUp: () => move(0, -step), ArrowDown: () => move(0, step),
+    // Pictures zoom by buttons, by the wheel with a key held, and move by dragging or with arrows.
+    for (const frame of document.querySelectorAll(".picture:not([data-dressed])")) {
+      const svg = frame.querySelector("svg");
+      const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
+      let scale = 1, x = 0, y = 0;
+      const show = () => {
+        const w = width / scale, h = height / scale;
+        x = Math.min(Math.max(x, 0), width - w);
+        y = Math.min(Math.max(y, 0), height - h);
+        svg.setAttribute("viewBox", [x, y, w, h].join(" "));
+        frame.classList.toggle("zoomed", scale > 1);
       };
-      const arrow = event.key.startsWith("Arrow");
-      if (!acts[event.key] || (arrow && scale === 1)) return;
-      event.preventDefault();
-      acts[event.key]();
-    });
-    svg.addEventListener("pointerdown", (event) => { if (scale > 1) svg.setPointerCapture(event.pointerId); });
-    svg.addEventListener("pointermove", (event) => {
-      if (!svg.hasPointerCapture(event.pointerId)) return;
-      const box = svg.getBoundingClientRect();
-      move(-event.movementX / box.width * width / scale, -event.movementY / box.height * height / scale);
-    });
-  }
+      const zoom = (by, at = [0.5, 0.5]) => {
+        const next = Math.min(Math.max(scale * by, 1), 16);
+        x += at[0] * (width / scale - width / next);
+        y += at[1] * (height / scale - height / next);
+        scale = next;
+        show();
+      };
+      const move = (dx, dy) => { x += dx; y += dy; show(); };
+      const bar = document.createElement("div");
+      bar.className = "zoom";
+      const name = frame.getAttribute("aria-label");
+      bar.append(
+        make("+", "Zoom in: " + name, () => zoom(1.6)),
+        make("−", "Zoom out: " + name, () => zoom(1 / 1.6)),
+      );
+      frame.parentElement.append(added(bar, frame));
+      frame.addEventListener("wheel", (event) => {
+        if (!event.ctrlKey && !event.metaKey) return;
+        event.preventDefault();
+        const box = svg.getBoundingClientRect();
+        zoom(event.deltaY < 0 ? 1.25 : 0.8, [(event.clientX - box.x) / box.width, (event.clientY - box.y) / box.height]);
+      }, { passive: false });
+      frame.addEventListener("keydown", (event) => {
+        const step = width / scale / 8;
+        const acts = {
+          "+": () => zoom(1.6), "=": () => zoom(1.6), "-": () => zoom(1 / 1.6), "0": () => { scale = 1; show(); },
+          ArrowLeft: () => move(-step, 0), ArrowRight: () => move(step, 0),
+          ArrowUp: () => move(0, -step), ArrowDown: () => move(0, step),
+        };
+        const arrow = event.key.startsWith("Arrow");
+        if (!acts[event.key] || (arrow && scale === 1)) return;
+        event.preventDefault();
+        acts[event.key]();
+      });
+      svg.addEventListener("pointerdown", (event) => { if (scale > 1) svg.setPointerCapture(event.pointerId); });
+      svg.addEventListener("pointermove", (event) => {
+        if (!svg.hasPointerCapture(event.pointerId)) return;
+        const box = svg.getBoundingClientRect();
+        move(-event.movementX / box.width * width / scale, -event.movementY / box.height * height / scale);
+      });
+    }
+  };
+  dress();
+  document.addEventListener("modelmeter:changed", dress);
 })();

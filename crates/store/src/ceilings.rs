@@ -31,6 +31,21 @@ impl Store {
         texts.iter().map(|text| self.read_ceilings(machine_key, text)).collect()
     }
 
+    /// Every machine with runs, ceilings or tests of its noise, by host name.
+    ///
+    /// # Errors
+    /// Where the database cannot be read or is damaged.
+    pub fn all_machines(&self) -> Result<Vec<Machine>, StoreError> {
+        let view = self.view("list machines")?;
+        let sql = "SELECT document FROM machine ORDER BY hostname, key";
+        let texts: Vec<String> =
+            view.rows(sql, &[], |row| row.get(0)).map_err(self.fail("list machines"))?;
+        let read = |text: &String| {
+            serde_json::from_str(text).map_err(|error| self.damaged(format!("a machine: {error}")))
+        };
+        texts.iter().map(read).collect()
+    }
+
     /// Keeps the ceilings of a machine, in place of earlier ones of the device with as many threads.
     ///
     /// # Errors

@@ -102,6 +102,17 @@ impl Store {
         }
         Ok(rows)
     }
+
+    /// How many runs pass the filter, whatever its limit.
+    ///
+    /// # Errors
+    /// Where the database cannot be read.
+    pub fn count(&self, filter: &Filter) -> Result<u64, StoreError> {
+        let view = self.view("count runs")?;
+        let (conditions, values) = conditions(filter);
+        let query = format!("SELECT COUNT(*) FROM run{conditions}");
+        view.one(&query, &values, |row| row.get(0)).map_err(self.fail("count runs"))
+    }
 }
 
 fn attach_tags(view: &Transaction<'_>, rows: &mut [RunRow]) -> Result<(), DatabaseError> {

@@ -228,9 +228,32 @@ impl Store {
         self.connection.begin(Purpose::Add).map_err(self.fail(doing))
     }
 
+    /// A number that changes when others have written: for whoever looks again and again. It says nothing beside that, and
+    /// nothing of what this connection itself wrote.
+    ///
+    /// # Errors
+    /// Where the database cannot be asked.
+    pub fn version(&self) -> Result<i64, StoreError> {
+        let sql = match &self.connection {
+            Connection::File(_) => "PRAGMA data_version",
+            // Of our own tables: others may live in the same database.
+            Connection::Server(_) => {
+                "SELECT CAST(COALESCE(SUM(n_tup_ins + n_tup_upd + n_tup_del), 0) AS BIGINT)
+                 FROM pg_stat_user_tables WHERE relname IN ('run', 'tag', 'plan_cell', 'ceiling')"
+            }
+        };
+        self.connection.one(sql, &[], |row| row.get(0)).map_err(self.fail("look for changes"))
+    }
+
+    /// Whether the file that is open is still the one at its path; a server always is.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        self.file.is_none() || self.file == file::identity(&self.path)
+    }
+
     /// Refuses to write into a file that was removed or replaced: it can be written as long as it is open, and then it is gone.
     fn check_place(&self) -> Result<(), StoreError> {
-        match self.file == file::identity(&self.path) || self.file.is_none() {
+        match self.is_in_place() {
             true => Ok(()),
             false => Err(StoreError::Moved { path: self.path.clone() }),
         }

@@ -185,6 +185,15 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<String>,
     },
+    /// Samples that were just taken, between two of them.
+    Sampled {
+        /// How many there are in all.
+        taken: u64,
+        /// The newest in nanoseconds; of very many some, evenly chosen.
+        newest: Vec<u64>,
+        /// The relative half-width of the median's interval at which sampling may stop.
+        target: f64,
+    },
     /// What is known of a comparison while it is measured.
     Interim {
         /// The table as it stands.

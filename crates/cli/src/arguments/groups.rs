@@ -29,6 +29,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "runs",
             "trend",
             "predict",
+            "serve",
             "devices",
             "models",
             "engines",

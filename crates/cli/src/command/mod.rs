@@ -28,6 +28,7 @@ pub(crate) mod report;
 pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod serve_bench;
+pub(crate) mod serve;
 pub(crate) mod survey;
 pub(crate) mod trend;
 pub(crate) mod visualize;

@@ -10,10 +10,9 @@ use crate::{
 };
 use modelmeter::{Mode, RunId, Store, dossier_page};
 use page::Pictures;
-use report::{Footer, JsonOptions, RunLine, View};
-use std::collections::BTreeMap;
-use store::{Filter, RunRow, short_ids};
-use types::{Import, InvalidRuns, Machine, Phase, ReasonCode};
+use report::{Footer, JsonOptions, View};
+use store::{Filter, short_ids};
+use types::{InvalidRuns, ReasonCode};
 
 pub(crate) fn run(arguments: &Runs, global: &Global) -> Result<Exit, Failure> {
     let store = open_existing_store(global)?;
@@ -29,8 +28,7 @@ pub(crate) fn run(arguments: &Runs, global: &Global) -> Result<Exit, Failure> {
 fn list(arguments: &RunsList, store: &Store, global: &Global) -> Result<Exit, Failure> {
     arguments.result.check([])?;
     let rows = store.runs(&filter(&arguments.filter, arguments.limit))?;
-    let sources = sources(store, &rows)?;
-    let mut lines: Vec<RunLine> = rows.iter().map(|row| line(row, sources.get(&row.id))).collect();
+    let mut lines = modelmeter::run_lines(store, &rows)?;
     let mut sinks = Sinks::new(global);
     if !arguments.result.files().is_empty() {
         sinks.formats(&report::runs_document(&lines, None), &arguments.result);
@@ -92,44 +90,6 @@ pub(crate) fn filter(arguments: &RunFilter, limit: u64) -> Filter {
         since: arguments.since.map(|span| clock::now() - span.as_micros() as i64),
         limit: (limit > 0).then_some(limit),
         ..Filter::default()
-    }
-}
-
-/// Where runs come from that other tools measured.
-fn sources(store: &Store, rows: &[RunRow]) -> Result<BTreeMap<RunId, Import>, Failure> {
-    let imported = rows.iter().filter(|row| Machine::is_imported_key(&row.machine));
-    let ids: Vec<RunId> = imported.map(|row| row.id.clone()).collect();
-    Ok(store.sources(&ids)?)
-}
-
-fn line(row: &RunRow, import: Option<&Import>) -> RunLine {
-    let tells =
-        |path: &str| import.is_none_or(|import| import.untold.iter().all(|name| name != path));
-    // As in a run's own page: of the model alone where the tool says it, of everything otherwise.
-    let stated = import.and_then(|import| {
-        let of = |phase| import.stated.get(&phase);
-        of(Phase::Inference).or_else(|| of(Phase::Total))
-    });
-    let stated = stated.copied().unwrap_or_default();
-    let median = row.median.or(stated.median);
-    RunLine {
-        id: row.id.0.clone(),
-        started_at: tells("started_at").then_some(row.started_at),
-        model: row.model.clone(),
-        random_weights: tells("model.weights").then_some(row.random_weights),
-        engine: row.engine.clone(),
-        device: tells("cell.device").then_some(row.device),
-        precision: tells("cell.precision").then_some(row.precision),
-        batch: tells("cell.batch_size").then_some(row.batch_size as usize),
-        length: row.sequence_length.map(|length| length as usize),
-        median_seconds: median,
-        mean_seconds: stated.mean.filter(|_| median.is_none()),
-        samples_per_second: row.samples_per_second,
-        memory_peak: row.memory_peak,
-        valid: row.valid,
-        reason: row.reason,
-        imported: import.map(|import| import.tool.clone()),
-        tags: row.tags.clone(),
     }
 }
 

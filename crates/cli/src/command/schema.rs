@@ -44,13 +44,14 @@ mod tests {
     const WRITE: &str = "MODELMETER_WRITE_SCHEMAS";
 
     /// Documents that are not made from a result of the report.
-    const OWN: [DocumentSchema; 8] = [
+    const OWN: [DocumentSchema; 9] = [
         DocumentSchema::of::<bench::PlanDocument<'_>>(bench::PLAN_SCHEMA),
         DocumentSchema::of::<models::ModelsDocument<'_>>(models::MODELS_SCHEMA),
         DocumentSchema::of::<devices::DevicesDocument<'_>>(devices::DEVICES_SCHEMA),
         DocumentSchema::of::<devices::EnginesDocument>(devices::ENGINES_SCHEMA),
         DocumentSchema::of::<db::StatusDocument<'_>>(db::STATUS_SCHEMA),
         DocumentSchema::of::<db::ImportDocument<'_>>(db::IMPORT_SCHEMA),
+        DocumentSchema::of::<serve::NowDocument>(serve::NOW_SCHEMA),
         DocumentSchema::of::<WholeRun<'_>>(WHOLE_RUN_SCHEMA),
         DocumentSchema::of::<predict::BacktestDocument<'_>>(predict::BACKTEST_SCHEMA),
     ];

@@ -106,14 +106,19 @@ impl Browser {
     }
 
     /// Opens a file in a window of this size and theme, and waits until it is all there.
-    pub(crate) fn open(&mut self, path: &Path, (width, height): (u32, u32), theme: &str) {
+    pub(crate) fn open(&mut self, path: &Path, size: (u32, u32), theme: &str) {
+        self.visit(&format!("file://{}", path.display()), size, theme);
+    }
+
+    /// Opens an address in a window of this size and theme, and waits until it is all there.
+    pub(crate) fn visit(&mut self, address: &str, (width, height): (u32, u32), theme: &str) {
         let metrics = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600,
         });
         self.call("Emulation.setDeviceMetricsOverride", &metrics);
         self.look("screen", theme);
         self.events.clear();
-        self.call("Page.navigate", &json!({ "url": format!("file://{}", path.display()) }));
+        self.call("Page.navigate", &json!({ "url": address }));
         while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
             let heard = self.hear();
             self.events.push(heard);
@@ -133,6 +138,16 @@ impl Browser {
         let answer = self.call("Runtime.evaluate", &asked);
         assert!(answer["exceptionDetails"].is_null(), "{expression}\n{answer:#}");
         answer["result"]["value"].clone()
+    }
+
+    /// Waits until an expression holds in the page.
+    pub(crate) fn wait(&mut self, expression: &str) {
+        // Sixty seconds is no figure: whoever waits so long waits for something that does not come.
+        let held = self.ask(&format!(
+            "new Promise((done) => {{ const end = Date.now() + 60000; const look = () => ({expression}) ? done(true) : \
+             Date.now() > end ? done(document.body.innerText.slice(0, 2000)) : setTimeout(look, 50); look(); }})"
+        ));
+        assert_eq!(held, true, "`{expression}` never held in\n{held}");
     }
 
     /// Presses a key and lets it go.

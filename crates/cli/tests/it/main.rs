@@ -30,6 +30,7 @@ mod predict;
 mod profile;
 mod report;
 mod schema;
+mod serve;
 mod servers;
 mod sinks;
 mod survey;

@@ -66,6 +66,7 @@ impl Live {
 
     /// Hears what goes on.
     pub(crate) fn hear(&mut self, event: &Event) {
+        crate::live::say(event);
         match event {
             Event::PlanStarted { plan, tasks, processes: units, finished, left_out: left } => {
                 let mut text =
@@ -138,7 +139,7 @@ impl Live {
                 self.measuring(*stage);
             }
             // A plan's cells are told as tasks.
-            Event::Interim { .. } | Event::FirstTime { .. } => {}
+            Event::Interim { .. } | Event::FirstTime { .. } | Event::Sampled { .. } => {}
             Event::Forecast { .. } => self.line(&report::forecast(event)),
             // A plan's cells end as tasks.
             Event::CellStarted { .. } | Event::CellFinished { .. } | Event::CellFailed { .. } => {}

@@ -32,6 +32,7 @@ impl Screen {
 
     /// Shows how a load goes.
     pub(crate) fn show(&mut self, label: &str, live: &Live) {
+        crate::live::say_load(label, json!(live));
         if self.is_json {
             output::complain(&format!("{}\n", json!({ "load": label, "live": live })));
             return;

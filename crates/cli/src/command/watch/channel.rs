@@ -43,13 +43,13 @@ fn told(who: &str, outcome: Result<(), String>) -> bool {
 }
 
 #[cfg(not(feature = "network"))]
-fn post(_url: &str, _body: &str) -> Result<(), String> {
+pub(in crate::command) fn post(_url: &str, _body: &str) -> Result<(), String> {
     Err("this build has no webhooks: it lacks the feature `network`".into())
 }
 
 /// Posts it, once more where the server is away or busy. The address may hold a secret, so it is never said.
 #[cfg(feature = "network")]
-fn post(url: &str, body: &str) -> Result<(), String> {
+pub(in crate::command) fn post(url: &str, body: &str) -> Result<(), String> {
     let agent: ureq::Agent =
         ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).build().into();
     let mut pauses = PAUSES.iter();

@@ -4,6 +4,8 @@ mod alert;
 mod channel;
 mod schedule;
 
+pub(super) use channel::post;
+
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Global, Watch},

@@ -1,0 +1,62 @@
+//! What this process says while it measures, for whoever looks at the live page.
+
+use crate::arguments::{Command, Global};
+use crate::command;
+use live::Journal;
+use modelmeter::Event;
+use serde_json::Value;
+use std::sync::OnceLock;
+
+static JOURNAL: OnceLock<Journal> = OnceLock::new();
+
+/// Begins to tell, if this command measures. That nobody can be told costs the live page and nothing else.
+pub(crate) fn begin(command: &Command, global: &Global) {
+    let Some(name) = name(command) else { return };
+    let Ok(folders) = command::folders(global) else { return };
+    if let Ok(journal) = Journal::begin(&folders.live(), name, modelmeter::VERSION) {
+        let _ = JOURNAL.set(journal);
+    }
+}
+
+/// Tells an event.
+pub(crate) fn say(event: &Event) {
+    if let Some(journal) = JOURNAL.get() {
+        journal.say(event);
+    }
+}
+
+/// Tells how a load goes.
+pub(crate) fn say_load(label: &str, live: Value) {
+    if let Some(journal) = JOURNAL.get() {
+        journal.say_load(label, live);
+    }
+}
+
+/// Tells that the process ends, and how.
+pub(crate) fn end(exit: i32) {
+    if let Some(journal) = JOURNAL.get() {
+        journal.end(exit);
+    }
+}
+
+/// The name of a command that measures.
+fn name(command: &Command) -> Option<&'static str> {
+    Some(match command {
+        Command::Profile(_) => "profile",
+        Command::Generate(_) => "generate",
+        Command::Load(_) => "load",
+        Command::Gpu(_) => "gpu",
+        Command::Compare(_) => "compare",
+        Command::Bench(_) => "bench",
+        Command::Watch(_) => "watch",
+        Command::Fit(_) => "fit",
+        Command::Prune(_) => "prune",
+        Command::Quantize(_) => "quantize",
+        Command::Optimize(_) => "optimize",
+        Command::Advise(_) => "advise",
+        Command::Check(_) => "check",
+        Command::Noise(_) => "noise",
+        Command::Calibrate(_) => "calibrate",
+        _ => return None,
+    })
+}

@@ -1,0 +1,189 @@
+//! The documents that the command writes, over HTTP.
+
+use super::{compare, form, recommend, run, runs, trend};
+use crate::{
+    answer::{Answer, CSV, MARKDOWN, Refusal},
+    app::App,
+    query::Query,
+    request::Request,
+};
+use live::Activity;
+use modelmeter::{About, dossier};
+use report::{Footer, JsonOptions, ResultDocument, View};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+
+/// The name and version of the document of what is measured.
+pub const NOW_SCHEMA: &str = "modelmeter.now/1";
+
+/// What is measured at this moment.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct NowDocument {
+    #[schemars(extend("const" = NOW_SCHEMA))]
+    schema: &'static str,
+    /// Every process, those that measure first, then the newest of those that ended.
+    activities: Vec<Activity>,
+}
+
+/// A result in the format that was asked for: `format=json`, `csv` or `markdown`.
+fn result(query: &Query, document: &ResultDocument) -> Result<Answer, Refusal> {
+    Ok(match query.get("format") {
+        None | Some("json") => Answer::json(&document.json),
+        Some("csv") => Answer::new(CSV, document.csv()),
+        Some("markdown") => Answer::new(MARKDOWN, document.markdown()),
+        Some(other) => {
+            return Err(Refusal::bad(format!(
+                "`format={other}` is not one of json, csv, markdown"
+            )));
+        }
+    })
+}
+
+pub(crate) fn now(app: &App, _: &Request) -> Result<Answer, Refusal> {
+    let mut live = app.live();
+    live.listen();
+    let document = NowDocument { schema: NOW_SCHEMA, activities: live.activities() };
+    Ok(Answer::json(&report::to_json(&document)))
+}
+
+pub(crate) fn status(app: &App, _: &Request) -> Result<Answer, Refusal> {
+    app.stores.with(|store| {
+        let (status, plans) = (store.status()?, store.plans()?);
+        Ok(Answer::json(
+            &json!({ "version": modelmeter::VERSION, "status": status, "plans": plans }),
+        ))
+    })
+}
+
+pub(crate) fn runs(app: &App, request: &Request) -> Result<Answer, Refusal> {
+    let filter = runs::filter(&request.query)?;
+    app.stores.with(|store| {
+        let rows = store.runs(&filter)?;
+        let lines = modelmeter::run_lines(store, &rows)?;
+        result(&request.query, &report::runs_document(&lines, None))
+    })
+}
+
+pub(crate) fn run(app: &App, request: &Request) -> Result<Answer, Refusal> {
+    let samples = request.query.get("samples").is_some_and(|text| text != "0");
+    app.stores.with(|store| {
+        let run = run::find(store, request)?;
+        let view = View { json: JsonOptions { samples }, ..View::default() };
+        result(&request.query, &report::run_document(&run, &view, Footer::None))
+    })
+}
+
+pub(crate) fn compare(app: &App, request: &Request) -> Result<Answer, Refusal> {
+    app.stores.with(|store| {
+        let about: About = compare::picked(store, &request.query)?.ok_or_else(|| {
+            Refusal::bad("nothing was picked").hint("`run=ID&run=ID` or `models=NAME`")
+        })?;
+        result(&request.query, &report::dossier_document(&dossier(store, &about)?))
+    })
+}
+
+pub(crate) fn analysis(app: &App, request: &Request) -> Result<Answer, Refusal> {
+    let survey = form::survey(&request.query)?;
+    app.stores.with(|store| {
+        result(&request.query, &report::analysis_document(&survey.analyse(store)?, None))
+    })
+}
+
+pub(crate) fn trend(app: &App, request: &Request) -> Result<Answer, Refusal> {
+    let (survey, question) = (form::survey(&request.query)?, trend::question(&request.query)?);
+    app.stores.with(|store| {
+        result(&request.query, &report::trend_document(&survey.trend(store, &question)?, None))
+    })
+}
+
+pub(crate) fn recommendations(app: &App, request: &Request) -> Result<Answer, Refusal> {
+    let (survey, wish) = (form::survey(&request.query)?, recommend::wish(&request.query)?);
+    app.stores.with(|store| {
+        let found = survey.recommend(store, &wish)?;
+        result(&request.query, &report::recommendations_document(&found))
+    })
+}
+
+pub(crate) fn plans(app: &App, _: &Request) -> Result<Answer, Refusal> {
+    let plans = app.stores.with(|store| Ok(store.plans()?))?;
+    Ok(Answer::json(&json!({ "plans": plans })))
+}
+
+pub(crate) fn plan(app: &App, request: &Request) -> Result<Answer, Refusal> {
+    let plan = request.path.last().map(String::as_str).unwrap_or_default();
+    let cells = app.stores.with(|store| Ok(store.plan_cells(plan)?))?;
+    if cells.is_empty() {
+        return Err(Refusal::new(404, format!("there is no plan `{}`", report::clean(plan))));
+    }
+    Ok(Answer::json(&json!({ "plan": plan, "cells": cells })))
+}
+
+pub(crate) fn machines(app: &App, _: &Request) -> Result<Answer, Refusal> {
+    app.stores.with(|store| {
+        let mut machines = Vec::new();
+        for machine in store.all_machines()? {
+            let (ceilings, noise) = (store.all_ceilings(&machine.key)?, store.noise(&machine.key)?);
+            machines.push(json!({ "machine": machine, "ceilings": ceilings, "noise": noise }));
+        }
+        Ok(Answer::json(&json!({ "machines": machines })))
+    })
+}
+
+/// Every address as an OpenAPI document, made from the list that answers.
+pub(crate) fn openapi(app: &App, _: &Request) -> Result<Answer, Refusal> {
+    Ok(Answer::json(&crate::openapi::document(&app.base)))
+}
+
+/// The parameters that an address takes beside those in its path.
+pub(crate) fn parameters(path: &str) -> &'static [&'static str] {
+    const SURVEY: [&str; 8] =
+        ["model", "engine", "device", "precision", "mode", "tag", "since", "machine"];
+    const TREND: [&str; 10] = [
+        "metric",
+        "by",
+        "model",
+        "engine",
+        "device",
+        "precision",
+        "mode",
+        "tag",
+        "since",
+        "machine",
+    ];
+    const WISH: [&str; 10] = [
+        "objective",
+        "slo",
+        "model",
+        "engine",
+        "device",
+        "precision",
+        "mode",
+        "tag",
+        "since",
+        "machine",
+    ];
+    match path.trim_start_matches("/api") {
+        "/runs" => &[
+            "model",
+            "engine",
+            "device",
+            "precision",
+            "mode",
+            "machine",
+            "valid",
+            "tag",
+            "branch",
+            "commit",
+            "since",
+            "limit",
+            "offset",
+        ],
+        "/compare" => &["run", "models"],
+        "/analysis" => &SURVEY,
+        "/trend" => &TREND,
+        "/recommend" | "/recommendations" => &WISH,
+        "/runs/{run}" => &["samples"],
+        _ => &[],
+    }
+}

@@ -1,0 +1,69 @@
+//! One run: the report page, or that of a load.
+
+use crate::{
+    answer::Refusal,
+    app::App,
+    frame::{Follows, View},
+    query::encoded,
+    request::Request,
+};
+use modelmeter::{Pictures, Run, dossier_of, dossier_part};
+use page::Html;
+use store::Store;
+
+/// The run that an address names: the beginning of its id.
+pub(crate) fn find(store: &Store, request: &Request) -> Result<Run, Refusal> {
+    let wanted = request.path.last().map(String::as_str).unwrap_or_default();
+    Ok(store.run(wanted)?)
+}
+
+pub(crate) fn page(app: &App, request: &Request) -> Result<View, Refusal> {
+    app.stores.with(|store| {
+        let run = find(store, request)?;
+        let short = store.short_id(&run.id)?;
+        let (id, tags) = (run.id.0.clone(), run.tags.clone());
+        let part = match run.load.is_some() {
+            true => page::result_part(&report::load_document(&[run], None)),
+            false => dossier_part(&dossier_of(run, &short, Some(store))?, Pictures::Drawn),
+        };
+        let mut body = part.body;
+        if app.launcher.is_some() {
+            change(&mut body, app, &id, &tags);
+        }
+        Ok(View { name: "Runs", title: part.title, body, follows: Follows::Nothing })
+    })
+}
+
+/// Labels and what deletes the run.
+fn change(html: &mut Html, app: &App, id: &str, tags: &[String]) {
+    let back = format!("/runs/{}", encoded(id));
+    let tagging = app.link(&format!("/api/runs/{}/tags", encoded(id)));
+    let form = |html: &mut Html, action: &str, back: &str, fill: &dyn Fn(&mut Html)| {
+        html.open("form", &[("method", "post"), ("action", action), ("class", "do")]);
+        html.open("input", &[("type", "hidden"), ("name", "back"), ("value", back)]);
+        fill(html);
+        html.close("form");
+    };
+    html.open("section", &[("class", "card")]);
+    html.element("h2", &[], "Change");
+    form(html, &tagging, &back, &|html| {
+        html.open("label", &[]);
+        html.text("Label ");
+        html.open("input", &[("name", "tag"), ("required", ""), ("maxlength", "100")]);
+        html.close("label");
+        html.element("button", &[], "Add");
+    });
+    for tag in tags {
+        form(html, &tagging, &back, &|html| {
+            html.open("input", &[("type", "hidden"), ("name", "remove"), ("value", tag)]);
+            html.element("button", &[], &format!("Remove the label {}", report::clean(tag)));
+        });
+    }
+    html.open("details", &[]);
+    html.element("summary", &[], "Delete this run");
+    form(html, &app.link(&format!("/api/runs/{}/delete", encoded(id))), "/runs", &|html| {
+        html.element("button", &[], "Delete it for good");
+    });
+    html.close("details");
+    html.close("section");
+}
