@@ -3,10 +3,11 @@
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Analyze, Global, Recommend, SurveyArguments},
-    command::open_existing_store,
+    command::{open_existing_store, predict::gaps as predicted_gaps},
     output,
 };
-use modelmeter::{Mode, Survey, read_prices};
+use modelmeter::{Experience, Mode, Survey, read_prices};
+use predict::Catalogue;
 use report::clean;
 use types::{Against, AgainstOutcome, Objective, Recommendation, Wish};
 
@@ -62,7 +63,14 @@ pub(crate) fn recommend(arguments: &Recommend, global: &Global) -> Result<Exit, 
     let helps = found.iter().any(believed);
     let exit = if helps { Exit::Fine } else { Exit::Untold };
     let mut sinks = Sinks::new(global);
-    sinks.result(&report::recommendations_document(&found), &asked, exit);
+    let mut document = report::recommendations_document(&found);
+    if arguments.with_predictions {
+        let experience = Experience::of(&store, &Catalogue::own())?;
+        let (blocks, predictions) = predicted_gaps(&found, &experience);
+        document.blocks.extend(blocks);
+        document.json["predictions"] = predictions;
+    }
+    sinks.result(&document, &asked, exit);
     Ok(sinks.finish(exit))
 }
 

@@ -21,6 +21,7 @@ pub(super) fn recommendations_json(found: &[Recommendation]) -> Value {
     to_json(&RecommendationsDocument {
         schema: RECOMMENDATIONS_SCHEMA,
         recommendations: found.iter().map(RecommendationDocument::from).collect(),
+        predictions: None,
     })
 }
 
@@ -30,6 +31,9 @@ pub(crate) struct RecommendationsDocument<'a> {
     #[schemars(extend("const" = RECOMMENDATIONS_SCHEMA))]
     schema: &'static str,
     recommendations: Vec<RecommendationDocument<'a>>,
+    /// With `--with-predictions`: a document `modelmeter.prediction/1` of what was not measured. No recommendation rests on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predictions: Option<Value>,
 }
 
 /// The best configuration for one model.
