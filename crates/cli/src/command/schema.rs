@@ -10,7 +10,7 @@ use exchange::{WHOLE_RUN_SCHEMA, WholeRun};
 use report::{DocumentSchema, SCHEMAS};
 
 /// Documents that are not made from a result of the report.
-const OWN: [DocumentSchema; 9] = [
+const OWN: [DocumentSchema; 10] = [
     DocumentSchema::of::<bench::PlanDocument<'_>>(bench::PLAN_SCHEMA),
     DocumentSchema::of::<models::ModelsDocument<'_>>(models::MODELS_SCHEMA),
     DocumentSchema::of::<devices::DevicesDocument<'_>>(devices::DEVICES_SCHEMA),
@@ -20,6 +20,7 @@ const OWN: [DocumentSchema; 9] = [
     DocumentSchema::of::<WholeRun<'_>>(WHOLE_RUN_SCHEMA),
     DocumentSchema::of::<predict::BacktestDocument<'_>>(predict::BACKTEST_SCHEMA),
     DocumentSchema::of::<predict::PredictionDocument<'_>>(predict::PREDICTION_SCHEMA),
+    DocumentSchema::of::<predict::HardwareListDocument<'_>>(predict::HARDWARE_SCHEMA),
 ];
 
 pub(crate) fn run(arguments: &Schema) -> Result<Exit, Failure> {

@@ -13,9 +13,8 @@ use crate::{
     progress::Progress,
 };
 use modelmeter::{Experience, Fits, Profiler, Question, Session, Target, TrainingRequest};
-use predict::{Calibrated, Case, Catalogue, Hardware, Learned, Refused, Situation};
+use predict::{Calibrated, Case, Catalogue, Learned, Refused, Situation};
 use report::{Block, Column, DataTable, Grid, Note, ResultDocument, Tone, clean};
-use serde_json::json;
 use types::{Generation, GenerationTest};
 
 pub(super) fn run(
@@ -244,53 +243,4 @@ fn told(words: &str, situation: Situation, one: &Calibrated) -> Vec<String> {
 pub(super) fn left_out(experience: &Experience) -> Vec<Note> {
     let all = experience.left_out.iter();
     all.map(|(why, cells)| Note::new(format!("{cells} cells: {}", clean(why)))).collect()
-}
-
-/// The catalogue as a list.
-pub(super) fn hardware(catalogue: &Catalogue) -> ResultDocument {
-    let mut grid = Grid::of([
-        Column::left("name"),
-        Column::left("kind"),
-        Column::right("fp32 TFLOP/s"),
-        Column::right("fp16 TFLOP/s"),
-        Column::right("GB/s"),
-        Column::right("GB"),
-        Column::left("source").shrinks(),
-    ]);
-    let kind = |one: &Hardware| if one.is_gpu { "GPU" } else { "processor" };
-    let mut rows = Vec::new();
-    for one in catalogue.entries() {
-        let row = vec![
-            clean(&one.name),
-            kind(one).to_owned(),
-            format!("{:.1}", one.single / 1e12),
-            format!("{:.1}", one.half / 1e12),
-            format!("{:.0}", one.bandwidth / 1e9),
-            one.memory.map(|memory| format!("{:.0}", memory / 1e9)).unwrap_or_default(),
-            clean(&one.source),
-        ];
-        rows.push(row.iter().cloned().map(Some).collect());
-        grid.row(row);
-    }
-    let all: Vec<_> = catalogue
-        .entries()
-        .iter()
-        .map(|one| {
-            json!({
-                "name": one.name, "kind": kind(one), "fp32_flops_per_second": one.single,
-                "fp16_flops_per_second": one.half, "bytes_per_second": one.bandwidth,
-                "memory_bytes": one.memory, "cache_bytes": one.cache, "source": one.source,
-            })
-        })
-        .collect();
-    let columns =
-        ["name", "kind", "fp32_tflops", "fp16_tflops", "gb_per_second", "memory_gb", "source"];
-    ResultDocument {
-        title: vec!["Hardware with stated peaks".into()],
-        is_list: true,
-        blocks: vec![Block::table("hardware", grid)],
-        json: json!({ "schema": "modelmeter.hardware/1", "hardware": all }),
-        data: Some(DataTable::new(columns, rows)),
-        ..ResultDocument::default()
-    }
 }

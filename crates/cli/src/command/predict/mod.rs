@@ -1,6 +1,7 @@
 //! `modelmeter predict`: what was never measured, from what was; and how wrong that is.
 
 mod answer;
+mod catalogue;
 mod document;
 mod explored;
 mod gaps;
@@ -9,6 +10,7 @@ mod show;
 mod tables;
 
 pub(crate) use answer::{PREDICTION_SCHEMA, PredictionDocument};
+pub(crate) use catalogue::{HARDWARE_SCHEMA, HardwareListDocument};
 pub(crate) use document::{BACKTEST_SCHEMA, BacktestDocument};
 pub(crate) use explored::explored;
 pub(crate) use gaps::gaps;
@@ -28,7 +30,7 @@ pub(crate) fn run(arguments: &Predict, global: &Global) -> Result<Exit, Failure>
     let catalogue = catalogue(arguments)?;
     if arguments.catalogue {
         let mut sinks = Sinks::new(global);
-        sinks.list(&learned::hardware(&catalogue), &arguments.result, None);
+        sinks.list(&catalogue::hardware(&catalogue), &arguments.result, None);
         return Ok(sinks.finish(Exit::Fine));
     }
     if !arguments.learn_from.is_empty() {
