@@ -447,6 +447,7 @@ fn difficulty(
         row_share: 0.7,
         feature_share: 0.5,
         clip: 1.5,
+        is_median: false,
         seed: effort.seed,
     };
     let fit = |part: usize| {
