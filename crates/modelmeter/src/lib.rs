@@ -54,6 +54,7 @@ mod optimise;
 mod parity;
 mod pickle;
 mod plans;
+mod predict;
 mod prepare;
 mod profile;
 mod profiler;
@@ -99,6 +100,7 @@ pub use optimise::{
     Changed, Optimizer, Prover, Pruner, PruningConfig, QuantizationConfig, Quantizer, Schedule,
 };
 pub use plans::{CellMeasurer, EngineHere, Host, HostExecutor, HostOptions, serve_host};
+pub use predict::{Experience, Fits, Question, Target, anchor};
 pub use profile::{Profile, latency_of};
 pub use profiler::{EngineChoice, Isolation, Profiler};
 pub use run_list::run_lines;

@@ -13,8 +13,8 @@ const FARTHEST: f64 = 4.0;
 
 /// Fewer kinds of machine do not tell how much of an anchor's error is the machine's.
 const FEW_MACHINES: usize = 5;
-/// What is taken then: machines are off by about twice as much as one of their models is by itself.
-const USUAL_SHARE: f64 = 0.8;
+/// What is taken then: a machine is off by about as much as one of its models is by itself.
+const USUAL_SHARE: f64 = 0.5;
 
 /// How much of an anchor's error is taken, and how wide the interval then is, as a share of the one without.
 #[derive(Debug, Clone)]

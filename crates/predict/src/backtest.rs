@@ -136,7 +136,7 @@ pub fn backtest<P: AsRef<Path>>(
 pub fn cross_validate(observations: Vec<Observation>, effort: &Effort) -> Backtest {
     let by_domain = by_domain(observations);
     let mut result = empty(&by_domain, true);
-    for (domain, rows) in &by_domain {
+    for ((domain, _), rows) in &by_domain {
         let mut all = Vec::new();
         let physics = Physics::of(rows);
         let situations: &[Situation] = match domain {
@@ -199,11 +199,16 @@ pub fn predict_all(
 ) -> Backtest {
     let learned = by_domain(learned);
     let mut result = empty(&learned, false);
-    for (domain, questions) in by_domain(asked) {
-        let Some(rows) = learned.get(&domain) else {
-            let known: Vec<String> = learned.keys().map(ToString::to_string).collect();
+    for ((domain, part), questions) in by_domain(asked) {
+        let Some(rows) = learned.get(&(domain, part.clone())) else {
+            let mut known: Vec<String> = learned
+                .keys()
+                .map(|(domain, part)| format!("{domain} {part}").trim_end().to_owned())
+                .collect();
+            known.dedup();
+            let words = format!("{domain} {part}");
             result.refused.push(Refused {
-                why: format!("{domain}: nothing of the kind was learned"),
+                why: format!("{}: nothing of the kind was learned", words.trim_end()),
                 nearest: format!("questions of {}", known.join(", ")),
                 rows: questions.len(),
             });
@@ -248,9 +253,13 @@ pub fn predict_all(
     result
 }
 
-fn empty(learned: &BTreeMap<Domain, Vec<Observation>>, is_cross_validation: bool) -> Backtest {
+fn empty(learned: &BTreeMap<Part, Vec<Observation>>, is_cross_validation: bool) -> Backtest {
+    let mut rows_of: BTreeMap<Domain, usize> = BTreeMap::new();
+    for ((domain, _), rows) in learned {
+        *rows_of.entry(*domain).or_default() += rows.len();
+    }
     Backtest {
-        learned: learned.iter().map(|(domain, rows)| (*domain, rows.len())).collect(),
+        learned: rows_of.into_iter().collect(),
         is_cross_validation,
         kinds: Vec::new(),
         machines: Vec::new(),
@@ -259,10 +268,13 @@ fn empty(learned: &BTreeMap<Domain, Vec<Observation>>, is_cross_validation: bool
     }
 }
 
-pub(crate) fn by_domain(observations: Vec<Observation>) -> BTreeMap<Domain, Vec<Observation>> {
-    let mut all: BTreeMap<Domain, Vec<Observation>> = BTreeMap::new();
+/// What is learned together.
+type Part = (Domain, String);
+
+pub(crate) fn by_domain(observations: Vec<Observation>) -> BTreeMap<Part, Vec<Observation>> {
+    let mut all: BTreeMap<Part, Vec<Observation>> = BTreeMap::new();
     for one in observations {
-        all.entry(one.domain).or_default().push(one);
+        all.entry((one.domain, one.part().to_owned())).or_default().push(one);
     }
     all
 }

@@ -26,6 +26,8 @@ pub struct Hardware {
     pub memory: Option<f64>,
     /// Bytes of its last cache.
     pub cache: Option<f64>,
+    /// Cores, of a processor.
+    pub cores: Option<u32>,
     /// Where the numbers are from.
     pub source: String,
     aliases: Vec<String>,
@@ -57,8 +59,7 @@ struct Entry {
     bandwidth: Option<f64>,
     memory: Option<f64>,
     cache: Option<f64>,
-    #[serde(rename = "cores")]
-    _cores: Option<u32>,
+    cores: Option<u32>,
     source: Option<String>,
 }
 
@@ -153,6 +154,7 @@ impl Entry {
             bandwidth: bandwidth * GIGA,
             memory: memory.map(|memory| memory * GIGA),
             cache: cache.map(|cache| cache * 1e6),
+            cores: self.cores,
             source,
             aliases: self.aliases,
             name: self.name,

@@ -17,6 +17,7 @@ mod physics;
 mod processor;
 mod quantile;
 mod read;
+mod runs;
 mod trees;
 
 pub use backtest::{
@@ -27,4 +28,5 @@ pub use catalogue::{Catalogue, Hardware};
 pub use error::Error;
 pub use learn::{Effort, LEVEL, Predicted, Situation};
 pub use observation::{Domain, Observation};
-pub use read::Tables;
+pub use read::{PictureQuestion, Tables};
+pub use runs::{Answer, Calibrated, Case, Exploration, Kept, Known, Learned, Next, Reach, explore};

@@ -22,6 +22,12 @@ pub enum Domain {
 }
 
 impl Domain {
+    /// Whether texts are generated: prompts and tokens are learned apart.
+    #[must_use]
+    pub(crate) fn is_generation(self) -> bool {
+        matches!(self, Domain::GenerationOnProcessors | Domain::GenerationOnGpus)
+    }
+
     /// As people read it.
     #[must_use]
     pub fn words(self) -> &'static str {
@@ -69,6 +75,8 @@ pub struct Observation {
     pub pressure: Option<f64>,
     /// What is learned from, in the order of its domain; a missing one is not a number.
     pub features: Vec<f64>,
+    /// Where among the features the ratio of both bounds is, if a time on other hardware may be carried over.
+    pub balance_feature: Option<usize>,
     /// How many of the first features say which hardware it is, so that they mean nothing on other hardware.
     pub hardware_features: usize,
 }
@@ -84,6 +92,12 @@ impl Observation {
     #[must_use]
     pub fn test_kind(&self) -> &str {
         self.test.trim_end_matches(|last: char| last.is_ascii_digit())
+    }
+
+    /// What it is learned together with: prompts and tokens of a text are different work.
+    #[must_use]
+    pub(crate) fn part(&self) -> &str {
+        if self.domain.is_generation() { self.test_kind() } else { "" }
     }
 
     /// How far the time is from physics, as a logarithm.

@@ -24,6 +24,8 @@ pub(crate) struct Growth {
     pub(crate) feature_share: f64,
     /// An error beyond this counts as this much: outliers must not steer a fit. In units of the target.
     pub(crate) clip: f64,
+    /// Whether a leaf says the middle of its errors instead of their mean: half of all answers should be near.
+    pub(crate) is_median: bool,
     /// Where the random choices begin.
     pub(crate) seed: u64,
 }
@@ -169,18 +171,22 @@ impl Binned {
     /// Takes a tree's answers away from every row's error.
     fn subtract(&self, tree: &Tree, errors: &mut [f64]) {
         for (row, error) in errors.iter_mut().enumerate() {
-            let mut at = 0;
-            loop {
-                match tree.nodes[at] {
-                    Node::Leaf(value) => {
-                        *error -= value;
-                        break;
-                    }
-                    Node::Split { feature, missing_low, low, high, .. } => {
-                        let bin = self.bins[feature][row];
-                        let is_low = if bin == 0 { missing_low } else { bin <= tree.bins[at] };
-                        at = if is_low { low } else { high };
-                    }
+            if let Node::Leaf(value) = tree.nodes[self.leaf(tree, row)] {
+                *error -= value;
+            }
+        }
+    }
+
+    /// The leaf of a row.
+    fn leaf(&self, tree: &Tree, row: usize) -> usize {
+        let mut at = 0;
+        loop {
+            match tree.nodes[at] {
+                Node::Leaf(_) => return at,
+                Node::Split { feature, missing_low, low, high, .. } => {
+                    let bin = self.bins[feature][row];
+                    let is_low = if bin == 0 { missing_low } else { bin <= tree.bins[at] };
+                    at = if is_low { low } else { high };
                 }
             }
         }
@@ -248,8 +254,17 @@ struct Grower<'a> {
 }
 
 impl Grower<'_> {
-    /// The node with the largest gain is split first, as long as there are leaves left.
     fn grow(&self, rows: Vec<u32>) -> Tree {
+        let all = if self.growth.is_median { rows.clone() } else { Vec::new() };
+        let mut tree = self.split(rows);
+        if self.growth.is_median {
+            self.say_middles(&mut tree, &all);
+        }
+        tree
+    }
+
+    /// The node with the largest gain is split first, as long as there are leaves left.
+    fn split(&self, rows: Vec<u32>) -> Tree {
         let histogram = self.histogram(&rows);
         let mut tree = Tree { nodes: vec![Node::Leaf(0.0)], bins: vec![0] };
         let mut open = Vec::new();
@@ -296,6 +311,20 @@ impl Grower<'_> {
 
     fn error(&self, row: u32) -> f64 {
         self.errors[row as usize].clamp(-self.growth.clip, self.growth.clip)
+    }
+
+    /// Every leaf says the middle of the errors of its rows.
+    fn say_middles(&self, tree: &mut Tree, rows: &[u32]) {
+        let mut of_leaf: Vec<Vec<(f64, f64)>> = vec![Vec::new(); tree.nodes.len()];
+        for row in rows {
+            let row = *row as usize;
+            of_leaf[self.binned.leaf(tree, row)].push((self.errors[row], self.weights[row]));
+        }
+        for (node, pairs) in of_leaf.into_iter().enumerate().filter(|(_, pairs)| !pairs.is_empty())
+        {
+            let middle = crate::quantile::weighted(pairs, 0.5).unwrap_or(0.0);
+            tree.nodes[node] = Node::Leaf(self.growth.rate * middle);
+        }
     }
 
     fn value(&self, rows: &[u32]) -> f64 {

@@ -20,6 +20,7 @@ Examples:
   modelmeter bench nightly.toml --compare
   modelmeter bench nightly.toml --resume
   modelmeter bench nightly.toml --shard 2/8 --db shard2.db
+  modelmeter bench nightly.toml --explore 20m
   modelmeter bench nightly.toml --dry-run";
 
 #[derive(Debug, Args)]
@@ -122,6 +123,9 @@ pub(crate) struct Bench {
     /// Time after which a cell of an unresponsive process is given to another one
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time, help_heading = "Plan")]
     pub(crate) lease: Duration,
+    /// Measure for so long the cells that say most of the others, and predict the rest: 10m
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["host", "shard", "resume", "again", "dry_run", "compare"], help_heading = "Plan")]
+    pub(crate) explore: Option<Duration>,
     /// List the cells; measure nothing
     #[arg(long, help_heading = "Plan")]
     pub(crate) dry_run: bool,

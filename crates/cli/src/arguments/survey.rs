@@ -80,6 +80,9 @@ pub(crate) struct Recommend {
     /// Include results that were imported from other tools
     #[arg(long, help_heading = "Filter")]
     pub(crate) imported: bool,
+    /// Also show what is predicted of configurations that were not measured
+    #[arg(long, help_heading = "Objective")]
+    pub(crate) with_predictions: bool,
 
     /// Objective: latency, throughput, memory, energy, cost [default: throughput, or cost with --prices]
     #[arg(long, value_name = "WHAT", help_heading = "Objective")]

@@ -44,7 +44,7 @@ mod tests {
     const WRITE: &str = "MODELMETER_WRITE_SCHEMAS";
 
     /// Documents that are not made from a result of the report.
-    const OWN: [DocumentSchema; 9] = [
+    const OWN: [DocumentSchema; 11] = [
         DocumentSchema::of::<bench::PlanDocument<'_>>(bench::PLAN_SCHEMA),
         DocumentSchema::of::<models::ModelsDocument<'_>>(models::MODELS_SCHEMA),
         DocumentSchema::of::<devices::DevicesDocument<'_>>(devices::DEVICES_SCHEMA),
@@ -54,6 +54,8 @@ mod tests {
         DocumentSchema::of::<serve::NowDocument>(serve::NOW_SCHEMA),
         DocumentSchema::of::<WholeRun<'_>>(WHOLE_RUN_SCHEMA),
         DocumentSchema::of::<predict::BacktestDocument<'_>>(predict::BACKTEST_SCHEMA),
+        DocumentSchema::of::<predict::PredictionDocument<'_>>(predict::PREDICTION_SCHEMA),
+        DocumentSchema::of::<predict::HardwareListDocument<'_>>(predict::HARDWARE_SCHEMA),
     ];
 
     #[test]

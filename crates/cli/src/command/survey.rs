@@ -3,11 +3,12 @@
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Analyze, Global, Recommend, SurveyArguments},
-    command::{capacity::stored_runs, open_existing_store},
+    command::{capacity::stored_runs, open_existing_store, predict::gaps as predicted_gaps},
     output,
 };
 use load::{Length, Lengths, Routing};
-use modelmeter::{CapacityPlan, Mode, ReplicaCost, Store, Survey, read_prices};
+use modelmeter::{CapacityPlan, Experience, Mode, ReplicaCost, Store, Survey, read_prices};
+use predict::Catalogue;
 use report::clean;
 use std::time::Duration;
 use types::{Against, AgainstOutcome, Arrivals, CapacityReport, Objective, Recommendation, Wish};
@@ -69,7 +70,13 @@ pub(crate) fn recommend(arguments: &Recommend, global: &Global) -> Result<Exit, 
     let exit = if helps { Exit::Fine } else { Exit::Untold };
     let mut sinks = Sinks::new(global);
     let capacity = capacity(arguments, &wish, &found, &store)?;
-    let document = report::recommendations_with_capacity(&found, &capacity);
+    let mut document = report::recommendations_with_capacity(&found, &capacity);
+    if arguments.with_predictions {
+        let experience = Experience::of(&store, &Catalogue::own())?;
+        let (blocks, predictions) = predicted_gaps(&found, &experience);
+        document.blocks.extend(blocks);
+        document.json["predictions"] = predictions;
+    }
     sinks.result(&document, &asked, exit);
     Ok(sinks.finish(exit))
 }

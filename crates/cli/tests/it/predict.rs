@@ -1,7 +1,12 @@
 //! `predict --backtest`: what a stranger sees of a table, a broken one, and questions that cannot be answered.
 
-use crate::{bench::Home, survey::json};
+use crate::{
+    bench::Home,
+    survey::{home_with, invalid, json, run},
+};
+use modelmeter::{Device, Run};
 use std::{fmt::Write as _, fs};
+use types::{Bytes, Flops};
 
 /// A table of llama-bench: so many processors, from this number on.
 fn table(from: usize, processors: usize, backend: &str) -> String {
@@ -74,7 +79,7 @@ fn what_cannot_be_predicted_is_refused_with_the_reason() {
     assert_eq!(told.status, Some(4), "{}{}", told.out, told.err);
     let words = told.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("nothing of the kind was learned"), "{}", told.out);
-    home.refused(&["predict"], 2, &["--backtest"]);
+    home.refused(&["predict"], 2, &["MODEL"]);
     home.refused(&["predict", "--backtest", "no.csv"], 2, &["could not read `no.csv`"]);
     fs::write(home.path("other.csv"), "a,b\n1,2\n").unwrap();
     home.refused(
@@ -89,4 +94,101 @@ fn what_cannot_be_predicted_is_refused_with_the_reason() {
         2,
         &["`X` has no `bandwidth`"],
     );
+}
+
+/// Cells of seven models on two engines here, as if they had been measured; one is the real `feed-forward-baseline`.
+fn measured_here() -> Vec<Run> {
+    let machine = hardware::machine();
+    let mut all = Vec::new();
+    for model in 0..7u64 {
+        for (engine, rate) in [("rten", 2e10), ("onnxruntime", 4e10)] {
+            for batch in [1, 4, 16] {
+                let number = all.len() as u64 + 100;
+                let mut one = run(number, Device::Cpu, batch, 1.0, 60.0);
+                let samples = batch as f64 * (1.0 + model as f64 * 0.5);
+                let was = one.work.flops.0 as f64 / QUICK_BATCH;
+                let flops = was * samples;
+                let milliseconds = 1e3 * (flops / rate + 1e-5);
+                one = run(number, Device::Cpu, batch, milliseconds, 60.0 + samples);
+                one.work.flops = Flops(flops as u64);
+                one.work.bytes_read = Bytes((flops / 10.0) as u64);
+                one.environment.machine = machine.clone();
+                one.model.name = match model {
+                    0 => "feed-forward-baseline".into(),
+                    _ => format!("net-{model}"),
+                };
+                one.model.architecture = format!("net-{model}");
+                one.model.fingerprint = format!("{model}");
+                one.cell.model.clone_from(&one.model.name);
+                one.cell.engine = engine.into();
+                one.engine.id = engine.into();
+                all.push(one);
+            }
+        }
+    }
+    all
+}
+
+/// Samples in one inference of the run that others are copies of.
+const QUICK_BATCH: f64 = 4.0;
+
+#[test]
+fn a_cell_that_was_not_measured_is_predicted_with_an_interval_and_says_so() {
+    let home = home_with(&measured_here());
+    let ask = ["predict", "feed-forward-baseline", "--engine", "rten", "--next", "--batch-size"];
+    let told = home.fine(&[&ask[..], &["8", "--json", "p.json", "--csv", "p.csv"]].concat());
+    for word in [
+        "predicted, not measured",
+        "90 %",
+        "physics alone",
+        "rests on",
+        "backtest",
+        "modelmeter profile",
+    ] {
+        assert!(told.out.contains(word), "{word}\n{}", told.out);
+    }
+    let found = json(&fs::read_to_string(home.path("p.json")).unwrap());
+    let schema = home.fine(&["schema", "modelmeter.prediction/1"]).out;
+    assert!(jsonschema::is_valid(&serde_json::from_str(&schema).unwrap(), &found), "{found}");
+    let answer = &found["answers"][0];
+    assert_eq!((&found["label"], &answer["status"]), (&"predicted".into(), &"predicted".into()));
+    let seconds = &answer["seconds"];
+    let number = |key: &str| seconds[key].as_f64().unwrap();
+    assert!(number("low") < number("value") && number("value") < number("high"), "{answer}");
+    assert!(answer["rests_on"].as_array().is_some_and(|runs| !runs.is_empty()), "{answer}");
+    assert!(fs::read_to_string(home.path("p.csv")).unwrap().starts_with("label,status,model"));
+    // What is measured is no prediction, and what is predicted is no run.
+    let measured = json(&home.fine(&[&ask[..], &["4", "--json"]].concat()).out);
+    assert_eq!(measured["answers"][0]["status"], "measured");
+    let runs = json(&home.fine(&["runs", "list", "--json"]).out);
+    assert_eq!(runs["runs"].as_array().unwrap().len(), measured_here().len());
+}
+
+#[test]
+fn questions_outside_of_what_was_measured_are_refused_with_the_nearest_one() {
+    let mut runs = measured_here();
+    runs.push(invalid(run(900, Device::Cpu, 2, 5.0, 60.0)));
+    let home = home_with(&runs);
+    let gpu =
+        home.run(&["predict", "feed-forward-baseline", "--on", "RTX 4090", "--json", "p.json"]);
+    assert_eq!(gpu.status, Some(4), "{}{}", gpu.out, gpu.err);
+    let words = gpu.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("say nothing of a GPU") && words.contains("--on here"), "{words}");
+    let found = json(&fs::read_to_string(home.path("p.json")).unwrap());
+    assert_eq!(found["answers"][0]["status"], "refused");
+    let other =
+        home.run(&["predict", "feed-forward-baseline", "--engine", "rten", "--on", "EPYC 9654"]);
+    assert_eq!(other.status, Some(4), "one machine alone says nothing of another: {}", other.out);
+    home.refused(
+        &["predict", "feed-forward-baseline", "--on", "RTX 4091"],
+        2,
+        &["RTX 4091", "RTX 4090"],
+    );
+    let trained = home.fine(&["predict", "--train", "--matrix", "m.svg", "--json"]);
+    let trained = json(&trained.out);
+    assert_eq!(trained["kind"], "trained");
+    assert!(trained["left_out"].as_object().is_some_and(|why| !why.is_empty()), "{trained}");
+    assert!(fs::read_to_string(home.path("m.svg")).unwrap().contains("feed-forward-baseline"));
+    assert!(home.fine(&["predict", "--catalogue"]).out.contains("GeForce RTX 5090"));
+    home_with(&[]).refused(&["predict", "--train"], 4, &["no valid run", "hint: "]);
 }

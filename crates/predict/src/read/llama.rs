@@ -166,6 +166,7 @@ fn on_processor(
         bounds: [calculation, reading],
         pressure,
         features,
+        balance_feature: None,
         hardware_features: HARDWARE,
     })
 }
@@ -231,6 +232,7 @@ fn on_gpu(
         bounds: [calculation, reading],
         pressure: hardware.cache.map(|cache| bytes / cache),
         features,
+        balance_feature: None,
         hardware_features: HARDWARE,
     })
 }

@@ -41,6 +41,19 @@ impl Tables {
         timm::finish(self, facts, catalogue);
     }
 
+    /// A picture model of these tables, on hardware that may not be among them.
+    ///
+    /// # Errors
+    /// Names that resemble the model's, if no table has it; or why the tables do not say enough of it.
+    pub fn picture_question(
+        &self,
+        model: &str,
+        asked: &PictureQuestion<'_>,
+        catalogue: &Catalogue,
+    ) -> Result<Observation, Error> {
+        timm::question(&self.timm, model, asked, catalogue)
+    }
+
     fn add(&mut self, path: &Path, catalogue: &Catalogue) -> Result<(), Error> {
         let text = text_of(path)?;
         let wrong = |why: String| Error::Table { path: path.to_owned(), why };
@@ -95,6 +108,19 @@ impl Tables {
     fn leave_out(&mut self, why: &str) {
         *self.left_out.entry(why.to_owned()).or_default() += 1;
     }
+}
+
+/// What is asked of a picture model of a table.
+#[derive(Debug, Clone, Copy)]
+pub struct PictureQuestion<'a> {
+    /// The hardware, as the catalogue names it.
+    pub hardware: &'a str,
+    /// `fp32`, or any other for 16 bits with mixed precision.
+    pub precision: &'a str,
+    /// Pictures at once; as the table has it where nothing is said.
+    pub batch: Option<f64>,
+    /// Whether it is trained.
+    pub is_training: bool,
 }
 
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Tables of timm's `benchmark.py`: one row a model, the hardware in the name of the file.
 
 use super::{Cells, Header, Tables};
-use crate::{Catalogue, Domain, Observation, family};
+use crate::{Catalogue, Domain, Error, Observation, family};
 use std::collections::HashMap;
 
 const MEGA: f64 = 1e6;
@@ -13,6 +13,8 @@ const TRAINING: f64 = 3.0;
 
 /// How many features say which hardware it is.
 const HARDWARE: usize = 3;
+/// Which feature is the ratio of calculation and reading.
+const BALANCE: usize = 13;
 
 /// A row that waits for what other tables know of its model.
 #[derive(Debug, Clone)]
@@ -146,6 +148,57 @@ pub(super) fn finish(tables: &mut Tables, more: &[Row], catalogue: &Catalogue) {
     }
 }
 
+/// A row of a model as if it had been measured on other hardware: the newest setting that tables have of it.
+pub(super) fn question(
+    rows: &[Row],
+    model: &str,
+    asked: &super::PictureQuestion<'_>,
+    catalogue: &Catalogue,
+) -> Result<Observation, Error> {
+    let lower = model.to_ascii_lowercase();
+    let is_it = |row: &&Row| row.model.eq_ignore_ascii_case(&lower);
+    if !rows.iter().any(|row| is_it(&row)) {
+        let mut names: Vec<&str> = rows.iter().map(|row| row.model.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let near = types::near(model, names);
+        let hint =
+            near.first().map(|near| format!("; a known name is `{near}`")).unwrap_or_default();
+        return Err(Error::TooLittle(format!("no table has the model `{model}`{hint}")));
+    }
+    let is_gpu = catalogue.find(asked.hardware).is_some_and(|hardware| hardware.is_gpu);
+    let precision = if asked.precision == "fp32" { "fp32" } else { "amp" };
+    let fits =
+        |row: &&Row| row.setting.is_processor != is_gpu && row.is_training == asked.is_training;
+    let newest = |row: &&Row| {
+        let own = f64::from(u8::from(row.setting.precision == precision));
+        let plain = f64::from(u8::from(!row.setting.is_compiled && row.setting.layout == "nchw"));
+        own * 1e6 + plain * 1e4 + row.setting.torch.max(0.0)
+    };
+    let best = rows
+        .iter()
+        .filter(is_it)
+        .filter(fits)
+        .max_by(|one, other| newest(one).total_cmp(&newest(other)))
+        .ok_or_else(|| {
+            let kind = if is_gpu { "a GPU" } else { "a processor" };
+            Error::TooLittle(format!("no table has `{model}` on {kind} in this mode"))
+        })?;
+    let mut facts = Facts::new();
+    for row in rows {
+        if let (Some(macs), Some(activations)) = (row.macs, row.activations) {
+            facts.entry((row.model.clone(), row.size as u64)).or_insert((macs, activations));
+        }
+    }
+    let mut row = best.clone();
+    row.setting.hardware = Some(asked.hardware.to_owned());
+    row.seconds = f64::NAN;
+    if let Some(batch) = asked.batch {
+        row.batch = batch;
+    }
+    observation(&row, &facts, catalogue).map_err(Error::TooLittle)
+}
+
 fn observation(row: &Row, facts: &Facts, catalogue: &Catalogue) -> Result<Observation, String> {
     let setting = &row.setting;
     let name = setting
@@ -220,6 +273,7 @@ fn observation(row: &Row, facts: &Facts, catalogue: &Catalogue) -> Result<Observ
         bounds: [calculation, reading],
         pressure: None,
         features,
+        balance_feature: Some(BALANCE),
         hardware_features: HARDWARE,
     })
 }

@@ -22,6 +22,7 @@ pub(super) fn recommendations_json(found: &[Recommendation], capacity: &[Capacit
         schema: RECOMMENDATIONS_SCHEMA,
         recommendations: found.iter().map(RecommendationDocument::from).collect(),
         capacity,
+        predictions: None,
     })
 }
 
@@ -34,6 +35,9 @@ pub(crate) struct RecommendationsDocument<'a> {
     /// How many replicas the rate takes that was given; one entry a model, absent without a rate.
     #[serde(skip_serializing_if = "<[CapacityReport]>::is_empty")]
     capacity: &'a [CapacityReport],
+    /// With `--with-predictions`: a document `modelmeter.prediction/1` of what was not measured. No recommendation rests on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predictions: Option<Value>,
 }
 
 /// The best configuration for one model.

@@ -1,5 +1,6 @@
 //! `modelmeter bench`: measures a plan and survives whatever becomes of a cell.
 
+pub(crate) mod explore;
 pub(crate) mod live;
 mod plan;
 pub(crate) mod signals;
@@ -65,6 +66,10 @@ pub(crate) fn run(arguments: &Bench, global: &Global) -> Result<Exit, Failure> {
         let expansion = runner.expand(&base.engines_here())?;
         output::data(&planned(&expansion, &style(global)))?;
         return Ok(Exit::Fine);
+    }
+    if let Some(budget) = arguments.explore {
+        let expansion = runner.expand(&base.engines_here())?;
+        return explore::run(arguments, &base, &expansion, &folders, budget, global);
     }
     let mut session = session(&folders, false, global)?;
     let control = Control::default();

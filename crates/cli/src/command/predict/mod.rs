@@ -1,10 +1,22 @@
-//! `modelmeter predict`: how well times that were never measured can be predicted from times that were.
+//! `modelmeter predict`: what was never measured, from what was; and how wrong that is.
 
+mod answer;
+mod catalogue;
 mod document;
+mod explored;
+mod gaps;
+mod learned;
 mod show;
+mod tables;
 
 #[cfg(test)]
+pub(crate) use answer::{PREDICTION_SCHEMA, PredictionDocument};
+#[cfg(test)]
+pub(crate) use catalogue::{HARDWARE_SCHEMA, HardwareListDocument};
+#[cfg(test)]
 pub(crate) use document::{BACKTEST_SCHEMA, BacktestDocument};
+pub(crate) use explored::explored;
+pub(crate) use gaps::gaps;
 
 use crate::{
     Exit, Failure, Sinks,
@@ -13,12 +25,26 @@ use crate::{
 use predict::{Catalogue, Effort, Error};
 use std::fs;
 
+/// What random choices of a backtest begin with.
+const SEED: u64 = 7;
+
 pub(crate) fn run(arguments: &Predict, global: &Global) -> Result<Exit, Failure> {
     arguments.result.check([])?;
     let catalogue = catalogue(arguments)?;
+    if arguments.catalogue {
+        let mut sinks = Sinks::new(global);
+        sinks.list(&catalogue::hardware(&catalogue), &arguments.result, None);
+        return Ok(sinks.finish(Exit::Fine));
+    }
+    if !arguments.learn_from.is_empty() {
+        return tables::run(arguments, &catalogue, global);
+    }
+    if arguments.backtest.is_empty() {
+        return learned::run(arguments, &catalogue, global);
+    }
     let effort = Effort {
         folds: usize::from(arguments.folds),
-        seed: u64::from(arguments.seed),
+        seed: arguments.inputs.seed.seed.unwrap_or(SEED),
         ..Effort::default()
     };
     let found = predict::backtest(&arguments.backtest, &arguments.held_out, &catalogue, &effort)
@@ -53,6 +79,6 @@ fn failure(error: Error) -> Failure {
         Error::Table { .. } => failure.hint("docs/PREDICTION.md has the columns of both formats"),
         Error::Catalogue(_) => failure
             .hint("docs/PREDICTION.md has an example of an entry; every entry names its source"),
-        Error::TooLittle(_) => failure.hint("give more tables to `--backtest`"),
+        Error::TooLittle(_) => failure.hint("give more tables"),
     }
 }

@@ -1,0 +1,84 @@
+//! `predict --catalogue`: processors and GPUs with stated peaks.
+
+use predict::{Catalogue, Hardware};
+use report::{Block, Column, DataTable, Grid, ResultDocument, clean};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The name and version of the document.
+pub(crate) const HARDWARE_SCHEMA: &str = "modelmeter.hardware/1";
+
+const COLUMNS: [&str; 7] =
+    ["name", "kind", "fp32_tflops", "fp16_tflops", "gb_per_second", "memory_gb", "source"];
+
+/// Hardware with stated peaks.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct HardwareListDocument<'a> {
+    #[schemars(extend("const" = HARDWARE_SCHEMA))]
+    schema: &'static str,
+    hardware: Vec<HardwareDocument<'a>>,
+}
+
+/// A processor or GPU as its manufacturer states it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Hardware")]
+struct HardwareDocument<'a> {
+    name: &'a str,
+    /// `GPU` or `processor`.
+    kind: &'static str,
+    fp32_flops_per_second: f64,
+    /// In 16 bits with sums in 32, dense.
+    fp16_flops_per_second: f64,
+    bytes_per_second: f64,
+    memory_bytes: Option<f64>,
+    /// Of the last cache.
+    cache_bytes: Option<f64>,
+    /// Where the numbers are from.
+    source: &'a str,
+}
+
+pub(super) fn hardware(catalogue: &Catalogue) -> ResultDocument {
+    let mut grid = Grid::of([
+        Column::left("name"),
+        Column::left("kind"),
+        Column::right("fp32 TFLOP/s"),
+        Column::right("fp16 TFLOP/s"),
+        Column::right("GB/s"),
+        Column::right("GB"),
+        Column::left("source").shrinks(),
+    ]);
+    let kind = |one: &Hardware| if one.is_gpu { "GPU" } else { "processor" };
+    let mut rows = Vec::new();
+    for one in catalogue.entries() {
+        let row = vec![
+            clean(&one.name),
+            kind(one).to_owned(),
+            format!("{:.1}", one.single / 1e12),
+            format!("{:.1}", one.half / 1e12),
+            format!("{:.0}", one.bandwidth / 1e9),
+            one.memory.map(|memory| format!("{:.0}", memory / 1e9)).unwrap_or_default(),
+            clean(&one.source),
+        ];
+        rows.push(row.iter().cloned().map(Some).collect());
+        grid.row(row);
+    }
+    let all = catalogue.entries().iter().map(|one| HardwareDocument {
+        name: &one.name,
+        kind: kind(one),
+        fp32_flops_per_second: one.single,
+        fp16_flops_per_second: one.half,
+        bytes_per_second: one.bandwidth,
+        memory_bytes: one.memory,
+        cache_bytes: one.cache,
+        source: &one.source,
+    });
+    let document = HardwareListDocument { schema: HARDWARE_SCHEMA, hardware: all.collect() };
+    ResultDocument {
+        title: vec!["Hardware with stated peaks".into()],
+        is_list: true,
+        blocks: vec![Block::table("hardware", grid)],
+        json: serde_json::to_value(document).unwrap_or_default(),
+        data: Some(DataTable::new(COLUMNS, rows)),
+        ..ResultDocument::default()
+    }
+}
