@@ -22,6 +22,7 @@ mod inherited;
 mod media;
 mod memory;
 mod network;
+pub mod parts;
 mod places;
 mod postprocess;
 pub mod private;
