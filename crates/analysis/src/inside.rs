@@ -2,12 +2,16 @@
 //!
 //! A layer's time is its share of the inferences with instruments, laid on the median inference without any. So one slow
 //! inference counts as little here as it does in a median, and the layers add up to what the closure says.
+//!
+//! A device's own records say how long it worked for each layer, and in inferences without instruments how long it did
+//! nothing. These two add up to an inference; the host's time in a layer stands beside them, because it passes meanwhile.
 
 use crate::{layer_tree::Tree, layers::place};
 use std::collections::HashMap;
 use types::{
-    Bytes, Ceilings, Estimate, Flops, Interval, LayerCost, LayerKind, LayerProfile, LayerReport,
-    LayerTime, LayerTurn, LayerWork, Phase, Precision, Ratio, Rollup, Roofline, Seconds, Spent,
+    Bytes, Ceilings, DeviceTime, Estimate, Flops, Interval, LayerCost, LayerKind, LayerProfile,
+    LayerReport, LayerTime, LayerTurn, LayerWork, Phase, Precision, Ratio, Rollup, Roofline,
+    Seconds, Spent,
 };
 
 /// Seed of the bootstrap: fixed, so that the same turns always give the same interval.
@@ -71,6 +75,8 @@ pub(crate) struct Part {
     /// Calls in one inference.
     pub(crate) calls: f64,
     pub(crate) seconds: f64,
+    /// The host's time, where `seconds` is a device's.
+    pub(crate) host: Option<f64>,
 }
 
 /// Where the time goes; `None` if a turn is missing or took no time.
@@ -84,7 +90,10 @@ pub fn layer_report(
     let cost = cost(turns)?;
     let plain = cost.plain.0;
     let sum = plain * cost.closure.value;
-    let (parts, placed) = parts(turns, sum);
+    let idle = idle_share(turns);
+    let busy = sum * (1.0 - idle.unwrap_or(0.0));
+    let (parts, placed) = parts(turns, busy);
+    let device = idle.map(|_| DeviceTime { busy: Seconds(busy), idle: Seconds(sum - busy) });
     let spend = Spend { whole: sum, roof: Roof::of(ceilings, precision) };
     Some(LayerReport {
         runs: turns.iter().map(|turn| turn.profiled.len() as u64).sum(),
@@ -92,6 +101,7 @@ pub fn layer_report(
         instrumented: Seconds(plain * (1.0 + cost.overhead.value)),
         overhead: cost.overhead,
         sum: Seconds(sum),
+        device,
         closure: cost.closure,
         placed: Ratio(placed),
         layers: Tree::of(&parts, work).layers(&spend),
@@ -108,7 +118,7 @@ pub fn layer_profile(label: &str, turns: &[LayerTurn]) -> Option<LayerProfile> {
         label: label.to_owned(),
         runs: turns.iter().map(|turn| turn.profiled.len() as u64).sum(),
         total_nanos: turns.iter().flat_map(|turn| &turn.profiled).sum(),
-        layers: merge(turns),
+        layers: merge(turns).0,
         cost: Some(cost(turns)?),
     })
 }
@@ -132,10 +142,29 @@ fn cost(turns: &[LayerTurn]) -> Option<LayerCost> {
 }
 
 /// The share of the time with instruments that its parts cover.
+///
+/// A device's work takes as long with instruments as without. What grows with them is the time in which it waits for the
+/// host, so that is taken from inferences without.
 fn covered(turn: &LayerTurn) -> Option<f64> {
+    if let Some(device) = &turn.device {
+        let (busy, idle) = (stats::median(&device.busy)?, stats::median(&device.idle)?);
+        return (busy > 0.0).then_some((busy + idle) / stats::median(&turn.profiled)?);
+    }
     let inside: u64 = turn.layers.iter().map(|layer| layer.nanos).sum();
     let outside: u64 = turn.profiled.iter().sum();
     (inside > 0 && outside > 0).then(|| inside as f64 / outside as f64)
+}
+
+/// The share of an inference in which the device did nothing; `None` unless every turn has its records.
+fn idle_share(turns: &[LayerTurn]) -> Option<f64> {
+    let share = |turn: &LayerTurn| {
+        let device = turn.device.as_ref()?;
+        let (busy, idle) = (stats::median(&device.busy)?, stats::median(&device.idle)?);
+        Some(idle / (busy + idle).max(f64::MIN_POSITIVE))
+    };
+    let mut shares: Vec<f64> = turns.iter().map(share).collect::<Option<_>>()?;
+    shares.sort_by(f64::total_cmp);
+    shares.get(shares.len() / 2).copied()
 }
 
 /// A ratio from its logarithm in every turn: the median turn, so that a disturbed one does not decide, and an interval
@@ -159,37 +188,49 @@ fn estimate(turns: &[LayerTurn], log: impl Fn(&LayerTurn) -> Option<f64>) -> Opt
     Some(Estimate { value, interval })
 }
 
-/// The times of all turns together.
-fn merge(turns: &[LayerTurn]) -> Vec<LayerTime> {
+/// The times of all turns together, and beside each the host's.
+fn merge(turns: &[LayerTurn]) -> (Vec<LayerTime>, Vec<u64>) {
     let mut merged: Vec<LayerTime> = Vec::new();
+    let mut hosts: Vec<u64> = Vec::new();
     let mut places: HashMap<(Option<Phase>, &str, &str), usize> = HashMap::new();
-    for layer in turns.iter().flat_map(|turn| &turn.layers) {
+    let host = |turn: &LayerTurn, at: usize| {
+        turn.device.as_ref().and_then(|one| one.host.get(at).copied())
+    };
+    let layers = turns.iter().flat_map(|turn| {
+        turn.layers.iter().enumerate().map(move |(at, layer)| (layer, host(turn, at).unwrap_or(0)))
+    });
+    for (layer, host) in layers {
         let key = (layer.phase, layer.path.as_str(), layer.kind.as_str());
         let place = *places.entry(key).or_insert_with(|| {
             merged.push(LayerTime { calls: 0, nanos: 0, ..layer.clone() });
+            hosts.push(0);
             merged.len() - 1
         });
         merged[place].calls += layer.calls;
         merged[place].nanos += layer.nanos;
+        hosts[place] += host;
     }
-    merged
+    (merged, hosts)
 }
 
 /// Every part of all turns, scaled so that they add up to `sum`, and the share placed by neighbours.
 fn parts(turns: &[LayerTurn], sum: f64) -> (Vec<Part>, f64) {
     let runs: usize = turns.iter().map(|turn| turn.profiled.len()).sum();
-    let merged = merge(turns);
+    let (merged, hosts) = merge(turns);
+    let has_host = turns.iter().all(|turn| turn.device.is_some());
     let total: f64 = merged.iter().map(|layer| layer.nanos as f64).sum();
     let (modules, by_neighbours) = place(&merged);
-    let part = |(layer, module): (&LayerTime, String)| Part {
+    let part = |((layer, host), module): ((&LayerTime, &u64), String)| Part {
         module,
         operator: layer.kind.clone(),
         phase: layer.phase,
         calls: layer.calls as f64 / runs.max(1) as f64,
         seconds: layer.nanos as f64 / total.max(1.0) * sum,
+        host: has_host.then(|| *host as f64 / 1e9 / runs.max(1) as f64),
     };
     let placed: f64 = by_neighbours.iter().map(|at| merged[*at].nanos as f64).sum();
-    (merged.iter().zip(modules).map(part).collect(), placed / total.max(1.0))
+    let parts = merged.iter().zip(&hosts).zip(modules).map(part).collect();
+    (parts, placed / total.max(1.0))
 }
 
 /// Turns times and work into what is told of a part.
@@ -200,7 +241,14 @@ pub(crate) struct Spend {
 }
 
 impl Spend {
-    pub(crate) fn of(&self, calls: f64, total: f64, own: f64, work: Work) -> Spent {
+    pub(crate) fn of(
+        &self,
+        calls: f64,
+        total: f64,
+        own: f64,
+        work: Work,
+        host: Option<f64>,
+    ) -> Spent {
         Spent {
             calls,
             total: Seconds(total),
@@ -209,6 +257,7 @@ impl Spend {
             flops: work.flops.map(Flops),
             bytes: work.bytes.map(Bytes),
             roofline: self.roof.and_then(|roof| roof.place(work, total)),
+            host: host.map(Seconds),
         }
     }
 }
@@ -232,13 +281,21 @@ fn kinds(parts: &[Part], work: &[LayerWork], spend: &Spend) -> Vec<Rollup> {
         let work = work.iter().filter(|work| name(&work.path, work.kind) == wanted);
         work.for_each(|w| done.add(w.flops, w.bytes));
         let calls = found.iter().map(|part| part.calls).sum();
-        (seconds > 0.0)
-            .then(|| Rollup { name: wanted.into(), spent: spend.of(calls, seconds, seconds, done) })
+        let host = host_of(found.iter().copied());
+        (seconds > 0.0).then(|| Rollup {
+            name: wanted.into(),
+            spent: spend.of(calls, seconds, seconds, done, host),
+        })
     };
     let all = LayerKind::ALL.into_iter().map(LayerKind::name).chain(apart);
     let mut kinds: Vec<Rollup> = all.filter_map(rollup).collect();
     kinds.sort_by(|a, b| b.spent.total.0.total_cmp(&a.spent.total.0));
     kinds
+}
+
+/// The host's time of parts, if they are told.
+fn host_of<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Option<f64> {
+    parts.into_iter().map(|part| part.host).sum()
 }
 
 /// The operator of the graph in a name that an engine gave its fusion: `MatMul` in `FusedMatMul` and
@@ -286,7 +343,13 @@ fn operators(parts: &[Part], work: &[LayerWork], spend: &Spend) -> Vec<Rollup> {
     sums.sort_by(|a, b| b.2.total_cmp(&a.2));
     let rollup = |(name, calls, seconds, work): (&str, f64, f64, Work)| Rollup {
         name: name.to_owned(),
-        spent: spend.of(calls, seconds, seconds, work),
+        spent: spend.of(
+            calls,
+            seconds,
+            seconds,
+            work,
+            host_of(parts.iter().filter(|part| part.operator == name)),
+        ),
     };
     sums.into_iter().map(rollup).collect()
 }

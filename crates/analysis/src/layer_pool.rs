@@ -37,6 +37,8 @@ pub struct LayerSum {
     pub compute: f64,
     /// Time the roofline allows what is bound by memory, in seconds.
     pub memory: f64,
+    /// Time of the host with everything inside, in seconds, where the times above are a device's.
+    pub host: Option<f64>,
 }
 
 impl LayerSum {
@@ -52,6 +54,9 @@ impl LayerSum {
         self.share += spent.share.0;
         plus(&mut self.flops, spent.flops.map(|flops| flops.0));
         plus(&mut self.bytes, spent.bytes.map(|bytes| bytes.0));
+        if let Some(host) = spent.host {
+            self.host = Some(self.host.unwrap_or(0.0) + host.0);
+        }
         if let Some(place) = spent.roofline {
             let allowed = place.attained.0 * spent.total.0;
             match place.bound {
@@ -76,6 +81,9 @@ impl LayerSum {
         self.share += other.share;
         self.compute += other.compute;
         self.memory += other.memory;
+        if let Some(host) = other.host {
+            self.host = Some(self.host.unwrap_or(0.0) + host);
+        }
         self.flops = match (self.flops, other.flops) {
             (Some(a), Some(b)) => Some(a.saturating_add(b)),
             (a, b) => a.or(b),

@@ -13,6 +13,7 @@ struct Branch {
     path: String,
     depth: usize,
     own: f64,
+    host: Option<f64>,
     calls: f64,
     operators: Vec<String>,
     work: Work,
@@ -34,6 +35,7 @@ impl Tree {
             let at = tree.branch(&part.module);
             let branch = &mut tree.branches[at];
             branch.own += part.seconds;
+            branch.host = plus(branch.host, part.host);
             branch.calls = branch.calls.max(part.calls);
             if !branch.operators.contains(&part.operator) {
                 branch.operators.push(part.operator.clone());
@@ -68,38 +70,56 @@ impl Tree {
         }
         let root = &self.branches[0];
         if root.own > 0.0 || root.work != Work::default() {
-            layers.push(self.layer(root, spend, root.own, root.work, root.calls));
+            layers.push(self.layer(root, spend, root.own, (root.work, root.calls, root.host)));
         }
         layers
     }
 
-    /// Tells a branch and what is inside; returns its time, work and calls.
-    fn tell(&self, at: usize, spend: &Spend, layers: &mut Vec<Layer>) -> (f64, Work, f64) {
+    /// Tells a branch and what is inside; returns its time, work, calls and the host's time.
+    fn tell(&self, at: usize, spend: &Spend, layers: &mut Vec<Layer>) -> (f64, Sums) {
         let branch = &self.branches[at];
         let place = layers.len();
-        layers.push(self.layer(branch, spend, 0.0, Work::default(), 0.0));
-        let (mut total, mut work, mut calls) = (branch.own, branch.work, branch.calls);
+        layers.push(self.layer(branch, spend, 0.0, (Work::default(), 0.0, None)));
+        let mut total = branch.own;
+        let (mut work, mut calls, mut host) = (branch.work, branch.calls, branch.host);
         for &inner in &branch.inside {
-            let (seconds, done, called) = self.tell(inner, spend, layers);
+            let (seconds, (done, called, hosted)) = self.tell(inner, spend, layers);
             total += seconds;
             work.join(done);
+            host = plus(host, hosted);
             if branch.calls == 0.0 {
                 calls = calls.max(called);
             }
         }
-        layers[place] = self.layer(branch, spend, total, work, calls);
-        (total, work, calls)
+        layers[place] = self.layer(branch, spend, total, (work, calls, host));
+        (total, (work, calls, host))
     }
 
-    fn layer(&self, branch: &Branch, spend: &Spend, total: f64, work: Work, calls: f64) -> Layer {
+    fn layer(
+        &self,
+        branch: &Branch,
+        spend: &Spend,
+        total: f64,
+        (work, calls, host): Sums,
+    ) -> Layer {
         let first = branch.operators.first().map_or("", String::as_str);
         Layer {
             path: branch.path.clone(),
             depth: branch.depth,
             kind: LayerKind::of(&branch.path, first),
             class: class(&branch.operators),
-            spent: spend.of(calls, total, branch.own, work),
+            spent: spend.of(calls, total, branch.own, work, host),
         }
+    }
+}
+
+/// Work, calls and the host's time.
+type Sums = (Work, f64, Option<f64>);
+
+fn plus(sum: Option<f64>, more: Option<f64>) -> Option<f64> {
+    match (sum, more) {
+        (None, None) => None,
+        (sum, more) => Some(sum.unwrap_or(0.0) + more.unwrap_or(0.0)),
     }
 }
 

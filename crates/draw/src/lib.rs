@@ -11,6 +11,7 @@ mod choose;
 mod dodge;
 mod flame;
 mod font;
+mod gpu_busy;
 mod growth;
 mod heat_map;
 mod histogram;
@@ -45,6 +46,7 @@ mod words;
 
 pub use choose::{wanted_details, wanted_samples};
 pub use flame::flamegraph;
+pub use gpu_busy::gpu_busy_for_page;
 pub use history::{history, history_for_page};
 pub use load_curve::{LoadPoint, load_curve_for_page};
 pub use look::{Theme, variables, with_variables};

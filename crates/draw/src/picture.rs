@@ -1,9 +1,9 @@
 //! The list of pictures; help, documents and tests walk it.
 
 use crate::{
-    Material, Theme, batch_scaling, growth, heat_map, histogram, latency, layer_roofline, loss,
-    memory, memory_timeline, phases, plot::Paper, roofline, run_steps, sample_order, throughput,
-    training,
+    Material, Theme, batch_scaling, gpu_busy, growth, heat_map, histogram, latency, layer_roofline,
+    loss, memory, memory_timeline, phases, plot::Paper, roofline, run_steps, sample_order,
+    throughput, training,
 };
 use types::{Ceilings, Run, Summary};
 
@@ -224,6 +224,7 @@ pub const RUN_PICTURES: &[RunPicture] = &[
         title: "Memory over one inference",
         draw: memory_timeline::draw,
     },
+    RunPicture { name: "gpu-busy", title: "Use of the GPU", draw: gpu_busy::draw },
     RunPicture { name: "phases", title: "Phases of a step", draw: phases::draw },
     RunPicture { name: "loss", title: "Loss", draw: loss::draw },
     RunPicture { name: "steps", title: "Steps over the depth", draw: run_steps::draw },

@@ -340,6 +340,7 @@ impl NodeProfiler for FakeSession<'_> {
             total_nanos: run_nanos.iter().sum(),
             run_nanos,
             nodes,
+            parts: None,
             timeline: (detail == Detail::Timeline).then(|| writer.finish()),
             remarks: Vec::new(),
         })

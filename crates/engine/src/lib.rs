@@ -23,6 +23,7 @@ mod media;
 mod memory;
 mod network;
 mod picture;
+pub mod parts;
 mod places;
 mod postprocess;
 pub mod private;

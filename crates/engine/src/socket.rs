@@ -212,6 +212,10 @@ pub struct NodeProfile {
     pub run_nanos: Vec<u64>,
     /// The nodes or modules, in the order in which they first ran.
     pub nodes: Vec<NodeTime>,
+    /// The number of each node in the recording of the device's work ([`crate::parts`]), where there is one; the times of
+    /// the nodes are in it then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Vec<u64>>,
     /// What happened when, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,

@@ -187,6 +187,7 @@ impl Draft {
             layers: None,
             memory: None,
             critical_path: None,
+            gpu: None,
             training: None,
             generation: None,
             load: None,

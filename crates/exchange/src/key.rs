@@ -32,6 +32,9 @@ fn digest(run: &Run) -> String {
     add(&(&run.environment, &run.cold, &run.warmup, run.stop));
     add(&(&run.samples, &run.summaries, &run.metrics, &run.probes));
     add(&(&run.layers, &run.memory, &run.training));
+    if let Some(gpu) = &run.gpu {
+        add(gpu);
+    }
     if let Some(import) = &run.imported {
         // Not the file's name: the same result under another name is the same result.
         add(&(&import.tool, &import.version, &import.stated, &import.profile));

@@ -105,6 +105,11 @@ pub(crate) fn is_own() -> bool {
     own().is_some()
 }
 
+/// Whether this process records kernels now.
+pub(crate) fn is_recording() -> bool {
+    is_own() && IS_RECORDING.load(Ordering::Relaxed) && !RELEASED.load(Ordering::Relaxed)
+}
+
 /// The functions, for who follows graphs.
 pub(crate) fn api() -> Option<&'static Api> {
     own().map(|cupti| &cupti.api)

@@ -101,14 +101,38 @@ pub enum Event {
     Mark = 4,
     /// A node was added to a graph, by capture or by hand: its number.
     Node = 5,
+    /// From now on, time and work of the process belong to this part: see [`part`].
+    Part = 6,
+}
+
+/// Parts of a run that a worker of ours tells apart: its modules or nodes by number, and these.
+pub mod part {
+    /// A run begins whose parts are not told apart.
+    pub const RUN: u64 = 1 << 40;
+    /// A run begins whose parts are told apart.
+    pub const RUN_IN_PARTS: u64 = RUN + 1;
+    /// A run ended, and the device has finished.
+    pub const END: u64 = RUN + 2;
+    /// No part of the model.
+    pub const NOBODY: u64 = RUN + 3;
+    /// Runs of another turn follow.
+    pub const TURN: u64 = RUN + 4;
 }
 
 impl Event {
     /// The event with this number.
     #[must_use]
     pub fn of(number: u8) -> Option<Event> {
-        let all = [Event::Push, Event::Pop, Event::Start, Event::Stop, Event::Mark, Event::Node];
-        all.into_iter().find(|event| *event as u8 == number)
+        const ALL: [Event; 7] = [
+            Event::Push,
+            Event::Pop,
+            Event::Start,
+            Event::Stop,
+            Event::Mark,
+            Event::Node,
+            Event::Part,
+        ];
+        ALL.into_iter().find(|event| *event as u8 == number)
     }
 }
 
@@ -220,7 +244,7 @@ mod tests {
     fn every_kind_and_event_is_found_by_its_number() {
         Kind::ALL.into_iter().for_each(|kind| assert_eq!(Kind::of(kind as u32), Some(kind)));
         assert_eq!((Kind::of(0), Kind::of(16)), (None, None));
-        (0..=5).for_each(|number| assert_eq!(Event::of(number).map(|one| one as u8), Some(number)));
-        assert_eq!(Event::of(6), None);
+        (0..=6).for_each(|number| assert_eq!(Event::of(number).map(|one| one as u8), Some(number)));
+        assert_eq!(Event::of(7), None);
     }
 }

@@ -44,6 +44,39 @@ pub unsafe extern "C" fn InitializeInjectionNvtx2(table: Option<nvtx::ExportTabl
     guarded(0, || unsafe { nvtx::attach(table) })
 }
 
+/// For workers of ours: time and work belong to this part from now on, see [`format::part`].
+#[unsafe(no_mangle)]
+pub extern "C" fn modelmeter_gpu_part(number: u64) {
+    modelmeter_gpu_part_at(system::now(), number);
+}
+
+/// The same, of a moment that has passed: an engine that times its nodes tells only afterwards when each ran.
+#[unsafe(no_mangle)]
+pub extern "C" fn modelmeter_gpu_part_at(time: u64, number: u64) {
+    guarded((), || {
+        if let Some(recorder) = process::current() {
+            nvtx::note_at(recorder, format::Event::Part, time, &[number]);
+        }
+    });
+}
+
+/// For workers of ours: whether kernels are recorded.
+#[unsafe(no_mangle)]
+pub extern "C" fn modelmeter_gpu_is_recording() -> i32 {
+    guarded(0, || i32::from(cupti::is_recording()))
+}
+
+/// For workers of ours: everything that has happened is in the file when this returns.
+#[unsafe(no_mangle)]
+pub extern "C" fn modelmeter_gpu_flush() {
+    guarded((), || {
+        cupti::flush(true);
+        if let Some(recorder) = process::existing() {
+            recorder.flush_events();
+        }
+    });
+}
+
 /// For `--modules`: PyTorch's own profiler is about to start, and only one of the two can have the GPU's records.
 #[unsafe(no_mangle)]
 pub extern "C" fn modelmeter_gpu_release() {

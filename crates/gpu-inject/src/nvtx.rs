@@ -114,8 +114,13 @@ impl Mine {
 
 /// Notes an event of this thread.
 pub(crate) fn note(recorder: &Recorder, event: Event, numbers: &[u64]) {
+    note_at(recorder, event, system::now(), numbers);
+}
+
+/// Notes an event of this thread at a moment.
+pub(crate) fn note_at(recorder: &Recorder, event: Event, time: u64, numbers: &[u64]) {
     if recorder.is_on.load(Ordering::Relaxed) {
-        with_mine(recorder, |mine| recorder.event(&mine.events, event, system::now(), numbers));
+        with_mine(recorder, |mine| recorder.event(&mine.events, event, time, numbers));
     }
 }
 

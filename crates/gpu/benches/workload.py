@@ -35,6 +35,8 @@ class Layer(torch.nn.Module):
 
 
 class Encoder(torch.nn.Module):
+    """Without arguments, of DistilBERT's shape; with twelve layers, of BERT-base's."""
+
     def __init__(self, width=768, heads=12, layers=6):
         super().__init__()
         self.word_embeddings = torch.nn.Embedding(30522, width)
@@ -58,6 +60,43 @@ def encoder(precision="fp32"):
 
 def tokens(batch, length):
     return torch.randint(0, 30000, (batch, length)).cuda()
+
+
+def bert():
+    """For `--torch-module`: the shape of BERT-base."""
+    torch.manual_seed(0)
+    return Encoder(layers=12).eval()
+
+
+def example_inputs():
+    return (torch.randint(0, 30000, (4, 128)),)
+
+
+def bert_as(way):
+    model, ids = bert().cuda(), tokens(4, 128)
+    if way == "compiled":
+        model = torch.compile(model)
+    if way != "graph":
+        steps(model, ids, 10, "warm-up")
+        return steps(model, ids, 30)
+    replay = captured(model, ids)
+    for _ in range(30):
+        with torch.cuda.nvtx.range("step"):
+            replay()
+            torch.cuda.synchronize()
+
+
+def captured(model, ids):
+    aside = torch.cuda.Stream()
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):
+        for _ in range(3):
+            model(ids)
+    torch.cuda.current_stream().wait_stream(aside)
+    recorded = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(recorded):
+        model(ids)
+    return recorded.replay
 
 
 def steps(model, ids, count, name="step"):
@@ -116,42 +155,67 @@ def items():
 
 
 def graph(replays=100):
-    model, ids = encoder(), tokens(4, 128)
-    aside = torch.cuda.Stream()
-    aside.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(aside):
-        for _ in range(3):
-            model(ids)
-    torch.cuda.current_stream().wait_stream(aside)
-    recorded = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(recorded):
-        model(ids)
+    replay = captured(encoder(), tokens(4, 128))
     for _ in range(replays):
-        recorded.replay()
+        replay()
     torch.cuda.synchronize()
 
 
-def timed(batch, length, precision, profiler=False):
-    model, ids = encoder(precision), tokens(int(batch), int(length))
-    steps(model, ids, 30)
+def times_of(model, ids, count):
     times = []
+    for _ in range(count):
+        began = time.perf_counter()
+        model(ids)
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - began)
+    times.sort()
+    return times[len(times) // 2]
 
-    def measure():
-        for _ in range(150):
-            began = time.perf_counter()
-            model(ids)
-            torch.cuda.synchronize()
-            times.append(time.perf_counter() - began)
 
-    if profiler:
+def one_side(side):
+    """What a forked process measures: a small and a large step, in seconds."""
+    small, large = (encoder(), tokens(4, 128)), (encoder("bf16"), tokens(64, 512))
+    for model, ids in (small, large):
+        times_of(model, ids, 20)
+    if side == "torch.profiler":
         from torch.profiler import ProfilerActivity, profile
 
         with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]):
-            measure()
-    else:
-        measure()
-    times.sort()
-    print("median", times[len(times) // 2])
+            return times_of(*small, 120), times_of(*large, 30)
+    return times_of(*small, 200), times_of(*large, 60)
+
+
+def overhead(seconds, most=8):
+    """Forks a process for each side in turn, which is cheaper than importing PyTorch each time; CUDA begins in the child, so
+    that the recorder is loaded there or not. Prints a line of times for each round."""
+    import json
+
+    seconds, began = float(seconds), time.monotonic()
+    sides = ["off", "on", "torch.profiler"]
+    longest = 0.0
+    for turn in range(int(most)):
+        # At least three rounds: fewer have no interval.
+        if turn >= 3 and time.monotonic() - began + longest > seconds:
+            break
+        start, found = time.monotonic(), {}
+        for side in sides if turn % 2 == 0 else sides[::-1]:
+            ours, theirs = os.pipe()
+            child = os.fork()
+            if child == 0:
+                if side != "on":
+                    for name in list(os.environ):
+                        if name.startswith(("CUDA_INJECTION", "NVTX_INJECTION", "MODELMETER_GPU")):
+                            del os.environ[name]
+                torch.set_grad_enabled(False)
+                os.write(theirs, json.dumps(one_side(side)).encode())
+                # The recorder's last words are said at a regular end.
+                sys.exit(0)
+            os.close(theirs)
+            with os.fdopen(ours, "rb") as file:
+                found[side] = json.loads(file.read() or b"null")
+            os.waitpid(child, 0)
+        longest = max(longest, time.monotonic() - start)
+        print("round", json.dumps(found), flush=True)
 
 
 def endless(moment):
@@ -165,7 +229,7 @@ def endless(moment):
 def two():
     import subprocess
 
-    start = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 12_000_000_000
+    start = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 9_000_000_000
     children = [subprocess.Popen([sys.executable, __file__, "at", str(start)]) for _ in range(2)]
     sys.exit(max(child.wait() for child in children))
 
@@ -195,7 +259,22 @@ def training():
             loss.item()
 
 
+def mistake():
+    """A training loop whose pictures lie in pageable memory."""
+    pictures, labels = torch.rand(256, 3, 256, 256), torch.randint(0, 10, (256,))
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 16, 7, stride=4), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten(), torch.nn.Linear(256, 10)
+    ).cuda()
+    optimiser = torch.optim.SGD(model.parameters(), 1e-3)
+    for step in range(60):
+        at = step % 4 * 64
+        batch, wanted = pictures[at : at + 64].cuda(), labels[at : at + 64].cuda()
+        torch.nn.functional.cross_entropy(model(batch), wanted).backward()
+        optimiser.step()
+        optimiser.zero_grad()
+
+
 if __name__ == "__main__":
-    if sys.argv[1] not in ("training",):
+    if sys.argv[1] not in ("training", "mistake"):
         torch.set_grad_enabled(False)
     {name: value for name, value in globals().items() if callable(value)}[sys.argv[1]](*sys.argv[2:])

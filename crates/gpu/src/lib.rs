@@ -5,16 +5,20 @@
 
 mod analyse;
 mod find;
+mod foreign;
 mod library;
 mod name;
 mod read;
+mod runs;
 mod timeline;
 
 pub use analyse::analyse;
 pub use find::cupti_libraries;
+pub use foreign::{ForeignError, Tool, foreign};
 pub use library::{Injection, Wish, is_supported};
 pub use name::short_name;
 pub use read::{Recording, Unread, recordings};
+pub use runs::{NOBODY, PartTime, PartedRun};
 pub use timeline::{LARGEST_TRACE, timeline};
 
 /// Why something about recordings does not work.

@@ -71,6 +71,28 @@ impl Injection {
         Ok(Injection { library, hook })
     }
 
+    /// The library.
+    #[must_use]
+    pub fn library(&self) -> &Path {
+        &self.library
+    }
+
+    /// The variables that make a Python program write down when its steps begin, and change it as a rule advises; nothing is
+    /// recorded. `variable` reads the environment that the program would have.
+    #[must_use]
+    pub fn step_variables(
+        &self,
+        folder: &Path,
+        fix: Option<&str>,
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Vec<(OsString, OsString)> {
+        vec![
+            ("MODELMETER_GPU_STEP_TIMES".into(), folder.into()),
+            ("MODELMETER_GPU_FIX".into(), fix.unwrap_or_default().into()),
+            ("PYTHONPATH".into(), before(&self.hook, variable("PYTHONPATH"))),
+        ]
+    }
+
     /// The variables that make a program and its children load the library and write into a folder. `variable` reads
     /// the environment that the program would have.
     #[must_use]

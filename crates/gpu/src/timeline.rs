@@ -142,7 +142,7 @@ impl Writer {
                             self.span(track, kind, name, (since, event.time), None);
                         }
                     }
-                    Event::Start | Event::Stop | Event::Mark | Event::Node => {}
+                    Event::Start | Event::Stop | Event::Mark | Event::Node | Event::Part => {}
                 }
             }
         }

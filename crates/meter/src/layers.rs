@@ -1,10 +1,17 @@
 //! The pass with instruments, in turns with runs that have none, so that its cost is measured and not guessed.
 
-use crate::{Job, Launch, Link, MeterError, derive, disturbance, measure, sampling};
+use crate::{
+    Job, Launch, Link, MeterError, derive, disturbance, measure,
+    recorder::{Recorded, Recorder},
+    sampling,
+};
 use engine::{Detail, NodeProfile, Reply, Request};
 use probe::{Moment, Series};
 use std::time::{Duration, Instant};
-use types::{Cell, Event, Machine, Phase, Reason, Samples, Stage, StoppingRule, Timeline};
+use types::{
+    Cell, DeviceTurn, Event, GpuProfile, Machine, Phase, Reason, Remark, RemarkCode, Samples,
+    Stage, StoppingRule, Timeline,
+};
 
 /// Turns, each a stretch without and one with instruments; the interval of the cost rests on their number.
 const TURNS: usize = 8;
@@ -28,15 +35,73 @@ pub struct LayerPass {
     pub plain: Vec<Vec<u64>>,
     /// One entry per turn: the same inferences with them.
     pub profiled: Vec<NodeProfile>,
+    /// One entry per turn if the device kept records: the times of the nodes are those of the device then.
+    pub device: Vec<DeviceTurn>,
+    /// What the device did in the last turn, if it kept records.
+    pub gpu: Option<GpuProfile>,
     /// What else took the machine meanwhile.
     pub disturbance: Option<Reason>,
 }
 
 /// Runs a job in a fresh worker, in turns without and with instruments; `None` if its engine has none.
 ///
+/// On a GPU the instruments are its own records, wherever they can be had.
+///
 /// # Errors
 /// When the worker or the engine fails.
 pub fn layer_pass(
+    job: &Job<'_>,
+    launch: &Launch,
+    rule: &StoppingRule,
+    machine: &Machine,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Option<LayerPass>, MeterError> {
+    let Some((recorder, with_recorder)) = Recorder::attach(launch, job.cell.device) else {
+        return turns(job, launch, rule, machine, sink);
+    };
+    let Some(mut pass) = turns(job, &with_recorder, rule, machine, sink)? else { return Ok(None) };
+    let recorded = recorder.read();
+    let problem = match &recorded {
+        Some(recorded) => recorded.problem(),
+        None => Some("the worker told it of no run".to_owned()),
+    };
+    let is_told = problem.is_none() && recorded.is_some_and(|recorded| pass.take(&recorded));
+    if is_told {
+        return Ok(Some(pass));
+    }
+    // Without records the engine's own clocks are better than nothing.
+    let is_timed = pass.profiled.iter().all(|profile| profile.parts.is_none());
+    if !is_timed {
+        let Some(again) = turns(job, launch, rule, machine, sink)? else { return Ok(None) };
+        pass = again;
+    }
+    let why = problem.unwrap_or_else(|| "it saw no work of the device".into());
+    let text = format!(
+        "the GPU's own records could not be used ({why}): the times are those of the engine's clocks, and contain their cost"
+    );
+    if let Some(profile) = pass.profiled.first_mut() {
+        profile.remarks.push(Remark::new(RemarkCode::NoDeviceRecords, text));
+    }
+    Ok(Some(pass))
+}
+
+impl LayerPass {
+    /// Takes over what a recorder saw; false if that is not all of it.
+    fn take(&mut self, recorded: &Recorded) -> bool {
+        let Some(last) = self.profiled.last() else { return false };
+        let numbers = last.parts.clone().unwrap_or_default();
+        let paths: Vec<String> = last.nodes.iter().map(|node| node.path.clone()).collect();
+        self.gpu = recorded.profile(&numbers, &paths);
+        // The first turn of the recording found out whether there are instruments at all.
+        let turns = self.profiled.iter_mut().enumerate();
+        let device: Option<Vec<DeviceTurn>> =
+            turns.map(|(turn, profile)| recorded.turn(turn + 1, profile)).collect();
+        self.device = device.unwrap_or_default();
+        !self.device.is_empty()
+    }
+}
+
+fn turns(
     job: &Job<'_>,
     launch: &Launch,
     rule: &StoppingRule,
@@ -56,7 +121,13 @@ pub fn layer_pass(
     let warm = sampling::warm_up(&mut link, &job.cell, rule, &mut |_| {})?;
     let count = runs_in(STRETCH, &warm.nanos);
     let phase = derive::model_phase(&job.cell);
-    let mut pass = LayerPass { plain: Vec::new(), profiled: Vec::new(), disturbance: None };
+    let mut pass = LayerPass {
+        plain: Vec::new(),
+        profiled: Vec::new(),
+        device: Vec::new(),
+        gpu: None,
+        disturbance: None,
+    };
     let before = Moment::take(link.pid());
     let begin = Instant::now();
     for turn in 0..TURNS {

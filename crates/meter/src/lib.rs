@@ -23,6 +23,7 @@ mod measure;
 mod memory;
 mod place;
 mod reading;
+mod recorder;
 mod rehearsal;
 mod sampling;
 mod serving;

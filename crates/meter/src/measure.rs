@@ -383,6 +383,7 @@ pub(crate) fn assemble(
         layers: None,
         memory: None,
         critical_path: None,
+        gpu: None,
         training: findings.training.map(Box::new),
         generation: findings.generation.map(Box::new),
         load: None,

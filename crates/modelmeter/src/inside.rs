@@ -6,8 +6,8 @@ use meter::{Bench, Job, Launch, LayerPass, layer_pass};
 use number::percent;
 use std::collections::BTreeSet;
 use types::{
-    Bytes, DecoderDialect, Event, LayerKind, LayerReport, LayerTime, LayerTurn, LayerWork,
-    ModuleWork, Pooling, Reason, Remark, RemarkCode, StoppingRule, Timeline,
+    Bytes, DecoderDialect, Device, Event, GpuProfile, LayerKind, LayerReport, LayerTime, LayerTurn,
+    LayerWork, ModuleWork, Pooling, Reason, Remark, RemarkCode, StoppingRule, Timeline,
 };
 
 /// How far the layers may be from the whole before that is said; docs/MEASUREMENT.md.
@@ -24,6 +24,8 @@ pub struct Inside {
     pub timeline: bool,
     /// Where the memory goes.
     pub memory: bool,
+    /// What the GPU did.
+    pub gpu: bool,
 }
 
 /// What is asked of a training step must be possible, before minutes are spent.
@@ -89,7 +91,13 @@ fn near(name: &str, paths: &BTreeSet<String>) -> Vec<String> {
     alike.into_iter().map(str::to_owned).collect()
 }
 
-/// Where the time goes, or a remark why nobody can tell.
+/// What was found inside, or remarks why nobody can tell.
+pub(crate) struct Looked {
+    pub(crate) layers: Result<LayerReport, Reason>,
+    pub(crate) gpu: Result<GpuProfile, Reason>,
+}
+
+/// Where the time goes, and what the GPU did.
 pub(crate) fn look(
     job: &Job<'_>,
     prepared: &Prepared,
@@ -97,13 +105,34 @@ pub(crate) fn look(
     launch: &Launch,
     rule: &StoppingRule,
     sink: &mut dyn FnMut(Event),
+) -> Looked {
+    let mut gpu = None;
+    let layers = layers(job, prepared, bench, launch, (rule, &mut gpu), sink);
+    let gpu = gpu.ok_or_else(|| {
+        let device = job.cell.device;
+        let text = match device {
+            Device::Cuda(_) => "the GPU's own records could not be used".to_owned(),
+            device => format!("`{device}` keeps no records of kernels and copies; `cuda` does"),
+        };
+        remark(RemarkCode::NoDeviceRecords, text, None)
+    });
+    Looked { layers, gpu }
+}
+
+fn layers(
+    job: &Job<'_>,
+    prepared: &Prepared,
+    bench: &Bench,
+    launch: &Launch,
+    (rule, gpu): (&StoppingRule, &mut Option<GpuProfile>),
+    sink: &mut dyn FnMut(Event),
 ) -> Result<LayerReport, Reason> {
     let pass = match layer_pass(job, launch, rule, &bench.machine, sink) {
         Ok(pass) => pass,
         // The run is measured and good: it must not be lost because looking inside failed.
         Err(error) => return Err(unseen(RemarkCode::NoLayerTimes, &Error::Meter(error))),
     };
-    let Some(pass) = pass else {
+    let Some(mut pass) = pass else {
         let text = format!("engine `{}` cannot measure the layers of this model", job.cell.engine);
         let is_fused =
             job.generation.as_ref().is_some_and(|one| one.dialect == DecoderDialect::Fused);
@@ -113,6 +142,7 @@ pub(crate) fn look(
         };
         return Err(remark(RemarkCode::NoLayerTimes, text, Some(hint.into())));
     };
+    *gpu = pass.gpu.take();
     let remarks = alike_once(pass.profiled.iter().flat_map(|profile| &profile.remarks));
     let disturbance = pass.disturbance.as_ref().map(|reason| {
         let text = format!(
@@ -207,10 +237,12 @@ pub(crate) fn layer_work(node: graph::NodeWork) -> LayerWork {
 }
 
 pub(crate) fn turns(pass: LayerPass) -> Vec<LayerTurn> {
+    let mut device = pass.device.into_iter();
     let turn = |(plain, profile): (Vec<u64>, engine::NodeProfile)| LayerTurn {
         plain,
         profiled: profile.run_nanos,
         layers: profile.nodes.into_iter().map(layer_time).collect(),
+        device: device.next(),
     };
     pass.plain.into_iter().zip(pass.profiled).map(turn).collect()
 }

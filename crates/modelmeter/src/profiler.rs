@@ -455,10 +455,17 @@ impl Profiler {
         if let Some(report) = &mut run.training {
             report.untrained = prepared.untrained();
         }
-        if self.inside.layers {
-            match inside::look(&job, prepared, &bench, &launch, &self.rule, sink) {
-                Ok(report) => run.layers = Some(Box::new(report)),
-                Err(remark) => run.verdict.reasons.push(remark),
+        if self.inside.layers || self.inside.gpu {
+            let looked = inside::look(&job, prepared, &bench, &launch, &self.rule, sink);
+            match looked.layers {
+                Ok(report) if self.inside.layers => run.layers = Some(Box::new(report)),
+                Err(remark) if self.inside.layers => run.verdict.reasons.push(remark),
+                _ => {}
+            }
+            match looked.gpu {
+                Ok(profile) if self.inside.gpu => run.gpu = Some(Box::new(profile)),
+                Err(remark) if self.inside.gpu => run.verdict.reasons.push(remark),
+                _ => {}
             }
         }
         let mut timeline = None;

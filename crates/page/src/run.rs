@@ -145,6 +145,10 @@ impl Writer<'_> {
                 missing(html, "the layers were not profiled in this run", &hint);
             }
         }
+        if let Some(inner) = &self.sheet.gpu {
+            self.pictures(html, &["gpu-busy"]);
+            self.inner(html, inner, &["What the GPU did", "Idle time by cause", "Kernels"]);
+        }
         if let Some(inner) = &self.sheet.critical_path {
             self.inner(html, inner, &["Critical path"]);
         }

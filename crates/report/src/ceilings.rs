@@ -11,7 +11,7 @@ use crate::{
     timestamp::{minute, rfc3339},
     wrap::DOT,
 };
-use number::{MISSING, bytes_per_second, fixed, flops_per_second, significant};
+use number::{MISSING, bytes_per_second, fixed, flops_per_second, seconds, significant};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
@@ -162,7 +162,28 @@ fn rows(standing: &Ceilings, measured: Option<&Ceilings>) -> Vec<Row> {
         way: "arrays larger than every cache".into(),
         show: bytes_per_second,
     }));
+    rows.extend(standing.copies.iter().map(|copy| Row {
+        what: copy.direction.clone(),
+        stands: copy.ceiling,
+        now: measured.and_then(|measured| measured.copy(&copy.direction, &copy.memory)),
+        balance: None,
+        way: format!("{} memory", copy.memory),
+        show: bytes_per_second,
+    }));
+    rows.extend(standing.launches.map(|stands| Row {
+        what: "launch".into(),
+        stands,
+        now: measured.and_then(|measured| measured.launches),
+        balance: None,
+        way: "one kernel after the other".into(),
+        show: each,
+    }));
     rows
+}
+
+/// A rate as the time of each.
+fn each(rate: f64) -> String {
+    seconds(1.0 / rate.max(f64::MIN_POSITIVE))
 }
 
 /// A row's numbers.
@@ -245,6 +266,10 @@ pub(crate) struct CeilingsDocument<'a> {
     tf32: Option<CeilingDocument>,
     caches: Vec<CacheDocument>,
     memory: Option<CeilingDocument>,
+    /// Copies between the host and the device.
+    copies: Vec<CopyDocument<'a>>,
+    /// Kernels that the host launches a second, one after the other.
+    launches: Option<CeilingDocument>,
     /// What could not be measured, and why.
     unmeasured: &'a [Unmeasured],
     /// The database in which they are stored.
@@ -257,7 +282,7 @@ pub(crate) struct CeilingsDocument<'a> {
 struct CeilingDocument {
     /// The best repetition.
     value: f64,
-    #[schemars(extend("enum" = ["FLOP/s", "B/s"]))]
+    #[schemars(extend("enum" = ["FLOP/s", "B/s", "1/s"]))]
     unit: &'static str,
     /// From the repetitions' 2.5th percentile to the best one.
     interval: Interval,
@@ -297,6 +322,18 @@ struct CacheDocument {
     ceiling: CeilingDocument,
 }
 
+/// How fast the host and the device copy from one to the other.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CopyCeilingOfDevice")]
+struct CopyDocument<'a> {
+    /// `host to device` or `device to host`.
+    direction: &'a str,
+    /// The host's memory: `pinned` or `pageable`.
+    memory: &'a str,
+    #[serde(flatten)]
+    ceiling: CeilingDocument,
+}
+
 impl<'a> From<&CeilingsView<'a>> for CeilingsDocument<'a> {
     fn from(view: &CeilingsView<'a>) -> CeilingsDocument<'a> {
         let CeilingsView { machine, standing, measured, stored } = *view;
@@ -316,6 +353,13 @@ impl<'a> From<&CeilingsView<'a>> for CeilingsDocument<'a> {
             let ceiling = CeilingDocument::new(cache.ceiling, now, "B/s");
             CacheDocument { level: cache.level, size: cache.size, ceiling }
         });
+        let copies = standing.copies.iter().map(|copy| {
+            let now = measured.and_then(|now| now.copy(&copy.direction, &copy.memory));
+            let ceiling = CeilingDocument::new(copy.ceiling, now, "B/s");
+            CopyDocument { direction: &copy.direction, memory: &copy.memory, ceiling }
+        });
+        let launches =
+            |stands| CeilingDocument::new(stands, measured.and_then(|now| now.launches), "1/s");
         let tf32 =
             |stands| CeilingDocument::new(stands, measured.and_then(|now| now.tf32), "FLOP/s");
         let memory =
@@ -328,6 +372,8 @@ impl<'a> From<&CeilingsView<'a>> for CeilingsDocument<'a> {
             measured_at: standing.measured_at.into(),
             compute: compute.collect(),
             tf32: standing.tf32.map(tf32),
+            copies: copies.collect(),
+            launches: standing.launches.map(launches),
             caches: caches.collect(),
             memory: standing.bandwidth.map(memory),
             unmeasured: &standing.unmeasured,

@@ -46,7 +46,10 @@ mod trend;
 mod variant;
 mod wrap;
 
-pub use advice::{ADVICE_SCHEMA, advice_document, advice_json};
+pub use advice::{
+    ADVICE_SCHEMA, PROGRAM_ADVICE_SCHEMA, ProgramAdvice, advice_document, advice_json,
+    program_advice_document,
+};
 pub use analysis::{ANALYSIS_SCHEMA, analysis_csv_columns, analysis_document, analysis_json};
 pub use answer::{ANSWER_SCHEMA, Field, answer_document};
 pub use capacity::{CAPACITY_SCHEMA, capacity_document};

@@ -2,7 +2,7 @@
 //!
 //! `docs/schema` holds the files; a test compares them with what is made here.
 
-use crate::advice::AdviceDocument;
+use crate::advice::{AdviceDocument, ProgramAdviceDocument};
 use crate::analysis::AnalysisDocument;
 use crate::answer::AnswerDocument;
 use crate::capacity::CapacityDocument;
@@ -26,12 +26,13 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
 /// Every document that this crate writes.
-pub const SCHEMAS: [DocumentSchema; 22] = [
+pub const SCHEMAS: [DocumentSchema; 23] = [
     DocumentSchema::of::<RunDocument<'_>>(crate::RUN_SCHEMA),
     DocumentSchema::of::<RunsDocument<'_>>(crate::RUNS_SCHEMA),
     DocumentSchema::of::<ComparisonDocument<'_>>(crate::COMPARISON_SCHEMA),
     DocumentSchema::of::<ComparisonsDocument<'_>>(crate::COMPARISONS_SCHEMA),
     DocumentSchema::of::<AdviceDocument<'_>>(crate::ADVICE_SCHEMA),
+    DocumentSchema::of::<ProgramAdviceDocument<'_>>(crate::PROGRAM_ADVICE_SCHEMA),
     DocumentSchema::of::<FitDocument<'_>>(crate::FIT_SCHEMA),
     DocumentSchema::of::<GenerationDocument<'_>>(crate::GENERATION_SCHEMA),
     DocumentSchema::of::<LoadDocument<'_>>(crate::LOAD_SCHEMA),

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 use types::{
-    Cell, Cold, CriticalPath, EngineInfo, Environment, FedInput, GenerationReport, Import,
-    LayerReport, LoadReport, MemoryReport, Metric, ModelInfo, Phase, ProbeReport, Run, RunId,
-    Samples, StopReason, Summary, TrainingReport, Verdict, WarmupReport, Work,
+    Cell, Cold, CriticalPath, EngineInfo, Environment, FedInput, GenerationReport, GpuProfile,
+    Import, LayerReport, LoadReport, MemoryReport, Metric, ModelInfo, Phase, ProbeReport, Run,
+    RunId, Samples, StopReason, Summary, TrainingReport, Verdict, WarmupReport, Work,
 };
 
 /// What is read back; each field is named as in [`Run`].
@@ -29,6 +29,8 @@ pub(crate) struct Document {
     memory: Option<Box<MemoryReport>>,
     #[serde(default)]
     critical_path: Option<Box<CriticalPath>>,
+    #[serde(default)]
+    gpu: Option<Box<GpuProfile>>,
     #[serde(default)]
     training: Option<Box<TrainingReport>>,
     #[serde(default)]
@@ -70,6 +72,8 @@ struct Borrowed<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     critical_path: Option<&'a CriticalPath>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    gpu: Option<&'a GpuProfile>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     training: Option<&'a TrainingReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     generation: Option<&'a GenerationReport>,
@@ -110,6 +114,7 @@ pub(crate) fn write(run: &Run) -> Result<String, serde_json::Error> {
         layers: run.layers.as_deref(),
         memory: run.memory.as_deref(),
         critical_path: run.critical_path.as_deref(),
+        gpu: run.gpu.as_deref(),
         training: run.training.as_deref(),
         generation: run.generation.as_deref(),
         load: run.load.as_deref(),
@@ -148,6 +153,7 @@ impl Document {
             layers: self.layers,
             memory: self.memory,
             critical_path: self.critical_path,
+            gpu: self.gpu,
             training: self.training,
             generation: self.generation,
             load: self.load,

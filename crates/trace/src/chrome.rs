@@ -74,7 +74,7 @@ pub fn write_chrome_trace(
 }
 
 /// The timeline with a track of its own for what the time went through.
-fn with_critical_path(timeline: &Timeline) -> Cow<'_, Timeline> {
+pub(crate) fn with_critical_path(timeline: &Timeline) -> Cow<'_, Timeline> {
     if timeline.critical_path.is_empty() {
         return Cow::Borrowed(timeline);
     }

@@ -8,11 +8,30 @@ mod chrome;
 mod document;
 mod grid;
 mod info;
+mod perfetto;
 mod rows;
 mod speedscope;
 mod torch;
 
 pub use chrome::write_chrome_trace;
 pub use info::TraceInfo;
+pub use perfetto::{is_perfetto_trace, write_perfetto_trace};
 pub use speedscope::write_speedscope;
 pub use torch::{is_torch_trace, write_torch_trace};
+
+/// Writes the timeline in the format that the file's name asks for; give a buffered writer.
+///
+/// # Errors
+/// Where the writer fails.
+pub fn write_trace(
+    path: &std::path::Path,
+    timeline: &types::Timeline,
+    info: &TraceInfo,
+    out: &mut dyn std::io::Write,
+) -> std::io::Result<()> {
+    match () {
+        () if is_perfetto_trace(path) => write_perfetto_trace(timeline, info, out),
+        () if is_torch_trace(path) => write_torch_trace(timeline, info, out),
+        () => write_chrome_trace(timeline, info, out),
+    }
+}

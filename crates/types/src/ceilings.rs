@@ -32,6 +32,17 @@ pub struct CacheBandwidth {
     pub ceiling: Ceiling,
 }
 
+/// How fast the host and a device copy from one to the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CopyCeiling {
+    /// `host to device` or `device to host`.
+    pub direction: String,
+    /// The host's memory: `pinned` or `pageable`.
+    pub memory: String,
+    /// Bytes a second.
+    pub ceiling: Ceiling,
+}
+
 /// Something that could not be measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unmeasured {
@@ -62,6 +73,12 @@ pub struct Ceilings {
     /// The same for each cache, level 1 first.
     #[serde(default)]
     pub caches: Vec<CacheBandwidth>,
+    /// Copies between the host and the device; empty if the device is the CPU.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<CopyCeiling>,
+    /// Kernels that the host launches a second, one after the other; `None` if the device is the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launches: Option<Ceiling>,
     /// What could not be measured.
     #[serde(default)]
     pub unmeasured: Vec<Unmeasured>,
@@ -85,6 +102,8 @@ impl Ceilings {
             ways: Vec::new(),
             bandwidth: None,
             caches: Vec::new(),
+            copies: Vec::new(),
+            launches: None,
             unmeasured: Vec::new(),
             measured_at: 0,
         }
@@ -100,6 +119,14 @@ impl Ceilings {
     #[must_use]
     pub fn way(&self, precision: Precision) -> Option<&str> {
         self.ways.iter().find(|(known, _)| *known == precision).map(|(_, way)| way.as_str())
+    }
+
+    /// The ceiling of copies in a direction with memory of a kind, if it was measured.
+    #[must_use]
+    pub fn copy(&self, direction: &str, memory: &str) -> Option<Ceiling> {
+        let copies = self.copies.iter();
+        let mut same = copies.filter(|copy| copy.direction == direction && copy.memory == memory);
+        same.next().map(|copy| copy.ceiling)
     }
 
     /// Why something was not measured, if known.
@@ -159,6 +186,16 @@ impl Ceilings {
                 None => merged.caches.push(*before),
             }
         }
+        for before in &self.copies {
+            let is_same = |now: &&mut CopyCeiling| {
+                (&now.direction, &now.memory) == (&before.direction, &before.memory)
+            };
+            match merged.copies.iter_mut().find(is_same) {
+                Some(now) => now.ceiling = before.ceiling.higher(now.ceiling),
+                None => merged.copies.push(before.clone()),
+            }
+        }
+        merged.launches = either(self.launches, newer.launches);
         merged.flops.sort_by_key(|(precision, _)| *precision);
         merged.ways.sort_by_key(|(precision, _)| *precision);
         merged.caches.sort_by_key(|cache| cache.level);

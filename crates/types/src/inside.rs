@@ -30,6 +30,30 @@ pub struct LayerTurn {
     pub profiled: Vec<u64>,
     /// Time of the nodes or modules, all inferences with instruments together.
     pub layers: Vec<LayerTime>,
+    /// What a device's own records say; the times of the layers are those of the device then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceTurn>,
+}
+
+/// What the records of a device say of the inferences of a turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceTurn {
+    /// Time in which the device worked, each inference with instruments, in nanoseconds.
+    pub busy: Vec<u64>,
+    /// Time in which it did nothing, each inference without instruments, in nanoseconds.
+    pub idle: Vec<u64>,
+    /// The host's own time in each layer, in the order of the layers, all inferences with instruments together, in
+    /// nanoseconds.
+    pub host: Vec<u64>,
+}
+
+/// Time of an inference on a device that works beside the host.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceTime {
+    /// Time in which the device worked: the sum of all layers.
+    pub busy: Seconds,
+    /// Time in which it did nothing: the host had not launched anything yet, or waited for it.
+    pub idle: Seconds,
 }
 
 /// What limits a layer's speed, by the roofline.
@@ -68,6 +92,10 @@ pub struct Spent {
     pub bytes: Option<Bytes>,
     /// Its position on the roofline; `None` without work, time or ceilings.
     pub roofline: Option<Roofline>,
+    /// Time of the host, including the modules inside and the cost of the instruments; `None` if the times above are the
+    /// host's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<Seconds>,
 }
 
 impl Spent {
@@ -132,8 +160,11 @@ pub struct LayerReport {
     pub instrumented: Seconds,
     /// The cost of the instruments: time with them ÷ without − 1.
     pub overhead: Estimate,
-    /// Sum of all layers, median over the turns.
+    /// Sum of all layers, and of the time in which a device did nothing; median over the turns.
     pub sum: Seconds,
+    /// What `sum` consists of, where the times are those of a device's own records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceTime>,
     /// `sum` ÷ `plain`; 1 means that the layers explain all of the time.
     pub closure: Estimate,
     /// Share of the time without a module in its name; it was assigned by what ran before and after it.

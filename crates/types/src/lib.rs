@@ -78,7 +78,7 @@ pub use analysis::{
 };
 pub use attempt_refusal::{AttemptRefusal, AttemptRefusalKind};
 pub use caught::{caught, is_caught};
-pub use ceilings::{CacheBandwidth, Ceiling, Ceilings, Unmeasured};
+pub use ceilings::{CacheBandwidth, Ceiling, Ceilings, CopyCeiling, Unmeasured};
 pub use cell::{Cell, InputShape, Mode, Text};
 pub use cell_failure::{CellFailure, FailureKind};
 pub use comparison::{
@@ -111,7 +111,8 @@ pub use gpu::{
 };
 pub use import::{Correction, Import, Stated};
 pub use inside::{
-    Bound, Estimate, Layer, LayerReport, LayerTurn, LayerWork, Rollup, Roofline, Spent,
+    Bound, DeviceTime, DeviceTurn, Estimate, Layer, LayerReport, LayerTurn, LayerWork, Rollup,
+    Roofline, Spent,
 };
 pub use interim::{Interim, InterimRow, InterimState};
 pub use layer_kind::LayerKind;

@@ -85,6 +85,10 @@ pub enum RemarkCode {
     LossScaled,
     /// How several processes train together.
     Ranks,
+    /// How a change was tried on a program.
+    TriedOnProgram,
+    /// The device's own records could not be used.
+    NoDeviceRecords,
     /// The engine reports times too coarsely for short nodes.
     CoarseTimes,
     /// Operators ran in parallel: their times can exceed the whole.

@@ -2,8 +2,8 @@
 
 use crate::{
     Cell, CriticalPath, Environment, FedInput, Generation, GenerationReport, GenerationTest,
-    Import, LayerReport, LoadReport, MemoryReport, Metric, ModelInfo, Phase, Samples, Stated,
-    StopReason, Summary, TrainingReport, Verdict, Work,
+    GpuProfile, Import, LayerReport, LoadReport, MemoryReport, Metric, ModelInfo, Phase, Samples,
+    Stated, StopReason, Summary, TrainingReport, Verdict, Work,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -129,6 +129,9 @@ pub struct Run {
     /// The critical path, if the run was traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub critical_path: Option<Box<CriticalPath>>,
+    /// What a GPU did by its own records, if requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<Box<GpuProfile>>,
     /// The results of the training; only for runs that trained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Box<TrainingReport>>,

@@ -136,6 +136,7 @@ pub fn again(run: &Run) -> String {
         all.push("--isolation none".into());
     }
     all.extend(run.layers.is_some().then(|| "--layers".to_owned()));
+    all.extend(run.gpu.is_some().then(|| "--gpu".to_owned()));
     all.extend(run.memory.is_some().then(|| "--memory".to_owned()));
     all.join(" ")
 }

@@ -6,6 +6,7 @@
 mod command;
 mod facts;
 mod footprint;
+mod gpu;
 mod judgement;
 mod measured;
 mod rank;
@@ -19,6 +20,7 @@ pub use facts::{
     Alternative, CacheChoice, Facts, Fragmentation, Known, MemoryLimit, Missing, Padding,
     StoredWeights,
 };
+pub use gpu::{Fix, Found, GPU_RULES, GpuRule};
 pub use judgement::{Judgement, Rests, Rule};
 pub use rank::{Judged, judge_all};
 pub use rules::RULES;

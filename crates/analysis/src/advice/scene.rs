@@ -326,6 +326,7 @@ pub(crate) fn layers(
             flops: Some(Flops(100_000_000)),
             bytes: Some(Bytes(40_000_000)),
             roofline: bound.map(|bound| Roofline { bound, attained: Ratio(0.5) }),
+            host: None,
         },
     };
     let exactly = |value: f64| Estimate { value, interval: Interval { low: value, high: value } };
@@ -335,6 +336,7 @@ pub(crate) fn layers(
         instrumented: Seconds(0.010),
         overhead: exactly(0.0),
         sum: Seconds(0.010),
+        device: None,
         closure: exactly(1.0),
         placed: Ratio(0.0),
         layers: Vec::new(),

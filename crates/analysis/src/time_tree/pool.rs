@@ -118,6 +118,7 @@ mod tests {
             flops: Some(Flops(10)),
             bytes: None,
             roofline: Some(Roofline { bound, attained: Ratio(attained) }),
+            host: None,
         }
     }
 

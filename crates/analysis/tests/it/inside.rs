@@ -34,6 +34,7 @@ fn turn(slower: u64) -> LayerTurn {
             time("BiasGelu_token_3", "BiasGelu", 2, 2 * 10 * MS * slower),
             time("layer.0.mlp.fc1.MatMul", "MatMul", 2, 2 * 40 * MS * slower),
         ],
+        device: None,
     }
 }
 
@@ -140,6 +141,7 @@ fn modules_of_a_framework_are_no_operators() {
             // A class that is called like an operator.
             time("pooler.activation", "Tanh", 1, 0),
         ],
+        device: None,
     };
     let work =
         [work("layer.0.attention", "MatMul", 10, 10), work("pooler.activation", "Tanh", 10, 10)];
@@ -153,7 +155,7 @@ fn modules_of_a_framework_are_no_operators() {
 #[test]
 fn nothing_is_said_of_no_turns() {
     assert!(layer_report(&[], &[], Precision::Fp32, None).is_none());
-    let empty = LayerTurn { plain: vec![MS], profiled: vec![MS], layers: Vec::new() };
+    let empty = LayerTurn { plain: vec![MS], profiled: vec![MS], layers: Vec::new(), device: None };
     assert!(layer_report(&[empty], &[], Precision::Fp32, None).is_none());
 }
 
@@ -176,6 +178,7 @@ fn step() -> LayerTurn {
             in_phase(Phase::Backward, "layer.0.mlp.fc1.MatMul", "MatMul", 30 * MS),
             in_phase(Phase::Optimizer, "", "step", 18 * MS),
         ],
+        device: None,
     }
 }
 
@@ -207,4 +210,37 @@ fn a_step_has_its_parts_around_the_modules() {
     assert_eq!(kinds, ["mlp", "optimizer", "other", "loss"]);
     let share: f64 = report.layers.iter().filter(|l| l.depth == 0).map(|l| l.spent.share.0).sum();
     assert!(near(share, 1.0), "{share}");
+}
+
+/// Three inferences: a device that works 2 ms of 10 in one layer and 1 ms in another; instruments cost the host 4 ms.
+fn device_turn() -> LayerTurn {
+    LayerTurn {
+        plain: vec![10 * MS; 3],
+        profiled: vec![14 * MS; 3],
+        layers: vec![
+            time("", "Model", 3, 0),
+            time("layer.0.attention", "Attention", 3, 3 * 2 * MS),
+            time("layer.0.mlp", "Mlp", 3, 3 * MS),
+        ],
+        device: Some(types::DeviceTurn {
+            busy: vec![3 * MS, 3 * MS, 3 * MS],
+            // One inference waited for something else.
+            idle: vec![7 * MS, 7 * MS, 90 * MS],
+            host: vec![3 * MS, 3 * 5 * MS, 3 * 4 * MS],
+        }),
+    }
+}
+
+#[test]
+fn layers_of_a_device_and_the_time_it_does_nothing_add_up() {
+    let turns = [device_turn(), device_turn(), device_turn()];
+    let report = layer_report(&turns, &[], Precision::Fp32, None).unwrap();
+    assert!(near(report.closure.value, 1.0), "{:?}", report.closure);
+    assert!(near(report.overhead.value, 0.4));
+    let device = report.device.unwrap();
+    assert!(near(device.busy.0, 0.003) && near(device.idle.0, 0.007), "{device:?}");
+    let spent = layer(&report, "layer.0").spent;
+    assert!(near(spent.total.0, 0.003) && near(spent.share.0, 0.3), "{spent:?}");
+    assert!(near(spent.host.unwrap().0, 0.009), "{spent:?}");
+    assert!(near(layer(&report, "layer.0.attention").spent.host.unwrap().0, 0.005));
 }

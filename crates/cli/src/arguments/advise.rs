@@ -21,6 +21,7 @@ Examples:
   modelmeter advise 7f3a --try=batch-size,threads
   modelmeter advise ./all-MiniLM-L6-v2 --text-file texts.txt --goal throughput
   modelmeter advise model.gguf --modes generate --depth 1024
+  modelmeter advise --try -- python train.py      # any program that uses an NVIDIA GPU
   modelmeter advise gpt2 --json - | jq '.advice[].command'";
 
 #[derive(Debug, Args)]
@@ -29,7 +30,7 @@ Examples:
     mut_arg("model", |arg| arg
         .value_name("MODEL|RUN")
         .help("Model as for `profile`, or a stored run: the beginning of its id, or `latest`")
-        .required_unless_present_any(["model_flag", "torch_module"])
+        .required_unless_present_any(["model_flag", "torch_module", "program"])
         .add(ArgValueCompleter::new(candidates::models_and_runs))),
     mut_arg("model_flag", |arg| arg.help("Same as MODEL, never a run"))
 )]
@@ -56,6 +57,10 @@ pub(crate) struct Advise {
     /// Time limit of the measurement, and of all verifications together
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time, help_heading = "Sampling")]
     pub(crate) budget: Duration,
+
+    /// Program that uses a GPU, instead of a model: it is run, judged, and with --try run again with each change
+    #[arg(last = true, value_name = "PROGRAM", conflicts_with_all = ["model", "model_flag", "torch_module"], help_heading = "Workload")]
+    pub(crate) program: Vec<std::ffi::OsString>,
 
     #[command(flatten)]
     pub(crate) result: ResultOutput,

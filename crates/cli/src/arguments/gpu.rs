@@ -19,7 +19,7 @@ Examples:
   modelmeter gpu --keep recording -- python infer.py; modelmeter gpu --from recording --top 50";
 
 #[derive(Debug, Args)]
-#[command(after_help = AFTER, override_usage = "modelmeter gpu [OPTIONS] -- COMMAND…\n       modelmeter gpu [OPTIONS] --from DIR")]
+#[command(after_help = AFTER, override_usage = "modelmeter gpu [OPTIONS] -- COMMAND…\n       modelmeter gpu [OPTIONS] --from PATH")]
 pub(crate) struct Gpu {
     /// Program to run, with its arguments
     #[arg(
@@ -30,8 +30,8 @@ pub(crate) struct Gpu {
         help_heading = "Workload"
     )]
     pub(crate) command: Vec<OsString>,
-    /// Recording that was kept, instead of a program
-    #[arg(long, value_name = "DIR", help_heading = "Workload")]
+    /// Recording that was kept, or a file of PyTorch's profiler, nsys (SQLite) or rocprofv3 (JSON), instead of a program
+    #[arg(long, value_name = "PATH", help_heading = "Workload")]
     pub(crate) from: Option<PathBuf>,
 
     /// Recording time, from the first kernel or the first recorded step: 10s
@@ -64,9 +64,12 @@ pub(crate) struct Gpu {
     pub(crate) result: ResultOutput,
     #[command(flatten)]
     pub(crate) file: OutputFile,
-    /// Trace for Perfetto and chrome://tracing
+    /// Trace for Perfetto: FILE.pftrace, or FILE.json, which chrome://tracing opens too
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace: Option<PathBuf>,
+    /// Flame graph of kernel time by range and module
+    #[arg(long, value_name = "FILE.svg", help_heading = "Output")]
+    pub(crate) flamegraph: Option<PathBuf>,
     /// Folder for the recording, which is deleted otherwise
     #[arg(long, value_name = "DIR", conflicts_with = "from", help_heading = "Output")]
     pub(crate) keep: Option<PathBuf>,

@@ -91,6 +91,9 @@ pub(crate) struct Profile {
         help_heading = "Breakdown"
     )]
     pub(crate) layers: Option<Vec<String>>,
+    /// What the GPU did: kernels, copies, idle time and its causes
+    #[arg(long, help_heading = "Breakdown")]
+    pub(crate) gpu: bool,
     /// Memory by graph, allocator and system; or only these parts
     #[arg(
         long,
@@ -102,7 +105,7 @@ pub(crate) struct Profile {
         help_heading = "Breakdown"
     )]
     pub(crate) memory: Option<Vec<MemoryArgument>>,
-    /// Timeline: FILE.json opens in Perfetto, FILE.pt.trace.json in TensorBoard; may be repeated
+    /// Timeline: FILE.json and FILE.pftrace open in Perfetto, FILE.pt.trace.json in TensorBoard; may be repeated
     #[arg(long, value_name = "FILE", help_heading = "Breakdown")]
     pub(crate) trace: Vec<PathBuf>,
     /// Flame graph

@@ -15,6 +15,9 @@ use modelmeter::{Advisor, Folders, Profiler, Proofs, Run};
 use std::path::Path;
 
 pub(crate) fn run(arguments: &Advise, global: &Global) -> Result<Exit, Failure> {
+    if !arguments.program.is_empty() {
+        return super::advise_program::run(arguments, global);
+    }
     let folders = folders(global)?;
     arguments.result.check([])?;
     let advisor = advisor(arguments, global, &folders)?;

@@ -120,6 +120,7 @@ fn tests(
         names: named_layers(arguments.layers.as_deref().unwrap_or_default()),
         memory: arguments.memory,
         timeline: false,
+        gpu: false,
     };
     Ok(GenerationTests::new(with(base, &groups).inside(inside))
         .engines(engines)

@@ -3,14 +3,14 @@
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Global, Gpu as Arguments, ResultOutput, is_stdout},
-    command::{folders, style},
+    command::{folders, open_existing_store, style},
     output,
     terminal::{self, Stream},
 };
 use engine::private::TemporaryFolder;
-use gpu::{GpuError, Injection, Recording, Wish};
+use gpu::{ForeignError, GpuError, Injection, Recording, Wish};
 use modelmeter::Device;
-use report::{GpuView, clean};
+use report::{Block, GpuView, ResultDocument, ResultPicture, clean};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     iterator::Signals,
@@ -24,16 +24,20 @@ use std::{
     thread,
     time::Duration,
 };
-use types::GpuProfile;
+use types::{Ceilings, GpuProfile};
 
 /// Children of the program may end after it; their files are looked at again so often.
 const SETTLE: Duration = Duration::from_millis(20);
 
 pub(crate) fn run(arguments: &Arguments, global: &Global) -> Result<Exit, Failure> {
     let asked = arguments.result.with_file(arguments.file.output.as_deref(), &[])?;
-    asked.check(arguments.trace.as_ref().filter(|path| !is_stdout(path)))?;
+    let files = arguments.trace.iter().chain(&arguments.flamegraph);
+    asked.check(files.filter(|path| !is_stdout(path)))?;
     if let Some(folder) = &arguments.from {
-        let (recordings, profile) = read(folder)?;
+        let (recordings, profile) = match folder.is_dir() {
+            true => read(folder)?,
+            false => read_foreign(folder)?,
+        };
         if recordings.is_empty() && profile.unread.is_empty() {
             let text = format!("there is no recording in `{}`", folder.display());
             return Err(Failure::new(Exit::Wrong, text)
@@ -41,8 +45,13 @@ pub(crate) fn run(arguments: &Arguments, global: &Global) -> Result<Exit, Failur
         }
         let mut sinks = Sinks::new(global);
         let exit = exit_of(&profile);
-        let document = report::gpu_document(&view(arguments, &[], None, &profile));
-        write_trace(arguments, &recordings, &mut sinks);
+        let known = ceilings(&profile, global);
+        let document = report::gpu_document(&GpuView {
+            ceilings: known.as_ref(),
+            ..view(arguments, &[], None, &profile)
+        });
+        let document = with_picture(document, &profile, &asked);
+        write_files(arguments, &recordings, &profile, &mut sinks);
         sinks.result(&document, &asked, exit);
         return Ok(sinks.finish(exit));
     }
@@ -123,19 +132,22 @@ fn variables(
         graphs: !arguments.no_graphs,
         limit: Some(arguments.limit << 20),
     };
-    let variable = |name: &str| std::env::var_os(name);
+    Ok(injection(global)?.variables(folder, &wish, |name| std::env::var_os(name)))
+}
+
+/// What programs load, unless another tool is in its place.
+pub(super) fn injection(global: &Global) -> Result<Injection, Failure> {
     for name in ["CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"] {
-        if let Some(other) = variable(name).filter(|other| !other.is_empty()) {
+        if let Some(other) = std::env::var_os(name).filter(|other| !other.is_empty()) {
             let text = format!("another tool is attached: {name}={}", other.to_string_lossy());
             return Err(Failure::new(Exit::Cannot, clean(&text))
                 .hint(format!("`unset {name}`, or use that tool alone")));
         }
     }
-    let injection = Injection::unpack(&folders(global)?.cache).map_err(|error| failure(&error))?;
-    Ok(injection.variables(folder, &wish, variable))
+    Injection::unpack(&folders(global)?.cache).map_err(|error| failure(&error))
 }
 
-fn start(
+pub(super) fn start(
     command: &[OsString],
     variables: Vec<(OsString, OsString)>,
     talks_data: bool,
@@ -160,7 +172,7 @@ fn start(
 }
 
 /// Waits for the program. A signal to end is handed on; Ctrl-C reaches it by itself, and ends this command with it.
-fn wait(child: &mut Child) -> Result<ExitStatus, Failure> {
+pub(super) fn wait(child: &mut Child) -> Result<ExitStatus, Failure> {
     let process = libc::pid_t::try_from(child.id()).unwrap_or(0);
     if let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) {
         let hand_on = move || {
@@ -188,11 +200,16 @@ fn tell(
 ) -> Result<Exit, Failure> {
     thread::sleep(SETTLE);
     let (recordings, profile) = read(folder)?;
-    let view = GpuView { refused, ..view(arguments, command, Some(status), &profile) };
-    let document = report::gpu_document(&view);
+    let known = ceilings(&profile, global);
+    let view = GpuView {
+        refused,
+        ceilings: known.as_ref(),
+        ..view(arguments, command, Some(status), &profile)
+    };
+    let document = with_picture(report::gpu_document(&view), &profile, asked);
     let mut sinks = Sinks::new(global);
     sinks.formats(&document, asked);
-    write_trace(arguments, &recordings, &mut sinks);
+    write_files(arguments, &recordings, &profile, &mut sinks);
     let exit = exit_of(&profile);
     if !global.quiet || exit != Exit::Fine {
         // The program has standard output.
@@ -205,6 +222,47 @@ fn tell(
     Ok(sinks.finish(Exit::Fine))
 }
 
+/// The document with a picture of the use of the device, if a page was asked for and there is anything to draw.
+fn with_picture(
+    mut document: ResultDocument,
+    profile: &GpuProfile,
+    asked: &ResultOutput,
+) -> ResultDocument {
+    if asked.path("html").is_some()
+        && let Ok([svg, narrow]) = draw::gpu_busy_for_page(profile)
+    {
+        let title = "Share of time in which a kernel ran".to_owned();
+        let picture = ResultPicture { title, svg, narrow: Some(narrow) };
+        document.blocks.insert(0, Block::Picture(picture));
+    }
+    document
+}
+
+/// Traces and pictures beside the result.
+fn write_files(
+    arguments: &Arguments,
+    recordings: &[Recording],
+    profile: &GpuProfile,
+    sinks: &mut Sinks,
+) {
+    write_trace(arguments, recordings, sinks);
+    let Some(path) = &arguments.flamegraph else { return };
+    let layers = profile
+        .processes
+        .iter()
+        .find_map(|process| Some((analysis::gpu_layers(process)?, clean(&process.command))));
+    match layers {
+        Some((layers, command)) => {
+            sinks.file(path, || draw::flamegraph(&layers, &command, "kernel time by range"));
+        }
+        None => sinks.attempt(Err(Failure::new(
+            Exit::Untold,
+            format!("`{}` was not written: no kernel was launched inside a range", path.display()),
+        )
+        .hint("`--modules` opens a range for every module of PyTorch"))),
+    }
+}
+
 fn write_trace(arguments: &Arguments, recordings: &[Recording], sinks: &mut Sinks) {
     let Some(path) = &arguments.trace else { return };
     let (timeline, left_out) = gpu::timeline(recordings);
@@ -212,7 +270,7 @@ fn write_trace(arguments: &Arguments, recordings: &[Recording], sinks: &mut Sink
         sinks.talk(&format!("the trace ends early: {left_out} later spans were left out\n"));
     }
     let info = trace::TraceInfo::default();
-    sinks.file_with(path, |out| trace::write_chrome_trace(&timeline, &info, out));
+    sinks.file_with(path, |out| trace::write_trace(path, &timeline, &info, out));
 }
 
 fn view<'a>(
@@ -228,16 +286,44 @@ fn view<'a>(
         refused: None,
         profile,
         top: usize::from(arguments.top),
+        ceilings: None,
     }
 }
 
+/// What copies can reach here, if that was measured and anything was copied.
+fn ceilings(profile: &GpuProfile, global: &Global) -> Option<Ceilings> {
+    let mut devices = profile.processes.iter().flat_map(|process| &process.devices);
+    let device = devices.find(|device| !device.copy_kinds.is_empty())?;
+    // A database that is not there, or cannot be read, has no ceilings: that is no failure of the program.
+    let store = open_existing_store(global).ok()?;
+    store.ceilings(&hardware::machine().key, Device::Cuda(device.device), 0).ok()?
+}
+
 /// What was recorded in a folder, and where its time went.
-fn read(folder: &Path) -> Result<(Vec<Recording>, GpuProfile), Failure> {
+pub(super) fn read(folder: &Path) -> Result<(Vec<Recording>, GpuProfile), Failure> {
     let (recordings, unread) = gpu::recordings(folder).map_err(|error| failure(&error))?;
     let mut profile = gpu::analyse(&recordings, unread);
     name_devices(&mut profile);
     Ok((recordings, profile))
 }
+
+/// What another tool recorded.
+fn read_foreign(path: &Path) -> Result<(Vec<Recording>, GpuProfile), Failure> {
+    let (_, recordings) = gpu::foreign(path).map_err(|error| {
+        let failure = Failure::new(Exit::Wrong, clean(&error.to_string()));
+        match &error {
+            ForeignError::Unknown { why, .. } => failure.cause(clean(why)).hint(READABLE),
+            ForeignError::Read { source, .. } => failure.cause(source.to_string()).hint(READABLE),
+            ForeignError::Large(_) | ForeignError::Empty { .. } => failure.hint(READABLE),
+        }
+    })?;
+    let profile = gpu::analyse(&recordings, Vec::new());
+    Ok((recordings, profile))
+}
+
+/// What can be read.
+const READABLE: &str = "a folder of `modelmeter gpu --keep`, a trace of PyTorch's profiler (JSON), an export of Nsight \
+                        Systems (`nsys export --type sqlite`), or JSON of rocprofv3 can be read";
 
 /// The names of devices, if every device of this machine has the same one: a process may have been given any of them.
 fn name_devices(profile: &mut GpuProfile) {

@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod advise;
+mod advise_program;
 pub(crate) mod bench;
 pub(crate) mod calibrate;
 pub(crate) mod capacity;

@@ -124,6 +124,7 @@ fn inside(arguments: &Profile) -> Inside {
         names: named_layers(layers.as_deref().unwrap_or_default()),
         timeline: !trace.is_empty() || speedscope.is_some(),
         memory: memory.is_some(),
+        gpu: arguments.gpu,
     }
 }
 
@@ -196,10 +197,7 @@ fn write_inside(arguments: &Profile, profile: &modelmeter::Profile, sinks: &mut 
             absent(path, "a timeline");
             continue;
         };
-        sinks.file_with(path, |out| match trace::is_torch_trace(path) {
-            true => trace::write_torch_trace(timeline, &info, out),
-            false => trace::write_chrome_trace(timeline, &info, out),
-        });
+        sinks.file_with(path, |out| trace::write_trace(path, timeline, &info, out));
     }
     if let Some(path) = &arguments.flamegraph {
         match &profile.run.layers {

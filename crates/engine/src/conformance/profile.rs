@@ -106,6 +106,7 @@ mod tests {
             total_nanos: 20_000,
             run_nanos: vec![10_000, 10_000],
             nodes: vec![node("a", 12_000), node("b", 8000)],
+            parts: None,
             timeline: Some(writer.finish()),
             remarks: Vec::new(),
         }

@@ -79,6 +79,7 @@ impl Writer<'_> {
             total_nanos: sheet.run_nanos.iter().sum(),
             run_nanos: sheet.run_nanos,
             nodes: sheet.nodes,
+            parts: None,
             timeline: writer.map(TimelineWriter::finish),
             remarks: sheet.remarks,
         }))

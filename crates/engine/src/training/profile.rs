@@ -69,6 +69,7 @@ impl Trainer<'_> {
             total_nanos: sheet.run_nanos.iter().sum(),
             run_nanos: sheet.run_nanos,
             nodes: sheet.nodes,
+            parts: None,
             timeline: (detail == Detail::Timeline).then(|| writer.finish()),
             remarks: sheet.remarks.into_iter().collect(),
         })

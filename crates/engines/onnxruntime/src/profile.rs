@@ -4,6 +4,7 @@ use crate::{binding::Bound, events, explain, load, model::OrtModel};
 use engine::{
     Detail, EngineError, EngineErrorKind, NodeCall, NodeProfile, NodeTime, RunRecord,
     TimelineWriter,
+    parts::{PartRecorder, part_of},
 };
 use events::{Event, Pass};
 use std::{
@@ -23,6 +24,84 @@ pub(crate) fn profile(
     count: u64,
     detail: Detail,
 ) -> Result<NodeProfile, EngineError> {
+    let ((run_nanos, writer), events) = profiled(model, |session| timed(session, inputs, count))?;
+    tell(&events, run_nanos, writer, detail)
+}
+
+/// The same where a GPU's own records tell what it did: they are told which node was handing work over when.
+pub(crate) fn profile_parts(
+    model: &OrtModel,
+    inputs: Vec<HostTensor>,
+    count: u64,
+    recorder: &PartRecorder,
+) -> Result<NodeProfile, EngineError> {
+    let (windows, events) = profiled(model, |session| {
+        let mut bound = Bound::new(session, inputs)?;
+        for _ in 0..WARM_UP {
+            bound.run()?;
+        }
+        let mut windows = Vec::new();
+        for _ in 0..count {
+            let (answer, window) = recorder.in_parts(|| bound.run());
+            answer?;
+            windows.push(window);
+        }
+        Ok(windows)
+    })?;
+    let pass = Pass::of(&events, count)?;
+    let nodes = nodes(&pass);
+    for (time, node) in moments(&pass, &windows, &nodes) {
+        recorder.node_at(time, node);
+    }
+    recorder.flush();
+    let run_nanos: Vec<u64> = windows.iter().map(|(begin, end)| end - begin).collect();
+    Ok(NodeProfile {
+        runs: count,
+        total_nanos: run_nanos.iter().sum(),
+        run_nanos,
+        parts: Some((0..nodes.len()).map(part_of).collect()),
+        nodes,
+        timeline: None,
+        remarks: Vec::new(),
+    })
+}
+
+/// From when on which node handed work over, in order. The library's clock begins with each run at the recorder's, because
+/// both stand around the same call.
+fn moments(
+    pass: &Pass<'_>,
+    windows: &[(u64, u64)],
+    nodes: &[NodeTime],
+) -> Vec<(u64, Option<usize>)> {
+    let places: HashMap<&str, usize> =
+        nodes.iter().enumerate().map(|(at, node)| (node.path.as_str(), at)).collect();
+    let mut moments = Vec::new();
+    for (run, (begin, end)) in pass.runs.iter().zip(windows) {
+        let time = |micros: u64| (begin + (micros - run.start) * 1000).min(end.saturating_sub(1));
+        // Nodes inside others; the last is the innermost.
+        let mut open: Vec<(u64, Option<usize>)> = Vec::new();
+        let leave = |open: &mut Vec<(u64, Option<usize>)>, until: u64, moments: &mut Vec<_>| {
+            while let Some((ended, _)) = open.pop_if(|(ended, _)| *ended <= until) {
+                moments.push((time(ended), open.last().and_then(|(_, node)| *node)));
+            }
+        };
+        let inside = pass.kernels.iter().enumerate().filter(|(_, one)| one.lies_in(run));
+        for (index, event) in inside {
+            leave(&mut open, event.start, &mut moments);
+            let node = places.get(event.node().unwrap_or_default()).copied();
+            moments.push((time(event.start), node));
+            open.push((pass.ends[index], node));
+        }
+        leave(&mut open, u64::MAX, &mut moments);
+    }
+    moments
+}
+
+/// Runs something in a session that writes a profile, and reads its events.
+fn profiled<T>(
+    model: &OrtModel,
+    run: impl FnOnce(&ort::session::Session) -> Result<T, EngineError>,
+) -> Result<(T, Vec<Event>), EngineError> {
     let unwritten = |why: String| {
         EngineError::new(EngineErrorKind::Failed, "could not write a profile").with_source(why)
     };
@@ -31,11 +110,11 @@ pub(crate) fn profile(
         .with_profiling(folder.path().join("profile"))
         .map_err(|error| unwritten(error.to_string()))?;
     let mut session = load::commit(builder, &model.request)?;
-    let (run_nanos, writer) = timed(&session, inputs, count)?;
+    let answer = run(&session)?;
     let file = session
         .end_profiling()
         .map_err(|error| explain::other("could not end the profile", &error))?;
-    tell(&events::read(Path::new(&file))?, run_nanos, writer, detail)
+    Ok((answer, events::read(Path::new(&file))?))
 }
 
 /// What a profile in the library's format tells of its last runs, whose times are known.
@@ -64,6 +143,7 @@ fn tell(
         total_nanos: run_nanos.iter().sum(),
         run_nanos,
         nodes: nodes(&pass),
+        parts: None,
         timeline: (detail == Detail::Timeline).then(|| timeline(&pass, writer)),
         remarks: remarks(&pass),
     })
@@ -215,6 +295,27 @@ mod tests {
                 time("last", 2, 8_000 + 2 * 500)
             ]
         );
+    }
+
+    #[test]
+    fn a_gpus_work_belongs_to_the_node_that_handed_it_over() {
+        let mut events = vec![Event::new("Session", "model_run", 100, 60)];
+        events.push(Event::new("Node", "loop.Loop_kernel_time", 110, 40));
+        events.push(Event::new("Node", "body.Add_kernel_time", 115, 10));
+        events.push(Event::new("Node", "last_kernel_time", 152, 20));
+        let pass = Pass::of(&events, 1).unwrap();
+        let nodes = nodes(&pass);
+        let found = moments(&pass, &[(1_000_000, 1_061_000)], &nodes);
+        let expected = [
+            (1_010_000, Some(0)),
+            (1_015_000, Some(1)),
+            (1_025_000, Some(0)),
+            (1_050_000, None),
+            (1_052_000, Some(2)),
+            // Not after the run's own end.
+            (1_060_999, None),
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::{binding::Bound, model::OrtModel, profile};
 use engine::{
     Detail, EngineError, EngineErrorKind, MemoryReporter, NodeProfile, NodeProfiler, OutputView,
-    Session,
+    Session, parts::PartRecorder,
 };
 use types::{Device, HostTensor};
 
@@ -41,9 +41,10 @@ impl Session for OrtSession<'_> {
     }
 
     fn node_profiler(&mut self) -> Option<&mut dyn NodeProfiler> {
-        // Elsewhere the library's clock sees work being handed over, not being done.
+        // Elsewhere the library's clock sees work being handed over, not being done; a GPU's own records see it.
         let is_told =
-            matches!(self.model.request.device, Device::Cpu | Device::Openvino | Device::Xnnpack);
+            matches!(self.model.request.device, Device::Cpu | Device::Openvino | Device::Xnnpack)
+                || PartRecorder::of_this_process().is_some();
         if is_told { Some(self) } else { None }
     }
 
@@ -56,6 +57,15 @@ impl Session for OrtSession<'_> {
 impl NodeProfiler for OrtSession<'_> {
     fn profile(&mut self, count: u64, detail: Detail) -> Result<NodeProfile, EngineError> {
         let inputs = self.bound.as_ref().map(|bound| bound.inputs.clone()).unwrap_or_default();
-        profile::profile(self.model, inputs, count, detail)
+        match PartRecorder::of_this_process().filter(|_| detail == Detail::Times) {
+            Some(recorder) => {
+                recorder.turn();
+                for _ in 0..count {
+                    recorder.whole(|| self.infer())?;
+                }
+                profile::profile_parts(self.model, inputs, count, &recorder)
+            }
+            None => profile::profile(self.model, inputs, count, detail),
+        }
     }
 }

@@ -42,6 +42,7 @@ impl NodeProfiler for OpenVinoSession<'_> {
             runs: count,
             total_nanos,
             run_nanos: runs.iter().map(|(_, taken)| *taken).collect(),
+            parts: None,
             timeline: (detail == Detail::Timeline).then(|| writer.finish()),
             remarks: told.remarks(detail),
             nodes: told.nodes,

@@ -50,6 +50,7 @@ impl NodeProfiler for RtenSession<'_> {
             run_nanos,
             remarks: nodes.remarks(),
             nodes: nodes.times,
+            parts: None,
             timeline: writer.map(TimelineWriter::finish),
         })
     }

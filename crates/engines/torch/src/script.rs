@@ -45,6 +45,7 @@ const REST: [&str; 2] = [
         "held.py",
         "count.py",
         "step.py",
+        "parts.py",
         "step_memory.py",
         "train.py",
         "ring.py",

@@ -144,6 +144,39 @@ def bandwidth(place):
     return best
 
 
+# Bytes of an array that is copied between the host and the device, and kernels of a lap.
+HOST_ARRAY, LAUNCHES = 1 << 28, 1000
+
+
+def host_copies(place):
+    """The laps of copies in both directions, from pinned and from pageable memory."""
+    size = int(min(HOST_ARRAY, free_bytes(place) * SHARE))
+    there = torch.empty(size, dtype=torch.uint8, device=place.device)
+    found = []
+    for memory in ("pinned", "pageable"):
+        here = torch.zeros(size, dtype=torch.uint8, pin_memory=memory == "pinned")
+        pairs = {"host to device": (there, here), "device to host": (here, there)}
+        for direction, (target, source) in pairs.items():
+            work = lambda: target.copy_(source, non_blocking=memory == "pinned")
+            rates = lap_rates(place, work, float(size))
+            found.append({"direction": direction, "memory": memory, "ceiling": ceiling(rates)})
+    return found
+
+
+def launches(place):
+    """Kernels that the host launches a second: small ones, so that the device is never behind."""
+    small = torch.zeros(1, device=place.device)
+    rates = []
+    for _ in range(2 * FEWEST):
+        place.wait()
+        begin = time.perf_counter()
+        for _ in range(LAUNCHES):
+            small.add_(1)
+        rates.append(LAUNCHES / (time.perf_counter() - begin))
+    place.wait()
+    return ceiling(rates)
+
+
 class MatrixPrecision:
     """fp32 products as asked for inside, and as they were outside."""
 
@@ -197,6 +230,11 @@ def calibrate(ask):
         found["bandwidth"] = ceiling(rates)
     else:
         found["unmeasured"].append({"what": "memory", "why": "nothing could be copied"})
+    if place.device.type == "cuda":
+        try:
+            found["copies"], found["launches"] = host_copies(place), launches(place)
+        except Exception as error:
+            found["unmeasured"].append({"what": "copies", "why": spell(error)})
     if not place.is_cpu:
         why = "kernels that stay in it end before they can be timed"
         found["unmeasured"].append({"what": "L2", "why": why})

@@ -97,6 +97,9 @@ class Watch(Wrappers):
 
 def profile(bench, count, detail):
     """Answers with every module's own time, or with nothing where a module cannot be looked into."""
+    parts = part_recorder() if detail == "times" else None
+    if parts is not None:
+        return profile_parts(bench, count, parts)
     if bench.compiled or not bench.plan.has_parts:
         return {"answer": "profiled", "profile": None}
     clock = EventClock(bench.place) if bench.place.has_events else HostClock(bench.place)

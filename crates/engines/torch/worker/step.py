@@ -53,9 +53,13 @@ class StepWatch(Wrappers):
     def switch(self):
         """Time belongs to the innermost module from now on, and so do the nodes that are made."""
         index = self.stack[-1]
-        self.moments.append(4 * index + self.part)
-        self.moments.append(self.clock.read())
+        self.moment(4 * index + self.part)
         self.made.append((self.count(), index))
+
+    def moment(self, key):
+        """From now on time belongs to this."""
+        self.moments.append(key)
+        self.moments.append(self.clock.read())
 
     def enter(self, part):
         """A part of the step begins."""
@@ -65,12 +69,12 @@ class StepWatch(Wrappers):
         self.switch()
 
     def end(self):
-        self.moments += [END, self.clock.read()]
+        self.moment(END)
 
     def follow(self, loss):
         """Asks every node that the backward pass will run to call us; the time for that is nobody's."""
         begin = time.perf_counter_ns()
-        self.moments += [PAUSED, self.clock.read()]
+        self.moment(PAUSED)
         numbers = [number for number, _ in self.made]
         seen, waiting = set(), [loss.grad_fn]
         while waiting:
@@ -103,13 +107,12 @@ class StepWatch(Wrappers):
 
     def caller(self, key):
         if key not in self.callers:
-            moments, read, stack, index = self.moments, self.clock.read, self.stack, key // 4
+            moment, stack, index = self.moment, self.stack, key // 4
 
             def call(_gradients):
                 # What is computed again inside a node returns to this module.
                 stack[0] = index
-                moments.append(key)
-                moments.append(read())
+                moment(key)
 
             self.callers[key] = call
         return self.callers[key]
@@ -134,27 +137,33 @@ class StepWatch(Wrappers):
     def nodes(self, sums, calls, steps):
         """Every module's own time, forward, then the loss, then backward, then the optimiser."""
         found = []
-        for part, name in enumerate(STEP_PARTS):
-            keys = [key for key in sums if key % 4 == part]
-            # The module around all others comes first, as it does in a forward pass.
-            keys.sort(key=lambda key: key != part)
-            for key in keys:
-                index = key // 4
-                is_module = part in (FORWARD, BACKWARD)
-                found.append(
-                    {
-                        "path": self.paths[index] if is_module else "",
-                        "kind": self.kinds[index] if is_module else name,
-                        "calls": steps if part == OPTIMIZER else calls.get(index if is_module else 0, 0),
-                        "nanos": sums[key],
-                        "phase": name,
-                    }
-                )
+        for key in self.order(sums):
+            index, part = divmod(key, 4)
+            is_module = part in (FORWARD, BACKWARD)
+            found.append(
+                {
+                    "path": self.paths[index] if is_module else "",
+                    "kind": self.kinds[index] if is_module else STEP_PARTS[part],
+                    "calls": steps if part == OPTIMIZER else calls.get(index if is_module else 0, 0),
+                    "nanos": sums[key],
+                    "phase": STEP_PARTS[part],
+                }
+            )
         return found
+
+    def order(self, sums):
+        """By part of the step; the module around all others comes first, as it does in a forward pass."""
+        keys = []
+        for part in range(len(STEP_PARTS)):
+            keys += sorted((key for key in sums if key % 4 == part), key=lambda key: key != part)
+        return keys
 
 
 def profile_step(trainer, count, detail):
     """Answers with every module's own time in both passes, or with nothing where a module cannot be looked into."""
+    parts = part_recorder() if detail == "times" else None
+    if parts is not None:
+        return profile_step_parts(trainer, count, parts)
     if not trainer.can_be_looked_into() or node_counter() is None:
         return {"answer": "profiled", "profile": None}
     place = trainer.place

@@ -35,7 +35,7 @@ impl Class {
 const NESTED: usize = 8;
 
 /// The calls of a process.
-pub(super) struct Calls<'a> {
+pub(crate) struct Calls<'a> {
     recording: &'a Recording,
     /// The class of each text that names a call.
     classes: Vec<Class>,
@@ -46,7 +46,7 @@ pub(super) struct Calls<'a> {
 }
 
 impl<'a> Calls<'a> {
-    pub(super) fn of(recording: &'a Recording) -> Calls<'a> {
+    pub(crate) fn of(recording: &'a Recording) -> Calls<'a> {
         let classes: Vec<Class> = recording.texts.iter().map(|text| Class::of(text)).collect();
         let mut by_correlation: HashMap<u32, u32> = HashMap::with_capacity(recording.calls.len());
         let mut waits: HashMap<u32, Vec<u32>> = HashMap::new();
@@ -71,7 +71,7 @@ impl<'a> Calls<'a> {
     }
 
     /// The call that started work.
-    pub(super) fn of_work(&self, correlation: u32) -> Option<&'a Call> {
+    pub(crate) fn of_work(&self, correlation: u32) -> Option<&'a Call> {
         let at = self.by_correlation.get(&correlation)?;
         self.recording.calls.get(*at as usize)
     }

@@ -8,7 +8,7 @@ mod parts;
 mod ranges;
 
 use crate::read::Recording;
-use calls::Calls;
+pub(crate) use calls::Calls;
 use device::Process;
 use ranges::Ranges;
 use std::collections::HashMap;

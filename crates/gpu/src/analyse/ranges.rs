@@ -127,7 +127,7 @@ impl Ranges {
                 Event::Node => {
                     self.graph_nodes.insert(event.first, inner);
                 }
-                Event::Mark => {}
+                Event::Mark | Event::Part => {}
             }
         }
         if !changes.is_empty() {

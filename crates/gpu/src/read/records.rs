@@ -18,7 +18,7 @@ pub(crate) struct Shape {
 }
 
 /// A kernel that ran.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Kernel {
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Kernel {
 }
 
 /// A copy.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Copy {
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Copy {
 }
 
 /// Memory that was set.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Set {
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Set {
 }
 
 /// A call into CUDA.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Call {
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -65,7 +65,7 @@ pub(crate) struct EventRecord {
     pub(crate) thread: u32,
     pub(crate) time: u64,
     pub(crate) event: Event,
-    /// The domain's text; the number of a range for `Stop`, of a node for `Node`.
+    /// The domain's text; the number of a range for `Stop`, of a node for `Node`, of a part for `Part`.
     pub(crate) first: u64,
     /// The text.
     pub(crate) text: u32,

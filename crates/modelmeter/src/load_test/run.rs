@@ -95,6 +95,7 @@ impl LoadTest {
             layers: None,
             memory: None,
             critical_path: None,
+            gpu: None,
             training: None,
             generation: None,
             load: Some(Box::new(LoadReport {

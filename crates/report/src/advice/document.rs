@@ -3,6 +3,7 @@
 //! `docs/schema/modelmeter.advice-1.schema.json` says the same to programs. Keys may be added within version 1; none
 //! changes its meaning or leaves.
 
+use super::result::ProgramAdvice;
 use crate::document::{
     Ends, MaybeMilliseconds, Milliseconds, PeakMemory, Timestamp, WeightsKind, finite, to_json,
 };
@@ -77,6 +78,32 @@ pub(crate) struct AdviceDocument<'a> {
     remarks: &'a [Remark],
     /// The machine and its software, as in `modelmeter.run/1`.
     environment: &'a Environment,
+}
+
+/// The name and version of the document of a program.
+pub const PROGRAM_ADVICE_SCHEMA: &str = "modelmeter.program-advice/1";
+
+/// Advice about a program that uses a GPU.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ProgramAdviceDocument<'a> {
+    #[schemars(extend("const" = PROGRAM_ADVICE_SCHEMA))]
+    schema: &'static str,
+    /// The command.
+    command: &'a [String],
+    /// What to do, the largest gain first.
+    advice: Vec<OneAdvice<'a>>,
+    /// What was looked at and is fine.
+    fine: Vec<FineDocument<'a>>,
+}
+
+/// Advice about a program as JSON.
+pub(super) fn program_advice_json(view: &ProgramAdvice<'_>) -> Value {
+    to_json(&ProgramAdviceDocument {
+        schema: PROGRAM_ADVICE_SCHEMA,
+        command: view.command,
+        advice: view.advice.iter().map(OneAdvice::from).collect(),
+        fine: view.fine.iter().map(FineDocument::from).collect(),
+    })
 }
 
 impl<'a> From<&'a AdviceReport> for AdviceDocument<'a> {

@@ -4,7 +4,7 @@ mod document;
 mod result;
 mod words;
 
-pub(crate) use document::AdviceDocument;
-pub use document::{ADVICE_SCHEMA, advice_json};
-pub use result::advice_document;
+pub use document::{ADVICE_SCHEMA, PROGRAM_ADVICE_SCHEMA, advice_json};
+pub(crate) use document::{AdviceDocument, ProgramAdviceDocument};
+pub use result::{ProgramAdvice, advice_document, program_advice_document};
 pub(crate) use words::gain;

@@ -1,6 +1,6 @@
 //! Advice as a result: ranked, each with its numbers and the command that proves it.
 
-use super::document::advice_json;
+use super::document::{advice_json, program_advice_json};
 use super::words;
 use crate::clean::clean;
 use crate::result::{Block, DataTable, Fact, Note, ResultDocument, Tone};
@@ -10,7 +10,8 @@ use crate::table::Column;
 use crate::wrap::DOT;
 use number::{bytes, bytes_column, durations_column, rate, seconds, value};
 use types::{
-    Advice, AdviceReport, Device, Evidence, Proof, Trial, TrialVerdict, Unjudged, Weights,
+    Advice, AdviceReport, Device, Evidence, Fine, GpuProfile, Proof, Trial, TrialVerdict, Unjudged,
+    Weights,
 };
 
 /// Advice as a result.
@@ -182,6 +183,52 @@ fn sweep(report: &AdviceReport) -> Grid {
     grid
 }
 
+/// Advice about a program that uses a GPU.
+#[derive(Debug, Clone, Copy)]
+pub struct ProgramAdvice<'a> {
+    /// The command.
+    pub command: &'a [String],
+    /// What it did.
+    pub profile: &'a GpuProfile,
+    /// What to do, the largest gain first.
+    pub advice: &'a [Advice],
+    /// What was looked at and is fine.
+    pub fine: &'a [Fine],
+}
+
+/// Advice about a program as a result.
+#[must_use]
+pub fn program_advice_document(view: &ProgramAdvice<'_>) -> ResultDocument {
+    let mut blocks: Vec<Block> =
+        view.advice.iter().enumerate().flat_map(|(at, one)| entry(at + 1, one)).collect();
+    let fine = view.fine.iter().map(|fine| Fact::new(&clean(&fine.rule), evidence(&fine.evidence)));
+    blocks.extend(section("Checked and fine", fine.collect()));
+    let devices = view.profile.processes.iter().flat_map(|process| &process.devices);
+    let devices = devices.map(|device| {
+        let busy = device.compute + device.communication + device.copies;
+        let share = number::percent(busy / device.window.max(f64::MIN_POSITIVE));
+        format!("cuda:{} busy {share} of {}", device.device, seconds(device.window))
+    });
+    let trials = view.advice.iter().filter_map(|one| one.trial.as_ref());
+    let tried: Vec<&Trial> = trials.filter(|one| one.verdict != TrialVerdict::NotTried).collect();
+    let came_true = tried.iter().filter(|one| one.verdict == TrialVerdict::CameTrue).count();
+    let verdict = match (view.advice.len(), tried.len()) {
+        (0, _) => Note::of(Tone::Good, "no advice: everything that could be judged is fine"),
+        (1, 0) => Note::new("1 suggestion"),
+        (count, 0) => Note::new(format!("{count} suggestions, the largest gain first")),
+        (_, tried) => Note::new(format!("{tried} tried, {came_true} confirmed")),
+    };
+    ResultDocument {
+        title: vec!["GPU".into(), clean(&view.command.join(" "))],
+        facts: devices.collect(),
+        verdict: Some(verdict),
+        blocks,
+        json: program_advice_json(view),
+        data: Some(rows("", "", view.advice)),
+        ..ResultDocument::default()
+    }
+}
+
 /// Rules that say the same together in one entry, under the name of the first.
 fn unjudged(all: &[Unjudged]) -> Vec<Fact> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
@@ -214,6 +261,10 @@ fn section(name: &str, facts: Vec<Fact>) -> Vec<Block> {
 
 /// A row an advice.
 fn data(report: &AdviceReport) -> DataTable {
+    rows(&report.model.name, &report.run.0, &report.advice)
+}
+
+fn rows(model: &str, run: &str, advice: &[Advice]) -> DataTable {
     let columns = [
         "model",
         "run_id",
@@ -231,8 +282,8 @@ fn data(report: &AdviceReport) -> DataTable {
     let row = |advice: &Advice| {
         let trial = advice.trial.as_ref();
         vec![
-            text(&report.model.name),
-            text(&report.run.0),
+            text(model),
+            text(run),
             text(&advice.rule),
             text(&advice.title),
             text(advice.gain.what.name()),
@@ -243,7 +294,7 @@ fn data(report: &AdviceReport) -> DataTable {
             trial.and_then(|trial| number(trial.found?)),
         ]
     };
-    DataTable::new(columns, report.advice.iter().map(row))
+    DataTable::new(columns, advice.iter().map(row))
 }
 
 #[cfg(test)]

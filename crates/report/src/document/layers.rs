@@ -20,8 +20,10 @@ pub(crate) struct Layers<'a> {
     instrumented: f64,
     /// The cost of the instruments: time with them ÷ without − 1.
     overhead: EstimateDocument,
-    /// Sum of all layers, in milliseconds.
+    /// Sum of all layers, and of `idle`, in milliseconds.
     sum: f64,
+    /// Time in which the device did nothing, in milliseconds; null if the times are not a device's own records.
+    idle: Option<f64>,
     /// plain − sum, in milliseconds; below 0 if the instruments cost more than the time outside the layers.
     residue: f64,
     /// Time outside every layer, in milliseconds: the residue if it is above 0.
@@ -83,6 +85,8 @@ struct SpentDocument {
     total: f64,
     /// Milliseconds without the modules inside.
     own: f64,
+    /// Milliseconds of the host, including the modules inside; null if `total` is the host's own.
+    host: Option<f64>,
     /// Share of the inference without instruments.
     share: f64,
     /// Floating-point operations of one inference; null if they were not counted.
@@ -108,6 +112,7 @@ impl<'a> From<&'a LayerReport> for Layers<'a> {
             instrumented: milliseconds(report.instrumented.0),
             overhead: (&report.overhead).into(),
             sum: milliseconds(report.sum.0),
+            idle: report.device.map(|device| milliseconds(device.idle.0)),
             residue: milliseconds(report.residue().0),
             outside: milliseconds(report.outside().0),
             instruments_inside: milliseconds(report.instruments_inside().0),
@@ -152,6 +157,7 @@ impl From<&Spent> for SpentDocument {
             calls: spent.calls,
             total: milliseconds(spent.total.0),
             own: milliseconds(spent.own.0),
+            host: spent.host.map(|host| milliseconds(host.0)),
             share: spent.share.0,
             flops: spent.flops.map(|flops| flops.0),
             bytes: spent.bytes.map(|bytes| bytes.0),

@@ -19,8 +19,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use types::{
-    Category, Device, EngineOptions, Environment, LengthUnit, Mode, ModelSource, Phase, Precision,
-    Run, StopReason, Verdict,
+    Category, Device, EngineOptions, Environment, GpuProfile, LengthUnit, Mode, ModelSource, Phase,
+    Precision, Run, StopReason, Verdict,
 };
 
 /// The name and version of the document.
@@ -103,6 +103,9 @@ pub struct RunDocument<'a> {
     /// The critical path of a traced run and its waits; present only if a trace was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     critical_path: Option<CriticalPathDocument<'a>>,
+    /// What a GPU did in a stretch of inferences, by its own records; present only if requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu: Option<&'a GpuProfile>,
     /// How the model was trained, with the results; present only for training.
     #[serde(skip_serializing_if = "Option::is_none")]
     training: Option<TrainingDocument<'a>>,
@@ -260,6 +263,7 @@ impl<'a> RunDocument<'a> {
             layers: run.layers.as_deref().map(Layers::from),
             memory_profile: run.memory.as_deref().map(MemoryProfile::from),
             critical_path: run.critical_path.as_deref().map(CriticalPathDocument::from),
+            gpu: run.gpu.as_deref(),
             training: TrainingDocument::of(run),
             generation: RunGenerationDocument::of(run),
             load_test: RunLoadDocument::of(run),

@@ -7,3 +7,4 @@ mod result;
 pub use document::GPU_SCHEMA;
 pub(crate) use document::GpuDocument;
 pub use result::{GpuView, gpu_document};
+pub(crate) use result::{grids, inner_blocks};

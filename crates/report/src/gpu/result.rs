@@ -7,12 +7,12 @@ use super::{
 use crate::{
     clean::clean,
     document::to_json,
-    result::{Block, Fact, Note, ResultDocument, Tone},
+    result::{Block, Fact, Note, ResultDocument, TextChart, Tone},
     sheet::Grid,
     table::Column,
 };
 use number::{bytes, bytes_per_second, count, percent, seconds};
-use types::{GpuDevice, GpuGapCause, GpuProblemKind, GpuProcess, GpuProfile};
+use types::{Ceilings, GpuCopies, GpuDevice, GpuGapCause, GpuProblemKind, GpuProcess, GpuProfile};
 
 /// A share of short kernels that a launch costs more than they compute.
 const LAUNCH_BOUND: f64 = 0.3;
@@ -32,6 +32,8 @@ pub struct GpuView<'a> {
     pub profile: &'a GpuProfile,
     /// Rows of each table.
     pub top: usize,
+    /// What copies between the host and a device can reach on this machine, if that was measured.
+    pub ceilings: Option<&'a Ceilings>,
 }
 
 /// What a device did, and for how long; the four add up to its window.
@@ -117,7 +119,7 @@ fn process_blocks(process: &GpuProcess, view: &GpuView<'_>, blocks: &mut Vec<Blo
         blocks.push(Block::Heading(format!("{name}: {}", clean(&shortened(&process.command)))));
     }
     for device in &process.devices {
-        device_blocks(device, view.top, blocks);
+        device_blocks(device, view, blocks);
     }
     if process.devices.is_empty() && !process.ranges.is_empty() {
         blocks.push(Block::table("ranges on the host", host_ranges(process, view.top)));
@@ -133,6 +135,37 @@ fn process_blocks(process: &GpuProcess, view: &GpuView<'_>, blocks: &mut Vec<Blo
     }
 }
 
+/// Rows of each table of a run.
+const ROWS: usize = 12;
+
+/// What a GPU did in a run of ours.
+pub(crate) fn inner_blocks(profile: &GpuProfile) -> Vec<Block> {
+    let view = GpuView {
+        command: &[],
+        exit_code: None,
+        signal: None,
+        refused: None,
+        profile,
+        top: ROWS,
+        ceilings: None,
+    };
+    let mut blocks = Vec::new();
+    profile.processes.iter().for_each(|process| process_blocks(process, &view, &mut blocks));
+    blocks
+}
+
+/// The tables of the first device and what is said below them, for the page of a run.
+pub(crate) fn grids(profile: &GpuProfile) -> (Vec<Grid>, Vec<String>) {
+    let mut devices = profile.processes.iter().flat_map(|process| &process.devices);
+    let Some(device) = devices.next() else { return (Vec::new(), Vec::new()) };
+    let tables = vec![time_table(device), gap_table(device), kernel_table(device, ROWS)];
+    let facts = launch_facts(device).into_iter();
+    let mut said: Vec<String> =
+        facts.map(|fact| format!("{}: {}", fact.label, fact.pieces.join(", "))).collect();
+    said.extend(remarks(device).into_iter().map(|note| note.text));
+    (tables, said)
+}
+
 fn tone(kind: GpuProblemKind) -> Tone {
     if kind.spoils() { Tone::Bad } else { Tone::Warning }
 }
@@ -142,7 +175,8 @@ fn shortened(command: &str) -> String {
     command.chars().take(80).collect()
 }
 
-fn device_blocks(device: &GpuDevice, top: usize, blocks: &mut Vec<Block>) {
+fn device_blocks(device: &GpuDevice, view: &GpuView<'_>, blocks: &mut Vec<Block>) {
+    let top = view.top;
     let name = device.name.as_deref().map(|name| format!(" · {}", clean(name)));
     let streams = match device.streams {
         1 => "1 stream".into(),
@@ -156,6 +190,7 @@ fn device_blocks(device: &GpuDevice, top: usize, blocks: &mut Vec<Block>) {
     );
     blocks.push(Block::Heading(heading));
     blocks.push(Block::table("time", time_table(device)));
+    blocks.extend(busy_chart(device).map(Block::Chart));
     if !device.gaps.is_empty() {
         blocks.push(Block::table("idle time by cause", gap_table(device)));
     }
@@ -205,7 +240,7 @@ fn device_blocks(device: &GpuDevice, top: usize, blocks: &mut Vec<Block>) {
         blocks.push(Block::table("ranges", grid));
     }
     if !device.copy_kinds.is_empty() {
-        blocks.push(Block::table("copies", copy_table(device)));
+        blocks.push(Block::table("copies", copy_table(device, view.ceilings)));
     }
 }
 
@@ -298,7 +333,24 @@ fn kernel_table(device: &GpuDevice, top: usize) -> Grid {
     grid
 }
 
-fn copy_table(device: &GpuDevice) -> Grid {
+/// The share of time in which a kernel ran, over time.
+fn busy_chart(device: &GpuDevice) -> Option<TextChart> {
+    let most = device.busy.iter().copied().fold(0.0, f64::max);
+    // One that is busy all the time, or a moment alone, needs no picture.
+    let least = device.busy.iter().copied().fold(1.0, f64::min);
+    if most - least < 0.2 {
+        return None;
+    }
+    let level = |share: f64| (share * 1000.0).round() as i64;
+    let points = device.busy.iter().enumerate().map(|(at, share)| (at as u64, level(*share)));
+    Some(TextChart::Area {
+        points: points.collect(),
+        label: percent(most),
+        caption: format!("share of time in which a kernel ran, over {}", seconds(device.window)),
+    })
+}
+
+fn copy_table(device: &GpuDevice, ceilings: Option<&Ceilings>) -> Grid {
     let mut grid = Grid::of([
         Column::left("copies"),
         Column::left("memory"),
@@ -306,6 +358,7 @@ fn copy_table(device: &GpuDevice) -> Grid {
         Column::right("bytes"),
         Column::right("time"),
         Column::right("rate"),
+        Column::right("of ceiling").leaves(1),
     ]);
     for copies in &device.copy_kinds {
         grid.row([
@@ -315,9 +368,21 @@ fn copy_table(device: &GpuDevice) -> Grid {
             bytes(copies.bytes),
             seconds(copies.time),
             bytes_per_second(copies.rate),
+            ceilings
+                .and_then(|all| copy_ceiling(all, copies))
+                .map_or(String::new(), |ceiling| percent(copies.rate / ceiling)),
         ]);
     }
     grid
+}
+
+/// What such copies can reach; within the device it is half of its bandwidth, because a copy reads and writes.
+fn copy_ceiling(ceilings: &Ceilings, copies: &GpuCopies) -> Option<f64> {
+    if copies.direction == "within the device" {
+        return ceilings.bandwidth.map(|bandwidth| bandwidth.value / 2.0);
+    }
+    let memory = if copies.from == "device" { &copies.to } else { &copies.from };
+    ceilings.copy(&copies.direction, memory).map(|ceiling| ceiling.value)
 }
 
 fn launch_facts(device: &GpuDevice) -> Vec<Fact> {

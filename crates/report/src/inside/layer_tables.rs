@@ -22,6 +22,9 @@ const KEPT_NEAR: &str = "less memory traffic than its nodes read and write; the 
 /// The row of the time that no layer has: shares are of what the layers sum to, so it has none.
 const OUTSIDE: &str = "outside every layer";
 
+/// The row of the time in which the device did nothing.
+const IDLE: &str = "device idle";
+
 /// Operators told at most.
 const OPERATORS: usize = 8;
 
@@ -44,7 +47,8 @@ impl LayerView {
 /// The layers, their roll-ups, and how far they can be believed.
 pub(crate) fn blocks(report: &LayerReport, view: &LayerView) -> Vec<Block> {
     let parts = parts(report, view);
-    let mut grid = Grid::of(columns(parts.first().map_or("", |(title, _)| title)));
+    let has_host = report.device.is_some();
+    let mut grid = Grid::of(columns(parts.first().map_or("", |(title, _)| title), has_host));
     let all = parts.iter().flat_map(|(_, lines)| lines);
     let times = durations_column(&all.map(|line| Some(line.spent.total)).collect::<Vec<_>>());
     let mut times = times.into_iter();
@@ -53,7 +57,7 @@ pub(crate) fn blocks(report: &LayerReport, view: &LayerView) -> Vec<Block> {
             grid.heading(format!("by {title}"));
         }
         for line in lines {
-            grid.push(row(line, times.next().unwrap_or_default()));
+            grid.push(row(line, times.next().unwrap_or_default(), has_host));
         }
     }
     let said = sentences(report, &parts).into_iter().map(Note::new).collect();
@@ -63,11 +67,12 @@ pub(crate) fn blocks(report: &LayerReport, view: &LayerView) -> Vec<Block> {
 /// The parts as a table each, and what is said below them.
 pub(crate) fn grids(report: &LayerReport) -> (Vec<Grid>, Vec<String>) {
     let parts = parts(report, &LayerView::default());
+    let has_host = report.device.is_some();
     let grid = |(title, lines): &(&str, Vec<Line>)| {
         let times = lines.iter().map(|line| Some(line.spent.total)).collect::<Vec<_>>();
-        let mut grid = Grid::of(columns(title));
+        let mut grid = Grid::of(columns(title, has_host));
         for (line, time) in lines.iter().zip(durations_column(&times)) {
-            grid.push(row(line, time));
+            grid.push(row(line, time, has_host));
         }
         grid
     };
@@ -86,10 +91,11 @@ fn parts(report: &LayerReport, view: &LayerView) -> Vec<(&'static str, Vec<Line>
     parts
 }
 
-fn columns(title: &str) -> [Column; 10] {
-    [
+/// The columns; `has_host` if the times are a device's, and the host's stand beside them.
+fn columns(title: &str, has_host: bool) -> Vec<Column> {
+    let mut columns = vec![
         Column::left(title).shrinks(),
-        Column::right("time"),
+        Column::right(if has_host { "on device" } else { "time" }),
         Column::right("share"),
         Column::right("calls").leaves(4),
         Column::right("GFLOP").leaves(3),
@@ -98,12 +104,23 @@ fn columns(title: &str) -> [Column; 10] {
         Column::right("GFLOP/s").leaves_late(2),
         Column::right("attained"),
         Column::left("bound by").leaves_late(1),
-    ]
+    ];
+    if has_host {
+        columns.insert(HOST_AT, Column::right("host"));
+    }
+    columns
 }
 
-fn row(line: &Line, time: String) -> GridRow {
+/// Where the host's time stands.
+const HOST_AT: usize = 3;
+
+fn row(line: &Line, time: String, has_host: bool) -> GridRow {
     let (depth, share) = (line.depth, line.share());
-    GridRow { depth, share, cells: cells(line, time).into(), ..GridRow::default() }
+    let mut cells: Vec<String> = cells(line, time).into();
+    if has_host {
+        cells.insert(HOST_AT, line.spent.host.map_or(MISSING.into(), seconds));
+    }
+    GridRow { depth, share, cells, ..GridRow::default() }
 }
 
 /// One line of a table.
@@ -154,6 +171,11 @@ fn tree(report: &LayerReport, view: &LayerView) -> Vec<LayerPool> {
 fn layers(report: &LayerReport, view: &LayerView) -> Vec<Line> {
     let mut lines = Vec::new();
     push(tree(report, view), "", 0, &mut lines);
+    if let Some(device) = report.device.filter(|_| view.only.is_empty()) {
+        let (idle, share) = (device.idle.0, device.idle.0 / report.sum.0.max(f64::MIN_POSITIVE));
+        let spent = LayerSum { total: idle, own: idle, share, ..LayerSum::default() };
+        lines.push(Line { name: IDLE.into(), depth: 0, spent });
+    }
     if view.only.is_empty() {
         let outside = report.outside().0;
         if outside > 0.0 {
@@ -237,6 +259,12 @@ fn cells(line: &Line, time: String) -> [String; 10] {
 
 /// What the instruments cost, and how much of that certainly stands in the layers' times.
 fn instruments(report: &LayerReport) -> String {
+    if report.device.is_some() {
+        return format!(
+            "times on the device are its own records; telling modules apart costs the host {}, which is in its column alone",
+            share_with_interval(&report.overhead)
+        );
+    }
     let cost = share_with_interval(&report.overhead);
     let said = format!(
         "instruments cost {cost}: {} with them, {} without",

@@ -69,6 +69,8 @@ pub struct Sheet {
     pub memory: Option<Inner>,
     /// Critical path; `None` if nothing was traced.
     pub critical_path: Option<Inner>,
+    /// What a GPU did; `None` if nobody looked.
+    pub gpu: Option<Inner>,
     /// The machine and its state.
     pub environment: Vec<(&'static str, String)>,
     /// The readings and the cost of each probe.
@@ -92,6 +94,10 @@ impl Sheet {
             let (table, said) = critical_path::grid(path);
             Inner { tables: vec![table], said: said.into_iter().map(|text| ("", text)).collect() }
         });
+        let gpu = run.gpu.as_ref().map(|profile| {
+            let (tables, said) = crate::gpu::grids(profile);
+            Inner { tables, said: said.into_iter().map(|text| ("", text)).collect() }
+        });
         Sheet {
             model: if name.is_empty() { "unnamed model".into() } else { name },
             is_random: run.tells("model.weights")
@@ -110,6 +116,7 @@ impl Sheet {
             layers,
             memory,
             critical_path,
+            gpu,
             environment: environment::facts(run),
             probes: environment::probes(run),
         }

@@ -64,8 +64,10 @@ pub(crate) fn inner_blocks(run: &Run, view: &View) -> Vec<Block> {
     let layers = run.layers.as_ref().map(|layers| inside::blocks(layers, &view.layers));
     let memory = run.memory.as_ref().map(|report| memory::blocks(report, &view.memory));
     let path = run.critical_path.as_ref().map(|path| critical_path::blocks(path));
+    let gpu = run.gpu.as_ref().map(|profile| crate::gpu::inner_blocks(profile));
     let parts = [
         ("Where the time goes", layers),
+        ("What the GPU did", gpu),
         ("Where the memory goes", memory),
         ("Critical path", path),
     ];

@@ -31,6 +31,8 @@ pub(crate) fn processors() -> Ceilings {
         ],
         bandwidth: Some(ceiling(22.9e9, 22.1e9)),
         caches: vec![cache(1, 32 << 10, 480e9), cache(2, 1 << 20, 170e9)],
+        copies: Vec::new(),
+        launches: None,
         unmeasured: vec![Unmeasured {
             what: "L3".into(),
             why: "its 1408 KiB for each of 2 threads are not larger than the level before".into(),
@@ -82,6 +84,8 @@ fn a_gpu_at_60() {
         ways: vec![(Precision::Fp32, "torch.matmul, 8192 × 8192".into())],
         bandwidth: Some(ceiling(4.1e12, 4.0e12)),
         caches: Vec::new(),
+        copies: Vec::new(),
+        launches: None,
         unmeasured: vec![Unmeasured { what: "int8".into(), why: "no such product".into() }],
         ..Ceilings { measured_at: 1_794_800_000_000_000, ..Ceilings::of(Device::Cuda(0), 0) }
     };

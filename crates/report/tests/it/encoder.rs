@@ -101,6 +101,7 @@ pub(crate) fn layers(blocks: usize) -> LayerReport {
         instrumented: Seconds(sum / 0.991 * 1.021),
         overhead: near(0.021),
         sum: Seconds(sum),
+        device: None,
         closure: near(0.991),
         placed: Ratio(0.012),
         layers,
@@ -149,5 +150,6 @@ fn spent(nanos: u64, rate: u64) -> Spent {
         flops: (rate > 0).then_some(Flops(nanos * rate)),
         bytes: (nanos > 0).then_some(Bytes(nanos * 3)),
         roofline: (rate > 0).then_some(roofline),
+        host: None,
     }
 }

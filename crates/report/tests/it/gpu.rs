@@ -43,5 +43,6 @@ pub(crate) fn document() -> ResultDocument {
         refused: None,
         profile: &profile,
         top: 10,
+        ceilings: None,
     })
 }

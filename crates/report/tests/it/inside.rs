@@ -19,6 +19,7 @@ fn spent(total: f64, own: f64, work: Option<(u64, u64)>, place: Option<(Bound, f
         flops: work.map(|work| Flops(work.0)),
         bytes: work.map(|work| Bytes(work.1)),
         roofline: place.map(|(bound, attained)| Roofline { bound, attained: Ratio(attained) }),
+        host: None,
     }
 }
 
@@ -67,6 +68,7 @@ pub(crate) fn encoder() -> LayerReport {
         instrumented: Seconds(0.1225),
         overhead: Estimate { value: 0.021, interval: Interval { low: 0.014, high: 0.027 } },
         sum: Seconds(SUM),
+        device: None,
         closure: Estimate { value: 0.991, interval: Interval { low: 0.984, high: 0.997 } },
         placed: Ratio(0.0421),
         layers,

@@ -188,6 +188,7 @@ pub(crate) fn bare_run(name: &str, median: f64, count: u64) -> Run {
         layers: None,
         memory: None,
         critical_path: None,
+        gpu: None,
         training: None,
         generation: None,
         load: None,

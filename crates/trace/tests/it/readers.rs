@@ -4,7 +4,7 @@
 
 use crate::{
     timeline::{On, timeline},
-    traces::{chrome, torch},
+    traces::{chrome, perfetto, torch},
 };
 use serde_json::Value;
 use std::{
@@ -77,14 +77,16 @@ fn perfetto_finds_every_span_arrow_and_point() {
     let folder = folder("perfetto");
     let timelines =
         [timeline(3, 2, On::Host), timeline(3, 2, On::Device), odd(), Timeline::default()];
-    let names = ["host.json", "device.json", "odd.json", "empty.json"];
-    let traces: Vec<PathBuf> = timelines
-        .iter()
-        .zip(names)
-        .map(|(timeline, name)| write(folder.join(name), chrome(timeline)))
-        .collect();
+    let names = ["host", "device", "odd", "empty"];
+    let both = timelines.iter().zip(names).flat_map(|(timeline, name)| {
+        [
+            write(folder.join(format!("{name}.json")), chrome(timeline)),
+            write(folder.join(format!("{name}.pftrace")), perfetto(timeline)),
+        ]
+    });
+    let traces: Vec<PathBuf> = both.collect();
     let found = facts("perfetto_facts.py", &folder, &traces);
-    for (timeline, found) in timelines.iter().zip(&found) {
+    for (timeline, found) in timelines.iter().flat_map(|one| [one, one]).zip(&found) {
         assert_eq!(found["errors"], serde_json::json!([]));
         let slices = found["slices"].as_array().unwrap();
         let mut heard: Vec<Said> = slices.iter().map(heard).collect();

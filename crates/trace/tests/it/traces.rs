@@ -8,7 +8,8 @@ use crate::{
     timeline::{On, gpu, timeline},
 };
 use modelmeter_trace::{
-    TraceInfo, is_torch_trace, write_chrome_trace, write_speedscope, write_torch_trace,
+    TraceInfo, is_torch_trace, write_chrome_trace, write_perfetto_trace, write_speedscope,
+    write_torch_trace,
 };
 use serde_json::Value;
 use std::{
@@ -34,6 +35,12 @@ fn info() -> TraceInfo {
 pub(crate) fn chrome(timeline: &Timeline) -> Vec<u8> {
     let mut out = Vec::new();
     write_chrome_trace(timeline, &info(), &mut out).unwrap();
+    out
+}
+
+pub(crate) fn perfetto(timeline: &Timeline) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_perfetto_trace(timeline, &info(), &mut out).unwrap();
     out
 }
 

@@ -7,7 +7,7 @@ from trace_processor import TraceProcessor, compiled
 
 SLICES = """
 select s.id, s.ts, s.dur, s.name, s.category, s.depth, t.name as thread, p.name as process,
-  extract_arg(s.arg_set_id, 'args.module') as module
+  coalesce(extract_arg(s.arg_set_id, 'args.module'), extract_arg(s.arg_set_id, 'debug.module')) as module
 from slice s join thread_track on s.track_id = thread_track.id
 join thread t using (utid) join process p using (upid) order by s.id
 """

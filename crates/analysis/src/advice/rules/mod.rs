@@ -12,6 +12,7 @@ mod fusion;
 mod gradient_accumulation;
 mod gradient_checkpointing;
 mod narrower;
+mod on_gpu;
 mod padding;
 mod pooling;
 mod precision;
@@ -49,6 +50,11 @@ pub static RULES: &[&dyn Rule] = &[
     &cache_type::CacheType,
     &web_download::WebDownload,
     &web_device::WebDevice,
+    &on_gpu::OnGpu(&super::gpu::GPU_RULES[0]),
+    &on_gpu::OnGpu(&super::gpu::GPU_RULES[1]),
+    &on_gpu::OnGpu(&super::gpu::GPU_RULES[2]),
+    &on_gpu::OnGpu(&super::gpu::GPU_RULES[3]),
+    &on_gpu::OnGpu(&super::gpu::GPU_RULES[4]),
 ];
 
 /// An advice; its rule and command are filled in where all rules are asked.

@@ -12,6 +12,7 @@ mod factories;
 mod files;
 mod memory;
 mod modules;
+mod parts;
 mod text;
 mod timeline;
 mod train;

@@ -71,6 +71,7 @@ fn text(profile: &GpuProfile) -> String {
         refused: None,
         profile,
         top: 10,
+        ceilings: None,
     };
     gpu_document(&view).terminal(&Style::plain(110), None)
 }
@@ -116,6 +117,7 @@ fn rows_add_up_to_the_window() {
         refused: None,
         profile: &profile,
         top: 1,
+        ceilings: None,
     };
     let csv = gpu_document(&view).csv();
     let times: f64 = csv

@@ -1,0 +1,89 @@
+//! Rules over what a GPU did, asked of a run of ours.
+
+use super::advise;
+use crate::advice::{
+    Facts, Judgement, Missing, Rule,
+    gpu::{Fix, GpuRule},
+    judgement::change,
+};
+use types::{Change, Device, EngineOptions, Proof};
+
+/// One of [`crate::advice::GPU_RULES`].
+pub(super) struct OnGpu(pub(super) &'static GpuRule);
+
+impl Rule for OnGpu {
+    fn id(&self) -> &'static str {
+        self.0.id
+    }
+
+    fn about(&self) -> &'static str {
+        self.0.about
+    }
+
+    fn judge(&self, facts: &Facts<'_>) -> Result<Judgement, Missing> {
+        let cell = &facts.run.cell;
+        if !matches!(cell.device, Device::Cuda(_)) {
+            return Ok(Judgement::Beside(format!("the model runs on {}", cell.device)));
+        }
+        let missing = || {
+            let command = super::super::command::measuring(cell);
+            Missing::because("the run has no records of the GPU")
+                .with_hint(format!("run `{command} --gpu`, then advise on it"))
+        };
+        let profile = facts.run.gpu.as_deref().ok_or_else(missing)?;
+        let found = self.0.judge(profile).ok_or_else(missing)?;
+        let Some(gain) = found.gain else {
+            let first = found.evidence.into_iter().next();
+            return first.map(Judgement::Fine).ok_or_else(missing);
+        };
+        let is_compiled = cell.options.compile.is_some();
+        let proof = match self.0.fix {
+            Some(Fix::Compile) if cell.engine == "torch" && !is_compiled => {
+                // One of its modes replays a CUDA graph; with weights that change only some versions of PyTorch can.
+                let mode = if facts.is_training() { "default" } else { "reduce-overhead" };
+                let options = EngineOptions { compile: Some(mode.into()), ..cell.options.clone() };
+                change(Change { options: Some(options), ..Change::default() })
+            }
+            _ => Proof::Elsewhere { why: "the program itself must change".into() },
+        };
+        Ok(advise(found.title, found.evidence, gain, proof, Some(found.caveat)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::said;
+    use super::*;
+    use crate::advice::{GPU_RULES, scene};
+    use types::{GpuDevice, GpuGap, GpuGapCause, GpuLaunches, GpuProcess, GpuProfile};
+
+    #[test]
+    fn a_run_that_waits_for_launches_is_compiled() {
+        let rule = OnGpu(&GPU_RULES[0]);
+        let mut run = scene::run();
+        assert!(said::beside(&rule, &scene::facts(&run)).contains("cpu"));
+        run.cell.device = Device::Cuda(0);
+        run.cell.engine = "torch".into();
+        assert!(said::missing(&rule, &scene::facts(&run)).hint.unwrap().contains("--gpu"));
+        let late = GpuGap {
+            cause: GpuGapCause::HostLate,
+            count: 9,
+            time: 0.8,
+            longest: 0.1,
+            places: Vec::new(),
+        };
+        let device = GpuDevice {
+            window: 1.0,
+            idle: 0.8,
+            gaps: vec![late],
+            launches: GpuLaunches { kernels: 9, short: 9, ..GpuLaunches::default() },
+            ..GpuDevice::default()
+        };
+        let process = GpuProcess { devices: vec![device], ..GpuProcess::default() };
+        let profile = GpuProfile { processes: vec![process], unread: Vec::new() };
+        run.gpu = Some(Box::new(profile));
+        let advice = said::advice(&rule, &scene::facts(&run));
+        let Proof::Change { change } = &advice.proof else { panic!("{advice:?}") };
+        assert_eq!(change.options.as_ref().unwrap().compile.as_deref(), Some("reduce-overhead"));
+    }
+}

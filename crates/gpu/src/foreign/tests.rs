@@ -1,0 +1,133 @@
+use super::*;
+use types::GpuDevice;
+
+/// One launch at 10 µs, its kernel from 20 to 60 µs, a copy from 70 to 80 µs, all inside a range of the program.
+const KINETO: &str = r#"{"schemaVersion": 1, "traceEvents": [
+{"ph": "X", "cat": "user_annotation", "name": "step", "pid": 9, "tid": 9, "ts": 1000005.0, "dur": 50},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": 1000010.0, "dur": 4.5,
+ "args": {"cbid": 211, "correlation": 7}},
+{"ph": "X", "cat": "kernel", "name": "void gemm<float>(float*)", "pid": 0, "tid": 7, "ts": 1000020.0, "dur": 40,
+ "args": {"device": 0, "context": 1, "stream": 7, "correlation": 7, "grid": [4, 2, 1], "block": [128, 1, 1],
+          "registers per thread": 32, "est. achieved occupancy %": 12}},
+{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0, "tid": 7, "ts": 1000070.0, "dur": 10,
+ "args": {"device": 0, "stream": 7, "correlation": 8, "bytes": 4096, "memory bandwidth (GB/s)": 0.4}},
+{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 9, "tid": 9, "ts": 1000008.0, "dur": 20},
+{"ph": "M", "name": "process_name", "pid": "Spans", "args": {"name": "x"}}
+]}"#;
+
+const ROCPROF: &str = r#"{"rocprofiler-sdk-tool": [{
+ "metadata": {"pid": 9},
+ "agents": [{"id": {"handle": 1}, "type": 1}, {"id": {"handle": 2}, "type": 2, "logical_node_type_id": 0}],
+ "kernel_symbols": [{"kernel_id": 5, "formatted_kernel_name": "void gemm<float>(float*)", "kernel_name": "_Z4gemm"}],
+ "strings": {"buffer_records": [
+  {"kind": "NONE", "operations": []},
+  {"kind": "HIP_RUNTIME_API", "operations": ["NONE", "hipLaunchKernel"]},
+  {"kind": "MEMORY_COPY", "operations": ["NONE", "MEMORY_COPY_HOST_TO_DEVICE"]},
+  {"kind": "MARKER_CORE_API", "operations": ["NONE", "roctxRangePushA"]}]},
+ "buffer_records": {
+  "kernel_dispatch": [{"size": 1, "kind": 4, "operation": 1, "thread_id": 9, "correlation_id": {"internal": 7, "external": 0},
+   "start_timestamp": 20000, "end_timestamp": 60000, "dispatch_info": {"size": 1, "agent_id": {"handle": 2},
+   "queue_id": {"handle": 1}, "kernel_id": 5, "dispatch_id": 1, "workgroup_size": {"x": 128, "y": 1, "z": 1},
+   "grid_size": {"x": 1024, "y": 1, "z": 1}}}],
+  "hip_api": [{"size": 1, "kind": 1, "operation": 1, "correlation_id": {"internal": 7, "external": 0},
+   "start_timestamp": 10000, "end_timestamp": 14500, "thread_id": 9}],
+  "memory_copy": [{"size": 1, "kind": 2, "operation": 1, "correlation_id": {"internal": 8, "external": 0}, "thread_id": 9,
+   "start_timestamp": 70000, "end_timestamp": 80000, "dst_agent_id": {"handle": 2}, "src_agent_id": {"handle": 1}, "bytes": 4096}],
+  "marker_api": [{"size": 1, "kind": 3, "operation": 1, "correlation_id": {"internal": 6, "external": 0},
+   "start_timestamp": 5000, "end_timestamp": 55000, "thread_id": 9, "message": "step"}]
+ }}]}"#;
+
+/// The same as an export of Nsight Systems; some columns of other versions are left out.
+fn nsys(path: &Path) {
+    let process = 9_i64 << 24;
+    let thread = process | 9;
+    let database = rusqlite::Connection::open(path).unwrap();
+    let text = format!(
+        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);
+         INSERT INTO StringIds VALUES (1, 'void gemm<float>(float*)'), (2, 'cudaLaunchKernel_v7000'), (3, 'step');
+         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, deviceId INT, contextId INT, streamId INT,
+          correlationId INT, globalPid INT, demangledName INT, shortName INT, gridX INT, gridY INT, gridZ INT, blockX INT,
+          blockY INT, blockZ INT);
+         INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (20000, 60000, 0, 1, 7, 7, {process}, 1, 1, 4, 2, 1, 128, 1, 1);
+         CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INT, end INT, deviceId INT, contextId INT, streamId INT,
+          correlationId INT, globalPid INT, bytes INT, copyKind INT, srcKind INT, dstKind INT);
+         INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (70000, 80000, 0, 1, 7, 8, {process}, 4096, 1, 1, 3);
+         CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INT, end INT, globalTid INT, correlationId INT, nameId INT);
+         INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10000, 14500, {thread}, 7, 2);
+         CREATE TABLE NVTX_EVENTS (start INT, end INT, eventType INT, text TEXT, textId INT, globalTid INT);
+         INSERT INTO NVTX_EVENTS VALUES (5000, 55000, 59, NULL, 3, {thread}), (6000, NULL, 34, 'a mark', NULL, {thread});"
+    );
+    database.execute_batch(&text).unwrap();
+}
+
+fn device(path: &Path) -> GpuDevice {
+    let (_, recordings) = foreign(path).unwrap();
+    let profile = crate::analyse(&recordings, Vec::new());
+    assert_eq!(profile.processes.len(), 1);
+    assert_eq!((profile.processes[0].process, profile.processes[0].calls), (9, 1));
+    profile.processes[0].devices[0].clone()
+}
+
+#[test]
+fn three_tools_tell_the_same_of_the_same_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("kineto.json"), KINETO).unwrap();
+    std::fs::write(path("rocprof.json"), ROCPROF).unwrap();
+    nsys(&path("report.sqlite"));
+    for name in ["kineto.json", "rocprof.json", "report.sqlite"] {
+        let device = device(&path(name));
+        let micros = |time: f64| (time * 1e6).round();
+        assert_eq!((micros(device.window), micros(device.compute)), (60.0, 40.0), "{name}");
+        assert_eq!((micros(device.copies), micros(device.idle)), (10.0, 10.0), "{name}");
+        assert_eq!(
+            (device.kernels[0].name.as_str(), device.kernels[0].count),
+            ("gemm", 1),
+            "{name}"
+        );
+        assert_eq!(
+            (device.ranges[0].path.as_str(), device.ranges[0].kernels),
+            ("step", 1),
+            "{name}"
+        );
+        let copies = &device.copy_kinds[0];
+        assert_eq!((copies.direction.as_str(), copies.bytes), ("host to device", 4096), "{name}");
+        // Rocprofv3 does not say whether memory was pinned.
+        let memory = if name == "rocprof.json" { "unknown" } else { "pageable" };
+        assert_eq!((copies.from.as_str(), copies.to.as_str()), (memory, "device"), "{name}");
+    }
+}
+
+#[test]
+fn what_is_no_recording_is_said_and_nothing_panics() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let mut refuse = |bytes: &[u8], words: &str| {
+        std::fs::write(&path, bytes).unwrap();
+        let error = foreign(&path).unwrap_err();
+        let text = match &error {
+            ForeignError::Unknown { why, .. } => why.clone(),
+            other => other.to_string(),
+        };
+        assert!(text.contains(words), "{text}");
+    };
+    refuse(b"", "neither JSON nor SQLite");
+    refuse(b"no recording", "neither JSON nor SQLite");
+    refuse(b"\x1f\x8b\x08 packed", "gunzip");
+    refuse(br#"{"traceEvents": []}"#, "no work of a GPU");
+    refuse(br#"{"rocprofiler-sdk-tool": [{}]}"#, "no work of a GPU");
+    refuse(&KINETO.as_bytes()[..300], "no trace of PyTorch's profiler");
+    refuse(&ROCPROF.as_bytes()[..300], "no file of rocprofv3");
+    refuse(b"SQLite format 3\0 and then nothing of it", "no export of Nsight Systems");
+    let other = folder.path().join("other.sqlite");
+    rusqlite::Connection::open(&other).unwrap().execute_batch("CREATE TABLE a (b INT);").unwrap();
+    let bytes = std::fs::read(&other).unwrap();
+    refuse(&bytes, "no export of Nsight Systems");
+    // Numbers that no tool writes.
+    let odd = KINETO
+        .replace("1000070.0", "-1e300")
+        .replace("4096", "-5")
+        .replace("\"dur\": 40", "\"dur\": -40");
+    std::fs::write(&path, odd).unwrap();
+    let _ = foreign(&path).map(|(_, recordings)| crate::analyse(&recordings, Vec::new()));
+}
