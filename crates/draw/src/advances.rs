@@ -17,7 +17,7 @@ impl Advances {
         let table = |tag: &[u8; 4]| {
             let tables = font.get(12..)?.chunks_exact(16).take(usize::from(short(font, 4)?));
             let found = tables.into_iter().find(|entry| entry[..4] == tag[..])?;
-            Some(usize::try_from(u32::from_be_bytes(found[8..12].try_into().ok()?)).ok()?)
+            usize::try_from(u32::from_be_bytes(found[8..12].try_into().ok()?)).ok()
         };
         let map = table(b"cmap")?;
         let kinds = (0..usize::from(short(font, map + 2)?)).map(|kind| map + 4 + 8 * kind);

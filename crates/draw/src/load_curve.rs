@@ -17,6 +17,11 @@ const HEIGHT: f64 = 300.0;
 /// Points of paper above the field, for the names of the lines.
 const ABOVE: f64 = 34.0;
 
+/// What a line is called, and what of a load it shows.
+const LINES: [Line; 2] = [("median", |point| point.median), ("p99", |point| point.p99)];
+
+type Line = (&'static str, fn(&LoadPoint) -> f64);
+
 /// One load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoadPoint {
@@ -87,9 +92,7 @@ fn field(page: &mut Page, top: f64, points: &[LoadPoint], limit: Option<f64>, kn
         let ink = Ink::new(SIZE, look.text).end();
         canvas.text(at - 5.0, area.y + 15.0, &format!("{}/s", report::significant(knee, 3)), ink);
     }
-    let lines: [(&str, fn(&LoadPoint) -> f64); 2] =
-        [("median", |point| point.median), ("p99", |point| point.p99)];
-    for (number, (name, of)) in lines.into_iter().enumerate() {
+    for (number, (name, of)) in LINES.into_iter().enumerate() {
         let colour = look.series(number);
         let at = |point: &LoadPoint| (x.at(point.rate), y.at(of(point)));
         let places: Vec<(f64, f64)> = points.iter().map(at).collect();

@@ -68,6 +68,7 @@ pub(crate) fn run() -> Run {
         layers: None,
         memory: None,
         critical_path: None,
+        gpu: None,
         training: None,
         generation: None,
         load: None,

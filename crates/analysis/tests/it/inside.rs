@@ -237,7 +237,7 @@ fn layers_of_a_device_and_the_time_it_does_nothing_add_up() {
     let report = layer_report(&turns, &[], Precision::Fp32, None).unwrap();
     assert!(near(report.closure.value, 1.0), "{:?}", report.closure);
     assert!(near(report.overhead.value, 0.4));
-    let device = report.device.unwrap();
+    let device = report.device.as_ref().unwrap();
     assert!(near(device.busy.0, 0.003) && near(device.idle.0, 0.007), "{device:?}");
     let spent = layer(&report, "layer.0").spent;
     assert!(near(spent.total.0, 0.003) && near(spent.share.0, 0.3), "{spent:?}");

@@ -133,6 +133,7 @@ pub(crate) fn run(engine: &str, micros: u64, minute: i64) -> Run {
         layers: None,
         memory: None,
         critical_path: None,
+        gpu: None,
         training: None,
         generation: None,
         load: None,

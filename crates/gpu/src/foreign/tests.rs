@@ -102,7 +102,7 @@ fn three_tools_tell_the_same_of_the_same_work() {
 fn what_is_no_recording_is_said_and_nothing_panics() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
-    let mut refuse = |bytes: &[u8], words: &str| {
+    let refuse = |bytes: &[u8], words: &str| {
         std::fs::write(&path, bytes).unwrap();
         let error = foreign(&path).unwrap_err();
         let text = match &error {
