@@ -397,9 +397,12 @@ fn a_real_server_counts_what_we_count() {
         let one = numbers.iter().find(|one| one["name"] == name).unwrap();
         (one["after"].as_f64().unwrap() - one["before"].as_f64().unwrap()) as u64
     };
-    assert_eq!(Value::from(grown("llamacpp:tokens_predicted_total")), load["tokens"]["completion"]);
+    assert_eq!(
+        Value::from(grown("llamacpp:tokens_predicted_total")),
+        load["tokens"]["completion"]["value"]
+    );
     let read = grown("llamacpp:prompt_tokens_total") + grown("llamacpp:prompt_tokens_cached_total");
-    assert_eq!(Value::from(read), load["tokens"]["prompt"]);
+    assert_eq!(Value::from(read), load["tokens"]["prompt"]["value"]);
     let itl =
         load["latencies"].as_array().unwrap().iter().find(|row| row["metric"] == "itl").unwrap();
     assert!(!itl["summary"]["value"].is_null(), "{itl}");
