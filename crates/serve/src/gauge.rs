@@ -84,7 +84,7 @@ fn memory() -> Option<(String, f64, String)> {
 
 /// What the driver says of every GPU; nothing where there is none.
 fn gpus() -> Vec<(String, f64, String)> {
-    let Ok(driver) = hardware::driver() else { return Vec::new() };
+    let Ok(driver) = hardware::nvidia::driver() else { return Vec::new() };
     let count = driver.device_count().unwrap_or(0);
     let read = |index| {
         let device = driver.device_by_index(index).ok()?;
