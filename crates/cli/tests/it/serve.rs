@@ -179,7 +179,7 @@ fn documents_are_those_of_the_command_line() {
     }
     // The list of addresses is the published one, and every address in it answers.
     let list = json(&served.get("/api").body);
-    let published = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/openapi.json");
+    let published = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
     if std::env::var_os("MODELMETER_WRITE_SCHEMAS").is_some() {
         fs::write(published, format!("{list:#}\n")).unwrap();
     }
@@ -187,7 +187,7 @@ fn documents_are_those_of_the_command_line() {
     assert_eq!(
         json(&text),
         list,
-        "docs/schema/openapi.json; set MODELMETER_WRITE_SCHEMAS=1 and test again"
+        "docs/openapi.json; set MODELMETER_WRITE_SCHEMAS=1 and test again"
     );
     for (path, operations) in list["paths"].as_object().unwrap() {
         if path != "/events" && operations["get"].is_object() {
@@ -200,6 +200,8 @@ fn documents_are_those_of_the_command_line() {
             assert_eq!(status == 200, is_there, "{path}: {status}");
         }
     }
+    let schema = json(&served.get("/schema/modelmeter.run-1.schema.json").body);
+    assert_eq!(schema, json(&home.fine(&["schema", "modelmeter.run/1"]).out));
     let metrics = served.get("/metrics").body;
     assert!(metrics.contains("modelmeter_stored_runs{valid=\"true\"} 2"), "{metrics}");
     assert!(metrics.contains("modelmeter_latency_median_seconds{"), "{metrics}");
@@ -440,7 +442,7 @@ fn a_page_that_may_measure_starts_stops_labels_and_deletes() {
     }
 
     // A plan is stopped as Ctrl-C stops it.
-    let plan = "name = \"page\"\nmodels = [\"small-transformer\"]\nengines = [\"rten\"]\nbatch-sizes = [1, 2, 4, 8]\n";
+    let plan = "name = \"page\"\nmodels = [\"small-transformer\"]\nengines = [\"rten\"]\nbatch-sizes = [1, 2, 4, 8]\nprocesses = 5\nruns = 11\nwarmup = 1\n";
     let body = plan.replace('\n', "%0A").replace(' ', "+").replace('=', "%3D").replace('"', "%22");
     assert_eq!(post("/api/measurements", &format!("plan={body}"), "").status, 200);
     let now = until(&|now| {
