@@ -140,7 +140,7 @@ pub(crate) fn schema(_: &App, request: &Request) -> Result<Answer, Refusal> {
     let wanted = request.path.last().map(String::as_str).unwrap_or_default();
     let own = [DocumentSchema::of::<NowDocument>(NOW_SCHEMA)];
     let mut all = SCHEMAS.iter().chain(&own);
-    let found = all.find(|one| format!("{}.schema.json", one.name.replace('/', "-")) == wanted);
+    let found = all.find(|one| one.file_name() == wanted);
     found.map(|one| Answer::json(&one.json())).ok_or_else(Refusal::not_found)
 }
 
