@@ -48,6 +48,7 @@ fn name(command: &Command) -> Option<&'static str> {
         Command::Gpu(_) => "gpu",
         Command::Compare(_) => "compare",
         Command::Bench(_) => "bench",
+        Command::ServeBench(_) => "serve-bench",
         Command::Watch(_) => "watch",
         Command::Fit(_) => "fit",
         Command::Prune(_) => "prune",

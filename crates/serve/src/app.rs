@@ -4,6 +4,7 @@ use crate::{
     answer::{Answer, HTML, Refusal},
     assets::Assets,
     frame,
+    gauge::Gauge,
     guard::Guard,
     hook::Hook,
     launcher::{Launcher, Program},
@@ -40,6 +41,7 @@ pub(crate) struct App {
     pub(crate) base: String,
     pub(crate) assets: Assets,
     pub(crate) launcher: Option<Launcher>,
+    pub(crate) gauge: Gauge,
     live: Mutex<Listener>,
 }
 
@@ -57,6 +59,7 @@ impl App {
             base,
             assets: Assets::new(),
             launcher,
+            gauge: Gauge::default(),
         })
     }
 

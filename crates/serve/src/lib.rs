@@ -10,6 +10,7 @@ mod assets;
 mod events;
 mod feed;
 mod frame;
+mod gauge;
 mod guard;
 mod hook;
 mod launcher;

@@ -283,7 +283,9 @@ mod tests {
         assert!(refused("modelmeter runs show 7f --fp16").contains("--fp16"));
         assert!(refused("modelmeter profile m --format yaml").contains("--format"));
         assert!(refused("modelmeter profile m --nonsense").contains("--nonsense"));
-        assert!(refused("modelmeter profile --no-color --help").contains("Usage: modelmeter profile"));
+        assert!(
+            refused("modelmeter profile --no-color --help").contains("Usage: modelmeter profile")
+        );
     }
 
     #[test]

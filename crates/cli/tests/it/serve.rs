@@ -179,7 +179,7 @@ fn documents_are_those_of_the_command_line() {
     }
     // The list of addresses is the published one, and every address in it answers.
     let list = json(&served.get("/api").body);
-    let published = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/openapi.json");
+    let published = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
     if std::env::var_os("MODELMETER_WRITE_SCHEMAS").is_some() {
         fs::write(published, format!("{list:#}\n")).unwrap();
     }
@@ -187,7 +187,7 @@ fn documents_are_those_of_the_command_line() {
     assert_eq!(
         json(&text),
         list,
-        "docs/schema/openapi.json; set MODELMETER_WRITE_SCHEMAS=1 and test again"
+        "docs/openapi.json; set MODELMETER_WRITE_SCHEMAS=1 and test again"
     );
     for (path, operations) in list["paths"].as_object().unwrap() {
         if path != "/events" && operations["get"].is_object() {
@@ -200,6 +200,8 @@ fn documents_are_those_of_the_command_line() {
             assert_eq!(status == 200, is_there, "{path}: {status}");
         }
     }
+    let schema = json(&served.get("/schema/modelmeter.run-1.schema.json").body);
+    assert_eq!(schema, json(&home.fine(&["schema", "modelmeter.run/1"]).out));
     let metrics = served.get("/metrics").body;
     assert!(metrics.contains("modelmeter_stored_runs{valid=\"true\"} 2"), "{metrics}");
     assert!(metrics.contains("modelmeter_latency_median_seconds{"), "{metrics}");
@@ -391,4 +393,163 @@ fn what_is_measured_appears_and_a_process_that_died_is_lost() {
     browser.wait("document.getElementById('state').textContent === ''");
     store.insert_run(&Run { id: RunId("00000000000000bb".into()), ..copy }).unwrap();
     browser.wait("document.querySelectorAll('#rows tbody tr[data-key]').length === 3");
+}
+
+#[test]
+fn a_page_that_may_measure_starts_stops_labels_and_deletes() {
+    let home = Home::calibrated();
+    let served = serve(&home, &["--allow-measuring"]);
+    let (host, bearer) = served.known();
+    let post = |path: &str, body: &str, more: &str| {
+        let length = format!("content-length: {}", body.len());
+        let kind = "content-type: application/x-www-form-urlencoded";
+        let origin = if more.is_empty() { "x-none: x" } else { more };
+        let lines = [&*host, &*bearer, kind, &*length, origin].join("\r\n");
+        let request = format!("POST {path} HTTP/1.1\r\n{lines}\r\nconnection: close\r\n\r\n{body}");
+        send(TcpStream::connect(&served.host).unwrap(), &request)
+    };
+    let until = |holds: &dyn Fn(&Value) -> bool| loop {
+        let now = json(&served.get("/api/now").body);
+        if holds(&now) {
+            return now;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    assert_eq!(
+        post("/api/measurements", "model=small-transformer", "origin: http://evil.example").status,
+        403
+    );
+    assert_eq!(post("/api/measurements", "", "").status, 400);
+
+    // What is started ends, and its run is there.
+    let started =
+        post("/api/measurements", "model=feed-forward-baseline&tag=from-the-page&back=/", "");
+    assert_eq!((started.status, started.header("location")), (303, Some("/")), "{}", started.body);
+    until(&|now| now["activities"][0]["state"] == "ended");
+    let runs = json(&served.get("/api/runs?tag=from-the-page").body);
+    let id = runs["runs"][0]["id"].as_str().unwrap().to_owned();
+
+    // A model that nobody knows is told, and the option that hides in its name is none.
+    post("/api/measurements", "model=--help", "");
+    loop {
+        let jobs = json(&served.get("/api/measurements").body);
+        let failed = jobs["jobs"].as_array().unwrap().iter().find(|job| job["exit"] == 2);
+        if let Some(failed) = failed {
+            assert!(failed["said"].as_str().unwrap().contains("--help"), "{failed}");
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+
+    // A plan is stopped as Ctrl-C stops it.
+    let plan = "name = \"page\"\nmodels = [\"small-transformer\"]\nengines = [\"rten\"]\nbatch-sizes = [1, 2, 4, 8]\nprocesses = 5\nruns = 11\nwarmup = 1\n";
+    let body = plan.replace('\n', "%0A").replace(' ', "+").replace('=', "%3D").replace('"', "%22");
+    assert_eq!(post("/api/measurements", &format!("plan={body}"), "").status, 200);
+    let now = until(&|now| {
+        now["activities"][0]["plan"]["name"].as_str().is_some_and(|name| name.starts_with("page"))
+    });
+    let activity = now["activities"][0]["id"].as_str().unwrap();
+    assert_eq!(post("/api/measurements/none/stop", "", "").status, 404);
+    assert_eq!(post(&format!("/api/measurements/{activity}/stop"), "", "").status, 200);
+    until(&|now| {
+        now["activities"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|one| one["id"] == activity && one["exit"] == 130)
+    });
+
+    // Labels, and the end of a run.
+    assert_eq!(json(&post(&format!("/api/runs/{id}/tags"), "tag=keep", "").body)["changed"], true);
+    assert!(served.get(&format!("/runs/{id}")).body.contains("Remove the label keep"));
+    assert_eq!(
+        post(&format!("/api/runs/{}/delete", &id[..8]), "", "").status,
+        404,
+        "a whole id alone"
+    );
+    let gone = served.raw("DELETE", &format!("/api/runs/{id}"), &[&host, &bearer]);
+    assert_eq!(
+        (gone.status, json(&gone.body)["deleted"].clone()),
+        (200, json!(1)),
+        "{}",
+        gone.body
+    );
+    assert_eq!(served.get(&format!("/api/runs/{id}")).status, 404);
+}
+
+#[test]
+fn a_flood_and_listeners_that_do_not_read_leave_room_for_others() {
+    let runs: Vec<Run> = (1..200).map(|number| run(number, Device::Cpu, 1, 40.0, 300.0)).collect();
+    let home = home_with(&runs);
+    let mut served = serve(&home, &[]);
+    let (host, bearer) = served.known();
+    let listen = || {
+        let mut stream = TcpStream::connect(&served.host).unwrap();
+        let request = format!("GET /events HTTP/1.1\r\n{host}\r\n{bearer}\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    };
+    let listeners: Vec<TcpStream> = (0..50).map(|_| listen()).collect();
+    // A list that is too long for a browser is cut, and what is no request at all ends alone.
+    assert_eq!(
+        json(&served.get("/api/runs?limit=100000000").body)["runs"].as_array().unwrap().len(),
+        199
+    );
+    let nonsense =
+        send(TcpStream::connect(&served.host).unwrap(), "\u{0}\u{1}\u{2} nonsense\r\n\r\n");
+    assert_eq!(nonsense.status, 400);
+    let large = format!("content-length: {}", 1 << 30);
+    assert_eq!(served.raw("POST", "/api/measurements", &[&host, &bearer, &large]).status, 403);
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let ask = || scope.spawn(|| served.get("/runs").status);
+        let all: Vec<_> = (0..100).map(|_| ask()).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    assert!(statuses.iter().all(|status| [200, 503].contains(status)), "{statuses:?}");
+    assert!(statuses.iter().filter(|status| **status == 200).count() >= 4, "{statuses:?}");
+    let text = fs::read_to_string(format!("/proc/{}/status", served.child.id())).unwrap();
+    let line = text.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+    let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(kilobytes < 300_000, "{line}");
+    assert_eq!(served.get("/runs").status, 200);
+    Command::new("kill").args(["-TERM", &served.child.id().to_string()]).status().unwrap();
+    assert_eq!(served.child.wait().unwrap().code(), Some(0));
+    drop(listeners);
+}
+
+#[test]
+fn whoever_wants_to_know_hears_of_a_measurement_that_died() {
+    let home = Home::calibrated();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    let served = serve(&home, &["--webhook", &url]);
+    let long = ["profile", "small-transformer", "--duration", "120s", "--quiet"];
+    let mut child =
+        home.command(&long).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // It is told what dies while it looks; a second look is enough to have seen it alive.
+    loop {
+        let now = json(&served.get("/api/now").body);
+        if now["activities"][0]["stage"] == "sample" {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let (mut line, mut length) = (String::new(), 0);
+    while reader.read_line(&mut line).unwrap() > 2 {
+        if let Some(count) = line.to_lowercase().strip_prefix("content-length:") {
+            length = count.trim().parse().unwrap();
+        }
+        line.clear();
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    stream.write_all(b"HTTP/1.1 200 X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
+    let message = json(&String::from_utf8(body).unwrap());
+    assert_eq!(message["kind"], "lost", "{message}");
+    assert!(message["text"].as_str().unwrap().contains("small-transformer"), "{message}");
+    home.refused(&["serve", "--webhook", "ftp://x"], 2, &["--webhook"]);
 }

@@ -114,6 +114,9 @@ pub(crate) fn inner(app: &App, activities: &[Activity]) -> Html {
             "`modelmeter profile small-transformer` shows up here as soon as it starts.",
         );
     }
+    if !running.is_empty() {
+        gauges(&mut html, app);
+    }
     for one in running {
         card(&mut html, app, one);
     }
@@ -125,6 +128,21 @@ pub(crate) fn inner(app: &App, activities: &[Activity]) -> Html {
         }
     }
     html
+}
+
+/// How busy this machine is; only while something is measured, so that a quiet page stays quiet.
+fn gauges(html: &mut Html, app: &App) {
+    html.open("dl", &[("class", "gauges"), ("aria-label", "This machine")]);
+    for (name, share, text) in app.gauge.read().gauges {
+        html.open("div", &[]);
+        html.element("dt", &[], &name);
+        html.inside("dd", &[], |html| {
+            sketch::bar(html, share, &name);
+            html.text(&format!(" {text}"));
+        });
+        html.close("div");
+    }
+    html.close("dl");
 }
 
 fn card(html: &mut Html, app: &App, one: &Activity) {
