@@ -21,12 +21,14 @@ mod malloc;
 mod mapped;
 mod pid_namespace;
 mod procfs;
+mod readings;
 mod rest;
 mod series;
 mod socket;
 mod tracker;
 mod watcher;
 
+mod amd;
 mod cgroup;
 mod cpu;
 mod disk;
@@ -73,4 +75,5 @@ pub const PROBES: &[&dyn Probe] = &[
     &cgroup::Cgroup,
     &rapl::Rapl,
     &nvml::Gpu,
+    &amd::AmdGpu,
 ];
