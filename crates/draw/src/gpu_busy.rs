@@ -25,7 +25,7 @@ pub(crate) fn draw(material: &RunMaterial<'_>) -> Result<Drawn, Absent> {
 pub fn gpu_busy_for_page(profile: &GpuProfile) -> Result<[String; 2], Absent> {
     let absent = || Absent::new("no GPU did anything", "modelmeter gpu -- PROGRAM");
     let device = longest(profile).ok_or_else(absent)?;
-    let svg = |paper| Ok(with_variables(&busy(device, paper)?.svg));
+    let svg = |paper| busy(device, paper).map(|drawn| with_variables(&drawn.svg));
     Ok([svg(Paper::Screen)?, svg(Paper::Phone)?])
 }
 

@@ -71,6 +71,7 @@ pub const TARGETS: &[Target] = &[
     targets::protocol::REPLIES,
     targets::measurement::MEASUREMENT,
     targets::gpu::RECORDING,
+    targets::gpu::FOREIGN,
     targets::store::SAMPLES,
     targets::store::DOCUMENT,
 ];

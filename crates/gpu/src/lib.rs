@@ -14,7 +14,7 @@ mod timeline;
 
 pub use analyse::analyse;
 pub use find::cupti_libraries;
-pub use foreign::{ForeignError, Tool, foreign};
+pub use foreign::{ForeignError, Tool, foreign, foreign_text};
 pub use library::{Injection, Wish, is_supported};
 pub use name::short_name;
 pub use read::{Recording, Unread, recordings};

@@ -22,12 +22,14 @@ mod mapped;
 mod pid_namespace;
 mod process_tree;
 mod procfs;
+mod readings;
 mod rest;
 mod series;
 mod socket;
 mod tracker;
 mod watcher;
 
+mod amd;
 mod cgroup;
 mod cpu;
 mod disk;
@@ -74,4 +76,5 @@ pub const PROBES: &[&dyn Probe] = &[
     &cgroup::Cgroup,
     &rapl::Rapl,
     &nvml::Gpu,
+    &amd::AmdGpu,
 ];

@@ -4,6 +4,7 @@ use crate::{
     energy::{self, Counted},
     heat::Heat,
     pid_namespace,
+    readings::{Readings, average, largest},
     socket::{Probe, Target, Watch},
 };
 use nvml_wrapper::{
@@ -60,6 +61,7 @@ impl Probe for Gpu {
 fn card(device: Device) -> Result<Card<'static>, String> {
     let driver = hardware::nvidia::driver()?;
     let index = match device {
+        Device::Rocm(_) | Device::Migraphx(_) => return Err("the work runs on an AMD GPU".into()),
         Device::Cuda(index) => index,
         _ => 0,
     };
@@ -97,51 +99,19 @@ fn refused(what: &str) -> impl Fn(NvmlError) -> String {
     move |error| format!("the driver does not report {what} ({error})")
 }
 
-/// Numbers of one kind, as they were read.
-#[derive(Default)]
-struct Series {
-    values: Vec<f64>,
-    why: Option<String>,
-}
-
-impl Series {
-    fn push(&mut self, reading: Result<f64, String>) {
-        match reading {
-            Ok(value) => self.values.push(value),
-            Err(why) => self.why = Some(why),
-        }
-    }
-
-    fn metric(&self, key: &str, unit: Unit, of: fn(&[f64]) -> f64) -> Metric {
-        if self.values.is_empty() {
-            let why = self.why.clone().unwrap_or_else(|| "the driver was not queried".to_owned());
-            return Metric::missing(key, unit, Direction::Neutral, why);
-        }
-        Metric::measured(key, unit, Direction::Neutral, of(&self.values))
-    }
-}
-
-fn average(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-fn largest(values: &[f64]) -> f64 {
-    values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
-}
-
 /// Everything that was read.
 #[derive(Default)]
 struct Seen {
-    utilisation: Series,
-    memory_utilisation: Series,
-    memory_used: Series,
-    memory_total: Series,
-    memory_process: Series,
-    power: Series,
-    clock_graphics: Series,
-    clock_memory: Series,
-    temperature: Series,
-    throttled: Series,
+    utilisation: Readings,
+    memory_utilisation: Readings,
+    memory_used: Readings,
+    memory_total: Readings,
+    memory_process: Readings,
+    power: Readings,
+    clock_graphics: Readings,
+    clock_memory: Readings,
+    temperature: Readings,
+    throttled: Readings,
     other_processes: BTreeSet<u32>,
     other_processes_why: Option<String>,
 }

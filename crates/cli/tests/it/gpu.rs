@@ -65,9 +65,21 @@ fn a_recording_of_a_real_gpu_is_told_in_every_format() {
         (&launches["graph_kernels"], &launches["graph_named"]),
         (&1800.into(), &1800.into())
     );
-    let files =
-        ["--csv=gpu.csv", "--html=gpu.html", "--markdown=gpu.md", "--trace", "gpu.trace.json"];
+    let files = [
+        "--csv=gpu.csv",
+        "--html=gpu.html",
+        "--markdown=gpu.md",
+        "--trace=gpu.trace.json",
+        "--flamegraph=gpu.svg",
+    ];
     home.fine(&[&arguments[..], &files].concat());
+    let flames = fs::read_to_string(home.path("gpu.svg")).unwrap();
+    assert!(flames.contains("layer3"), "{flames}");
+    assert!(fs::read_to_string(home.path("gpu.html")).unwrap().contains("<svg"), "no picture");
+    home.fine(&[&arguments[..], &["--trace=gpu.pftrace"]].concat());
+    let packets = fs::read(home.path("gpu.pftrace")).unwrap();
+    // A packet, its length, and the flag that names begin anew.
+    assert_eq!(packets[0], 0x0a, "{:?}", &packets[..8]);
     for file in ["gpu.csv", "gpu.html", "gpu.md"] {
         assert!(fs::read_to_string(home.path(file)).unwrap().contains("splitKreduce"), "{file}");
     }
@@ -75,6 +87,34 @@ fn a_recording_of_a_real_gpu_is_told_in_every_format() {
     let trace: Value = serde_json::from_str(&trace).unwrap();
     let kernels = trace["traceEvents"].as_array().unwrap().iter();
     assert_eq!(kernels.filter(|event| event["cat"] == "kernel").count(), 1856 + 13);
+}
+
+#[test]
+fn files_of_other_profilers_are_told_in_the_same_way() {
+    let home = Home::new();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu/tests/fixtures");
+    for name in ["kineto.json", "rocprof.json"] {
+        let file = fixtures.join(name);
+        let told = home.fine(&["gpu", "--from", file.to_str().unwrap(), "--json"]);
+        keeps_the_schema(&told.out);
+        let document: Value = serde_json::from_str(&told.out).unwrap();
+        let device = &document["processes"][0]["devices"][0];
+        assert_eq!(device["kernels"][0]["name"], "gemm", "{name}");
+        assert_eq!(device["copy_kinds"][0]["bytes"], 4096, "{name}");
+    }
+    fs::write(home.path("nothing.json"), r#"{"traceEvents": []}"#).unwrap();
+    home.refused(&["gpu", "--from", "nothing.json"], 2, &["no work of a GPU", "hint:"]);
+    fs::write(home.path("text"), "words").unwrap();
+    home.refused(&["gpu", "--from", "text"], 2, &["neither JSON nor SQLite", "nsys export"]);
+}
+
+#[test]
+fn a_program_without_work_on_a_gpu_gets_no_advice() {
+    let home = Home::new();
+    home.refused(&["advise", "--", "true"], 4, &["no work of a GPU", "hint:"]);
+    home.refused(&["advise", "--", "false"], 4, &["the program failed"]);
+    home.refused(&["advise", "--", "/no/such/program"], 2, &["/no/such/program"]);
+    home.refused(&["advise", "small-transformer", "--", "true"], 2, &["cannot be used with"]);
 }
 
 #[test]

@@ -19,14 +19,13 @@ pub(crate) const RECORDING: Target = Target {
         Box::new(|bytes| {
             let Some(recording) = Recording::read(bytes) else { return Outcome::Refused };
             let is_whole = recording.is_whole();
-            let profile = gpu::analyse(std::slice::from_ref(&recording), Vec::new());
-            for device in profile.processes.iter().flat_map(|process| &process.devices) {
-                let sum = device.compute + device.communication + device.copies + device.idle;
-                assert!((sum - device.window).abs() <= device.window * 1e-9 + 1e-9, "{sum}");
-                assert!(device.busy.iter().all(|share| (0.0..=1.0).contains(share)));
-                let gaps: f64 = device.gaps.iter().map(|gap| gap.time).sum();
-                assert!((gaps - device.idle).abs() <= device.idle * 1e-9 + 1e-9, "{gaps}");
+            for run in recording.parted_runs() {
+                let parts: u64 = run.parts.values().map(|part| part.device).sum();
+                assert!(parts == run.busy && run.busy <= run.length, "{run:?}");
             }
+            recording.last_turn(|number| Some(number.to_string()));
+            let profile = gpu::analyse(std::slice::from_ref(&recording), Vec::new());
+            hold(&profile);
             let (timeline, _) = gpu::timeline(&[recording]);
             let tracks = timeline.tracks.len() as u32;
             assert!(timeline.spans.iter().all(|span| span.track < tracks));
@@ -35,6 +34,43 @@ pub(crate) const RECORDING: Target = Target {
     },
     expected: &[],
 };
+
+/// Files of other profilers.
+pub(crate) const FOREIGN: Target = Target {
+    name: "gpu-foreign",
+    what: "traces of PyTorch's profiler and of rocprofv3",
+    one_of: 1,
+    room: ROOM,
+    seeds: || {
+        vec![
+            include_bytes!("../../../gpu/tests/fixtures/kineto.json").to_vec(),
+            include_bytes!("../../../gpu/tests/fixtures/rocprof.json").to_vec(),
+        ]
+    },
+    mutate: mutate::json,
+    open: || -> Reader {
+        Box::new(|bytes| {
+            let Ok((_, recordings)) = gpu::foreign_text(bytes) else { return Outcome::Refused };
+            hold(&gpu::analyse(&recordings, Vec::new()));
+            let (timeline, _) = gpu::timeline(&recordings);
+            let tracks = timeline.tracks.len() as u32;
+            assert!(timeline.spans.iter().all(|span| span.track < tracks));
+            Outcome::Accepted
+        })
+    },
+    expected: &[],
+};
+
+/// What holds of every profile, whoever wrote the records.
+fn hold(profile: &types::GpuProfile) {
+    for device in profile.processes.iter().flat_map(|process| &process.devices) {
+        let sum = device.compute + device.communication + device.copies + device.idle;
+        assert!((sum - device.window).abs() <= device.window * 1e-9 + 1e-9, "{sum}");
+        assert!(device.busy.iter().all(|share| (0.0..=1.0).contains(share)));
+        let gaps: f64 = device.gaps.iter().map(|gap| gap.time).sum();
+        assert!((gaps - device.idle).abs() <= device.idle * 1e-9 + 1e-9, "{gaps}");
+    }
+}
 
 /// Blocks whose content is damaged under a correct checksum; sometimes any byte.
 fn damage(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {

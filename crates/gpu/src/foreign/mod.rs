@@ -94,7 +94,7 @@ pub fn foreign(path: &Path) -> Result<(Tool, Vec<Recording>), ForeignError> {
         file.take(LARGEST).read_to_end(&mut head).map_err(failed)?;
         match head.first() {
             Some(0x1f) => return Err(unknown("it is compressed; unpack it with `gunzip`".into())),
-            Some(b'{' | b'[') => text(&head).map_err(unknown)?,
+            Some(b'{' | b'[') => foreign_text(&head).map_err(unknown)?,
             _ => return Err(unknown("it is neither JSON nor SQLite".into())),
         }
     };
@@ -104,7 +104,11 @@ pub fn foreign(path: &Path) -> Result<(Tool, Vec<Recording>), ForeignError> {
     Ok((tool, recordings))
 }
 
-fn text(bytes: &[u8]) -> Result<(Tool, Vec<Recording>), String> {
+/// Reads the text of a file of PyTorch's profiler or of rocprofv3.
+///
+/// # Errors
+/// What it is not.
+pub fn foreign_text(bytes: &[u8]) -> Result<(Tool, Vec<Recording>), String> {
     // Rocprofv3's key is the first one, and no event of a Chrome trace is called so.
     let beginning = &bytes[..bytes.len().min(4096)];
     let is_rocprof = beginning.windows(20).any(|part| part == b"rocprofiler-sdk-tool");
