@@ -3,15 +3,16 @@
 import sys
 
 import modelmeter
-from device import device_here
 from modelmeter import _runtime_profiler
+from overrides import overrides
 
 
 class MLRuntimeProfiler(modelmeter.MLRuntimeProfiler):
-    """The profiler, on the device of the code or of `MODELMETER_EXAMPLES_DEVICE`."""
+    """The profiler, with the settings of the code or of `MODELMETER_EXAMPLES`."""
 
-    def __init__(self, model_name=_runtime_profiler.DEFAULT_MODEL, device="cpu", **options):
-        super().__init__(model_name, device_here(device), **options)
+    def profile_inference(self, batch_size=4, sequence_length=128, num_runs=5, **options):
+        options = overrides({"runs": num_runs, **options})
+        return super().profile_inference(batch_size, sequence_length, options.pop("runs"), **options)
 
 
 if __name__ == "__main__":

@@ -183,7 +183,10 @@ class ModelProfiler:
 
     def profile_layers(self, input_data: Any = None, layer_names: Sequence[str] | None = None, **options: Any) -> Any:
         """Times by layer: of all, or of these kinds or paths: `["attention", "mlp", "embedding"]`."""
-        return self._measure(None, self._last(input_data), {"layers": list(layer_names or []) or True, **options})
+        names = list(layer_names or [])
+        result = self._measure(None, self._last(input_data), {"layers": names or True, **options})
+        result.layer_names = names
+        return result
 
     def memory_profile(
         self,
@@ -250,14 +253,21 @@ class ModelProfiler:
     def _last(self, input_data: Any) -> Any:
         return self._input if input_data is None else input_data
 
+    def measure(self, model: Any, inputs: Any, options: Mapping[str, Any]) -> Any:
+        """What every measurement of this object goes through; a subclass may change its options.
+
+        `options` are those of the call; the profiler's own stand behind them.
+        """
+        asked = {**{key: value for key, value in self._options.items() if value is not None}, **options}
+        return _commands.profile(model, inputs, **asked)
+
     def _measure(self, model: Any, inputs: Any, options: Mapping[str, Any], notes: bool = False) -> Any:
         model = self.model if model is None else model
         if model is None:
             raise UsageError(
                 "there is no model", hint='ModelProfiler(model_path="models/bert") or profiler.profile("models/bert")'
             )
-        asked = {**{key: value for key, value in self._options.items() if value is not None}, **options}
-        result = _commands.profile(model, inputs, **asked)
+        result = self.measure(model, inputs, options)
         if notes:
             source = "generated at random" if inputs is None else "those of the last call, or given"
             result.notes.append(f"inputs: {source}")

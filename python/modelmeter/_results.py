@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -127,10 +127,20 @@ class Run(Result):
         found = self.get("samples_ns") or {}
         return list(found.get(self.get("latency_phase", "inference")) or [])
 
+    layer_names: Sequence[str] = ()
+    """The kinds and paths that were asked for; none for all."""
+
     @property
     def layers(self) -> list[dict[str, Any]]:
-        """Time by layer, if it was asked for."""
-        return list((self.get("layers") or {}).get("layers") or [])
+        """Time by layer, if it was asked for: of the layers that were asked for."""
+        from fnmatch import fnmatchcase
+
+        def is_asked(layer: Mapping[str, Any]) -> bool:
+            path = str(layer["path"])
+            return any(layer["kind"] == name or path == name or fnmatchcase(path, name) for name in self.layer_names)
+
+        layers = list((self.get("layers") or {}).get("layers") or [])
+        return [layer for layer in layers if is_asked(layer)] if self.layer_names else layers
 
 
 class Check(Result):

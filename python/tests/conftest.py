@@ -65,9 +65,9 @@ def bert(tmp_path_factory):
 def examples(monkeypatch):
     """The folder with other profilers' import lines, on the path."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    monkeypatch.setenv("MODELMETER_EXAMPLES_DEVICE", "cpu")
+    monkeypatch.setenv("MODELMETER_EXAMPLES", "device=cpu,precision=fp32,engine=rten,duration=1s")
     yield EXAMPLES
-    for name in ("profiler", "device", "model_evaluation", "model_evaluation.pipeline"):
+    for name in ("profiler", "overrides", "model_evaluation", "model_evaluation.pipeline"):
         sys.modules.pop(name, None)
 
 

@@ -3,17 +3,17 @@
 import sys
 
 import modelmeter.pipeline
-from device import device_here
 from modelmeter.pipeline import detect_regressions, load_baseline, main
+from overrides import overrides
 
 __all__ = ["ModelProfiler", "detect_regressions", "load_baseline", "main"]
 
 
 class ModelProfiler(modelmeter.pipeline.ModelProfiler):
-    """The profiler, on the device of the code or of `MODELMETER_EXAMPLES_DEVICE`."""
+    """The profiler, with the settings of the code or of `MODELMETER_EXAMPLES`."""
 
-    def __init__(self, model_path=None, device=None, precision=None, **options):
-        super().__init__(model_path, device_here(device), precision, **options)
+    def measure(self, model, inputs, options):
+        return super().measure(model, inputs, overrides(options))
 
 
 if __name__ == "__main__":
