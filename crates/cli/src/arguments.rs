@@ -70,7 +70,7 @@ pub(crate) use optimise::{
     AlsoArgument, MethodArgument, Optimize, ProofArguments, Prune, Quantize, ScheduleArgument,
     TargetArgument,
 };
-pub(crate) use predict::Predict;
+pub(crate) use predict::{Predict, PredictedMode};
 pub(crate) use profile::{IsolationArgument, MemoryArgument, Profile};
 pub(crate) use report::Report;
 pub(crate) use result_output::{OutputFile, ResultOutput, is_stdout};
