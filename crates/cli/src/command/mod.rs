@@ -29,6 +29,7 @@ pub(crate) mod report;
 pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod serve_bench;
+#[cfg_attr(not(feature = "serve"), path = "serve_absent.rs")]
 pub(crate) mod serve;
 pub(crate) mod survey;
 pub(crate) mod trend;
