@@ -249,7 +249,6 @@ impl Fits {
     }
 
     /// What was learned of one kind of hardware.
-    #[must_use]
     pub fn of_kind(&self, is_gpu: bool) -> &Result<Learned, String> {
         if is_gpu { &self.gpus } else { &self.processors }
     }

@@ -290,6 +290,7 @@ pub(crate) fn heat() -> Vec<Heat> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::series::Series;
 
     #[test]
     fn an_idle_card_is_not_throttled_and_a_hot_one_is() {

@@ -239,7 +239,7 @@ fn layers_of_a_device_and_the_time_it_does_nothing_add_up() {
     assert!(near(report.overhead.value, 0.4));
     let device = report.device.as_ref().unwrap();
     assert!(near(device.busy.0, 0.003) && near(device.idle.0, 0.007), "{device:?}");
-    let spent = layer(&report, "layer.0").spent;
+    let spent = &layer(&report, "layer.0").spent;
     assert!(near(spent.total.0, 0.003) && near(spent.share.0, 0.3), "{spent:?}");
     assert!(near(spent.host.unwrap().0, 0.009), "{spent:?}");
     assert!(near(layer(&report, "layer.0.attention").spent.host.unwrap().0, 0.005));
