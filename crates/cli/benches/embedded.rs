@@ -52,7 +52,7 @@ for line in sys.stdin:
 fn main() {
     let begin = Instant::now();
     let minutes = std::env::var("MINUTES").ok().and_then(|text| text.parse().ok()).unwrap_or(8.0);
-    let budget = Duration::from_secs_f64(60.0 * minutes);
+    let budget = types::Seconds(60.0 * minutes).duration();
     let mut named: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     if named.is_empty() {
         named = MODELS.map(str::to_owned).to_vec();
@@ -72,7 +72,7 @@ fn main() {
         }
         eprintln!("round {} took {:.0} s", round + 1, started.elapsed().as_secs_f64());
         // Another one, if it takes no longer than a tenth more than this one did.
-        if round + 1 >= ROUNDS && begin.elapsed() + started.elapsed().mul_f64(1.1) > budget {
+        if round + 1 >= ROUNDS && begin.elapsed() + started.elapsed() * 11 / 10 > budget {
             break;
         }
     }

@@ -61,7 +61,7 @@ fn main() {
         browser.visit(&address, (1280, 900), "light");
         let paint = "new Promise((done) => new PerformanceObserver((list) => list.getEntriesByName('first-contentful-paint')\
                      .forEach((entry) => done(entry.startTime))).observe({ type: 'paint', buffered: true }))";
-        Duration::from_secs_f64(browser.ask(paint).as_f64().unwrap() / 1e3)
+        types::Seconds(browser.ask(paint).as_f64().unwrap() / 1e3).duration()
     });
     let listeners: Vec<TcpStream> = (0..LISTENERS).map(|_| served.listen()).collect();
     told("list, with 50 listeners of whom none reads", || served.timed("/runs"));

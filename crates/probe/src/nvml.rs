@@ -290,7 +290,6 @@ pub(crate) fn heat() -> Vec<Heat> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::series::Series;
 
     #[test]
     fn an_idle_card_is_not_throttled_and_a_hot_one_is() {
@@ -307,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_series_without_a_number_says_why() {
-        let mut series = Series::default();
+        let mut series = Readings::default();
         series.push(Err("the driver gives no power (not supported)".into()));
         let metric = series.metric("gpu.power", Unit::Watts, average);
         assert_eq!(metric.value, None);

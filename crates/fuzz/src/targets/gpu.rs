@@ -23,7 +23,7 @@ pub(crate) const RECORDING: Target = Target {
                 let parts: u64 = run.parts.values().map(|part| part.device).sum();
                 assert!(parts == run.busy && run.busy <= run.length, "{run:?}");
             }
-            recording.last_turn(|number| Some(number.to_string()));
+            let _ = recording.last_turn(|number| Some(number.to_string()));
             let profile = gpu::analyse(std::slice::from_ref(&recording), Vec::new());
             hold(&profile);
             let (timeline, _) = gpu::timeline(&[recording]);
