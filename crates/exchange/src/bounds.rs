@@ -42,14 +42,19 @@ pub(crate) const PROBLEMS: usize = 1_000;
 /// Bytes that the values of one JSON text may take in memory.
 pub(crate) const VALUES: usize = 512 << 20;
 /// Bytes of one page of Parquet without its compression; writers make pages of one megabyte.
+#[cfg(feature = "parquet")]
 pub(crate) const PAGE: u64 = 64 << 20;
 /// Bytes of the largest pages of all columns of a group, which are in memory together.
+#[cfg(feature = "parquet")]
 pub(crate) const PAGES: u64 = 256 << 20;
 /// Pages of one Parquet file.
+#[cfg(feature = "parquet")]
 pub(crate) const PAGE_COUNT: usize = 1_000_000;
 /// Values in the lists of one column of a group.
+#[cfg(feature = "parquet")]
 pub(crate) const LISTED: u64 = 1 << 24;
 /// Values in the dictionaries of a group.
+#[cfg(feature = "parquet")]
 pub(crate) const DICTIONARIES: u64 = 1 << 23;
 
 /// The bytes of a file, unless there are more than the bound allows.

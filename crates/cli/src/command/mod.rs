@@ -28,6 +28,9 @@ pub(crate) mod quantize;
 pub(crate) mod report;
 pub(crate) mod runs;
 pub(crate) mod schema;
+#[cfg_attr(not(feature = "serve"), path = "serve_absent.rs")]
+pub(crate) mod serve;
+pub(crate) mod serve_bench;
 pub(crate) mod serve;
 pub(crate) mod serve_bench;
 pub(crate) mod survey;

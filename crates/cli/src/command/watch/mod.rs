@@ -4,6 +4,7 @@ mod alert;
 mod channel;
 mod schedule;
 
+#[cfg(feature = "serve")]
 pub(super) use channel::post;
 
 use crate::{
