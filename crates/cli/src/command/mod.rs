@@ -31,8 +31,6 @@ pub(crate) mod schema;
 #[cfg_attr(not(feature = "serve"), path = "serve_absent.rs")]
 pub(crate) mod serve;
 pub(crate) mod serve_bench;
-pub(crate) mod serve;
-pub(crate) mod serve_bench;
 pub(crate) mod survey;
 pub(crate) mod trend;
 pub(crate) mod visualize;
