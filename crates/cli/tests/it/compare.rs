@@ -1,6 +1,9 @@
 //! The duel as people run it.
 
-use crate::bench::{Home, Told, python, quick, shared_cache};
+use crate::{
+    bench::{Home, Told, python, quick, shared_cache},
+    schema::keeps_the_schema,
+};
 use serde_json::Value;
 use std::fs;
 
@@ -44,20 +47,6 @@ fn something_against_itself_is_a_fair_question() {
     }
     let quiet = home.fine(&short(&["feed-forward-baseline"], &["--engines", "rten,rten", "-q"]));
     assert_eq!(quiet.err, "");
-}
-
-#[test]
-fn a_comparison_is_valid_against_its_schema() {
-    let home = Home::calibrated();
-    let arguments = short(&["feed-forward-baseline"], &["--engines", "rten,rten", "--json", "-"]);
-    let report = document(&home.fine(&arguments));
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
-    let schema = fs::read_to_string(folder.join("modelmeter.comparison-1.schema.json")).unwrap();
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let broken: Vec<String> =
-        validator.iter_errors(&report).map(|e| format!("{} at {}", e, e.instance_path())).collect();
-    assert_eq!(broken, Vec::<String>::new());
 }
 
 /// Two copies of a prepared model, one with half a weight gone.
@@ -156,9 +145,11 @@ fn stored_runs_are_compared_and_unlike_ones_refused() {
 fn layers_of_two_engines_join() {
     let home = Home::calibrated();
     let python = python();
-    let more =
-        ["--engines", "onnxruntime,torch", "--python", &python, "--by", "layer", "--json", "-"];
-    let report = document(&home.fine(&short(&["small-transformer"], &more)));
+    // A second process of each would have the same layers.
+    let begin =
+        ["compare", "small-transformer", "--processes", "1", "--turns", "2", "--runs", "12"];
+    let sides = ["--engines", "onnxruntime,torch", "--python", &python, "--by", "layer"];
+    let report = document(&home.fine(&[&begin[..], &sides, &["--json", "-"]].concat()));
     let layers = &report["layers"];
     let rows = layers["rows"].as_array().unwrap();
     let paths: Vec<&str> = rows.iter().map(|row| row["path"].as_str().unwrap()).collect();
@@ -202,6 +193,7 @@ fn a_comparison_is_written_where_it_is_wanted() {
     let text = fs::read_to_string(home.path(name)).unwrap();
     let report: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(report["schema"], "modelmeter.comparison/1");
+    keeps_the_schema(&text);
     let wrong = [&sides[..], &["-o", "table.xlsx"]].concat();
     home.refused(&short(&["feed-forward-baseline"], &wrong), 2, &["table.xlsx", ".json, .csv"]);
 }

@@ -2,6 +2,7 @@
 
 use crate::bench::{Home, python, quick};
 use serde_json::Value;
+use std::sync::OnceLock;
 
 const ENGINES: [&str; 3] = ["rten", "onnxruntime", "torch"];
 
@@ -18,11 +19,19 @@ fn losses(run: &Value) -> Vec<f64> {
     losses.iter().map(|loss| loss.as_f64().unwrap()).collect()
 }
 
-/// Twenty steps and more from the same weights on the same batch: every engine sees the same losses.
-fn learns_alike(model: &str, more: &[&str]) {
-    let home = Home::calibrated();
-    let curves: Vec<Vec<f64>> =
-        ENGINES.iter().map(|engine| losses(&train(&home, model, engine, more))).collect();
+/// What every engine says of twenty steps and more with AdamW; measured once for all tests.
+fn with_adamw() -> &'static [Value] {
+    static RUNS: OnceLock<Vec<Value>> = OnceLock::new();
+    RUNS.get_or_init(|| {
+        let home = Home::calibrated();
+        let more = ["--batch-size", "2", "--sequence-length", "16", "--learning-rate", "0.001"];
+        ENGINES.iter().map(|engine| train(&home, "small-transformer", engine, &more)).collect()
+    })
+}
+
+/// From the same weights on the same batch every engine sees the same losses.
+fn learn_alike(runs: &[Value]) {
+    let curves: Vec<Vec<f64>> = runs.iter().map(losses).collect();
     for (engine, curve) in ENGINES.iter().zip(&curves) {
         assert!(curve.len() >= 20, "{engine}: {}", curve.len());
         assert!(curve[19] < 0.9 * curve[0], "{engine} learns nothing: {curve:?}");
@@ -35,20 +44,20 @@ fn learns_alike(model: &str, more: &[&str]) {
 
 #[test]
 fn every_engine_learns_the_same_curve_with_adamw() {
-    let shape = ["--batch-size", "2", "--sequence-length", "16", "--learning-rate", "0.001"];
-    learns_alike("small-transformer", &shape);
+    learn_alike(with_adamw());
 }
 
 #[test]
 fn every_engine_learns_the_same_curve_with_sgd() {
-    learns_alike("feed-forward-baseline", &["--optimizer", "sgd", "--learning-rate", "0.5"]);
+    let home = Home::calibrated();
+    let more = ["--optimizer", "sgd", "--learning-rate", "0.5"];
+    let runs = ENGINES.map(|engine| train(&home, "feed-forward-baseline", engine, &more));
+    learn_alike(&runs);
 }
 
 #[test]
 fn phases_are_timed_apart_and_add_up() {
-    let home = Home::calibrated();
-    for engine in ENGINES {
-        let run = train(&home, "feed-forward-baseline", engine, &[]);
+    for (engine, run) in ENGINES.iter().zip(with_adamw()) {
         let mean = |phase: &str| run["phases"][phase]["mean"].as_f64().unwrap();
         let parts: f64 = ["forward", "loss", "backward", "optimizer"].into_iter().map(mean).sum();
         assert!(parts <= mean("total"), "{engine}: {parts} of {}", mean("total"));
