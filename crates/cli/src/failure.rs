@@ -165,6 +165,7 @@ fn exit_of(error: &Error) -> Exit {
         | Error::Rule(_)
         | Error::NoRuns
         | Error::NotStored { .. }
+        | Error::UnknownHardware { .. }
         | Error::Prices { .. }
         | Error::Body(_)
         | Error::Endpoint(

@@ -198,6 +198,14 @@ pub enum Error {
         /// What there is, where that is little.
         known: Vec<String>,
     },
+    /// Hardware that is neither this machine, nor in the database, nor in the catalogue.
+    #[error("unknown hardware `{name}`: it is neither in the database nor in the catalogue")]
+    UnknownHardware {
+        /// What was asked for.
+        name: String,
+        /// What resembles it, the nearest first.
+        near: Vec<String>,
+    },
     /// Prices that make no sense.
     #[error("`{}`, {error}", path.display())]
     Prices {
@@ -322,6 +330,12 @@ impl Error {
                 Some(format!("known: `{}`", known.join("`, `")))
             }
             Error::NotStored { .. } => Some("`modelmeter db status` shows what is stored".into()),
+            Error::UnknownHardware { near, .. } if near.is_empty() => Some(
+                "`modelmeter predict --catalogue` lists hardware; `--hardware FILE` adds your own".into(),
+            ),
+            Error::UnknownHardware { near, .. } => {
+                Some(format!("did you mean `{}`?", near.join("`, `")))
+            }
             Error::Prices { error, .. } => Some(error.hint()),
             Error::Temporary { .. } => {
                 Some("free some space there, or set `TMPDIR` to a folder on another disk".into())

@@ -7,9 +7,7 @@ use predict::{Case, Catalogue, Hardware, Kept, Known, Learned};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fs, path::Path};
 use store::{Scope, Store, StoreError};
-use types::{
-    Device, Event, Machine, Measured, Mode, Precision, Run, RunId, Variant, matches_pattern,
-};
+use types::{Device, Event, Machine, Measured, Mode, Precision, Run, RunId, Variant};
 
 /// Of one cell, so many of the newest valid runs are put together.
 const RUNS: usize = 5;
@@ -17,6 +15,8 @@ const RUNS: usize = 5;
 const CELLS: usize = 20_000;
 /// Runs of one cell that differ by more than this factor contradict each other.
 const CONTRADICTING: f64 = 1.5;
+/// Names that are told where one is not known.
+const NEAR: usize = 3;
 /// Where nothing else is said.
 const DEFAULT_ENGINE: &str = "rten";
 
@@ -83,18 +83,11 @@ impl Target {
         if let Some(found) = catalogue.find(name) {
             return Ok(Target::Stated(Box::new(found.clone())));
         }
-        let hosts = machines.values().filter(|host| !host.is_empty()).cloned();
-        let entries = catalogue.entries().iter().map(|entry| entry.name.clone());
-        let known: Vec<String> = hosts.chain(entries).collect();
+        let hosts = machines.values().map(String::as_str).filter(|host| !host.is_empty());
         let mut near: Vec<String> = catalogue.near(name).into_iter().map(str::to_owned).collect();
-        near.extend(
-            known
-                .iter()
-                .filter(|own| matches_pattern(&format!("*{lower}*"), &own.to_lowercase()))
-                .cloned(),
-        );
-        near.truncate(3);
-        Err(Error::NotStored { what: "hardware", name: name.to_owned(), near, known: Vec::new() })
+        near.extend(types::near(name, hosts).into_iter().map(str::to_owned));
+        near.truncate(NEAR);
+        Err(Error::UnknownHardware { name: name.to_owned(), near })
     }
 
     /// What people call it.

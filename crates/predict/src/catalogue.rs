@@ -109,7 +109,12 @@ impl Catalogue {
     /// Names that resemble one that is not known, the most alike first.
     #[must_use]
     pub fn near(&self, name: &str) -> Vec<&str> {
-        types::near(name, self.entries.iter().map(|entry| entry.name.as_str()))
+        let asked = plain(name);
+        let alike = |entry: &Hardware| {
+            let names = std::iter::once(&entry.name).chain(&entry.aliases);
+            names.map(|own| types::likeness(&plain(own), &asked)).fold(0.0, f64::max)
+        };
+        types::near_by(self.entries.iter().map(|entry| (alike(entry), entry.name.as_str())))
     }
 
     /// Every entry.
