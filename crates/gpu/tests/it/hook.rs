@@ -67,3 +67,43 @@ fn modules_of_pytorch_open_ranges_and_the_program_is_as_it_was() {
         assert!(ranges.contains(&range), "{range:?} is not in {ranges:?}");
     }
 }
+
+const TRAINING: &str = r#"
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
+optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+seen = []
+for _ in range(12):
+    loss = model(torch.ones(2, 4)).sum()
+    loss.backward()
+    optimiser.step()
+    optimiser.zero_grad()
+    seen.append(loss.item())
+torch.ones(3).to("cpu")
+torch.ones(3).copy_(torch.zeros(3))
+print(len(seen))
+"#;
+
+#[test]
+fn steps_are_written_down_and_a_fix_leaves_a_program_without_a_gpu_as_it_was() {
+    let python = root().join(".venv/bin/python");
+    let folder = tempfile::tempdir().unwrap();
+    let injection = Injection::unpack(&folder.path().join("cache")).unwrap();
+    for fix in [None, Some("late-items"), Some("pin"), Some("no such fix")] {
+        let steps = folder.path().join(fix.unwrap_or("none"));
+        std::fs::create_dir(&steps).unwrap();
+        let mut command = Command::new(&python);
+        command.arg("-c").arg(TRAINING);
+        command.envs(injection.step_variables(&steps, fix, |_| None));
+        let output = command.output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "12\n", "{fix:?}: {error}");
+        let files: Vec<_> = std::fs::read_dir(&steps).unwrap().flatten().collect();
+        assert_eq!(files.len(), 1, "{fix:?}");
+        let text = std::fs::read_to_string(files[0].path()).unwrap();
+        let times: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
+        // Steps of the optimiser, not calls of the module.
+        assert_eq!(times.len(), 12, "{fix:?}");
+        assert!(times.is_sorted());
+    }
+}
