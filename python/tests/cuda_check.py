@@ -46,14 +46,18 @@ def main():
     host = sorted(naive[: STEPS // 4])[STEPS // 8]
 
     print(m.result)
-    print(f"events {own:.4f} ms, measure {ours:.4f} ms: {ours / own - 1:+.3%}; a host clock alone {host:.4f} ms, ×{own / host:.1f} off")
+    print(
+        f"events {own:.4f} ms, measure {ours:.4f} ms: {ours / own - 1:+.3%}; a host clock alone {host:.4f} ms, ×{own / host:.1f} off"
+    )
     print(modelmeter.profile(step, (), runs=50)["latency"]["median"], "ms by profile(function)")
     linear = torch.nn.Sequential(torch.nn.Linear(1024, 1024), torch.nn.ReLU()).cuda()
     run = modelmeter.profile(linear, torch.zeros(64, 1024, device="cuda"), device="cuda", runs=100, store=False)
     print(run)
     profiler = modelmeter.ModelProfiler("small-transformer", device="cuda", engine="torch")
     found = profiler.gpu_profile(runs=20, store=False)["gpu_profile"]
-    print([(row["name"][:60], row["count"], round(row["time"], 3)) for row in found["kernels"][:5]], found["copies"][:3])
+    print(
+        [(row["name"][:60], row["count"], round(row["time"], 3)) for row in found["kernels"][:5]], found["copies"][:3]
+    )
 
 
 if __name__ == "__main__":
