@@ -20,8 +20,7 @@ built:
 	$(CARGO) test --release --workspace --no-run --quiet
 
 # The Python package, in target/wheel/dist and in .venv (docs/python.md).
-wheel: venv
-	$(CARGO) build --release --workspace --quiet
+wheel: venv built
 	.ci/wheel
 
 check:
@@ -54,7 +53,7 @@ chromium:
 	@.ci/chromium
 
 # Runs what was asked for, sentence by sentence, and writes docs/SEEDS.md.
-seeds: venv built
+seeds: wheel
 	docs/seeds/run target/release/modelmeter $(VENV)/bin/python
 
 # Damages every file and message that is read (docs/FUZZING.md). What is found is kept in crates/fuzz/cases.

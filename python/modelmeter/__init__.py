@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 
 # Where each name lives. A name is imported when it is first used, so that importing this package costs nothing.
 _PLACES = {
-    "_commands": "profile compare check generate load fit recommend advise prune quantize predict devices models run",
+    "_commands": "profile compare check generate load fit recommend advise capacity prune quantize predict devices models run",
     "_errors": "Error UsageError NotSupportedError ProgramError BugError",
     "_measure": "measure annotate Measure Measurement",
     "_models": "TransformerEncoder FeedForward create_custom_transformer get_device small_transformer "
@@ -32,6 +32,7 @@ _PLACE = {name: module for module, names in _PLACES.items() for name in names.sp
 
 if TYPE_CHECKING:
     from ._commands import advise as advise
+    from ._commands import capacity as capacity
     from ._commands import check as check
     from ._commands import compare as compare
     from ._commands import devices as devices

@@ -383,18 +383,35 @@ def _changed(
 
 
 def predict(
-    backtest: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    model: Model | None = None,
     *,
+    on: str | None = None,
+    batch_size: int | None = None,
+    backtest: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     held_out: Sequence[str | os.PathLike[str]] = (),
     progress: bool | None = None,
     **options: Any,
 ) -> Result:
-    """How well times that were never measured can be predicted from tables of measured ones (`modelmeter.backtest/1`)."""
-    files = [backtest] if isinstance(backtest, (str, os.PathLike)) else list(backtest)
-    words: list[str] = ["predict", "--backtest", *(os.fspath(file) for file in files)]
-    if held_out:
-        words += ["--held-out", *(os.fspath(file) for file in held_out)]
-    return _result(Result, [*words, *arguments_of(options)], progress)
+    """How long a model would take on hardware where it was not measured, with an interval: `predict("gpt2", on="H100")`.
+
+    With `backtest`, how well such answers are: files of measured times (`modelmeter.backtest/1`).
+    """
+    words: list[str] = ["predict"]
+    for flag, files in (("--backtest", backtest), ("--held-out", held_out)):
+        listed = [files] if isinstance(files, (str, os.PathLike)) else list(files or [])
+        if listed:
+            words += [flag, *(os.fspath(file) for file in listed)]
+    asked = {"on": on, "batch_size": batch_size, **options}
+    if model is None:
+        return _result(Result, [*words, *arguments_of(asked)], progress)
+    # The files of `--backtest` would take the name of a model behind them.
+    return _about(Result, [words[0]], [model], asked, progress)
+
+
+def capacity(model: Model, *, rate: str | float, slo: str, progress: bool | None = None, **options: Any) -> Result:
+    """How many replicas a rate of requests takes, from stored service times (`modelmeter.capacity/1`)."""
+    asked = {"rate": f"{rate}/s" if isinstance(rate, (int, float)) else rate, "slo": [slo], **options}
+    return _about(Result, ["capacity"], [model], asked, progress)
 
 
 def devices() -> Result:

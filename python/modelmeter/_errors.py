@@ -16,7 +16,7 @@ class Error(Exception):
         self, message: str, *, causes: Sequence[str] = (), hint: str | None = None, exit_code: int | None = None
     ) -> None:
         self.message = message
-        self.causes = tuple(causes)
+        self.causes: tuple[str, ...] = tuple(causes)
         self.hint = hint
         self.exit_code = exit_code
         lines = [message, *(f"  cause: {cause}" for cause in self.causes)]

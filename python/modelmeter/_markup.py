@@ -6,9 +6,9 @@ import html
 import re
 
 _STYLE = (
-    "<style>.modelmeter{font-size:.95em;max-width:70em}"
-    ".modelmeter table{border-collapse:collapse;margin:.5em 0}"
-    ".modelmeter th,.modelmeter td{padding:.15em .7em;text-align:left;background:none;color:inherit;"
+    "<style>.modelmeter{font-size:.95em;max-width:70em;overflow-x:auto}"
+    ".modelmeter table{border-collapse:collapse;margin:.5em 0;font-size:inherit}"
+    ".modelmeter th,.modelmeter td{white-space:nowrap;padding:.15em .7em;text-align:left;background:none;color:inherit;"
     "border:0;border-bottom:1px solid color-mix(in srgb,currentColor 25%,transparent)}"
     ".modelmeter .right{text-align:right;font-variant-numeric:tabular-nums}"
     ".modelmeter pre{background:none;color:inherit}</style>"
@@ -17,6 +17,8 @@ _STYLE = (
 
 def fragment(markdown: str) -> str:
     """A piece of a page. In our Markdown the verdict follows the title."""
+    # Not every machine has a font with these signs.
+    markdown = markdown.translate({ord("✅"): "✓", ord("❌"): "✗", ord("❔"): "?"})
     return "".join([_STYLE, '<div class="modelmeter">', *_blocks(markdown.splitlines()), "</div>"])
 
 

@@ -62,29 +62,48 @@ class Benchmark(Frame):
         names = list(rows[0]) if rows else []
         return [(name, kind, [row[name] for row in rows]) for name, kind in zip(names, kinds, strict=False)]
 
-    def __str__(self) -> str:
-        lines = [f"{'model':<28}{'engine':<14}{'batch':>6}{'median':>12}{'samples/s':>12}{'memory':>12}"]
+    def _cells(self) -> list[list[str]]:
+        """What people see: one line of words for each result."""
+        cells = [["model", "engine", "format", "batch", "median", "samples/s", "memory", "verdict"]]
         for row in self._rows():
             rate, memory = row["samples_per_second"], row["memory_peak_bytes"]
-            lines.append(
-                f"{row['model'][:27]:<28}{str(row['engine'] or '-'):<14}{row['batch_size'] or '-':>6}"
-                f"{row['latency_median_ms']:>9.2f} ms{'-' if rate is None else f'{rate:,.0f}':>12}"
-                f"{'-' if memory is None else f'{memory / 1e6:,.0f} MB':>12}{'' if row['valid'] else '  NOT VALID'}"
+            cells.append(
+                [
+                    row["model"],
+                    str(row["engine"] or "-"),
+                    str(row["precision"] or "-"),
+                    str(row["batch_size"] or "-"),
+                    f"{row['latency_median_ms']:.2f} ms",
+                    "-" if rate is None else f"{rate:,.0f}",
+                    "-" if memory is None else f"{memory / 1e6:,.0f} MB",
+                    "valid" if row["valid"] else "NOT VALID",
+                ]
             )
-        lines += [f"{label}: failed: {error.message}" for label, error in self.failures.items()]
-        return "\n".join(lines)
+        return cells
+
+    def _failed(self) -> list[str]:
+        return [f"{label}: failed: {error.message}" for label, error in self.failures.items()]
+
+    def __str__(self) -> str:
+        cells = self._cells()
+        widths = [max(len(row[at]) for row in cells) for at in range(len(cells[0]))]
+
+        def line(row: list[str]) -> str:
+            padded = [
+                cell.ljust(width) if at in (0, 1, 2, 7) else cell.rjust(width)
+                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ]
+            return "  ".join(padded).rstrip()
+
+        return "\n".join([*map(line, cells), *self._failed()])
 
     __repr__ = __str__
 
     def _repr_markdown_(self) -> str:
-        rows = self._rows()
-        names = list(rows[0]) if rows else []
-        lines = ["| " + " | ".join(names) + " |", "|" + " --- |" * len(names)]
-        for row in rows:
-            cells = [f"{cell:,.2f}" if isinstance(cell, float) else str(cell) for cell in row.values()]
-            lines.append("| " + " | ".join(cells).replace("_", "\\_") + " |")
-        lines += ["", *(f"- {label}: failed: {error.message}" for label, error in self.failures.items())]
-        return "\n".join(lines) + "\n"
+        head, *rows = self._cells()
+        rule = ["---"] * 3 + ["---:"] * 4 + ["---"]
+        lines = ["| " + " | ".join(row).replace("_", "\\_") + " |" for row in (head, rule, *rows)]
+        return "\n".join([*lines, "", *(f"- {words}" for words in self._failed())]) + "\n"
 
     def _repr_html_(self) -> str:
         from . import _markup

@@ -31,7 +31,7 @@ class PruningConfig:
         if isinstance(sparsity, bool) or not isinstance(sparsity, (int, float)) or not 0 < sparsity < 1:
             raise UsageError(f"`sparsity` must be above 0 and below 1, not {sparsity!r}", hint="0.5 removes half")
         self.method = method
-        self.sparsity = float(sparsity)
+        self.sparsity: float = float(sparsity)
         self.options = options
 
     def __repr__(self) -> str:
@@ -42,7 +42,7 @@ class ModelPruner:
     """Prunes models; the original is not changed."""
 
     def __init__(self, config: PruningConfig | None = None) -> None:
-        self.config = config or PruningConfig()
+        self.config: PruningConfig = config or PruningConfig()
 
     def prune(
         self, model: Any, output: str | os.PathLike[str] | None = None, *, proof: bool = False, **options: Any

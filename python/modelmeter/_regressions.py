@@ -37,7 +37,7 @@ class Regressions(Sequence[Regression]):
 
     def __init__(self, found: Sequence[Regression], unclear: Sequence[Regression]) -> None:
         self._found = list(found)
-        self.unclear = list(unclear)
+        self.unclear: list[Regression] = list(unclear)
 
     def __getitem__(self, at: Any) -> Any:
         return self._found[at]

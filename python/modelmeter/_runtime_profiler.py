@@ -145,7 +145,9 @@ class OnnxComparison:
     """PyTorch beside ONNX Runtime, interleaved: `result` is `modelmeter.comparison/1`."""
 
     def __init__(self, model_name: str, batch_size: int, num_runs: int, **options: Any) -> None:
-        self.model_name, self.batch_size, self.num_runs = model_name, batch_size, num_runs
+        self.model_name: str = model_name
+        self.batch_size: int = batch_size
+        self.num_runs: int = num_runs
         self.result: Result = _commands.compare(
             model_name,
             engines=["torch", "onnxruntime"],

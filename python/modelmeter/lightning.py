@@ -14,12 +14,15 @@ stream, and the device is waited for once, at the end. Only the first rank measu
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-try:
+if TYPE_CHECKING:
     from lightning.pytorch.callbacks import Callback  # type: ignore[import-not-found, unused-ignore]
-except ImportError:
-    from pytorch_lightning.callbacks import Callback  # type: ignore[import-not-found, no-redef, unused-ignore]
+else:
+    try:
+        from lightning.pytorch.callbacks import Callback
+    except ImportError:
+        from pytorch_lightning.callbacks import Callback
 
 from ._measure import Measure, Measurement
 
