@@ -119,7 +119,7 @@ impl Member {
         let table = Table::of(features.iter().map(Vec::as_slice), width);
         let targets: Vec<f64> =
             rows.iter().map(|one| one.log_seconds() - mix.log_seconds(one)).collect();
-        let is_median = rows.first().is_some_and(|one| one.domain.is_generation());
+        let is_median = rows.first().is_some_and(|one| one.domain.is_large());
         let growth = Growth {
             trees: effort.trees,
             rate: 0.08,

@@ -22,10 +22,10 @@ pub enum Domain {
 }
 
 impl Domain {
-    /// Whether texts are generated: prompts and tokens are learned apart.
+    /// Whether there are times of very many machines, so that prompts and tokens are learned apart.
     #[must_use]
-    pub(crate) fn is_generation(self) -> bool {
-        matches!(self, Domain::GenerationOnProcessors | Domain::GenerationOnGpus)
+    pub(crate) fn is_large(self) -> bool {
+        self == Domain::GenerationOnProcessors
     }
 
     /// As people read it.
@@ -97,7 +97,7 @@ impl Observation {
     /// What it is learned together with: prompts and tokens of a text are different work.
     #[must_use]
     pub(crate) fn part(&self) -> &str {
-        if self.domain.is_generation() { self.test_kind() } else { "" }
+        if self.domain.is_large() { self.test_kind() } else { "" }
     }
 
     /// How far the time is from physics, as a logarithm.
