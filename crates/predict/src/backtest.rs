@@ -93,8 +93,9 @@ pub struct Backtest {
 }
 
 /// One answered question.
-struct Answered<'a> {
-    one: &'a Observation,
+struct Answered {
+    /// Without what it was learned from.
+    one: Observation,
     situation: Situation,
     said: Predicted,
     physics: f64,
@@ -136,8 +137,9 @@ pub fn backtest<P: AsRef<Path>>(
 pub fn cross_validate(observations: Vec<Observation>, effort: &Effort) -> Backtest {
     let by_domain = by_domain(observations);
     let mut result = empty(&by_domain, true);
+    // A machine may have answers of several parts.
+    let mut all = Vec::new();
     for ((domain, _), rows) in &by_domain {
-        let mut all = Vec::new();
         let physics = Physics::of(rows);
         let situations: &[Situation] = match domain {
             Domain::GenerationOnProcessors | Domain::GenerationOnGpus => {
@@ -163,7 +165,8 @@ pub fn cross_validate(observations: Vec<Observation>, effort: &Effort) -> Backte
                     lonely += 1;
                     continue;
                 }
-                all.push(Answered { one, situation: *situation, said: *said, physics, anchored });
+                let (situation, said) = (*situation, *said);
+                all.push(Answered { one: bare(one), situation, said, physics, anchored });
             }
             if lonely > 0 {
                 result.refused.push(Refused {
@@ -185,8 +188,8 @@ pub fn cross_validate(observations: Vec<Observation>, effort: &Effort) -> Backte
                 rows: rows.len(),
             });
         }
-        result.add(&all);
     }
+    result.add(&all);
     result
 }
 
@@ -199,6 +202,7 @@ pub fn predict_all(
 ) -> Backtest {
     let learned = by_domain(learned);
     let mut result = empty(&learned, false);
+    let mut all = Vec::new();
     for ((domain, part), questions) in by_domain(asked) {
         let Some(rows) = learned.get(&(domain, part.clone())) else {
             let mut known: Vec<String> = learned
@@ -237,20 +241,38 @@ pub fn predict_all(
         if let Some(anchoring) = predictor.anchoring() {
             anchored = anchoring.apply(&targets, &said);
         }
-        let all: Vec<Answered<'_>> = answered
-            .iter()
-            .zip(anchored)
-            .map(|((one, situation, said), anchored)| Answered {
-                one,
+        all.extend(answered.iter().zip(anchored).map(|((one, situation, said), anchored)| {
+            Answered {
+                one: bare(one),
                 situation: *situation,
                 said: *said,
                 physics: physics.log_seconds(one),
                 anchored: anchored.filter(|_| *situation == Situation::NewMachine),
-            })
-            .collect();
-        result.add(&all);
+            }
+        }));
     }
+    result.add(&all);
     result
+}
+
+/// An observation without what it was learned from, of which many are kept.
+fn bare(one: &Observation) -> Observation {
+    Observation {
+        domain: one.domain,
+        test: one.test.clone(),
+        machine: one.machine.clone(),
+        instance: String::new(),
+        family: String::new(),
+        model: String::new(),
+        setting: Vec::new(),
+        seconds: one.seconds,
+        physics: one.physics,
+        bounds: one.bounds,
+        pressure: one.pressure,
+        features: Vec::new(),
+        balance_feature: None,
+        hardware_features: 0,
+    }
 }
 
 fn empty(learned: &BTreeMap<Part, Vec<Observation>>, is_cross_validation: bool) -> Backtest {
@@ -473,21 +495,20 @@ pub(crate) fn score<'a>(
 }
 
 impl Backtest {
-    fn add(&mut self, all: &[Answered<'_>]) {
-        let physics =
-            |one: &Answered<'_>| Predicted { log_seconds: one.physics, log_half: f64::NAN };
+    fn add(&mut self, all: &[Answered]) {
+        let physics = |one: &Answered| Predicted { log_seconds: one.physics, log_half: f64::NAN };
         type Kind = (Domain, Situation, (String, u64));
-        let mut kinds: BTreeMap<Kind, Vec<&Answered<'_>>> = BTreeMap::new();
-        let mut machines: BTreeMap<(Domain, Situation, &str), Vec<&Answered<'_>>> = BTreeMap::new();
+        let mut kinds: BTreeMap<Kind, Vec<&Answered>> = BTreeMap::new();
+        let mut machines: BTreeMap<(Domain, Situation, &str), Vec<&Answered>> = BTreeMap::new();
         for one in all {
             let (domain, situation) = (one.one.domain, one.situation);
             kinds.entry((domain, situation, in_order(&one.one.test))).or_default().push(one);
             machines.entry((domain, situation, one.one.machine.as_str())).or_default().push(one);
         }
-        let whole = |some: &[&Answered<'_>]| {
-            let said = score(some.iter().map(|one| (one.one, one.said))).unwrap_or_default();
-            let alone = score(some.iter().map(|one| (one.one, physics(one)))).unwrap_or_default();
-            let anchored = score(some.iter().filter_map(|one| Some((one.one, one.anchored?))));
+        let whole = |some: &[&Answered]| {
+            let said = score(some.iter().map(|one| (&one.one, one.said))).unwrap_or_default();
+            let alone = score(some.iter().map(|one| (&one.one, physics(one)))).unwrap_or_default();
+            let anchored = score(some.iter().filter_map(|one| Some((&one.one, one.anchored?))));
             (said, alone, anchored)
         };
         for ((domain, situation, _), some) in kinds {
