@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(profile("--warmup-runs 2").sampling.counts.warmup, Some(2));
         assert_eq!(profile("--seq-len 64").workload.inputs.sequence_length, Some(64));
         assert_eq!(profile("--batch 2").workload.batch.batch_size, Some(2));
-        assert_eq!(profile("--gpu").engine.device.device, Device::Cuda(0));
+        assert_eq!(profile("--cuda").engine.device.device, Device::Cuda(0));
         assert_eq!(profile("--format json").result.path("json"), Some(Path::new("-")));
         assert_eq!(profile("--format=csv").result.path("csv"), Some(Path::new("-")));
         let exported = profile("--export-json a.json --export-markdown b").result;
