@@ -263,8 +263,9 @@ fn prefill_and_decode_are_runs_of_their_own_that_are_kept() {
 fn every_engine_with_instruments_tells_the_layers_of_a_step_and_of_a_prompt() {
     let home = TempDir::new().unwrap();
     let model = folder(home.path(), &configurations()[0]);
-    let engines = [("rten", None), ("onnxruntime", None), ("onnxruntime", Some("standard"))];
-    for (engine, dialect) in engines.into_iter().chain([("openvino", None), ("torch", None)]) {
+    // Not rten: its log is what it prints, which the harness of tests takes away. A test of the command has it.
+    let engines = [("onnxruntime", None), ("onnxruntime", Some("standard")), ("openvino", None)];
+    for (engine, dialect) in engines.into_iter().chain([("torch", None)]) {
         let mut profiler = Profiler::new(model.to_string_lossy())
             .isolation(Isolation::None)
             .places(places())
