@@ -52,10 +52,10 @@ impl Stream {
             if moment.is_over {
                 return None;
             }
-            // Somebody who comes back may have missed a change of what is stored.
-            let missed = last.is_some_and(|last| last != moment.number);
             self.said = Some((moment.number, moment.data));
-            let again = if missed { event(moment.number, "data", "") } else { String::new() };
+            // Between its page and its stream somebody may have missed a change of what is stored.
+            let is_known = last.is_some_and(|last| last == moment.number);
+            let again = if is_known { String::new() } else { event(moment.number, "data", "") };
             let now = if moment.number > 0 { self.now_of(&moment) } else { String::new() };
             return Some(format!("retry: 1000\n\n{again}{now}"));
         };

@@ -102,7 +102,8 @@ impl Change {
             // It will be opened anew.
             self.store = None;
         }
-        is_new |= self.version.is_some() && self.version != version;
+        // The first look counts as news: whoever came while nobody looked may have missed something.
+        is_new |= version.is_some() && self.version != version;
         self.version = version;
         is_new
     }

@@ -179,7 +179,9 @@ fn card(html: &mut Html, app: &App, one: &Activity) {
             html.text(&report::interim_table(table, &Style::plain(100)))
         });
     }
-    for run in &one.runs {
+    // Of what is over, the newest runs are enough.
+    let most = if one.state == State::Running { one.runs.len() } else { 3 };
+    for run in one.runs.iter().take(most) {
         self::run(html, app, run);
     }
     for failure in &one.failures {
