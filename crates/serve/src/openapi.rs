@@ -24,11 +24,9 @@ pub fn document(base: &str) -> Value {
             path if path.starts_with("/assets") => "*/*",
             _ => "text/html",
         };
+        // The schema itself is published, and `modelmeter schema` prints it.
         let schema = match route.document {
-            Some(name) => {
-                let file = format!("schema/{}.schema.json", name.replace('/', "-"));
-                json!({ "$ref": file })
-            }
+            Some(name) => json!({ "type": "object", "title": name }),
             None => json!({}),
         };
         let operation = json!({

@@ -55,7 +55,6 @@ pub const ROUTES: &[Route] = &[
     route!("GET" "/load", Page load::page, "Loads on served models"),
     route!("GET" "/machines", Page machines::page, "Machines, their ceilings and their noise"),
     route!("GET" "/assets/{name}", Data assets, "Style and script of the page"),
-    route!("GET" "/schema/{name}", Data api::schema, "The JSON Schema of a document"),
     Route {
         method: "GET",
         path: "/events",

@@ -9,7 +9,7 @@ use crate::{
 };
 use live::Activity;
 use modelmeter::{About, dossier};
-use report::{DocumentSchema, Footer, JsonOptions, ResultDocument, SCHEMAS, View};
+use report::{Footer, JsonOptions, ResultDocument, View};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -133,15 +133,6 @@ pub(crate) fn machines(app: &App, _: &Request) -> Result<Answer, Refusal> {
 /// Every address as an OpenAPI document, made from the list that answers.
 pub(crate) fn openapi(app: &App, _: &Request) -> Result<Answer, Refusal> {
     Ok(Answer::json(&crate::openapi::document(&app.base)))
-}
-
-/// The schema of a document, under the name of its file in docs/schema.
-pub(crate) fn schema(_: &App, request: &Request) -> Result<Answer, Refusal> {
-    let wanted = request.path.last().map(String::as_str).unwrap_or_default();
-    let own = [DocumentSchema::of::<NowDocument>(NOW_SCHEMA)];
-    let mut all = SCHEMAS.iter().chain(&own);
-    let found = all.find(|one| one.file_name() == wanted);
-    found.map(|one| Answer::json(&one.json())).ok_or_else(Refusal::not_found)
 }
 
 /// The parameters that an address takes beside those in its path.
