@@ -57,7 +57,10 @@ pub(crate) fn page(app: &App, request: &Request) -> Result<View, Refusal> {
         match form::survey(query)?.analyse(store) {
             Ok(found) => {
                 models(&mut html, app, store.models()?);
-                let part = page::result_section(&report::analysis_document(&found, None));
+                let mut document = report::analysis_document(&found, None);
+                // The view says it already.
+                document.title.clear();
+                let part = page::result_section(&document);
                 html.inside("section", &[("class", "result")], |html| html.append(part));
             }
             Err(error) => not_found(&mut html, error)?,

@@ -137,6 +137,16 @@ fn left(cells: &[PlannedCell]) -> Option<String> {
     ))
 }
 
+/// `host:12:…` as people say it.
+fn worker(name: &str) -> String {
+    let mut parts = name.split(':');
+    let text = match (parts.next(), parts.next()) {
+        (Some(host), Some(pid)) => format!("{host}, process {pid}"),
+        _ => name.to_owned(),
+    };
+    report::clean(&text)
+}
+
 /// Every cell as a square in the colour and with the sign of its state.
 fn grid(html: &mut Html, app: &App, cells: &[PlannedCell]) {
     html.open("ul", &[("class", "cells"), ("aria-label", "Cells by state")]);
@@ -193,7 +203,7 @@ fn table(html: &mut Html, app: &App, cells: &[PlannedCell]) {
         });
         let state = if cell.is_expired { "lost: its worker is silent" } else { words(cell.state) };
         html.element("td", &[], state);
-        let worker = cell.worker.as_deref().map(report::clean).unwrap_or_default();
+        let worker = cell.worker.as_deref().map(worker).unwrap_or_default();
         html.element("td", &[], &worker);
         html.element("td", &[], &cell.finished_at.map(report::minute).unwrap_or_default());
         html.inside("td", &[("class", "long")], |html| match (&cell.run, &cell.reason) {

@@ -51,7 +51,10 @@ pub(crate) fn page(app: &App, request: &Request) -> Result<View, Refusal> {
         html.close("form");
         match form::survey(query)?.recommend(store, &wish) {
             Ok(found) => {
-                let part = page::result_section(&report::recommendations_document(&found));
+                let mut document = report::recommendations_document(&found);
+                // The view says it already.
+                document.title.clear();
+                let part = page::result_section(&document);
                 html.inside("section", &[("class", "result")], |html| html.append(part));
             }
             Err(error) => not_found(&mut html, error)?,

@@ -96,6 +96,8 @@ fn with_default(query: &Query) -> Query {
 /// The result with its picture before it.
 fn document(found: &Trend) -> ResultDocument {
     let mut document = report::trend_document(found, None);
+    // The view says it already.
+    document.title.clear();
     // Where nothing can be drawn the words say why.
     if let Ok([svg, narrow]) = draw::history_for_page(found) {
         let title = format!("History of {}", found.metric.words());
