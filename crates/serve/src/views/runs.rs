@@ -145,7 +145,7 @@ pub(crate) fn page(app: &App, request: &Request) -> Result<View, Refusal> {
         let lines = modelmeter::run_lines(store, &rows)?;
         let about = match total {
             1 => "1 run".to_owned(),
-            total => format!("{} runs", report::count(total)),
+            total => format!("{} runs", exact(total)),
         };
         frame::hero(&mut html, "Runs", &about);
         filters(&mut html, query, store.engines()?, &columns);
@@ -311,12 +311,30 @@ fn pager(html: &mut Html, app: &App, query: &Query, filter: &Filter, total: u64)
     link("newer", (first > 0).then(|| first.saturating_sub(step)));
     link("older", (last < total).then_some(last));
     link("oldest", (last < total).then(|| total.saturating_sub(1) / step * step));
-    let text = format!(
-        "{} to {} of {}",
-        report::count(first + 1),
-        report::count(last),
-        report::count(total)
-    );
+    let text = format!("{} to {} of {}", exact(first + 1), exact(last), exact(total));
     html.element("span", &[("class", "note")], &text);
     html.close("nav");
+}
+
+/// Every digit, in groups of three: a place in a list is no quantity.
+fn exact(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_in_a_list_has_every_digit() {
+        assert_eq!([0, 999, 1000, 100_025].map(exact), ["0", "999", "1,000", "100,025"]);
+    }
 }
