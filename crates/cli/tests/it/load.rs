@@ -227,7 +227,9 @@ fn a_model_is_loaded_here_in_every_scenario() {
         (&["--concurrency", "3", "--batch-max", "2", "--batch-wait", "2ms"], "concurrency 3"),
     ];
     for (scenario, shown) in scenarios {
-        let told = home.run(&quick(model, &[scenario, &["--json", "load.json"]].concat()));
+        let words = ["load", model, "--duration", "1s", "--warmup", "0s", "--max-requests", "40"];
+        let words = [&words, scenario, &["--engine", "rten", "--json", "load.json"]].concat();
+        let told = home.run(&words);
         assert!([Some(0), Some(4)].contains(&told.status), "{}\n{}", told.out, told.err);
         for part in [shown, "rten", "e2e", "stored as run"] {
             assert!(told.out.contains(part), "`{part}` is not in\n{}", told.out);
