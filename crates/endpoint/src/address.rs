@@ -174,7 +174,7 @@ mod tests {
             ("http://a b/", "space"),
             ("http://x/ä", "%XX"),
             ("http://[::1", "port"),
-            ("http://user:secret@x/", "--header-env"),
+            ("http://user:secret@x/", "--key-env"),
         ] {
             let error = text.parse::<Address>().unwrap_err().to_string();
             assert!(error.contains(told), "{text}: {error}");

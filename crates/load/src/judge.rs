@@ -12,6 +12,8 @@ const LAG: f64 = 1e-3;
 const LAG_SHARE: f64 = 0.05;
 /// From this share of its processor on, a generator measures itself.
 const BUSY: f64 = 0.8;
+/// Loads shorter than this, in seconds, say nothing of their generator.
+const SHORTEST: f64 = 0.5;
 /// How far the sent rate may lie from the offered one.
 const RATE: f64 = 0.01;
 /// How many times the 99th percentile a window must last: shorter ones cut the slow requests off.
@@ -30,6 +32,8 @@ pub struct Judged<'a> {
     pub generator: GeneratorReport,
     /// Whether there is a schedule that does not wait for answers.
     pub is_open: bool,
+    /// Whether all requests came at once: then the load is as long as its slowest answer, and what counts is the rate.
+    pub is_offline: bool,
     /// Whether requests had to wait in the generator because of a limit of those in flight.
     pub is_capped: bool,
     /// Whether the load ended because too many requests waited.
@@ -95,7 +99,8 @@ fn lag(judged: &Judged<'_>) -> Option<Reason> {
 
 fn busy(judged: &Judged<'_>) -> Option<Reason> {
     let share = judged.generator.share();
-    (share >= BUSY).then(|| {
+    // Of a load that ended at once, nearly all is the start of the generator.
+    (share >= BUSY && judged.generator.elapsed.0 >= SHORTEST).then(|| {
         against(
             ReasonCode::GeneratorLate,
             format!("the generator used {} of its processor: it measures itself", percent(share)),
@@ -158,6 +163,9 @@ fn errors(judged: &Judged<'_>) -> Option<Reason> {
 }
 
 fn window(judged: &Judged<'_>) -> Option<Reason> {
+    if judged.is_offline {
+        return None;
+    }
     let needed = WINDOWS * p99(judged, LoadMetric::E2e)?;
     let length = judged.window.length();
     (length < needed).then(|| {

@@ -57,13 +57,14 @@ impl Search {
         }
         let tried = |rate: f64| self.probes.iter().any(|probe| probe.rate == rate);
         match (self.passed(), self.failed()) {
-            (None, failed) => {
+            (None, Some(failed)) => {
                 // Nothing held yet: halve below everything that was tried.
-                let least = self.probes.iter().map(|probe| probe.rate).fold(f64::MAX, f64::min);
-                let next = (failed.unwrap_or(least).min(least) / 2.0).max(lowest);
+                let least = self.probes.iter().map(|probe| probe.rate).fold(failed, f64::min);
+                let next = (least / 2.0).max(lowest);
                 (!tried(next)).then_some(next)
             }
-            (Some(_), None) => {
+            // Where nothing could be decided, a higher rate has more requests to decide by.
+            (_, None) => {
                 let most = self.probes.iter().map(|probe| probe.rate).fold(0.0, f64::max);
                 let next = (most * 2.0).min(highest);
                 (!tried(next)).then_some(next)
@@ -156,6 +157,17 @@ mod tests {
             "{passed} {failed}"
         );
         assert!(found.probes.len() < 30, "it ends: {}", found.probes.len());
+    }
+
+    #[test]
+    fn a_start_with_too_few_requests_leads_to_rates_with_more() {
+        let few = |rate: f64| match rate {
+            rate if rate < 5.0 => ProbeOutcome::Undecided,
+            rate if rate < 50.0 => ProbeOutcome::Held,
+            _ => ProbeOutcome::Broken,
+        };
+        let found = run(SearchPlan::default(), few);
+        assert!((45.0..50.0).contains(&found.passed.unwrap()), "{found:?}");
     }
 
     #[test]

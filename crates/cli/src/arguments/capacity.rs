@@ -61,10 +61,10 @@ pub(crate) struct CapacityArguments {
     #[arg(long, value_name = "COST,…", value_delimiter = ',', value_parser = parse_cost, help_heading = "Objective")]
     pub(crate) replicas_cost: Vec<ReplicaCost>,
     /// Start so many scripted replicas here, send them the rate, and compare
-    #[arg(long, help_heading = "Proof")]
+    #[arg(long, help_heading = "Gate")]
     pub(crate) prove: bool,
     /// How long requests are sent to them; a sixth of it is warm-up
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "prove", default_value = "30s", help_heading = "Proof")]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "prove", default_value = "30s", help_heading = "Gate")]
     pub(crate) duration: Duration,
     /// How progress is shown on standard error
     #[arg(long, value_enum, default_value_t = ProgressArgument::Auto, value_name = "HOW", help_heading = "Output")]

@@ -167,6 +167,9 @@ impl CheckThreshold {
     pub(crate) fn of_load(&self) -> Result<LoadLimit, &str> {
         match self {
             CheckThreshold::Load(limit) => Ok(*limit),
+            CheckThreshold::Model(_, text) if text.parse::<LoadLimit>().is_ok() => {
+                text.parse().map_err(|_| text.as_str())
+            }
             CheckThreshold::Model(_, text) => match text.strip_prefix("latency") {
                 Some(rest) if rest.starts_with(':') => {
                     format!("p50{rest}").parse().map_err(|_| text.as_str())
@@ -196,6 +199,7 @@ mod tests {
         assert_eq!(of("ttft.p99:200ms").unwrap().of_load().unwrap().key(), "ttft.p99");
         assert!(of("ttft.p99:200ms").unwrap().of_model().is_none());
         assert_eq!(of("latency.p95:100ms").unwrap().of_load().unwrap().key(), "e2e.p95");
+        assert_eq!(of("p99:2s").unwrap().of_load().unwrap().key(), "e2e.p99");
         assert_eq!(of("latency:100ms").unwrap().of_load().unwrap().key(), "e2e.p50");
         assert_eq!(of("memory.peak:2GB").unwrap().of_load(), Err("memory.peak:2GB"));
         assert!(of("speed:3").unwrap_err().contains("latency.p95"));

@@ -31,6 +31,7 @@ fn judged(account: &Account) -> Judged<'_> {
             generators: 1,
         },
         is_open: true,
+        is_offline: false,
         is_capped: false,
         is_overrun: false,
         is_stopped: false,
@@ -103,6 +104,16 @@ fn more_failures_than_allowed_count_and_their_kinds_are_named() {
     assert!(verdict.reasons[0].text.contains("status 503"));
     let allowed = judge(&Judged { errors_allowed: 0.05, ..judged(&account) });
     assert!(allowed.valid && allowed.reasons[0].code == ReasonCode::RequestsFailed);
+}
+
+#[test]
+fn all_at_once_is_as_long_as_its_slowest_answer_and_valid() {
+    let account = accounted(&records());
+    let part = LoadWindow { from: Seconds(0.0), to: Seconds(0.1) };
+    let short = Judged { window: part, ..judged(&account) };
+    assert!(against(&judge(&short)).contains(&ReasonCode::ShortWindow));
+    let offline = Judged { is_offline: true, ..short };
+    assert!(!against(&judge(&offline)).contains(&ReasonCode::ShortWindow));
 }
 
 #[test]

@@ -57,6 +57,7 @@ impl LoadTest {
             window: part,
             generator: outcome.generator,
             is_open,
+            is_offline: self.scenario == Scenario::Offline,
             is_capped: self.max_in_flight.is_some()
                 || self.scenario == Scenario::Offline
                 || subject.is_in_process,

@@ -7,6 +7,9 @@ use endpoint::Live;
 use std::sync::atomic::{AtomicBool, Ordering};
 use types::{Arrivals, ProbeOutcome, Rate, RateSearch, Run, Scenario};
 
+/// How many times the asked duration a probe takes, one after the other, until it can be decided.
+const LONGER: [u32; 3] = [1, 2, 4];
+
 /// Where to begin, and how closely to search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateQuestion {
@@ -76,11 +79,21 @@ impl LoadTest {
                 seed: stats::mix(self.seed ^ runs.len() as u64),
                 ..self.clone()
             };
-            let run = probe.run(target, session, stop, &mut |live| hear(rate, live))?;
-            if !stop.load(Ordering::Relaxed) {
-                search.tell(rate, outcome(&run));
+            for longer in LONGER {
+                let probe = LoadTest { duration: probe.duration * longer, ..probe.clone() };
+                let run = probe.run(target, session, stop, &mut |live| hear(rate, live))?;
+                let outcome = outcome(&run);
+                let is_enough = outcome != ProbeOutcome::Undecided || is_disturbed(&run);
+                runs.push(run);
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                // Too few requests to tell: the same rate goes on for longer.
+                if is_enough || longer == LONGER[LONGER.len() - 1] {
+                    search.tell(rate, outcome);
+                    break;
+                }
             }
-            runs.push(run);
         }
         Ok(FoundRate { search: search.found(), runs })
     }
@@ -96,12 +109,17 @@ impl LoadTest {
     }
 }
 
+/// Whether the generator was in the way: a longer load would not help.
+fn is_disturbed(run: &Run) -> bool {
+    use types::ReasonCode::{GeneratorLate, RateNotKept};
+    let is_ours = |code| matches!(code, GeneratorLate | RateNotKept);
+    run.verdict.reasons.iter().any(|reason| reason.invalidates && is_ours(reason.code))
+}
+
 /// A load that is not valid for another reason than the server says nothing about the server.
 fn outcome(run: &Run) -> ProbeOutcome {
     let Some(report) = &run.load else { return ProbeOutcome::Undecided };
-    use types::ReasonCode::{GeneratorLate, RateNotKept};
-    let is_ours = |code| matches!(code, GeneratorLate | RateNotKept);
-    if run.verdict.reasons.iter().any(|reason| reason.invalidates && is_ours(reason.code)) {
+    if is_disturbed(run) {
         return ProbeOutcome::Undecided;
     }
     if report.limits.iter().any(|limit| limit.holds == Some(false)) {

@@ -76,8 +76,9 @@ pub fn capacity_document(report: &CapacityReport) -> ResultDocument {
 }
 
 fn proved(proof: &CapacityProof) -> Note {
+    let word = if proof.replicas == 1 { "replica" } else { "replicas" };
     let found = format!(
-        "{} scripted replicas answered {} requests: {} where the simulation of the same schedule says {}",
+        "{} scripted {word} answered {} requests: {} where the simulation of the same schedule says {}",
         count(proof.replicas),
         count(proof.requests),
         seconds(proof.measured.0),

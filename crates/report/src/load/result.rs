@@ -313,8 +313,9 @@ fn server(report: &LoadReport) -> Vec<String> {
 
 /// One row a load.
 fn overview(loads: &[(&Run, &LoadReport)]) -> Grid {
+    let differ = loads.iter().any(|(_, report)| report.target != loads[0].1.target);
     let mut grid = Grid::of([
-        Column::left("load"),
+        Column::left("load").shrinks(),
         Column::right("answered"),
         Column::right("good").leaves(2),
         Column::right("tokens/s").leaves(1),
@@ -332,8 +333,12 @@ fn overview(loads: &[(&Run, &LoadReport)]) -> Grid {
         let rate = |rate: &Reading<f64>| per_second(rate).unwrap_or_else(|| MISSING.into());
         let mark = if run.verdict.valid { "" } else { "*" };
         let load = run.cell.load.as_ref().map(|load| load.scenario.to_string());
+        let target = match differ {
+            true => format!(" at {}", clean(&report.target)),
+            false => String::new(),
+        };
         grid.row([
-            format!("{}{mark}", load.unwrap_or_default()),
+            format!("{}{mark}{target}", load.unwrap_or_default()),
             rate(&report.rates.completed),
             rate(&report.rates.good),
             report.rates.tokens.value.map_or_else(|| MISSING.into(), |rate| significant(rate, 4)),

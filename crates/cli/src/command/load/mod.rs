@@ -38,6 +38,9 @@ pub(crate) fn run(arguments: &LoadArguments, global: &Global) -> Result<Exit, Fa
     let asked = arguments.result.with_file(arguments.file.output.as_deref(), &[])?;
     asked.check([])?;
     let folders = folders(global)?;
+    if let LoadTo::Model(name) = &arguments.target {
+        refuse_server_options(name, arguments)?;
+    }
     let headers = headers(arguments)?;
     let tests = tests(arguments, headers.clone())?;
     if arguments.against.is_some() && tests.len() > 1 {
@@ -91,13 +94,8 @@ pub(crate) fn run(arguments: &LoadArguments, global: &Global) -> Result<Exit, Fa
     Ok(sinks.finish(exit))
 }
 
-/// A model that a worker loads, and nothing that only a server understands.
-fn model(
-    name: &str,
-    arguments: &LoadArguments,
-    folders: &Folders,
-    global: &Global,
-) -> Result<LoadTarget, Failure> {
+/// What only a server understands is refused for a model.
+fn refuse_server_options(name: &str, arguments: &LoadArguments) -> Result<(), Failure> {
     let of_servers = [
         ("--protocol", arguments.protocol.is_some()),
         ("--served-model", arguments.served_model.is_some()),
@@ -115,6 +113,16 @@ fn model(
             Failure::new(Exit::Wrong, text).hint("an address begins with `http://` or `https://`")
         );
     }
+    Ok(())
+}
+
+/// A model that a worker loads.
+fn model(
+    name: &str,
+    arguments: &LoadArguments,
+    folders: &Folders,
+    global: &Global,
+) -> Result<LoadTarget, Failure> {
     let mut workload = Workload::default();
     workload.inputs.seed = arguments.seed.clone();
     workload.inputs.sequence_length = arguments.sequence_length;
