@@ -188,7 +188,7 @@ fn another_browser_measures_by_a_link_and_sends_the_runs_home() {
 fn what_cannot_be_is_said_in_one_line() {
     let home = Home::calibrated();
     let says = ["ONNX Runtime Web is not installed", "engines install browser"];
-    home.refused(&["profile", "small-transformer", "--device", "webgpu"], 3, &says);
+    home.refused(&["profile", "small-transformer", "-e", "browser", "-d", "webgpu"], 3, &says);
     let says = ["`x` cannot be a token", "8 or more"];
     home.refused(&["serve-bench", "small-transformer", "--token", "x"], 2, &says);
 }
