@@ -69,6 +69,8 @@ pub fn check(subject: &Subject<'_>) -> Vec<String> {
     };
     let mut request = LoadRequest::of_onnx(subject.onnx, subject.device, Precision::Fp32, 1);
     request.places.clone_from(places);
+    let dims = subject.inputs.iter().map(|input| (input.name.clone(), input.dims.clone()));
+    request.input_dims = dims.collect();
     check_refusals(subject, loader, &request, &mut rule);
     check_inference(subject, loader, &request, &mut rule);
     broken

@@ -31,6 +31,9 @@ pub struct LoadRequest {
     /// Where engines are looked for.
     #[serde(default)]
     pub places: Places,
+    /// The dims that its inputs will have, by name, for an engine that must know them before.
+    #[serde(default)]
+    pub input_dims: BTreeMap<String, Vec<usize>>,
 }
 
 impl LoadRequest {
@@ -51,6 +54,7 @@ impl LoadRequest {
             threads,
             options: EngineOptions::default(),
             places: Places::default(),
+            input_dims: BTreeMap::new(),
         }
     }
 }

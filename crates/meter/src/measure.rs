@@ -144,6 +144,11 @@ pub(crate) fn load_request(job: &Job<'_>, engine: &str) -> Request {
             threads: cell.threads,
             options: cell.options.clone(),
             places: job.places.clone(),
+            input_dims: job
+                .inputs
+                .iter()
+                .map(|input| (input.name.clone(), input.dims.clone()))
+                .collect(),
         },
         inputs: job.inputs.clone(),
         inputs_file: job.inputs_file.clone(),

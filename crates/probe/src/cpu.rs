@@ -4,6 +4,7 @@ use crate::{
     clock::process_time,
     contention::Moment,
     followed::Followed,
+    process_tree::works_in_a_tree,
     procfs::{Ticks, descendants, parse_machine_ticks, process_stat, read_text, require_process},
     socket::{PERIOD, Probe, Target, Watch},
 };
@@ -34,12 +35,15 @@ impl Probe for Cpu {
         let process = Followed::begin(target.pid, time);
         let helpers = Helpers::of(target.pid);
         let began = Moment::take(target.pid);
-        Ok(Box::new(CpuWatch { pid: target.pid, machine, cores, process, helpers, began }))
+        let is_tree = works_in_a_tree(target.device);
+        Ok(Box::new(CpuWatch { pid: target.pid, is_tree, machine, cores, process, helpers, began }))
     }
 }
 
 struct CpuWatch {
     pid: u32,
+    /// Whether the processes that it started do its work, and their time is its own.
+    is_tree: bool,
     machine: Ticks,
     cores: BTreeMap<u32, Ticks>,
     process: Followed<f64>,
@@ -110,7 +114,9 @@ impl Watch for CpuWatch {
         self.read();
         self.helpers.update(self.pid);
         let processors = self.cores.len().max(1) as f64;
-        let seconds = self.process.last - self.process.first;
+        let helped = self.helpers.spent();
+        let (own, beside) = if self.is_tree { (helped, 0.0) } else { (0.0, helped) };
+        let seconds = self.process.last - self.process.first + own;
         let mut metrics =
             vec![Metric::measured("cpu.process.time", Unit::Seconds, Direction::Lower, seconds)];
         let window = self.process.window().as_secs_f64();
@@ -139,7 +145,7 @@ impl Watch for CpuWatch {
         // What is left when this process and those it started are taken away: other work on the same machine.
         let others = match (utilisation, busy) {
             (Some(all), Some(busy)) => {
-                let ours = busy + self.helpers.spent() / window;
+                let ours = busy + beside / window;
                 Some((all - ours / processors).max(0.0))
             }
             _ => None,

@@ -9,10 +9,10 @@ use crate::{
     user_agent,
 };
 use engine::{EngineError, EngineErrorKind, LoadRequest, LoadStep, PageAddress, found::Absent};
-use graph::{Model, TensorData};
+use graph::{Dim, Model, TensorData};
 use serde_json::{Value, json};
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -56,8 +56,12 @@ pub(crate) fn load(request: &LoadRequest) -> Result<BrowserModel, EngineError> {
         return Err(refused(format!("engine `browser` cannot run {precision} on `{device}`"))
             .with_hint("`--precision fp32` works here"));
     }
-    let files = Files::of(&request.onnx)?;
-    let session = session_options(request)?;
+    let files = Files::of(request)?;
+    let mut session = session_options(request)?;
+    if device == Device::Webnn {
+        // It takes no node of an unknown size.
+        session["freeDimensionOverrides"] = json!(files.sizes);
+    }
     let webnn = webnn_device(request)?;
     let runtime = locate::runtime(&request.places)?;
 
@@ -130,12 +134,15 @@ pub(crate) fn load(request: &LoadRequest) -> Result<BrowserModel, EngineError> {
 /// The files of a model.
 struct Files {
     graph: PathBuf,
+    /// Sizes by the names that the graph has for them, as far as the inputs tell.
+    sizes: BTreeMap<String, usize>,
     /// By the names that the graph has for them.
     data: Vec<(String, PathBuf)>,
 }
 
 impl Files {
-    fn of(onnx: &Path) -> Result<Files, EngineError> {
+    fn of(request: &LoadRequest) -> Result<Files, EngineError> {
+        let onnx = &request.onnx;
         let bad = |why: String| {
             let message = format!("could not read `{}`", onnx.display());
             EngineError::new(EngineErrorKind::BadModel, message).with_source(why)
@@ -154,7 +161,8 @@ impl Files {
             let path = model.locate(&name);
             (name.to_string_lossy().into_owned(), path)
         });
-        let files = Files { graph: onnx.to_owned(), data: data.collect() };
+        let sizes = sizes(&model, request);
+        let files = Files { graph: onnx.clone(), sizes, data: data.collect() };
         files.check_sizes()?;
         Ok(files)
     }
@@ -193,6 +201,20 @@ impl Files {
         let name = |(number, (name, _)): (usize, &(String, PathBuf))| json!({ "name": name, "path": format!("model/data-{number}") });
         self.data.iter().enumerate().map(name).collect()
     }
+}
+
+/// The sizes that the graph's inputs have names for.
+fn sizes(model: &Model, request: &LoadRequest) -> BTreeMap<String, usize> {
+    let mut sizes = BTreeMap::new();
+    for input in &model.graph.inputs {
+        let given = request.input_dims.get(&input.name).into_iter().flatten();
+        for (dim, size) in input.shape.iter().flatten().zip(given) {
+            if let Dim::Symbol(name) = dim {
+                sizes.insert(name.clone(), *size);
+            }
+        }
+    }
+    sizes
 }
 
 /// What the user set, in the runtime's words.
@@ -306,13 +328,27 @@ mod tests {
         };
         let graph = file("model.onnx", 10);
         let part = |name: &str, size| (name.to_owned(), file(name, size));
-        let of = |data| Files { graph: graph.clone(), data };
+        let of = |data| Files { graph: graph.clone(), sizes: BTreeMap::new(), data };
         let error = of(vec![part("a", LARGEST_FILE)]).check_sizes().unwrap_err();
         assert!(error.to_string().contains("2 GiB"), "{error}");
         let many = vec![part("b", 3 << 29), part("c", 3 << 29), part("d", 3 << 29)];
         let error = of(many).check_sizes().unwrap_err();
         assert!(error.to_string().contains("4 GiB"), "{error}");
         assert!(of(vec![part("e", 5), part("f", 1 << 30)]).check_sizes().is_ok());
+    }
+
+    #[test]
+    fn the_names_of_sizes_get_what_the_inputs_have() {
+        let mut builder = graph::GraphBuilder::new("g");
+        let dims: [Dim; 3] = ["batch".into(), "length".into(), 8.into()];
+        let x = builder.input("x", graph::DataType::Float, &dims);
+        builder.output("y", &x, graph::DataType::Float, &dims);
+        let model = builder.finish_model();
+        let mut request = LoadRequest::of_onnx("m.onnx", Device::Webnn, Precision::Fp32, 1);
+        assert!(sizes(&model, &request).is_empty());
+        request.input_dims.insert("x".into(), vec![4, 128, 8]);
+        let expected = BTreeMap::from([("batch".to_owned(), 4), ("length".to_owned(), 128)]);
+        assert_eq!(sizes(&model, &request), expected);
     }
 
     #[test]
