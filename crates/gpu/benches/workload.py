@@ -75,7 +75,9 @@ def example_inputs():
 def bert_as(way):
     model, ids = bert().cuda(), tokens(4, 128)
     if way == "compiled":
-        model = torch.compile(model)
+        # Layer by layer: they are alike, so one of them is compiled.
+        for layer in model.layer:
+            layer.compile()
     if way != "graph":
         steps(model, ids, 10, "warm-up")
         return steps(model, ids, 30)
@@ -229,7 +231,7 @@ def endless(moment):
 def two():
     import subprocess
 
-    start = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 9_000_000_000
+    start = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 15_000_000_000
     children = [subprocess.Popen([sys.executable, __file__, "at", str(start)]) for _ in range(2)]
     sys.exit(max(child.wait() for child in children))
 

@@ -39,8 +39,14 @@ impl Write for Limited {
 /// A name without namespaces, template arguments and parameters; for kernels that run something given, with that.
 #[must_use]
 pub fn short_name(symbol: &str) -> String {
-    if !symbol.starts_with("_Z") || symbol.len() > LONGEST {
+    if symbol.len() > LONGEST {
         return symbol.to_owned();
+    }
+    if !symbol.starts_with("_Z") {
+        // Other tools write names as people do, with parameters.
+        let name = without_parameters(symbol);
+        let shortened = (name.len() < symbol.len()).then(|| shortened(name)).flatten();
+        return shortened.unwrap_or_else(|| symbol.to_owned());
     }
     let Ok(parsed) = Symbol::new(symbol) else { return symbol.to_owned() };
     let mut whole = Limited(String::new());
@@ -61,6 +67,21 @@ fn shortened(whole: &str) -> Option<String> {
         _ => None,
     };
     Some(work.map_or_else(|| base.to_owned(), |work| format!("{base}<{work}>")))
+}
+
+/// The name before the parameters of the function; the whole one if it has none.
+fn without_parameters(name: &str) -> &str {
+    const UNNAMED: &str = "(anonymous namespace)";
+    let mut depth = 0_u32;
+    for (at, sign) in name.char_indices() {
+        match sign {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            '(' if depth == 0 && !name[at..].starts_with(UNNAMED) => return &name[..at],
+            _ => {}
+        }
+    }
+    name
 }
 
 /// The name of the function, and the template arguments of its last part.
@@ -121,8 +142,14 @@ mod tests {
             ),
             (
                 "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
-                "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+                "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
             ),
+            (
+                "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, (int)2>(int, float)",
+                "vectorized_elementwise_kernel<FillFunctor>",
+            ),
+            ("void (anonymous namespace)::softmax<float>(float*)", "softmax"),
+            ("triton_poi_fused_add_0", "triton_poi_fused_add_0"),
             (
                 "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_",
                 "vectorized_elementwise_kernel<FillFunctor>",

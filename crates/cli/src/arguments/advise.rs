@@ -28,6 +28,8 @@ Examples:
 #[command(
     after_help = AFTER,
     mut_arg("model", |arg| arg
+        // What is changed here would otherwise stand behind the program.
+        .index(1)
         .value_name("MODEL|RUN")
         .help("Model as for `profile`, or a stored run: the beginning of its id, or `latest`")
         .required_unless_present_any(["model_flag", "torch_module", "program"])
@@ -59,7 +61,7 @@ pub(crate) struct Advise {
     pub(crate) budget: Duration,
 
     /// Program that uses a GPU, instead of a model: it is run, judged, and with --try run again with each change
-    #[arg(last = true, value_name = "PROGRAM", conflicts_with_all = ["model", "model_flag", "torch_module"], help_heading = "Workload")]
+    #[arg(last = true, index = 2, value_name = "PROGRAM", conflicts_with_all = ["model", "model_flag", "torch_module"], help_heading = "Workload")]
     pub(crate) program: Vec<std::ffi::OsString>,
 
     #[command(flatten)]

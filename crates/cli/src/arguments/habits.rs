@@ -225,6 +225,8 @@ mod tests {
         assert_eq!(profile("--seq-len 64").workload.inputs.sequence_length, Some(64));
         assert_eq!(profile("--batch 2").workload.batch.batch_size, Some(2));
         assert_eq!(profile("--cuda").engine.device.device, Device::Cuda(0));
+        // Here it asks for the GPU's own records, which only a GPU has.
+        assert!(profile("--gpu").gpu);
         assert_eq!(profile("--format json").result.path("json"), Some(Path::new("-")));
         assert_eq!(profile("--format=csv").result.path("csv"), Some(Path::new("-")));
         let exported = profile("--export-json a.json --export-markdown b").result;

@@ -91,7 +91,7 @@ pub(crate) struct Profile {
         help_heading = "Breakdown"
     )]
     pub(crate) layers: Option<Vec<String>>,
-    /// What the GPU did: kernels, copies, idle time and its causes
+    /// What the GPU did: kernels, copies, idle time and its causes; on `cuda` unless `--device` names another
     #[arg(long, help_heading = "Breakdown")]
     pub(crate) gpu: bool,
     /// Memory by graph, allocator and system; or only these parts

@@ -207,6 +207,7 @@ fn median_step(folder: &Path) -> Option<f64> {
         text.lines().filter_map(|line| line.parse().ok()).collect()
     };
     let longest = files.map(times).max_by_key(Vec::len)?;
+    // Nanoseconds, whose median comes in seconds.
     let steps: Vec<u64> = longest
         .windows(2)
         .map(|two| two[1].saturating_sub(two[0]))
@@ -215,7 +216,7 @@ fn median_step(folder: &Path) -> Option<f64> {
     if longest.len() < FEWEST_STEPS {
         return None;
     }
-    stats::median(&steps).map(|nanos| nanos / 1e9).filter(|time| *time > 0.0)
+    stats::median(&steps).filter(|time| *time > 0.0)
 }
 
 #[cfg(test)]

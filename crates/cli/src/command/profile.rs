@@ -14,8 +14,8 @@ use crate::{
     sinks::FileWriter,
 };
 use modelmeter::{
-    FORMATS, Gate, Inside, Isolation, Profiler, RUN_FORMATS, ResultFormat, Run, Session, Store,
-    dossier_of, dossier_page,
+    Device, FORMATS, Gate, Inside, Isolation, Profiler, RUN_FORMATS, ResultFormat, Run, Session,
+    Store, dossier_of, dossier_page,
 };
 use page::Pictures;
 use report::{JsonOptions, LayerView, MemoryPart, MemoryView, ResultDocument, View};
@@ -108,6 +108,10 @@ fn profiler(arguments: &Profile, global: &Global) -> Result<Profiler, Failure> {
         },
     );
     profiler = profiler.inside(inside(arguments));
+    // Only a GPU keeps such records; a device that was named is refused with its reason.
+    if arguments.gpu && engine.device.device == Device::Auto {
+        profiler = profiler.device(Device::Cuda(0));
+    }
     if arguments.train {
         profiler = profiler.training(training(&arguments.training));
     } else if let Some(flag) = arguments.training.given() {

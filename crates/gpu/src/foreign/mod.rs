@@ -92,7 +92,8 @@ pub fn foreign(path: &Path) -> Result<(Tool, Vec<Recording>), ForeignError> {
             return Err(ForeignError::Large(path.to_owned()));
         }
         file.take(LARGEST).read_to_end(&mut head).map_err(failed)?;
-        match head.first() {
+        // PyTorch's traces begin with an empty line.
+        match head.iter().find(|byte| !byte.is_ascii_whitespace()) {
             Some(0x1f) => return Err(unknown("it is compressed; unpack it with `gunzip`".into())),
             Some(b'{' | b'[') => foreign_text(&head).map_err(unknown)?,
             _ => return Err(unknown("it is neither JSON nor SQLite".into())),
