@@ -443,12 +443,13 @@ fn command(case: &Case) -> String {
     match case.mode.strip_prefix("generate ") {
         Some(test) => {
             let tokens: String = test.chars().filter(char::is_ascii_digit).collect();
-            let test = match test.starts_with("pp") {
-                true => format!("-p {tokens} -n 0"),
-                false => format!("-p 0 -n {tokens}"),
+            let (read, written) = if test.starts_with("pp") {
+                (tokens.as_str(), "0")
+            } else {
+                ("0", tokens.as_str())
             };
             format!(
-                "modelmeter generate {model} {test} -b {batch} --engines {engine} --precisions {precision}{device}"
+                "modelmeter generate {model} -p {read} -n {written} -b {batch} --engines {engine} --precisions {precision}{device}"
             )
         }
         None => {

@@ -29,7 +29,7 @@ pub(super) fn run(
     let experience = &fits.experience;
     if experience.processors.is_empty() && experience.gpus.is_empty() {
         return Err(Failure::new(Exit::Untold, "the database has no valid run to learn from")
-            .hint("`modelmeter bench --models small-transformer,resnet50 --batch-sizes 1,4` measures some"));
+            .hint("`modelmeter bench --model small-transformer,resnet50 --batch-sizes 1,4` measures some"));
     }
     let mut sinks = Sinks::new(global);
     if arguments.model.name().is_none() {
