@@ -24,6 +24,7 @@ pub(crate) fn start(app: &Arc<App>, hook: Hook) -> std::io::Result<()> {
 
 fn look(app: &Weak<App>, hook: &Hook) {
     let mut known: HashMap<String, State> = HashMap::new();
+    let mut is_first = true;
     while let Some(app) = app.upgrade() {
         let activities = {
             let mut live = app.live();
@@ -32,11 +33,14 @@ fn look(app: &Weak<App>, hook: &Hook) {
         };
         for one in &activities {
             let before = known.insert(one.id.clone(), one.state);
-            if before == Some(State::Running) && one.state != State::Running {
+            // What is not known yet began, and may have ended, since the last look.
+            let was_running = before.map_or(!is_first, |state| state == State::Running);
+            if was_running && one.state != State::Running {
                 let (text, document) = told(one);
                 hook(&text, &document);
             }
         }
+        is_first = false;
         drop(app);
         thread::sleep(LOOK);
     }

@@ -524,7 +524,6 @@ fn whoever_wants_to_know_hears_of_a_measurement_that_died() {
     let long = ["profile", "small-transformer", "--duration", "120s", "--quiet"];
     let mut child =
         home.command(&long).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // It is told what dies while it looks; a second look is enough to have seen it alive.
     loop {
         let now = json(&served.get("/api/now").body);
         if now["activities"][0]["stage"] == "sample" {
