@@ -86,6 +86,8 @@ fn head(html: &mut Html, app: &App, title: &str) {
     );
     html.raw("\n<head>\n<meta charset=\"utf-8\">\n");
     html.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    // No picture of its own; without this line browsers ask for one.
+    html.raw("<link rel=\"icon\" href=\"data:,\">\n");
     html.raw("<meta name=\"color-scheme\" content=\"light dark\">\n");
     html.element("title", &[], &format!("{title} · Modelmeter"));
     let style = app.link(&format!("/assets/{}", app.assets.style_name));

@@ -50,7 +50,7 @@ const WORTH_COMPRESSING: usize = 1400;
 const FAREWELL: Duration = Duration::from_millis(700);
 
 /// What a page may load: nothing but what is from here, and no script or style within it.
-const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; \
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Where a server listens.
