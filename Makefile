@@ -19,7 +19,7 @@ test: postgresql chromium
 built:
 	$(CARGO) test --release --workspace --no-run --quiet
 
-# The Python package, in target/wheel/dist and in .venv (docs/python.md).
+# The Python package, in target/wheel/dist and in .venv (docs/PYTHON.md).
 wheel: venv built
 	.ci/wheel
 

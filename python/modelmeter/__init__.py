@@ -7,7 +7,7 @@ run = modelmeter.profile("small-transformer")
 print(run["latency"]["median"], run.is_valid)
 ```
 
-The work is done by the program `modelmeter`, which is inside this package. More: docs/python.md
+The work is done by the program `modelmeter`, which is inside this package. More: docs/PYTHON.md
 """
 
 TYPE_CHECKING = False  # type checkers take it for true; importing `typing` would take longer than all of this

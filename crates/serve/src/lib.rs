@@ -1,6 +1,6 @@
 //! The live page: HTTP over the library's door.
 //!
-//! A request becomes an [`Answer`](answer::Answer) by a function that reads the store and hands a result to the renderers of
+//! A request becomes an answer by a function that reads the store and hands a result to the renderers of
 //! `report` and `page`. So every view is a page of its own that needs no script; the script only follows what happens.
 //! There is no SQL here, nothing is measured and no number is put into words. Who may ask is decided in one place, `guard`.
 
