@@ -1,21 +1,15 @@
-//! An answer as a result: always labelled as predicted, with its interval, what it rests on and how good such answers were.
+//! The document `modelmeter.prediction/1` and its rows: always labelled as predicted, with the interval, what an answer rests on
+//! and how good such answers were.
 
-use modelmeter::{Experience, Fits};
-use number::{bytes, percent, seconds};
-use predict::{
-    Answer, Calibrated, Case, Hardware, Known, Next, Observation, Predicted, Reach, Refused, Score,
-    Situation,
-};
-use report::{Block, Column, DataTable, Fact, Grid, Note, ResultDocument, Tone, clean};
+use modelmeter::Experience;
+use predict::{Answer, Calibrated, Case, Next, Reach, Refused, Situation};
+use report::DataTable;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The name and version of the document.
 pub(crate) const PREDICTION_SCHEMA: &str = "modelmeter.prediction/1";
-
-/// Runs that an answer names.
-const NAMED: usize = 3;
 
 /// Predictions: never measured, never stored.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -66,86 +60,86 @@ pub(super) struct ExplorationDocument {
 /// How good answers of one kind were.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Backtest")]
-struct BacktestRow {
+pub(super) struct BacktestRow {
     /// `processors` or `GPUs`; absent for the question's own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    hardware: Option<String>,
+    pub(super) hardware: Option<String>,
     /// What was held out: `new setting`, `new pair`, `new family`, `new machine`.
-    held_out: String,
+    pub(super) held_out: String,
     /// Cells that were predicted.
-    cells: usize,
+    pub(super) cells: usize,
     /// Groups that were held out.
-    groups: usize,
+    pub(super) groups: usize,
     /// Median of |predicted ÷ measured − 1|.
-    median_error: f64,
+    pub(super) median_error: f64,
     /// Mean of the same.
-    mean_error: f64,
+    pub(super) mean_error: f64,
     /// Share of cells within their interval.
-    coverage: f64,
+    pub(super) coverage: f64,
     /// The interval is the prediction × and ÷ this number: the median; null if it is endless.
-    width: Option<f64>,
+    pub(super) width: Option<f64>,
     /// The median error of the roofline; null where no peak is known.
-    physics_median_error: Option<f64>,
+    pub(super) physics_median_error: Option<f64>,
 }
 
 /// One question and its answer.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Answer")]
-struct AnswerDocument {
-    model: String,
-    hardware: String,
-    engine: String,
-    precision: String,
-    mode: String,
-    batch_size: f64,
-    sequence_length: Option<f64>,
+pub(super) struct AnswerDocument {
+    pub(super) model: String,
+    pub(super) hardware: String,
+    pub(super) engine: String,
+    pub(super) precision: String,
+    pub(super) mode: String,
+    pub(super) batch_size: f64,
+    pub(super) sequence_length: Option<f64>,
     /// `predicted`, `measured` (the database has this cell) or `refused`.
-    status: &'static str,
+    pub(super) status: &'static str,
     /// What is new about it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    situation: Option<&'static str>,
+    pub(super) situation: Option<&'static str>,
     /// Seconds of one inference, step, prompt or token.
     #[serde(skip_serializing_if = "Option::is_none")]
-    seconds: Option<Range>,
+    pub(super) seconds: Option<Range>,
     /// Samples per second; tokens per second in a generation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    throughput: Option<Range>,
+    pub(super) throughput: Option<Range>,
     /// Peak memory in bytes; null where none was measured of others.
     #[serde(skip_serializing_if = "Option::is_none")]
-    memory_bytes: Option<Range>,
+    pub(super) memory_bytes: Option<Range>,
     /// The roofline: seconds; null where no peak is known.
-    physics_seconds: Option<f64>,
+    pub(super) physics_seconds: Option<f64>,
     /// Runs that say most of it.
-    rests_on: Vec<String>,
+    pub(super) rests_on: Vec<String>,
     /// How good answers to such questions were, on cells that were held out.
     #[serde(skip_serializing_if = "Option::is_none")]
-    backtest: Option<BacktestRow>,
+    pub(super) backtest: Option<BacktestRow>,
     /// What to measure next, if it would narrow the interval.
     #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<NextDocument>,
+    pub(super) next: Option<NextDocument>,
     /// Why there is no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    refused: Option<String>,
+    pub(super) refused: Option<String>,
     /// The nearest question that can be answered.
     #[serde(skip_serializing_if = "Option::is_none")]
-    nearest: Option<String>,
+    pub(super) nearest: Option<String>,
 }
 
 /// A number with its 90 % interval.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-struct Range {
-    value: f64,
-    low: f64,
-    high: f64,
+pub(super) struct Range {
+    pub(super) value: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
 }
 
 /// The measurement that would narrow the interval most.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Next")]
-struct NextDocument {
-    command: String,
+pub(super) struct NextDocument {
+    pub(super) command: String,
     /// The logarithmic width of the interval afterwards, as a share of that now.
-    width_left: f64,
+    pub(super) width_left: f64,
 }
 
 impl Range {
@@ -154,7 +148,7 @@ impl Range {
     }
 
     /// So much work in this time.
-    fn rate(self, work: f64) -> Range {
+    pub(super) fn rate(self, work: f64) -> Range {
         Range { value: work / self.value, low: work / self.high, high: work / self.low }
     }
 }
@@ -168,7 +162,7 @@ pub(super) struct Asked {
 
 impl Asked {
     /// Samples or tokens in one unit of time.
-    fn work(&self) -> f64 {
+    pub(super) fn work(&self) -> f64 {
         match self.case.mode.strip_prefix("generate pp") {
             Some(rest) => {
                 let tokens = rest.split(' ').next().and_then(|count| count.parse().ok());
@@ -178,11 +172,11 @@ impl Asked {
         }
     }
 
-    fn unit(&self) -> &'static str {
+    pub(super) fn unit(&self) -> &'static str {
         if self.case.mode.starts_with("generate") { "tokens/s" } else { "samples/s" }
     }
 
-    fn document(&self) -> AnswerDocument {
+    pub(super) fn document(&self) -> AnswerDocument {
         let Asked { case, answer, next } = self;
         let found = answer.as_ref().ok();
         let seconds = found.map(|found| Range::of(&found.seconds));
@@ -218,7 +212,7 @@ impl Asked {
     }
 }
 
-fn runs(answer: &Answer) -> Vec<String> {
+pub(super) fn runs(answer: &Answer) -> Vec<String> {
     answer.rests_on.iter().flat_map(|known| known.runs.first().cloned()).collect()
 }
 
@@ -236,6 +230,54 @@ fn backtest(situation: &str, one: &Calibrated) -> BacktestRow {
     }
 }
 
+impl<'a> PredictionDocument<'a> {
+    pub(super) fn new(
+        kind: &'static str,
+        cells: usize,
+        left_out: &'a BTreeMap<String, usize>,
+    ) -> PredictionDocument<'a> {
+        PredictionDocument {
+            schema: PREDICTION_SCHEMA,
+            label: "predicted",
+            kind,
+            level: Some(predict::LEVEL),
+            cells,
+            left_out,
+            answers: Vec::new(),
+            anchor: None,
+            backtest: Vec::new(),
+            exploration: None,
+        }
+    }
+
+    fn of(kind: &'static str, experience: &'a Experience) -> PredictionDocument<'a> {
+        let cells = experience.processors.len() + experience.gpus.len();
+        PredictionDocument::new(kind, cells, &experience.left_out)
+    }
+
+    pub(super) fn answering(self, answers: Vec<AnswerDocument>) -> PredictionDocument<'a> {
+        PredictionDocument { answers, ..self }
+    }
+
+    pub(super) fn json(&self) -> serde_json::Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+/// The document of answers, one after the other.
+pub(super) fn answers(
+    experience: &Experience,
+    answers: Vec<AnswerDocument>,
+    anchor: Option<String>,
+) -> serde_json::Value {
+    PredictionDocument { answers, anchor, ..PredictionDocument::of("answers", experience) }.json()
+}
+
+/// Several answers as a document of their own.
+pub(super) fn several(experience: &Experience, all: &[Asked]) -> serde_json::Value {
+    answers(experience, all.iter().map(Asked::document).collect(), None)
+}
+
 /// The document of what was learned, without a question.
 pub(super) fn trained(
     experience: &Experience,
@@ -245,19 +287,8 @@ pub(super) fn trained(
         hardware: Some((*hardware).to_owned()),
         ..backtest(situation.words(), one)
     });
-    serde_json::to_value(PredictionDocument {
-        schema: PREDICTION_SCHEMA,
-        label: "predicted",
-        kind: "trained",
-        level: Some(predict::LEVEL),
-        cells: experience.processors.len() + experience.gpus.len(),
-        left_out: &experience.left_out,
-        anchor: None,
-        answers: Vec::new(),
-        backtest: rows.collect(),
-        exploration: None,
-    })
-    .unwrap_or_default()
+    let backtest = rows.collect();
+    PredictionDocument { backtest, ..PredictionDocument::of("trained", experience) }.json()
 }
 
 /// The document of an exploration, with every cell of its plan.
@@ -266,163 +297,12 @@ pub(super) fn explored(
     all: &[Asked],
     exploration: ExplorationDocument,
 ) -> serde_json::Value {
-    serde_json::to_value(PredictionDocument {
-        schema: PREDICTION_SCHEMA,
-        label: "predicted",
-        kind: "explored",
-        level: Some(predict::LEVEL),
-        cells: experience.processors.len() + experience.gpus.len(),
-        left_out: &experience.left_out,
-        anchor: None,
+    PredictionDocument {
         answers: all.iter().map(Asked::document).collect(),
-        backtest: Vec::new(),
         exploration: Some(exploration),
-    })
-    .unwrap_or_default()
-}
-
-/// An answer from tables of timm.
-pub(super) fn of_tables(
-    one: &Observation,
-    hardware: &Hardware,
-    precision: &str,
-    said: Result<(Situation, Predicted), Refused>,
-    score: Option<&Score>,
-    rows: usize,
-) -> ResultDocument {
-    let answer = said.as_ref().ok();
-    let range = answer.map(|(_, said)| {
-        let at = |shift: f64| (said.log_seconds + shift).exp();
-        Range { value: at(0.0), low: at(-said.log_half), high: at(said.log_half) }
-    });
-    let held_out = answer.map(|(situation, _)| situation.words());
-    let backtest = held_out.zip(score).map(|(held_out, score)| BacktestRow {
-        hardware: None,
-        held_out: held_out.to_owned(),
-        cells: score.rows,
-        groups: score.machines,
-        median_error: score.median_error,
-        mean_error: score.mean_error,
-        coverage: score.coverage,
-        width: Some(score.width).filter(|width| width.is_finite()),
-        physics_median_error: None,
-    });
-    let mut facts = Vec::new();
-    match &said {
-        Err(refused) => {
-            facts.push(Fact::new("not predicted", clean(&refused.why)));
-            facts.push(Fact::new("can be answered", clean(&refused.nearest)));
-        }
-        Ok((situation, _)) => {
-            facts.push(Fact::new("new", situation.words()));
-            facts.push(Fact::new(
-                "rests on",
-                format!("{rows} times of the tables; kind of test: {}", one.test),
-            ));
-            facts.extend(score.map(|score| {
-                Fact::new(
-                    "backtest",
-                    format!(
-                        "{} held out: mean error {}, median {}, {} of {} times within the interval",
-                        situation.words(),
-                        percent(score.mean_error),
-                        percent(score.median_error),
-                        percent(score.coverage),
-                        score.rows
-                    ),
-                )
-            }));
-        }
+        ..PredictionDocument::of("explored", experience)
     }
-    let rate = |rate: f64| format!("{} samples/s", number::rate(rate));
-    let mut grid = Grid::of([
-        Column::left(""),
-        Column::right("predicted"),
-        Column::right("90 % interval"),
-        Column::right("physics alone"),
-    ]);
-    if let Some(range) = range {
-        let words = format!("{} to {}", seconds(range.low), seconds(range.high));
-        grid.row([
-            "time of a sample".to_owned(),
-            seconds(range.value),
-            words,
-            seconds(one.physics),
-        ]);
-        let rates = range.rate(1.0);
-        let words = format!("{} to {}", rate(rates.low), rate(rates.high));
-        grid.row(["throughput".to_owned(), rate(rates.value), words, rate(1.0 / one.physics)]);
-    }
-    let verdict = match range {
-        Some(range) => Note::of(
-            Tone::Warning,
-            format!("predicted, not measured: {} for a sample", seconds(range.value)),
-        ),
-        None => Note::of(Tone::Bad, "not predicted: the question is outside of what was measured"),
-    };
-    let document = AnswerDocument {
-        model: one.model.clone(),
-        hardware: hardware.name.clone(),
-        engine: "torch".into(),
-        precision: precision.to_owned(),
-        mode: one.test.split(' ').next().unwrap_or("infer").replace("infer", "inference"),
-        batch_size: 1.0,
-        sequence_length: None,
-        status: if range.is_some() { "predicted" } else { "refused" },
-        situation: held_out,
-        seconds: range,
-        throughput: range.map(|range| range.rate(1.0)),
-        memory_bytes: None,
-        physics_seconds: Some(one.physics),
-        rests_on: Vec::new(),
-        backtest,
-        next: None,
-        refused: said.as_ref().err().map(|refused| refused.why.clone()),
-        nearest: said.as_ref().err().map(|refused| refused.nearest.clone()),
-    };
-    let data = DataTable::new(COLUMNS, [row(&document)]);
-    ResultDocument {
-        title: vec![
-            clean(&one.model),
-            "predicted, not measured".into(),
-            format!("on {}", clean(&hardware.name)),
-        ],
-        facts: vec![format!("timm, {}", one.test), format!("peaks: {}", clean(&hardware.source))],
-        verdict: Some(verdict),
-        blocks: vec![Block::table("predicted", grid), Block::Facts(facts)],
-        json: serde_json::to_value(PredictionDocument {
-            schema: PREDICTION_SCHEMA,
-            label: "predicted",
-            kind: "answers",
-            level: Some(predict::LEVEL),
-            cells: rows,
-            left_out: &BTreeMap::new(),
-            anchor: None,
-            answers: vec![document],
-            backtest: Vec::new(),
-            exploration: None,
-        })
-        .unwrap_or_default(),
-        data: Some(data),
-        ..ResultDocument::default()
-    }
-}
-
-/// Several answers as a document of their own.
-pub(super) fn several(experience: &Experience, all: &[Asked]) -> serde_json::Value {
-    serde_json::to_value(PredictionDocument {
-        schema: PREDICTION_SCHEMA,
-        label: "predicted",
-        kind: "answers",
-        level: Some(predict::LEVEL),
-        cells: experience.processors.len() + experience.gpus.len(),
-        left_out: &experience.left_out,
-        anchor: None,
-        answers: all.iter().map(Asked::document).collect(),
-        backtest: Vec::new(),
-        exploration: None,
-    })
-    .unwrap_or_default()
+    .json()
 }
 
 /// The same as rows for programs.
@@ -461,192 +341,7 @@ fn command(case: &Case) -> String {
     }
 }
 
-pub(super) fn document(
-    all: &[Asked],
-    experience: &Experience,
-    wants_next: bool,
-    anchor: Option<&Known>,
-) -> ResultDocument {
-    let answers: Vec<AnswerDocument> = all.iter().map(Asked::document).collect();
-    let mut blocks = Vec::new();
-    let mut rows = Vec::new();
-    for (asked, document) in all.iter().zip(&answers) {
-        rows.push(row(document));
-        blocks.extend(part(asked, document, wants_next, anchor, all.len() > 1));
-    }
-    let left_out = super::learned::left_out(experience);
-    if !left_out.is_empty() {
-        blocks.push(Block::Notes(left_out));
-    }
-    let first = &all[0].case;
-    let length = first.length.map(|length| format!("length {length}"));
-    let mut facts =
-        vec![format!("{} {}", first.engine, first.precision), format!("batch {}", first.batch)];
-    facts.extend(length);
-    ResultDocument {
-        title: vec![
-            clean(&first.model),
-            "predicted, not measured".into(),
-            format!("on {}", clean(&first.hardware)),
-        ],
-        facts,
-        verdict: Some(verdict(all)),
-        blocks,
-        json: serde_json::to_value(PredictionDocument {
-            schema: PREDICTION_SCHEMA,
-            label: "predicted",
-            kind: "answers",
-            level: Some(predict::LEVEL),
-            cells: experience.processors.len() + experience.gpus.len(),
-            left_out: &experience.left_out,
-            anchor: anchor.and_then(|anchor| anchor.runs.first().cloned()),
-            answers,
-            backtest: Vec::new(),
-            exploration: None,
-        })
-        .unwrap_or_default(),
-        data: Some(DataTable::new(COLUMNS, rows)),
-        ..ResultDocument::default()
-    }
-}
-
-fn verdict(all: &[Asked]) -> Note {
-    let refused = all.iter().filter(|one| one.answer.is_err()).count();
-    if refused == all.len() {
-        return Note::of(Tone::Bad, "not predicted: the question is outside of what was measured");
-    }
-    let measured = all.iter().all(|one| one.answer.as_ref().is_ok_and(|one| one.is_measured));
-    if measured {
-        return Note::of(
-            Tone::Good,
-            "measured: the database has this cell, nothing had to be predicted",
-        );
-    }
-    let words: Vec<String> = all
-        .iter()
-        .filter_map(|one| {
-            let found = one.answer.as_ref().ok()?;
-            let Reach { middle, low, high } = found.seconds;
-            Some(format!("{} (90 %: {} to {})", seconds(middle), seconds(low), seconds(high)))
-        })
-        .collect();
-    Note::of(Tone::Warning, format!("predicted, not measured: {}", words.join("; ")))
-}
-
-fn part(
-    asked: &Asked,
-    document: &AnswerDocument,
-    wants_next: bool,
-    anchor: Option<&Known>,
-    is_one_of_several: bool,
-) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    if is_one_of_several {
-        blocks.push(Block::Heading(asked.case.mode.clone()));
-    }
-    let mut facts = Vec::new();
-    match &asked.answer {
-        Err(refused) => {
-            facts.push(Fact::new("not predicted", clean(&refused.why)));
-            facts.push(Fact::new("can be answered", clean(&refused.nearest)));
-            if let Some(physics) = asked.case.physics() {
-                facts.push(Fact::new(
-                    "physics alone",
-                    format!("{}, by the roofline: no prediction", seconds(physics)),
-                ));
-            }
-        }
-        Ok(found) => {
-            blocks.push(Block::table("predicted", table(asked, document)));
-            if found.is_measured {
-                facts.push(Fact::new("measured by", runs(found).join(", ")));
-            } else {
-                facts.push(Fact::new("new", found.situation.words()));
-                let near: Vec<String> = found
-                    .rests_on
-                    .iter()
-                    .take(NAMED)
-                    .map(|known| {
-                        let id = known.runs.first().map_or("", |id| &id[..id.len().min(8)]);
-                        format!(
-                            "{} ({} {} at batch {}, {id})",
-                            clean(&known.case.model),
-                            known.case.engine,
-                            known.case.precision,
-                            known.case.batch
-                        )
-                    })
-                    .collect();
-                facts.push(Fact::new(
-                    "rests on",
-                    format!("{} cells; nearest: {}", found.cells, near.join("; ")),
-                ));
-                if let Some(anchor) = anchor {
-                    let id = anchor.runs.first().cloned().unwrap_or_default();
-                    facts.push(Fact::new(
-                        "anchor",
-                        format!("{id}: {}", clean(&anchor.case.words())),
-                    ));
-                }
-                if let Some(own) = &found.calibrated {
-                    facts.push(Fact::new(
-                        "backtest",
-                        format!(
-                            "{} held out: median error {}, mean {}, {} of {} cells within the interval ({} groups){}",
-                            found.situation.words(),
-                            percent(own.median_error),
-                            percent(own.mean_error),
-                            percent(own.coverage),
-                            own.cells,
-                            own.groups,
-                            own.physics_error
-                                .map(|error| format!("; physics alone {}", percent(error)))
-                                .unwrap_or_default()
-                        ),
-                    ));
-                }
-            }
-        }
-    }
-    if let Some(next) = document.next.as_ref().filter(|_| wants_next) {
-        facts.push(Fact::command("measure next", next.command.clone()));
-        facts.push(Fact::new(
-            "then",
-            format!("the interval keeps {} of its width", percent(next.width_left)),
-        ));
-    }
-    blocks.push(Block::Facts(facts));
-    blocks
-}
-
-fn table(asked: &Asked, document: &AnswerDocument) -> Grid {
-    let measured = document.status == "measured";
-    let mut grid = Grid::of([
-        Column::left(""),
-        Column::right(if measured { "measured" } else { "predicted" }),
-        Column::right("90 % interval"),
-        Column::right("physics alone"),
-    ]);
-    let mut add =
-        |name: &str, range: Option<Range>, physics: Option<f64>, words: &dyn Fn(f64) -> String| {
-            let Some(range) = range else { return };
-            let interval = match measured {
-                true => String::new(),
-                false => format!("{} to {}", words(range.low), words(range.high)),
-            };
-            let physics = physics.map(words).unwrap_or_default();
-            grid.row([name.to_owned(), words(range.value), interval, physics]);
-        };
-    let physics = document.physics_seconds;
-    add("latency", document.seconds, physics, &seconds);
-    let unit = asked.unit();
-    let rate = |rate: f64| format!("{} {unit}", number::rate(rate));
-    add("throughput", document.throughput, physics.map(|time| asked.work() / time), &rate);
-    add("peak memory", document.memory_bytes, None, &|amount| bytes(amount as u64));
-    grid
-}
-
-const COLUMNS: [&str; 19] = [
+pub(super) const COLUMNS: [&str; 19] = [
     "label",
     "status",
     "model",
@@ -668,7 +363,7 @@ const COLUMNS: [&str; 19] = [
     "refused",
 ];
 
-fn row(one: &AnswerDocument) -> Vec<Option<String>> {
+pub(super) fn row(one: &AnswerDocument) -> Vec<Option<String>> {
     let number = |value: Option<f64>| value.map(|value| value.to_string());
     vec![
         Some("predicted".into()),
@@ -691,66 +386,4 @@ fn row(one: &AnswerDocument) -> Vec<Option<String>> {
         number(one.physics_seconds),
         one.refused.clone(),
     ]
-}
-
-/// Models × hardware and engines: measured, predicted and unknown told apart.
-pub(super) fn matrix(fits: &Fits) -> String {
-    let experience = &fits.experience;
-    let mut columns: Vec<(String, String, bool)> = Vec::new();
-    let mut models: Vec<String> = Vec::new();
-    let mut cells = Vec::new();
-    let all = || experience.processors.iter().chain(&experience.gpus);
-    let inferences = || all().filter(|known| known.case.mode == "inference");
-    for known in inferences() {
-        let column = (known.case.hardware.clone(), known.case.engine.clone(), known.case.is_gpu);
-        if !columns.contains(&column) {
-            columns.push(column);
-        }
-        if !models.contains(&known.case.model) {
-            models.push(known.case.model.clone());
-        }
-    }
-    columns.sort();
-    models.sort();
-    let learned = [fits.processors.as_ref().ok(), fits.gpus.as_ref().ok()];
-    for model in &models {
-        for (hardware, engine, is_gpu) in &columns {
-            let rate = |known: &&Known| known.case.batch / known.seconds;
-            let here =
-                |known: &&Known| known.case.hardware == *hardware && known.case.engine == *engine;
-            let own = inferences().filter(here).filter(|known| known.case.model == *model);
-            if let Some(best) = own.max_by(|a, b| rate(a).total_cmp(&rate(b))) {
-                cells.push(draw::MatrixCell::Measured(rate(&best)));
-                continue;
-            }
-            // Asked as the model was measured elsewhere, on the hardware as others were measured there.
-            let asked = inferences().find(|known| known.case.model == *model);
-            let place = inferences().find(here);
-            let answer = asked.zip(place).zip(learned[usize::from(*is_gpu)]).and_then(
-                |((asked, place), learned)| {
-                    let case = Case {
-                        engine: engine.clone(),
-                        machine: place.case.machine.clone(),
-                        hardware: hardware.clone(),
-                        is_gpu: *is_gpu,
-                        peak: place.case.peak,
-                        bandwidth: place.case.bandwidth,
-                        cache: place.case.cache,
-                        threads: place.case.threads,
-                        ..asked.case.clone()
-                    };
-                    let found = learned.answer(&case).ok()?;
-                    let of = |seconds: f64| case.batch / seconds;
-                    Some((of(found.seconds.middle), of(found.seconds.high), of(found.seconds.low)))
-                },
-            );
-            cells.push(match answer {
-                Some((rate, low, high)) => draw::MatrixCell::Predicted { rate, low, high },
-                None => draw::MatrixCell::Unknown,
-            });
-        }
-    }
-    let columns =
-        columns.into_iter().map(|(hardware, engine, _)| (hardware, engine)).collect::<Vec<_>>();
-    draw::matrix(&models, &columns, &cells)
 }

@@ -1,6 +1,9 @@
 //! Answers from the database: `predict MODEL`, `--train`, `--matrix`, `--catalogue`.
 
-use super::answer::{self, Asked};
+use super::{
+    answer::{self, Asked},
+    matrix, view,
+};
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Global, Predict, PredictedMode},
@@ -34,7 +37,7 @@ pub(super) fn run(
     let mut sinks = Sinks::new(global);
     if arguments.model.name().is_none() {
         if let Some(path) = &arguments.matrix {
-            sinks.file(path, || answer::matrix(&fits));
+            sinks.file(path, || matrix::matrix(&fits));
         }
         let (document, exit) = trained(&fits);
         sinks.result(&document, &arguments.result, exit);
@@ -63,7 +66,7 @@ pub(super) fn run(
     progress.clear();
     let is_answered = all.iter().any(|one| one.answer.is_ok());
     let exit = if is_answered { Exit::Fine } else { Exit::Untold };
-    let document = answer::document(&all, experience, arguments.next, anchor.as_ref());
+    let document = view::document(&all, experience, arguments.next, anchor.as_ref());
     sinks.result(&document, &arguments.result, exit);
     Ok(sinks.finish(exit))
 }

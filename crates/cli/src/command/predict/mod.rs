@@ -6,8 +6,10 @@ mod document;
 mod explored;
 mod gaps;
 mod learned;
+mod matrix;
 mod show;
 mod tables;
+mod view;
 
 #[cfg(test)]
 pub(crate) use answer::{PREDICTION_SCHEMA, PredictionDocument};

@@ -1,6 +1,6 @@
 //! `predict MODEL --on HARDWARE --learn-from FILE…`: a model of a table on hardware that the table need not have.
 
-use super::{answer, failure};
+use super::{failure, view};
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Global, Predict, PredictedMode},
@@ -49,7 +49,7 @@ pub(super) fn run(
     let score =
         said.as_ref().ok().and_then(|(situation, _)| predictor.score(*situation, &one.test));
     let exit = if is_answered { Exit::Fine } else { Exit::Untold };
-    let document = answer::of_tables(&one, &hardware, precision, said, score.as_ref(), rows.len());
+    let document = view::of_tables(&one, &hardware, precision, said, score.as_ref(), rows.len());
     let mut sinks = Sinks::new(global);
     sinks.result(&document, &arguments.result, exit);
     Ok(sinks.finish(exit))
