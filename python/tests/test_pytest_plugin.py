@@ -42,7 +42,7 @@ def test_without_a_baseline_times_are_shown_and_stored(project):
     done.stdout.fnmatch_lines(["*test_work.py::test_work*median*ms*n *"])
     again = project.runpytest_subprocess("--modelmeter-against", "times.json")
     again.assert_outcomes(passed=1)
-    again.stdout.fnmatch_lines(["*cannot tell: *stored session*"])
+    again.stdout.fnmatch_lines(["*against a stored session, which drift of*"])
 
 
 def test_slower_code_fails(project):

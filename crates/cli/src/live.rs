@@ -5,15 +5,20 @@ use crate::command;
 use live::Journal;
 use modelmeter::Event;
 use serde_json::Value;
-use std::sync::OnceLock;
+use std::{path::Path, sync::OnceLock};
 
 static JOURNAL: OnceLock<Journal> = OnceLock::new();
 
 /// Begins to tell, if this command measures. That nobody can be told costs the live page and nothing else.
+/// No folder of data is made for it: a first run that stores nothing here leaves nothing here.
 pub(crate) fn begin(command: &Command, global: &Global) {
     let Some(name) = name(command) else { return };
     let Ok(folders) = command::folders(global) else { return };
-    if let Ok(journal) = Journal::begin(&folders.live(), name, modelmeter::VERSION) {
+    let folder = folders.live();
+    if !folder.parent().is_some_and(Path::is_dir) {
+        return;
+    }
+    if let Ok(journal) = Journal::begin(&folder, name, modelmeter::VERSION) {
         let _ = JOURNAL.set(journal);
     }
 }

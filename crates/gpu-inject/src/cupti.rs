@@ -171,22 +171,17 @@ fn set_up(recorder: &Recorder) -> Option<Cupti> {
     Some(Cupti { api, names, process: std::process::id() })
 }
 
-/// The library that the process has, or the first that can be loaded: never a second one beside a first.
+/// The library that the process has, or the first that can be loaded: never a second one beside a first. If the process has
+/// several, one that was named counts.
 fn find(recorder: &Recorder) -> Option<(Library, String)> {
     const NAMES: [&str; 3] = ["libcupti.so.13", "libcupti.so.12", "libcupti.so"];
-    let loaded = NAMES
-        .iter()
-        .find_map(|name| Some((Library::open(name, RTLD_NOW | RTLD_NOLOAD)?, (*name).to_owned())));
-    let named = || {
-        recorder
-            .wishes
-            .cupti
-            .iter()
-            .find_map(|path| Some((Library::open(path, RTLD_NOW)?, path.clone())))
-    };
-    let known =
-        || NAMES.iter().find_map(|name| Some((Library::open(name, RTLD_NOW)?, (*name).to_owned())));
-    loaded.or_else(named).or_else(known)
+    let named = || recorder.wishes.cupti.iter().map(String::as_str);
+    let open = |name: &str, flags| Some((Library::open(name, flags)?, name.to_owned()));
+    let loaded = |name| open(name, RTLD_NOW | RTLD_NOLOAD);
+    named()
+        .find_map(loaded)
+        .or_else(|| NAMES.into_iter().find_map(loaded))
+        .or_else(|| named().chain(NAMES).find_map(|name| open(name, RTLD_NOW)))
 }
 
 fn refuse(recorder: &Recorder, api: &Api, call: &str, answer: i32) {

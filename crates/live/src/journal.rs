@@ -45,7 +45,7 @@ impl Journal {
     /// # Errors
     /// Where the folder or the file cannot be made.
     pub fn begin(folder: &Path, command: &str, version: &str) -> io::Result<Journal> {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        make_folder(folder)?;
         remove_old(folder);
         let pid = std::process::id();
         let at = clock::now();
@@ -91,6 +91,14 @@ impl Journal {
             let _ = writer.join();
         }
     }
+}
+
+/// Makes the folder of the journals, for this user alone.
+///
+/// # Errors
+/// Where it cannot be made.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 /// Writes lines until one says that it was the last.

@@ -11,7 +11,7 @@ mod listener;
 mod samples;
 
 pub use activity::{Activity, CellNow, FirstNow, LoadNow, PercentilesNow, PlanNow, RunNow, State};
-pub use journal::Journal;
+pub use journal::{Journal, make_folder};
 pub use line::Line;
 pub use listener::Listener;
 pub use samples::{Point, SamplesNow};

@@ -51,6 +51,8 @@ impl App {
         let loopback = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
         let hosts = loopback.into_iter().chain(hosts.iter().map(|host| host.to_ascii_lowercase()));
         let cookie = port.map_or("modelmeter".to_owned(), |port| format!("modelmeter-{port}"));
+        // Measurements tell what they do where there is a folder for it; without one, nothing is heard.
+        let _ = live::make_folder(&folders.live());
         let launcher = program.map(Launcher::start).transpose()?;
         Ok(App {
             live: Mutex::new(Listener::new(&folders.live())),

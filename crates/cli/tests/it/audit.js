@@ -22,7 +22,7 @@
     if (svg.querySelectorAll("rect, path, polyline, polygon, circle").length < 3) say("an empty picture", svg);
   }
   for (const table of [...document.querySelectorAll(".scroll > table")].filter(shown)) {
-    if (innerWidth >= 1280 && table.scrollWidth > table.parentElement.clientWidth + 1) say("a table is cut", table);
+    if (innerWidth >= 1280 && table.scrollWidth > table.parentElement.clientWidth + 1) say(`a table is cut: ${table.scrollWidth} wide in ${table.parentElement.clientWidth}`, table);
   }
   let last = 0;
   for (const heading of document.querySelectorAll("h1, h2, h3, h4, h5, h6")) {

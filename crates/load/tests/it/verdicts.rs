@@ -109,7 +109,7 @@ fn more_failures_than_allowed_count_and_their_kinds_are_named() {
 #[test]
 fn all_at_once_is_as_long_as_its_slowest_answer_and_valid() {
     let account = accounted(&records());
-    let part = LoadWindow { from: Seconds(0.0), to: Seconds(0.1) };
+    let part = LoadWindow { from: Seconds(0.0), to: Seconds(0.04) };
     let short = Judged { window: part, ..judged(&account) };
     assert!(against(&judge(&short)).contains(&ReasonCode::ShortWindow));
     let offline = Judged { is_offline: true, ..short };

@@ -170,7 +170,7 @@ fn draw_stack(
         _ => None,
     };
     let window_rotary = stack.refinements.window_theta.map(|theta| {
-        draft.within("rotary_emb_local", |draft| {
+        draft.within("rotary_emb", |draft| {
             rotary_tables(draft, queries, stack.head_dim, theta, RotaryScaling::None)
         })
     });

@@ -1,10 +1,13 @@
 //! What a program did on a GPU.
 
-use modelmeter_report::{GpuView, ResultDocument, gpu_document};
+use crate::advice;
+use modelmeter_report::{
+    GpuView, ProgramAdvice, ResultDocument, gpu_document, program_advice_document,
+};
 use types::{GpuDevice, GpuGap, GpuGapCause, GpuKernel, GpuProcess, GpuProfile};
 
 /// One process, one device, one kernel, idle for most of the time.
-pub(crate) fn document() -> ResultDocument {
+fn profile() -> GpuProfile {
     let kernel = GpuKernel {
         name: "gemm".into(),
         symbol: "gemm".into(),
@@ -34,15 +37,31 @@ pub(crate) fn document() -> ResultDocument {
         ..GpuDevice::default()
     };
     let process = GpuProcess { process: 7, devices: vec![device], ..GpuProcess::default() };
-    let profile = GpuProfile { processes: vec![process], unread: Vec::new() };
-    let command = ["python".to_owned(), "train.py".to_owned()];
+    GpuProfile { processes: vec![process], unread: Vec::new() }
+}
+
+fn command() -> [String; 2] {
+    ["python", "train.py"].map(str::to_owned)
+}
+
+pub(crate) fn document() -> ResultDocument {
     gpu_document(&GpuView {
-        command: &command,
+        command: &command(),
         exit_code: Some(0),
         signal: None,
         refused: None,
-        profile: &profile,
+        profile: &profile(),
         top: 10,
         ceilings: None,
+    })
+}
+
+pub(crate) fn advice_about_the_program() -> ResultDocument {
+    let report = advice::report();
+    program_advice_document(&ProgramAdvice {
+        command: &command(),
+        profile: &profile(),
+        advice: &report.advice,
+        fine: &report.fine,
     })
 }

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use std::{collections::BTreeSet, env, fs, path::Path, time::Duration};
 use types::{
     Against, AgainstCell, AgainstOutcome, AllowanceFrom, Attempt, AttemptRefusal,
-    AttemptRefusalKind, Bytes, ExportCheck, ExportReport, OptimizeReport, Precision, Remark,
-    RemarkCode, Run, Target, TrendMetric, TrendStanding,
+    AttemptRefusalKind, Bytes, CapacityReport, ExportCheck, ExportReport, OptimizeReport,
+    Precision, Remark, RemarkCode, Run, Target, TrendMetric, TrendStanding,
 };
 
 /// Set to anything, it lets the test below write the files.
@@ -136,11 +136,12 @@ fn documents() -> Vec<Value> {
     let gates = [gate::slower(), gate::mixed(), gate::limits()];
     documents.extend(gates.iter().map(|report| gate_document(report).json));
     documents.push(generation::document().json);
-    documents.push(gpu::document().json);
+    documents.extend([gpu::document(), gpu::advice_about_the_program()].map(|one| one.json));
     let loads = [load::run(4.0, Some(true)), load::run(8.0, None)];
     documents.push(load_document(&loads, Some(&load::search())).json);
     documents.push(load_document(&loads, None).json);
-    documents.push(capacity_document(&load::capacity()).json);
+    let unproved = CapacityReport { proof: None, ..load::capacity() };
+    documents.extend([load::capacity(), unproved].iter().map(|one| capacity_document(one).json));
     documents.push(noise_document(&gate::noise(), &[]).json);
     documents.extend(ceilings());
     documents.push(analysis_json(&fleet::fleet(), None));

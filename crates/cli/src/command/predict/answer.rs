@@ -329,7 +329,7 @@ fn command(case: &Case) -> String {
                 ("0", tokens.as_str())
             };
             format!(
-                "modelmeter generate {model} -p {read} -n {written} -b {batch} --engines {engine} --precisions {precision}{device}"
+                "modelmeter generate {model} --prompt-tokens {read} --new-tokens {written} -b {batch} --engines {engine} --precisions {precision}{device}"
             )
         }
         None => {
