@@ -347,8 +347,8 @@ fn every_view_is_read_in_a_real_browser_with_and_without_scripts() {
 #[test]
 fn what_is_measured_appears_and_a_process_that_died_is_lost() {
     let home = Home::calibrated();
-    home.fine(&quick("feed-forward-baseline", &[]));
     let mut served = serve(&home, &[]);
+    home.fine(&quick("feed-forward-baseline", &[]));
     let mut browser = Browser::start();
     browser.visit(&served.page, WIDE, "light");
     browser.wait("document.querySelectorAll('#now [data-state=ended]').length === 1");
