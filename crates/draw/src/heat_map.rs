@@ -11,7 +11,7 @@ use crate::{
     words::{Facet, Words, pooled},
 };
 use std::collections::{BTreeMap, BTreeSet};
-use types::{Mode, PooledCell};
+use types::{CellKey, Mode, PooledCell};
 
 /// So many models and columns can be read.
 const MOST_MODELS: usize = 16;
@@ -24,29 +24,39 @@ type Place = [String; 4];
 
 /// What is known of each model in each column.
 struct Fields<'a> {
-    measured: BTreeMap<(&'a str, Place), &'a PooledCell>,
+    measured: BTreeMap<(String, Place), &'a PooledCell>,
     /// Measured, but without a valid run.
-    not_valid: BTreeSet<(&'a str, Place)>,
+    not_valid: BTreeSet<(String, Place)>,
 }
 
 fn fields(material: &Material) -> Fields<'_> {
+    let not_valid = material.not_valid.iter().filter(|one| one.key.mode == Mode::Inference);
+    let not_valid: Vec<&CellKey> = not_valid.map(|one| &one.key).collect();
     let best = choose::best_of_series(choose::inferences(material), choose::throughput);
-    let mut measured: BTreeMap<(&str, Place), &PooledCell> = BTreeMap::new();
-    for cell in best {
+    let keys = best.iter().map(|cell| &cell.key).chain(not_valid.iter().copied());
+    let length = |key: &CellKey| Facet::Length.of(key, &material.machines);
+    let mut lengths: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for key in keys {
+        lengths.entry(&key.model).or_default().insert(length(key));
+    }
+    // Samples of another length are other work: such a model has a row for each.
+    let row = |key: &CellKey| match length(key) {
+        length if length.is_empty() || lengths[key.model.as_str()].len() < 2 => key.model.clone(),
+        length => format!("{} · {length}", key.model),
+    };
+    let mut measured: BTreeMap<(String, Place), &PooledCell> = BTreeMap::new();
+    for &cell in &best {
         let place = COLUMN.map(|facet| facet.of(&cell.key, &material.machines));
-        // Threads, lengths and the rest are not apart here: the best of them stands for all, what is valid first.
-        let entry = measured.entry((&cell.key.model, place)).or_insert(cell);
+        // Threads and the rest are not apart here: the best of them stands for all, what is valid first.
+        let entry = measured.entry((row(&cell.key), place)).or_insert(cell);
         let rank = |cell: &PooledCell| (cell.invalid.is_none(), choose::throughput(cell));
         if rank(cell) > rank(entry) {
             *entry = cell;
         }
     }
-    let inferences = material.not_valid.iter().filter(|one| one.key.mode == Mode::Inference);
-    let not_valid = inferences
-        .map(|one| {
-            let place = COLUMN.map(|facet| facet.of(&one.key, &material.machines));
-            (one.key.model.as_str(), place)
-        })
+    let not_valid = not_valid
+        .into_iter()
+        .map(|key| (row(key), COLUMN.map(|facet| facet.of(key, &material.machines))))
         .filter(|place| !measured.contains_key(place))
         .collect();
     Fields { measured, not_valid }
@@ -56,7 +66,7 @@ fn fields(material: &Material) -> Fields<'_> {
 pub(crate) fn pages(material: &Material) -> usize {
     let Fields { measured, not_valid } = fields(material);
     let known = || measured.keys().chain(&not_valid);
-    let models: BTreeSet<&str> = known().map(|(model, _)| *model).collect();
+    let models: BTreeSet<&str> = known().map(|(model, _)| model.as_str()).collect();
     let places: BTreeSet<&Place> = known().map(|(_, place)| place).collect();
     models.len().div_ceil(MOST_MODELS).max(1) * places.len().div_ceil(MOST_COLUMNS).max(1)
 }
@@ -73,13 +83,13 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
             let places = most(known().map(|(_, place)| place), MOST_COLUMNS);
             // Models that have a field there: a row of nothing would tell nothing.
             let there = known().filter(|(_, place)| places.contains(&place));
-            let models: Vec<&str> = most(there.map(|(model, _)| *model), MOST_MODELS);
+            let models: Vec<&str> = most(there.map(|(model, _)| model.as_str()), MOST_MODELS);
             (places, models)
         }
         Some(page) => {
             let all: BTreeSet<&Place> = known().map(|(_, place)| place).collect();
             let columns = all.len().div_ceil(MOST_COLUMNS).max(1);
-            let models: BTreeSet<&str> = known().map(|(model, _)| *model).collect();
+            let models: BTreeSet<&str> = known().map(|(model, _)| model.as_str()).collect();
             let (row, column) = (page / columns, page % columns);
             let from = column * MOST_COLUMNS;
             let places = all.into_iter().skip(from).take(MOST_COLUMNS).collect();
@@ -89,7 +99,7 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
     };
     let cells: Vec<&PooledCell> = fields
         .iter()
-        .filter(|((model, place), _)| models.contains(model) && places.contains(&place))
+        .filter(|((model, place), _)| models.contains(&model.as_str()) && places.contains(&place))
         .map(|(_, cell)| *cell)
         .collect();
     let more = fields.len() - cells.len();
@@ -126,7 +136,9 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
         let middle = y + HEIGHT / 2.0 + 4.5;
         page.canvas.text_within(MARGIN, middle, model, name_ink, left - MARGIN - 14.0);
         let rate = |place: &Place| {
-            fields.get(&(*model, place.clone())).and_then(|cell| choose::throughput(cell))
+            fields
+                .get(&((*model).to_owned(), place.clone()))
+                .and_then(|cell| choose::throughput(cell))
         };
         // Best of all that was measured, shown or not.
         let believed = fields.iter().filter(|(_, cell)| cell.invalid.is_none());
@@ -135,12 +147,12 @@ pub(crate) fn draw(material: &Material, theme: Theme) -> Result<String, Absent> 
         for (column, place) in places.iter().enumerate() {
             let x = left + width * column as f64;
             let field = Area { x: x + 1.5, y: y + 1.5, width: width - 3.0, height: HEIGHT - 3.0 };
-            let cell = fields.get(&(*model, (*place).clone()));
+            let cell = fields.get(&((*model).to_owned(), (*place).clone()));
             let is_doubtful = cell.is_some_and(|cell| cell.invalid.is_some());
             match rate(place) {
                 Some(rate) if is_doubtful => doubtful(&mut page.canvas, field, rate),
                 Some(rate) => measured(&mut page.canvas, field, rate, rate / top),
-                None if not_valid.contains(&(*model, (*place).clone())) => {
+                None if not_valid.contains(&((*model).to_owned(), (*place).clone())) => {
                     hatch(&mut page.canvas, field, "not valid");
                 }
                 None => hatch(&mut page.canvas, field, "not measured"),

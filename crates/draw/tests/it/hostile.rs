@@ -89,6 +89,22 @@ fn one_cell_is_enough_for_most_pictures() {
 }
 
 #[test]
+fn lengths_of_one_model_are_rows_of_their_own_and_never_compared() {
+    let mut short = sample::cell("tiny", "rten", Precision::Fp32, 1, 0.001);
+    short.key.sequence_length = Some(3);
+    let long = |engine: &str, seconds| {
+        let mut cell = sample::cell("tiny", engine, Precision::Fp32, 1, seconds);
+        cell.key.sequence_length = Some(128);
+        cell
+    };
+    let cells = vec![short, long("rten", 0.040), long("onnxruntime", 0.050)];
+    let pictures = drawn(&sample::of(cells));
+    let heat_map = &pictures.iter().find(|(name, _)| *name == "heat-map").unwrap().1;
+    assert!(heat_map.contains("tiny · 3 tokens") && heat_map.contains("tiny · 128 tokens"));
+    assert!(heat_map.contains("80 %"), "ONNX Runtime against rten at 128 tokens");
+}
+
+#[test]
 fn of_two_hundred_cells_the_best_are_shown_and_the_rest_is_counted() {
     let mut cells = Vec::new();
     for number in 0..200_u32 {

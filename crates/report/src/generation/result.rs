@@ -184,8 +184,14 @@ fn facts(runs: &[Run]) -> Vec<Fact> {
             Some((share, name(run)))
         });
         facts.extend(share.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(share, test)| {
+            let beyond = match share > 1.0 {
+                true => {
+                    ", more than this machine's ceiling: `modelmeter calibrate` measures it again"
+                }
+                false => "",
+            };
             let text = format!(
-                "{test} reads weights and cache at {} of the memory's bandwidth",
+                "{test} reads weights and cache at {} of the memory's bandwidth{beyond}",
                 number::percent(share)
             );
             Fact::new("", text)

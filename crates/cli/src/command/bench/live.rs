@@ -69,8 +69,12 @@ impl Live {
         crate::live::say(event);
         match event {
             Event::PlanStarted { plan, tasks, processes: units, finished, left_out: left } => {
-                let mut text =
-                    format!("plan `{}`: {}, {units} processes", clean(plan), cells(tasks.len()));
+                let mut text = format!(
+                    "plan `{}`: {}, {}",
+                    clean(plan),
+                    cells(tasks.len()),
+                    processes(*units)
+                );
                 if *finished > 0 {
                     let _ = write!(text, ", {finished} finished before");
                 }
@@ -314,6 +318,11 @@ impl Columns {
 /// `1 cell`, `12 cells`.
 pub(crate) fn cells(count: usize) -> String {
     if count == 1 { "1 cell".into() } else { format!("{count} cells") }
+}
+
+/// `3 processes`.
+pub(crate) fn processes(count: usize) -> String {
+    if count == 1 { "1 process".into() } else { format!("{count} processes") }
 }
 
 /// What is not measured, and why.

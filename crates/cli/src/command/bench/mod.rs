@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &Bench, global: &Global) -> Result<Exit, Failure> {
             && processes > finished
         {
             let left = processes - finished;
-            live.hear(&base.forecast(format!("{left} processes, without loading"), left));
+            live.hear(&base.forecast(format!("{}, without loading", live::processes(left)), left));
         }
     };
     let outcome = match &mut host {
