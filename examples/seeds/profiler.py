@@ -16,4 +16,4 @@ class MLRuntimeProfiler(modelmeter.MLRuntimeProfiler):
 
 
 if __name__ == "__main__":
-    sys.exit(_runtime_profiler.main())
+    sys.exit(_runtime_profiler.main(kind=MLRuntimeProfiler))

@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 # Where each name lives. A name is imported when it is first used, so that importing this package costs nothing.
 _PLACES = {
     "_commands": "profile compare check generate load fit recommend advise capacity prune quantize predict devices models run",
-    "_errors": "Error UsageError NotSupportedError ProgramError BugError",
+    "_errors": "Error UsageError CannotTell NotSupportedError ProgramError BugError",
     "_measure": "measure annotate Measure Measurement",
     "_models": "TransformerEncoder FeedForward create_custom_transformer get_device small_transformer "
     "medium_transformer feed_forward_baseline",
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ._commands import recommend as recommend
     from ._commands import run as run
     from ._errors import BugError as BugError
+    from ._errors import CannotTell as CannotTell
     from ._errors import Error as Error
     from ._errors import NotSupportedError as NotSupportedError
     from ._errors import ProgramError as ProgramError
@@ -79,7 +80,58 @@ if TYPE_CHECKING:
     from ._runtime_profiler import MLRuntimeProfiler as MLRuntimeProfiler
     from ._runtime_profiler import OnnxComparison as OnnxComparison
 
-__all__ = ["__version__", *sorted(_PLACE)]  # pyright: ignore[reportUnsupportedDunderAll]
+# Written out, because type checkers read it; a test compares it with the places.
+__all__ = [
+    "__version__",
+    "Benchmark",
+    "BugError",
+    "CannotTell",
+    "Changed",
+    "Check",
+    "Error",
+    "FeedForward",
+    "MLRuntimeProfiler",
+    "Measure",
+    "Measurement",
+    "ModelBenchmarkSuite",
+    "ModelProfiler",
+    "ModelPruner",
+    "NotSupportedError",
+    "OnnxComparison",
+    "ProgramError",
+    "PruningConfig",
+    "Regression",
+    "Regressions",
+    "Result",
+    "Run",
+    "Runs",
+    "TransformerEncoder",
+    "UsageError",
+    "advise",
+    "annotate",
+    "capacity",
+    "check",
+    "compare",
+    "create_custom_transformer",
+    "detect_regressions",
+    "devices",
+    "feed_forward_baseline",
+    "fit",
+    "generate",
+    "get_device",
+    "load",
+    "load_baseline",
+    "measure",
+    "medium_transformer",
+    "models",
+    "predict",
+    "profile",
+    "prune",
+    "quantize",
+    "recommend",
+    "run",
+    "small_transformer",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from ._errors import UsageError
+from ._errors import UsageError, WrongType
 from ._options import arguments_of
 from ._results import Changed, Check, Result, Run
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from ._measure import Measurement
     from ._models import Description
 
-    Model = str | os.PathLike[str] | Description | Any
+Model = Any
+"""A name, a path, a `Description`, a `torch.nn.Module`, or, where a command takes them, a `Run`."""
 
 R = TypeVar("R", bound=Result)
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -176,17 +177,24 @@ def profile_model(
             asked[name] = bool(value)
         else:
             asked[name] = value if isinstance(value, str) else ",".join(value)
-    asked["no_store"] = not store
+    asked["no_store"] = not store or bool(options.get("no_store"))
     asked.setdefault("samples", True)
     if is_module(model):
         try:
-            return _about(Run, ["profile"], [_WithInputs(model, inputs)], asked, progress)
+            return _stored(_about(Run, ["profile"], [_WithInputs(model, inputs)], asked, progress), asked)
         except NotSent as why:
             from . import _in_process
 
-            return _in_process.profile_module(model, inputs, why=str(why), **options)
+            return _in_process.profile_module(model, inputs, why=str(why), layers=layers, memory=memory, **options)
     with given_inputs(inputs) as files:
-        return _about(Run, ["profile"], [model], {**asked, **files}, progress)
+        return _stored(_about(Run, ["profile"], [model], {**asked, **files}, progress), asked)
+
+
+def _stored(run: Run, asked: Mapping[str, Any]) -> Run:
+    """The run, with the database where it is."""
+    run.was_not_stored = bool(asked.get("no_store"))
+    run.database = asked.get("db")
+    return run
 
 
 class _WithInputs:
@@ -426,4 +434,6 @@ def models(**options: Any) -> Result:
 
 def run(identity: str = "latest") -> Run:
     """One stored run, by the beginning of its id."""
+    if not isinstance(identity, str) or identity.startswith("-"):
+        raise WrongType(f"the name of a run is text, not {identity!r}", hint='modelmeter.run("latest")')
     return _result(Run, ["runs", "show", identity, "--samples"], False)

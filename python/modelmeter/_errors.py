@@ -22,7 +22,11 @@ class Error(Exception):
         lines = [message, *(f"  cause: {cause}" for cause in self.causes)]
         if hint:
             lines.append(f"hint: {hint}")
-        super().__init__("\n".join(lines))
+        self._lines = "\n".join(lines)
+        super().__init__(self._lines)
+
+    def __str__(self) -> str:  # KeyError would show quotes around it
+        return self._lines
 
     def __reduce__(self) -> tuple[Any, ...]:  # so that it passes between processes
         return _remake, (type(self), self.message, self.causes, self.hint, self.exit_code)
@@ -34,6 +38,26 @@ def _remake(kind: type[Error], message: str, causes: Sequence[str], hint: str | 
 
 class UsageError(Error, ValueError):
     """Something was asked for that cannot be: an unknown model, a bad shape, a missing file."""
+
+
+class WrongType(UsageError, TypeError):
+    """A value of a wrong type."""
+
+
+class NotFound(UsageError, LookupError):
+    """A name or a place that is not there."""
+
+
+class NotWritable(UsageError, OSError):
+    """A file that cannot be written."""
+
+
+class NotReadable(UsageError, FileNotFoundError):
+    """A file that is not there or cannot be read."""
+
+
+class CannotTell(Error):
+    """The question has no answer from what is stored or was measured: measure more, or ask for less."""
 
 
 class NotSupportedError(Error):
@@ -48,8 +72,8 @@ class BugError(ProgramError):
     """A bug in Modelmeter. Stored runs are safe."""
 
 
-BY_EXIT_CODE: dict[int, type[Error]] = {2: UsageError, 3: NotSupportedError, 70: BugError}
-"""Exit codes that are errors. 0, 1 (a gate failed) and 4 (cannot tell) come with a result."""
+BY_EXIT_CODE: dict[int, type[Error]] = {2: UsageError, 3: NotSupportedError, 4: CannotTell, 70: BugError}
+"""Exit codes that are errors. 0, 1 (a gate failed) and mostly 4 (cannot tell) come with a result."""
 
 
 def from_program(text: str, exit_code: int) -> Error:
@@ -65,6 +89,11 @@ def from_program(text: str, exit_code: int) -> Error:
             causes.append(line[len("  cause: ") :])
         elif line.startswith("hint: "):
             hint = line[len("hint: ") :]
+        elif line.startswith("  tip: "):
+            # The parser of options says so.
+            hint = line[len("  tip: ") :]
+        elif line.startswith("Usage: "):
+            break
         elif message and line.startswith("  "):
             details.append(line.strip())
     kind = BY_EXIT_CODE.get(exit_code, ProgramError)

@@ -75,6 +75,16 @@ def rows_of(columns: Sequence[Column]) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in zip(*(values for _, _, values in columns), strict=True)]
 
 
+class _Stream:
+    """Only a stream: a result is a mapping too, and polars would take it for the columns of a table."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._frame.__arrow_c_stream__(requested_schema)
+
+
 class Frame:
     """Whatever has columns: Arrow's stream and the tables of pandas and polars."""
 
@@ -93,11 +103,11 @@ class Frame:
 
     def to_arrow(self) -> Any:
         """A `pyarrow.Table`; needs pyarrow."""
-        return _needs("pyarrow").table(self)
+        return _needs("pyarrow").table(_Stream(self))
 
     def to_polars(self) -> Any:
         """A `polars.DataFrame`; needs polars."""
-        return _needs("polars").DataFrame(self)
+        return _needs("polars").DataFrame(_Stream(self))
 
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame`; needs pandas."""

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +27,8 @@ PATIENCE = 120.0
 """Seconds that a process may take until its test calls the fixture."""
 DRIFT = 0.30
 """What a machine drifts between two sessions (docs/CI.md)."""
+WAITING = 0.05
+"""A thread that waited longer for a processor was disturbed (docs/MEASUREMENT.md)."""
 
 
 class Ruling(NamedTuple):
@@ -54,6 +56,8 @@ class Tree:
         self.name = revision
         self.top = Path(top).resolve()
         self.root = root.resolve()
+        self.options: list[str] = []
+        """What both sides are told besides the test."""
         self._folder = tempfile.TemporaryDirectory(prefix="modelmeter-base-")
         self.base = Path(self._folder.name).resolve()
         archive = self.base / ".tar"
@@ -80,6 +84,61 @@ def _git(folder: Path, *words: str) -> bytes:
     return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True).stdout
 
 
+# Options of a session that its children must not have: those that choose tests, write files, stop for questions or move the root.
+_NOT_FOR_CHILDREN = frozenset(
+    "--modelmeter-against --modelmeter-store --modelmeter-alert --modelmeter-rounds --junitxml --junit-xml --html --report-log "
+    "--json-report-file --log-file --basetemp --rootdir --confcutdir --deselect --lfnf --pdbcls".split()
+)
+_FLAGS_NOT_FOR_CHILDREN = frozenset(
+    "--modelmeter-strict --pdb --trace --lf --last-failed --ff --failed-first --nf --new-first --sw --stepwise --stepwise-skip "
+    "--cache-clear --co --collect-only".split()
+)
+
+
+def options_for_children(words: Sequence[str], positional: Sequence[str]) -> list[str]:
+    """The options of the session without its tests: a test that needs one would be skipped, or fail, without it."""
+    kept: list[str] = []
+    is_value = False
+    for word in words:
+        name, _, value = word.partition("=")
+        if is_value:
+            is_value = False
+        elif name in _NOT_FOR_CHILDREN:
+            is_value = not value
+        elif name not in _FLAGS_NOT_FOR_CHILDREN and word not in positional:
+            kept.append(word)
+    return kept
+
+
+def loaded_modules() -> dict[str, str]:
+    """The files of the modules of this process."""
+    found = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
+    return {name: os.path.realpath(file) for name, file in found.items() if isinstance(file, str)}
+
+
+def same_code(tree: Tree, base: Mapping[str, str], now: Mapping[str, str]) -> str | None:
+    """Why a comparison would run the same code on both sides: an installed package that both import."""
+    own = _names_of(tree.base)
+    for name, file in sorted(base.items()):
+        path = Path(file)
+        is_ours = path.is_relative_to(tree.top) and not path.is_relative_to(tree.base)
+        if is_ours and not {"site-packages", "dist-packages"} & set(path.parts):
+            return f"{tree.name} imports `{name}` from `{file}`, which is the code of now"
+        if name.partition(".")[0] in own and now.get(name) == file:
+            return f"both sides import `{name}` from `{file}`, which is of neither revision"
+    return None
+
+
+def _names_of(base: Path) -> set[str]:
+    """The packages and modules of a tree that can be imported, where trees have them."""
+    names: set[str] = set()
+    for folder in (base, base / "src", base / "python", base / "lib"):
+        if folder.is_dir():
+            names |= {entry.parent.name for entry in folder.glob("*/__init__.py")}
+            names |= {entry.stem for entry in folder.glob("*.py")}
+    return names - set(sys.stdlib_module_names) - {"tests", "conftest", "setup"}
+
+
 def serve_turns(address: str, call: Callable[[], object]) -> None:
     """In a process of a round: calls the function as often as it is told to."""
     from multiprocessing.connection import Client
@@ -89,7 +148,7 @@ def serve_turns(address: str, call: Callable[[], object]) -> None:
     key = bytes.fromhex(os.environ["MODELMETER_PYTEST_KEY"])
     with Client(address, "AF_UNIX", authkey=key) as line:
         clock = clock_of()
-        line.send("ready")
+        line.send(("ready", loaded_modules()))
         while line.recv() == "turn":
             # The other side replaced the contents of the caches: the first call is not counted.
             call()
@@ -121,12 +180,16 @@ class Side:
             "MODELMETER_PYTEST_TURNS": address,
             "MODELMETER_PYTEST_KEY": key.hex(),
         }
-        command = [sys.executable, "-m", "pytest", test, "-q", "-o", "addopts=", "-p", "no:cacheprovider"]
+        # The folder of the session's cache is left alone; without any, options about it would be unknown.
+        cache = os.path.join(self._folder.name, "cache")
+        options = [word.replace(str(tree.top), str(tree.base)) if is_base else word for word in tree.options]
+        command = [sys.executable, "-m", "pytest", test, *options, "-q", "-o", "addopts=", "-o", f"cache_dir={cache}"]
         self._said = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
             command, cwd=root, env=environment, stdin=subprocess.DEVNULL, stdout=self._said, stderr=subprocess.STDOUT
         )
         self._line: Any = None
+        self.modules: dict[str, str] = {}
 
     def wait(self) -> bool:
         """Waits until the test calls the fixture; `False` if it ended before."""
@@ -141,7 +204,11 @@ class Side:
                 if self._process.poll() is not None:
                     return False
                 continue
-            return bool(self._line.recv() == "ready")
+            try:
+                word, self.modules = self._line.recv()
+            except EOFError:
+                return False
+            return bool(word == "ready")
         raise Error(f"the test did not call the fixture within {PATIENCE:.0f} s")
 
     def turn(self) -> list[int]:
@@ -182,8 +249,11 @@ def _paths(tree: Tree, is_base: bool) -> str:
         if not path.is_dir() or not path.is_relative_to(tree.top) or "site-packages" in path.parts:
             continue
         folders.append(str(tree.there(path) if is_base else path))
-    if told := os.environ.get("PYTHONPATH"):
-        folders.append(told)
+    for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep):
+        # What is of this revision is not for the other one; its own folder of that name is there already.
+        is_ours = os.path.isabs(entry) and Path(entry).resolve().is_relative_to(tree.top)
+        if entry and not (is_base and is_ours and "site-packages" not in entry):
+            folders.append(entry)
     return os.pathsep.join(folders)
 
 
@@ -198,7 +268,7 @@ def against_tree(tree: Tree, test: str, alert: float, rounds: int, tests: int) -
     while len(values) < rounds:
         value = _round(tree, test, len(values) % 2 == 1)
         if value is None:
-            return Ruling("new", f"{tree.name} has no such test, or it fails there: nothing to compare with")
+            return Ruling("new", f"{tree.name} has no such test: nothing to compare with")
         values.append(value)
         if len(values) not in looks:
             continue
@@ -240,10 +310,22 @@ def _round(tree: Tree, test: str, base_first: bool) -> float | None:
         base.end()
         raise
     try:
-        if not base.wait():
-            return None
-        if not now.wait():
-            raise Error("the test does not run by itself", causes=now.said()[-5:])
+        has_base, has_now = base.wait(), now.wait()
+        if not has_now:
+            raise Error(
+                "the test does not run by itself: it is skipped, fails or never calls the fixture",
+                causes=now.said()[-5:],
+                hint=f"python -m pytest {test}",
+            )
+        if not has_base:
+            if _is_not_found(base.said()):
+                return None
+            raise Error(f"the test does not run in {tree.name}: it is skipped or fails there", causes=base.said()[-5:])
+        if why := same_code(tree, base.modules, now.modules):
+            raise UsageError(
+                f"nothing to compare: {why}",
+                hint="put the folder of the sources on the path (`pythonpath` of pytest's settings), not the installed package",
+            )
         for side in (base, now):
             side.turn()
         ratios = []
@@ -263,12 +345,38 @@ def _round(tree: Tree, test: str, base_first: bool) -> float | None:
         now.end()
 
 
-def against_samples(stored: list[int] | None, samples: list[int], alert: float) -> Ruling:
-    """Times of another session, which drift may explain up to a point."""
+def _is_not_found(said: Sequence[str]) -> bool:
+    """Whether pytest says that there is no such test, as opposed to one that cannot run."""
+    return any(
+        line.startswith(("ERROR: not found: ", "ERROR: file or directory not found: ")) for line in said
+    ) and not any(line.startswith("ERROR ") or "ERROR collecting" in line for line in said)
+
+
+def waited() -> int | None:
+    """Nanoseconds that this thread was ready without a processor, by the kernel's own account; None if it keeps none."""
+    try:
+        with open("/proc/thread-self/schedstat", encoding="ascii") as file:
+            return int(file.read().split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def waiting_share(before: int | None, after: int | None, seconds: float) -> float:
+    """The share of a time in which a thread waited for a processor; 0 where nobody knows."""
+    return 0.0 if before is None or after is None or seconds <= 0 else (after - before) / 1e9 / seconds
+
+
+def against_samples(stored: list[int] | None, samples: list[int], alert: float, waiting: float = 0.0) -> Ruling:
+    """Times of another session, which drift may explain up to a point; `waiting` is the share without a processor."""
     from ._measure import latency_of
 
     if not stored:
         return Ruling("new", "the file has no such test: nothing to compare with")
+    if waiting > WAITING:
+        return Ruling(
+            "cannot tell",
+            f"the machine is too busy: other programs kept the test waiting {waiting:.0%} of the time; stop them",
+        )
     before, now = latency_of(stored), latency_of(samples)
     ratio = now["median"] / before["median"]
     low, high = now["ci95"]["low"] / before["ci95"]["high"], now["ci95"]["high"] / before["ci95"]["low"]

@@ -63,4 +63,5 @@ def with_events(run: Any, path: str, parts: Mapping[str, bool]) -> Any:
         found["ranges"] = run.layers
     result = Run({**run, "gpu_profile": found}, text=str(run), markdown=run.to_markdown(), csv=run.to_csv())
     result.notes.extend(run.notes)
+    result.was_not_stored, result.database = run.was_not_stored, run.database
     return result

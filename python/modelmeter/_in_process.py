@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _clock
-from ._errors import UsageError
+from ._errors import UsageError, WrongType
 from ._measure import Measurement, measurement
 
 LEAST_SAMPLES = 11
@@ -32,12 +32,20 @@ def profile_function(
     **unknown: Any,
 ) -> Measurement:
     """Calls a function with its inputs until the median is precise."""
-    unknown = {key: value for key, value in unknown.items() if key not in ("progress", "store") and value}
+    unknown = {
+        key: value
+        for key, value in unknown.items()
+        if key not in ("progress", "store") and value is not None and value is not False
+    }
     if unknown:
         raise UsageError(
             f"`{next(iter(unknown))}` is not for what is measured in this process",
             hint="functions take runs, warmup, duration, device and name",
         )
+    for option, value in (("runs", runs), ("warmup", warmup)):
+        least = 1 if option == "runs" else 0
+        if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__") or value < least):
+            raise WrongType(f"`{option}` must be a whole number, {least} or more, not {value!r}")
     call = _call(function, inputs if inputs is not None else input_data)
     clock = _clock.clock_of(device)
     _clock.reset_peak_memory(clock)
@@ -61,7 +69,17 @@ def profile_function(
 def profile_module(module: Any, inputs: object, *, why: str, **options: Any) -> Measurement:
     """A module that cannot be sent to a fresh process."""
     torch: Any = sys.modules["torch"]
-    ours = {key: options[key] for key in ("runs", "warmup", "duration", "device") if options.get(key) is not None}
+    given = {key: value for key, value in options.items() if value is not None and value is not False}
+    # Already compared with the inputs.
+    given.pop("batch_size", None)
+    ours = {key: given.pop(key) for key in ("runs", "warmup", "duration", "device") if key in given}
+    if given:
+        option = next(iter(given))
+        raise UsageError(
+            f"`{option}` is not for what is measured in this process, and this module can only be measured here",
+            causes=[why],
+            hint=f"omit {option}, or move the class to a file that can be imported",
+        )
     weight = next(module.parameters(), None)
     ours.setdefault("device", weight.device if weight is not None else "cpu")
     was_training = module.training

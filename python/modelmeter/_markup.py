@@ -5,11 +5,16 @@ from __future__ import annotations
 import html
 import re
 
+LONG = 60
+"""Characters above which a cell wraps: others would be cut, or push the table out of the page."""
+
 _STYLE = (
-    "<style>.modelmeter{font-size:.95em;max-width:70em;overflow-x:auto}"
+    "<style>.modelmeter{font-size:.95em;max-width:70em;overflow-x:auto;"
+    "scrollbar-color:color-mix(in srgb,currentColor 40%,transparent) transparent}"
     ".modelmeter table{border-collapse:collapse;margin:.5em 0;font-size:inherit}"
     ".modelmeter th,.modelmeter td{white-space:nowrap;padding:.15em .7em;text-align:left;background:none;color:inherit;"
     "border:0;border-bottom:1px solid color-mix(in srgb,currentColor 25%,transparent)}"
+    ".modelmeter td.long{white-space:normal;min-width:20em}"
     ".modelmeter .right{text-align:right;font-variant-numeric:tabular-nums}"
     ".modelmeter pre{background:none;color:inherit}</style>"
 )
@@ -76,16 +81,25 @@ def _items(text: str) -> list[str]:
 def _table(lines: list[str]) -> str:
     head, rule, *body = [_cells(line) for line in lines] if len(lines) > 1 else [_cells(lines[0]), []]
     right = [cell.strip().endswith(":") for cell in rule]
+    # A column of words reads from the left, also where the terminal and Markdown align it with numbers.
+    for at in range(len(right)):
+        given = [row[at] for row in body if at < len(row) and row[at].strip(" -–—")]
+        right[at] = right[at] and (not given or sum(map(_is_number, given)) * 2 > len(given))
 
     def row(kind: str, cells: list[str]) -> str:
         def cell(at: int, text: str) -> str:
-            place = ' class="right"' if at < len(right) and right[at] else ""
+            place = ' class="right"' if at < len(right) and right[at] else ' class="long"' if len(text) > LONG else ""
             return f"<{kind}{place}>{_inline(text)}</{kind}>"
 
         return "<tr>" + "".join(cell(at, text) for at, text in enumerate(cells)) + "</tr>"
 
     first = row("th", head) if any(cell.strip() for cell in head) else ""
     return "<table>" + first + "".join(row("td", cells) for cells in body) + "</table>"
+
+
+def _is_number(cell: str) -> bool:
+    """Whether a cell is a number, with a unit or not."""
+    return re.match(r"[\W_]*[0-9]", cell) is not None and len(cell) <= LONG
 
 
 def _cells(line: str) -> list[str]:

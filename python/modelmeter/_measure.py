@@ -7,17 +7,21 @@ import inspect
 import json
 import sys
 import threading
+import types
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from . import _clock
-from ._errors import UsageError
+from ._errors import UsageError, WrongType
 from ._results import Result
 
 T = TypeVar("T")
 MOST_MARKS = 100_000
-"""Moments that are kept before the device is waited for; an event is some hundred bytes."""
+"""Moments that are kept before the device is waited for; an event is some hundred bytes. Also the calls that `@profile` keeps."""
+MOST_OPEN = 0.05
+"""How far phases may be from adding up to the steps: more says that they overlap, and the shares mean nothing."""
 
 SCHEMA = "modelmeter.measurement/1"
 
@@ -82,6 +86,9 @@ class Measure:
         self._thread = 0
         self._result: Measurement | None = None
         self._saw_steps = False
+        self._is_in_step = False
+        self._outside: list[tuple[str, Any, Any]] = []
+        self._outside_times: list[tuple[str, int]] = []
 
     def __enter__(self) -> Measure:
         if self._result is not None or self._clock is not None:
@@ -102,36 +109,68 @@ class Measure:
 
     def steps(self, iterable: Iterable[T]) -> Iterator[T]:
         """Makes a step of each turn of a loop, its fetching included: phase `data`."""
-        iterator = iter(iterable)
-        self._saw_steps = True
-        clock = self._now()
+        try:
+            iterator = iter(iterable)
+        except TypeError:
+            raise WrongType(
+                f"`steps` takes what a loop runs over, not a {type(iterable).__name__}", hint="m.steps(loader)"
+            ) from None
+        clock = self._begin_step()
         begin = clock.mark()
-        while True:
-            try:
-                item = next(iterator)
-            except StopIteration:
-                return
-            fetched = clock.mark()
-            self._phases.append((self._count(), "data", begin, fetched))
-            yield item
-            end = clock.mark()
-            self._steps.append((begin, end))
-            begin = end
-            self._read_some()
+        try:
+            while True:
+                try:
+                    item = next(iterator)
+                except StopIteration:
+                    return
+                self._phases.append((self._count(), "data", begin, clock.mark()))
+                try:
+                    yield item
+                except GeneratorExit:
+                    # `break`: this turn was run, and is the last.
+                    if self._result is None:
+                        self._steps.append((begin, clock.mark()))
+                    raise
+                end = clock.mark()
+                self._steps.append((begin, end))
+                begin = end
+                self._read_some()
+        finally:
+            self._is_in_step = False
 
     @contextmanager
     def step(self) -> Iterator[None]:
-        """One step."""
-        self._saw_steps = True
-        clock = self._now()
+        """One step. One that raises does not count, nor do its phases."""
+        clock = self._begin_step()
         begin = clock.mark()
-        yield
+        try:
+            yield
+        except BaseException:
+            failed = self._count()
+            self._phases = [phase for phase in self._phases if phase[0] != failed]
+            raise
+        finally:
+            self._is_in_step = False
         self._steps.append((begin, clock.mark()))
         self._read_some()
 
+    def _begin_step(self) -> _clock.Clock:
+        clock = self._now()
+        if self._is_in_step:
+            raise UsageError("a step began inside a step", hint="use `m.steps` or `m.step`, not both")
+        if not self._saw_steps:
+            # Without steps the whole block is one; with them, what came before belongs to none.
+            self._outside += [(name, begin, end) for _, name, begin, end in self._phases]
+            self._phases.clear()
+        self._saw_steps = self._is_in_step = True
+        return clock
+
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """A part of a step. Phases stand beside each other, not inside each other."""
+        """A part of a step. Phases stand beside each other, not inside each other.
+
+        A phase between steps is timed by itself: it is in `outside`, and has no share of the steps.
+        """
         clock = self._now()
         if self._inside:
             raise UsageError(
@@ -141,13 +180,25 @@ class Measure:
             raise UsageError(
                 f"phase `{name}` began in another thread", hint="give each thread a measurement of its own"
             )
+        if not isinstance(name, str):
+            raise WrongType(f"the name of a phase is text, not {type(name).__name__}", hint='m.phase("forward")')
         self._inside.append(name)
+        place = self._place()
         begin = clock.mark()
         try:
             yield
         finally:
             self._inside.pop()
-        self._phases.append((self._count(), name, begin, clock.mark()))
+        end = clock.mark()
+        if place is not None and place == self._place():
+            self._phases.append((place, name, begin, end))
+        else:
+            self._outside.append((name, begin, end))
+            self._read_some()
+
+    def _place(self) -> int | None:
+        """The step in progress; none between steps."""
+        return self._count() if self._is_in_step or not self._saw_steps else None
 
     def span(self, name: str, begin: Any, end: Any) -> None:
         """A phase between two marks; for callbacks."""
@@ -188,20 +239,26 @@ class Measure:
         return len(self._step_times) + len(self._steps)
 
     def _read_some(self) -> None:
-        if len(self._steps) + len(self._phases) >= MOST_MARKS:
+        if len(self._steps) + len(self._phases) + len(self._outside) >= MOST_MARKS:
             self._read()
 
     def _read(self) -> None:
         assert self._clock is not None
-        pairs = [*self._steps, *((begin, end) for _, _, begin, end in self._phases)]
+        pairs = [
+            *self._steps,
+            *((begin, end) for _, _, begin, end in self._phases),
+            *((begin, end) for _, begin, end in self._outside),
+        ]
         times = self._clock.between(pairs)
-        steps = len(self._steps)
+        steps, phases = len(self._steps), len(self._steps) + len(self._phases)
         self._step_times += times[:steps]
         self._phase_times += [
-            (step, name, time) for (step, name, _, _), time in zip(self._phases, times[steps:], strict=True)
+            (step, name, time) for (step, name, _, _), time in zip(self._phases, times[steps:phases], strict=True)
         ]
+        self._outside_times += [(name, time) for (name, _, _), time in zip(self._outside, times[phases:], strict=True)]
         self._steps.clear()
         self._phases.clear()
+        self._outside.clear()
 
     def _finish(self) -> Measurement:
         assert self._clock is not None
@@ -210,7 +267,9 @@ class Measure:
             raise UsageError(f"`{self._name}` had no step")
         peak, what = _clock.peak_memory(self._clock)
         phases = [one for one in self._phase_times if one[0] < len(self._step_times)]
-        return measurement(self._name, self._clock.name, self._step_times, phases, (peak, what))
+        return measurement(
+            self._name, self._clock.name, self._step_times, phases, (peak, what), outside=self._outside_times
+        )
 
 
 def measurement(
@@ -220,6 +279,8 @@ def measurement(
     phases: Sequence[tuple[int, str, int]],
     memory: tuple[int | None, str],
     remarks: Sequence[tuple[str, str]] = (),
+    *,
+    outside: Sequence[tuple[str, int]] = (),
 ) -> Measurement:
     """The document of a measurement in this process."""
     by_name: dict[str, dict[int, int]] = {}
@@ -242,9 +303,21 @@ def measurement(
     latency = latency_of(steps)
     reasons = [{"code": code, "text": text} for code, text in remarks]
     reasons.append({"code": "in-process", "text": "measured in this process: what it did before may change the times"})
-    is_valid = len(steps) >= dict(_floors())["p50"]
-    if not is_valid:
-        text = f"{len(steps)} {'sample' if len(steps) == 1 else 'samples'}; the median needs {dict(_floors())['p50']}"
+    between: dict[str, list[int]] = {}
+    for phase, time in outside:
+        between.setdefault(phase, []).append(time)
+    for phase, taken in between.items():
+        text = f"phase `{phase}` ran between the steps, {_time(sum(taken) / 1e6)} in all: it has no share of them"
+        reasons.append({"code": "outside-steps", "text": text})
+    closure = _share(total - sum(rest) + sum(max(0, time) for time in rest), total) if by_name else None
+    is_closed = closure is None or abs(closure - 1) <= MOST_OPEN
+    if not is_closed:
+        text = f"the phases add up to {closure:.0%} of the steps: some overlap, or belong to another step"
+        reasons.insert(0, {"code": "open-phases", "text": text.replace("%", " %")})
+    least = dict(percentile_floors())["p50"]
+    is_valid = len(steps) >= least and is_closed
+    if len(steps) < least:
+        text = f"{len(steps)} {'sample' if len(steps) == 1 else 'samples'}; the median needs {least}"
         reasons.insert(0, {"code": "few-samples", "text": text})
     document = {
         "schema": SCHEMA,
@@ -253,7 +326,8 @@ def measurement(
         "isolation": "in-process",
         "latency": latency,
         "phases": parts,
-        "closure": _share(total - sum(rest) + sum(max(0, time) for time in rest), total) if by_name else None,
+        "closure": closure,
+        "outside": {phase: {"latency": latency_of(taken)} for phase, taken in between.items()},
         "throughput": {"steps_per_second": len(steps) / (total / 1e9) if total else None},
         "memory": {"unit": "bytes", "peak": peak_of(memory), "of": memory[1]},
         "verdict": {"valid": is_valid, "reasons": reasons},
@@ -267,8 +341,8 @@ def peak_of(memory: tuple[int | None, str]) -> int | None:
     return memory[0]
 
 
-@functools.cache
-def _floors() -> tuple[tuple[str, int], ...]:
+def percentile_floors() -> tuple[tuple[str, int], ...]:
+    """The fewest samples that support each percentile."""
     from . import _native
 
     return tuple(_native.percentile_floors())
@@ -295,8 +369,22 @@ def measure(name: str = "step", *, device: object = None) -> Measure:
     events in the current stream, and the device is waited for once, at the end.
     """
     if not isinstance(name, str):
-        raise UsageError(f"the name of a measurement is text, not {type(name).__name__}")
+        raise WrongType(f"the name of a measurement is text, not {type(name).__name__}", hint='modelmeter.measure("step")')
     return Measure(name, device)
+
+
+def result_of(measure: Measure | None, seen: int, skip: int, hint: str) -> Measurement:
+    """What a callback measured; why there is nothing is said here, so that no training ends with an exception of ours."""
+    if measure is None:
+        raise UsageError("no training was measured", hint=hint)
+    if seen <= skip:
+        steps = "1 step" if seen == 1 else f"{seen} steps"
+        raise UsageError(
+            f"the training had {steps}, and the first {skip} do not count", hint="ModelmeterCallback(skip=0)"
+        )
+    if measure._result is None:
+        raise UsageError("the training has not ended, or it ended with an exception", hint=hint)
+    return measure.result
 
 
 class Timed:
@@ -306,6 +394,8 @@ class Timed:
         self.name, self.device = name, device
         self._turn = threading.Lock()
         self._pairs: list[tuple[Any, Any]] = []
+        self._times: deque[int] = deque(maxlen=MOST_MARKS)
+        self._calls = 0
         self._clock: _clock.Clock | None = None
 
     def begin(self) -> tuple[_clock.Clock, Any]:
@@ -318,21 +408,39 @@ class Timed:
         """After a call that returned."""
         end = clock.mark()
         with self._turn:
+            self._calls += 1
             self._pairs.append((begin, end))
+            if len(self._pairs) >= MOST_MARKS:
+                self._read(clock)
+
+    def _read(self, clock: _clock.Clock) -> None:
+        """Turns moments into times; of those the newest are kept, so that a long-running process does not grow."""
+        self._times.extend(clock.between(self._pairs))
+        self._pairs.clear()
 
     def result(self) -> Measurement:
         """What the calls took."""
-        if self._clock is None or not self._pairs:
+        if self._clock is None or not self._calls:
             raise UsageError(f"`{self.name}` was not called yet")
         with self._turn:
-            pairs = list(self._pairs)
-        return measurement(self.name, self._clock.name, self._clock.between(pairs), [], _clock.peak_memory(self._clock))
+            self._read(self._clock)
+            times, calls = list(self._times), self._calls
+        remarks = []
+        if calls > len(times):
+            remarks.append(("newest-calls", f"the newest {len(times):,} of {calls:,} calls"))
+        return measurement(self.name, self._clock.name, times, [], _clock.peak_memory(self._clock), remarks)
 
 
 def timed(function: Any, *, name: str | None = None, device: object = None, **unknown: Any) -> Any:
     """The function with a clock around each call; what it returns and raises is unchanged."""
     if unknown:
         raise UsageError(f"`@profile` has no `{next(iter(unknown))}`", hint="it takes `name` and `device`")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        own = str(getattr(function, "__qualname__", "function"))
+        raise UsageError(
+            f"`{own}` is a generator: a call returns before its work is done, so calls cannot be timed",
+            hint="time the loop: for item in m.steps(items()): ...",
+        )
     watch = Timed(name or str(getattr(function, "__qualname__", "function")), device)
     if inspect.iscoroutinefunction(function):
 
@@ -354,22 +462,35 @@ def timed(function: Any, *, name: str | None = None, device: object = None, **un
             return result
 
         wrapper = call
-    return _WithMeasurement.around(wrapper, watch)
+    return _WithMeasurement(wrapper, watch, function, name, device)
 
 
 class _WithMeasurement:
     """A callable with the attribute `measurement`, also as a method of a class."""
 
-    def __init__(self, call: Callable[..., Any], watch: Timed) -> None:
+    def __init__(self, call: Callable[..., Any], watch: Timed, *made_of: Any) -> None:
         functools.update_wrapper(self, call)
         self._call = call
         self._watch = watch
-        if inspect.iscoroutinefunction(call) and hasattr(inspect, "markcoroutinefunction"):
-            inspect.markcoroutinefunction(self)
+        self._made_of = made_of
+        if inspect.iscoroutinefunction(call):
+            if hasattr(inspect, "markcoroutinefunction"):
+                inspect.markcoroutinefunction(self)
+            else:
+                # Before Python 3.12 only asyncio had such a mark.
+                from asyncio import coroutines
 
-    @staticmethod
-    def around(call: Callable[..., Any], watch: Timed) -> _WithMeasurement:
-        return _WithMeasurement(call, watch)
+                self._is_coroutine = getattr(coroutines, "_is_coroutine", None)
+
+    def __reduce__(self) -> Any:
+        """By its name, as functions are; where the name is that of the function inside, it is wrapped again."""
+        found: Any = sys.modules.get(str(self.__module__))
+        name = str(self.__dict__["__qualname__"])
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is self:
+            return name
+        return _wrap_again, self._made_of
 
     @property
     def measurement(self) -> Measurement:
@@ -380,7 +501,12 @@ class _WithMeasurement:
         return self._call(*args, **kwargs)
 
     def __get__(self, owner: object, kind: type | None = None) -> Any:
-        return self if owner is None else functools.partial(self, owner)
+        # A bound method has the attributes of what it binds, so `measurement` too.
+        return self if owner is None else types.MethodType(self, owner)
+
+
+def _wrap_again(function: Any, name: str | None, device: object) -> Any:
+    return timed(function, name=name, device=device)
 
 
 class Annotation:

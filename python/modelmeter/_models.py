@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ._errors import UsageError
+from ._errors import UsageError, WrongType
+from ._results import Run
 
 
 class Description:
@@ -121,6 +122,8 @@ class FeedForward(Description):
         *,
         name: str = "feed-forward",
     ) -> None:
+        if isinstance(hidden_layers, str) or not isinstance(hidden_layers, Sequence):
+            raise WrongType(f"`hidden_layers` must be a list of sizes, not {hidden_layers!r}", hint="[1024, 512]")
         hidden = list(hidden_layers)
         _check_sizes({"input_size": input_size, "output_size": output_size})
         for size in hidden:
@@ -195,9 +198,18 @@ class Written:
             self._folder = tempfile.TemporaryDirectory(prefix="modelmeter-")
             return [str(model.write(self._folder.name))]
         if isinstance(model, (str, os.PathLike)):
-            return [os.fspath(model)]
+            word = os.fspath(model)
+            if not isinstance(word, str) or not word or word.startswith("-"):
+                raise UsageError(
+                    f"`{word!s}` is not a model", hint="give a name or a path; `./` before a name that begins with `-`"
+                )
+            return [word]
+        if isinstance(model, Run):
+            if model.was_not_stored:
+                raise UsageError("this run is not in the database", hint="measure it without store=False")
+            return [model.id]
         kind = type(model)
-        raise UsageError(
+        raise WrongType(
             f"a `{kind.__module__}.{kind.__qualname__}` is not a model",
             hint="give a name, a path, a TransformerEncoder, a torch.nn.Module or a function with its inputs",
         )

@@ -6,16 +6,20 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ._errors import UsageError
+from ._errors import UsageError, WrongType
 
 # Options that are given again for each value; the others take several values with commas.
 _REPEATED = frozenset("text input tag threshold set header shape slo layers exclude trace prices".split())
+
+_ELSEWHERE = {"help": "help(modelmeter.profile), or `modelmeter profile --help`", "version": "modelmeter.__version__"}
 
 
 def arguments_of(options: Mapping[str, Any]) -> list[str]:
     """`batch_size=4, offline=True` as `--batch-size 4 --offline`; `None` and `False` are left out."""
     arguments: list[str] = []
     for name, value in options.items():
+        if name in ("help", "version"):
+            raise UsageError(f"`{name}` is not an option of a measurement", hint=_ELSEWHERE[name])
         flag = "--" + name.rstrip("_").replace("_", "-")
         if value is None or value is False:
             continue
@@ -42,7 +46,7 @@ def word_of(name: str, value: object) -> str:
         device = str(value)
         if type(value).__module__.partition(".")[0] == "torch" and type(value).__name__ in ("device", "dtype"):
             return {"torch.float32": "fp32", "torch.float16": "fp16", "torch.bfloat16": "bf16"}.get(device, device)
-        raise UsageError(f"`{name}` cannot be {_kind(value)}", hint="give text, a number or a path")
+        raise WrongType(f"`{name}` cannot be {_kind(value)}", hint="give text, a number or a path")
     word = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
     if not isinstance(word, str) or "\0" in word:
         raise UsageError(f"`{name}` is not text")

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import _markup, _program
-from ._errors import UsageError
+from ._errors import NotWritable, UsageError, WrongType
+from ._options import arguments_of
 from ._results import Result, Run
 
 _PAGE = (
@@ -22,12 +23,16 @@ def write(
     results: Sequence[Result], output_path: str | os.PathLike[str], include_graphs: bool, include_details: bool
 ) -> Path:
     """Writes a page about these results."""
+    if not isinstance(output_path, (str, os.PathLike)):
+        raise WrongType(f"the name of a page is text, not {output_path!r}", hint='"profiling_report.html"')
     path = Path(output_path)
     if path.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"`{path}` is not the name of a page", hint=f"{path.with_suffix('.html')}")
     runs = [result for result in results if isinstance(result, Run) and is_stored(result)]
-    if len(runs) == len(results):
-        arguments = ["report", *(run.id for run in runs), f"--html={path}", "--quiet"]
+    databases = {run.database for run in runs}
+    if len(runs) == len(results) and len(databases) == 1:
+        (database,) = databases
+        arguments = ["report", *(run.id for run in runs), f"--html={path}", "--quiet", *arguments_of({"db": database})]
         _, told, exit_code = _program.execute(arguments, progress=False)
         if exit_code != 0:
             from ._errors import from_program
@@ -40,7 +45,10 @@ def write(
         page = re.sub(r"<figure\b.*?</figure>", "", page, flags=re.DOTALL)
     if not include_details:
         page = _without_details(page)
-    path.write_text(page, encoding="utf-8")
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise NotWritable(f"could not write `{path}`", causes=[str(error)]) from error
     return path
 
 
@@ -54,7 +62,7 @@ def _without_details(page: str) -> str:
 
 def is_stored(run: Run) -> bool:
     """Whether the run is in the database."""
-    return not getattr(run, "was_not_stored", False)
+    return not run.was_not_stored
 
 
 __all__ = ["_markup", "is_stored", "write"]

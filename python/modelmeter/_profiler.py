@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from . import _commands, _frames
-from ._errors import Error, NotSupportedError, UsageError
+from ._errors import CannotTell, Error, NotFound, NotSupportedError, UsageError, WrongType
 from ._frames import Column, Frame
 from ._models import Description
 from ._results import Result, Run
+from ._torch_module import is_module
 
 BATCH, LENGTH, VOCABULARY = 4, 128, 1000
 """What an input generator is called with, if neither the model nor the caller says more."""
+_OF_ONE = (UsageError, NotSupportedError, CannotTell)
+"""Errors of one model or setting; the others are measured all the same."""
 
 
 class Benchmark(Frame):
@@ -28,7 +31,16 @@ class Benchmark(Frame):
         self.failures: dict[str, Error] = {label: entry for label, entry in entries if isinstance(entry, Error)}
 
     def __getitem__(self, at: Any) -> Any:
-        return self._results[self._labels.index(at)] if isinstance(at, str) else self._results[at]
+        if not isinstance(at, str):
+            return self._results[at]
+        if at not in self._labels:
+            failed = self.failures.get(at)
+            raise NotFound(
+                f"`{at}` failed" if failed else f"nothing called `{at}` was measured",
+                causes=[failed.message] if failed else [],
+                hint=f"there is {', '.join(self._labels)}" if self._labels else None,
+            )
+        return self._results[self._labels.index(at)]
 
     def __len__(self) -> int:
         return len(self._results)
@@ -192,10 +204,14 @@ class ModelProfiler:
         """Measures the model in several settings: `[{"batch_size": 1, "precision": "fp32"}, …]`."""
 
         def measured(configuration: Mapping[str, Any]) -> tuple[str, Result | Error]:
+            if not isinstance(configuration, Mapping):
+                raise WrongType(
+                    f"a configuration is a mapping, not {configuration!r}", hint='[{"batch_size": 1, "precision": "fp32"}]'
+                )
             label = ", ".join(f"{key} {value}" for key, value in configuration.items())
             try:
                 return label, self._measure(None, None, {**options, **configuration})
-            except NotSupportedError as error:
+            except _OF_ONE as error:
                 return label, error
 
         return Benchmark([measured(configuration) for configuration in configurations])
@@ -232,8 +248,9 @@ class ModelProfiler:
         input_data: Any = None,
         **options: Any,
     ) -> Any:
-        """What the GPU does: kernels, copies, and times by module. Needs an NVIDIA GPU.
+        """What the GPU does, out of the timeline of torch's profiler: kernels, copies, and times by module. Needs an NVIDIA GPU.
 
+        `modelmeter.profile(model, gpu=True)` also has idle time and its causes.
         Without `input_data` the last input is used, else random ones; `result.notes` says which.
         """
         from . import _gpu
@@ -328,6 +345,10 @@ class ModelBenchmarkSuite:
     """Several models, measured by one profiler and reported together."""
 
     def __init__(self, models: Iterable[Any] = (), profiler: ModelProfiler | None = None) -> None:
+        if isinstance(models, str) or not isinstance(models, Iterable):
+            raise WrongType(
+                f"the models of a suite are a list, not {models!r}", hint="ModelBenchmarkSuite([first, second])"
+            )
         self._models = list(models)
         self._profiler = profiler or ModelProfiler()
         self._results: Benchmark | None = None
@@ -344,14 +365,18 @@ class ModelBenchmarkSuite:
         self._models.append(model)
 
     def run(self, **options: Any) -> Benchmark:
-        """Measures every model. One that this machine cannot run costs only itself."""
+        """Measures every model. One that cannot be measured costs only itself.
+
+        A `torch.nn.Module` gets the last inputs of the profiler: it has none of its own.
+        """
         if not self._models:
             raise UsageError("the suite has no models", hint="benchmark_suite.add_model(...)")
         entries: list[tuple[str, Result | Error]] = []
         for model in self._models:
             try:
-                entries.append((_label(model), self._profiler.profile_model(model, **options)))
-            except NotSupportedError as error:
+                inputs = self._profiler._input if is_module(model) else None
+                entries.append((_label(model), self._profiler.profile_model(model, inputs, **options)))
+            except _OF_ONE as error:
                 entries.append((_label(model), error))
         self._results = Benchmark(entries)
         return self._results
@@ -360,7 +385,13 @@ class ModelBenchmarkSuite:
         """Writes one page about all models: times, memory, use of the processors, charts."""
         from . import _pages
 
-        return _pages.write(list(self.results), output_path, True, True)
+        results = list(self.results)
+        if not results:
+            raise NotSupportedError(
+                "no model was measured, so there is nothing to report",
+                causes=[f"{label}: {error.message}" for label, error in self.results.failures.items()],
+            )
+        return _pages.write(results, output_path, True, True)
 
 
 def _label(model: Any) -> str:

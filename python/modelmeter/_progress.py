@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 
@@ -44,7 +45,8 @@ class Progress:
         if self._kind == "notebook":
             self._in_notebook(text)
         else:
-            text = text[:100]
+            # A line that wraps could not be drawn over.
+            text = text[: max(20, shutil.get_terminal_size((80, 24)).columns - 1)]
             sys.stderr.write("\r" + text.ljust(self._drawn))
             sys.stderr.flush()
             self._drawn = len(text)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ._errors import UsageError
+from ._errors import NotFound, NotReadable, UsageError, WrongType
 from ._results import Result, Run
 
 DRIFT = 0.30
@@ -54,16 +56,42 @@ class Regressions(Sequence[Regression]):
 
 def load_baseline(path: str | os.PathLike[str]) -> Result:
     """Reads a result that `export_json`, `to_json` or `modelmeter profile --json` wrote."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise WrongType(f"the name of a baseline is text, not {path!r}", hint='load_baseline("baseline.json")')
     file = Path(path)
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UsageError(f"`{file}` does not exist", hint=f'write it first: profiler.export_json("{file}")') from None
+        raise NotReadable(f"`{file}` does not exist", hint=f'write it first: profiler.export_json("{file}")') from None
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise UsageError(f"`{file}` is not a baseline", causes=[str(error)]) from error
     if not isinstance(document, dict) or not isinstance(document.get("latency"), dict):
         raise UsageError(f"`{file}` is not a baseline: it has no latency", hint="profiler.export_json writes one")
-    return (Run if document.get("schema") == "modelmeter.run/1" else Result)(document)
+    if document.get("schema") != "modelmeter.run/1":
+        return Result(document, csv=_csv(document))
+    run = Run(document, csv=_csv(document))
+    # It may be of another machine: only the file is known.
+    run.was_not_stored = True
+    return run
+
+
+def _csv(document: Mapping[str, Any]) -> str:
+    """The main numbers as one row. Only the program writes all columns; it does so for stored runs."""
+    row: dict[str, Any] = {
+        key: value
+        for key, value in document.items()
+        if isinstance(value, (str, int, float)) and key not in ("schema", "samples_ns")
+    }
+    for part in ("latency", "throughput", "memory"):
+        for key, value in (document.get(part) or {}).items():
+            if isinstance(value, (int, float)) or (key == "unit" and part != "latency"):
+                row[f"{part}_{key}{'_ms' if part == 'latency' and isinstance(value, float) else ''}"] = value
+    row["valid"] = (document.get("verdict") or {}).get("valid")
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(row)
+    writer.writerow(str(value).lower() if isinstance(value, bool) else value for value in row.values())
+    return text.getvalue()
 
 
 def detect_regressions(
@@ -75,6 +103,15 @@ def detect_regressions(
     of its 95 % interval is above the far end of the baseline's by more than `allowance`; memory does not drift, there it is
     `alert`. What lies between is in `unclear`. A sharper answer: `modelmeter.check(new, against=old)`, interleaved.
     """
+    for name, result in (("baseline", baseline), ("current result", current)):
+        if not isinstance(result, Mapping):
+            raise WrongType(
+                f"the {name} is not a result but a {type(result).__name__}", hint='load_baseline("baseline.json")'
+            )
+        if not isinstance(result.get("latency"), Mapping) or not {"median", "ci95"} <= set(result["latency"]):
+            raise NotFound(
+                f"the {name} has no latency with a median and an interval", hint="profiler.export_json writes one"
+            )
     different = [key for key in _CELL if key in baseline and key in current and baseline[key] != current[key]]
     if different:
         key = different[0]

@@ -9,7 +9,50 @@ from pathlib import Path
 from typing import Any
 
 from . import _frames
+from ._errors import NotWritable, WrongType
 from ._frames import Column, Frame
+
+
+class _ReadOnly(dict):  # type: ignore[type-arg]
+    """A part of a document. It is still a `dict`, so that `json.dumps` and others take it."""
+
+    def _refuse(self, *_: object, **__: object) -> Any:
+        raise WrongType("a result is read-only", hint="result.to_dict() is a copy")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+
+class _ReadOnlyList(list):  # type: ignore[type-arg]
+    """A list of a document."""
+
+    def _refuse(self, *_: object, **__: object) -> Any:
+        raise WrongType("a result is read-only", hint="result.to_dict() is a copy")
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = append = clear = _refuse
+    extend = insert = pop = remove = reverse = sort = _refuse
+
+    def __reduce__(self) -> Any:
+        return list, (list(self),)
+
+
+def _read_only(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return _ReadOnly((key, _read_only(one)) for key, one in value.items())
+    if isinstance(value, (list, tuple)):
+        return _ReadOnlyList(map(_read_only, value))
+    return value
+
+
+def _write(path: str | os.PathLike[str], text: str, newline: str | None = None) -> None:
+    try:
+        Path(path).write_text(text, encoding="utf-8", newline=newline)
+    except TypeError:
+        raise WrongType(f"`{path!r}` is not a path", hint='give a name: "result.json"') from None
+    except OSError as error:
+        raise NotWritable(f"could not write `{os.fspath(path)}`", causes=[str(error)]) from error
 
 
 class Result(Mapping[str, Any], Frame):
@@ -20,7 +63,7 @@ class Result(Mapping[str, Any], Frame):
     """
 
     def __init__(self, document: Mapping[str, Any], *, text: str = "", markdown: str = "", csv: str = "") -> None:
-        self._document = dict(document)
+        self._document: dict[str, Any] = _read_only(document)
         self._text = text
         self._markdown = markdown
         self._csv = csv
@@ -59,13 +102,13 @@ class Result(Mapping[str, Any], Frame):
         """The document as text, and in a file."""
         text = json.dumps(self._document, indent=2, ensure_ascii=False) + "\n"
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            _write(path, text)
         return text
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """The rows as CSV, and in a file."""
         if path is not None:
-            Path(path).write_text(self._csv, encoding="utf-8", newline="")
+            _write(path, self._csv, newline="")
         return self._csv
 
     def to_markdown(self) -> str:
@@ -95,6 +138,11 @@ class Result(Mapping[str, Any], Frame):
 
 class Run(Result):
     """One measured model (`modelmeter.run/1`). Times are in milliseconds, memory in bytes."""
+
+    was_not_stored: bool = False
+    """Whether it is only here: measured with `store=False`, or read from a file."""
+    database: str | os.PathLike[str] | None = None
+    """The database where it is, if that is not the default one."""
 
     @property
     def id(self) -> str:

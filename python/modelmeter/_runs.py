@@ -59,6 +59,7 @@ class Runs(Frame):
             "limit": limit,
         }
         self._filter = arguments_of(given)
+        self._database = db
         self._db = arguments_of({"db": db})
         self._entries: list[dict[str, Any]] | None = None
         self._table: list[Column] | None = None
@@ -77,7 +78,9 @@ class Runs(Frame):
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
             return [self[place] for place in range(*at.indices(len(self)))]
-        return _commands._result(Run, ["runs", "show", self.entries[at]["id"], "--samples", *self._db], False)
+        run = _commands._result(Run, ["runs", "show", self.entries[at]["id"], "--samples", *self._db], False)
+        run.database = self._database
+        return run
 
     def __iter__(self) -> Iterator[Run]:
         return (self[place] for place in range(len(self)))

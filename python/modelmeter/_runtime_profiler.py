@@ -200,8 +200,8 @@ def _conclusion(ratio: Mapping[str, Any]) -> str:
     return f"cannot tell which is faster: the speed-up is between {low:.2f}x and {high:.2f}x"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """`profiler.py`: profiles a model."""
+def main(arguments: Sequence[str] | None = None, kind: type[MLRuntimeProfiler] = MLRuntimeProfiler) -> int:
+    """`profiler.py`: profiles a model, and writes the results and a timeline for TensorBoard and Perfetto."""
     parser = argparse.ArgumentParser(prog="profiler.py", description="Profiles the inference of a transformer.")
     parser.add_argument("--model", default=DEFAULT_MODEL, help="HuggingFace model name")
     parser.add_argument("--batch-size", type=int, default=4, help="Batch size for inference")
@@ -212,9 +212,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
 
     def work() -> None:
-        profiler = MLRuntimeProfiler(asked.model, asked.device)
-        profiler.profile_inference(asked.batch_size, asked.sequence_length, asked.num_runs)
+        profiler = kind(asked.model, asked.device)
+        # TensorBoard looks for this ending.
+        trace = _file("auto", f"trace_{_plain(asked.model)}").with_suffix(".pt.trace.json")
+        profiler.profile_inference(asked.batch_size, asked.sequence_length, asked.num_runs, trace=[str(trace)])
         profiler.print_summary()
+        if trace.exists():
+            print(f"trace: {trace}")
         print(f"results: {profiler.save_results(asked.output)}")
 
     return _told(work)

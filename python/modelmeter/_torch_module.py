@@ -51,16 +51,31 @@ def written(model: Any, asked: dict[str, Any]) -> AbstractContextManager[list[st
     from ._models import Description
 
     if isinstance(model, _WithInputs):
-        first = next((tensor for tensor in tensors_of(model.inputs) if tensor.dim()), None)
-        if first is not None and asked.get("batch_size") is None:
-            # As torch has it: the first dimension is the batch.
-            asked["batch_size"] = int(first.shape[0])
+        _agree_on_batch(model.inputs, asked)
         return _module(model.module, model.inputs)
     if is_module(model):
         return _module(model, None)
     if isinstance(model, Description) and model.device is not None and not asked.get("device"):
         asked["device"] = model.device
     return Written(model)
+
+
+def _agree_on_batch(inputs: object, asked: dict[str, Any]) -> None:
+    """The batch is that of the inputs; another number would only change what the times are divided by."""
+    if inputs is None:
+        return
+    first = next((tensor for tensor in tensors_of(inputs) if tensor.dim()), None)
+    if first is None:
+        first = next((tensor for tensor in tensors_of(_for_worker(inputs)) if tensor.dim()), None)
+    if first is None:
+        return
+    # As torch has it: the first dimension is the batch.
+    size = int(first.shape[0])
+    if asked.get("batch_size") not in (None, size):
+        raise UsageError(
+            f"`batch_size` is {asked['batch_size']}, and the inputs are a batch of {size}", hint="omit batch_size"
+        )
+    asked["batch_size"] = size
 
 
 @contextmanager
@@ -83,7 +98,8 @@ def _module(module: Any, inputs: object) -> Iterator[list[str]]:
         with open(here / "module.pt", "rb") as file:
             while part := file.read(1 << 20):
                 digest.update(part)
-        factory = here / f"{name}.py"
+        # Not the name of the class: a user's module may have it.
+        factory = here / "modelmeter_factory.py"
         path = [os.path.abspath(entry or ".") for entry in sys.path]
         factory.write_text(_FACTORY.format(digest=digest.hexdigest(), path=path), encoding="utf-8")
         yield ["--model", name, "--torch-module", f"{factory}:make"]
@@ -143,12 +159,22 @@ def _for_worker(inputs: object) -> object:
     torch = sys.modules["torch"]
 
     def tensor(value: object) -> Any:
-        return value.detach().cpu() if isinstance(value, torch.Tensor) else torch.as_tensor(value)
+        if isinstance(value, torch.Tensor):
+            return value.detach().cpu()
+        try:
+            return torch.as_tensor(value)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise UsageError(
+                f"the inputs cannot become a tensor: a {type(value).__name__}",
+                causes=[str(error)],
+                hint="give tensors or arrays, or a tuple or mapping of them",
+            ) from error
 
     if isinstance(inputs, Mapping):
         return {name: tensor(value) for name, value in inputs.items()}
-    if isinstance(inputs, tuple):
-        return tuple(tensor(value) for value in inputs)
+    is_several = isinstance(inputs, list) and any(isinstance(value, torch.Tensor) for value in inputs)
+    if is_several or isinstance(inputs, tuple):
+        return tuple(tensor(value) for value in inputs)  # type: ignore[attr-defined]
     return (tensor(inputs),)
 
 

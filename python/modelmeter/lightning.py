@@ -8,7 +8,8 @@ Trainer(callbacks=[callback]).fit(module)
 print(callback.result)
 ```
 
-Phases of a step: `data`, `forward` (with the loss), `backward`, `optimizer` and `other`. On CUDA the moments are events in the
+Phases of a step: `data`, `forward` (with the loss), `backward`, `optimizer` and `other`. With manual optimisation `backward` is all
+passes of the step, and what lies between them is `other`. Validation counts for no step. On CUDA the moments are events in the
 stream, and the device is waited for once, at the end. Only the first rank measures.
 """
 
@@ -24,7 +25,7 @@ else:
     except ImportError:
         from pytorch_lightning.callbacks import Callback
 
-from ._measure import Measure, Measurement
+from ._measure import Measure, Measurement, result_of
 
 
 class ModelmeterCallback(Callback):  # type: ignore[misc, unused-ignore]
@@ -41,61 +42,68 @@ class ModelmeterCallback(Callback):  # type: ignore[misc, unused-ignore]
         self._skip = skip
         self._measure: Measure | None = None
         self._batch_end: Any = None
-        self._marks: dict[str, Any] = {}
+        self._begin: Any = None
+        self._losses: list[Any] = []
+        self._gradients: list[Any] = []
         self._seen = 0
+        self._is_running = False
 
     @property
     def result(self) -> Measurement:
         """What was measured; there is one when the training has ended."""
-        if self._measure is None:
-            from ._errors import UsageError
-
-            raise UsageError("no training was measured", hint="Trainer(callbacks=[callback]).fit(module)")
-        return self._measure.result
+        return result_of(self._measure, self._seen, self._skip, "Trainer(callbacks=[callback]).fit(module)")
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Starts."""
-        self._measure, self._seen = None, 0
+        self._measure, self._begin, self._seen, self._is_running = None, None, 0, False
         if trainer.is_global_zero:
             self._measure = Measure(self._name, pl_module.device)
             self._measure.__enter__()
+            self._is_running = True
             self._batch_end = self._measure.mark()
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
         """The batch is here."""
-        self._marks.clear()
-        self._note("begin")
+        self._losses.clear()
+        self._gradients.clear()
+        self._begin = self._mark()
 
     def on_before_backward(self, trainer: Any, pl_module: Any, loss: Any) -> None:
         """The loss is here."""
-        self._note("loss")
+        self._losses.append(self._mark())
 
     def on_after_backward(self, trainer: Any, pl_module: Any) -> None:
         """The gradients are here."""
-        self._note("gradients")
+        self._gradients.append(self._mark())
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """The step is over; the optimiser has had the time since the gradients."""
-        measure, marks = self._measure, self._marks
-        if measure is None or "begin" not in marks:
+        measure = self._measure
+        if measure is None or self._begin is None:
             return
         end = measure.mark()
         self._seen += 1
         if self._seen > self._skip:
-            measure.span("data", self._batch_end, marks["begin"])
-            for name, first, last in (("forward", "begin", "loss"), ("backward", "loss", "gradients")):
-                if first in marks and last in marks:
-                    measure.span(name, marks[first], marks[last])
-            if "gradients" in marks:
-                measure.span("optimizer", marks["gradients"], end)
+            measure.span("data", self._batch_end, self._begin)
+            if self._losses:
+                measure.span("forward", self._begin, self._losses[0])
+            for loss, gradients in zip(self._losses, self._gradients, strict=False):
+                measure.span("backward", loss, gradients)
+            if self._gradients:
+                measure.span("optimizer", self._gradients[-1], end)
             measure.whole(self._batch_end, end)
-        self._batch_end = end
+        self._batch_end, self._begin = end, None
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        """What was done since the last step is not the fetching of a batch."""
+        if self._is_running and self._begin is None:
+            self._batch_end = self._mark()
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         """Reads the clocks."""
-        if self._measure is not None and self._seen > self._skip:
+        if self._measure is not None and self._is_running and self._seen > self._skip:
             self._measure.__exit__(None, None, None)
+        self._is_running = False
 
-    def _note(self, moment: str) -> None:
-        if self._measure is not None:
-            self._marks[moment] = self._measure.mark()
+    def _mark(self) -> Any:
+        return self._measure.mark() if self._measure is not None and self._is_running else None

@@ -120,7 +120,7 @@ class _Session:
 
     def open_baseline(self, against: str) -> None:
         from ._errors import Error
-        from ._gate import Tree
+        from ._gate import Tree, options_for_children
 
         path = Path(against)
         if path.is_file():
@@ -134,6 +134,11 @@ class _Session:
             return
         try:
             self.tree = Tree(against, self.config.rootpath)
+            words = [*self.config.getini("addopts"), *map(str, self.config.invocation_params.args)]
+            positional = [str(word) for word in getattr(self.config.option, "file_or_dir", None) or ()]
+            self.tree.options = options_for_children(words, positional)
+            if self.config.pluginmanager.hasplugin("_cov"):
+                self.tree.options.append("--no-cov")
         except Error as error:
             raise pytest.UsageError(str(error)) from error
 
@@ -166,6 +171,8 @@ class Benchmark:
         """What was measured."""
         self.ruling: Ruling | None = None
         """What the gate said, if there is a baseline."""
+        self.waited = 0.0
+        """Share of the time in which the test was ready and had no processor."""
 
     def __call__(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """Times a function. One in a test."""
@@ -200,12 +207,13 @@ class Benchmark:
         return result
 
     def _time(self, name: str, call: Callable[[], object]) -> None:
+        from . import _gate
         from ._clock import clock_of, peak_memory
         from ._measure import measurement
 
         clock = clock_of()
         samples: list[int] = []
-        begin = time.monotonic()
+        begin, waited = time.monotonic(), _gate.waited()
         while True:
             pairs: list[tuple[Any, Any]] = []
             window = time.monotonic()
@@ -217,6 +225,7 @@ class Benchmark:
             elapsed = time.monotonic() - begin
             if (elapsed >= SECONDS and len(samples) >= LEAST_SAMPLES) or elapsed >= MOST_SECONDS:
                 break
+        self.waited = _gate.waiting_share(waited, _gate.waited(), time.monotonic() - begin)
         self.measurement = measurement(name, clock.name, samples, [], peak_memory(clock))
         self._session.samples[name] = samples
 
@@ -227,12 +236,21 @@ class Benchmark:
         alert = marker.kwargs.get("max_slowdown") if marker is not None else None
         alert = config.getoption("--modelmeter-alert") if alert is None else float(alert)
         from . import _gate
+        from ._errors import Error
 
         if session.tree is not None:
             rounds = config.getoption("--modelmeter-rounds")
-            self.ruling = _gate.against_tree(session.tree, name, alert, rounds, session.tests)
+            failed: Error | None = None
+            try:
+                self.ruling = _gate.against_tree(session.tree, name, alert, rounds, session.tests)
+            except Error as error:
+                failed = error
+            if failed is not None:
+                session.rows.append((name, self.measurement, "error", failed.message))
+                pytest.fail(f"modelmeter: {failed}", pytrace=False)
         elif session.stored:
-            self.ruling = _gate.against_samples(session.stored.get(name), self.measurement.samples, alert)
+            stored = session.stored.get(name)
+            self.ruling = _gate.against_samples(stored, self.measurement.samples, alert, self.waited)
         if self.ruling is None:
             session.rows.append((name, self.measurement, "", ""))
             return

@@ -9,7 +9,8 @@ print(callback.result)
 ```
 
 Phases of a step: `data` (fetching the batch, which the Trainer does before it says that a step begins), `forward-backward`,
-`optimizer`, and `other` (schedules, zeroing gradients, logging). On CUDA the moments are events in the stream, and the device
+`optimizer`, and `other` (schedules, zeroing gradients). Evaluation, saving and logging are between the steps: they count for none.
+On CUDA the moments are events in the stream, and the device
 is waited for once, at the end. Only the first rank measures.
 """
 
@@ -19,7 +20,7 @@ from typing import Any
 
 from transformers import TrainerCallback  # type: ignore[import-not-found, unused-ignore]
 
-from ._measure import Measure, Measurement
+from ._measure import Measure, Measurement, result_of
 
 
 class ModelmeterCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
@@ -39,28 +40,26 @@ class ModelmeterCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
         self._computed: Any = None
         self._stepped: Any = None
         self._seen = 0
+        self._is_running = False
 
     @property
     def result(self) -> Measurement:
         """What was measured; there is one when the training has ended."""
-        if self._measure is None:
-            from ._errors import UsageError
-
-            raise UsageError("no training was measured", hint="Trainer(..., callbacks=[callback]).train()")
-        return self._measure.result
+        return result_of(self._measure, self._seen, self._skip, "Trainer(..., callbacks=[callback]).train()")
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Starts."""
-        self._measure, self._step_end, self._seen = None, None, 0
+        self._measure, self._step_end, self._begin, self._seen, self._is_running = None, None, None, 0, False
         if state.is_world_process_zero:
             device = getattr(args, "device", None)
             self._measure = Measure(self._name, device)
             self._measure.__enter__()
+            self._is_running = True
             self._step_end = self._measure.mark()
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The batch is here."""
-        if self._measure is not None:
+        if self._measure is not None and self._is_running:
             self._begin = self._measure.mark()
             self._computed = self._stepped = None
 
@@ -89,15 +88,15 @@ class ModelmeterCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
             measure.whole(self._step_end, end)
         self._step_end, self._begin = end, None
 
+    def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """What was done since the last step is not the fetching of a batch."""
+        if self._measure is not None and self._is_running and self._begin is None:
+            self._step_end = self._measure.mark()
+
+    on_evaluate = on_save = on_log
+
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Reads the clocks."""
-        if self._measure is None:
-            return
-        if self._seen <= self._skip:
-            from ._errors import UsageError
-
-            steps = "1 step" if self._seen == 1 else f"{self._seen} steps"
-            raise UsageError(
-                f"the training had {steps}, and the first {self._skip} do not count", hint="ModelmeterCallback(skip=0)"
-            )
-        self._measure.__exit__(None, None, None)
+        if self._measure is not None and self._is_running and self._seen > self._skip:
+            self._measure.__exit__(None, None, None)
+        self._is_running = False

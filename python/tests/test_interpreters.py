@@ -54,7 +54,10 @@ def test_the_wheel_is_for_every_python_from_3_10(wheel):
     for part in ("modelmeter/__init__.py", "modelmeter/py.typed", "modelmeter/_native.pyi", "/scripts/modelmeter"):
         assert any(name.endswith(part) for name in names), part
     meta = next(name for name in names if name.endswith("METADATA"))
-    required = re.findall(r"(?m)^Requires-Dist: (.*)$", zipfile.ZipFile(wheel).read(meta).decode())
+    told = zipfile.ZipFile(wheel).read(meta).decode()
+    for line in ("Description-Content-Type: text/markdown", "Project-URL: Repository", "Author: "):
+        assert line in told, line
+    required = re.findall(r"(?m)^Requires-Dist: (.*)$", told)
     assert all("extra ==" in line for line in required), required
 
 

@@ -165,3 +165,176 @@ def test_annotations_name_modules_and_go_away():
     assert all("forward" not in module.__dict__ for module in model.modules())
     with pytest.raises(modelmeter.UsageError):
         modelmeter.annotate("model")
+
+
+def test_a_phase_between_steps_has_no_share_of_them():
+    with modelmeter.measure() as m:
+        with m.phase("setup"):
+            time.sleep(0.01)
+        for _ in m.steps(range(12)):
+            with m.phase("work"):
+                time.sleep(0.001)
+        with m.phase("validation"):
+            time.sleep(0.03)
+    assert set(m["phases"]) == {"data", "work", "other"}
+    assert sum(part["share"] for part in m["phases"].values()) == pytest.approx(1, abs=1e-9)
+    assert m["outside"]["validation"]["latency"]["min"] >= 30 and m["outside"]["setup"]["latency"]["samples"] == 1
+    assert "phase `validation` ran between the steps" in str(m.result) and m.result.is_valid
+
+
+def test_a_step_that_raises_leaves_no_phases():
+    with modelmeter.measure() as m:
+        for number in range(13):
+            try:
+                with m.step():
+                    with m.phase("work"):
+                        time.sleep(0.02 if number == 3 else 0.001)
+                    if number == 3:
+                        raise KeyError
+            except KeyError:
+                pass
+    assert m["latency"]["samples"] == 12
+    assert m["phases"]["work"]["latency"]["samples"] == 12 and m["phases"]["work"]["latency"]["max"] < 20
+
+
+def test_break_counts_the_turn_that_was_run():
+    with modelmeter.measure() as m:
+        for number in m.steps(range(100)):
+            with m.phase("work"):
+                time.sleep(0.001)
+            if number == 11:
+                break
+        with m.phase("later"):
+            pass
+    assert m["latency"]["samples"] == 12 and m["phases"]["work"]["latency"]["samples"] == 12
+    assert set(m["outside"]) == {"later"}
+
+
+def test_a_step_inside_a_step_is_refused():
+    with modelmeter.measure() as m:
+        for _ in m.steps(range(2)):
+            with pytest.raises(modelmeter.UsageError, match="inside a step"), m.step():
+                pass
+
+
+def test_phases_that_overlap_are_not_valid():
+    from modelmeter import _measure
+
+    found = _measure.measurement("step", "cpu", [10] * 20, [(n, p, 8) for n in range(20) for p in "ab"], (None, ""))
+    assert not found.is_valid and found["closure"] == pytest.approx(1.6)
+    assert "add up to 160 % of the steps" in str(found)
+
+
+@modelmeter.profile
+def timed_here(value):
+    return value + 1
+
+
+def _plain(value):
+    return value + 2
+
+
+timed_other = modelmeter.profile(_plain)
+
+
+class Timed:
+    @modelmeter.profile
+    def double(self, value):
+        return 2 * value
+
+
+def test_a_decorated_function_passes_between_processes():
+    import pickle
+
+    assert pickle.loads(pickle.dumps(timed_here)) is timed_here
+    again = pickle.loads(pickle.dumps(timed_other))
+    assert again(1) == 3 and again.measurement["latency"]["samples"] == 1
+    assert pickle.loads(pickle.dumps(Timed().double))(2) == 4
+
+
+def test_a_bound_method_has_its_measurement():
+    thing = Timed()
+    before = Timed.double._watch._calls
+    assert thing.double(3) == 6
+    assert thing.double.measurement["latency"]["samples"] == before + 1
+    assert thing.double.__name__ == "double" and str(inspect.signature(thing.double)) == "(value)"
+
+
+def test_a_decorated_coroutine_is_one_for_asyncio():
+    @modelmeter.profile
+    async def later():
+        return 1
+
+    assert asyncio.iscoroutinefunction(later)
+
+
+def test_a_generator_is_refused():
+    def items():
+        yield 1
+
+    async def later():
+        yield 1
+
+    for function in (items, later):
+        with pytest.raises(modelmeter.UsageError, match="is a generator"):
+            modelmeter.profile(function)
+
+
+def test_many_calls_take_no_more_memory(monkeypatch):
+    from collections import deque
+
+    from modelmeter import _measure
+
+    monkeypatch.setattr(_measure, "MOST_MARKS", 50)
+    add = modelmeter.profile(_plain)
+    for number in range(175):
+        add(number)
+    watch = add._watch
+    assert isinstance(watch._times, deque) and len(watch._times) == 50 and len(watch._pairs) < 50
+    found = add.measurement
+    assert found["latency"]["samples"] == 50 and "the newest 50 of 175 calls" in str(found)
+
+
+def test_options_are_not_ignored_in_this_process(monkeypatch):
+    import torch
+
+    class Local(torch.nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    monkeypatch.setitem(__import__("sys").modules, "cloudpickle", None)
+    for options in (
+        {"train": True},
+        {"precision": "bf16"},
+        {"engine": "onnxruntime"},
+        {"threads": 7},
+        {"quux": 3},
+        {"layers": True},
+    ):
+        with pytest.raises(modelmeter.UsageError, match=next(iter(options))):
+            modelmeter.profile(Local(), torch.zeros(2, 3), runs=11, **options)
+    found = modelmeter.profile(Local(), torch.zeros(2, 3), runs=11, batch_size=2)
+    assert found["latency"]["samples"] == 11
+
+
+def test_the_batch_is_that_of_the_inputs():
+    import torch
+
+    model = torch.nn.Linear(8, 4)
+    for inputs in (torch.zeros(2, 8), torch.zeros(2, 8).numpy(), [[0.0] * 8] * 2, (torch.zeros(2, 8),)):
+        with pytest.raises(modelmeter.UsageError, match="a batch of 2") as caught:
+            modelmeter.profile(model, inputs, batch_size=16)
+        assert caught.value.hint == "omit batch_size"
+
+
+def test_a_class_may_have_the_name_of_its_file(tmp_path, monkeypatch):
+    import torch
+
+    (tmp_path / "Net.py").write_text(
+        "import torch\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from Net import Net
+
+    run = modelmeter.profile(Net(), torch.zeros(2, 8), runs=11, warmup=1, store=False)
+    assert run["model"] == "Net" and run["batch_size"] == 2

@@ -47,6 +47,10 @@ def test_every_name_exists_and_has_a_docstring():
         assert name == "__version__" or value.__doc__, name
 
 
+def test_every_name_is_written_out():
+    assert modelmeter.__all__ == ["__version__", *sorted(modelmeter._PLACE)]
+
+
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no_such"):
         modelmeter.no_such
@@ -105,6 +109,41 @@ def test_wrong_arguments_are_told_before_anything_runs(tiny):
     ):
         with pytest.raises(modelmeter.UsageError):
             call()
+
+
+def test_wrong_values_are_errors_of_this_package_and_of_python(tiny, tmp_path):
+    for call, kind in (
+        (lambda: modelmeter.profile(tiny, batch_size=object()), TypeError),
+        (lambda: modelmeter.profile(object()), TypeError),
+        (lambda: modelmeter.profile(sorted, ([1],), runs="many"), TypeError),
+        (lambda: modelmeter.profile("--help"), ValueError),
+        (lambda: modelmeter.profile(tiny, help=True), ValueError),
+        (lambda: modelmeter.measure(5), TypeError),
+        (lambda: modelmeter.run(5), TypeError),
+        (lambda: modelmeter.FeedForward(4, 5, 2), TypeError),
+        (lambda: modelmeter.load_baseline(None), TypeError),
+        (lambda: modelmeter.load_baseline("nowhere.json"), FileNotFoundError),
+        (lambda: modelmeter.detect_regressions({}, {}), LookupError),
+        (lambda: modelmeter.detect_regressions(None, {}), TypeError),
+        (lambda: modelmeter.ModelBenchmarkSuite(5), TypeError),
+        (lambda: modelmeter.ModelProfiler(tiny).benchmark([1]), TypeError),
+        (lambda: modelmeter.Benchmark([])["nothing"], LookupError),
+        (lambda: modelmeter.devices().to_json(tmp_path / "no" / "x.json"), OSError),
+    ):
+        with pytest.raises(modelmeter.Error) as caught:
+            call()
+        assert isinstance(caught.value, kind), caught.value
+        assert str(caught.value).startswith(caught.value.message)
+
+
+def test_an_unknown_option_has_a_hint(tiny):
+    with pytest.raises(modelmeter.UsageError, match="--runz") as caught:
+        modelmeter.profile(tiny, runz=3)
+    assert "--runs" in caught.value.hint
+
+
+def test_no_answer_is_an_error_of_its_own():
+    assert type(_errors.from_program("error: nothing is stored\n", 4)) is modelmeter.CannotTell
 
 
 def test_module_entry_is_the_program():

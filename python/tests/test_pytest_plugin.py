@@ -40,9 +40,20 @@ def test_without_a_baseline_times_are_shown_and_stored(project):
     done = project.runpytest_subprocess("--modelmeter-store", "times.json")
     done.assert_outcomes(passed=1)
     done.stdout.fnmatch_lines(["*test_work.py::test_work*median*ms*n *"])
-    again = project.runpytest_subprocess("--modelmeter-against", "times.json")
+    # No test rests on speed: only ten times slower would fail, and a busy machine is told.
+    again = project.runpytest_subprocess("--modelmeter-against", "times.json", "--modelmeter-alert", "9")
     again.assert_outcomes(passed=1)
-    again.stdout.fnmatch_lines(["*against a stored session, which drift of*"])
+    assert any(words in again.stdout.str() for words in ("against a stored session, which drift of", "too busy"))
+
+
+def test_times_of_a_busy_machine_are_not_judged():
+    from modelmeter import _gate
+
+    slow, fast = [3_000_000] * 50, [1_000_000] * 50
+    assert _gate.against_samples(fast, slow, 0.03).word == "failed"
+    ruling = _gate.against_samples(fast, slow, 0.03, waiting=0.3)
+    assert ruling.word == "cannot tell" and "30%" in ruling.words
+    assert _gate.waiting_share(0, 500_000_000, 1.0) == 0.5 and _gate.waiting_share(None, None, 1.0) == 0.0
 
 
 def test_slower_code_fails(project):
@@ -101,3 +112,71 @@ def test_rounds_are_judged(ratio, word):
     rounds = [math.log(ratio) + scatter * offset for offset in (-1, 1, -0.5, 0.5, 0, 1, -1, 0)]
     ruling = _gate._ruled("base", _native.judge(rounds, 0.03, 0.01 / 3), len(rounds), 0.03)
     assert ruling.word == word and ruling.ratio == pytest.approx(ratio)
+
+
+BENCH = """
+import pytest, sys, pathlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+def pytest_addoption(parser):
+    parser.addoption("--bench", action="store_true")
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--bench"):
+        for item in items:
+            item.add_marker(pytest.mark.skip(reason="needs --bench"))
+"""
+
+
+def test_options_of_the_session_reach_both_sides(project):
+    (project.path / "conftest.py").write_text(BENCH)
+    git(project.path, "commit", "-am", "bench")
+    done = project.runpytest_subprocess("--bench", "--modelmeter-against", "main", "--modelmeter-rounds", "2")
+    done.stdout.no_fnmatch_line("*new: main has no such test*")
+    done.stdout.fnmatch_lines(["*against main, 2 processes per side*"])
+
+
+def test_a_test_that_does_not_run_by_itself_is_an_error(project):
+    (project.path / "test_work.py").write_text(
+        "import os, pytest\nfrom work import work\n\n"
+        "@pytest.mark.skipif('MODELMETER_PYTEST_TURNS' in os.environ, reason='not here')\n"
+        "def test_work(modelmeter):\n    modelmeter(work)\n"
+    )
+    git(project.path, "commit", "-am", "skipped")
+    done = project.runpytest_subprocess("--modelmeter-against", "main", "--modelmeter-strict")
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["*the test does not run by itself*"])
+
+
+def test_a_test_that_fails_in_the_baseline_is_an_error(project):
+    (project.path / "helper.py").write_text("")
+    (project.path / "test_work.py").write_text("import helper\n" + TEST)
+    git(project.path, "rm", "-q", "work.py")
+    git(project.path, "commit", "-am", "broken")
+    (project.path / "work.py").write_text(CODE.format(n=20000))
+    done = project.runpytest_subprocess("--modelmeter-against", "main")
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["*the test does not run in main*"])
+
+
+def test_an_installed_package_is_the_same_code_on_both_sides(project, tmp_path_factory, monkeypatch):
+    installed = tmp_path_factory.mktemp("site-packages")
+    (installed / "work.py").write_text(CODE.format(n=20000))
+    (project.path / "src").mkdir()
+    (project.path / "work.py").rename(project.path / "src" / "work.py")
+    (project.path / "conftest.py").write_text("")
+    git(project.path, "add", "-A")
+    git(project.path, "commit", "-m", "src")
+    monkeypatch.setenv("PYTHONPATH", str(installed))
+    done = project.runpytest_subprocess("--modelmeter-against", "main")
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["*nothing to compare: both sides import `work` from*"])
+
+
+def test_options_for_children():
+    from modelmeter import _gate
+
+    words = "--bench -k name --modelmeter-against main --junitxml=x.xml --rootdir . tests/a.py -x --lf --basetemp t"
+    kept = _gate.options_for_children([*words.split(), "-p", "plug"], ["tests/a.py"])
+    assert kept == "--bench -k name -x -p plug".split()

@@ -236,3 +236,97 @@ def test_a_result_is_read_back(run, tmp_path):
     assert "latency.median" in str(found)
     with pytest.raises(modelmeter.UsageError, match="batch_size"):
         modelmeter.detect_regressions(run, {**run, "batch_size": 99})
+
+
+def test_a_result_is_a_table_of_polars(run):
+    polars = pytest.importorskip("polars")
+    for result in (run, modelmeter.devices(), modelmeter.models()):
+        frame = result.to_polars()
+        assert isinstance(frame, polars.DataFrame) and frame.to_dicts() == result.to_rows()
+        assert result.to_arrow().to_pylist() == result.to_rows()
+    assert run.to_polars().height == 1 and {"name", "parameters"} <= set(modelmeter.models().to_polars().columns)
+
+
+def test_a_result_cannot_be_changed(run):
+    import copy
+    import pickle
+
+    mean = run["latency"]["mean"]
+    for change in (
+        lambda: run["latency"].__setitem__("mean", 0),
+        lambda: run["latency"].update(mean=0),
+        lambda: run["latency"].pop("mean"),
+        lambda: run["verdict"]["reasons"].append({}),
+        lambda: run["latency"]["ci95"].clear(),
+    ):
+        with pytest.raises(TypeError, match="read-only"):
+            change()
+    assert run["latency"]["mean"] == mean
+    assert json.loads(json.dumps(dict(run))) == json.loads(run.to_json()) == run.to_dict()
+    assert pickle.loads(pickle.dumps(run)) == copy.deepcopy(run) == run
+    mine = run.to_dict()
+    mine["latency"]["mean"] = 0
+
+
+def test_a_page_of_a_run_that_is_not_in_the_default_database(tiny, fast, tmp_path):
+    for options in ({"store": False}, {"db": str(tmp_path / "other.db")}):
+        profiler = modelmeter.ModelProfiler(tiny, **{**fast, **options})
+        profiler.profile()
+        page = profiler.generate_html_report(tmp_path / "page.html").read_text()
+        assert "tiny" in page
+
+
+def test_a_baseline_has_rows(run, tmp_path):
+    run.to_json(tmp_path / "run.json")
+    (row,) = modelmeter.load_baseline(tmp_path / "run.json").to_rows()
+    assert row["model"] == "tiny" and row["latency_median_ms"] == run["latency"]["median"]
+    assert row["memory_peak"] == run["memory"]["peak"]
+
+
+def test_a_run_stands_for_itself(run):
+    found = modelmeter.compare(run, run)
+    assert found.schema == "modelmeter.comparison/1"
+    with pytest.raises(modelmeter.CannotTell):
+        modelmeter.capacity(run, rate=5, slo="p99:200ms")
+
+
+def test_one_wrong_entry_costs_only_itself(tiny, fast, tmp_path):
+    import torch
+
+    profiler = modelmeter.ModelProfiler(tiny)
+    found = profiler.benchmark([{**fast, "batch_size": 1}, {**fast, "precision": "fp99"}, {**fast, "batch_size": 2}])
+    assert len(found) == 2 and len(found.failures) == 1
+    module = torch.nn.Linear(16, 4)
+    suite = modelmeter.ModelBenchmarkSuite([module, "no-such-model"], profiler)
+    profiler.profile_model(module, torch.zeros(2, 16), runs=11, warmup=1)
+    results = suite.run(runs=11, warmup=1)
+    assert [result["model"] for result in results] == ["Linear"] and "no-such-model" in results.failures
+    bad = modelmeter.ModelBenchmarkSuite(["no-such-model"])
+    bad.run()
+    with pytest.raises(modelmeter.NotSupportedError, match="no model was measured") as caught:
+        bad.generate_report(tmp_path / "page.html")
+    assert "no-such-model" in caught.value.causes[0]
+
+
+def test_words_in_tables_read_from_the_left_and_wrap():
+    from modelmeter import _markup
+
+    words = "other programs used more than half of the machine while this was measured"
+    texts = f"| | |\n| --- | ---: |\n| a | CPU |\n| b | {words} |\n\n"
+    page = _markup.fragment(texts + "| x | n |\n| --- | ---: |\n| y | 1.2 ms |\n")
+    assert "<td>CPU</td>" in page and f'<td class="long">{words}</td>' in page
+    assert '<td class="right">1.2 ms</td>' in page
+    assert "scrollbar-color" in page
+
+
+def test_progress_fits_the_terminal(monkeypatch, capsys):
+    import shutil
+
+    from modelmeter import _progress
+
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda fallback=None: os.terminal_size((40, 24)))
+    monkeypatch.setattr(_progress, "PATIENCE", 0)
+    progress = _progress.Progress(True, "profile")
+    progress.hear(b"x" * 200 + b"\n")
+    progress.tick()
+    assert len(capsys.readouterr().err.strip("\r")) == 39

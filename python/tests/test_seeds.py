@@ -1,5 +1,6 @@
 """The code blocks of the requirements, each run unchanged, with examples/seeds on the path."""
 
+import json
 import os
 import re
 import subprocess
@@ -164,6 +165,9 @@ def test_the_scripts(folder, examples, bert):
 
     said = script(examples / "profiler.py", "--model", bert, "--batch-size", "2", "--sequence-length", "16")
     assert "Number of Runs: 5" in said and list(Path("results").glob("profiling_results_*.json"))
+    # The timeline, with the ending that TensorBoard looks for.
+    (trace,) = Path("results").glob("trace_*.pt.trace.json")
+    assert json.loads(trace.read_text())["traceEvents"]
     assert "--num-runs" in script(examples / "compare_onnx.py", "--help")
     said = modelmeter.OnnxComparison(bert, 2, 11, processes=2).summary()
     for label in ("PyTorch:", "ONNX Runtime:", "Median: ", "Mean Speedup: ", "Best Speedup: ", "Worst Speedup: "):
