@@ -27,6 +27,9 @@ pub struct Contest<'a> {
     pub seed: u64,
 }
 
+/// After so many rounds, each pair of turns of which was disturbed, more would tell no more: the fewest that a gate looks at.
+const BUSY_ROUNDS: usize = 3;
+
 /// The table of the moment and what follows from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InterimRows {
@@ -99,7 +102,10 @@ pub fn interim_rows(contest: &Contest<'_>, finished: Option<u32>) -> InterimRows
         let dropped = rounds[place].len() < longest && looks.is_some();
         let is_look = dropped || (looks.is_some() && finished.is_some());
         let is_answered = is_look && comparison.outcome != Outcome::CannotTell;
-        open[place] = !is_answered && !is_refused && !dropped;
+        let is_hopeless = is_look
+            && rounds[place].len() >= BUSY_ROUNDS
+            && comparison.disturbed.as_ref().is_some_and(|found| found.left_out == found.pairs);
+        open[place] = !is_answered && !is_refused && !dropped && !is_hopeless;
         rows[place].ratio = comparison.speed_up.as_ref().map(|found| found.ratio);
         // One process has no interval that could be believed.
         let is_told = rounds[place].len() > 1;
@@ -168,6 +174,25 @@ mod tests {
         let later = look(&more, Some(3));
         assert_eq!(later.open, [false, false, true]);
         assert_eq!(later.rows[1].state, InterimState::Answered { outcome: Outcome::Better });
+    }
+
+    #[test]
+    fn where_every_turn_is_disturbed_it_ends_after_three_rounds() {
+        let disturb = |mut rounds: Vec<Vec<Turn>>| {
+            let busy = Some(types::ReasonCode::BusyMachine);
+            rounds.iter_mut().flatten().for_each(|turn| turn.disturbed = busy);
+            rounds
+        };
+        let of = |count: usize| [rounds(&vec![1000; count]), disturb(rounds(&vec![700; count]))];
+        assert_eq!(look(&of(2), Some(2)).open, [false, true]);
+        assert_eq!(look(&of(3), None).open, [false, true], "nothing is decided between looks");
+        let found = look(&of(3), Some(3));
+        assert_eq!(found.open, [false, false]);
+        let words = "machine too busy".to_owned();
+        assert_eq!(found.rows[1].state, InterimState::Settled { words });
+        let [base, mut side] = of(3);
+        side[2][1].disturbed = None;
+        assert_eq!(look(&[base, side], Some(3)).open, [false, true], "a pair that counts is hope");
     }
 
     #[test]

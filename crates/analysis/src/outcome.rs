@@ -115,8 +115,7 @@ fn corrected(side: &str, speed_up: &SpeedUp, asked: usize, level: f64) -> Option
 
 /// Why a side's times are not to be believed, where they are not.
 pub(crate) fn invalid(info: &SideInfo) -> Option<Remark> {
-    let first = info.verdict.reasons.iter().find(|reason| reason.invalidates);
-    let why = first.map_or("no reason is stored", |reason| reason.text.as_str());
+    let why = info.verdict.cause().map_or("no reason is stored", |reason| reason.text.as_str());
     (!info.verdict.valid)
         .then(|| Remark::new(RemarkCode::NotValid, format!("`{}` is not valid: {why}", info.label)))
 }

@@ -274,16 +274,18 @@ fn peak_memory(run: &Run) -> Option<Bytes> {
 fn report(side: &StoredSide<'_>, phase: Phase) -> Option<SideReport> {
     let lists = samples(side, phase);
     let seed = side.runs.first()?.cell.seed;
-    let times = |of: fn(&Run) -> Duration| {
-        let each: Vec<_> = side.runs.iter().map(|run| of(run).into()).collect();
+    // A server was running before: nobody knows how long it took to start.
+    let times = |path: &str, of: fn(&Run) -> Duration| {
+        let told = side.runs.iter().filter(|run| run.tells(path));
+        let each: Vec<_> = told.map(|run| of(run).into()).collect();
         median(&each)
     };
     Some(SideReport {
         info: info(side)?,
         processes: lists.len() as u64,
         latency: summarise(&lists.concat(), seed),
-        load: times(|run| run.cold.load),
-        first: times(|run| run.cold.first_inference),
+        load: times("cold.load", |run| run.cold.load),
+        first: times("cold.first_inference", |run| run.cold.first_inference),
         runs: side.runs.iter().map(|run| run.id.clone()).collect(),
     })
 }

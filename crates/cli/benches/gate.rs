@@ -453,6 +453,7 @@ fn job(onnx: &Path) -> Job<'static> {
         work,
         unknown_shapes: vec![],
         waits_busily: false,
+        reads_windows: false,
         refine: &|_| types::Work {
             flops: types::Flops(1),
             coverage: types::Ratio(1.0),

@@ -33,6 +33,7 @@ mod runs;
 mod sampling;
 mod serve;
 mod serve_bench;
+mod server;
 mod since;
 mod store;
 mod survey;
@@ -48,7 +49,7 @@ pub(crate) use bench::Bench;
 pub(crate) use calibrate::Calibrate;
 pub(crate) use capacity::CapacityArguments;
 pub(crate) use check::{Check, CheckThreshold, Noise};
-pub(crate) use compare::{By, Compare, ModeArgument};
+pub(crate) use compare::{By, Compare, ModeArgument, ModeFilter, load_is_apart};
 pub(crate) use db::{Db, DbAction, DbExport, DbImport, DbQuery};
 pub(crate) use engine::{
     DeviceArgument, DevicesArgument, EngineArguments, EnginesArgument, PrecisionArgument,
@@ -78,6 +79,7 @@ pub(crate) use runs::{RunFilter, Runs, RunsAction, RunsDelete, RunsList, RunsSho
 pub(crate) use sampling::{Processes, SampleCounts, Sampling, Timeout, TurnTime, Turns};
 pub(crate) use serve::Serve;
 pub(crate) use serve_bench::ServeBench;
+pub(crate) use server::{Given, ServerArguments};
 pub(crate) use store::{NoStore, StoreArguments, Tags};
 pub(crate) use survey::{Analyze, Recommend, SurveyArguments};
 pub(crate) use training::{LossArgument, OptimizerArgument, TrainingArguments};
@@ -221,9 +223,9 @@ pub(crate) enum Command {
     Capacity(Box<CapacityArguments>),
     /// Predict times that were never measured, and say how wrong that is
     ///
-    /// Learns from tables of measured times and predicts times that were held out: error, coverage and width of the 90%
-    /// interval, by kind of test and by machine, beside physics alone. Nothing is measured and nothing is stored. How:
-    /// docs/PREDICTION.md
+    /// Learns from stored runs, or from tables of measured times (`--learn-from`), and answers for a model, engine or hardware
+    /// that was not measured, with a 90% interval. What is too far from all that was measured is refused. `--backtest` checks
+    /// predictions on times that were held out. Nothing is measured and nothing is stored. How: docs/PREDICTION.md
     Predict(Box<Predict>),
     /// Suggest what makes a model faster or smaller, and prove it
     ///

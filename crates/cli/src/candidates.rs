@@ -20,6 +20,11 @@ pub(crate) fn engine_names() -> String {
     ENGINES.iter().map(|engine| engine.id()).collect::<Vec<_>>().join(", ")
 }
 
+/// The engine that others are compared with by default.
+pub(crate) fn reference() -> &'static str {
+    modelmeter::Engines::default().reference().map_or("none", |engine| engine.id())
+}
+
 /// The help of `calibrate --device`: who measures which device.
 pub(crate) fn calibrated_devices() -> String {
     let able = ENGINES.iter().filter(|engine| engine.calibrates()).map(|engine| engine.id());
@@ -47,7 +52,7 @@ pub(crate) fn devices() -> Vec<CompletionCandidate> {
 
 /// The precisions.
 pub(crate) fn precisions() -> Vec<CompletionCandidate> {
-    ["fp32", "fp16", "bf16", "int8"].map(CompletionCandidate::new).into()
+    ["fp32", "fp16", "bf16", "int8", "stored"].map(CompletionCandidate::new).into()
 }
 
 /// Models that are known by name, and files.

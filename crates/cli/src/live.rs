@@ -1,6 +1,6 @@
 //! What this process says while it measures, for whoever looks at the live page.
 
-use crate::arguments::{Command, Global};
+use crate::arguments::{Command, Global, LoadTo};
 use crate::command;
 use live::Journal;
 use modelmeter::Event;
@@ -19,6 +19,13 @@ pub(crate) fn begin(command: &Command, global: &Global) {
         return;
     }
     if let Ok(journal) = Journal::begin(&folder, name, modelmeter::VERSION) {
+        if let Command::Load(arguments) = command {
+            // An address is written without its query, in which keys can stand.
+            journal.say_target(match &arguments.target {
+                LoadTo::Model(name) => name.clone(),
+                LoadTo::Server(address) => address.to_string(),
+            });
+        }
         let _ = JOURNAL.set(journal);
     }
 }

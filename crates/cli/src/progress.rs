@@ -113,7 +113,7 @@ impl Progress {
         let time = report::seconds(time.0);
         self.first = match stage {
             Stage::First => format!("first inference {time}"),
-            _ => format!("about {time} when warm ({samples} runs)"),
+            _ => format!("about {time} when warm ({})", runs(samples)),
         };
         if self.tells_first && self.bars.is_hidden() {
             self.line(&self.first);
@@ -150,6 +150,12 @@ impl Progress {
     }
 }
 
+/// `1 run`, `3 runs`.
+fn runs(count: u64) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} run{s}")
+}
+
 fn style(template: &str, fallback: fn() -> ProgressStyle) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| fallback())
 }
@@ -167,4 +173,14 @@ fn bytes() -> ProgressStyle {
         "{spinner} {elapsed:>4} {prefix} {bar:30} {decimal_bytes}/{decimal_total_bytes} {msg}",
         ProgressStyle::default_bar,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_run_is_no_runs() {
+        assert_eq!([runs(1), runs(3)], ["1 run", "3 runs"]);
+    }
 }

@@ -37,6 +37,12 @@ pub(crate) fn page_note(material: &Material, more: usize, pages: usize) -> Strin
 
 /// Why there is nothing to draw: that what was measured is not valid, where it was.
 pub(crate) fn absent(material: &Material, why: &str, hint: &str) -> Absent {
+    let is_load = |cell: &PooledCell| cell.key.mode == Mode::Load;
+    if !material.cells.is_empty() && material.cells.iter().all(is_load) {
+        // A load has a picture of its own, which its command draws.
+        let why = "every valid run is a load, and its picture, latency against the rate, is part of the page of `load`";
+        return Absent::new(why, "modelmeter load ADDRESS --concurrency 1,2,4,8 --html load.html");
+    }
     let mut reasons = InvalidRuns::default();
     material.not_valid.iter().for_each(|one| reasons.merge(&one.reasons));
     if reasons.is_empty() {

@@ -77,6 +77,8 @@ impl Connection {
     pub(crate) fn is_stale(&self) -> bool {
         let socket = match &self.stream {
             Stream::Plain(stream) => stream,
+            // What nobody asked for, and waits to be read with the first answer: tickets of the session (TLS 1.3).
+            Stream::Encrypted(_) if self.used == 0 => return false,
             Stream::Encrypted(stream) => socket(stream),
         };
         let mut byte = [0u8; 1];

@@ -83,7 +83,19 @@ enum Values {
     Texts(Vec<String>),
 }
 
-/// Values in the range that any model takes: floats from −1 to 1, small integers, short words.
+/// The only value of an input of integers, if its name says what it means: random numbers in a mask, or in the numbers of
+/// segments, are an error of many a text model.
+fn only_value(name: &str) -> Option<i64> {
+    let name = name.to_ascii_lowercase();
+    let is = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    match () {
+        () if is(&["mask"]) => Some(1),
+        () if is(&["token_type", "segment"]) => Some(0),
+        () => None,
+    }
+}
+
+/// Values in the range that any model takes: floats from −1 to 1, small integers, short words. A mask of integers is 1.
 fn draw(input: &Input, count: usize, generator: &mut Generator) -> Result<Values, TensorError> {
     let mut unit = || (generator.number() >> 11) as f64 / (1u64 << 53) as f64;
     Ok(match input.datatype.as_str() {
@@ -91,7 +103,9 @@ fn draw(input: &Input, count: usize, generator: &mut Generator) -> Result<Values
             Values::Floats((0..count).map(|_| unit() * 2.0 - 1.0).collect())
         }
         "INT8" | "INT16" | "INT32" | "INT64" | "UINT8" | "UINT16" | "UINT32" | "UINT64" => {
-            Values::Integers((0..count).map(|_| (unit() * 100.0) as i64).collect())
+            let only = only_value(&input.name);
+            let value = |_| only.unwrap_or_else(|| (unit() * 100.0) as i64);
+            Values::Integers((0..count).map(value).collect())
         }
         "BOOL" => Values::Flags((0..count).map(|_| unit() < 0.5).collect()),
         "BYTES" => {
@@ -277,6 +291,25 @@ mod tests {
         assert_eq!(body["inputs"][0]["data"].as_array().unwrap().len(), 10);
         assert_eq!(body["inputs"][1]["data"].as_array().unwrap().len(), 6);
         assert!(body["inputs"][2]["data"][0].is_boolean());
+    }
+
+    #[test]
+    fn masks_are_one_and_segments_zero() {
+        let metadata: Metadata = serde_json::from_str(
+            r#"{"inputs":[{"name":"input_ids","datatype":"INT64","shape":[1,64]},
+                {"name":"attention_mask","datatype":"INT64","shape":[1,64]},
+                {"name":"Segment_IDs","datatype":"INT32","shape":[1,64]},
+                {"name":"token_type_ids","datatype":"INT32","shape":[1,64]}]}"#,
+        )
+        .unwrap();
+        let mut generator = Generator::new(1);
+        let (body, _) = request(&metadata, &[], (1, 1), false, &mut generator).unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        let all = |at: usize, value: i64| {
+            body["inputs"][at]["data"].as_array().unwrap().iter().all(|one| *one == value)
+        };
+        assert!(all(1, 1) && all(2, 0) && all(3, 0), "{body}");
+        assert!(!all(0, 0) && !all(0, 1), "{body}");
     }
 
     #[test]

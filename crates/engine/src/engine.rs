@@ -135,6 +135,11 @@ pub trait Engine: Send + Sync {
         1
     }
 
+    /// Whether a step of generating reads no more of the cache than the window of each layer; others read all and mask it.
+    fn reads_windows(&self) -> bool {
+        false
+    }
+
     /// Whether its threads wait busily for each other, so that other work slows it far more than its own share.
     fn waits_busily(&self) -> bool {
         false

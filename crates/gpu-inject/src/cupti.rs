@@ -92,6 +92,8 @@ static IS_RECORDING: AtomicBool = AtomicBool::new(false);
 static SWITCH: Mutex<()> = Mutex::new(());
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 static RELEASED: AtomicBool = AtomicBool::new(false);
+/// Who asks for the records, see `modelmeter_gpu_release`.
+const RELEASED_TO_PROFILER: &str = "torch.profiler was started by the program";
 /// The version of CUPTI, for who hands out buffers.
 static VERSION: AtomicU32 = AtomicU32::new(0);
 
@@ -118,6 +120,14 @@ pub(crate) fn api() -> Option<&'static Api> {
 /// The driver initialises itself: find CUPTI and begin.
 pub(crate) fn begin() {
     let Some(recorder) = current() else { return };
+    // Whoever asked for the records first has registered with CUPTI already; registering would take them away.
+    if RELEASED.load(Ordering::Relaxed) {
+        recorder.trouble(Trouble::Released, RELEASED_TO_PROFILER);
+        return;
+    }
+    if recorder.is_over.load(Ordering::Relaxed) {
+        return;
+    }
     let found = CUPTI.get_or_init(|| set_up(recorder));
     if let Some(cupti) = found {
         // Calls from the beginning, also where recording begins later: switched on once CUDA is in use, they are not
@@ -304,19 +314,23 @@ pub(crate) fn flush(is_forced: bool) {
 
 /// The process ends.
 pub(crate) fn finish(recorder: &Recorder) {
-    if is_own() {
-        flush(true);
-        write_counts(recorder);
+    let Some(cupti) = own() else { return };
+    if !RELEASED.load(Ordering::Relaxed) && !recorder.is_over.load(Ordering::Relaxed) {
+        // Also if recording never began: calls are noted from the beginning, so CUPTI has buffers of ours.
+        // SAFETY: it takes a number.
+        unsafe { (cupti.api.flush)(FORCED) };
     }
+    flush(true);
+    write_counts(recorder);
 }
 
-/// Somebody else in this process wants the records.
-pub(crate) fn release(why: &str) {
+/// The program's own profiler wants the records.
+pub(crate) fn release() {
     let Some(recorder) = current() else { return };
-    if RELEASED.swap(true, Ordering::Relaxed) || !is_own() {
+    if RELEASED.swap(true, Ordering::Relaxed) {
         return;
     }
-    recorder.trouble(Trouble::Released, why);
+    recorder.trouble(Trouble::Released, RELEASED_TO_PROFILER);
     stop(recorder);
 }
 

@@ -80,5 +80,5 @@ pub extern "C" fn modelmeter_gpu_flush() {
 /// For `--modules`: PyTorch's own profiler is about to start, and only one of the two can have the GPU's records.
 #[unsafe(no_mangle)]
 pub extern "C" fn modelmeter_gpu_release() {
-    guarded((), || cupti::release("torch.profiler was started by the program"));
+    guarded((), cupti::release);
 }

@@ -23,7 +23,11 @@ use std::{
 /// A thread writes its events to the file when it has so many bytes.
 const FULL: usize = 64 << 10;
 /// The largest file of a process, unless `MODELMETER_GPU_LIMIT` says otherwise.
-const LIMIT: u64 = 4 << 30;
+const LIMIT: u64 = 512 << 20;
+/// Room that is left below a limit, for the last words.
+const LAST_WORDS: u64 = 16 << 10;
+/// The smallest file that is begun.
+const SMALLEST: u64 = 16 << 10;
 
 /// Locks; a panic of ours elsewhere is no reason to stop.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -204,8 +208,16 @@ impl Recorder {
         if output.is_over {
             return;
         }
-        if output.written + bytes.len() as u64 > self.wishes.limit {
-            let text = self.wishes.limit.to_string();
+        // A write beyond the system's limit would end the program by a signal.
+        let limit = self.wishes.limit.min(system::largest_file().saturating_sub(LAST_WORDS));
+        if output.file.is_none() && limit < SMALLEST {
+            output.is_over = true;
+            self.is_on.store(false, Ordering::Relaxed);
+            self.is_over.store(true, Ordering::Relaxed);
+            return;
+        }
+        if output.written + bytes.len() as u64 > limit {
+            let text = limit.to_string();
             bytes = trouble_block(Trouble::Full, &text);
             put_block(&mut bytes, Kind::Windows, 1, &window(system::now(), false, self.step()));
             output.is_over = true;
@@ -326,6 +338,11 @@ impl Recorder {
 
     /// The last words.
     pub(crate) fn end(&self) {
+        let is_over = self.is_over.load(Ordering::Relaxed);
+        if !is_over && self.began_at.load(Ordering::Relaxed) == u64::MAX {
+            let first = self.wishes.after.unwrap_or(0).saturating_add(1);
+            self.trouble(Trouble::NeverBegan, &format!("{}/{first}", self.step()));
+        }
         self.flush_events();
         let mut block = Vec::new();
         put_block(&mut block, Kind::End, 1, &window(system::now(), false, self.step()));

@@ -32,6 +32,7 @@ unsafe extern "C" {
         parent: Option<extern "C" fn()>,
         child: Option<extern "C" fn()>,
     ) -> c_int;
+    fn getrlimit(resource: c_int, limit: *mut [u64; 2]) -> c_int;
     fn pthread_sigmask(how: c_int, set: *const u8, old: *mut u8) -> c_int;
 }
 
@@ -77,6 +78,16 @@ pub(crate) fn since_epoch() -> u64 {
 pub(crate) fn thread() -> u32 {
     // SAFETY: it takes nothing and cannot fail.
     unsafe { syscall(GETTID) as u32 }
+}
+
+/// Bytes that a file of this process may have (`ulimit -f`).
+pub(crate) fn largest_file() -> u64 {
+    const FILE_SIZE: c_int = 1;
+    // What counts now, and the most that it may be set to.
+    let mut limit = [u64::MAX; 2];
+    // SAFETY: the place outlives the call; both numbers have 64 bits on the systems that are supported.
+    unsafe { getrlimit(FILE_SIZE, &raw mut limit) };
+    limit[0]
 }
 
 /// Calls this when the program returns from `main` or calls `exit`.

@@ -20,4 +20,6 @@ pub(crate) enum Trouble {
     NoGraphs = 8,
     /// Something of the call list could not be switched on.
     Calls = 9,
+    /// Recording never began: the text is how many steps began, a slash, and with which one it would have begun.
+    NeverBegan = 10,
 }

@@ -122,7 +122,7 @@ def kernels():
     check("kernel time", abs(one["kernel_sum"] / their_time - 1) < 0.02, f"{one['kernel_sum'] * 1e3:.3f} ms, torch.profiler {their_time * 1e3:.3f} ms")
     whole = sum(one[name] for name in ("compute", "communication", "copies", "idle"))
     check("closure", abs(whole / one["window"] - 1) < 0.001, f"{whole / one['window'] - 1:+.7f}")
-    busy = union((span["ts"], span["ts"] + span["dur"]) for span in spans if span.get("cat") == "kernel") / 1e6
+    busy = union((span["ts"], span["ts"] + span["dur"]) for span in spans if span.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")) / 1e6
     check("busy time", abs((one["window"] - one["idle"]) / busy - 1) < 0.01, f"{(one['window'] - one['idle']) * 1e3:.3f} ms, union of the trace {busy * 1e3:.3f} ms")
     # PyTorch's own trace, read by the same analysis.
     file = os.path.join(FOLDER, "kineto.json")

@@ -283,11 +283,17 @@ def patch(torch):
 
 
 class Finder:
+    busy = False
+
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name != "torch" or self.busy:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        # Whoever only asks whether there is a PyTorch gets the answer, and the import that follows is still seen.
+        self.busy = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self.busy = False
         loader = getattr(spec, "loader", None)
         if loader is None:
             return spec
@@ -295,6 +301,9 @@ class Finder:
 
         def exec_module(module):
             original(module)
+            if self not in sys.meta_path:
+                return
+            sys.meta_path.remove(self)
             try:
                 patch(module)
             except Exception:  # a PyTorch without NVTX

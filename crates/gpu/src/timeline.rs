@@ -108,13 +108,13 @@ impl Writer {
         for copy in &recording.copies {
             let [device, _, stream] = place(copy.place);
             let track = self.track(&format!("{host} cuda:{device}"), format!("stream {stream}"));
-            let name = format!("copy of {} bytes", copy.bytes);
+            let name = copy_name(copy.kinds, copy.bytes);
             self.span(track, SpanKind::Kernel, name, (copy.start, copy.end), None);
         }
         for set in &recording.sets {
             let [device, _, stream] = place(set.place);
             let track = self.track(&format!("{host} cuda:{device}"), format!("stream {stream}"));
-            self.span(track, SpanKind::Kernel, "memory set".into(), (set.start, set.end), None);
+            self.span(track, SpanKind::Kernel, "Memset".into(), (set.start, set.end), None);
         }
         self.ranges(&host, recording);
     }
@@ -147,4 +147,25 @@ impl Writer {
             }
         }
     }
+}
+
+/// A copy as PyTorch's profiler names it, by which traces tell it from a kernel, and its bytes.
+fn copy_name([direction, from, to]: [u8; 3], bytes: u64) -> String {
+    let direction = match direction {
+        1 => "HtoD",
+        2 => "DtoH",
+        8 => "DtoD",
+        9 => "HtoH",
+        10 => "PtoP",
+        _ => "Unknown",
+    };
+    let memory = |kind| match kind {
+        1 => "Pageable",
+        2 => "Pinned",
+        3 => "Device",
+        4 => "Array",
+        5 => "Managed",
+        _ => "Unknown",
+    };
+    format!("Memcpy {direction} ({} -> {}) of {bytes} bytes", memory(from), memory(to))
 }

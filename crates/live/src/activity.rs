@@ -40,6 +40,8 @@ pub struct Activity {
     pub said_at: i64,
     /// The plan it measures.
     pub plan: Option<PlanNow>,
+    /// What a load is sent to: a model, or the address of a server.
+    pub target: Option<String>,
     /// The cell it measures.
     pub cell: Option<CellNow>,
     /// What it is busy with.
@@ -132,19 +134,25 @@ pub struct RunNow {
     pub median: Option<f64>,
     /// Whether its numbers are valid.
     pub valid: bool,
-    /// What is said against it, and what is to be noted.
+    /// What is said against it, and what is to be noted; what makes it invalid comes first.
     pub reasons: Vec<String>,
+    /// So many of the reasons, from the first, make it invalid.
+    #[serde(default)]
+    pub invalidating: usize,
 }
 
 impl From<&Run> for RunNow {
     fn from(run: &Run) -> RunNow {
+        let (against, other): (Vec<_>, Vec<_>) =
+            run.verdict.reasons.iter().partition(|reason| reason.invalidates);
         RunNow {
             id: run.id.clone(),
             model: run.model.name.clone(),
             engine: run.engine.id.clone(),
             median: run.summaries.get(&run.main_phase()).map(|summary| summary.median),
             valid: run.verdict.valid,
-            reasons: run.verdict.reasons.iter().map(|reason| reason.text.clone()).collect(),
+            invalidating: against.len(),
+            reasons: against.into_iter().chain(other).map(|reason| reason.text.clone()).collect(),
         }
     }
 }
@@ -198,6 +206,10 @@ impl Activity {
             Line::Began { at, pid, command, .. } => {
                 (self.began_at, self.said_at, self.stage_at) = (at, at, at);
                 (self.pid, self.command) = (pid, command);
+            }
+            Line::Aimed { at, target } => {
+                self.said_at = at;
+                self.target = Some(target);
             }
             Line::Happened { at, event } => {
                 self.said_at = at;

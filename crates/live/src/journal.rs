@@ -22,8 +22,14 @@ const WAITING: usize = 256;
 /// Progress of a stage is told four times a second at most.
 const PACE: Duration = Duration::from_millis(250);
 
-/// A journal grows no further than this, in bytes: from then on progress is no longer written.
+/// From this length on, in bytes, what only shows movement is written seldom; a benchmark of hours comes here.
 const LARGEST: u64 = 16 << 20;
+
+/// How often each kind of that is written from then on: some 5 MB a day.
+const SELDOM: Duration = Duration::from_secs(10);
+
+/// How many samples a line has from then on.
+const FEW: usize = 16;
 
 /// How long the journal of a process that is over stays.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
@@ -59,7 +65,7 @@ impl Journal {
         let (lines, waiting) = sync_channel(WAITING);
         let began =
             Line::Began { at, pid, command: command.to_owned(), version: version.to_owned() };
-        let write = move || write(file, began, &waiting);
+        let write = move || write(file, began, &waiting, LARGEST);
         let writer = thread::Builder::new().name("journal".into()).spawn(write)?;
         Ok(Journal { lines, writer: Mutex::new(Some(writer)), last_progress: Mutex::default() })
     }
@@ -74,6 +80,11 @@ impl Journal {
             *last = Some(Instant::now());
         }
         let _ = self.lines.try_send(Line::of(event));
+    }
+
+    /// Tells what a load is sent to: a model, or an address without what may be secret in it.
+    pub fn say_target(&self, target: String) {
+        let _ = self.lines.try_send(Line::Aimed { at: clock::now(), target });
     }
 
     /// Tells how a load goes.
@@ -101,26 +112,57 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Writes lines until one says that it was the last.
-fn write(mut file: File, began: Line, waiting: &Receiver<Line>) {
+/// Writes lines until one says that it was the last; beyond `largest` bytes, what only shows movement seldom.
+fn write(mut file: File, began: Line, waiting: &Receiver<Line>, largest: u64) {
     let mut length = 0;
-    let mut put = |line: &Line| -> io::Result<()> {
+    let mut last: [Option<Instant>; MOVEMENTS] = [None; MOVEMENTS];
+    let mut put = |line: &mut Line| -> io::Result<()> {
+        if let Some(kind) = movement(line).filter(|_| length >= largest) {
+            if last[kind].is_some_and(|at| at.elapsed() < SELDOM) {
+                return Ok(());
+            }
+            last[kind] = Some(Instant::now());
+            thin(line);
+        }
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
         length += text.len() as u64;
-        let is_progress = matches!(line, Line::Happened { .. } | Line::Loads { .. });
-        if length > LARGEST && is_progress {
-            return Ok(());
-        }
         file.write_all(&text)
     };
     // A full disk costs the live page and nothing else.
-    let _ = put(&began);
-    for line in waiting {
-        let _ = put(&line);
+    let _ = put(&mut { began });
+    for mut line in waiting {
+        let _ = put(&mut line);
         if matches!(line, Line::Ended { .. }) {
             return;
         }
+    }
+}
+
+/// Kinds of lines that only show movement.
+const MOVEMENTS: usize = 4;
+
+/// Which of them a line is. The next one of its kind says the same of a later moment, so one may be left out; what begins,
+/// ends or fails may not.
+fn movement(line: &Line) -> Option<usize> {
+    match line {
+        Line::Happened { event, .. } => match **event {
+            Event::Progress { .. } => Some(0),
+            Event::Sampled { .. } => Some(1),
+            Event::Interim { .. } => Some(2),
+            _ => None,
+        },
+        Line::Loads { .. } => Some(3),
+        _ => None,
+    }
+}
+
+fn thin(line: &mut Line) {
+    if let Line::Happened { event, .. } = line
+        && let Event::Sampled { newest, .. } = &mut **event
+    {
+        let step = newest.len().div_ceil(FEW).max(1);
+        *newest = newest.iter().step_by(step).copied().collect();
     }
 }
 
@@ -152,4 +194,45 @@ pub(crate) fn is_held(path: &Path) -> bool {
     // Shared, so that two who look do not take each other for the writer.
     let held = |file: File| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock));
     File::open(path).is_ok_and(held)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Activity, Listener};
+    use types::Stage;
+
+    #[test]
+    fn a_long_journal_leaves_out_movement_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("1-7.live");
+        let (lines, waiting) = sync_channel(10_000);
+        let say = |event: Event| lines.send(Line::of(&event)).unwrap();
+        for number in 0..1000 {
+            say(Event::progress(Stage::Warmup, number, Some(1000), String::new()));
+            say(Event::Sampled { taken: number + 1, newest: vec![1000; 100], target: 0.01 });
+        }
+        say(Event::stage(Stage::Layers));
+        lines.send(Line::Ended { at: 5, exit: 3 }).unwrap();
+        let began = Line::Began { at: 1, pid: 7, command: "bench".into(), version: "1".into() };
+        write(File::create(&path).unwrap(), began, &waiting, 10_000);
+        let length = fs::metadata(&path).unwrap().len();
+        assert!((10_000..13_000).contains(&length), "{length}");
+        let mut listener = Listener::new(folder.path());
+        listener.listen();
+        let now: Activity = listener.activities().remove(0);
+        assert_eq!((now.stage, now.exit), (Some(Stage::Layers), Some(3)));
+    }
+
+    #[test]
+    fn of_a_line_of_samples_few_stay() {
+        let newest: Vec<u64> = (0..100).collect();
+        let mut line = Line::of(&Event::Sampled { taken: 100, newest, target: 0.01 });
+        assert_eq!(movement(&line), Some(1));
+        thin(&mut line);
+        let Line::Happened { event, .. } = line else { panic!("another line") };
+        let Event::Sampled { taken, newest, .. } = *event else { panic!("another event") };
+        assert!(taken == 100 && newest.len() <= FEW && newest.contains(&98), "{newest:?}");
+        assert_eq!(movement(&Line::of(&Event::stage(Stage::Sample))), None);
+    }
 }

@@ -20,6 +20,13 @@ pub enum Line {
         /// The version of the program.
         version: String,
     },
+    /// What the process asks or measures, where no cell tells it.
+    Aimed {
+        /// When, in microseconds since the epoch.
+        at: i64,
+        /// A model, or the address of a server without what may be secret in it.
+        target: String,
+    },
     /// Something happened.
     Happened {
         /// When, in microseconds since the epoch.

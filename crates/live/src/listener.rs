@@ -147,6 +147,17 @@ mod tests {
     }
 
     #[test]
+    fn a_load_says_what_it_is_sent_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut listener = Listener::new(folder.path());
+        let journal = Journal::begin(folder.path(), "load", "1").unwrap();
+        journal.say_target("http://127.0.0.1:8080".into());
+        let now = wait_for(&mut listener, |now| now.target.is_some());
+        assert_eq!(now.target.as_deref(), Some("http://127.0.0.1:8080"));
+        journal.end(0);
+    }
+
+    #[test]
     fn a_process_that_died_is_lost_and_half_a_line_is_none() {
         let folder = tempfile::tempdir().unwrap();
         let began = Line::Began { at: 1, pid: 7, command: "bench".into(), version: "1".into() };

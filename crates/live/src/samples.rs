@@ -9,6 +9,10 @@ const MOST: usize = 8192;
 /// So many points of the way to the target are kept.
 const POINTS: usize = 240;
 
+/// A point follows another when there are so many times as many samples: each costs a look at all of them, and whoever reads
+/// the journal of some hours makes all points at once.
+const APART: f64 = 1.02;
+
 /// The samples of a cell so far.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct SamplesNow {
@@ -22,6 +26,9 @@ pub struct SamplesNow {
     pub target: f64,
     /// How the interval closed in: samples taken, and the share then.
     pub closing: Vec<Point>,
+    /// The shortest and the longest of those that were told, in nanoseconds.
+    #[serde(skip)]
+    pub range: Option<(u64, u64)>,
     /// Some of the samples, in nanoseconds, in the order they were taken.
     #[serde(skip)]
     pub nanos: Vec<u64>,
@@ -46,6 +53,8 @@ impl SamplesNow {
         self.taken = taken;
         self.target = target;
         for nanos in newest {
+            let (least, most) = self.range.unwrap_or((*nanos, *nanos));
+            self.range = Some((least.min(*nanos), most.max(*nanos)));
             let step = self.step.max(1);
             if self.came.is_multiple_of(step) {
                 self.nanos.push(*nanos);
@@ -61,19 +70,13 @@ impl SamplesNow {
             }
         }
         self.median = None;
-    }
-
-    /// Works out the numbers of the moment, for whoever is about to look.
-    pub(crate) fn settle(&mut self) {
-        if self.median.is_some() || self.nanos.is_empty() {
-            return;
-        }
-        self.median = stats::median(&self.nanos);
-        // An interval closes in with the root of the number of samples.
-        let share = (self.nanos.len() as f64 / self.taken.max(1) as f64).min(1.0).sqrt();
-        self.error = stats::median_error(&self.nanos).map(|error| error * share);
-        if let Some(error) = self.error {
-            self.closing.push(Point { taken: self.taken, error });
+        let last = self.closing.last().map_or(0, |point| point.taken);
+        if self.nanos.len() > 1
+            && taken > last
+            && taken as f64 >= last as f64 * APART
+            && let Some(error) = self.error_now()
+        {
+            self.closing.push(Point { taken, error });
             if self.closing.len() > POINTS {
                 let mut index = 0;
                 self.closing.retain(|_| {
@@ -82,6 +85,21 @@ impl SamplesNow {
                 });
             }
         }
+    }
+
+    fn error_now(&self) -> Option<f64> {
+        // An interval closes in with the root of the number of samples.
+        let share = (self.nanos.len() as f64 / self.taken.max(1) as f64).min(1.0).sqrt();
+        stats::median_error(&self.nanos).map(|error| error * share)
+    }
+
+    /// Works out the numbers of the moment, for whoever is about to look.
+    pub(crate) fn settle(&mut self) {
+        if self.median.is_some() || self.nanos.is_empty() {
+            return;
+        }
+        self.median = stats::median(&self.nanos);
+        self.error = self.error_now();
     }
 }
 
@@ -103,5 +121,22 @@ mod tests {
         let median = samples.median.unwrap();
         assert!((0.001..0.001_001).contains(&median), "{median}");
         assert!(samples.error.unwrap() < 0.001);
+        assert_eq!(samples.range, Some((1_000_000, 1_000_981)));
+    }
+
+    #[test]
+    fn the_interval_closes_in_whether_somebody_looks_or_not() {
+        let (mut seen, mut unseen) = (SamplesNow::default(), SamplesNow::default());
+        for window in 0..500_u64 {
+            let newest: Vec<u64> = (0..50).map(|i| 1_000_000 + (i * 7919) % 100_003).collect();
+            for samples in [&mut seen, &mut unseen] {
+                samples.add((window + 1) * 50, &newest, 0.01);
+            }
+            seen.settle();
+        }
+        assert_eq!(seen.closing, unseen.closing);
+        let (first, last) = (unseen.closing[0], unseen.closing[unseen.closing.len() - 1]);
+        assert!(unseen.closing.len() > 20 && unseen.closing.len() <= POINTS);
+        assert!(last.taken > 24_000 && last.error < first.error / 5.0, "{first:?} {last:?}");
     }
 }

@@ -60,7 +60,7 @@ pub fn account(asked: &Accounting<'_>) -> Account {
         let summary = match why_missing(asked, metric) {
             Some(why) => Reading::missing(MissingCode::NotApplicable, why),
             None => {
-                let why = format!("no request has a {metric}");
+                let why = format!("no request has {}", metric.with_article());
                 Reading::or_missing(summarise(&nanos, 0), MissingCode::TooFewValues, why)
             }
         };
@@ -179,9 +179,7 @@ fn rates(asked: &Accounting<'_>, counts: &LoadCounts, from: u64, to: u64) -> Loa
             None => Reading::missing(MissingCode::NotApplicable, "no limits were given (`--slo`)"),
         },
         tokens: match (asked.generates, generated) {
-            (false, _) => {
-                Reading::missing(MissingCode::NotApplicable, "the server does not generate text")
-            }
+            (false, _) => Reading::missing(MissingCode::NotApplicable, "no text is generated"),
             (true, None) => {
                 Reading::missing(MissingCode::NotReported, "the server does not count its tokens")
             }

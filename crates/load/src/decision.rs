@@ -31,6 +31,12 @@ pub fn decide(broken: &[bool], share: f64) -> Option<bool> {
     (at_least <= error).then_some(false)
 }
 
+/// The fewest requests with which a limit on this share of them can be told to hold: none of them missed it.
+#[must_use]
+pub fn requests_needed(share: f64) -> f64 {
+    ((1.0 - CONFIDENCE).ln() / share.ln()).ceil()
+}
+
 /// By how much the variance of a mean exceeds that of independent requests; at least 1.
 fn inflation(broken: &[bool]) -> f64 {
     let size = broken.len() / GROUPS;
@@ -62,6 +68,16 @@ mod tests {
         assert_eq!(decide(&spread(10_000, 50), 0.99), Some(true));
         assert_eq!(decide(&spread(10_000, 100), 0.99), None, "exactly at the limit");
         assert_eq!(decide(&spread(10_000, 200), 0.99), Some(false));
+    }
+
+    #[test]
+    fn the_fewest_requests_are_known_before_any_is_sent() {
+        for (share, needed) in [(0.5, 7), (0.95, 90), (0.99, 459)] {
+            assert_eq!(requests_needed(share), f64::from(needed));
+            let needed = needed as usize;
+            assert_eq!(decide(&vec![false; needed], share), Some(true), "{share}");
+            assert_eq!(decide(&vec![false; needed - 1], share), None, "{share}");
+        }
     }
 
     #[test]

@@ -132,21 +132,26 @@ fn rate(judged: &Judged<'_>) -> Option<Reason> {
 
 fn errors(judged: &Judged<'_>) -> Option<Reason> {
     let counts = &judged.account.counts;
-    if counts.failed == 0 {
+    // A load that was ended early leaves requests behind, and none of them failed.
+    let is_whole = !judged.is_overrun && !judged.is_stopped;
+    let left = |number: u64| if is_whole { number } else { 0 };
+    let left = [(left(counts.unanswered), "unanswered"), (left(counts.not_sent), "never sent")];
+    let failed = counts.failed + left.iter().map(|(number, _)| number).sum::<u64>();
+    if failed == 0 {
         return None;
     }
-    let share = counts.failed as f64 / counts.scheduled.max(1) as f64;
-    let kinds: Vec<String> = judged
-        .account
-        .errors
-        .iter()
-        .map(|kind| format!("{} {}", count(kind.count), kind.outcome.name()))
+    let share = failed as f64 / counts.scheduled.max(1) as f64;
+    let kinds = judged.account.errors.iter().map(|kind| (kind.count, kind.outcome.name()));
+    let kinds: Vec<String> = kinds
+        .chain(left)
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, name)| format!("{} {name}", count(number)))
         .collect();
     let first = judged.account.errors.first().map(|kind| kind.example.as_str());
     let first = first.filter(|text| !text.is_empty()).map(|text| format!("; the first: {text}"));
     let text = format!(
         "{} of {} requests failed ({}){}",
-        count(counts.failed),
+        count(failed),
         count(counts.scheduled),
         kinds.join(", "),
         first.unwrap_or_default()

@@ -28,7 +28,7 @@ pub use capacity::{
     capacity, utilisation,
 };
 pub use continuous::{Generated, Lengths, simulate_generation};
-pub use decision::{CONFIDENCE, decide};
+pub use decision::{CONFIDENCE, decide, requests_needed};
 pub use dispatcher::{Dispatcher, Next, Source};
 pub use draw::draw_order;
 pub use judge::{Judged, judge};

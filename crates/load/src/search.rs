@@ -18,11 +18,23 @@ pub struct SearchPlan {
     pub width: f64,
     /// The most probes.
     pub probes: usize,
+    /// Below this rate the longest probe has too few requests to tell that a limit holds; 0 where that is not known.
+    pub decidable: f64,
+    /// How often at most the highest rate that held is measured again, until it has held twice.
+    pub confirmations: usize,
 }
 
 impl Default for SearchPlan {
     fn default() -> SearchPlan {
-        SearchPlan { start: 1.0, lowest: 0.01, highest: 100_000.0, width: 0.1, probes: 30 }
+        SearchPlan {
+            start: 1.0,
+            lowest: 0.01,
+            highest: 100_000.0,
+            width: 0.1,
+            probes: 30,
+            decidable: 0.0,
+            confirmations: 0,
+        }
     }
 }
 
@@ -31,24 +43,46 @@ impl Default for SearchPlan {
 pub struct Search {
     plan: SearchPlan,
     probes: Vec<RateProbe>,
+    /// How often a rate that held was measured again.
+    again: usize,
+    confirmed: Option<f64>,
 }
 
 impl Search {
     /// A search that has not begun.
     #[must_use]
     pub fn new(plan: SearchPlan) -> Search {
-        Search { plan, probes: Vec::new() }
+        Search { plan, probes: Vec::new(), again: 0, confirmed: None }
     }
 
     /// What came of a probe.
     pub fn tell(&mut self, rate: f64, outcome: ProbeOutcome) {
+        if self.explore().is_none() && self.passed() == Some(rate) {
+            self.again += 1;
+            if outcome == ProbeOutcome::Held {
+                self.confirmed = Some(rate);
+            }
+        }
         self.probes.push(RateProbe { rate, outcome });
     }
 
     /// The next rate; `None` if the answer is known, or cannot be known more closely.
     #[must_use]
     pub fn next_rate(&self) -> Option<f64> {
-        let SearchPlan { start, lowest, highest, width, probes } = self.plan;
+        self.explore().or_else(|| self.unconfirmed())
+    }
+
+    /// The highest rate that held, while it has not held twice. One that breaks is not the highest any more, and the next one has to
+    /// be confirmed in its turn.
+    fn unconfirmed(&self) -> Option<f64> {
+        let passed = self.passed().filter(|_| self.again < self.plan.confirmations)?;
+        (self.confirmed != Some(passed)).then_some(passed)
+    }
+
+    /// The next rate that was not tried.
+    fn explore(&self) -> Option<f64> {
+        let SearchPlan { start, lowest, highest, width, probes, .. } = self.plan;
+        let lowest = lowest.min(highest);
         if self.probes.len() >= probes {
             return None;
         }
@@ -58,10 +92,12 @@ impl Search {
         let tried = |rate: f64| self.probes.iter().any(|probe| probe.rate == rate);
         match (self.passed(), self.failed()) {
             (None, Some(failed)) => {
-                // Nothing held yet: halve below everything that was tried.
+                // Nothing held yet: halve below everything that was tried. Where the lowest one was not decided, a lower one with
+                // even fewer requests will not be either.
                 let least = self.probes.iter().map(|probe| probe.rate).fold(failed, f64::min);
                 let next = (least / 2.0).max(lowest);
-                (!tried(next)).then_some(next)
+                let is_told = least == failed || next >= self.plan.decidable;
+                (is_told && !tried(next)).then_some(next)
             }
             // Where nothing could be decided, a higher rate has more requests to decide by.
             (_, None) => {
@@ -83,7 +119,8 @@ impl Search {
             .iter()
             .filter(|probe| probe.outcome == ProbeOutcome::Undecided)
             .map(|probe| probe.rate)
-            .filter(|rate| (passed..failed).contains(rate))
+            // A rate that held once and was not decided when it was measured again is no gap in the answer.
+            .filter(|rate| passed < *rate && *rate < failed)
             .collect();
         let low = inside.iter().copied().fold(failed, f64::min);
         let high = inside.iter().copied().fold(passed, f64::max);
@@ -112,7 +149,13 @@ impl Search {
     /// What is known by now.
     #[must_use]
     pub fn found(&self) -> RateSearch {
-        RateSearch { passed: self.passed(), failed: self.failed(), probes: self.probes.clone() }
+        let passed = self.passed();
+        RateSearch {
+            passed,
+            failed: self.failed(),
+            confirmed: self.confirmed.filter(|rate| passed == Some(*rate)),
+            probes: self.probes.clone(),
+        }
     }
 }
 
@@ -180,6 +223,71 @@ mod tests {
         let unknown = run(plan, |_| ProbeOutcome::Undecided);
         assert_eq!((unknown.passed, unknown.failed), (None, None));
         assert!(unknown.probes.len() <= 30);
+    }
+
+    #[test]
+    fn halving_ends_where_fewer_requests_could_not_tell_either() {
+        let busy = |rate: f64| match rate {
+            rate if rate < 160.0 => ProbeOutcome::Undecided,
+            _ => ProbeOutcome::Broken,
+        };
+        let plan = SearchPlan { start: 10.0, decidable: 4.59, ..SearchPlan::default() };
+        let found = run(plan, busy);
+        assert_eq!((found.passed, found.failed), (None, Some(160.0)));
+        assert!(!found.lowest_broke(), "nothing is known below: {found:?}");
+        let rates: Vec<f64> = found.probes.iter().map(|probe| probe.rate).collect();
+        assert_eq!(rates, [10.0, 20.0, 40.0, 80.0, 160.0, 5.0]);
+        let all = run(plan, |_| ProbeOutcome::Broken);
+        assert!(all.lowest_broke() && all.probes.last().unwrap().rate == 0.01, "{all:?}");
+    }
+
+    #[test]
+    fn a_rate_below_every_lowest_one_is_no_panic() {
+        let plan = SearchPlan { highest: 0.001, ..SearchPlan::default() };
+        assert_eq!(run(plan, |_| ProbeOutcome::Held).passed, Some(0.001));
+    }
+
+    #[test]
+    fn a_confirmation_that_breaks_leaves_a_rate_that_is_confirmed_in_its_turn() {
+        let plan = SearchPlan { confirmations: 4, ..SearchPlan::default() };
+        let mut search = Search::new(plan);
+        let (mut broken, mut rates) = (0, Vec::new());
+        while let Some(rate) = search.next_rate() {
+            // The highest rate that held breaks once when it is measured again.
+            let is_again = rates.contains(&rate);
+            let outcome = match rate {
+                rate if rate > 32.0 || (is_again && broken == 0) => ProbeOutcome::Broken,
+                _ => ProbeOutcome::Held,
+            };
+            broken += u32::from(is_again && outcome == ProbeOutcome::Broken);
+            rates.push(rate);
+            search.tell(rate, outcome);
+        }
+        let found = search.found();
+        assert_eq!(broken, 1);
+        assert!(found.confirmed.is_some() && found.confirmed == found.passed, "{found:?}");
+        let passed = found.passed.unwrap();
+        assert_eq!(rates.iter().filter(|rate| **rate == passed).count(), 2, "{rates:?}");
+    }
+
+    #[test]
+    fn a_confirmation_that_cannot_be_decided_is_none() {
+        let plan = SearchPlan { confirmations: 3, ..SearchPlan::default() };
+        let mut search = Search::new(plan);
+        let mut rates: Vec<f64> = Vec::new();
+        while let Some(rate) = search.next_rate() {
+            let outcome = match rates.contains(&rate) {
+                true => ProbeOutcome::Undecided,
+                false => sharp(32.0)(rate),
+            };
+            rates.push(rate);
+            search.tell(rate, outcome);
+        }
+        let found = search.found();
+        let passed = found.passed.unwrap();
+        assert_eq!(found.confirmed, None);
+        assert_eq!(rates.iter().filter(|rate| **rate == passed).count(), 1 + 3, "{rates:?}");
+        assert!(found.failed.unwrap() / passed <= 1.1, "{found:?}");
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub(crate) struct Basis<'a> {
     pub(crate) summaries: &'a BTreeMap<Phase, Summary>,
     /// Bytes of the weights that a step of generating reads.
     pub(crate) weights_read: Option<Bytes>,
+    /// Whether such a step reads no more of the cache than the window of each layer.
+    pub(crate) reads_windows: bool,
     /// What generating left, where the cell generates.
     pub(crate) generation: Option<&'a GenerationReport>,
 }

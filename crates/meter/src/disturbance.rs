@@ -1,6 +1,6 @@
 //! Whether something else took the machine away: the rules that a run, and every turn of a duel, is held to.
 
-use number::percent;
+use number::{fixed, percent, seconds};
 use types::{Cell, GpuState, Machine, Reason, ReasonCode, ThrottleReason, TurnConditions};
 
 /// Above this share of stolen time the numbers are the hypervisor's, not the model's.
@@ -19,6 +19,9 @@ const WAITED_INVALID: f64 = 0.05;
 
 /// The same for an engine whose threads spin at barriers: while one waits for a processor, the others burn theirs.
 const BUSY_INVALID_SPINNING: f64 = 0.10;
+
+/// Processor time of the machine is counted in clock ticks, 100 in a second: within one, nobody sees other work.
+const CLOCK_TICK: f64 = 0.01;
 
 /// The threads that were measured.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +61,32 @@ pub(crate) fn other_work(
     let most = if wait_busily { BUSY_INVALID_SPINNING } else { BUSY_INVALID };
     let invalidates = other_work > most || waited > WAITED_INVALID;
     Some(Reason { code: ReasonCode::BusyMachine, invalidates, text, hint, about: None })
+}
+
+/// What speaks against times that took too few seconds to see other work. Where more threads were ready than there are
+/// processors, there was some.
+pub(crate) fn unseen_work(
+    sampled: f64,
+    load_average: Option<f64>,
+    machine: &Machine,
+) -> Option<Reason> {
+    if sampled >= CLOCK_TICK {
+        return None;
+    }
+    let processors = machine.cpu.threads.max(1);
+    let load = load_average.filter(|load| *load > f64::from(processors));
+    let busy = load.map_or_else(String::new, |load| {
+        let noun = if processors == 1 { "processor" } else { "processors" };
+        format!("; the load average was {} on {processors} {noun}", fixed(load, 1))
+    });
+    let text = format!(
+        "other work is unknown: sampling took {}, less than {}{busy}",
+        seconds(sampled),
+        seconds(CLOCK_TICK)
+    );
+    let hint = Some("use `--duration 1s` instead of `--runs`".to_owned());
+    let invalidates = load.is_some();
+    Some(Reason { code: ReasonCode::OtherWorkUnknown, invalidates, text, hint, about: None })
 }
 
 /// What speaks against times while the hypervisor took so much.
@@ -224,6 +253,20 @@ mod tests {
         assert_eq!(of_turn(&quiet, spinning, &machine(2)), None);
         assert_eq!(of_turn(&busy, spinning, &machine(2)), Some(ReasonCode::BusyMachine));
         assert_eq!(of_turn(&busy, TWO, &machine(2)), None);
+    }
+
+    #[test]
+    fn what_was_too_short_to_see_other_work_is_no_proof_of_quiet() {
+        let machine = machine(2);
+        assert_eq!(unseen_work(0.011, Some(15.0), &machine), None, "a clock tick has passed");
+        let quiet = unseen_work(0.0006, Some(1.5), &machine).unwrap();
+        assert!(!quiet.invalidates && quiet.hint.unwrap().contains("`--duration 1s`"));
+        assert_eq!(quiet.text, "other work is unknown: sampling took 600 µs, less than 10.0 ms");
+        let busy = unseen_work(0.0006, Some(15.0), &machine).unwrap();
+        assert!(busy.invalidates && busy.code == ReasonCode::OtherWorkUnknown);
+        let load = "; the load average was 15.0 on 2 processors";
+        assert!(busy.text.ends_with(load), "{}", busy.text);
+        assert!(!unseen_work(0.0006, None, &machine).unwrap().invalidates);
     }
 
     #[test]

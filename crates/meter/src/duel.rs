@@ -8,6 +8,9 @@
 //! Other work does not strike all alike: an engine whose threads wait for each other loses more than one that shares out
 //! what is left. So every turn carries the conditions it ran under, and a sweep with a disturbed turn is repeated, as often
 //! as the rule allows; disturbed turns are kept apart from those that count.
+//!
+//! The file stays whole: the ring (whose turn it is, when a sweep is repeated) and a corner (one worker, its turns and what
+//! counts of them) share every state of a round, and apart each would show all of it to the other.
 
 use crate::{
     Bench, Job, Launch, Link, MeterError, disturbance, generation,

@@ -98,8 +98,8 @@ fn bandwidth(basis: &Basis<'_>, generation: Generation, report: &GenerationRepor
         return vec![Metric::missing(rate, Unit::BytesPerSecond, up, why)];
     };
     let depth = generation.depth + generation.tokens / 2;
-    let cache = report.cache_per_token.0 * (depth * basis.cell.batch_size) as u64;
-    let value = (weights.0 + cache) as f64 / basis.inference.median;
+    let cache = cache_read(report, depth, basis.reads_windows) * basis.cell.batch_size as f64;
+    let value = (weights.0 as f64 + cache) / basis.inference.median;
     let ceiling = basis.ceilings.and_then(|ceilings| ceilings.bandwidth);
     vec![
         Metric::measured(rate, Unit::BytesPerSecond, up, value),
@@ -113,10 +113,51 @@ fn bandwidth(basis: &Basis<'_>, generation: Generation, report: &GenerationRepor
     ]
 }
 
+/// Bytes of the cache of one text that a step reads behind so many tokens.
+fn cache_read(report: &GenerationReport, depth: usize, reads_windows: bool) -> f64 {
+    let all = report.cache_per_token.0 as f64 * depth as f64;
+    let whole = report.shape.cache_per_token(1).0 as f64 * depth as f64;
+    if !reads_windows || whole <= 0.0 {
+        return all;
+    }
+    all * report.shape.cache(depth, 1).0 as f64 / whole
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use types::Sampling;
+    use types::{DecoderShape, Reading, Sampling};
+
+    #[test]
+    fn an_engine_that_reads_windows_reads_less_of_the_cache() {
+        let shape = DecoderShape {
+            layers: 6,
+            key_heads: 2,
+            head_dim: 8,
+            vocabulary: 100,
+            context: None,
+            window: Some(512),
+            sliding_layers: 5,
+        };
+        let report = GenerationReport {
+            cache_type: "f16".into(),
+            cache_per_token: shape.cache_per_token(2),
+            cache_tokens: 4096,
+            cache: shape.cache(4096, 2),
+            cache_reported: Reading::of(shape.cache(4096, 2)),
+            cache_kept: String::new(),
+            tokens: Vec::new(),
+            answer: None,
+            first_step: None,
+            growth: None,
+            shape,
+        };
+        // A key and a value of 2 × 8 numbers of 2 bytes in each of 6 layers.
+        assert_eq!(cache_read(&report, 4096, false), 4096.0 * 6.0 * 64.0);
+        assert_eq!(cache_read(&report, 4096, true), (4096.0 + 5.0 * 512.0) * 64.0);
+        assert_eq!(cache_read(&report, 100, true), 100.0 * 6.0 * 64.0);
+        assert_eq!(cache_read(&report, 0, true), 0.0);
+    }
 
     #[test]
     fn the_growth_of_a_step_is_found_across_rounds_and_warm_up() {

@@ -55,6 +55,8 @@ pub struct Job<'a> {
     pub unknown_shapes: Vec<String>,
     /// Whether the engine's threads wait busily for each other.
     pub waits_busily: bool,
+    /// Whether a step of generating reads no more of the cache than the window of each layer.
+    pub reads_windows: bool,
     /// Counts again once those shapes were seen.
     pub refine: Refine<'a>,
     /// Git commit of the model's folder.

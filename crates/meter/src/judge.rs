@@ -4,7 +4,7 @@ use crate::disturbance;
 use number::{percent, plus_minus};
 use types::{
     Cell, Environment, Metric, Phase, Reason, ReasonCode, StopReason, StoppingRule, Summary,
-    TurnConditions, Verdict, WarmupReport,
+    TurnConditions, Verdict, WarmupReport, key,
 };
 
 /// An interval this many times wider than asked no longer supports the median.
@@ -146,7 +146,7 @@ fn quiet_machine(evidence: &Evidence<'_>) -> Vec<Reason> {
     let environment = evidence.environment;
     let mut reasons: Vec<Reason> = disturbance::stolen(environment.steal).into_iter().collect();
     let conditions = TurnConditions {
-        other_work: evidence.metric("cpu.others.utilisation"),
+        other_work: evidence.metric(key::OTHERS_UTILISATION),
         waited: evidence.metric("cpu.process.waited"),
         steal: environment.steal,
         ..TurnConditions::default()
@@ -154,6 +154,13 @@ fn quiet_machine(evidence: &Evidence<'_>) -> Vec<Reason> {
     let threads =
         disturbance::Threads { count: environment.threads, wait_busily: evidence.waits_busily };
     reasons.extend(disturbance::other_work(&conditions, threads, &environment.machine));
+    let is_other_work = |metric: &&Metric| metric.key == key::OTHERS_UTILISATION;
+    let other_work = evidence.metrics.iter().find(is_other_work);
+    if other_work.is_some_and(|metric| metric.value.is_none()) {
+        let sampled = evidence.nanos.iter().sum::<u64>() as f64 / 1e9;
+        let load = environment.load_average;
+        reasons.extend(disturbance::unseen_work(sampled, load, &environment.machine));
+    }
     reasons.extend(disturbance::throttled(environment.throttle.events));
     reasons.extend(disturbance::gpus(evidence.cell, &environment.gpus));
     if let Some(governor) = environment.governor.as_deref()

@@ -327,6 +327,7 @@ pub(crate) fn assemble(
         sampling: &findings.probes,
         summaries: &summaries,
         weights_read: job.weights_read,
+        reads_windows: job.reads_windows,
         generation: findings.generation.as_ref(),
     });
     let metrics = [metrics, load_steps(&findings.loaded)].concat();

@@ -81,6 +81,7 @@ pub(crate) fn job(name: &str, onnx: &Path) -> Job<'static> {
         work: work(1000),
         unknown_shapes: vec![],
         waits_busily: false,
+        reads_windows: false,
         refine: &|_| work(2000),
         model_commit: None,
         remarks: vec![],

@@ -51,22 +51,50 @@ impl Engines {
         places: &Places,
         fits: &dyn Fn(Takes) -> bool,
     ) -> Result<Choice, Error> {
-        let candidates: Vec<&'static dyn Engine> = match engine {
-            EngineChoice::Auto => self.iter().collect(),
-            EngineChoice::Named(id) => vec![self.require(id)?],
-        };
-        let wishes = match (device, engine) {
-            (Device::Auto, EngineChoice::Auto) => Device::PREFERENCE.to_vec(),
-            // A named engine may have none of those.
-            (Device::Auto, EngineChoice::Named(_)) => {
-                let own = candidates.iter().flat_map(|engine| engine.devices(places));
-                Device::PREFERENCE.into_iter().chain(own).collect()
+        match engine {
+            EngineChoice::Auto => {
+                let candidates: Vec<_> = self.iter().collect();
+                self.choose_among(&candidates, device, precision, places, fits)
             }
-            _ => vec![device],
-        };
-        for wish in wishes {
+            EngineChoice::Named(id) => {
+                let engine = self.require(id)?;
+                // A named engine may have none of those that are preferred.
+                let mut wishes = wishes(device);
+                if device == Device::Auto {
+                    wishes.extend(engine.devices(places));
+                }
+                self.first_of(&[engine], device, &wishes, precision, places, fits)
+            }
+        }
+    }
+
+    /// Picks one of these engines and a device: on the best device that any of them can use, the first that can.
+    ///
+    /// # Errors
+    /// When none of them can do what was asked; every one says why.
+    pub fn choose_among(
+        self,
+        candidates: &[&'static dyn Engine],
+        device: Device,
+        precision: Precision,
+        places: &Places,
+        fits: &dyn Fn(Takes) -> bool,
+    ) -> Result<Choice, Error> {
+        self.first_of(candidates, device, &wishes(device), precision, places, fits)
+    }
+
+    fn first_of(
+        self,
+        candidates: &[&'static dyn Engine],
+        device: Device,
+        wishes: &[Device],
+        precision: Precision,
+        places: &Places,
+        fits: &dyn Fn(Takes) -> bool,
+    ) -> Result<Choice, Error> {
+        for &wish in wishes {
             // The name of a family of devices means the engine of that family first; another may have it inside.
-            let mut candidates = candidates.clone();
+            let mut candidates = candidates.to_vec();
             candidates.sort_by_key(|engine| engine.device_meant_by(places, wish).is_none());
             for &engine in candidates.iter().filter(|engine| fits(engine.takes())) {
                 let device = meant_by(wish, engine, places);
@@ -85,9 +113,14 @@ impl Engines {
                 (engine.id().to_owned(), why.unwrap_or_default())
             })
             .collect();
-        let instead = what_runs(self, &candidates, device, precision, places, fits);
+        let instead = what_runs(self, candidates, device, precision, places, fits);
         Err(Error::NoEngine { device, precision, why, instead })
     }
+}
+
+/// The devices to try, the best first.
+fn wishes(device: Device) -> Vec<Device> {
+    if device == Device::Auto { Device::PREFERENCE.to_vec() } else { vec![device] }
 }
 
 /// What would run instead, nearest to what was asked first: a package to install, the same on the processor, another
@@ -165,6 +198,69 @@ pub(crate) fn refusal(
 mod tests {
     use super::*;
     use crate::ENGINES;
+    use engine::{FakeEngine, Host};
+
+    const CUDA: Device = Device::Cuda(0);
+
+    /// An engine that says it has these devices.
+    struct Claims {
+        id: &'static str,
+        devices: Vec<Device>,
+        script: FakeEngine,
+    }
+
+    impl Engine for Claims {
+        fn id(&self) -> &'static str {
+            self.id
+        }
+
+        fn describe(&self) -> &'static str {
+            "claims devices"
+        }
+
+        fn availability(&self, places: &Places) -> Availability {
+            self.script.availability(places)
+        }
+
+        fn devices(&self, _places: &Places) -> Vec<Device> {
+            self.devices.clone()
+        }
+
+        fn precisions(&self, places: &Places, device: Device) -> Vec<Precision> {
+            self.script.precisions(places, device)
+        }
+
+        fn host(&self) -> Host<'_> {
+            self.script.host()
+        }
+    }
+
+    fn claims(id: &'static str, devices: &[Device]) -> &'static dyn Engine {
+        let script: FakeEngine = "1ms".parse().unwrap();
+        Box::leak(Box::new(Claims { id, devices: devices.to_vec(), script }))
+    }
+
+    #[test]
+    fn the_best_device_counts_before_the_order_of_engines() {
+        let (processor, gpu) = (claims("a", &[Device::Cpu]), claims("b", &[Device::Cpu, CUDA]));
+        let engines = Engines::of(vec![processor, gpu].leak());
+        let among = |candidates: &[&'static dyn Engine], device| {
+            let places = Places::default();
+            engines.choose_among(candidates, device, Precision::Fp32, &places, &|_| true)
+        };
+        let chosen = among(&[processor, gpu], Device::Auto).unwrap();
+        assert_eq!((chosen.engine.id(), chosen.device), ("b", CUDA));
+        let chosen = among(&[processor, gpu], Device::Cpu).unwrap();
+        assert_eq!((chosen.engine.id(), chosen.device), ("a", Device::Cpu));
+        // Every one of those that were asked says why, and no other.
+        let Error::NoEngine { why, .. } = among(&[processor, gpu], Device::Mps).err().unwrap()
+        else {
+            panic!("nothing has such a device")
+        };
+        let expected = [("a", "runs on cpu only"), ("b", "runs on cpu, cuda:0 only")];
+        assert_eq!(why, expected.map(|(id, why)| (id.to_owned(), why.to_owned())));
+        assert!(among(&[processor], CUDA).is_err(), "the other was not asked");
+    }
 
     fn choose(
         engine: &EngineChoice,

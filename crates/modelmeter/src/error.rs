@@ -6,7 +6,7 @@ use models::ModelError;
 use plan::PlanError;
 use std::path::PathBuf;
 use store::StoreError;
-use types::{Device, Precision};
+use types::{Device, Mode, Precision};
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
@@ -176,6 +176,8 @@ pub enum Error {
         needed: u64,
         /// Bytes of memory.
         present: u64,
+        /// What was to be measured.
+        mode: Mode,
     },
     /// Other work took the machine away, so that nothing can be told.
     #[error("{why}")]
@@ -283,6 +285,9 @@ impl Error {
             }),
             Error::NoCalibration { .. } => Some(
                 "`modelmeter devices` shows what works here; `--device cpu` is measured without any engine".into(),
+            ),
+            Error::Memory { mode: Mode::Generate, .. } => Some(
+                "use a smaller `--batch-sizes` or `--depth`: both decide the size of the cache".into(),
             ),
             Error::Memory { .. } => {
                 Some("use a smaller `--batch-size`, `--sequence-length` or `--input`".into())

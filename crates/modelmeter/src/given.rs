@@ -9,7 +9,7 @@ use std::{
 };
 use types::{
     Feed, HostTensor, InputRole, InputShape, InputSpec, InputValues, MediaJob, MediaRecipe,
-    MediaSource, ValueRange, ValueSource,
+    MediaSource, Mode, ValueRange, ValueSource,
 };
 
 /// Pictures in a batch where nobody says otherwise.
@@ -162,7 +162,7 @@ impl GivenInputs {
         // The usual shape says where batch, colours and sides lie.
         let usual = resolved.inputs(batch, profiler.sequence_length, &self.shapes)?;
         // A batch beyond all memory is refused before it becomes a list of files.
-        check_memory(&usual)?;
+        check_memory(&usual, Mode::Inference)?;
         let files: Vec<PathBuf> = files.iter().cycle().take(batch).cloned().collect();
         let usual = usual.into_iter().find(|input| input.name == kind.name);
         let mut dims = usual.map(|input| input.dims).unwrap_or_default();

@@ -94,11 +94,20 @@ pub(crate) fn is_same_computation(a: &Prepared, b: &Prepared) -> bool {
 ///
 /// Sides with other batch sizes or lengths are compared with what both have.
 pub(crate) fn hold_against(sides: &Sides<'_>, outputs: &[Option<Vec<HostTensor>>]) -> Vec<Parity> {
+    hold_within(sides, outputs, None)
+}
+
+/// The same, where elements may differ by this share of their output's scale at most, if their formats allow no less.
+pub(crate) fn hold_within(
+    sides: &Sides<'_>,
+    outputs: &[Option<Vec<HostTensor>>],
+    limit: Option<f64>,
+) -> Vec<Parity> {
     let Some(reference) = &outputs[sides.baseline] else { return Vec::new() };
     let mut all = Vec::new();
     for (place, tensors) in outputs.iter().enumerate() {
         let Some(tensors) = tensors.as_ref().filter(|_| place != sides.baseline) else { continue };
-        let pair = Pair { sides, place, outputs };
+        let pair = Pair { sides, place, outputs, limit };
         let mut held = match pair.generates() {
             true => pair.hold_written(reference, tensors),
             false => pair.hold(reference, tensors),
@@ -131,6 +140,8 @@ struct Pair<'s, 'a> {
     sides: &'s Sides<'a>,
     place: usize,
     outputs: &'s [Option<Vec<HostTensor>>],
+    /// Largest difference of an element as a share of its output's scale, where one was set.
+    limit: Option<f64>,
 }
 
 impl Pair<'_, '_> {
@@ -175,7 +186,8 @@ impl Pair<'_, '_> {
 
     fn hold(&self, reference: &[HostTensor], tensors: &[HostTensor]) -> Vec<OutputParity> {
         let [a, b] = self.ready();
-        let tolerance = Tolerance::of(a.cell.precision, b.cell.precision);
+        let mut tolerance = Tolerance::of(a.cell.precision, b.cell.precision);
+        tolerance.difference = tolerance.difference.min(self.limit.unwrap_or(f64::INFINITY));
         let found = if has_same_rows(&a.cell, &b.cell) {
             differences(reference, tensors)
         } else {

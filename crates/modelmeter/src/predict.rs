@@ -11,14 +11,14 @@ use types::{Device, Event, Machine, Measured, Mode, Precision, Run, RunId, Varia
 
 /// Of one cell, so many of the newest valid runs are put together.
 const RUNS: usize = 5;
+/// Raised whenever the same runs lead to another fit, so that kept ones are made again.
+const FITS: u32 = 2;
 /// Cells that are read, at most: what a person's database holds many times over.
 const CELLS: usize = 20_000;
 /// Runs of one cell that differ by more than this factor contradict each other.
 const CONTRADICTING: f64 = 1.5;
 /// Names that are told where one is not known.
 const NEAR: usize = 3;
-/// Where nothing else is said.
-const DEFAULT_ENGINE: &str = "rten";
 
 /// What a database knows, by kind of hardware, and what of it was left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,14 +73,23 @@ impl Target {
         }
         if let Some((key, host)) = machines.iter().find(|(key, host)| is_it(key, host)) {
             let words = if host.is_empty() { key.clone() } else { host.clone() };
-            let device = if catalogue.find(&words).is_some_and(|found| found.is_gpu) {
-                Device::Cuda(0)
-            } else {
-                Device::Cpu
-            };
-            return Ok(Target::Stored(key.clone(), words, device));
+            // What was measured there last is what is meant.
+            let newest = store.map(|store| newest_run(store, key)).transpose()?.flatten();
+            let is_gpu = newest.as_ref().is_some_and(|run| is_gpu(run.cell.device));
+            if !is_gpu {
+                return Ok(Target::Stored(key.clone(), words, Device::Cpu));
+            }
+            let gpu = newest.and_then(|run| run.environment.machine.gpus.into_iter().next());
+            let words = if host.is_empty() { gpu.map_or(words, |gpu| gpu.name) } else { words };
+            return Ok(Target::Stored(key.clone(), words, Device::Cuda(0)));
         }
         if let Some(found) = catalogue.find(name) {
+            if found.is_gpu
+                && let Some(store) = store
+                && let Some(target) = with_gpu(store, found, catalogue, &own.key)?
+            {
+                return Ok(target);
+            }
             return Ok(Target::Stated(Box::new(found.clone())));
         }
         let hosts = machines.values().map(String::as_str).filter(|host| !host.is_empty());
@@ -111,7 +120,86 @@ impl Target {
     }
 }
 
+/// The newest run of a machine, whose key it is.
+fn newest_run(store: &Store, key: &str) -> Result<Option<Run>, Error> {
+    let filter =
+        store::Filter { machine: Some(key.to_owned()), limit: Some(1), ..Default::default() };
+    let rows = store.runs(&filter)?;
+    Ok(rows.first().map(|row| store.run_without_samples(&row.id)).transpose()?)
+}
+
+/// A machine of the database with this GPU and runs on it: what was measured says more than what is stated. Of several the
+/// one with the newest run.
+fn with_gpu(
+    store: &Store,
+    asked: &Hardware,
+    catalogue: &Catalogue,
+    own: &str,
+) -> Result<Option<Target>, Error> {
+    let mut found: Option<(i64, Target)> = None;
+    for machine in store.all_machines()? {
+        let Some(gpu) = machine.gpus.first() else { continue };
+        if catalogue.find(&gpu.name).is_none_or(|known| known.name != asked.name) {
+            continue;
+        }
+        let filter = store::Filter {
+            machine: Some(machine.key.clone()),
+            device: Some(Device::Cuda(0)),
+            valid: Some(true),
+            limit: Some(1),
+            ..Default::default()
+        };
+        let rows = store.runs(&filter)?;
+        let Some(newest) = rows.first() else { continue };
+        if found.as_ref().is_none_or(|(time, _)| *time < newest.started_at) {
+            let target = match machine.key == own {
+                true => Target::Here(Device::Cuda(0)),
+                false => Target::Stored(machine.key, gpu.name.clone(), Device::Cuda(0)),
+            };
+            found = Some((newest.started_at, target));
+        }
+    }
+    Ok(found.map(|(_, target)| target))
+}
+
 impl Experience {
+    /// The question as its cells are named: a name that stands for another model here may be a model's own name in imported
+    /// runs. Then the cells with the name that was typed are meant, if the other name has none.
+    #[must_use]
+    pub fn met_by(&self, case: Case, typed: &str) -> Case {
+        let all = if case.is_gpu { &self.gpus } else { &self.processors };
+        if all.iter().any(|known| known.case.model == case.model) {
+            return case;
+        }
+        let alike = |known: &Case| {
+            let same = [
+                known.machine == case.machine,
+                known.mode == case.mode,
+                known.engine == case.engine,
+                known.precision == case.precision,
+                known.batch == case.batch,
+            ];
+            same.into_iter().fold(0, |score, same| score * 2 + u8::from(same))
+        };
+        let typed = all.iter().map(|known| &known.case).filter(|known| known.model == typed);
+        match typed.max_by_key(|known| alike(known)) {
+            Some(known) => {
+                let scaled = |amount: Option<f64>| amount.map(|one| one * case.batch / known.batch);
+                Case {
+                    model: known.model.clone(),
+                    family: known.family.clone(),
+                    variant: known.variant.clone(),
+                    length: known.length,
+                    flops: scaled(known.flops),
+                    bytes: scaled(known.bytes),
+                    weights: known.weights,
+                    ..case
+                }
+            }
+            None => case,
+        }
+    }
+
     /// Everything valid of a database; invalid runs are left out and counted.
     ///
     /// # Errors
@@ -197,9 +285,7 @@ impl Fits {
         folders: &Folders,
         again: bool,
     ) -> Result<Fits, Error> {
-        let newest = store.runs(&store::Filter { limit: Some(1), ..Default::default() })?;
-        let newest = newest.first().map(|row| row.id.0.clone()).unwrap_or_default();
-        let stamp = format!("{VERSION} {newest}");
+        let stamp = stamp(store)?;
         let place = folders.database.to_string_lossy();
         let file = folders
             .engines
@@ -230,13 +316,13 @@ impl Fits {
         if kept.stamp != stamp {
             return None;
         }
-        let learned = |kept: Result<Kept, String>| match kept {
-            Ok(kept) => kept.learned().map(Ok),
+        let learned = |fit: Result<Kept, String>, cells: &[Known]| match fit {
+            Ok(fit) => fit.learned().map(|learned| Ok(learned.knowing(cells))),
             Err(why) => Some(Err(why)),
         };
         Some(Fits {
-            processors: learned(kept.processors)?,
-            gpus: learned(kept.gpus)?,
+            processors: learned(kept.processors, &kept.experience.processors)?,
+            gpus: learned(kept.gpus, &kept.experience.gpus)?,
             experience: kept.experience,
         })
     }
@@ -245,6 +331,26 @@ impl Fits {
     pub fn of_kind(&self, is_gpu: bool) -> &Result<Learned, String> {
         if is_gpu { &self.gpus } else { &self.processors }
     }
+}
+
+/// What changes with every import, deletion and measurement: how many runs there are, the newest, middle and oldest of them, and
+/// the ceilings of all machines.
+fn stamp(store: &Store) -> Result<String, Error> {
+    let count = store.count(&store::Filter::default())?;
+    let valid = store.count(&store::Filter { valid: Some(true), ..Default::default() })?;
+    let mut stamp = format!("{VERSION} {FITS} {count} {valid}");
+    for offset in [0, count / 2, count.saturating_sub(1)] {
+        let filter = store::Filter { limit: Some(1), offset, ..Default::default() };
+        let rows = store.runs(&filter)?;
+        stamp.push(' ');
+        stamp.extend(rows.first().map(|row| row.id.0.as_str()));
+    }
+    let mut ceilings = String::new();
+    for machine in store.all_machines()? {
+        ceilings += &machine.key;
+        ceilings += &format!("{:?}", store.all_ceilings(&machine.key)?);
+    }
+    Ok(format!("{stamp} {:016x}", types::stable_hash(ceilings.bytes())))
 }
 
 /// Another command may read meanwhile: it sees the old file or the new one.
@@ -335,6 +441,12 @@ impl Machines<'_> {
             gpu.unwrap_or_default()
         };
         let stated = self.catalogue.find(name).map(Peaks::stated).unwrap_or_default();
+        let own = machine.cpu.cache.map(|cache| cache.0 as f64);
+        let cache = match bounded {
+            Device::Cpu => own.or(stated.cache),
+            // The processor's cache holds nothing of what a GPU computes.
+            _ => stated.cache,
+        };
         let peaks = match nearest {
             Some(measured) => Peaks {
                 operations: measured
@@ -343,12 +455,9 @@ impl Machines<'_> {
                     .map(|(precision, own)| (*precision, own.value))
                     .collect(),
                 bandwidth: measured.bandwidth.map(|own| own.value).or(stated.bandwidth),
-                cache: machine.cpu.cache.map(|cache| cache.0 as f64).or(stated.cache),
+                cache,
             },
-            None => Peaks {
-                cache: stated.cache.or(machine.cpu.cache.map(|cache| cache.0 as f64)),
-                ..stated
-            },
+            None => Peaks { cache, ..stated },
         };
         self.seen.insert(key, peaks.clone());
         Ok(peaks)
@@ -476,11 +585,18 @@ impl Question {
         let info = prepared.model_info();
         let work = prepared.work();
         let cell = &prepared.cell;
-        let engine = match (&self.engine, self.target.is_gpu()) {
+        // Elsewhere nobody can look which engines are there: the one that others are compared with, or the one that is always
+        // there.
+        let listed = self.profiler.engines;
+        let usual = match self.target.is_gpu() {
+            true => listed.reference(),
+            false if is_here => None,
+            false => listed.embedded(),
+        };
+        let engine = match (&self.engine, usual) {
             (Some(engine), _) => engine.clone(),
-            (None, true) => "torch".into(),
-            (None, false) if is_here => cell.engine.clone(),
-            (None, false) => DEFAULT_ENGINE.into(),
+            (None, Some(usual)) => usual.id().to_owned(),
+            (None, None) => cell.engine.clone(),
         };
         let (machine, peaks) = self.peaks(session, catalogue, cell.threads)?;
         let is_gpu = self.target.is_gpu();
@@ -547,22 +663,16 @@ impl Question {
                 };
                 (machine.key, peaks)
             }
-            Target::Stored(key, ..) => {
+            Target::Stored(key, _, device) => {
                 let Some(store) = session.store() else {
                     return Ok((key.clone(), Peaks::default()));
                 };
                 // Any of its runs knows the machine.
-                let filter = store::Filter {
-                    machine: Some(key.clone()),
-                    limit: Some(1),
-                    ..Default::default()
+                let Some(run) = newest_run(store, key)? else {
+                    return Ok((key.clone(), Peaks::default()));
                 };
-                let rows = store.runs(&filter)?;
-                let Some(row) = rows.first() else { return Ok((key.clone(), Peaks::default())) };
-                let run = store.run_without_samples(&row.id)?;
                 let mut machines = Machines { store, catalogue, seen: BTreeMap::new() };
-                let peaks =
-                    machines.peaks(&run.environment.machine, run.cell.device, run.cell.threads)?;
+                let peaks = machines.peaks(&run.environment.machine, *device, run.cell.threads)?;
                 (key.clone(), peaks)
             }
         };

@@ -166,15 +166,19 @@ pub(crate) fn prepare_with(
         input.fill = Fill::Given { what: format!("from `{name}`") };
     }
     let (sequence_length, length_unit) = settlement.length.unzip();
-    check_memory(&inputs)?;
+    check_memory(&inputs, if generation.is_some() { Mode::Generate } else { Mode::Inference })?;
     let own = own_precision(profiler, &resolved, choice.engine, precision);
-    let shapes = graph::infer(&resolved.model, &dims_of(&inputs)).narrowed(own);
+    let known = match generation {
+        Some(_) => generation::positions(&resolved.model, &inputs),
+        None => Vec::new(),
+    };
+    let shapes = graph::infer_observed(&resolved.model, &dims_of(&inputs), &known).narrowed(own);
     resolved.info.size = size_in(&resolved, own);
     let analysis = graph::analyse_shapes(&resolved.model, &shapes);
     let trained = match &profiler.training {
         Some(_) if resolved.is_program() => {
             let why = match &resolved.no_graph {
-                Some(why) => format!("there is {why}"),
+                Some(why) => format!("no graph can be built of this model: {why}"),
                 None => "a program's outputs are not known before it runs".into(),
             };
             let hint =
@@ -279,14 +283,14 @@ fn settle_batch(profiler: &Profiler, resolved: &Resolved, given: &[InputShape]) 
 }
 
 /// Inputs that cannot fit are refused before anything tries to make them.
-pub(crate) fn check_memory(inputs: &[InputSpec]) -> Result<(), Error> {
+pub(crate) fn check_memory(inputs: &[InputSpec], mode: Mode) -> Result<(), Error> {
     let bytes = |input: &InputSpec| {
         let size = input.dtype.size() as u64;
         input.dims.iter().fold(size, |bytes, &dim| bytes.saturating_mul(dim as u64))
     };
     let needed = inputs.iter().map(bytes).fold(0, u64::saturating_add);
     let present = hardware::machine().memory.0;
-    if needed > present { Err(Error::Memory { needed, present }) } else { Ok(()) }
+    if needed > present { Err(Error::Memory { needed, present, mode }) } else { Ok(()) }
 }
 
 fn dims_of(inputs: &[InputSpec]) -> Vec<(String, Vec<usize>)> {

@@ -41,6 +41,8 @@ fn line(row: &RunRow, import: Option<&Import>) -> RunLine {
         precision: tells("cell.precision").then_some(row.precision),
         batch: tells("cell.batch_size").then_some(row.batch_size as usize),
         length: row.sequence_length.map(|length| length as usize),
+        mode: row.mode,
+        test: report::test_words(row.generation, row.scenario.as_ref()),
         median_seconds: median,
         mean_seconds: stated.mean.filter(|_| median.is_none()),
         samples_per_second: row.samples_per_second,

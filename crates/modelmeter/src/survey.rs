@@ -243,11 +243,11 @@ impl Survey {
     }
 }
 
-/// The command that measures a stored run again; `None` if somebody has deleted it meanwhile, or where another tool measured
-/// it.
+/// The command that measures a stored run again; `None` if somebody has deleted it meanwhile, and where no one command can:
+/// another tool measured it, or it was a load on a server.
 pub(crate) fn again_of(store: &Store, id: &RunId) -> Result<Option<String>, Error> {
     match store.run(&id.0) {
-        Ok(run) => Ok(run.imported.is_none().then(|| again(&run))),
+        Ok(run) => Ok(again(&run).ok()),
         Err(StoreError::NotFound { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -4,7 +4,9 @@ use crate::{Error, Survey, survey::again_of};
 use analysis::{HistoryRun, TrendQuestion, trend};
 use std::collections::{BTreeMap, BTreeSet};
 use store::{Store, StoreError};
-use types::{CellKey, Interval, InvalidRuns, Measured, Provenance, Run, RunId, Trend, TrendMetric};
+use types::{
+    CellKey, Interval, InvalidRuns, Measured, Phase, Provenance, Run, RunId, Trend, TrendMetric,
+};
 
 /// The newest runs of a cell that are read where nobody says how many.
 const MOST_RUNS: usize = 2000;
@@ -133,7 +135,29 @@ fn number(row: &Measured, run: &Run, metric: TrendMetric) -> Option<(f64, Option
         TrendMetric::Load => alone(cold("cold.load", run.cold.load)),
         TrendMetric::First => alone(cold("cold.first_inference", run.cold.first_inference)),
         TrendMetric::Energy => alone(row.joules_per_sample),
+        TrendMetric::TtftMedian => middle(run, Phase::Ttft),
+        TrendMetric::TtftP99 => alone(slow_end(run, Phase::Ttft)),
+        TrendMetric::ItlMedian => middle(run, Phase::Itl),
+        TrendMetric::ItlP99 => alone(slow_end(run, Phase::Itl)),
+        TrendMetric::Goodput => alone(
+            run.metrics
+                .iter()
+                .find(|metric| metric.key == "goodput")?
+                .value
+                .filter(|rate| *rate > 0.0),
+        ),
     }
+}
+
+/// The median of a time of a load.
+fn middle(run: &Run, phase: Phase) -> Option<(f64, Option<Interval>)> {
+    let summary = run.summaries.get(&phase)?;
+    Some((summary.median, Some(summary.ci95_median)))
+}
+
+/// Its 99th percentile, where there are enough requests for one.
+fn slow_end(run: &Run, phase: Phase) -> Option<f64> {
+    run.summaries.get(&phase).filter(|summary| summary.supports("p99")).map(|summary| summary.p99)
 }
 
 /// What may explain a change.

@@ -136,7 +136,7 @@ pub enum ModelError {
     #[error("`{model}` is no file of llama.cpp: its weights are not stored in blocks")]
     NotStored { model: String },
     #[error(
-        "`{model}` does not generate text: it is a model for {category} without a head that predicts the next token"
+        "`{model}` does not generate text: it is a model for {category}, and none of the decoders that are supported"
     )]
     DoesNotGenerate { model: String, category: Category },
     #[error(
@@ -353,7 +353,7 @@ impl ModelError {
             E::NoTokens { .. } => "ask for at least one token: `-p 512 -n 128`".into(),
             E::NoGraph { .. } => "use an engine that runs modules and converts them itself: `modelmeter engines list`".into(),
             E::Rank { .. } | E::FixedDimension { .. } | E::Contradiction { .. } => {
-                "omit `--input` to use default shapes".into()
+                "give another shape, or omit `--input` and `--data` to use default shapes".into()
             }
             E::TooLong { maximum, .. } => format!("use `--sequence-length {maximum}` or less"),
             E::Array { .. } => "write it with `numpy.save(\"x.npy\", array)`".into(),

@@ -210,11 +210,12 @@ impl Writer<'_> {
         });
     }
 
-    /// The command of the run with one more option; the bare one where there is no command.
+    /// The command of the run with one more option; the bare one where there is no command, and for a load, which has no
+    /// such options.
     fn with(&self, option: &str) -> String {
         match &self.subject.command {
-            Ok(command) => format!("{command} {option}"),
-            Err(_) => format!("modelmeter profile MODEL {option}"),
+            Ok(command) if self.subject.run.load.is_none() => format!("{command} {option}"),
+            _ => format!("modelmeter profile MODEL {option}"),
         }
     }
 }

@@ -108,7 +108,7 @@ impl PlanSpec {
             };
             for device in devices {
                 for precision in open(&self.precisions) {
-                    let wish = precision.unwrap_or(Precision::Fp32);
+                    let wish = precision.unwrap_or_else(|| engine.usual_precision());
                     let refused = engine.refusal(device, wish);
                     for &mode in &self.modes {
                         let untrained = (mode == Mode::Training && !engine.trains())
@@ -283,6 +283,62 @@ mod tests {
         fn trains(&self) -> bool {
             true
         }
+    }
+
+    /// An engine that runs files in their own format only.
+    struct OfFiles;
+
+    impl EngineOffer for OfFiles {
+        fn id(&self) -> &str {
+            "of-files"
+        }
+
+        fn absence(&self) -> Option<String> {
+            None
+        }
+
+        fn devices(&self) -> Vec<Device> {
+            vec![Device::Cpu]
+        }
+
+        fn device_meant_by(&self, wish: Device) -> Device {
+            wish
+        }
+
+        fn refusal(&self, _: Device, precision: Precision) -> Option<String> {
+            (precision != Precision::Stored).then(|| format!("runs stored, not {precision}"))
+        }
+
+        fn usual_precision(&self) -> Precision {
+            Precision::Stored
+        }
+
+        fn trains(&self) -> bool {
+            false
+        }
+
+        fn generates(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn an_engine_of_one_format_runs_it_where_none_is_asked_for() {
+        let spec = PlanSpec {
+            engines: vec!["of-files".into()],
+            modes: vec![Mode::Generate],
+            new_tokens: vec![0],
+            ..spec()
+        };
+        let expansion = spec.expand(&[OfFiles]).unwrap();
+        assert_eq!(expansion.left_out, []);
+        assert_eq!(expansion.cells.len(), 2 * 2);
+        // The engine itself knows its format.
+        assert!(expansion.cells.iter().all(|task| task.precision.is_none()));
+        let spec = PlanSpec { precisions: vec![Precision::Fp32, Precision::Stored], ..spec };
+        let expansion = spec.expand(&[OfFiles]).unwrap();
+        assert!(expansion.cells.iter().all(|task| task.precision == Some(Precision::Stored)));
+        assert_eq!(expansion.left_out.len(), 1, "{:?}", expansion.left_out);
     }
 
     fn engines() -> [Scripted; 2] {

@@ -19,6 +19,11 @@ pub trait EngineOffer {
     /// Why it cannot compute so on this device; `None` if it can.
     fn refusal(&self, device: Device, precision: Precision) -> Option<String>;
 
+    /// The number format of a model that nobody asked another one of: that of the file, where the engine runs no other.
+    fn usual_precision(&self) -> Precision {
+        Precision::Fp32
+    }
+
     /// Whether it can train.
     fn trains(&self) -> bool;
 

@@ -9,7 +9,8 @@ pub(crate) fn of_this_process(hostname: &str) -> String {
 }
 
 /// Whether a name is one of this machine's whose process has ended; `false` where nobody can tell.
-pub(crate) fn is_dead(worker: &str, hostname: &str) -> bool {
+#[must_use]
+pub fn is_dead(worker: &str, hostname: &str) -> bool {
     let mut parts = worker.rsplitn(4, ':');
     let (Some(there), Some(since), Some(pid), Some(host)) =
         (parts.next(), parts.next(), parts.next(), parts.next())

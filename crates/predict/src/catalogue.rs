@@ -85,25 +85,39 @@ impl Catalogue {
         Ok(Catalogue { entries: all })
     }
 
-    /// The entry whose name is meant: letter case, makers' names and signs do not count, and the longest name wins.
+    /// The entry whose name is meant: letter case, makers' names and signs do not count. The last words of a name are enough
+    /// where one entry alone has them and they hold a number: `4090`, but not `16GB` or `6000`.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Hardware> {
-        let asked = plain(name);
-        if asked.len() < SHORTEST {
+        let asked = words(name);
+        if asked.concat().len() < SHORTEST {
             return None;
         }
-        let names = |entry: &Hardware| {
-            std::iter::once(plain(&entry.name))
-                .chain(entry.aliases.iter().map(|alias| plain(alias)))
-                .collect::<Vec<_>>()
-        };
-        self.entries.iter().find(|entry| names(entry).contains(&asked)).or_else(|| {
-            // `NVIDIA RTX 4090 (24 GB)` and `4090` mean the same.
-            let found = self.entries.iter().filter(|entry| {
-                names(entry).iter().any(|own| own.ends_with(&asked) && asked.len() > 3)
-            });
-            found.min_by_key(|entry| entry.name.len())
-        })
+        let (bare, memory) = without_memory(&asked);
+        self.exact(&asked)
+            .or_else(|| {
+                // `RTX 4090 (24 GB)`: of the entry's own memory, or another product.
+                let found = self.exact(bare).filter(|_| memory.is_some() && !bare.is_empty())?;
+                let is_its = |own: f64| memory.is_some_and(|asked| (asked / own).ln().abs() < 0.1);
+                found.memory.is_some_and(is_its).then_some(found)
+            })
+            .or_else(|| {
+                // `HBM3` is a kind of memory.
+                let is_memory = |word: &str| word.starts_with("hbm") || word.starts_with("gddr");
+                let has_number = bare
+                    .iter()
+                    .any(|word| !is_memory(word) && word.bytes().any(|byte| byte.is_ascii_digit()));
+                let mut found = self.entries.iter().filter(|entry| {
+                    let mut names = entry.names();
+                    has_number && memory.is_none() && names.any(|own| words(own).ends_with(&asked))
+                });
+                found.next().filter(|_| found.next().is_none())
+            })
+    }
+
+    fn exact(&self, asked: &[String]) -> Option<&Hardware> {
+        let asked = asked.concat();
+        self.entries.iter().find(|entry| entry.names().any(|own| plain(own) == asked))
     }
 
     /// Names that resemble one that is not known, the most alike first.
@@ -111,8 +125,7 @@ impl Catalogue {
     pub fn near(&self, name: &str) -> Vec<&str> {
         let asked = plain(name);
         let alike = |entry: &Hardware| {
-            let names = std::iter::once(&entry.name).chain(&entry.aliases);
-            names.map(|own| types::likeness(&plain(own), &asked)).fold(0.0, f64::max)
+            entry.names().map(|own| types::likeness(&plain(own), &asked)).fold(0.0, f64::max)
         };
         types::near_by(self.entries.iter().map(|entry| (alike(entry), entry.name.as_str())))
     }
@@ -167,9 +180,59 @@ impl Entry {
     }
 }
 
+impl Hardware {
+    /// Who makes it, where its name or its source says so: drivers and libraries of two makers have nothing in common.
+    #[must_use]
+    pub fn maker(&self) -> Option<&'static str> {
+        maker(&self.name).or_else(|| maker(&self.source))
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.name.as_str()).chain(self.aliases.iter().map(String::as_str))
+    }
+}
+
+/// The maker of a GPU by the words of its name.
+pub(crate) fn maker(name: &str) -> Option<&'static str> {
+    let lower = name.to_ascii_lowercase();
+    let mut words = lower.split(|letter: char| !letter.is_ascii_alphanumeric());
+    words.find_map(|word| match word {
+        "nvidia" | "geforce" | "rtx" | "gtx" | "tesla" | "quadro" | "titan" => Some("NVIDIA"),
+        "amd" | "radeon" | "instinct" => Some("AMD"),
+        "intel" | "arc" => Some("Intel"),
+        "apple" => Some("Apple"),
+        _ => None,
+    })
+}
+
+/// What stands before a size of memory at the end, and the size in bytes.
+fn without_memory(asked: &[String]) -> (&[String], Option<f64>) {
+    let size = |text: &str| text.parse::<f64>().ok().filter(|size| *size > 0.0);
+    match asked {
+        [before @ .., number, unit] if unit == "gb" && size(number).is_some() => {
+            (before, size(number).map(|size| size * GIGA))
+        }
+        [before @ .., last] => match last.strip_suffix("gb").and_then(size) {
+            Some(size) => (before, Some(size * GIGA)),
+            None => (asked, None),
+        },
+        [] => (asked, None),
+    }
+}
+
 /// A name without what does not tell two products apart.
 fn plain(name: &str) -> String {
+    words(name).concat()
+}
+
+fn words(name: &str) -> Vec<String> {
     let lower = name.to_ascii_lowercase().replace("(r)", " ").replace("(tm)", " ");
+    // `CPU @ 2.50GHz` and `96-Core Processor` say nothing that the number before does not.
+    let lower = lower.split('@').next().unwrap_or_default();
+    let lower = match lower.split_once("-core processor") {
+        Some((before, _)) => before.trim_end_matches(|letter: char| letter.is_ascii_digit()),
+        None => lower,
+    };
     let words = lower.split(|letter: char| !letter.is_ascii_alphanumeric());
     let told = |word: &&str| {
         !matches!(
@@ -185,5 +248,5 @@ fn plain(name: &str) -> String {
                 | "generation"
         )
     };
-    words.filter(told).collect::<String>()
+    words.filter(told).map(str::to_owned).collect()
 }

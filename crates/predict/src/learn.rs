@@ -1,7 +1,7 @@
 //! Learns what physics leaves, with whole groups held out, so that what is said of errors holds for what was never seen.
 
 use crate::{
-    Observation,
+    Domain, Observation,
     physics::Mix,
     quantile,
     trees::{Growth, Table, Trees},
@@ -36,6 +36,8 @@ const SHARES: [f64; 6] = [0.0, 0.25, 0.5, 0.75, 0.9, 1.0];
 pub enum Situation {
     /// The kind of machine was never seen.
     NewMachine,
+    /// Its kind of processor was seen, in other machines.
+    NewInstance,
     /// The family of the model was never seen.
     NewFamily,
     /// Machine and family were seen, the model on this machine was not.
@@ -50,6 +52,7 @@ impl Situation {
     pub fn words(self) -> &'static str {
         match self {
             Situation::NewMachine => "new machine",
+            Situation::NewInstance => "new instance",
             Situation::NewFamily => "new family",
             Situation::NewPair => "new pair",
             Situation::Known => "new setting",
@@ -60,6 +63,7 @@ impl Situation {
     fn group(self, one: &Observation) -> String {
         match self {
             Situation::NewMachine => one.machine.clone(),
+            Situation::NewInstance => one.instance.clone(),
             Situation::NewFamily => one.family.clone(),
             Situation::NewPair => format!("{}\n{}", one.machine, one.family),
             Situation::Known => {
@@ -102,6 +106,8 @@ pub struct Predicted {
 struct Member {
     mix: Mix,
     trees: Trees,
+    /// How much of what the trees say is taken.
+    share: f64,
 }
 
 impl Member {
@@ -133,11 +139,11 @@ impl Member {
             seed,
         };
         let trees = Trees::fit(&table, &targets, &weights, &growth);
-        Member { mix, trees }
+        Member { mix, trees, share: 1.0 }
     }
 
     fn log_seconds(&self, one: &Observation, situation: Situation) -> f64 {
-        self.mix.log_seconds(one) + self.trees.answer(&masked(one, situation))
+        self.mix.log_seconds(one) + self.share * self.trees.answer(&masked(one, situation))
     }
 }
 
@@ -307,19 +313,22 @@ impl Fit {
         let is_whole = groups_count < FEW_GROUPS;
         let members = count + usize::from(is_whole);
         let member = |part: usize| {
-            let own: Vec<usize> = (0..rows.len()).filter(|at| folds[*at] != part).collect();
+            let own: Vec<usize> =
+                (0..rows.len()).filter(|at| folds[*at] != part && !rows[*at].is_doubtful).collect();
             let some: Vec<&Observation> = own.iter().map(|at| &rows[*at]).collect();
             let their: Vec<&str> = own.iter().map(|at| groups[*at].as_str()).collect();
-            let member =
-                Member::fit(&some, &their, situation, effort, mix(effort.seed + part as u64));
-            let errors: Vec<f64> = rows
-                .iter()
-                .map(|one| one.log_seconds() - member.log_seconds(one, situation))
-                .collect();
-            (member, errors)
+            Member::fit(&some, &their, situation, effort, mix(effort.seed + part as u64))
         };
-        let made = in_parallel(members, effort.threads, member);
-        let (members, errors): (Vec<Member>, Vec<Vec<f64>>) = made.into_iter().unzip();
+        let mut members = in_parallel(members, effort.threads, member);
+        if rows.first().is_some_and(|one| one.domain == Domain::GenerationOnGpus) {
+            let share = tree_share(&members, rows, &folds, &groups, situation);
+            members.iter_mut().for_each(|member| member.share = share);
+        }
+        let errors: Vec<Vec<f64>> = in_parallel(members.len(), effort.threads, |at| {
+            let of =
+                |one: &Observation| one.log_seconds() - members[at].log_seconds(one, situation);
+            rows.iter().map(of).collect()
+        });
         let peers = Peers::of(rows);
         // Of a kind of test that one part alone has, nothing was learned while that part was held out.
         let mut parts_of_test: HashMap<&str, BTreeSet<usize>> = HashMap::new();
@@ -349,9 +358,15 @@ impl Fit {
             .zip(&of_peers)
             .map(|(error, peer)| error - peer.map_or(0.0, |peer| peer * peer_share))
             .collect();
-        let (difficulty, scales) = difficulty(rows, &left, &groups, situation, effort);
+        // Nothing is learned from doubtful times, nor is an interval made wide enough for them; they are predicted all the same.
+        let trusted: Vec<f64> = rows
+            .iter()
+            .zip(&left)
+            .map(|(one, error)| if one.is_doubtful { f64::NAN } else { *error })
+            .collect();
+        let (difficulty, scales) = difficulty(rows, &trusted, &groups, situation, effort);
         let scores: Vec<f64> =
-            left.iter().zip(&scales).map(|(error, scale)| error.abs() / scale).collect();
+            trusted.iter().zip(&scales).map(|(error, scale)| error.abs() / scale).collect();
         let quantiles = Quantiles::of(rows, &scores, &groups, |_| true);
         // What is said of a group must not rest on its own errors, so its interval is of the others.
         let (parts, part_count) = parts_of(&groups, 5, effort.seed + 1);
@@ -416,6 +431,32 @@ impl<'a> PeersOf<'a> {
     pub(crate) fn of(rows: &'a [Observation]) -> PeersOf<'a> {
         PeersOf(Peers::of(rows))
     }
+}
+
+/// How much of what the trees say helps most on groups that were held out, all counting alike: a few cards may say nothing of
+/// another, and then physics with its two constants is left.
+fn tree_share(
+    members: &[Member],
+    rows: &[Observation],
+    folds: &[usize],
+    groups: &[String],
+    situation: Situation,
+) -> f64 {
+    let mut of_group: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+    for (at, one) in rows.iter().enumerate().filter(|(_, one)| !one.is_doubtful) {
+        let member = &members[folds[at]];
+        let physics = one.log_seconds() - member.mix.log_seconds(one);
+        let trees = member.trees.answer(&masked(one, situation));
+        of_group.entry(&groups[at]).or_default().push((physics, trees));
+    }
+    let left = |share: f64| -> f64 {
+        let of = |pairs: &Vec<(f64, f64)>| {
+            quantile::median(pairs.iter().map(|(physics, trees)| (physics - share * trees).abs()))
+        };
+        of_group.values().filter_map(of).sum()
+    };
+    let best = SHARES.into_iter().min_by(|one, other| left(*one).total_cmp(&left(*other)));
+    best.unwrap_or(1.0)
 }
 
 /// The share of what another time was off by that helps most.

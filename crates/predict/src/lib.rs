@@ -28,5 +28,5 @@ pub use catalogue::{Catalogue, Hardware};
 pub use error::Error;
 pub use learn::{Effort, LEVEL, Predicted, Situation};
 pub use observation::{Domain, Observation};
-pub use read::{PictureQuestion, Tables};
+pub use read::{PictureCase, PictureQuestion, Tables};
 pub use runs::{Answer, Calibrated, Case, Exploration, Kept, Known, Learned, Next, Reach, explore};

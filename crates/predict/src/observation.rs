@@ -15,8 +15,10 @@ pub enum Domain {
     VisionOnGpus,
     /// Pictures by timm on GPUs, training.
     VisionTrainingOnGpus,
-    /// Pictures by timm on processors.
+    /// Pictures by timm on processors, inference.
     VisionOnProcessors,
+    /// Pictures by timm on processors, training.
+    VisionTrainingOnProcessors,
     /// Runs of the database.
     Runs,
 }
@@ -37,6 +39,7 @@ impl Domain {
             Domain::VisionOnGpus => "timm on GPUs",
             Domain::VisionTrainingOnGpus => "timm training on GPUs",
             Domain::VisionOnProcessors => "timm on processors",
+            Domain::VisionTrainingOnProcessors => "timm training on processors",
             Domain::Runs => "runs of the database",
         }
     }
@@ -77,6 +80,12 @@ pub struct Observation {
     pub features: Vec<f64>,
     /// Where among the features the ratio of both bounds is, if a time on other hardware may be carried over.
     pub balance_feature: Option<usize>,
+    /// Operations and bytes per second that the hardware is stated, known or measured to reach.
+    pub rates: [f64; 2],
+    /// Who makes it, of a GPU.
+    pub maker: Option<&'static str>,
+    /// Whether its hardware took no part in it, so that nothing is to be learned from it.
+    pub is_doubtful: bool,
     /// How many of the first features say which hardware it is, so that they mean nothing on other hardware.
     pub hardware_features: usize,
 }

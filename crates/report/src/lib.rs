@@ -88,7 +88,7 @@ pub use recommendation::{
     RECOMMENDATIONS_SCHEMA, recommendations_document, recommendations_with_capacity,
 };
 pub use result::{Block, DataTable, Fact, Note, ResultDocument, ResultPicture, TextChart, Tone};
-pub use runs::{RUNS_SCHEMA, RunLine, runs_document};
+pub use runs::{RUNS_SCHEMA, RunLine, runs_document, test_words};
 pub use schema::{DocumentSchema, SCHEMAS};
 pub use sheet::{
     AdviceSheet, ComparisonSheet, Dossier, Figure, Grid, GridRow, Inner, ReasonLine, Sheet, Side,

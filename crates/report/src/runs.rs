@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use types::{
-    Bytes, Device, InvalidRuns, Precision, ReasonCode, Run, Weights,
+    Bytes, Device, Generation, InvalidRuns, Mode, Precision, ReasonCode, Run, Scenario, Weights,
     key::{MEMORY_PEAK, THROUGHPUT_SAMPLES},
 };
 
@@ -50,6 +50,10 @@ pub struct RunLine {
     pub batch: Option<usize>,
     /// Tokens in each sample; `None` for models without a length.
     pub length: Option<usize>,
+    /// What a sample is.
+    pub mode: Mode,
+    /// The test of a language model, or who asks when under a load: `pp512`, `single-stream`.
+    pub test: Option<String>,
     /// Median latency in seconds.
     pub median_seconds: Option<f64>,
     /// Mean latency in seconds, if an imported run has no median.
@@ -88,6 +92,11 @@ impl From<&Run> for RunLine {
             precision: told(run, "cell.precision", run.cell.precision),
             batch: told(run, "cell.batch_size", run.cell.batch_size),
             length: run.cell.sequence_length,
+            mode: run.cell.mode,
+            test: test_words(
+                run.cell.generation,
+                run.cell.load.as_ref().map(|load| &load.scenario),
+            ),
             median_seconds: median,
             mean_seconds: stated.mean.filter(|_| median.is_none()),
             samples_per_second: known(THROUGHPUT_SAMPLES),
@@ -100,7 +109,25 @@ impl From<&Run> for RunLine {
     }
 }
 
+/// The test of a language model, or who asks when under a load, in words; `None` where neither is asked.
+#[must_use]
+pub fn test_words(generation: Option<Generation>, scenario: Option<&Scenario>) -> Option<String> {
+    let test = generation.map(Generation::name);
+    test.or_else(|| scenario.map(Scenario::to_string))
+}
+
 impl RunLine {
+    /// What a sample is, in words: `inference`, `train`, `tg128 @ d4096`, `load single-stream`.
+    #[must_use]
+    pub fn mode_words(&self) -> String {
+        match (self.mode, &self.test) {
+            (Mode::Training, _) => "train".into(),
+            (Mode::Generate, Some(test)) => test.clone(),
+            (Mode::Load, Some(scenario)) => format!("load {scenario}"),
+            (mode, _) => mode.name().into(),
+        }
+    }
+
     fn batch_and_length(&self) -> String {
         let batch = shown(self.batch);
         match self.length {
@@ -187,11 +214,13 @@ pub fn runs_document(lines: &[RunLine], width: Option<usize>) -> ResultDocument 
 }
 
 fn data(lines: &[RunLine]) -> DataTable {
-    const COLUMNS: [&str; 17] = [
+    const COLUMNS: [&str; 19] = [
         "run_id",
         "started_at",
         "model",
         "weights",
+        "mode",
+        "test",
         "engine",
         "device",
         "precision",
@@ -212,6 +241,8 @@ fn data(lines: &[RunLine]) -> DataTable {
             line.started_at.map(rfc3339),
             text(&line.model),
             line.weights().and_then(text),
+            text(line.mode.name()),
+            line.test.as_deref().and_then(text),
             text(&line.engine),
             line.device.map(|device| device.to_string()),
             line.precision.map(|precision| precision.to_string()),
@@ -252,31 +283,30 @@ fn shown<T: ToString>(value: Option<T>) -> String {
 fn full_table(lines: &[RunLine]) -> Grid {
     let shared = Shared::of(lines);
     let source = lines.iter().any(|line| line.imported.is_some());
-    let mut table = Grid::of(with_tags(
-        lines,
-        [
-            Column::left("run"),
-            Column::left("when UTC"),
-            Column::left("model"),
-            Column::left("weights"),
-            Column::left("engine"),
-            Column::left("device"),
-            Column::left("format"),
-            Column::right("batch"),
-            Column::right("median"),
-            Column::right("samples/s"),
-            Column::right("peak"),
-            Column::left("verdict"),
-        ]
-        .into_iter()
-        .chain(source.then(|| Column::left("source"))),
-    ));
+    let mode = shows_mode(lines);
+    let columns = ["run", "when UTC", "model", "weights"].into_iter();
+    let columns = columns.chain(mode.then_some("mode")).map(Column::left);
+    let columns = columns.chain([
+        Column::left("engine"),
+        Column::left("device"),
+        Column::left("format"),
+        Column::right("batch"),
+        Column::right("median"),
+        Column::right("samples/s"),
+        Column::right("peak"),
+        Column::left("verdict"),
+    ]);
+    let columns = columns.chain(source.then(|| Column::left("source")));
+    let mut table = Grid::of(with_tags(lines, columns));
     for (at, line) in lines.iter().enumerate() {
         let mut cells = vec![
             line.id.clone(),
             line.started_at.map_or_else(|| MISSING.into(), minute),
             line.model.clone(),
             shown(line.weights()),
+        ];
+        cells.extend(mode.then(|| line.mode_words()));
+        cells.extend([
             line.engine.clone(),
             shown(line.device),
             shown(line.precision),
@@ -285,7 +315,7 @@ fn full_table(lines: &[RunLine]) -> Grid {
             line.samples(),
             shared.peaks[at].clone(),
             line.whole_verdict(),
-        ];
+        ]);
         cells.extend(source.then(|| line.source()));
         cells.push(line.tags.join(" "));
         table.row(cells);
@@ -299,39 +329,47 @@ fn short_table(lines: &[RunLine]) -> Grid {
     let mut known = short_column(&known).into_iter();
     let when = each(lines, |line| line.started_at.and_then(|_| known.next()));
     let when: Vec<String> = when.into_iter().map(shown).collect();
-    let mut table = Grid::of(with_tags(
-        lines,
-        [
-            Column::left("run"),
-            Column::left("when UTC").leaves_late(3),
-            Column::left("model").shrinks(),
-            Column::left("engine"),
-            Column::left("device").leaves(2),
-            Column::left("format").leaves(1),
-            Column::right("batch").leaves_late(2),
-            Column::right("median"),
-            Column::right("samples/s").leaves(5),
-            Column::right("peak").leaves(4),
-            Column::left("verdict").leaves_late(1),
-        ],
-    ));
+    let mode = shows_mode(lines);
+    let columns = [
+        Column::left("run"),
+        Column::left("when UTC").leaves_late(4),
+        Column::left("model").shrinks(),
+    ];
+    let columns =
+        columns.into_iter().chain(mode.then(|| Column::left("mode").shrinks().leaves_late(2)));
+    let columns = columns.chain([
+        Column::left("engine"),
+        Column::left("device").leaves(2),
+        Column::left("format").leaves(1),
+        Column::right("batch").leaves_late(3),
+        Column::right("median"),
+        Column::right("samples/s").leaves(5),
+        Column::right("peak").leaves(4),
+        Column::left("verdict").leaves_late(1),
+    ]);
+    let mut table = Grid::of(with_tags(lines, columns));
     for (at, line) in lines.iter().enumerate() {
-        table.row([
-            line.id.as_str(),
-            &when[at],
-            &line.marked_model(),
-            &line.engine,
-            &shown(line.device),
-            &shown(line.precision),
-            &line.batch_and_length(),
-            &shared.medians[at],
-            &line.samples(),
-            &shared.peaks[at],
-            line.verdict(),
-            &line.tags.join(" "),
+        let mut cells = vec![line.id.clone(), when[at].clone(), line.marked_model()];
+        cells.extend(mode.then(|| line.mode_words()));
+        cells.extend([
+            line.engine.clone(),
+            shown(line.device),
+            shown(line.precision),
+            line.batch_and_length(),
+            shared.medians[at].clone(),
+            line.samples(),
+            shared.peaks[at].clone(),
+            line.verdict().to_owned(),
+            line.tags.join(" "),
         ]);
+        table.row(cells);
     }
     table
+}
+
+/// Whether a list says what a sample is: where all are inferences, nobody asks.
+fn shows_mode(lines: &[RunLine]) -> bool {
+    lines.iter().any(|line| line.mode != Mode::Inference)
 }
 
 /// Cells whose unit depends on the whole column.
@@ -364,7 +402,7 @@ fn medians(lines: &[RunLine]) -> Vec<String> {
 /// A column for tags, unless nobody has any.
 fn with_tags(lines: &[RunLine], columns: impl IntoIterator<Item = Column>) -> Vec<Column> {
     let any = lines.iter().any(|line| !line.tags.is_empty());
-    let tags = any.then(|| Column::left("tags").shrinks().leaves_late(4));
+    let tags = any.then(|| Column::left("tags").shrinks().leaves_late(5));
     columns.into_iter().chain(tags).collect()
 }
 
@@ -395,6 +433,9 @@ struct LineDocument<'a> {
     /// The model's name.
     model: &'a str,
     weights: Option<WeightsKind>,
+    mode: Mode,
+    /// The test of a language model, or who asks when under a load: `pp512`, `single-stream`; null for other modes.
+    test: Option<&'a str>,
     engine: &'a str,
     device: Option<Device>,
     precision: Option<Precision>,
@@ -448,6 +489,8 @@ impl<'a> From<&'a RunLine> for LineDocument<'a> {
             started_at: line.started_at.map(Timestamp::from),
             model: &line.model,
             weights: line.random_weights.map(WeightsKind::of),
+            mode: line.mode,
+            test: line.test.as_deref(),
             engine: &line.engine,
             device: line.device,
             precision: line.precision,

@@ -141,7 +141,7 @@ fn break_hard(lines: &mut Vec<String>, piece: &str, width: usize) -> String {
     rest.to_string()
 }
 
-/// Words by white space; a backticked span with its neighbours is one word.
+/// Words by white space; a backticked span with its neighbours is one word, and so is a number with its `%`.
 fn words(text: &str) -> Vec<String> {
     let balanced = text.matches('`').count().is_multiple_of(2);
     let mut words = Vec::new();
@@ -152,17 +152,25 @@ fn words(text: &str) -> Vec<String> {
             quoted = !quoted;
         }
         if c.is_whitespace() && !quoted {
-            if !word.is_empty() {
-                words.push(std::mem::take(&mut word));
-            }
+            push_word(&mut words, std::mem::take(&mut word));
         } else {
             word.push(c);
         }
     }
-    if !word.is_empty() {
-        words.push(word);
-    }
+    push_word(&mut words, word);
     words
+}
+
+fn push_word(words: &mut Vec<String>, word: String) {
+    let is_number = |last: &String| last.ends_with(|c: char| c.is_ascii_digit());
+    match words.last_mut() {
+        Some(last) if word.starts_with('%') && is_number(last) => {
+            last.push(' ');
+            last.push_str(&word);
+        }
+        _ if word.is_empty() => {}
+        _ => words.push(word),
+    }
 }
 
 /// A command over several lines that a shell takes as one.
@@ -275,6 +283,15 @@ mod tests {
     fn a_command_between_backticks_is_not_broken() {
         let lines = wrap("p99 needs 662 runs; add `--duration 3m` and wait", 30);
         assert_eq!(lines, ["p99 needs 662 runs; add", "`--duration 3m` and wait"]);
+    }
+
+    #[test]
+    fn a_number_keeps_its_percent_sign() {
+        assert_eq!(
+            wrap("the rest took 89 % of the time", 17),
+            ["the rest took", "89 % of the time"]
+        );
+        assert_eq!(wrap("lost 5 %, then % alone", 6), ["lost", "5 %,", "then %", "alone"]);
     }
 
     #[test]

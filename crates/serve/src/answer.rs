@@ -1,7 +1,8 @@
 //! What a request gets, and what it gets instead.
 
+use crate::documents::{REFUSAL_SCHEMA, RefusalDocument};
 use modelmeter::Error;
-use serde_json::json;
+use serde::Serialize;
 use store::StoreError;
 
 /// What a request gets.
@@ -29,6 +30,11 @@ impl Answer {
 
     pub(crate) fn json(value: &serde_json::Value) -> Answer {
         Answer::new(JSON, format!("{value}\n"))
+    }
+
+    /// A document of a type of its own.
+    pub(crate) fn document(document: &impl Serialize) -> Answer {
+        Answer::json(&report::to_json(document))
     }
 
     pub(crate) fn see(location: String) -> Answer {
@@ -63,10 +69,13 @@ impl Refusal {
     }
 
     pub(crate) fn json(&self) -> Answer {
-        let value = json!({
-            "schema": "modelmeter.refusal/1", "status": self.status, "error": self.why, "hint": self.hint,
-        });
-        Answer { status: self.status, ..Answer::json(&value) }
+        let document = RefusalDocument {
+            schema: REFUSAL_SCHEMA,
+            status: self.status,
+            error: &self.why,
+            hint: self.hint.as_deref(),
+        };
+        Answer { status: self.status, ..Answer::document(&document) }
     }
 }
 

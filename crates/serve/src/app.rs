@@ -57,7 +57,13 @@ impl App {
         Ok(App {
             live: Mutex::new(Listener::new(&folders.live())),
             stores: Stores::new(&folders),
-            guard: Guard { token, hosts: hosts.collect(), cookie, is_open: launcher.is_some() },
+            guard: Guard {
+                token,
+                hosts: hosts.collect(),
+                cookie,
+                base: base.clone(),
+                is_open: launcher.is_some(),
+            },
             base,
             assets: Assets::new(),
             launcher,
@@ -88,9 +94,9 @@ impl App {
     /// Says why there is nothing else: a page for people, JSON for programs.
     pub(crate) fn refuse(&self, request: &Request, refusal: &Refusal) -> Answer {
         match request.path.first().map(String::as_str) {
-            Some("api" | "metrics" | "events") => refusal.json(),
+            Some("api" | "metrics" | "events") if !request.wants_page => refusal.json(),
             _ => {
-                let page = frame::refusal(self, refusal);
+                let page = frame::refusal(self, refusal, request.is_linked_elsewhere);
                 Answer { status: refusal.status, ..Answer::new(HTML, page) }
             }
         }

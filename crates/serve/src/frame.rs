@@ -40,7 +40,7 @@ pub(crate) const VIEWS: [(&str, &str); 8] = [
 pub(crate) fn frame(app: &App, view: View) -> String {
     let View { name, title, body, follows } = view;
     let mut html = Html::default();
-    head(&mut html, app, &title);
+    head(&mut html, app, &title, false);
     html.raw("<body>\n<a class=\"skip\" href=\"#numbers\">Skip to the numbers</a>\n<header class=\"top\">");
     html.inside("p", &[("class", "brand")], |html| {
         html.inside("a", &[("href", &app.link("/"))], |html| {
@@ -78,7 +78,7 @@ pub(crate) fn frame(app: &App, view: View) -> String {
     html.finish()
 }
 
-fn head(html: &mut Html, app: &App, title: &str) {
+fn head(html: &mut Html, app: &App, title: &str, asks_again: bool) {
     html.raw("<!DOCTYPE html>\n");
     html.open(
         "html",
@@ -89,6 +89,9 @@ fn head(html: &mut Html, app: &App, title: &str) {
     // No picture of its own; without this line browsers ask for one.
     html.raw("<link rel=\"icon\" href=\"data:,\">\n");
     html.raw("<meta name=\"color-scheme\" content=\"light dark\">\n");
+    if asks_again {
+        html.raw("<meta http-equiv=\"refresh\" content=\"0\">\n");
+    }
     html.element("title", &[], &format!("{title} · Modelmeter"));
     let style = app.link(&format!("/assets/{}", app.assets.style_name));
     let script = app.link(&format!("/assets/{}", app.assets.script_name));
@@ -97,8 +100,9 @@ fn head(html: &mut Html, app: &App, title: &str) {
     html.raw("</head>\n");
 }
 
-/// What stands on the page instead of a view.
-pub(crate) fn refusal(app: &App, refusal: &Refusal) -> String {
+/// What stands on the page instead of a view. Who comes by a link of another site has no cookie with it: the page then
+/// asks once more by itself, which the browser counts as ours.
+pub(crate) fn refusal(app: &App, refusal: &Refusal, is_linked_elsewhere: bool) -> String {
     let title = match refusal.status {
         401 => "Token needed",
         404 => "Not found",
@@ -108,7 +112,7 @@ pub(crate) fn refusal(app: &App, refusal: &Refusal) -> String {
     let mut html = Html::default();
     if refusal.status == 401 || refusal.status == 421 {
         // Whoever is not let in learns nothing, not even the names of the views.
-        head(&mut html, app, title);
+        head(&mut html, app, title, refusal.status == 401 && is_linked_elsewhere);
         html.raw("<body>\n<header class=\"top\"><p class=\"brand\"><span aria-hidden=\"true\">◔</span> Modelmeter</p>");
         html.raw("<div id=\"tools\"></div></header>\n<p id=\"state\" class=\"state\" role=\"status\"></p>\n<main id=\"numbers\">\n");
         said(&mut html, title, refusal);

@@ -1,6 +1,10 @@
 //! Who may ask: one decision for every request, before anything is read.
 
-use crate::{query::Query, request::cookie, token::Token};
+use crate::{
+    query::Query,
+    request::{below, cookie},
+    token::Token,
+};
 use axum::http::{HeaderMap, Method, Uri, header};
 
 /// What is known of who may ask.
@@ -11,6 +15,8 @@ pub(crate) struct Guard {
     pub(crate) hosts: Vec<String>,
     /// The name of the cookie: ports of one host share their cookies.
     pub(crate) cookie: String,
+    /// The path that a proxy puts before everything.
+    pub(crate) base: String,
     /// Whether anything may be changed.
     pub(crate) is_open: bool,
 }
@@ -39,6 +45,11 @@ impl Guard {
         let is_safe = method == Method::GET || method == Method::HEAD;
         if !is_safe && !is_same_origin(headers, host.unwrap_or_default()) {
             return Decision::Refuse(403, "the request comes from another page");
+        }
+        // Style and script say nothing of what is stored, and the page that asks for the token needs them.
+        let path = below(uri.path(), &self.base).unwrap_or_default();
+        if is_safe && path.starts_with("/assets/") {
+            return Decision::Welcome;
         }
         let query = Query::parse(uri.query().unwrap_or_default());
         let bearer = header_text(headers, &header::AUTHORIZATION)
@@ -92,6 +103,9 @@ fn is_same_origin(headers: &HeaderMap, host: &str) -> bool {
     }
     match headers.get(header::ORIGIN).map(|value| value.to_str().unwrap_or_default()) {
         None => true,
+        // A policy of referrers between us may hide the origin; pages elsewhere can send this too, so only the browser's
+        // word for the site counts.
+        Some("null") => site == Some("same-origin"),
         Some(origin) => {
             let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
             rest.is_some_and(|rest| rest.eq_ignore_ascii_case(host))
@@ -112,7 +126,7 @@ mod tests {
     fn guard(is_open: bool) -> Guard {
         let token = Token::chosen(TOKEN).unwrap();
         let hosts = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
-        Guard { token, hosts, cookie: "modelmeter-7117".into(), is_open }
+        Guard { token, hosts, cookie: "modelmeter-7117".into(), base: String::new(), is_open }
     }
 
     fn decide(guard: &Guard, method: &str, uri: &str, lines: &[(&'static str, &str)]) -> Decision {
@@ -166,8 +180,24 @@ mod tests {
             let lines = [host, cookie, ("origin", origin)];
             assert_eq!(ask(&open, "POST", "/api/runs", &lines), 403, "{origin}");
         }
-        let site = ("sec-fetch-site", "cross-site");
-        assert_eq!(ask(&open, "POST", "/api/runs", &[host, cookie, site]), 403);
+        for site in ["cross-site", "same-site"] {
+            for origin in [ours, ("origin", "null")] {
+                let lines = [host, cookie, origin, ("sec-fetch-site", site)];
+                assert_eq!(ask(&open, "POST", "/api/runs", &lines), 403, "{site} {origin:?}");
+            }
+            let lines = [host, cookie, ("sec-fetch-site", site)];
+            assert_eq!(ask(&open, "POST", "/api/runs", &lines), 403, "{site}");
+        }
+        // A form of our own page whose origin is hidden.
+        let hidden = [host, cookie, ("origin", "null"), ("sec-fetch-site", "same-origin")];
+        assert_eq!(ask(&open, "POST", "/api/runs", &hidden), 200);
+        let nobody = [host, cookie, ("origin", "null"), ("sec-fetch-site", "none")];
+        assert_eq!(ask(&open, "POST", "/api/runs", &nobody), 403);
+        // Style and script, for whoever calls the server by its name.
+        assert_eq!(ask(&guard, "GET", "/assets/x.css", &[host]), 200);
+        assert_eq!(ask(&guard, "GET", "/assets/x.css", &[("host", "evil.example")]), 421);
+        assert_eq!(ask(&guard, "GET", "/assets", &[host]), 401);
+        assert_eq!(ask(&open, "POST", "/assets/x.css", &[host]), 401);
         assert_eq!(
             ask(&open, "POST", "/?token=0123456789abcdef", &[host]),
             401,

@@ -1,8 +1,11 @@
 //! Telling another program that a measurement ended or died.
 
-use crate::app::App;
+use crate::{
+    app::App,
+    documents::{MEASUREMENT_SCHEMA, MeasurementDocument},
+};
 use live::{Activity, State};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::{
     collections::HashMap,
     sync::{Arc, Weak},
@@ -62,9 +65,15 @@ fn told(one: &Activity) -> (String, Value) {
         count => format!("{count} runs"),
     };
     let text = report::clean(&format!("{} {what} {how}; {runs}", one.command));
-    let document = json!({
-        "schema": "modelmeter.measurement/1", "text": text, "kind": kind, "command": one.command, "pid": one.pid,
-        "exit": one.exit, "runs": one.runs, "failures": one.failures,
+    let document = report::to_json(&MeasurementDocument {
+        schema: MEASUREMENT_SCHEMA,
+        text: &text,
+        kind,
+        command: &one.command,
+        pid: one.pid,
+        exit: one.exit,
+        runs: &one.runs,
+        failures: &one.failures,
     });
     (text, document)
 }

@@ -7,6 +7,7 @@
 mod answer;
 mod app;
 mod assets;
+mod documents;
 mod events;
 mod feed;
 mod frame;
@@ -27,6 +28,12 @@ mod token;
 mod views;
 
 pub use app::Settings;
+pub use documents::{
+    CHANGE_SCHEMA, ChangeDocument, MACHINES_SCHEMA, MEASUREMENT_SCHEMA, MEASUREMENTS_SCHEMA,
+    MachinesDocument, MeasurementDocument, MeasurementsDocument, PLAN_CELLS_SCHEMA, PLANS_SCHEMA,
+    PlanCellsDocument, PlansDocument, REFUSAL_SCHEMA, RefusalDocument, STORED_SCHEMA,
+    StoredDocument,
+};
 pub use hook::Hook;
 pub use launcher::Program;
 pub use openapi::document as openapi_document;

@@ -34,7 +34,7 @@ pub fn document(base: &str) -> Value {
             "parameters": known,
             "responses": {
                 "200": { "description": "the answer", "content": { kind: { "schema": schema } } },
-                "default": { "description": "a refusal, with `error` and `hint`" },
+                "default": { "description": "a refusal: `modelmeter.refusal/1`; a page for browsers" },
             },
         });
         let entry = paths.entry(route.path).or_insert_with(|| json!({}));

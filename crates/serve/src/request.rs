@@ -13,6 +13,10 @@ pub(crate) struct Request {
     /// The columns that this browser keeps.
     pub(crate) columns: Option<String>,
     pub(crate) body: Vec<u8>,
+    /// Whether a person waits for the answer: a browser opens it as a page.
+    pub(crate) wants_page: bool,
+    /// Whether a link of another site was followed; browsers then keep our cookie back.
+    pub(crate) is_linked_elsewhere: bool,
 }
 
 impl Request {
@@ -35,8 +39,15 @@ impl Request {
             query: Query::parse(uri.query().unwrap_or_default()),
             columns: cookie(headers, "modelmeter-columns"),
             body: Vec::new(),
+            wants_page: has(headers, "accept", |text| text.contains("text/html")),
+            is_linked_elsewhere: has(headers, "sec-fetch-mode", |text| text == "navigate")
+                && has(headers, "sec-fetch-site", |text| text == "cross-site"),
         })
     }
+}
+
+fn has(headers: &HeaderMap, name: &str, fits: impl Fn(&str) -> bool) -> bool {
+    headers.get(name).and_then(|value| value.to_str().ok()).is_some_and(fits)
 }
 
 /// The path below the base.

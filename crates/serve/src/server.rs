@@ -7,14 +7,14 @@ use crate::{
     feed::{self, Moment},
     guard::Decision,
     hook::{self, Hook},
-    listener::Limited,
+    listener::{Limited, Work},
     query::Query,
     request::Request,
 };
 use axum::{
     Router,
     body::{Body, to_bytes},
-    extract::State,
+    extract::{ConnectInfo, State},
     http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header},
 };
 use flate2::{Compression, write::GzEncoder};
@@ -30,6 +30,9 @@ use tokio::sync::{Semaphore, watch};
 
 /// Connections at the same time; more wait in the system's queue.
 const CONNECTIONS: usize = 256;
+
+/// How long a connection may be silent while it is its turn; longer than the pause between two signs of a stream of events.
+const SILENCE: Duration = Duration::from_secs(30);
 
 /// Streams of events at the same time.
 const STREAMS: usize = 128;
@@ -164,22 +167,29 @@ impl Server {
                 let _ = end.send(true);
             })
             .map_err(ServeError::Start)?;
-        let desk = Arc::new(Desk {
+        let service = Arc::new(Service {
             app: self.app,
             moments: sender,
             streams: Arc::new(Semaphore::new(STREAMS)),
             at_work: Semaphore::new(AT_WORK),
             waiting: Semaphore::new(WAITING),
         });
-        let served = runtime.block_on(serve(self.bound, desk, over));
+        let served = runtime.block_on(serve(self.bound, service, over));
         // A request that still reads the database is not waited for.
         runtime.shutdown_background();
         served.map_err(ServeError::Start)
     }
 }
 
-async fn serve(bound: Bound, desk: Arc<Desk>, mut over: watch::Receiver<bool>) -> io::Result<()> {
-    let router = Router::new().fallback(receive).with_state(desk);
+async fn serve(
+    bound: Bound,
+    service: Arc<Service>,
+    mut over: watch::Receiver<bool>,
+) -> io::Result<()> {
+    let router = Router::new()
+        .fallback(receive)
+        .with_state(service)
+        .into_make_service_with_connect_info::<Work>();
     let mut last = over.clone();
     let end = async move {
         let _ = over.wait_for(|over| *over).await;
@@ -193,14 +203,14 @@ async fn serve(bound: Bound, desk: Arc<Desk>, mut over: watch::Receiver<bool>) -
             Bound::Address(listener) => {
                 listener.set_nonblocking(true)?;
                 let listener = tokio::net::TcpListener::from_std(listener)?;
-                axum::serve(Limited::new(listener, CONNECTIONS), router)
+                axum::serve(Limited::new(listener, CONNECTIONS, SILENCE), router)
                     .with_graceful_shutdown(end)
                     .await
             }
             Bound::Socket(listener, path) => {
                 listener.set_nonblocking(true)?;
                 let listener = tokio::net::UnixListener::from_std(listener)?;
-                let served = axum::serve(Limited::new(listener, CONNECTIONS), router)
+                let served = axum::serve(Limited::new(listener, CONNECTIONS, SILENCE), router)
                     .with_graceful_shutdown(end)
                     .await;
                 let _ = std::fs::remove_file(path);
@@ -214,8 +224,8 @@ async fn serve(bound: Bound, desk: Arc<Desk>, mut over: watch::Receiver<bool>) -
     }
 }
 
-/// What requests share.
-struct Desk {
+/// What all requests share.
+struct Service {
     app: Arc<App>,
     moments: Arc<watch::Sender<Moment>>,
     streams: Arc<Semaphore>,
@@ -223,11 +233,15 @@ struct Desk {
     waiting: Semaphore,
 }
 
-async fn receive(State(desk): State<Arc<Desk>>, request: axum::extract::Request) -> Response<Body> {
+async fn receive(
+    State(service): State<Arc<Service>>,
+    ConnectInfo(work): ConnectInfo<Work>,
+    request: axum::extract::Request,
+) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let takes_gzip = accepts_gzip(&parts.headers);
     let is_head = parts.method == Method::HEAD;
-    let app = &desk.app;
+    let app = &service.app;
     let decision = app.guard.decide(&parts.method, &parts.uri, &parts.headers);
     let read = Request::new(&parts.method, &parts.uri, &parts.headers, &app.base);
     let answer = match (decision, read) {
@@ -241,12 +255,12 @@ async fn receive(State(desk): State<Arc<Desk>>, request: axum::extract::Request)
         (_, None) => Refusal::not_found().json(),
         (Decision::Settle, Some(_)) => settle(app, &parts.uri),
         (Decision::Welcome, Some(request)) if request.path == ["events"] => {
-            let Ok(permit) = Arc::clone(&desk.streams).try_acquire_owned() else {
+            let Ok(permit) = Arc::clone(&service.streams).try_acquire_owned() else {
                 return respond(busy().json(), false, false);
             };
             let last =
                 parts.headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
-            let mut response = events::stream(desk.moments.subscribe(), permit, last);
+            let mut response = events::stream(service.moments.subscribe(), permit, last);
             protect(response.headers_mut());
             return response;
         }
@@ -255,15 +269,17 @@ async fn receive(State(desk): State<Arc<Desk>>, request: axum::extract::Request)
                 return respond(Refusal::new(413, "the request is too large").json(), false, false);
             };
             request.body = body.to_vec();
-            desk.work(request).await
+            // From here on the silence of the connection is ours.
+            let _working = work.begin();
+            service.work(request).await
         }
     };
     respond(answer, takes_gzip, is_head)
 }
 
-impl Desk {
+impl Service {
     /// Answers on another thread; of a flood only so many wait.
-    async fn work(self: &Arc<Desk>, request: Request) -> Answer {
+    async fn work(self: &Arc<Service>, request: Request) -> Answer {
         let Ok(_waiting) = self.waiting.try_acquire() else { return busy().json() };
         let Ok(_at_work) = self.at_work.acquire().await else { return busy().json() };
         let app = Arc::clone(&self.app);
@@ -336,7 +352,8 @@ fn protect(headers: &mut HeaderMap) {
         ("content-security-policy", POLICY),
         ("x-content-type-options", "nosniff"),
         ("x-frame-options", "DENY"),
-        ("referrer-policy", "no-referrer"),
+        // With `no-referrer` browsers send `Origin: null` with the forms of our own pages.
+        ("referrer-policy", "same-origin"),
         ("cross-origin-opener-policy", "same-origin"),
         ("cross-origin-resource-policy", "same-origin"),
     ] {

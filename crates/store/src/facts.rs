@@ -10,7 +10,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     str::FromStr,
 };
-use types::{Device, Mode, Precision};
+use types::{Device, Generation, Mode, Precision, Scenario};
 
 /// Keys in one question. Fewer mean more ways to a server, more a longer statement to understand.
 const BLOCK: usize = 64;
@@ -22,7 +22,21 @@ pub(crate) struct CellFacts {
     pub(crate) batch_size: u64,
     pub(crate) sequence_length: Option<u64>,
     pub(crate) mode: Mode,
+    pub(crate) generation: Option<Generation>,
+    pub(crate) scenario: Option<Scenario>,
     pub(crate) threads: u32,
+}
+
+/// The parts of a cell's document that tell one test or load from another.
+#[derive(Default, serde::Deserialize)]
+struct Told {
+    generation: Option<Generation>,
+    load: Option<ToldLoad>,
+}
+
+#[derive(serde::Deserialize)]
+struct ToldLoad {
+    scenario: Scenario,
 }
 
 /// The few things that many runs share, by their keys.
@@ -42,16 +56,23 @@ impl Facts {
         };
         let mut facts =
             Facts { cells: BTreeMap::new(), models: BTreeMap::new(), engines: BTreeMap::new() };
-        let sql = "SELECT key, device, precision, batch_size, sequence_length, mode, threads
+        let sql = "SELECT key, device, precision, batch_size, sequence_length, mode, threads,
+                   CASE WHEN mode IN ('generate', 'load') THEN document END
                    FROM cell WHERE key";
         each_of(view, sql, "key", &keys(|row| row.cell), |row| {
             let length: Option<i64> = row.get(4)?;
+            let document: Option<String> = row.get(7)?;
+            // A list with a damaged document still shows the run, as one of its mode.
+            let told = document.and_then(|text| serde_json::from_str(&text).ok());
+            let Told { generation, load } = told.unwrap_or_default();
             let cell = CellFacts {
                 device: parsed(row, 1)?,
                 precision: parsed(row, 2)?,
                 batch_size: row.get(3)?,
                 sequence_length: length.map(|length| length as u64),
                 mode: Mode::named(&row.get::<String>(5)?).unwrap_or_default(),
+                generation,
+                scenario: load.map(|load| load.scenario),
                 threads: row.get(6)?,
             };
             facts.cells.insert(row.get(0)?, cell);

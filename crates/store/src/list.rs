@@ -10,7 +10,7 @@ use crate::{
 };
 use serde::Serialize;
 use std::collections::HashMap;
-use types::{Bytes, Device, Mode, Precision, ReasonCode, RunId};
+use types::{Bytes, Device, Generation, Mode, Precision, ReasonCode, RunId, Scenario};
 
 /// Up to this many rows their tags are asked for; beyond, all tags are read at once.
 const FEW: usize = 2000;
@@ -38,8 +38,12 @@ pub struct RunRow {
     pub batch_size: u64,
     /// Tokens in each sample.
     pub sequence_length: Option<u64>,
-    /// Inference or training.
+    /// Inference, training, generating or load.
     pub mode: Mode,
+    /// What is measured of generating; only for that mode.
+    pub generation: Option<Generation>,
+    /// Who asks when; only for load.
+    pub scenario: Option<Scenario>,
     /// Threads the engine could use.
     pub threads: u32,
     /// The machine's key.
@@ -191,6 +195,8 @@ impl Narrow {
             batch_size: cell.batch_size,
             sequence_length: cell.sequence_length,
             mode: cell.mode,
+            generation: cell.generation,
+            scenario: cell.scenario.clone(),
             threads: cell.threads,
             machine: self.machine,
             valid: self.valid != 0,

@@ -18,7 +18,7 @@ use types::RunId;
 const BLOCK: usize = 32;
 
 /// A cell that somebody shall measure.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PlanCell {
     /// Its name in the plan; equal names are the same cell.
     pub key: String,
@@ -53,7 +53,7 @@ pub enum Outcome {
 }
 
 /// Where a cell of a plan stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CellState {
     /// Nobody has it.
@@ -84,7 +84,7 @@ impl CellState {
 }
 
 /// A cell of a plan with everything that is known of it; times are microseconds since the epoch by the database's clock.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PlannedCell {
     /// What is to be done.
     pub cell: PlanCell,
@@ -103,6 +103,7 @@ pub struct PlannedCell {
     /// When it was done or failed.
     pub finished_at: Option<i64>,
     /// The run that came out of it.
+    #[schemars(with = "Option<String>")]
     pub run: Option<RunId>,
     /// Why it failed.
     pub reason: Option<String>,

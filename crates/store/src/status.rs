@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use types::Bytes;
 
 /// What the store holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Status {
     /// Where it is: the file, or the server's address without the password.
     pub path: PathBuf,

@@ -2,7 +2,7 @@
 
 use crate::{
     arrows::Arrows,
-    document::{Document, Event, FIRST_PROCESS, LAID_OUT, Place, kind_name, metadata, thread},
+    document::{Document, Event, FIRST_PROCESS, LAID_OUT, Place, category, metadata, thread},
     grid::micros,
     info::TraceInfo,
     rows::Rows,
@@ -92,7 +92,7 @@ fn complete(span: &Span, place: Place) -> Event<'_, Arguments<'_>> {
     Event {
         ph: "X",
         name: &span.name,
-        cat: Some(kind_name(span.kind)),
+        cat: Some(category(span)),
         pid: place.process,
         tid: Some(place.thread),
         ts: Some(micros(span.start)),

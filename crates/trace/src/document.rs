@@ -5,7 +5,7 @@ use report::rfc3339;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
-use types::{Counter, SpanKind, Timeline};
+use types::{Counter, Span, SpanKind, Timeline};
 
 /// Who wrote a file.
 pub(crate) const EXPORTER: &str = concat!("modelmeter ", env!("CARGO_PKG_VERSION"));
@@ -181,14 +181,27 @@ pub(crate) fn metadata(
 pub(crate) const LAID_OUT: &str =
     "the engine reports only how long each part took; starts are laid end to end";
 
-/// The name of a kind of span.
-pub(crate) fn kind_name(kind: SpanKind) -> &'static str {
-    match kind {
+/// The category of a span: its kind; for work on a device, what PyTorch's profiler calls it.
+pub(crate) fn category(span: &Span) -> &'static str {
+    match span.kind {
         SpanKind::Step => "step",
         SpanKind::Phase => "phase",
         SpanKind::Module => "module",
         SpanKind::Operator => "operator",
         SpanKind::Launch => "launch",
-        SpanKind::Kernel => "kernel",
+        SpanKind::Kernel => work(span),
+    }
+}
+
+/// Copies and sets are told from kernels by their names.
+fn work(span: &Span) -> &'static str {
+    let begins =
+        |word: &str| span.name.get(..word.len()).is_some_and(|b| b.eq_ignore_ascii_case(word));
+    if begins("memcpy") {
+        "gpu_memcpy"
+    } else if begins("memset") {
+        "gpu_memset"
+    } else {
+        "kernel"
     }
 }

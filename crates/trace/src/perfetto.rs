@@ -6,7 +6,7 @@
 use crate::{
     arrows::Arrows,
     chrome::with_critical_path,
-    document::{EXPORTER, FIRST_PROCESS, LAID_OUT, kind_name, metadata, thread},
+    document::{EXPORTER, FIRST_PROCESS, LAID_OUT, category, metadata, thread},
     info::TraceInfo,
     rows::Rows,
 };
@@ -112,8 +112,7 @@ pub fn write_perfetto_trace(
         let mut event = Message::default();
         event.number(field::event::TYPE, BEGIN);
         event.number(field::event::TRACK, row_uuid(row));
-        let category = kind_name(span.kind);
-        let category = (field::interned::CATEGORY, category);
+        let category = (field::interned::CATEGORY, category(span));
         let name = (field::interned::NAME, span.name.as_str());
         event.number(field::event::CATEGORY, writer.name(category)?);
         event.number(field::event::NAME, writer.name(name)?);

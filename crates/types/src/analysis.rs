@@ -52,6 +52,16 @@ impl CellKey {
     pub fn length_unit(&self) -> LengthUnit {
         Variant::parse(&self.variant).unwrap_or_default().length_unit
     }
+
+    /// What of its variant is the work and not the way to do it.
+    #[must_use]
+    pub fn work(&self) -> Variant {
+        match self.mode {
+            // Both have no such part, and there are many of them.
+            Mode::Inference | Mode::Training => Variant::default(),
+            _ => Variant::parse(&self.variant).unwrap_or_default().work(),
+        }
+    }
 }
 
 /// A cell with its newest valid runs pooled.

@@ -84,6 +84,10 @@ pub enum GpuProblemKind {
     Killed,
     /// The file ends in the middle, or is damaged.
     Cut,
+    /// Recording was to begin with a later step, and the process ended before.
+    NeverBegan,
+    /// The other tool recorded CUDA graphs as a whole: their kernels are missing.
+    WholeGraphs,
 }
 
 impl GpuProblemKind {
@@ -91,7 +95,7 @@ impl GpuProblemKind {
     #[must_use]
     pub fn spoils(self) -> bool {
         use GpuProblemKind as Kind;
-        matches!(self, Kind::Stolen | Kind::Dropped | Kind::Cut)
+        matches!(self, Kind::Stolen | Kind::Dropped | Kind::Cut | Kind::WholeGraphs)
     }
 
     /// Whether there is no work of a GPU because of it.

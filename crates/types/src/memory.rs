@@ -185,7 +185,7 @@ impl From<MemoryPoint> for (u64, i64) {
 /// Whether inferences leak memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LeakCheck {
-    /// The text.
+    /// Whether allocated memory grows from inference to inference.
     pub verdict: LeakVerdict,
     /// Bytes above the base after each inference.
     pub levels: Vec<i64>,

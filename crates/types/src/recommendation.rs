@@ -2,7 +2,7 @@
 
 use crate::{
     Bytes, CellKey, Device, InvalidRuns, Mode, PERCENTILE_FLOORS, Percentiles, Pooled, PooledCell,
-    Precision, Remark, RunId, Seconds,
+    Precision, Remark, RunId, Seconds, Variant,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -322,6 +322,14 @@ pub struct Recommendation {
 }
 
 impl Recommendation {
+    /// What of the variants of its cells is the work: they share it.
+    #[must_use]
+    pub fn work(&self) -> Variant {
+        let candidate = self.candidates.first().map(|one| &one.cell.key);
+        let key = candidate.or(self.left_out.first().map(|one| &one.cell));
+        key.map(CellKey::work).unwrap_or_default()
+    }
+
     /// What to use.
     #[must_use]
     pub fn best(&self) -> Option<&Candidate> {

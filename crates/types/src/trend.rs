@@ -39,6 +39,21 @@ pub enum TrendMetric {
     /// Energy of one sample.
     #[serde(rename = "energy")]
     Energy,
+    /// Median time to the first token of a load.
+    #[serde(rename = "ttft.p50")]
+    TtftMedian,
+    /// 99th percentile of the time to the first token of a load.
+    #[serde(rename = "ttft.p99")]
+    TtftP99,
+    /// Median time between tokens of a load.
+    #[serde(rename = "itl.p50")]
+    ItlMedian,
+    /// 99th percentile of the time between tokens of a load.
+    #[serde(rename = "itl.p99")]
+    ItlP99,
+    /// Requests a second that keep every limit of a load.
+    #[serde(rename = "goodput")]
+    Goodput,
 }
 
 /// A word that names no metric with a history.
@@ -48,7 +63,7 @@ pub struct ParseTrendMetricError(pub String);
 
 impl TrendMetric {
     /// Every metric.
-    pub const ALL: [TrendMetric; 10] = [
+    pub const ALL: [TrendMetric; 15] = [
         TrendMetric::Median,
         TrendMetric::P90,
         TrendMetric::P95,
@@ -59,6 +74,11 @@ impl TrendMetric {
         TrendMetric::Load,
         TrendMetric::First,
         TrendMetric::Energy,
+        TrendMetric::TtftMedian,
+        TrendMetric::TtftP99,
+        TrendMetric::ItlMedian,
+        TrendMetric::ItlP99,
+        TrendMetric::Goodput,
     ];
 
     /// The name used in arguments and documents.
@@ -75,6 +95,11 @@ impl TrendMetric {
             TrendMetric::Load => "load",
             TrendMetric::First => "first",
             TrendMetric::Energy => "energy",
+            TrendMetric::TtftMedian => "ttft.p50",
+            TrendMetric::TtftP99 => "ttft.p99",
+            TrendMetric::ItlMedian => "itl.p50",
+            TrendMetric::ItlP99 => "itl.p99",
+            TrendMetric::Goodput => "goodput",
         }
     }
 
@@ -92,6 +117,11 @@ impl TrendMetric {
             TrendMetric::Load => "time to load",
             TrendMetric::First => "first inference",
             TrendMetric::Energy => "energy of a sample",
+            TrendMetric::TtftMedian => "median time to the first token",
+            TrendMetric::TtftP99 => "99th percentile of the time to the first token",
+            TrendMetric::ItlMedian => "median time between tokens",
+            TrendMetric::ItlP99 => "99th percentile of the time between tokens",
+            TrendMetric::Goodput => "good requests per second",
         }
     }
 
@@ -99,7 +129,7 @@ impl TrendMetric {
     #[must_use]
     pub fn unit(self) -> Unit {
         match self {
-            TrendMetric::Throughput => Unit::PerSecond,
+            TrendMetric::Throughput | TrendMetric::Goodput => Unit::PerSecond,
             TrendMetric::Memory => Unit::Bytes,
             TrendMetric::Energy => Unit::Joules,
             _ => Unit::Seconds,
@@ -110,7 +140,7 @@ impl TrendMetric {
     #[must_use]
     pub fn direction(self) -> Direction {
         match self {
-            TrendMetric::Throughput => Direction::Higher,
+            TrendMetric::Throughput | TrendMetric::Goodput => Direction::Higher,
             _ => Direction::Lower,
         }
     }
@@ -138,6 +168,8 @@ impl TrendMetric {
         match (self, more) {
             (TrendMetric::Throughput, true) => "faster",
             (TrendMetric::Throughput, false) => "slower",
+            (TrendMetric::Goodput, true) => "more",
+            (TrendMetric::Goodput, false) => "fewer",
             (TrendMetric::Memory, true) => "more memory",
             (TrendMetric::Memory, false) => "less memory",
             (TrendMetric::Energy, true) => "more energy",

@@ -136,6 +136,17 @@ impl Variant {
         }
     }
 
+    /// What of it is the work and not the way to do it: the test of generating; who asks when, and what.
+    #[must_use]
+    pub fn work(&self) -> Variant {
+        let load = self.load.as_ref();
+        Variant {
+            generation: self.generation,
+            load: load.map(|load| Load { max_in_flight: None, batching: None, ..load.clone() }),
+            ..Variant::default()
+        }
+    }
+
     /// In words for a table: `compiled, text, adamw`.
     #[must_use]
     pub fn words(&self) -> String {

@@ -23,6 +23,8 @@ pub enum ReasonCode {
     DeviceShared,
     /// Other work competed for the processor.
     BusyMachine,
+    /// Sampling was too short to see other work.
+    OtherWorkUnknown,
     /// The hypervisor took processor time away.
     StolenTime,
     /// The number is above the machine's own measured ceiling.
@@ -67,13 +69,14 @@ pub enum ReasonCode {
 
 impl ReasonCode {
     /// Every reason.
-    pub const ALL: [ReasonCode; 26] = [
+    pub const ALL: [ReasonCode; 27] = [
         ReasonCode::NotSynchronised,
         ReasonCode::UnsupportedPercentile,
         ReasonCode::TooFewSamples,
         ReasonCode::Throttled,
         ReasonCode::DeviceShared,
         ReasonCode::BusyMachine,
+        ReasonCode::OtherWorkUnknown,
         ReasonCode::StolenTime,
         ReasonCode::AboveCeiling,
         ReasonCode::NotWarm,
@@ -106,6 +109,7 @@ impl ReasonCode {
             ReasonCode::Throttled => "throttled",
             ReasonCode::DeviceShared => "device-shared",
             ReasonCode::BusyMachine => "busy-machine",
+            ReasonCode::OtherWorkUnknown => "other-work-unknown",
             ReasonCode::StolenTime => "stolen-time",
             ReasonCode::AboveCeiling => "above-ceiling",
             ReasonCode::NotWarm => "not-warm",
@@ -139,6 +143,7 @@ impl ReasonCode {
             ReasonCode::Throttled => "throttled clock",
             ReasonCode::DeviceShared => "device shared",
             ReasonCode::BusyMachine => "other work",
+            ReasonCode::OtherWorkUnknown => "too short to see other work",
             ReasonCode::StolenTime => "time stolen by the hypervisor",
             ReasonCode::AboveCeiling => "above the machine's ceiling",
             ReasonCode::NotWarm => "warm-up did not settle",
@@ -298,13 +303,16 @@ impl Verdict {
     /// The main reason why it is not valid: a disturbance before what may have come of it; `None` if it is valid.
     #[must_use]
     pub fn main_reason(&self) -> Option<ReasonCode> {
-        if self.valid {
-            return None;
-        }
+        let code = self.cause().map_or(ReasonCode::Unstated, |reason| reason.code);
+        (!self.valid).then_some(code)
+    }
+
+    /// The main reason in full; `None` if it is valid or no reason was stored.
+    #[must_use]
+    pub fn cause(&self) -> Option<&Reason> {
         let against = || self.reasons.iter().filter(|reason| reason.invalidates);
         let cause = against().find(|reason| reason.code.is_disturbance());
-        let main = cause.or_else(|| against().next());
-        Some(main.map_or(ReasonCode::Unstated, |reason| reason.code))
+        cause.or_else(|| against().next())
     }
 
     /// Number of remarks in addition to the invalidating reasons.
@@ -338,6 +346,7 @@ mod tests {
         };
         let both = of(&[ReasonCode::NotWarm, ReasonCode::BusyMachine]);
         assert_eq!(both.main_reason(), Some(ReasonCode::BusyMachine));
+        assert_eq!(both.cause().map(|reason| reason.code), Some(ReasonCode::BusyMachine));
         let noisy = of(&[ReasonCode::WideInterval, ReasonCode::NotWarm]);
         assert_eq!(noisy.main_reason(), Some(ReasonCode::WideInterval));
         assert_eq!(Verdict::from_reasons(vec![reason(false)]).main_reason(), None);

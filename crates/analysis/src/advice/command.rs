@@ -1,9 +1,13 @@
 //! The command that would prove an advice, as a person would type it.
 
-use super::facts::Facts;
+mod load;
+
+pub use load::load_again;
+
+use super::facts::{Facts, Missing};
 use types::{
-    Cell, Change, Device, EngineOptions, Generation, GenerationTest, LimitedBy, ModelSource, Proof,
-    ReasonCode, Run, StopReason, Training, ValueSource,
+    Cell, Change, Device, EngineOptions, Generation, GenerationTest, LimitedBy, ModelSource,
+    PERCENTILE_FLOORS, Proof, Protocol, ReasonCode, Run, StopReason, Training, ValueSource,
 };
 
 /// The command that proves an advice; `None` if nothing here can.
@@ -25,7 +29,8 @@ pub(crate) fn comparing(facts: &Facts<'_>, change: &Change) -> Option<String> {
     let trained = change.accumulation.is_some() || change.checkpointing.is_some();
     // A comparison of batch sizes is one of times per sample.
     let latency = change.batch_size.is_some() && facts.goal == Some(types::Goal::Latency);
-    if sizes || told || trained || latency {
+    // The sides of a comparison are inferences, steps or tests, never loads.
+    if sizes || told || trained || latency || cell.load.is_some() {
         return None;
     }
     let mut words = vec!["modelmeter compare".to_owned(), quoted(&cell.model)];
@@ -82,7 +87,8 @@ pub fn flags(cell: &Cell) -> String {
     all.join(" ")
 }
 
-/// The command that measures the cell: `modelmeter profile …`, or `modelmeter generate …`.
+/// The command that measures the model of the cell, and takes `--layers` and its like: `modelmeter profile …`, or
+/// `modelmeter generate …`. A load does not look inside, so the model of one is profiled.
 #[must_use]
 pub fn measuring(cell: &Cell) -> String {
     let Some(generation) = cell.generation else {
@@ -92,6 +98,17 @@ pub fn measuring(cell: &Cell) -> String {
     all.extend(words(cell, MOST_LINES));
     all.extend(generating(generation));
     all.join(" ")
+}
+
+/// What is missing because the run was made without an option, and the command that has it; the model of a server is not
+/// here to be measured.
+#[must_use]
+pub fn without(cell: &Cell, why: &str, option: &str) -> Missing {
+    let missing = Missing::because(why);
+    if cell.load.as_ref().is_some_and(|load| load.protocol != Protocol::InProcess) {
+        return missing;
+    }
+    missing.with_hint(format!("run `{} {option}`, then advise on it", measuring(cell)))
 }
 
 /// The test as `generate`, `compare` and `advise` take it.
@@ -109,9 +126,17 @@ fn generating(generation: Generation) -> Vec<String> {
 /// The command that measures a run again: everything that was asked, and how long it was sampled.
 ///
 /// A run does not keep its rule of stopping; it follows from why and after how long sampling ended.
-#[must_use]
-pub fn again(run: &Run) -> String {
+///
+/// # Errors
+/// Why this program cannot measure it with one command: another tool did, or the requests of a server are not stored.
+pub fn again(run: &Run) -> Result<String, String> {
+    if let Some(import) = &run.imported {
+        return Err(format!("this run was measured by {}, which has to repeat it", import.tool));
+    }
     let cell = &run.cell;
+    if let Some(load) = &cell.load {
+        return load_again(cell, load, run.load.as_deref());
+    }
     let command = if cell.generation.is_some() { "generate" } else { "profile" };
     let mut all = vec![format!("modelmeter {command}")];
     all.extend(words(cell, usize::MAX));
@@ -138,7 +163,7 @@ pub fn again(run: &Run) -> String {
     all.extend(run.layers.is_some().then(|| "--layers".to_owned()));
     all.extend(run.gpu.is_some().then(|| "--gpu".to_owned()));
     all.extend(run.memory.is_some().then(|| "--memory".to_owned()));
-    all.join(" ")
+    Ok(all.join(" "))
 }
 
 /// How long it was sampled, where that is not what happens anyway.
@@ -148,7 +173,10 @@ fn length(run: &Run) -> Option<String> {
     let nanos = run.samples_of(run.main_phase())?;
     let spent = nanos.iter().map(|nanos| *nanos as f64).sum::<f64>() / 1e9;
     match run.stop {
-        StopReason::RunsDone | StopReason::RunsCap => Some(format!("--runs {}", nanos.len())),
+        // Fewer can never be valid, however often they are measured.
+        StopReason::RunsDone | StopReason::RunsCap => (nanos.len() as u64
+            >= PERCENTILE_FLOORS[0].samples)
+            .then(|| format!("--runs {}", nanos.len())),
         StopReason::Settled => None,
         StopReason::DurationCap if (spent - USUAL).abs() < USUAL * 0.1 => None,
         StopReason::DurationCap if spent >= 2.0 => Some(format!("--duration {}s", spent.round())),
@@ -327,7 +355,7 @@ mod tests {
         let text = proving_change(&run, batch);
         assert!(text.contains("--batch-sizes 1,8") && text.contains("--modes generate"), "{text}");
         assert!(!text.contains("--sequence-length"), "{text}");
-        assert!(again(&run).starts_with("modelmeter generate bert "), "{}", again(&run));
+        assert!(again(&run).unwrap().starts_with("modelmeter generate bert "));
     }
 
     #[test]
@@ -337,7 +365,7 @@ mod tests {
         run.cell.text = Some(Text { lines: vec!["it's".into(), "$HOME".into(), "`x`".into()] });
         run.stop = StopReason::RunsDone;
         run.samples = vec![types::Samples { phase: types::Phase::Inference, nanos: vec![7; 50] }];
-        let command = again(&run);
+        let command = again(&run).unwrap();
         assert!(
             command.starts_with("modelmeter profile 'my model.onnx' --engine rten "),
             "{command}"
@@ -348,12 +376,15 @@ mod tests {
             "{command}"
         );
 
+        run.samples[0].nanos = vec![7; 10];
+        assert!(!again(&run).unwrap().contains("--runs"), "ten runs are never enough for a median");
+
         run.cell.text = None;
         run.stop = StopReason::DurationCap;
         run.samples[0].nanos = vec![1_000_000_000; 10];
-        assert!(again(&run).ends_with("--duration 10s"), "{}", again(&run));
+        assert!(again(&run).unwrap().ends_with("--duration 10s"), "{:?}", again(&run));
         run.samples[0].nanos = vec![1_000_000_000; 30];
-        assert!(!again(&run).contains("--duration"), "as long as always");
+        assert!(!again(&run).unwrap().contains("--duration"), "as long as always");
     }
 
     #[test]

@@ -93,6 +93,8 @@ pub struct StoredWeights {
     pub bytes: Bytes,
     /// Engines here that run them as they are.
     pub engines: Vec<String>,
+    /// An engine that reads such files and can be fetched.
+    pub installable: Option<String>,
 }
 
 /// What a step of writing moves through memory.
@@ -159,9 +161,7 @@ impl<'a> Facts<'a> {
     /// When the run was made without them.
     pub fn layers(&self) -> Known<&'a LayerReport> {
         self.run.layers.as_deref().ok_or_else(|| {
-            let command = super::command::measuring(&self.run.cell);
-            Missing::because("the run has no layer times")
-                .with_hint(format!("run `{command} --layers`, then advise on it"))
+            super::command::without(&self.run.cell, "the run has no layer times", "--layers")
         })
     }
 

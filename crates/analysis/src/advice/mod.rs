@@ -15,7 +15,7 @@ mod rules;
 pub(crate) mod scene;
 mod trial;
 
-pub use command::{again, flags, measuring};
+pub use command::{again, flags, load_again, measuring, without};
 pub use facts::{
     Alternative, CacheChoice, Facts, Fragmentation, Known, MemoryLimit, Missing, Padding,
     StoredWeights,

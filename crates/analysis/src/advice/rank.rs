@@ -64,7 +64,7 @@ fn ask(rule: &dyn Rule, facts: &Facts<'_>) -> Judgement {
         Judgement::Advice(advice) if advice.gain.what == Goal::Memory => false,
         _ => rule.rests() == Rests::OnTimes,
     };
-    match verdict.reasons.iter().find(|reason| reason.invalidates) {
+    match verdict.cause() {
         Some(reason) if rests_on_times => {
             let why = format!("the run's times are not valid: {}", reason.text);
             Judgement::CannotTell(Missing { why, hint: reason.hint.clone() })

@@ -286,6 +286,62 @@ pub(crate) fn decoding_run(step: f64) -> Run {
     run
 }
 
+/// A load on the model in a worker: ten seconds, of which two are the warm-up, with a limit.
+pub(crate) fn load_run(scenario: Scenario) -> Run {
+    let mut run = run();
+    run.cell.mode = Mode::Load;
+    run.cell.load = Some(Load {
+        scenario,
+        protocol: Protocol::InProcess,
+        streaming: false,
+        max_in_flight: None,
+        batching: Some(LoadBatching { most: 4, wait_micros: 500 }),
+        content: "input_ids 1×128".into(),
+    });
+    let unknown = || Reading::missing(MissingCode::NotMeasured, "by hand");
+    let limit = "p99:200ms".parse().expect("a limit");
+    run.load = Some(Box::new(LoadReport {
+        target: "rten 1 (cpu)".into(),
+        window: LoadWindow { from: Seconds(2.0), to: Seconds(10.0) },
+        counts: LoadCounts { scheduled: 400, sent: 400, completed: 400, ..LoadCounts::default() },
+        rates: LoadRates {
+            offered: unknown(),
+            sent: unknown(),
+            completed: unknown(),
+            good: unknown(),
+            tokens: unknown(),
+        },
+        latencies: Vec::new(),
+        tokens: None,
+        errors: Vec::new(),
+        limits: vec![LimitOutcome {
+            limit,
+            value: unknown(),
+            kept: 400,
+            of: 400,
+            holds: Some(true),
+        }],
+        generator: GeneratorReport::default(),
+        server: Vec::new(),
+        batches: None,
+        requests: LoadRequests::default(),
+    }));
+    run
+}
+
+/// Where a run comes from that another tool measured.
+pub(crate) fn imported(tool: &str) -> Import {
+    Import {
+        tool: tool.into(),
+        version: None,
+        file: "results.json".into(),
+        stated: BTreeMap::new(),
+        corrections: Vec::new(),
+        untold: Vec::new(),
+        profile: None,
+    }
+}
+
 /// So many bytes in a step that takes so long.
 pub(crate) fn set_traffic(run: &mut Run, bytes: f64, step: f64) {
     run.summaries = BTreeMap::from([(Phase::Inference, summary(step))]);

@@ -21,26 +21,28 @@ impl Point {
 }
 
 /// What cells must share to be compared: the same work, measured by the same hand.
-pub(super) fn work(cell: &PooledCell) -> (&str, bool, Mode, Option<u64>, bool) {
+type Work<'a> = (&'a str, bool, Mode, Option<u64>, bool, String);
+
+fn work(cell: &PooledCell) -> Work<'_> {
     let key = &cell.key;
-    (&key.model, key.random_weights, key.mode, key.sequence_length, key.imported)
+    let test = key.work().canonical();
+    (&key.model, key.random_weights, key.mode, key.sequence_length, key.imported, test)
 }
 
 /// For each cell whether it lies on the front of those of its work; one that is not valid beats nobody and is beaten by nobody.
 pub(super) fn fronts(cells: &[PooledCell]) -> Vec<Reading<bool>> {
+    let works: Vec<Work<'_>> = cells.iter().map(work).collect();
     let believed = cells.iter().enumerate().filter(|(_, cell)| cell.invalid.is_none());
     let mut all: Vec<(usize, Point)> =
         believed.filter_map(|(at, cell)| Some((at, Point::of(cell)?))).collect();
     // By work, then by latency: only a cell before it, or one as fast, can beat a cell.
-    all.sort_by(|(a, p), (b, q)| {
-        work(&cells[*a]).cmp(&work(&cells[*b])).then(p.0[0].total_cmp(&q.0[0]))
-    });
+    all.sort_by(|(a, p), (b, q)| works[*a].cmp(&works[*b]).then(p.0[0].total_cmp(&q.0[0])));
     let missing = "it needs latency, throughput and memory, and one of them is unknown";
     let mut found = vec![Reading::missing(MissingCode::Underivable, missing); cells.len()];
     for (reading, _) in found.iter_mut().zip(cells).filter(|(_, cell)| cell.invalid.is_some()) {
         *reading = Reading::missing(MissingCode::NoValidRun, "it has no valid run");
     }
-    for group in all.chunk_by(|(a, _), (b, _)| work(&cells[*a]) == work(&cells[*b])) {
+    for group in all.chunk_by(|(a, _), (b, _)| works[*a] == works[*b]) {
         let mut front: Vec<Point> = Vec::new();
         for (place, (at, point)) in group.iter().enumerate() {
             let later = group[place + 1..].iter();

@@ -13,8 +13,8 @@ use types::{
     Wish,
 };
 
-/// A model at one length in one mode: cells that do the same work.
-type Work = (String, bool, Mode, Option<u64>);
+/// A model at one length in one mode, with the test of generating or the load: cells that do the same work.
+type Work = (String, bool, Mode, Option<u64>, String);
 
 /// What to run each model on. The selection decides which cells may be chosen; what was not measured is found among all.
 ///
@@ -28,7 +28,8 @@ pub fn recommend(cells: &Cells, selection: &Selection, wish: &Wish) -> Vec<Recom
     for (key, runs) in cells.iter() {
         let taken = selection.takes(&key);
         if taken {
-            let work = (key.model.clone(), key.random_weights, key.mode, key.sequence_length);
+            let (model, test) = (key.model.clone(), key.work().canonical());
+            let work = (model, key.random_weights, key.mode, key.sequence_length, test);
             let (pools, left_out) = works.entry(work).or_default();
             left_out.extend(invalid(&key, runs));
             pools.extend(pooled(key, runs));
@@ -38,8 +39,8 @@ pub fn recommend(cells: &Cells, selection: &Selection, wish: &Wish) -> Vec<Recom
     }
     let known = works.values().flat_map(|(pools, _)| pools);
     let ways = Ways::of(known.chain(&others));
-    let each = works.into_iter().map(|((model, random_weights, mode, sequence_length), found)| {
-        let (mut pools, mut left_out) = found;
+    let each = works.into_iter().map(|(work, (mut pools, mut left_out))| {
+        let (model, random_weights, mode, sequence_length, _) = work;
         pools.sort_by(|a, b| a.key.cmp(&b.key));
         let gaps = ways.gaps(mode, &pools, &left_out);
         let mut remarks = files(&model, &pools);

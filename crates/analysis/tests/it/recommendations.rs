@@ -1,10 +1,12 @@
 //! Choices with their reasons, with numbers worked out by hand.
 
 use crate::rows::{at, cells, cpu, cuda, disturbed};
-use modelmeter_analysis::{Cells, Selection, parse_memory, parse_slo, recommend};
+use modelmeter_analysis::{Cells, Selection, analyse, parse_memory, parse_slo, recommend};
+use std::collections::BTreeMap;
 use types::{
-    Bytes, Device, Exclusion, Measured, Objective, Precision, Price, Prices, Provenance,
-    ReasonCode, Recommendation, RunId, Wish,
+    Bytes, Device, EngineOptions, Exclusion, Generation, GenerationTest, Load, LoadBatching,
+    Measured, Mode, Objective, Precision, Price, Prices, Protocol, Provenance, Rate, ReasonCode,
+    Recommendation, RunId, Sampling, Scenario, Variant, Wish,
 };
 
 fn wished(rows: impl IntoIterator<Item = Measured>, wish: &Wish) -> Recommendation {
@@ -295,4 +297,69 @@ fn a_narrow_format_and_two_files_of_one_name_are_said() {
     for words in ["outputs in int8", "2 models of different content", "has a single run"] {
         assert!(said.contains(words), "{words}: {said}");
     }
+}
+
+#[test]
+fn tests_of_generating_are_works_of_their_own() {
+    let test = |test: GenerationTest, tokens: usize, depth: usize| Generation {
+        test,
+        tokens,
+        depth,
+        sampling: Sampling::Greedy,
+    };
+    let of =
+        |generation: Generation| Variant { generation: Some(generation), ..Variant::default() };
+    let row = |id: &str, engine: &str, milliseconds: f64, variant: &Variant| Measured {
+        mode: Mode::Generate,
+        sequence_length: None,
+        variant: variant.canonical().into(),
+        ..cpu(id, engine, 1, milliseconds)
+    };
+    let compiled = EngineOptions { compile: Some("default".into()), ..EngineOptions::default() };
+    let short = test(GenerationTest::Decode, 16, 0);
+    let drawn = Sampling::Seeded { temperature: Rate(0.5), top_k: 0 };
+    let rows = [
+        row("a", "rten", 5.0, &of(short)),
+        row("b", "torch", 6.0, &Variant { options: compiled, ..of(short) }),
+        row("c", "rten", 7.0, &of(test(GenerationTest::Decode, 16, 32))),
+        row("d", "rten", 8.0, &of(test(GenerationTest::Decode, 256, 0))),
+        row("e", "rten", 9.0, &of(test(GenerationTest::Prefill, 16, 0))),
+        row("f", "rten", 9.0, &of(Generation { sampling: drawn, ..short })),
+    ];
+    let found = recommend(&cells(rows.clone()), &Selection::default(), &Wish::default());
+    let names: BTreeMap<String, usize> =
+        found.iter().map(|one| (one.work().words(), one.candidates.len())).collect();
+    // Ways to do the same work stay alternatives.
+    let expected = [("pp16", 1), ("tg16", 2), ("tg16 @ d32", 1), ("tg256", 1)];
+    for (name, count) in expected {
+        assert_eq!(names.get(name), Some(&count), "{names:?}");
+    }
+    assert_eq!(names.len(), 5, "{names:?}");
+    // Each of them is the best of its own work; with an alternative the slower one is not.
+    let analysis = analyse(&cells(rows), &Selection::default());
+    let behind = analysis.cells.iter().filter(|one| one.on_front.value == Some(false));
+    let behind: Vec<&str> = behind.map(|one| one.cell.runs[0].0.as_str()).collect();
+    assert_eq!(behind, ["b"]);
+}
+
+#[test]
+fn loads_of_two_rates_are_works_of_their_own() {
+    let load = |users: u32, most: Option<u32>| Load {
+        scenario: Scenario::Concurrency { users },
+        protocol: Protocol::ALL[0],
+        streaming: false,
+        max_in_flight: None,
+        batching: most.map(|most| LoadBatching { most, wait_micros: 0 }),
+        content: "8 words".into(),
+    };
+    let row = |id: &str, load: Load| Measured {
+        mode: Mode::Load,
+        variant: Variant { load: Some(load), ..Variant::default() }.canonical().into(),
+        ..cpu(id, "rten", 1, 5.0)
+    };
+    let rows = [row("a", load(1, None)), row("b", load(4, None)), row("c", load(4, Some(8)))];
+    let found = recommend(&cells(rows), &Selection::default(), &Wish::default());
+    let mut counts: Vec<usize> = found.iter().map(|one| one.candidates.len()).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [1, 2], "batching is a way to do the work");
 }

@@ -45,13 +45,16 @@ pub(crate) struct CapacityArguments {
     /// Who gets a request: one-queue, round-robin, random, least-loaded
     #[arg(long, value_name = "POLICY", default_value = "one-queue", help_heading = "Workload")]
     pub(crate) routing: Routing,
-    /// Most requests in one batch [default: the best of the batch sizes that were measured]
+    /// Maximum number of requests in one batch [default: the best of the batch sizes that were measured]
     #[arg(long, value_name = "N", value_parser = super::load::parse_batch, help_heading = "Workload")]
     pub(crate) batch_max: Option<usize>,
     /// Longest time that a free replica waits for more requests
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "0ms", help_heading = "Workload")]
     pub(crate) batch_wait: Duration,
-    /// Tokens of a prompt to a language model: 512, or 512±128 for a mean and its deviation
+    /// Length of a request, of the lengths that were measured [default: that of the newest run]
+    #[arg(long, short = 'l', value_name = "N", help_heading = "Workload")]
+    pub(crate) sequence_length: Option<usize>,
+    /// Tokens (not words) of a prompt to a language model: 512, or 512±128 for a mean and its deviation
     #[arg(long, value_name = "LENGTH", default_value = "512", help_heading = "Workload")]
     pub(crate) prompt: Length,
     /// Tokens of an answer of a language model, also with a deviation

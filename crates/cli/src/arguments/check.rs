@@ -1,8 +1,8 @@
 //! The arguments of `check` and `noise`.
 
 use super::{
-    EngineArguments, ModeArguments, ModelArguments, NoStore, Origin, Processes, ResultOutput,
-    StoreArguments, Timeout, Turns, Workload,
+    EngineArguments, Given, ModeArguments, ModelArguments, NoStore, Origin, Processes,
+    ResultOutput, ServerArguments, StoreArguments, Timeout, Turns, Workload,
     load::parse_rate,
     values::{parse_share, parse_time},
 };
@@ -46,6 +46,8 @@ Examples:
 )]
 pub(crate) struct Check {
     #[command(flatten)]
+    pub(crate) given: Given,
+    #[command(flatten)]
     pub(crate) model: ModelArguments,
     #[command(flatten)]
     pub(crate) workload: Workload,
@@ -63,6 +65,8 @@ pub(crate) struct Check {
     /// How long the load lasts, a sixth of it as warm-up [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Gate")]
     pub(crate) load_duration: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) server: ServerArguments,
     /// Compare with this model or other build of modelmeter, interleaved
     #[arg(long, value_name = "MODEL|PROGRAM", conflicts_with = "baseline", help_heading = "Gate")]
     pub(crate) against: Option<String>,

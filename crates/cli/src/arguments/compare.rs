@@ -1,11 +1,12 @@
 //! The arguments of `compare`.
 
 use super::{
-    BatchSizes, DevicesArgument, EnginesArgument, GenerationArguments, Origin, PrecisionsArgument,
-    Processes, ResultOutput, SampleCounts, StoreArguments, ThreadCounts, ThreadsArgument, Timeout,
-    TrainingArguments, Tuning, Turns, Workload, result_output::output_help, values::parse_engine,
+    BatchSizes, DevicesArgument, EnginesArgument, GenerationArguments, Given, Origin,
+    PrecisionsArgument, Processes, ResultOutput, SampleCounts, ServerArguments, StoreArguments,
+    ThreadCounts, ThreadsArgument, Timeout, TrainingArguments, Tuning, Turns, Workload,
+    result_output::output_help, values::parse_engine,
 };
-use crate::candidates;
+use crate::{Exit, Failure, candidates};
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 use modelmeter::Mode;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 
 const AFTER: &str = "\
 Exit codes: 0 compared, 1 outputs differ, 2 usage error, 3 not supported on this machine,
-4 cannot tell
+4 outputs cannot be judged
 
 Examples:
   modelmeter compare distilbert-base-uncased --engines onnxruntime,torch,rten
@@ -45,6 +46,8 @@ Examples:
     mut_arg("runs", |arg| arg.help("Number of samples per side, spread over processes and turns"))
 )]
 pub(crate) struct Compare {
+    #[command(flatten)]
+    pub(crate) given: Given,
     /// Models as for `profile`, two or more stored runs, or two addresses of servers [default: distilbert-base-uncased]
     #[arg(display_order = 0, value_name = "MODEL|RUN", help_heading = "Workload", add = ArgValueCompleter::new(candidates::models_and_runs))]
     pub(crate) subjects: Vec<String>,
@@ -57,7 +60,7 @@ pub(crate) struct Compare {
     pub(crate) batch: BatchSizes,
     #[command(flatten)]
     pub(crate) origin: Origin,
-    /// Modes: inference, training, or both to compare a training step with an inference
+    /// Modes: inference, generate, training; two to compare a training step with an inference
     #[arg(
         long,
         alias = "mode",
@@ -92,6 +95,8 @@ pub(crate) struct Compare {
     /// Compare layer by layer instead of end to end
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Comparison")]
     pub(crate) by: Option<By>,
+    #[command(flatten)]
+    pub(crate) server: ServerArguments,
 
     #[command(flatten)]
     pub(crate) processes: Processes,
@@ -126,16 +131,39 @@ pub(crate) enum ModeArgument {
     Training,
     /// A language model reads a prompt and writes token by token
     Generate,
+    /// Named here so that who asks for it is told which command has it
+    #[value(hide = true)]
+    Load,
 }
 
-impl From<ModeArgument> for Mode {
-    fn from(mode: ModeArgument) -> Mode {
+/// What a sample of a stored run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeFilter {
+    /// Forward only
+    Inference,
+    /// Forward, loss, backward and optimiser
+    Training,
+    /// A language model reads a prompt and writes token by token
+    Generate,
+    /// Requests to a server, or to a model in a worker
+    Load,
+}
+
+impl From<ModeFilter> for Mode {
+    fn from(mode: ModeFilter) -> Mode {
         match mode {
-            ModeArgument::Inference => Mode::Inference,
-            ModeArgument::Training => Mode::Training,
-            ModeArgument::Generate => Mode::Generate,
+            ModeFilter::Inference => Mode::Inference,
+            ModeFilter::Training => Mode::Training,
+            ModeFilter::Generate => Mode::Generate,
+            ModeFilter::Load => Mode::Load,
         }
     }
+}
+
+/// The usage error where a command that measures is asked for a load.
+pub(crate) fn load_is_apart() -> Failure {
+    Failure::new(Exit::Wrong, "`--modes load`: this command does not send requests")
+        .hint("`modelmeter load MODEL` or `modelmeter load ADDRESS` does")
 }
 
 /// What is compared.

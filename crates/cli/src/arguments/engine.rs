@@ -77,7 +77,7 @@ pub(crate) struct DevicesArgument {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Engine")]
 pub(crate) struct PrecisionArgument {
-    /// Precision: fp32, fp16, bf16, int8 [default: the model's own]
+    /// Precision: fp32, fp16, bf16, int8, stored (that of a .gguf file) [default: the model's own]
     #[arg(long, short, alias = "dtype", value_name = "PRECISION", add = ArgValueCandidates::new(candidates::precisions))]
     pub(crate) precision: Option<Precision>,
 }
@@ -86,7 +86,7 @@ pub(crate) struct PrecisionArgument {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Engine")]
 pub(crate) struct PrecisionsArgument {
-    /// Precisions: fp32, fp16, bf16, int8 [default: the model's own]
+    /// Precisions: fp32, fp16, bf16, int8, stored (that of a .gguf file) [default: the model's own]
     #[arg(
         long,
         short,

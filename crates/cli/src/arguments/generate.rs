@@ -3,7 +3,7 @@
 use super::{
     DeviceArgument, EnginesArgument, LimitArguments, ModelArguments, Origin, OutputFile,
     PrecisionsArgument, ResultOutput, Sampling as SampleArguments, StoreArguments, ThreadsArgument,
-    Timeout, Tuning, workload::Seed,
+    Timeout, Tuning, load_is_apart, workload::Seed,
 };
 use crate::{Exit, Failure};
 use clap::{Args, ValueEnum};
@@ -222,6 +222,9 @@ pub(crate) enum SingleMode {
     Inference,
     /// A language model reads a prompt and writes token by token
     Generate,
+    /// Named here so that who asks for it is told which command has it
+    #[value(hide = true)]
+    Load,
 }
 
 impl ModeArguments {
@@ -232,6 +235,7 @@ impl ModeArguments {
             (SingleMode::Inference, Some(flag)) => {
                 Err(Failure::new(Exit::Wrong, format!("`{flag}` needs `--modes generate`")))
             }
+            (SingleMode::Load, _) => Err(load_is_apart()),
             (SingleMode::Generate, _) => match self.generation.tests() {
                 tests if tests.is_empty() => {
                     Err(Failure::new(Exit::Wrong, "no prompt and no token to generate")

@@ -47,7 +47,7 @@ pub(crate) struct Gpu {
     #[arg(long, value_name = "NAME", conflicts_with = "from", help_heading = "Sampling")]
     pub(crate) step: Option<String>,
     /// Largest recording of one process
-    #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..=1 << 20), help_heading = "Sampling")]
+    #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 20), help_heading = "Sampling")]
     pub(crate) limit: u64,
 
     /// Kernel time by module of PyTorch; costs about 3 µs a call of a module

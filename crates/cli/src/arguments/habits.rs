@@ -63,7 +63,8 @@ fn read(words: &[OsString], most: usize) -> Result<Arguments, clap::Error> {
     if most > 0 {
         for rewritten in rewritings(&error, words) {
             match read(&rewritten, most - 1) {
-                Err(other) if is_about_options(&other) => {}
+                // An option that was typed is refused by its own name, not for the sake of the one before it.
+                Err(other) if is_about_options(&other) && !is_typed(&other, &error, words) => {}
                 other => return other,
             }
         }
@@ -77,6 +78,17 @@ fn is_about_options(error: &clap::Error) -> bool {
         error.kind(),
         ErrorKind::UnknownArgument | ErrorKind::TooManyValues | ErrorKind::InvalidSubcommand
     )
+}
+
+/// Whether an error is about an option that was typed, and not about the one that was refused first.
+fn is_typed(other: &clap::Error, first: &clap::Error, words: &[OsString]) -> bool {
+    let option = context(other, ContextKind::InvalidArg);
+    option.is_some()
+        && option != context(first, ContextKind::InvalidArg)
+        && words.iter().any(|word| {
+            let word = word.to_str().unwrap_or_default();
+            Some(word.split_once('=').map_or(word, |(name, _)| name)) == option.as_deref()
+        })
 }
 
 /// What the words could mean without the option or the value that was refused.
@@ -145,9 +157,9 @@ fn several(error: &clap::Error) -> Option<(&'static str, &'static str, String)> 
 fn refusal(error: clap::Error, words: &[OsString]) -> Refusal {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            // Said again with the groups on the first page; other pages stay as they are.
-            let grouped = Arguments::command().override_help(groups::help());
-            let again = grouped.try_get_matches_from(words).err();
+            // Said again with the groups on the first page, and with paragraphs that the terminal breaks.
+            let again = unbroken(Arguments::command()).override_help(groups::help());
+            let again = again.try_get_matches_from(words).err();
             let again = again.filter(|again| again.kind() == error.kind());
             return Refusal::Usage(again.unwrap_or(error));
         }
@@ -156,7 +168,73 @@ fn refusal(error: clap::Error, words: &[OsString]) -> Refusal {
     if let Some((one, many, value)) = several(&error) {
         return Refusal::Failure(sweep(one, many, &value, words));
     }
-    Refusal::Usage(error)
+    let failure = unknown_format(&error, words).or_else(|| no_whole_number(&error));
+    failure.map_or(Refusal::Usage(error), Refusal::Failure)
+}
+
+/// The command and those below it with texts after the options whose paragraphs have no line breaks of their own, so
+/// that each terminal breaks them at its own width. Indented lines stay as they are.
+fn unbroken(command: clap::Command) -> clap::Command {
+    let text = command.get_after_help().map(|text| joined(&text.to_string()));
+    let below: Vec<String> =
+        command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
+    let command = match text {
+        Some(text) => command.after_help(text),
+        None => command,
+    };
+    below.iter().fold(command, |command, below| command.mut_subcommand(below, unbroken))
+}
+
+fn joined(text: &str) -> String {
+    let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+    let mut joined = String::new();
+    let mut before = "";
+    for line in text.lines() {
+        let end = if joined.is_empty() {
+            ""
+        } else if is_prose(before) && is_prose(line) {
+            " "
+        } else {
+            "\n"
+        };
+        joined += end;
+        joined += line;
+        before = line;
+    }
+    joined
+}
+
+/// `--format` with a format that there is not.
+fn unknown_format(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
+    if context(error, ContextKind::InvalidArg)? != "--format" {
+        return None;
+    }
+    let mut words = words
+        .iter()
+        .filter_map(|word| word.to_str())
+        .skip_while(|word| *word != "--format" && !word.starts_with("--format="));
+    let value = match words.next()?.split_once('=') {
+        Some((_, value)) => value,
+        None => words.next()?,
+    };
+    let names: Vec<_> = modelmeter::FORMATS.iter().map(|format| format.id).collect();
+    (!names.contains(&value)).then(|| {
+        Failure::new(Exit::Wrong, format!("`{value}` is not a format of results")).hint(format!(
+            "formats: {}; `--json FILE` writes one of them to a file",
+            names.join(", ")
+        ))
+    })
+}
+
+/// Letters where a whole number belongs.
+fn no_whole_number(error: &clap::Error) -> Option<Failure> {
+    std::error::Error::source(error)?.downcast_ref::<std::num::ParseIntError>()?;
+    let option = context(error, ContextKind::InvalidArg)?;
+    let value = context(error, ContextKind::InvalidValue)?;
+    let option = option.split(' ').next()?;
+    Some(Failure::new(Exit::Wrong, format!("`{value}` is not a whole number")).hint(format!(
+        "`{option}` takes a whole number that is not too large, such as `{option} 4`"
+    )))
 }
 
 /// Says which command measures several values, with the model that was named.
@@ -186,6 +264,7 @@ fn model(command: &Command) -> Option<&ModelArguments> {
         Command::Fit(fit) => Some(&fit.model),
         Command::Export(export) => Some(&export.model),
         Command::Generate(generate) => Some(&generate.model),
+        Command::Predict(predict) => Some(&predict.model),
         _ => None,
     }
 }
@@ -265,6 +344,7 @@ mod tests {
             ("profile --batch-size=1,4 gpt2", "modelmeter bench gpt2 --batch-sizes 1,4"),
             ("profile gpt2 --dtype fp32,int8", "modelmeter bench gpt2 --precisions fp32,int8"),
             ("profile gpt2 -e ort,rten", "modelmeter bench gpt2 --engines ort,rten"),
+            ("predict gpt2 -b 1,4", "modelmeter bench gpt2 --batch-sizes 1,4"),
         ] {
             let Err(Refusal::Failure(failure)) = parse(words(&format!("modelmeter {line}"))) else {
                 panic!("{line} was not refused as a sweep")
@@ -283,11 +363,31 @@ mod tests {
             Ok(other) => panic!("{other:?}"),
         };
         assert!(refused("modelmeter runs show 7f --fp16").contains("--fp16"));
-        assert!(refused("modelmeter profile m --format yaml").contains("--format"));
+        let format = refused("modelmeter profile m --format yaml");
+        assert!(
+            format.contains("`yaml` is not a format") && format.contains("markdown"),
+            "{format}"
+        );
+        let typed = refused("modelmeter compare m --fp16 --dry-run");
+        assert!(typed.contains("'--dry-run'") && !typed.contains("'--fp16'"), "{typed}");
+        for wrong in ["-b x", "--batch-size 1.5", "--seed q"] {
+            let text = refused(&format!("modelmeter profile m {wrong}"));
+            assert!(text.contains("is not a whole number"), "{text}");
+        }
         assert!(refused("modelmeter profile m --nonsense").contains("--nonsense"));
         assert!(
             refused("modelmeter profile --no-color --help").contains("Usage: modelmeter profile")
         );
+    }
+
+    #[test]
+    fn paragraphs_after_the_options_are_broken_by_the_terminal() {
+        let text = "One sentence\nin two lines.\n\nExamples:\n  modelmeter a\n  modelmeter b";
+        let whole = "One sentence in two lines.\n\nExamples:\n  modelmeter a\n  modelmeter b";
+        assert_eq!(joined(text), whole);
+        let command = unbroken(Arguments::command());
+        let load = command.find_subcommand("load").unwrap().get_after_help().unwrap().to_string();
+        assert!(load.lines().any(|line| line.len() > 120), "{load}");
     }
 
     #[test]

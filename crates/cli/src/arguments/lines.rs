@@ -2,10 +2,15 @@
 //! of seeds, and hints in the sources. One that names an option that is not there fails these tests.
 
 use super::Arguments;
+use analysis::advice::load_again;
 use clap::{CommandFactory, Parser, error::ErrorKind};
 use std::{
     fs,
     path::{Path, PathBuf},
+};
+use types::{
+    Arrivals, Cell, Device, EngineOptions, Feed, Load, LoadBatching, Mode, Precision, Protocol,
+    Scenario,
 };
 
 /// A command line and where it stands.
@@ -333,6 +338,55 @@ fn every_command_line_in_a_hint_is_understood() {
         }
     }
     all_are_understood(&found, 60);
+}
+
+/// Reports and pages show it for every load that they are about.
+#[test]
+fn the_command_that_repeats_a_load_is_understood_for_every_scenario() {
+    let rate = types::Rate;
+    let server = |arrivals, ramp_to| Scenario::Server { rate: rate(2.5), arrivals, ramp_to };
+    let scenarios = [
+        Scenario::SingleStream,
+        Scenario::MultiStream { streams: 4 },
+        server(Arrivals::Poisson, None),
+        server(Arrivals::Constant, Some(rate(10.0))),
+        server(Arrivals::Gamma { burstiness: rate(0.25) }, None),
+        Scenario::Offline,
+        Scenario::Concurrency { users: 8 },
+        Scenario::Replay { trace: "5ca1ab1e".into() },
+    ];
+    let line = |scenario| {
+        let load = Load {
+            scenario,
+            protocol: Protocol::InProcess,
+            streaming: false,
+            max_in_flight: Some(64),
+            batching: Some(LoadBatching { most: 8, wait_micros: 500 }),
+            content: "input_ids 1×128".into(),
+        };
+        let cell = Cell {
+            model: "my model.onnx".into(),
+            engine: "rten".into(),
+            device: Device::Cpu,
+            precision: Precision::Fp32,
+            batch_size: 8,
+            sequence_length: Some(128),
+            mode: Mode::Load,
+            training: None,
+            generation: None,
+            load: None,
+            threads: 2,
+            seed: 7,
+            inputs: Vec::new(),
+            text: None,
+            options: EngineOptions::default(),
+            feed: Feed::default(),
+        };
+        let text = load_again(&cell, &load, None).unwrap();
+        assert!(text.starts_with("modelmeter load 'my model.onnx' --"), "{text}");
+        Line { place: "a stored load".into(), text, is_whole: true }
+    };
+    all_are_understood(&scenarios.map(line), 8);
 }
 
 #[test]

@@ -1,11 +1,20 @@
 //! The arguments of `load`.
 
-use super::{EngineArguments, NoStore, OutputFile, ResultOutput, Seed, Tags};
+use super::{EngineArguments, NoStore, OutputFile, ResultOutput, Seed, ServerArguments, Tags};
 use clap::{ArgGroup, Args, ValueEnum};
 use endpoint::{Address, Shape};
 use load::Length;
 use std::{path::PathBuf, str::FromStr, time::Duration};
 use types::{Arrivals, LoadLimit, Protocol, parse_duration};
+
+/// How long requests are sent where nobody says it.
+const DURATION: Duration = Duration::from_secs(30);
+/// The longest warm-up where nobody says how long it is.
+const WARMUP: Duration = Duration::from_secs(5);
+/// The most requests where nobody says how many.
+const MOST_REQUESTS: usize = 100_000;
+/// The same where all of them come at once.
+const OFFLINE: usize = 1000;
 
 const AFTER: &str = "\
 Latencies are counted from the moment at which the schedule wanted a request, not from its sending: a server
@@ -33,18 +42,14 @@ Examples:
 )]
 pub(crate) struct LoadArguments {
     /// Model to load here, or address of a server: OpenAI, KServe version 2, or anything that answers HTTP
-    #[arg(value_name = "MODEL|ADDRESS", help_heading = "Workload")]
+    #[arg(display_order = 0, value_name = "MODEL|ADDRESS", help_heading = "Workload")]
     pub(crate) target: LoadTo,
-    /// How the server is spoken to [default: found out]
-    #[arg(long, value_name = "NAME", value_parser = parse_protocol, help_heading = "Workload")]
-    pub(crate) protocol: Option<Protocol>,
-    /// Model that the server calls so [default: its only one]
-    #[arg(long, value_name = "NAME", help_heading = "Workload")]
-    pub(crate) served_model: Option<String>,
+    #[command(flatten)]
+    pub(crate) server: ServerArguments,
     /// Requests per second by a schedule: 40/s
     #[arg(long, value_name = "N/s", value_parser = parse_rate, group = "scenario", help_heading = "Workload")]
     pub(crate) rate: Option<f64>,
-    /// Gaps of the schedule: poisson, constant, gamma:SHAPE
+    /// Distribution of arrivals: poisson, constant, gamma:SHAPE
     #[arg(long, value_name = "HOW", default_value = "poisson", help_heading = "Workload")]
     pub(crate) arrivals: Arrivals,
     /// Rate at the end of the load, reached evenly
@@ -62,16 +67,16 @@ pub(crate) struct LoadArguments {
     /// All requests at once
     #[arg(long, group = "scenario", help_heading = "Workload")]
     pub(crate) offline: bool,
-    /// Moments of requests in seconds, one a line, or the first column of a CSV file
+    /// Arrival times in seconds, one a line, or the first column of a CSV file
     #[arg(long, value_name = "FILE", group = "scenario", help_heading = "Workload")]
     pub(crate) trace: Option<PathBuf>,
-    /// Words of random prompts: 512, or 512±128 for a mean and its deviation
+    /// Words of random prompts (a word is one or more tokens): 512, or 512±128 for a mean and its deviation
     #[arg(long, value_name = "LENGTH", default_value = "128", help_heading = "Workload")]
     pub(crate) prompt: Length,
     /// Prompts of a file: one a line, or JSON (a list of texts, or conversations as ShareGPT has them)
     #[arg(long, value_name = "FILE", conflicts_with = "prompt", help_heading = "Workload")]
     pub(crate) prompts: Option<PathBuf>,
-    /// Most tokens of an answer, also with a deviation
+    /// Maximum number of tokens of an answer, also with a deviation
     #[arg(long, aliases = ["max-tokens", "max-new-tokens"], value_name = "LENGTH", default_value = "64", help_heading = "Workload")]
     pub(crate) new_tokens: Length,
     /// More fields of every OpenAI request, as JSON: '{"temperature":0}'
@@ -106,33 +111,27 @@ pub(crate) struct LoadArguments {
         help_heading = "Workload"
     )]
     pub(crate) content_type: String,
-    /// Numbers of the server (Prometheus text) [default: /metrics of its own address]
+    /// Metrics of the server (Prometheus text) [default: /metrics of its own address]
     #[arg(long, value_name = "ADDRESS", help_heading = "Workload")]
     pub(crate) metrics_address: Option<Address>,
-    /// Line of the head of every request: 'name: value'; may be repeated
-    #[arg(long, value_name = "LINE", value_parser = parse_header, help_heading = "Workload")]
-    pub(crate) header: Vec<(String, String)>,
-    /// Environment variable with a key, sent as `authorization: Bearer KEY`
-    #[arg(long, value_name = "VARIABLE", help_heading = "Workload")]
-    pub(crate) key_env: Option<String>,
     #[command(flatten)]
     pub(crate) seed: Seed,
     #[command(flatten)]
     pub(crate) engine: EngineArguments,
 
-    /// How long requests are sent, the warm-up included
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "30s", help_heading = "Sampling")]
-    pub(crate) duration: Duration,
-    /// Time at the start that does not count
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "5s", help_heading = "Sampling")]
-    pub(crate) warmup: Duration,
+    /// How long requests are sent, the warm-up included [default: 30s; with --trace until its last moment]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Sampling")]
+    pub(crate) duration: Option<Duration>,
+    /// Time at the start that does not count [default: a sixth of the duration, at most 5s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Sampling")]
+    pub(crate) warmup: Option<Duration>,
     /// Longest time for one answer
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "60s", help_heading = "Sampling")]
     pub(crate) timeout: Duration,
-    /// Most requests of a load
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = parse_count, help_heading = "Sampling")]
-    pub(crate) max_requests: usize,
-    /// Most requests in flight; more wait, and their wait counts
+    /// Maximum number of requests of a load [default: 100000, with --offline 1000]
+    #[arg(long, value_name = "N", value_parser = parse_count, help_heading = "Sampling")]
+    pub(crate) max_requests: Option<usize>,
+    /// Maximum number of requests of a schedule in flight; more wait, and their wait counts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Sampling")]
     pub(crate) max_in_flight: Option<u32>,
 
@@ -161,9 +160,9 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "N", requires = "against", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "Comparison")]
     pub(crate) rounds: u32,
 
-    /// First rate of the search
-    #[arg(long, value_name = "N/s", value_parser = parse_rate, requires = "find_rate", default_value = "1/s", help_heading = "Search")]
-    pub(crate) start_rate: f64,
+    /// First rate of the search [default: 1/s, or more where --slo needs more requests in the time]
+    #[arg(long, value_name = "N/s", value_parser = parse_rate, requires = "find_rate", help_heading = "Search")]
+    pub(crate) start_rate: Option<f64>,
     /// Highest rate of the search
     #[arg(long, value_name = "N/s", value_parser = parse_rate, requires = "find_rate", default_value = "1000/s", help_heading = "Search")]
     pub(crate) highest_rate: f64,
@@ -171,9 +170,6 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "SHARE", value_parser = parse_share, requires = "find_rate", default_value = "10%", help_heading = "Search")]
     pub(crate) width: f64,
 
-    /// Send the load to another machine without asking
-    #[arg(long, short, help_heading = "Workload")]
-    pub(crate) yes: bool,
     /// How progress is shown on standard error
     #[arg(long, value_enum, default_value_t = ProgressArgument::Auto, value_name = "HOW", help_heading = "Output")]
     pub(crate) progress: ProgressArgument,
@@ -185,6 +181,26 @@ pub(crate) struct LoadArguments {
     pub(crate) tags: Tags,
     #[command(flatten)]
     pub(crate) skip: NoStore,
+}
+
+impl LoadArguments {
+    /// How long requests are sent; a trace, until a second after its last moment.
+    pub(crate) fn lasts(&self, trace: &[f64]) -> Duration {
+        let ends = |pick: fn(f64, f64) -> f64, from| trace.iter().copied().fold(from, pick);
+        let length = ends(f64::max, f64::NEG_INFINITY) - ends(f64::min, f64::INFINITY);
+        let whole = Duration::try_from_secs_f64(length + 1.0).ok().filter(|_| !trace.is_empty());
+        self.duration.or(whole).unwrap_or(DURATION)
+    }
+
+    /// The part at the start of so long a load that does not count.
+    pub(crate) fn warms_up(&self, duration: Duration) -> Duration {
+        self.warmup.unwrap_or_else(|| (duration / 6).min(WARMUP))
+    }
+
+    /// The most requests of a load.
+    pub(crate) fn most_requests(&self) -> usize {
+        self.max_requests.unwrap_or(if self.offline { OFFLINE } else { MOST_REQUESTS })
+    }
 }
 
 /// Where a load goes.
@@ -229,7 +245,7 @@ pub(crate) enum ProgressArgument {
     None,
 }
 
-fn parse_protocol(text: &str) -> Result<Protocol, String> {
+pub(super) fn parse_protocol(text: &str) -> Result<Protocol, String> {
     text.parse().map_err(|error: types::ParseScenarioError| error.to_string())
 }
 
@@ -279,10 +295,9 @@ fn parse_count(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "a load has 1 to 50000000 requests".into())
 }
 
-/// A line of a head that no server can take for two.
-fn parse_header(text: &str) -> Result<(String, String), String> {
-    let wrong =
-        || format!("`{}` is not a line of a head; write 'name: value'", text.escape_debug());
+/// A header that no server can take for two.
+pub(super) fn parse_header(text: &str) -> Result<(String, String), String> {
+    let wrong = || format!("`{}` is not a header; write 'name: value'", text.escape_debug());
     let (name, value) = text.split_once(':').ok_or_else(wrong)?;
     let (name, value) = (name.trim(), value.trim());
     let is_name = !name.is_empty()
@@ -300,6 +315,36 @@ fn parse_header(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[derive(clap::Parser)]
+    struct Load {
+        #[command(flatten)]
+        arguments: LoadArguments,
+    }
+
+    fn parsed(words: &[&str]) -> LoadArguments {
+        let words = ["load", "gpt2"].iter().chain(words);
+        <Load as clap::Parser>::try_parse_from(words).unwrap().arguments
+    }
+
+    #[test]
+    fn what_is_not_given_follows_from_what_is() {
+        let times = |words: &[&str], trace: &[f64]| {
+            let arguments = parsed(words);
+            let duration = arguments.lasts(trace);
+            (duration.as_secs_f64(), arguments.warms_up(duration).as_secs_f64())
+        };
+        assert_eq!(times(&[], &[]), (30.0, 5.0));
+        assert_eq!(times(&["--duration", "6s"], &[]), (6.0, 1.0));
+        assert_eq!(times(&["--duration", "6s", "--warmup", "2s"], &[]), (6.0, 2.0));
+        assert_eq!(times(&["--duration", "2min"], &[]), (120.0, 5.0));
+        let trace = ["--trace", "trace.csv"];
+        assert_eq!(times(&trace, &[100.0, 220.0, 110.0]), (121.0, 5.0));
+        assert_eq!(times(&[&trace[..], &["--duration", "6s"]].concat(), &[0.0, 60.0]), (6.0, 1.0));
+        assert_eq!(parsed(&[]).most_requests(), 100_000);
+        assert_eq!(parsed(&["--offline"]).most_requests(), 1000);
+        assert_eq!(parsed(&["--offline", "--max-requests", "5000"]).most_requests(), 5000);
+    }
 
     #[test]
     fn rates_and_shares_are_read_as_people_write_them() {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Workload")]
 pub(crate) struct ModelArguments {
-    /// Name (see `modelmeter models`), hub name, .onnx file, Hugging Face folder or .toml description
+    /// Name (see `modelmeter models`), hub name, .onnx or .gguf file, Hugging Face folder or .toml description
     #[arg(value_name = "MODEL", display_order = 0, add = ArgValueCompleter::new(candidates::models))]
     pub(crate) model: Option<String>,
     /// Same as MODEL

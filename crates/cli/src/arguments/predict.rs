@@ -21,7 +21,7 @@ Examples:
   modelmeter predict distilbert-base-uncased
   modelmeter predict resnet50 --engine onnxruntime --batch-size 16 --next
   modelmeter predict bert-base-uncased --on \"RTX 4090\" --precision fp16 --batch-size 8
-  modelmeter predict gpt2 --on build-server --mode generation
+  modelmeter predict gpt2 --on build-server --mode generate
   modelmeter predict gpt2 --on build-server --anchor 7f3a
   modelmeter predict resnet50 --on \"RTX 5090\" --precision fp16 --learn-from timm/*amp*.csv
   modelmeter predict --train
@@ -41,7 +41,7 @@ pub(crate) enum PredictedMode {
     #[value(alias = "train")]
     Training,
     /// A prompt of 512 tokens and one generated token
-    #[value(alias = "generate")]
+    #[value(name = "generate", alias = "generation")]
     Generation,
 }
 
@@ -63,9 +63,10 @@ pub(crate) struct Predict {
     pub(crate) batch: BatchSize,
     #[command(flatten)]
     pub(crate) inputs: Inputs,
-    /// What is asked: inference, training, generation
+    /// What is asked: inference, training, generate
     #[arg(
         long,
+        alias = "modes",
         value_name = "MODE",
         default_value = "inference",
         hide_possible_values = true,
@@ -79,7 +80,7 @@ pub(crate) struct Predict {
         short,
         value_name = "ENGINE",
         value_parser = parse_engine,
-        help = format!("Engine: {} [default: the first that runs the model, torch on a GPU]", candidates::engine_names()),
+        help = format!("Engine: {} [default: the first that runs the model, {} on a GPU]", candidates::engine_names(), candidates::reference()),
         help_heading = "Engine",
         add = ArgValueCandidates::new(candidates::engines)
     )]

@@ -46,7 +46,7 @@ pub(crate) enum IsolationArgument {
 #[command(
     after_help = AFTER,
     mut_arg("model", |arg| arg.help(
-        "Name (see `modelmeter models`), hub name, .onnx file, Hugging Face folder or .toml description \
+        "Name (see `modelmeter models`), hub name, .onnx or .gguf file, Hugging Face folder or .toml description \
          [default: distilbert-base-uncased]"
     ))
 )]
@@ -91,7 +91,7 @@ pub(crate) struct Profile {
         help_heading = "Breakdown"
     )]
     pub(crate) layers: Option<Vec<String>>,
-    /// What the GPU did: kernels, copies, idle time and its causes; on `cuda` unless `--device` names another
+    /// What the GPU did: kernels, copies, idle time and its causes; on `cuda` unless `--device` names another NVIDIA GPU
     #[arg(long, help_heading = "Breakdown")]
     pub(crate) gpu: bool,
     /// Memory by graph, allocator and system; or only these parts

@@ -1,7 +1,7 @@
 //! The arguments of `runs`, and which runs are meant.
 
 use super::{
-    ModeArgument, ResultOutput,
+    ModeFilter, ResultOutput,
     values::{parse_engine, parse_time},
 };
 use crate::candidates;
@@ -58,9 +58,9 @@ pub(crate) struct RunFilter {
     /// Precision
     #[arg(long, alias = "dtype", value_name = "PRECISION", add = ArgValueCandidates::new(candidates::precisions))]
     pub(crate) precision: Option<Precision>,
-    /// Modes: inference, training or generate
+    /// Mode: inference, training, generate or load
     #[arg(long, value_enum, value_name = "MODE")]
-    pub(crate) mode: Option<ModeArgument>,
+    pub(crate) mode: Option<ModeFilter>,
     /// Label
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Option<String>,

@@ -43,10 +43,10 @@ pub(crate) struct ServeBench {
     #[command(flatten)]
     pub(crate) tuning: Tuning,
     /// Address to listen on
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8790", help_heading = "Engine")]
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8790", help_heading = "Server")]
     pub(crate) listen: SocketAddr,
     /// Token in the link: 8 or more letters, digits, `-` and `_` [default: a new one]
-    #[arg(long, value_name = "TOKEN", help_heading = "Engine")]
+    #[arg(long, value_name = "TOKEN", help_heading = "Server")]
     pub(crate) token: Option<String>,
 
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! The arguments of `analyze` and `recommend`.
 
 use super::{
-    ModeArgument, OutputFile, ResultOutput,
+    ModeFilter, OutputFile, ResultOutput,
     since::{Since, parse_since},
     values::{parse_engine, parse_small},
 };
@@ -171,9 +171,9 @@ pub(crate) struct SurveyArguments {
         value_name = "N,…"
     )]
     pub(crate) sequence_length: Vec<u64>,
-    /// Modes: inference, training or generate
+    /// Modes: inference, training, generate or load
     #[arg(long, alias = "modes", value_enum, value_delimiter = ',', value_name = "MODE,…")]
-    pub(crate) mode: Vec<ModeArgument>,
+    pub(crate) mode: Vec<ModeFilter>,
     /// Machines: host names, or beginnings of their keys
     #[arg(long, alias = "machines", value_delimiter = ',', value_name = "MACHINE,…")]
     pub(crate) machine: Vec<String>,

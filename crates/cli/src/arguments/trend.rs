@@ -9,7 +9,8 @@ use std::{path::PathBuf, time::Duration};
 use types::{TrendBy, TrendMetric};
 
 const AFTER: &str = "\
-Metrics: latency.p50, latency.p90, latency.p95, latency.p99, latency.mean, throughput, memory.peak, load, first, energy
+Metrics: latency.p50, latency.p90, latency.p95, latency.p99, latency.mean, throughput, memory.peak, load, first, energy;
+of loads also ttft.p50, ttft.p99, itl.p50, itl.p99, goodput (latency is that of the whole answer)
 
 Exit codes: 0 fine; with `--alert` 1 the newest level is worse, 4 cannot tell; 2 usage error
 

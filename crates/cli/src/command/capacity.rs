@@ -9,11 +9,15 @@ use crate::{
     },
 };
 use ::load::Lengths;
-use modelmeter::{CapacityPlan, ProofPlan, Run, Store, StoreError};
-use store::Filter;
+use modelmeter::{CapacityPlan, Mode, ProofPlan, Run, Store, StoreError};
+use store::{Filter, RunRow};
+use types::Scenario;
 
-/// The most runs that an answer rests on: the newest.
-const RUNS: u64 = 64;
+/// The most runs of each kind that an answer rests on: the newest.
+const RUNS: usize = 64;
+
+/// The most runs that are looked through for those.
+const LOOKED_THROUGH: u64 = 100_000;
 
 pub(crate) fn run(arguments: &CapacityArguments, global: &Global) -> Result<Exit, Failure> {
     let asked = arguments.result.with_file(arguments.file.output.as_deref(), &[])?;
@@ -28,6 +32,7 @@ pub(crate) fn run(arguments: &CapacityArguments, global: &Global) -> Result<Exit
         batch_max: arguments.batch_max,
         batch_wait: arguments.batch_wait,
         lengths: Lengths { prompt: arguments.prompt, answer: arguments.new_tokens },
+        sequence_length: arguments.sequence_length,
         costs: arguments.replicas_cost.clone(),
         seed: arguments.seed.value(),
     };
@@ -64,15 +69,27 @@ fn runs(target: &str, store: &Store) -> Result<(String, Vec<Run>), Failure> {
     Ok((target.to_owned(), stored_runs(target, store)?))
 }
 
-/// The newest valid runs of a model.
+/// The newest valid runs of a model that can tell how long a request takes. Each kind apart: many runs of one, or many loads that
+/// cannot tell it, must not hide the others.
 pub(crate) fn stored_runs(model: &str, store: &Store) -> Result<Vec<Run>, Failure> {
-    let filter = Filter {
-        model: Some(model.to_owned()),
-        valid: Some(true),
-        limit: Some(RUNS),
-        ..Filter::default()
-    };
-    let rows = store.runs(&filter)?;
-    let runs: Result<Vec<Run>, StoreError> = rows.iter().map(|row| store.run(&row.id.0)).collect();
+    let mut kinds = Vec::new();
+    for mode in [Mode::Inference, Mode::Generate, Mode::Load] {
+        let filter = Filter {
+            model: Some(model.to_owned()),
+            mode: Some(mode),
+            valid: Some(true),
+            limit: Some(LOOKED_THROUGH),
+            ..Filter::default()
+        };
+        let mut rows = store.runs(&filter)?;
+        rows.retain(|row| mode != Mode::Load || row.scenario == Some(Scenario::SingleStream));
+        kinds.push(rows);
+    }
+    // The filter takes parts of names too: a model of exactly this name is meant alone.
+    let is_it = |row: &RunRow| row.model.eq_ignore_ascii_case(model);
+    let is_name = kinds.iter().flatten().any(is_it);
+    let rows =
+        kinds.iter().flat_map(|rows| rows.iter().filter(|row| !is_name || is_it(row)).take(RUNS));
+    let runs: Result<Vec<Run>, StoreError> = rows.map(|row| store.run(&row.id.0)).collect();
     Ok(runs?)
 }

@@ -43,6 +43,7 @@ pub(crate) fn run(arguments: &Check, global: &Global) -> Result<Exit, Failure> {
     if let Some(target) = load::gated(arguments) {
         return load::check(target, arguments, global);
     }
+    load::refuse_server_options(&arguments.server)?;
     let folders = folders(global)?;
     let mut gate = Gate::new(cells(arguments, global, &folders)?)
         .against(against(arguments, global)?)
@@ -279,6 +280,11 @@ fn write(found: &GateReport, runs: &[Run], exit: Exit, arguments: &Check, sinks:
                 "wrote {count} runs to {path}; `--baseline {path}` compares later runs with them\n"
             ));
         }
+        if written.is_ok()
+            && let Some(words) = unfit(runs)
+        {
+            sinks.talk(&words);
+        }
         sinks.attempt(written);
     }
     if let Some(folder) = &arguments.output_dir {
@@ -302,6 +308,21 @@ fn write(found: &GateReport, runs: &[Run], exit: Exit, arguments: &Check, sinks:
         }
         output::complain(&report::gate_annotations(found));
     }
+}
+
+/// What is said of a baseline with runs whose times no gate compares with.
+fn unfit(runs: &[Run]) -> Option<String> {
+    let unfit = GateBaseline::unfit(runs);
+    let causes: Vec<&str> = unfit.by_count().iter().map(|(reason, _)| reason.words()).collect();
+    (!unfit.is_empty()).then(|| {
+        format!(
+            "warning: {} of {} runs are not valid ({}): `--baseline` does not compare times with them; measure again on a \
+             quiet machine\n",
+            unfit.total(),
+            runs.len(),
+            causes.join(", ")
+        )
+    })
 }
 
 /// `modelmeter noise`.

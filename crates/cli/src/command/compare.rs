@@ -2,7 +2,7 @@
 
 use crate::{
     Exit, Failure, Sinks,
-    arguments::{By, Compare, Global, ModeArgument, ResultOutput, Workload},
+    arguments::{By, Compare, Global, ModeArgument, ResultOutput, Workload, load_is_apart},
     command::{
         folders, load,
         measurement::{default_model, measurement, training, with},
@@ -24,6 +24,7 @@ pub(crate) fn run(arguments: &Compare, global: &Global) -> Result<Exit, Failure>
     if let Some(subjects) = load::addresses(arguments) {
         return load::compare(subjects, arguments, global);
     }
+    load::refuse_server_options(&arguments.server)?;
     check_modes(arguments)?;
     let mut asked = asked(arguments)?;
     let mut sinks = Sinks::new(global);
@@ -83,6 +84,9 @@ fn generates(arguments: &Compare) -> bool {
 /// What cannot go together is said before anything runs.
 fn check_modes(arguments: &Compare) -> Result<(), Failure> {
     let wrong = |text: String| Err(Failure::new(Exit::Wrong, text));
+    if arguments.modes.contains(&ModeArgument::Load) {
+        return Err(load_is_apart());
+    }
     if generates(arguments) {
         if arguments.modes.len() > 1 {
             return wrong("generating is compared alone; omit the other `--modes`".into());
@@ -206,6 +210,7 @@ fn measure_in(
         let comparisons = sides.iter().map(pair).collect::<Result<Vec<_>, _>>()?;
         return Ok((comparisons, true));
     }
+    let several_sizes = arguments.batch.batch_sizes.len() > 1;
     if generates(arguments) {
         let tests = arguments.generation.tests();
         if tests.is_empty() {
@@ -217,8 +222,9 @@ fn measure_in(
                 Some(_) => side.clone().generation(test),
                 None => side.clone().generation(test).batch_size(1),
             };
-            let mut duel =
-                duel(sides.iter().map(generate), arguments).leave_out_unfit(is_all(arguments));
+            let mut duel = duel(sides.iter().map(generate), arguments)
+                .leave_out_unfit(is_all(arguments))
+                .per_sample(several_sizes);
             if let Some(baseline) = &arguments.baseline {
                 duel = duel.baseline(baseline);
             }
@@ -230,7 +236,6 @@ fn measure_in(
         true => sides.iter().map(train).collect(),
         false => sides,
     };
-    let several_sizes = arguments.batch.batch_sizes.len() > 1;
     let mut duel = duel(sides, arguments)
         .leave_out_unfit(is_all(arguments))
         .per_sample(several_sizes)

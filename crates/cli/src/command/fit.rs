@@ -82,6 +82,9 @@ fn nothing_fits(found: &FitReport) -> Failure {
             need.engine,
             need.batch
         ),
+        None if found.generation.is_some() => {
+            "a larger `--memory-constrained`, a smaller `--depth` or another engine may help".into()
+        }
         None => "a larger `--memory-constrained`, a shorter `--sequence-length` or another engine \
                  may help"
             .into(),

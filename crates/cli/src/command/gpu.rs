@@ -24,7 +24,7 @@ use std::{
     thread,
     time::Duration,
 };
-use types::{Ceilings, GpuProfile};
+use types::{Ceilings, GpuProblemKind, GpuProcess, GpuProfile};
 
 /// Children of the program may end after it; their files are looked at again so often.
 const SETTLE: Duration = Duration::from_millis(20);
@@ -33,9 +33,10 @@ pub(crate) fn run(arguments: &Arguments, global: &Global) -> Result<Exit, Failur
     let asked = arguments.result.with_file(arguments.file.output.as_deref(), &[])?;
     let files = arguments.trace.iter().chain(&arguments.flamegraph);
     asked.check(files.filter(|path| !is_stdout(path)))?;
+    check_endings(arguments)?;
     if let Some(folder) = &arguments.from {
         let (recordings, profile) = match folder.is_dir() {
-            true => read(folder)?,
+            true => read_kept(folder)?,
             false => read_foreign(folder)?,
         };
         if recordings.is_empty() && profile.unread.is_empty() {
@@ -45,11 +46,8 @@ pub(crate) fn run(arguments: &Arguments, global: &Global) -> Result<Exit, Failur
         }
         let mut sinks = Sinks::new(global);
         let exit = exit_of(&profile);
-        let known = ceilings(&profile, global);
-        let document = report::gpu_document(&GpuView {
-            ceilings: known.as_ref(),
-            ..view(arguments, &[], None, &profile)
-        });
+        // Nothing of this machine is known of the one that recorded: no name of a device, no ceiling.
+        let document = report::gpu_document(&view(arguments, &[], None, &profile));
         let document = with_picture(document, &profile, &asked);
         write_files(arguments, &recordings, &profile, &mut sinks);
         sinks.result(&document, &asked, exit);
@@ -66,6 +64,27 @@ pub(crate) fn run(arguments: &Arguments, global: &Global) -> Result<Exit, Failur
     process::exit(code);
 }
 
+/// Refuses names that promise another format than the one that would be written.
+fn check_endings(arguments: &Arguments) -> Result<(), Failure> {
+    let ending = |path: &Path| path.extension().map(|ending| ending.to_string_lossy().into_owned());
+    let refuse = |option: &str, path: &Path, hint: &str| {
+        let text = format!("`{option} {}` has an unknown ending", path.display());
+        Err(Failure::new(Exit::Wrong, clean(&text)).hint(hint))
+    };
+    if let Some(path) = &arguments.trace
+        && !trace::is_perfetto_trace(path)
+        && ending(path).is_some_and(|ending| ending != "json")
+    {
+        return refuse("--trace", path, "`--trace FILE.pftrace` or `--trace FILE.json`");
+    }
+    if let Some(path) = &arguments.flamegraph
+        && ending(path).is_some_and(|ending| ending != "svg")
+    {
+        return refuse("--flamegraph", path, "`--flamegraph FILE.svg`");
+    }
+    Ok(())
+}
+
 /// Runs the program and tells what it did: how it ended, and whether everything that was asked for could be written.
 fn record(
     arguments: &Arguments,
@@ -76,7 +95,7 @@ fn record(
     let folder: &Path = match &arguments.keep {
         Some(folder) => {
             output::make_folder(folder)?;
-            let has_recording = read(folder).is_ok_and(|(found, _)| !found.is_empty());
+            let has_recording = read_kept(folder).is_ok_and(|(found, _)| !found.is_empty());
             if has_recording {
                 let text = format!("`{}` has a recording already", folder.display());
                 return Err(Failure::new(Exit::Wrong, text).hint("give a new folder"));
@@ -208,6 +227,13 @@ fn tell(
     };
     let document = with_picture(report::gpu_document(&view), &profile, asked);
     let mut sinks = Sinks::new(global);
+    let ranges = || profile.processes.iter().flat_map(|process| &process.ranges);
+    if arguments.modules && !profile.processes.is_empty() && !ranges().any(|range| range.is_module)
+    {
+        sinks.talk(
+            "`--modules` saw no module: the program calls none of PyTorch in Python, or only inside compiled regions\n",
+        );
+    }
     sinks.formats(&document, asked);
     write_files(arguments, &recordings, &profile, &mut sinks);
     let exit = exit_of(&profile);
@@ -299,11 +325,17 @@ fn ceilings(profile: &GpuProfile, global: &Global) -> Option<Ceilings> {
     store.ceilings(&hardware::machine().key, Device::Cuda(device.device), 0).ok()?
 }
 
-/// What was recorded in a folder, and where its time went.
+/// What a program that ran here did, from the folder of its recording.
 pub(super) fn read(folder: &Path) -> Result<(Vec<Recording>, GpuProfile), Failure> {
-    let (recordings, unread) = gpu::recordings(folder).map_err(|error| failure(&error))?;
-    let mut profile = gpu::analyse(&recordings, unread);
+    let (recordings, mut profile) = read_kept(folder)?;
     name_devices(&mut profile);
+    Ok((recordings, profile))
+}
+
+/// What was recorded in a folder, here or elsewhere, and where its time went.
+fn read_kept(folder: &Path) -> Result<(Vec<Recording>, GpuProfile), Failure> {
+    let (recordings, unread) = gpu::recordings(folder).map_err(|error| failure(&error))?;
+    let profile = gpu::analyse(&recordings, unread);
     Ok((recordings, profile))
 }
 
@@ -341,9 +373,13 @@ fn name_devices(profile: &mut GpuProfile) {
     }
 }
 
+fn has_begun(process: &GpuProcess) -> bool {
+    process.problems.iter().all(|problem| problem.kind != GpuProblemKind::NeverBegan)
+}
+
 fn exit_of(profile: &GpuProfile) -> Exit {
     let is_valid = profile.unread.is_empty()
-        && !profile.processes.is_empty()
+        && profile.processes.iter().any(has_begun)
         && profile.processes.iter().all(types::GpuProcess::is_valid);
     if is_valid { Exit::Fine } else { Exit::Untold }
 }

@@ -32,6 +32,7 @@ pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod serve_bench;
 pub(crate) mod survey;
+mod taken_port;
 pub(crate) mod trend;
 pub(crate) mod visualize;
 pub(crate) mod watch;

@@ -108,7 +108,13 @@ fn profiler(arguments: &Profile, global: &Global) -> Result<Profiler, Failure> {
         },
     );
     profiler = profiler.inside(inside(arguments));
-    // Only a GPU keeps such records; a device that was named is refused with its reason.
+    // Only a GPU keeps such records.
+    if arguments.gpu && !matches!(engine.device.device, Device::Auto | Device::Cuda(_)) {
+        let text = format!("`--gpu` records NVIDIA GPUs, not `--device {}`", engine.device.device);
+        return Err(
+            Failure::new(Exit::Wrong, text).hint("omit `--device`, or give `--device cuda`")
+        );
+    }
     if arguments.gpu && engine.device.device == Device::Auto {
         profiler = profiler.device(Device::Cuda(0));
     }

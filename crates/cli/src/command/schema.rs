@@ -44,7 +44,7 @@ mod tests {
     const WRITE: &str = "MODELMETER_WRITE_SCHEMAS";
 
     /// Documents that are not made from a result of the report.
-    const OWN: [DocumentSchema; 11] = [
+    const OWN: [DocumentSchema; 19] = [
         DocumentSchema::of::<bench::PlanDocument<'_>>(bench::PLAN_SCHEMA),
         DocumentSchema::of::<models::ModelsDocument<'_>>(models::MODELS_SCHEMA),
         DocumentSchema::of::<devices::DevicesDocument<'_>>(devices::DEVICES_SCHEMA),
@@ -52,6 +52,14 @@ mod tests {
         DocumentSchema::of::<db::StatusDocument<'_>>(db::STATUS_SCHEMA),
         DocumentSchema::of::<db::ImportDocument<'_>>(db::IMPORT_SCHEMA),
         DocumentSchema::of::<serve::NowDocument>(serve::NOW_SCHEMA),
+        DocumentSchema::of::<serve::RefusalDocument<'_>>(serve::REFUSAL_SCHEMA),
+        DocumentSchema::of::<serve::MeasurementDocument<'_>>(serve::MEASUREMENT_SCHEMA),
+        DocumentSchema::of::<serve::StoredDocument>(serve::STORED_SCHEMA),
+        DocumentSchema::of::<serve::PlansDocument>(serve::PLANS_SCHEMA),
+        DocumentSchema::of::<serve::PlanCellsDocument<'_>>(serve::PLAN_CELLS_SCHEMA),
+        DocumentSchema::of::<serve::MachinesDocument>(serve::MACHINES_SCHEMA),
+        DocumentSchema::of::<serve::MeasurementsDocument>(serve::MEASUREMENTS_SCHEMA),
+        DocumentSchema::of::<serve::ChangeDocument>(serve::CHANGE_SCHEMA),
         DocumentSchema::of::<WholeRun<'_>>(WHOLE_RUN_SCHEMA),
         DocumentSchema::of::<predict::BacktestDocument<'_>>(predict::BACKTEST_SCHEMA),
         DocumentSchema::of::<predict::PredictionDocument<'_>>(predict::PREDICTION_SCHEMA),

@@ -3,7 +3,7 @@
 use crate::{
     Exit, Failure,
     arguments::{Global, Serve},
-    command::{folders, watch},
+    command::{folders, taken_port, watch},
     output,
 };
 use modelmeter::Folders;
@@ -15,7 +15,6 @@ use signal_hook::{
 };
 use std::{
     ffi::OsString,
-    fs,
     net::{SocketAddr, ToSocketAddrs},
     path::Path,
     process::{Command, Stdio},
@@ -212,58 +211,10 @@ fn refused(error: &ServeError, place: &Place) -> Failure {
         None => failure,
     };
     match (error, place) {
-        (ServeError::Taken(address), _) => {
-            let failure = match owner(address.port()) {
-                Some((pid, name)) => {
-                    failure.cause(format!("process {pid} (`{name}`) listens there"))
-                }
-                None => failure.cause("a process of another user listens there"),
-            };
-            let next = address.port().checked_add(1).unwrap_or(7117);
-            failure.hint(format!("`modelmeter serve --listen {}:{next}`", host(*address)))
-        }
+        (ServeError::Taken(address), _) => taken_port::explain(failure, *address, "serve"),
         (_, Place::Address(_)) => failure.hint("`modelmeter serve --listen 127.0.0.1:7117`"),
         (_, Place::Socket(_)) => failure.hint("give a path where nothing is yet"),
     }
-}
-
-fn host(address: SocketAddr) -> String {
-    match address {
-        SocketAddr::V4(address) => address.ip().to_string(),
-        SocketAddr::V6(address) => format!("[{}]", address.ip()),
-    }
-}
-
-/// Who listens on a port of this machine, if it is a process of this user.
-fn owner(port: u16) -> Option<(u32, String)> {
-    let listening = format!(":{port:04X}");
-    let mut sockets = Vec::new();
-    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
-        let text = fs::read_to_string(table).unwrap_or_default();
-        for line in text.lines().skip(1) {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            // The state `0A` listens; the tenth word is the socket's number.
-            if let [_, local, _, "0A", ..] = words.as_slice()
-                && local.ends_with(&listening)
-                && let Some(inode) = words.get(9)
-            {
-                sockets.push(format!("socket:[{inode}]"));
-            }
-        }
-    }
-    for process in fs::read_dir("/proc").ok()?.flatten() {
-        let Some(pid) = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok())
-        else {
-            continue;
-        };
-        let Ok(descriptors) = fs::read_dir(process.path().join("fd")) else { continue };
-        let links = descriptors.flatten().filter_map(|one| fs::read_link(one.path()).ok());
-        if links.into_iter().any(|link| sockets.iter().any(|socket| link == Path::new(socket))) {
-            let name = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
-            return Some((pid, clean(name.trim())));
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -277,12 +228,5 @@ mod tests {
         for wrong in ["/a?b", "../x", "a b", "<x>"] {
             assert!(base(Some(wrong)).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn who_has_a_port_is_found() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let found = owner(listener.local_addr().unwrap().port()).unwrap();
-        assert_eq!(found.0, std::process::id());
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     command::{
         folders,
         measurement::{measurement, with},
-        table_width, watched_session,
+        table_width, taken_port, watched_session,
     },
     output,
     places::places,
@@ -14,13 +14,17 @@ use crate::{
 };
 use engine::PageAddress;
 use modelmeter::{ENGINES, Profiler, Run, Session};
-use report::RunLine;
-use std::net::{IpAddr, UdpSocket};
+use report::{RunLine, clean};
+use std::{
+    io,
+    net::{IpAddr, SocketAddr, TcpListener, UdpSocket},
+};
 
 pub(crate) fn run(arguments: &ServeBench, global: &Global) -> Result<Exit, Failure> {
     arguments.result.check([])?;
     let folders = folders(global)?;
-    let page = address(arguments)?;
+    let mut page = address(arguments)?;
+    page.listen = free(page.listen, &arguments.models)?;
     let cells = cells(arguments, &page, global)?;
     let cells: Vec<Profiler> =
         cells.into_iter().map(|cell| cell.folders(folders.clone())).collect();
@@ -81,6 +85,22 @@ fn address(arguments: &ServeBench) -> Result<PageAddress, Failure> {
     PageAddress::behind(listen, token).ok_or_else(|| {
         Failure::new(Exit::Wrong, format!("`{token}` cannot be a token"))
             .hint("a token has 8 or more letters, digits, `-` and `_`; omit it to get a new one")
+    })
+}
+
+/// The address, if nobody listens there: a link to somebody else's page must not be shown. For port 0 a free one.
+fn free(address: SocketAddr, models: &[String]) -> Result<SocketAddr, Failure> {
+    let bound = TcpListener::bind(address).and_then(|listener| listener.local_addr());
+    bound.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            let failure =
+                Failure::new(Exit::Cannot, format!("{address} is taken by another program"));
+            let command = format!("serve-bench {}", clean(&models.join(" ")));
+            taken_port::explain(failure, address, &command)
+        }
+        _ => Failure::new(Exit::Cannot, format!("could not listen on {address}"))
+            .cause(error.to_string())
+            .hint("`--listen 0.0.0.0:8790` listens on every address of this machine"),
     })
 }
 

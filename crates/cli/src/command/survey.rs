@@ -104,6 +104,10 @@ fn capacity(
         batch_max: None,
         batch_wait: Duration::ZERO,
         lengths: Lengths { prompt: Length::exactly(PROMPT), answer: Length::exactly(ANSWER) },
+        sequence_length: match arguments.survey.sequence_length.as_slice() {
+            [only] => usize::try_from(*only).ok(),
+            _ => None,
+        },
         costs: costs
             .map(|price| ReplicaCost { of: price.device.clone(), per_hour: price.per_hour })
             .collect(),

@@ -133,6 +133,43 @@ fn engines_agree_on_what_a_real_model_writes() {
     }
 }
 
+/// A step of four texts takes longer than that of one, and is no slower by that.
+#[test]
+fn batches_are_compared_by_the_time_of_one_text() {
+    let home = Home::calibrated();
+    let mut arguments = vec!["compare".to_owned(), two_blocks("llama")];
+    let options = "--modes generate --engines rten --batch-sizes 1,4 --prompt-tokens 0 --new-tokens 8 --processes 1 \
+                   --turns 1 --runs 5 --warmup 1 --json -";
+    arguments.extend(options.split_whitespace().map(str::to_owned));
+    let told = home.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(told.out.contains("times are per sample"), "{}\n{}", told.out, told.err);
+}
+
+#[test]
+fn a_file_of_blocks_fits_and_is_planned_in_its_own_format() {
+    let home = Home::calibrated();
+    let model = smollm2();
+    home.fine(&["engines", "install", "llamacpp"]);
+    for precision in [&[][..], &["--precision", "stored"]] {
+        let mut arguments = vec!["fit", &model, "--modes", "generate", "--engines", "llamacpp"];
+        arguments.extend_from_slice(precision);
+        let few =
+            "--memory-limit 1500 --max-batch 1 --max-context 128 --new-tokens 4 --runs 11 --json -";
+        arguments.extend(few.split_whitespace());
+        let told = home.run(&arguments);
+        let found = document(&told.out);
+        assert_eq!(found["ways"][0]["precision"], "stored", "{found:#}\n{}", told.err);
+        assert_eq!(found["contexts"][0]["longest"], 128, "{found:#}");
+    }
+    let plan = format!(
+        "models = [{model:?}]\nengines = [\"llamacpp\", \"rten\"]\nmodes = [\"generate\"]\nprompt-tokens = [0]\n\
+         new-tokens = [4]\n"
+    );
+    fs::write(home.path("plan.toml"), plan).unwrap();
+    let told = home.fine(&["bench", "plan.toml", "--dry-run"]);
+    assert!(!told.out.contains("not fp32") && told.out.contains("llamacpp"), "{}", told.out);
+}
+
 #[test]
 fn the_layers_the_memory_and_the_picture_of_a_step_are_told() {
     let home = Home::calibrated();

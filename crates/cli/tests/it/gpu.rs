@@ -85,8 +85,11 @@ fn a_recording_of_a_real_gpu_is_told_in_every_format() {
     }
     let trace = fs::read_to_string(home.path("gpu.trace.json")).unwrap();
     let trace: Value = serde_json::from_str(&trace).unwrap();
-    let kernels = trace["traceEvents"].as_array().unwrap().iter();
-    assert_eq!(kernels.filter(|event| event["cat"] == "kernel").count(), 1856 + 13);
+    let of = |category: &str| {
+        let events = trace["traceEvents"].as_array().unwrap().iter();
+        events.filter(|event| event["cat"] == category).count()
+    };
+    assert_eq!((of("kernel"), of("gpu_memcpy") + of("gpu_memset")), (1856, 13));
 }
 
 #[test]
@@ -106,6 +109,24 @@ fn files_of_other_profilers_are_told_in_the_same_way() {
     home.refused(&["gpu", "--from", "nothing.json"], 2, &["no work of a GPU", "hint:"]);
     fs::write(home.path("text"), "words").unwrap();
     home.refused(&["gpu", "--from", "text"], 2, &["neither JSON nor SQLite", "nsys export"]);
+    recording(&home);
+    home.refused(&["gpu", "--from", "recording/509-1.mmgpu"], 2, &["give its folder"]);
+}
+
+#[test]
+fn a_name_that_promises_another_format_is_refused() {
+    let home = Home::new();
+    recording(&home);
+    let from = ["gpu", "--from", "recording"];
+    for (file, hint) in [
+        ("--flamegraph=f.png", "--flamegraph FILE.svg"),
+        ("--trace=x.txt", "--trace FILE.pftrace"),
+        ("--trace=x.json.gz", "--trace FILE.json"),
+    ] {
+        home.refused(&[&from[..], &[file]].concat(), 2, &["unknown ending", hint]);
+    }
+    let refused = ["profile", "small-transformer", "--device", "cpu", "--gpu"];
+    home.refused(&refused, 2, &["not `--device cpu`", "--device cuda"]);
 }
 
 #[test]

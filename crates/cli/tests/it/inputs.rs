@@ -113,7 +113,9 @@ fn guessed_sizes_that_fail_give_way_to_others() {
     let run = measured(&home, "clip.onnx", &[]);
     // 128 tokens do not fit the table, and the batch was innocent.
     assert_eq!(run["inputs"][0]["dims"], json!([4, 77]));
-    assert!(remarks(&run).contains("batch 4, length 77 ran, after batch 4; batch 1"), "{run}");
+    let told = remarks(&run);
+    assert!(told.contains("tried on rten: batch 4: failed; batch 1"), "{told}");
+    assert!(told.contains("failed; batch 4, length 77: ran"), "{told}");
     positions(&home, "one.onnx", Some(1));
     let run = measured(&home, "one.onnx", &[]);
     assert_eq!((&run["batch_size"], &run["inputs"][0]["dims"]), (&json!(1), &json!([1, 77])));

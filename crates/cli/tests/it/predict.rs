@@ -192,3 +192,82 @@ fn questions_outside_of_what_was_measured_are_refused_with_the_nearest_one() {
     assert!(home.fine(&["predict", "--catalogue"]).out.contains("GeForce RTX 5090"));
     home_with(&[]).refused(&["predict", "--train"], 4, &["no valid run", "hint: "]);
 }
+
+/// A table of timm on one card: every model has an efficiency of its own, the same on all cards.
+fn pictures(peak: f64, bandwidth: f64) -> String {
+    let mut text = String::from(
+        "model,infer_img_size,infer_batch_size,infer_samples_per_sec,infer_step_time,infer_gmacs,infer_macts,param_count\n",
+    );
+    for number in 0..120u32 {
+        let family = ["resnet", "vit_", "swin_", "convnext"][number as usize % 4];
+        let macs = 1.0 + f64::from(number * 7 % 31);
+        let activations = 5.0 + f64::from(number * 11 % 29);
+        let own = 1.0 + 0.02 * f64::from(number * 5 % 13);
+        let seconds =
+            own * (2.0 * macs * 1e9 / (0.6 * peak) + 6.0 * activations * 1e6 / (0.8 * bandwidth));
+        let _ = writeln!(
+            text,
+            "{family}{number},224,256,{},{},{macs},{activations},{}",
+            1.0 / seconds,
+            256.0 * seconds * 1e3,
+            macs * 6.0
+        );
+    }
+    text
+}
+
+#[test]
+fn tables_of_two_cards_answer_for_a_card_like_them_and_say_what_they_rest_on() {
+    let home = Home::new();
+    let table = |card: &str| format!("benchmark-infer-amp-nchw-pt240-cu124-{card}.csv");
+    fs::write(home.path(&table("rtx3090")), pictures(71e12, 936e9)).unwrap();
+    fs::write(home.path(&table("rtx4090")), pictures(165.2e12, 1008e9)).unwrap();
+    let (one, other) = (table("rtx3090"), table("rtx4090"));
+    let ask = |on: &str, more: &[&str]| {
+        let all = [&["predict", "resnet0", "--on", on], more, &["--json", "p.json"]].concat();
+        home.run(&[&all[..], &["--learn-from", &one, &other]].concat())
+    };
+    let told = ask("RTX 5090", &["--batch-size", "64"]);
+    assert_eq!(told.status, Some(0), "{}{}", told.out, told.err);
+    let words = told.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("2 machines: GeForce RTX 3090, GeForce RTX 4090"), "{}", told.out);
+    let found = json(&fs::read_to_string(home.path("p.json")).unwrap());
+    let answer = &found["answers"][0];
+    assert_eq!(answer["precision"], "amp");
+    assert_eq!(answer["batch_size"], 64.0);
+    assert_eq!(answer["rests_on"], serde_json::json!(["GeForce RTX 3090", "GeForce RTX 4090"]));
+    let number = |key: &str| answer["throughput"][key].as_f64().unwrap();
+    assert!(number("high") / number("low") > 1.5, "{answer}");
+    for far in ["Tesla K80", "P100", "MI300X", "Arc A770", "B200"] {
+        let told = ask(far, &[]);
+        assert_eq!(told.status, Some(4), "{far}: {}{}", told.out, told.err);
+        assert!(told.out.contains("can be answered"), "{far}: {}", told.out);
+    }
+    for precision in ["int8", "fp32", "bf16"] {
+        let told = ask("RTX 5090", &["--precision", precision]);
+        assert_eq!(told.status, Some(4), "{precision}: {}{}", told.out, told.err);
+    }
+}
+
+#[test]
+fn a_gpu_of_imported_runs_is_asked_by_its_name_and_a_new_import_is_learned_from() {
+    let home = Home::new();
+    let table = "benchmark-infer-amp-nchw-pt240-cu124-rtx4090.csv";
+    fs::write(home.path(table), pictures(165.2e12, 1008e9)).unwrap();
+    home.fine(&["db", "import", table]);
+    let cells = || json(&home.fine(&["predict", "--train", "--json"]).out)["cells"].clone();
+    let learned = |home: &Home| {
+        home.run(&["predict", "feed-forward-baseline", "--on", "RTX 4090", "--json", "p.json"]);
+        json(&fs::read_to_string(home.path("p.json")).unwrap())
+    };
+    let found = learned(&home);
+    assert_eq!(found["cells"], cells(), "{found}");
+    let answer = &found["answers"][0];
+    // The machine of the runs, not one that was never seen.
+    assert_ne!(answer["situation"], "new machine", "{found}");
+    assert!(!answer["refused"].as_str().unwrap_or_default().contains("new machine"), "{found}");
+    let newer = "benchmark-infer-amp-nhwc-pt210-cu121-rtx3090.csv";
+    fs::write(home.path(newer), pictures(71e12, 936e9)).unwrap();
+    home.fine(&["db", "import", newer]);
+    assert_eq!(learned(&home)["cells"], 240);
+}

@@ -475,6 +475,105 @@ fn a_page_that_may_measure_starts_stops_labels_and_deletes() {
     assert_eq!(served.get(&format!("/api/runs/{id}")).status, 404);
 }
 
+/// Asks again and again, because a page that is being left answers nothing that takes time.
+fn soon(browser: &mut Browser, expression: &str) {
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while browser.ask(expression) != true {
+        let seen = |browser: &mut Browser| browser.ask("document.body?.innerText.slice(0, 2000)");
+        assert!(std::time::Instant::now() < end, "`{expression}` in\n{}", seen(browser));
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}
+
+/// Clicks the button with these words.
+fn click(browser: &mut Browser, words: &str) {
+    browser.ask("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
+    let button = format!(
+        "[...document.querySelectorAll('button')].find((one) => one.textContent === '{words}')"
+    );
+    soon(browser, &format!("Boolean({button})"));
+    browser.ask(&format!("setTimeout(() => {button}.click())"));
+}
+
+#[test]
+fn buttons_work_in_a_real_browser() {
+    let home = Home::calibrated();
+    let served = serve(&home, &["--allow-measuring"]);
+    let mut browser = Browser::start();
+    browser.visit(&served.page, WIDE, "light");
+    browser.ask("document.querySelector('input[name=model]').value = 'feed-forward-baseline'");
+    click(&mut browser, "Start");
+    soon(
+        &mut browser,
+        "location.pathname === '/' && Boolean(document.querySelector('#now [data-state=ended] .ran a'))",
+    );
+    let run = json(&served.get("/api/runs").body)["runs"][0]["id"].as_str().unwrap().to_owned();
+    let address = served.address(&format!("/runs/{run}"));
+    browser.visit(&address, WIDE, "light");
+    browser.ask("document.querySelector('input[name=tag]').value = 'by hand'");
+    click(&mut browser, "Add");
+    click(&mut browser, "Remove the label by hand");
+    soon(
+        &mut browser,
+        "!document.body.innerText.includes('Remove the label') && document.body.innerText.includes('Change')",
+    );
+    click(&mut browser, "Delete it for good");
+    soon(&mut browser, "location.pathname === '/runs'");
+    assert_eq!(served.get(&format!("/api/runs/{run}")).status, 404);
+    // One that goes on is stopped.
+    browser.visit(&served.address("/"), WIDE, "light");
+    let mut long = home
+        .command(&["profile", "small-transformer", "--duration", "120s", "--quiet"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    soon(&mut browser, "Boolean(document.querySelector('#now [data-state=running]'))");
+    click(&mut browser, "Stop");
+    assert_eq!(long.wait().unwrap().code(), Some(130));
+    // What is wrong is said on a page.
+    browser.visit(&served.address("/"), WIDE, "light");
+    browser.ask("document.querySelector('input[name=model]').form.submit()");
+    soon(&mut browser, "document.title.startsWith('Refused')");
+
+    // A link of another site leads to the page, although the browser keeps the cookie back at first.
+    browser.visit("data:text/html,elsewhere", WIDE, "light");
+    browser.ask(&format!("setTimeout(() => {{ location.href = '{}'; }})", served.address("/runs")));
+    soon(&mut browser, "document.title.startsWith('Runs')");
+    // Who has no cookie is asked for the token, in our style.
+    browser.call("Network.clearBrowserCookies", &json!({}));
+    browser.visit(&served.address("/runs"), WIDE, "light");
+    soon(&mut browser, "document.title.startsWith('Token needed')");
+    assert_eq!(browser.ask("document.styleSheets[0].cssRules.length > 10"), true);
+}
+
+#[test]
+fn a_refusal_is_a_page_for_browsers_and_json_for_programs() {
+    let home = Home::new();
+    let served = serve(&home, &[]);
+    let (host, bearer) = served.known();
+    let page = ["accept: text/html,*/*;q=0.8", "sec-fetch-mode: navigate"];
+    let kind = |got: &Got| got.header("content-type").unwrap().to_owned();
+    let got = served.raw("POST", "/api/measurements", &[&host, &bearer, page[0]]);
+    assert_eq!((got.status, kind(&got).as_str()), (403, "text/html; charset=utf-8"));
+    assert!(got.body.contains("--allow-measuring"), "{}", got.body);
+    let got = served.raw("POST", "/api/measurements", &[&host, &bearer]);
+    assert_eq!((got.status, kind(&got).as_str()), (403, "application/json"));
+    assert_eq!(json(&got.body)["schema"], "modelmeter.refusal/1");
+    // Only who came by a link of another site is sent to ask again; else there would be no end.
+    let again = "http-equiv=\"refresh\"";
+    let asked = |site: &str| served.raw("GET", "/runs", &[&host, page[0], page[1], site]).body;
+    assert!(asked("sec-fetch-site: cross-site").contains(again));
+    for site in ["sec-fetch-site: same-origin", "sec-fetch-site: none", "x: y"] {
+        assert!(!asked(site).contains(again), "{site}");
+    }
+    // Style for the page that asks for the token.
+    let body = asked("x: y");
+    let style = body.split("href=\"").find(|part| part.starts_with("/assets/")).unwrap();
+    let got = served.raw("GET", style.split('"').next().unwrap(), &[&host]);
+    assert_eq!(got.status, 200, "{}", got.head);
+}
+
 #[test]
 fn a_flood_and_listeners_that_do_not_read_leave_room_for_others() {
     let runs: Vec<Run> = (1..200).map(|number| run(number, Device::Cpu, 1, 40.0, 300.0)).collect();

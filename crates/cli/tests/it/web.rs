@@ -122,6 +122,30 @@ fn a_command_that_is_killed_leaves_no_browser() {
     wait_until("no browser", || browsers_of(&folder).is_empty());
 }
 
+#[test]
+fn a_page_that_hangs_costs_its_cell_and_leaves_no_browser() {
+    let _alone = alone();
+    let home = home_with_a_browser();
+    let measure = ["profile", "small-transformer", "--device", "wasm", "--duration", "60s"];
+    let arguments = [&measure[..], &["--timeout", "5s", "--no-store"]].concat();
+    let (mut command, folder) = command(&home, &arguments);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let renderers = || -> Vec<i32> {
+        let line = |pid: &i32| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let is_renderer =
+            |pid: &i32| String::from_utf8_lossy(&line(pid)).contains("--type=renderer");
+        browsers_of(&folder).into_iter().filter(is_renderer).collect()
+    };
+    wait_until("a page", || !renderers().is_empty());
+    for pid in renderers() {
+        Command::new("kill").args(["-STOP", &pid.to_string()]).status().unwrap();
+    }
+    let told = told(child.wait_with_output().unwrap());
+    assert_eq!(told.status, Some(3), "{}", told.err);
+    assert!(told.err.contains("5 s"), "{}", told.err);
+    wait_until("no browser", || browsers_of(&folder).is_empty());
+}
+
 /// The link that `serve-bench` prints.
 fn link(child: &mut Child) -> String {
     let mut said = String::new();
@@ -187,6 +211,14 @@ fn another_browser_measures_by_a_link_and_sends_the_runs_home() {
 #[test]
 fn what_cannot_be_is_said_in_one_line() {
     let home = Home::calibrated();
+    // Before a link is shown that leads to somebody else.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = listener.local_addr().unwrap();
+    let next = format!("serve-bench small-transformer --listen 127.0.0.1:{}", taken.port() + 1);
+    let own = std::process::id().to_string();
+    let wants = ["serve-bench", "small-transformer", "--listen", &taken.to_string()];
+    let told = home.refused(&wants, 3, &["is taken by another program", &own, &next]);
+    assert!(!told.err.contains("open this"), "{}", told.err);
     let says = ["ONNX Runtime Web is not installed", "engines install browser"];
     home.refused(&["profile", "small-transformer", "-e", "browser", "-d", "webgpu"], 3, &says);
     let says = ["`x` cannot be a token", "8 or more"];

@@ -121,6 +121,13 @@ fn a_picture_without_material_says_what_to_run() {
     let absent = Picture::by_name("training").unwrap().svg(&material, Theme::Light).unwrap_err();
     assert!(absent.why.contains("inference"), "{}", absent.why);
     let mut material = sample::usual();
+    material.cells.iter_mut().for_each(|cell| cell.key.mode = Mode::Load);
+    for name in ["throughput", "batch-scaling", "heat-map"] {
+        let absent = Picture::by_name(name).unwrap().svg(&material, Theme::Light).unwrap_err();
+        assert!(absent.why.contains("every valid run is a load"), "{name}: {}", absent.why);
+        assert!(absent.hint.starts_with("modelmeter load "), "{name}: {}", absent.hint);
+    }
+    let mut material = sample::usual();
     for cell in &mut material.cells {
         cell.memory = Reading::missing(MissingCode::NotMeasured, "no");
     }

@@ -5,8 +5,8 @@ use super::{
     sampler::{Sampler, most_likely},
 };
 use crate::{
-    EngineError, EngineErrorKind, GenerationJob, TextJob, Tokeniser, view_of, worker::Recorder,
-    write_tensors,
+    CacheState, EngineError, EngineErrorKind, GenerationJob, TextJob, Tokeniser, view_of,
+    worker::Recorder, write_tensors,
 };
 use stats::SplitMix;
 use std::{
@@ -37,6 +37,8 @@ pub(super) struct Writer<'a> {
     /// What the first row was written in the first round.
     written: Vec<i64>,
     is_first_round: bool,
+    /// The cache at the end of the first whole round: where sampling stops in a later one is chance.
+    fullest: Option<CacheState>,
     /// What is written on for the comparison.
     opening: Vec<i64>,
     /// When the last sample's tokens went in, and how long the scores took.
@@ -63,6 +65,7 @@ impl<'a> Writer<'a> {
             prompt: Vec::new(),
             written: Vec::new(),
             is_first_round: true,
+            fullest: None,
             opening,
             last: None,
         }
@@ -117,6 +120,9 @@ impl<'a> Writer<'a> {
     /// Writes one token more.
     fn decode(&mut self, recorder: &mut Recorder) -> Result<(), EngineError> {
         if self.step == self.generation().tokens {
+            if self.fullest.is_none() {
+                self.fullest = Some(self.generator.cache());
+            }
             self.restart()?;
         }
         let before = Instant::now();
@@ -246,7 +252,11 @@ impl<'a> Writer<'a> {
     }
 
     pub(super) fn report(&self) -> GenerationReport {
-        let cache = self.generator.cache();
+        let now = self.generator.cache();
+        let cache = match &self.fullest {
+            Some(fullest) if fullest.tokens > now.tokens => fullest.clone(),
+            _ => now,
+        };
         let shape = &self.job.shape;
         let (numbers, bytes) = block_of(&cache.element);
         let per_row = shape.cache(cache.tokens, 1).0 * bytes / numbers;
@@ -329,4 +339,95 @@ fn feed_in_pieces(
 fn columns(tokens: &[i64], batch: usize, places: std::ops::Range<usize>) -> Vec<i64> {
     let each = (tokens.len() / batch.max(1)).max(1);
     tokens.chunks_exact(each).flat_map(|row| row[places.clone()].iter().copied()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Generator;
+    use std::borrow::Cow;
+    use types::{DecoderDialect, DecoderShape, Sampling};
+
+    /// Holds a number of tokens; a byte for each.
+    #[derive(Default)]
+    struct Counter {
+        tokens: u64,
+        mark: u64,
+    }
+
+    impl Generator for Counter {
+        fn placement(&self) -> String {
+            String::new()
+        }
+
+        fn feed(&mut self, tokens: &[i64]) -> Result<(), EngineError> {
+            self.tokens += tokens.len() as u64;
+            Ok(())
+        }
+
+        fn scores(&self) -> Result<Cow<'_, [f32]>, EngineError> {
+            Ok(Cow::Borrowed(&[0.0, 1.0]))
+        }
+
+        fn mark(&mut self) -> Result<(), EngineError> {
+            self.mark = self.tokens;
+            Ok(())
+        }
+
+        fn rewind(&mut self) -> Result<(), EngineError> {
+            self.tokens = self.mark;
+            Ok(())
+        }
+
+        fn clear(&mut self) -> Result<(), EngineError> {
+            (self.tokens, self.mark) = (0, 0);
+            Ok(())
+        }
+
+        fn cache(&self) -> CacheState {
+            let (element, kept) = ("f32".into(), String::new());
+            CacheState { tokens: 0, bytes: Ok(self.tokens), element, kept }
+        }
+    }
+
+    #[test]
+    fn the_cache_that_is_reported_does_not_depend_on_where_sampling_stops() {
+        let shape = DecoderShape {
+            layers: 1,
+            key_heads: 1,
+            head_dim: 1,
+            vocabulary: 2,
+            context: None,
+            window: None,
+            sliding_layers: 0,
+        };
+        let (test, sampling) = (GenerationTest::Decode, Sampling::Greedy);
+        let job = GenerationJob {
+            generation: Generation { test, tokens: 4, depth: 10, sampling },
+            shape,
+            batch: 1,
+            context: 14,
+            prompt: Vec::new(),
+            greedy: 0,
+            opening: None,
+            dialect: DecoderDialect::Standard,
+        };
+        let report = |steps: usize| {
+            let inner = Box::new(Counter::default());
+            let generator = Checked::new(inner, job.dialect, job.batch, job.context);
+            let text: Option<(Box<dyn Tokeniser>, &TextJob)> = None;
+            let mut writer = Writer::new(generator, &job, text, Vec::new(), 0);
+            for _ in 0..steps {
+                writer.sample(&mut Recorder::default()).unwrap();
+            }
+            writer.report()
+        };
+        for steps in [4, 5, 6, 11, 12] {
+            let report = report(steps);
+            assert_eq!(report.cache_tokens, 14, "{steps} steps");
+            assert_eq!(report.cache_reported.value, Some(Bytes(14)), "{steps} steps");
+            assert_eq!(report.cache, Bytes(14 * 8), "{steps} steps");
+        }
+        assert_eq!(report(2).cache_tokens, 12, "less than a round holds what it holds");
+    }
 }

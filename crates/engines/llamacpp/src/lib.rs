@@ -88,6 +88,10 @@ impl Engine for LlamaCpp {
         true
     }
 
+    fn reads_windows(&self) -> bool {
+        true
+    }
+
     fn waits_busily(&self) -> bool {
         // Its threads spin at a barrier after every operator: on a busy machine one loop took 11 to 300 ms a step.
         true

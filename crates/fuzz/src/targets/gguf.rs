@@ -45,6 +45,8 @@ pub(crate) const GGUF: Target = Target {
 
 const HIDDEN: u64 = 32;
 const TOKENS: u64 = 12;
+/// The divisors of the rotary positions, half as many as a head is wide.
+const ROTARY: &str = "rope_freqs.weight";
 
 /// A whole model of one layer, with matrices in the format of this number.
 fn file(family: &str, format: u32) -> Vec<u8> {
@@ -91,6 +93,11 @@ fn file(family: &str, format: u32) -> Vec<u8> {
             _ => 32 * 4,
         };
         let blocks = dims.iter().product::<u64>().div_ceil(32) as usize;
+        if name == ROTARY {
+            // Nothing is stretched by a divisor of 1.
+            data.extend(dims.iter().flat_map(|&count| 1f32.to_le_bytes().repeat(count as usize)));
+            continue;
+        }
         data.resize((data.len() + blocks * size).next_multiple_of(32), 0x2f);
     }
     bytes.resize(bytes.len().next_multiple_of(32), 0);
@@ -122,6 +129,9 @@ fn tensors(family: &str) -> Vec<(String, Vec<u64>)> {
         if family == "qwen2" && ["attn_q", "attn_k", "attn_v"].contains(&name) {
             tensors.push(norm(&layer(name, "bias")));
         }
+    }
+    if family == "llama" {
+        tensors.push((ROTARY.to_owned(), vec![HIDDEN / 4]));
     }
     if family == "gemma3" {
         for name in ["post_attention_norm", "post_ffw_norm"] {

@@ -18,12 +18,18 @@ pub(super) enum Class {
 
 impl Class {
     fn of(name: &str) -> Class {
-        let name = name.trim_start_matches('_').trim_start_matches("cuda").trim_start_matches("cu");
+        let name = name.trim_start_matches('_');
+        let known = ["cuda", "cu", "hip"].iter().find_map(|tool| name.strip_prefix(tool));
+        // `hipModuleLaunchKernel`, `hipExtLaunchKernel`
+        let name = known.unwrap_or(name).trim_start_matches("Ext").trim_start_matches("Module");
         if name.contains("Synchronize") {
             Class::Wait
         } else if name.starts_with("Launch") || name.starts_with("GraphLaunch") {
             Class::Launch
-        } else if ["Mem", "Malloc", "Free", "HostAlloc"].iter().any(|what| name.starts_with(what)) {
+        } else if ["Mem", "Malloc", "Free", "HostAlloc", "HostMalloc", "HostFree"]
+            .iter()
+            .any(|what| name.starts_with(what))
+        {
             Class::Memory
         } else {
             Class::Other
@@ -131,6 +137,16 @@ mod tests {
             ("cuMemcpyDtoHAsync_v2", Class::Memory),
             ("cudaMalloc_v3020", Class::Memory),
             ("cudaGraphInstantiateWithFlags_v11040", Class::Other),
+            ("cuModuleLoadData", Class::Other),
+            ("hipLaunchKernel", Class::Launch),
+            ("hipModuleLaunchKernel", Class::Launch),
+            ("hipExtLaunchKernel", Class::Launch),
+            ("hipGraphLaunch", Class::Launch),
+            ("hipStreamSynchronize", Class::Wait),
+            ("hipMemcpyAsync", Class::Memory),
+            ("hipMalloc", Class::Memory),
+            ("hipHostMalloc", Class::Memory),
+            ("hipGetDevice", Class::Other),
             ("layer 1", Class::Other),
         ] {
             assert_eq!(Class::of(name), class, "{name}");

@@ -12,10 +12,13 @@ pub(crate) use calls::Calls;
 use device::Process;
 use ranges::Ranges;
 use std::collections::HashMap;
-use types::{GpuProcess, GpuProfile};
+use types::{GpuProblem, GpuProblemKind, GpuProcess, GpuProfile};
 
 /// Rows of a table that are kept; a program that numbers its ranges may have any number.
 const MOST_ROWS: usize = 2000;
+
+/// Devices of one process; no machine has so many.
+const MOST_DEVICES: usize = 64;
 
 /// Where the time went.
 #[must_use]
@@ -36,6 +39,15 @@ fn process(recording: &Recording) -> GpuProcess {
     let mut devices: Vec<u32> = places.map(|place| recording.device(place)).collect();
     devices.sort_unstable();
     devices.dedup();
+    let mut problems = recording.problems.clone();
+    if devices.len() > MOST_DEVICES {
+        let text = format!(
+            "the recording names {} devices, which is damage: the first {MOST_DEVICES} are shown",
+            devices.len()
+        );
+        problems.push(GpuProblem { kind: GpuProblemKind::Cut, text });
+        devices.truncate(MOST_DEVICES);
+    }
     let mut kernels: HashMap<u32, u64> = HashMap::new();
     let devices = devices
         .into_iter()
@@ -58,7 +70,7 @@ fn process(recording: &Recording) -> GpuProcess {
         devices,
         ranges: ranges.tree(recording, &kernels),
         calls: recording.calls.len() as u64,
-        problems: recording.problems.clone(),
+        problems,
     }
 }
 

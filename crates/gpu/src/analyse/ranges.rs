@@ -78,7 +78,14 @@ impl Ranges {
                 ranges.graph_nodes.insert(*node, range);
             }
         }
-        ranges.backward.sort_unstable();
+        // Of passes inside each other the outermost counts, which lasts until all of them are over.
+        ranges.backward.sort_unstable_by_key(|(from, to, _)| (*from, u64::MAX - *to));
+        let mut until = 0;
+        ranges.backward.retain(|(_, to, _)| {
+            let is_outside = *to > until;
+            until = until.max(*to);
+            is_outside
+        });
         ranges
     }
 
@@ -174,18 +181,17 @@ impl Ranges {
 
     /// The innermost range of a thread at a moment.
     pub(super) fn at(&self, thread: u32, time: u64) -> u32 {
-        match self.changes.get(&thread) {
-            Some(changes) => {
-                let after = changes.partition_point(|(from, _)| *from <= time);
-                after.checked_sub(1).map_or(NONE, |at| changes[at].1)
-            }
-            // A thread that never opened a range: the backward pass runs on one while the program's own thread waits.
-            None => {
-                let after = self.backward.partition_point(|(from, _, _)| *from <= time);
-                let last = after.checked_sub(1).map(|at| self.backward[at]);
-                last.filter(|(_, to, _)| time < *to).map_or(NONE, |(_, _, node)| node)
-            }
+        let changes = self.changes.get(&thread).map_or(&[][..], Vec::as_slice);
+        let after = changes.partition_point(|(from, _)| *from <= time);
+        let innermost = after.checked_sub(1).map_or(NONE, |at| changes[at].1);
+        if innermost != NONE {
+            return innermost;
         }
+        // A thread without an open range: the backward pass runs on one while the program's own thread waits. It opens ranges
+        // itself where modules are computed again (activation checkpointing).
+        let after = self.backward.partition_point(|(from, _, _)| *from <= time);
+        let last = after.checked_sub(1).map(|at| self.backward[at]);
+        last.filter(|(_, to, _)| time < *to).map_or(NONE, |(_, _, node)| node)
     }
 
     /// The range in which a graph's node was made.

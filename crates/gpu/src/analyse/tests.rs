@@ -183,6 +183,47 @@ fn devices_are_told_apart_and_a_process_without_work_has_none() {
 }
 
 #[test]
+fn more_devices_than_a_machine_has_are_damage() {
+    let mut one = recording();
+    one.places = (0..20_000).map(|device| [device, 0, 0]).collect();
+    one.kernels = (0..20_000).map(|place| kernel(0, 1, 3, place, place)).collect();
+    let profile = analyse(&[one], Vec::new());
+    let process = &profile.processes[0];
+    assert_eq!(process.devices.len(), 64);
+    assert!(!process.is_valid() && process.problems[0].text.contains("20000 devices"));
+}
+
+/// With activation checkpointing, autograd's thread calls modules again and opens their ranges itself.
+#[test]
+fn backward_kernels_belong_to_the_backward_pass_also_after_a_module_was_computed_again() {
+    let mut one = recording();
+    one.texts.push("\u{2}(backward)".into());
+    let backward = 9;
+    let other = THREAD + 1;
+    let of = |thread, one: EventRecord| EventRecord { thread, ..one };
+    one.events = vec![
+        event(1, Event::Push, backward),
+        of(other, event(10, Event::Push, 7)),
+        of(other, event(20, Event::Pop, 0)),
+        // A pass inside the pass, which ends before it.
+        of(other, event(22, Event::Push, backward)),
+        of(other, event(24, Event::Pop, 0)),
+        event(90, Event::Pop, 0),
+    ];
+    one.kernels = (1..=5).map(|at| kernel(at * 10, at * 10 + 5, 3, 1, at as u32)).collect();
+    let times = [5, 12, 21, 30, 95];
+    one.calls = (1..=5)
+        .map(|at| Call { thread: other, ..call(times[at - 1], times[at - 1] + 1, 1, at as u32) })
+        .collect();
+    let parts: Vec<(String, u64)> =
+        device(&one).modules.iter().map(|part| (part.path.clone(), part.kernels)).collect();
+    for part in [("(backward)", 3), ("layer.0", 1), ("", 1)] {
+        let part = (part.0.to_owned(), part.1);
+        assert!(parts.contains(&part), "{part:?} is not in {parts:?}");
+    }
+}
+
+#[test]
 fn ranges_that_are_never_closed_or_never_opened_do_no_harm() {
     let mut one = recording();
     one.events = vec![

@@ -2,104 +2,144 @@
 
 use super::{Builder, Tool, small};
 use crate::read::Recording;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::Value;
 use std::{borrow::Cow, collections::BTreeMap};
 
 /// The file; some writers leave out everything but the list.
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum File<'a> {
-    Whole {
-        #[serde(borrow, rename = "traceEvents")]
-        events: Vec<Event<'a>>,
-    },
-    List(#[serde(borrow)] Vec<Event<'a>>),
+struct File<'a> {
+    #[serde(borrow, rename = "traceEvents")]
+    events: Option<Vec<Event<'a>>>,
 }
 
+/// An event. Other tools add events of their own, whose fields may be of any type: what is not as PyTorch writes it counts as
+/// missing.
 #[derive(Deserialize)]
 struct Event<'a> {
-    #[serde(borrow, default)]
-    ph: Cow<'a, str>,
-    #[serde(borrow, default)]
-    cat: Cow<'a, str>,
-    #[serde(borrow, default)]
-    name: Cow<'a, str>,
+    #[serde(borrow, default, deserialize_with = "lenient")]
+    ph: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "lenient")]
+    cat: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "lenient")]
+    name: Text<'a>,
     #[serde(default)]
     pid: Value,
     #[serde(default)]
     tid: Value,
     #[serde(default)]
-    ts: f64,
+    ts: Value,
     #[serde(default)]
-    dur: f64,
-    #[serde(default)]
+    dur: Value,
+    #[serde(default, deserialize_with = "lenient")]
     args: Arguments,
 }
+
+/// A text that is not copied where the file has it as it is.
+#[derive(Deserialize, Default)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[derive(Deserialize, Default)]
 struct Arguments {
     #[serde(default)]
-    correlation: Option<u64>,
+    correlation: Value,
     #[serde(default)]
-    device: Option<i64>,
+    device: Value,
     #[serde(default)]
-    stream: Option<i64>,
+    stream: Value,
     #[serde(default)]
-    context: Option<i64>,
+    context: Value,
     #[serde(default)]
-    bytes: Option<f64>,
+    bytes: Value,
     #[serde(default)]
-    grid: Option<Vec<u64>>,
+    grid: Value,
     #[serde(default)]
-    block: Option<Vec<u64>>,
+    block: Value,
     #[serde(default, rename = "graph node id")]
-    node: Option<u64>,
+    node: Value,
+}
+
+/// A value, or nothing where it is of another type.
+fn lenient<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either<T> {
+        Wanted(T),
+        Other(IgnoredAny),
+    }
+    Ok(match Either::deserialize(deserializer)? {
+        Either::Wanted(value) => value,
+        Either::Other(_) => T::default(),
+    })
+}
+
+/// A number that is whole and not negative; a device may be written `cuda:0`.
+fn whole(value: &Value) -> u64 {
+    match value {
+        Value::Number(number) => number.as_u64().unwrap_or(0),
+        Value::String(text) => {
+            text.rsplit(':').next().and_then(|last| last.trim().parse().ok()).unwrap_or(0)
+        }
+        _ => 0,
+    }
+}
+
+/// The events of the file, or why it has none.
+fn events(bytes: &[u8]) -> Result<Vec<Event<'_>>, String> {
+    let failed = |error| format!("it is no trace of PyTorch's profiler: {error}");
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        return serde_json::from_slice(bytes).map_err(failed);
+    }
+    let file: File<'_> = serde_json::from_slice(bytes).map_err(failed)?;
+    file.events.ok_or_else(|| {
+        "it is JSON without a list `traceEvents`, so it is no trace of PyTorch's profiler"
+            .to_owned()
+    })
 }
 
 pub(super) fn read(bytes: &[u8]) -> Result<Vec<Recording>, String> {
-    let file: File<'_> = serde_json::from_slice(bytes)
-        .map_err(|error| format!("it is no trace of PyTorch's profiler: {error}"))?;
-    let (File::Whole { events } | File::List(events)) = file;
-    let spans = || events.iter().filter(|event| event.ph == "X");
-    // Times may be those of 1970; only their differences matter, and they stay exact.
-    let begin = spans().map(|event| event.ts).fold(f64::INFINITY, f64::min);
+    let events = events(bytes)?;
+    let spans = || {
+        let spans = events.iter().filter(|event| event.ph.0 == "X");
+        spans.filter_map(|event| Some((event, event.ts.as_f64()?)))
+    };
+    // Only differences of times matter. Files of PyTorch before 2.4 have microseconds since 1970, of which a floating-point
+    // number keeps quarters.
+    let begin = spans().map(|(_, time)| time).fold(f64::INFINITY, f64::min);
     let mut builders: BTreeMap<u32, Builder> = BTreeMap::new();
     // Work of a device has the device's number in the place of the process's: it belongs to the one process of the file.
-    let host = spans().find(|event| is_call(event)).map_or(0, |event| number(&event.pid));
-    for event in spans() {
-        let start = ((event.ts - begin) * 1000.0).round() as u64;
-        let times = (start, start.saturating_add((event.dur.max(0.0) * 1000.0).round() as u64));
-        let Arguments { correlation, device, stream, context, .. } = event.args;
-        let place =
-            [small(device.unwrap_or(0)), small(context.unwrap_or(0)), small(stream.unwrap_or(0))];
-        let correlation = small(correlation.unwrap_or(0));
-        match &*event.cat {
+    let host = spans().find(|(event, _)| is_call(event)).map_or(0, |(event, _)| number(&event.pid));
+    for (event, time) in spans() {
+        let start = ((time - begin) * 1000.0).round() as u64;
+        let length = event.dur.as_f64().unwrap_or(0.0).max(0.0);
+        let times = (start, start.saturating_add((length * 1000.0).round() as u64));
+        let Arguments { correlation, device, stream, context, .. } = &event.args;
+        let place = [device, context, stream].map(|value| small(whole(value)));
+        let correlation = small(whole(correlation));
+        let name = &*event.name.0;
+        match &*event.cat.0 {
             "kernel" => {
-                let product = |sizes: &Option<Vec<u64>>| {
-                    sizes.iter().flatten().fold(1_u32, |all, one| all.saturating_mul(small(*one)))
+                let product = |sizes: &Value| {
+                    let sizes = sizes.as_array().into_iter().flatten();
+                    sizes.fold(1_u32, |all, one| all.saturating_mul(small(whole(one))))
                 };
                 let size = [product(&event.args.grid), product(&event.args.block)];
-                let node = event.args.node.unwrap_or(0);
-                of(&mut builders, host).kernel(
-                    &event.name,
-                    size,
-                    times,
-                    place,
-                    (correlation, node),
-                );
+                let origin = (correlation, whole(&event.args.node));
+                of(&mut builders, host).kernel(name, size, times, place, origin);
             }
             "gpu_memcpy" => {
-                let bytes = event.args.bytes.unwrap_or(0.0) as u64;
-                of(&mut builders, host).copy(bytes, kinds(&event.name), times, place, correlation);
+                let bytes = event.args.bytes.as_f64().unwrap_or(0.0) as u64;
+                of(&mut builders, host).copy(bytes, kinds(name), times, place, correlation);
             }
             "gpu_memset" => of(&mut builders, host).set(times, place, correlation),
             _ if is_call(event) => {
                 let thread = number(&event.tid);
-                of(&mut builders, number(&event.pid)).call(&event.name, times, thread, correlation);
+                of(&mut builders, number(&event.pid)).call(name, times, thread, correlation);
             }
             "user_annotation" => {
-                of(&mut builders, number(&event.pid)).range(&event.name, times, number(&event.tid));
+                of(&mut builders, number(&event.pid)).range(name, times, number(&event.tid));
             }
             _ => {}
         }
@@ -112,7 +152,7 @@ fn of(builders: &mut BTreeMap<u32, Builder>, process: u32) -> &mut Builder {
 }
 
 fn is_call(event: &Event<'_>) -> bool {
-    matches!(&*event.cat, "cuda_runtime" | "cuda_driver" | "hip_runtime" | "Runtime")
+    matches!(&*event.cat.0, "cuda_runtime" | "cuda_driver" | "hip_runtime" | "Runtime")
 }
 
 /// A process or a thread; some are texts.
@@ -142,8 +182,7 @@ fn kinds(name: &str) -> [u8; 3] {
         "Managed" => 5,
         _ => 0,
     };
-    let sides =
-        name.split_once('(').and_then(|(_, rest)| rest.trim_end_matches(')').split_once("->"));
+    let sides = name.split_once('(').and_then(|(_, rest)| rest.split(')').next()?.split_once("->"));
     let (from, to) = sides.map_or((0, 0), |(from, to)| (memory(from), memory(to)));
     [direction, from, to]
 }

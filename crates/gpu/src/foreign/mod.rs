@@ -6,7 +6,7 @@ mod nsys;
 mod rocprof;
 
 use crate::read::{Call, Copy, EventRecord, Kernel, Recording, Set, Shape};
-use gpu_inject::format::Event;
+use gpu_inject::format::{Event, MAGIC};
 use std::{
     collections::HashMap,
     fs::File,
@@ -96,10 +96,16 @@ pub fn foreign(path: &Path) -> Result<(Tool, Vec<Recording>), ForeignError> {
         match head.iter().find(|byte| !byte.is_ascii_whitespace()) {
             Some(0x1f) => return Err(unknown("it is compressed; unpack it with `gunzip`".into())),
             Some(b'{' | b'[') => foreign_text(&head).map_err(unknown)?,
+            _ if head.starts_with(&MAGIC) => {
+                return Err(unknown("it is one process of a recording; give its folder".into()));
+            }
             _ => return Err(unknown("it is neither JSON nor SQLite".into())),
         }
     };
-    if recordings.iter().all(|one| one.kernels.is_empty() && one.copies.is_empty()) {
+    let has_nothing = |one: &Recording| {
+        one.kernels.is_empty() && one.copies.is_empty() && one.problems.is_empty()
+    };
+    if recordings.iter().all(has_nothing) {
         return Err(ForeignError::Empty { path: path.to_owned(), tool: tool.name() });
     }
     Ok((tool, recordings))

@@ -8,6 +8,7 @@ use std::{
     collections::{BTreeMap, HashSet},
     path::Path,
 };
+use types::GpuProblemKind;
 
 /// Types of events that are ranges: pushed and popped, started and ended.
 const RANGES: &str = "(59, 60)";
@@ -26,6 +27,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Recording>, String> {
     reader.sets().map_err(failed)?;
     reader.calls().map_err(failed)?;
     reader.ranges().map_err(failed)?;
+    reader.graphs().map_err(failed)?;
     Ok(reader.builders.into_values().map(Builder::finish).collect())
 }
 
@@ -131,8 +133,8 @@ impl Reader<'_> {
         ];
         self.each("CUPTI_ACTIVITY_KIND_MEMCPY", &columns, "", |builders, row| {
             let bytes = u64::try_from(number(row, 7).unwrap_or(0)).unwrap_or(0);
-            let kinds =
-                [8, 9, 10].map(|at| u8::try_from(number(row, at).unwrap_or(0)).unwrap_or(0));
+            let direction = u8::try_from(number(row, 8).unwrap_or(0)).unwrap_or(0);
+            let kinds = [direction, memory(row, 9), memory(row, 10)];
             of(builders, row, 2).copy(bytes, kinds, times(row), place(row), part(row, 6));
             Ok(())
         })
@@ -154,6 +156,19 @@ impl Reader<'_> {
         self.each("CUPTI_ACTIVITY_KIND_RUNTIME", &columns, "", |builders, row| {
             let name = number(row, 4).and_then(|id| texts.get(&id)).map_or("", String::as_str);
             of(builders, row, 2).call(name, times(row), thread(row, 2), part(row, 3));
+            Ok(())
+        })
+    }
+
+    /// Graphs that were recorded as a whole are no kernels; without these a device that was busy would seem idle.
+    fn graphs(&mut self) -> rusqlite::Result<()> {
+        let columns = ["start", "end", "globalPid"];
+        self.each("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", &columns, "", |builders, row| {
+            of(builders, row, 2).recording.problem(
+                GpuProblemKind::WholeGraphs,
+                "CUDA graphs were recorded as a whole, without their kernels: record with `nsys profile --cuda-graph-trace=node`"
+                    .into(),
+            );
             Ok(())
         })
     }
@@ -195,6 +210,12 @@ fn number(row: &Row<'_>, at: usize) -> Option<i64> {
 
 fn part(row: &Row<'_>, at: usize) -> u32 {
     small(number(row, at).unwrap_or(0))
+}
+
+/// CUPTI's number for a kind of memory, of which Nsight Systems counts the same ones from 0 (`ENUM_CUDA_MEM_KIND`).
+fn memory(row: &Row<'_>, at: usize) -> u8 {
+    let kind = number(row, at).filter(|kind| (0..=6).contains(kind));
+    kind.and_then(|kind| u8::try_from(kind + 1).ok()).unwrap_or(0)
 }
 
 fn size(row: &Row<'_>, at: usize) -> u32 {

@@ -21,7 +21,7 @@ fn nsys(path: &Path) {
          INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (20000, 60000, 0, 1, 7, 7, {process}, 1, 1, 4, 2, 1, 128, 1, 1);
          CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INT, end INT, deviceId INT, contextId INT, streamId INT,
           correlationId INT, globalPid INT, bytes INT, copyKind INT, srcKind INT, dstKind INT);
-         INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (70000, 80000, 0, 1, 7, 8, {process}, 4096, 1, 1, 3);
+         INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (70000, 80000, 0, 1, 7, 8, {process}, 4096, 1, 0, 2);
          CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INT, end INT, globalTid INT, correlationId INT, nameId INT);
          INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10000, 14500, {thread}, 7, 2);
          CREATE TABLE NVTX_EVENTS (start INT, end INT, eventType INT, text TEXT, textId INT, globalTid INT);
@@ -69,6 +69,51 @@ fn three_tools_tell_the_same_of_the_same_work() {
 }
 
 #[test]
+fn graphs_that_were_recorded_as_a_whole_spoil_a_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("report.sqlite");
+    nsys(&path);
+    let process = 9_i64 << 24;
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute_batch(&format!(
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INT, end INT, deviceId INT, graphId INT, globalPid INT);
+             INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (100000, 1800000, 0, 1, {process}),
+              (2000000, 3700000, 0, 1, {process});"
+        ))
+        .unwrap();
+    let (_, recordings) = foreign(&path).unwrap();
+    let profile = crate::analyse(&recordings, Vec::new());
+    let problems = &profile.processes[0].problems;
+    assert_eq!(problems.len(), 1);
+    assert!(problems[0].text.contains("--cuda-graph-trace=node"), "{problems:?}");
+    assert!(!profile.processes[0].is_valid());
+}
+
+#[test]
+fn one_odd_event_does_not_refuse_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kineto.json");
+    for odd in [
+        r#"{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 9, "tid": 9, "ts": 1000009, "dur": 1, "args": null}"#,
+        r#"{"ph": "X", "cat": "cpu_op", "name": null, "pid": 9, "tid": 9, "ts": 1000009, "args": [1, "two"]}"#,
+        r#"{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 9, "tid": 9, "ts": 1000009, "args": {"correlation": -1}}"#,
+        r#"{"ph": "X", "cat": "cpu_op", "name": "a", "pid": {}, "tid": 9, "ts": "soon", "dur": "long"}"#,
+        r#"{"ph": 5, "cat": ["b"], "name": "a"}"#,
+    ] {
+        let text = KINETO.replacen('[', &format!("[{odd},"), 1);
+        std::fs::write(&path, text.replace("\"device\": 0", "\"device\": \"cuda:0\"")).unwrap();
+        let device = device(&path);
+        assert_eq!((device.device, device.kernels[0].count), (0, 1), "{odd}");
+        assert_eq!((device.window * 1e6).round(), 60.0, "{odd}");
+    }
+    // The list alone.
+    let list = &KINETO[KINETO.find('[').unwrap()..=KINETO.rfind(']').unwrap()];
+    std::fs::write(&path, list.replace("\"device\": 0", "\"device\": \"cuda:3\"")).unwrap();
+    assert_eq!(device(&path).device, 3);
+}
+
+#[test]
 fn what_is_no_recording_is_said_and_nothing_panics() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
@@ -85,6 +130,9 @@ fn what_is_no_recording_is_said_and_nothing_panics() {
     refuse(b"no recording", "neither JSON nor SQLite");
     refuse(b"\x1f\x8b\x08 packed", "gunzip");
     refuse(br#"{"traceEvents": []}"#, "no work of a GPU");
+    refuse(b"{}", "without a list `traceEvents`");
+    refuse(b"[]", "no work of a GPU");
+    refuse(b"MMGPUREC and more of it", "give its folder");
     refuse(br#"{"rocprofiler-sdk-tool": [{}]}"#, "no work of a GPU");
     refuse(&KINETO.as_bytes()[..300], "no trace of PyTorch's profiler");
     refuse(&ROCPROF.as_bytes()[..300], "no file of rocprofv3");

@@ -138,7 +138,7 @@ impl Recording {
             );
             let kind = if self.is_ended { GpuProblemKind::Cut } else { GpuProblemKind::Killed };
             self.problem(kind, text);
-        } else if !self.is_ended {
+        } else if !self.is_ended && !self.has(GpuProblemKind::Full) {
             self.problem(
                 GpuProblemKind::Killed,
                 "the process was killed or left without its last words: up to half a second is missing".into(),
@@ -146,7 +146,11 @@ impl Recording {
         }
     }
 
-    fn problem(&mut self, kind: GpuProblemKind, text: String) {
+    fn has(&self, kind: GpuProblemKind) -> bool {
+        self.problems.iter().any(|problem| problem.kind == kind)
+    }
+
+    pub(crate) fn problem(&mut self, kind: GpuProblemKind, text: String) {
         // A recording that was damaged on purpose may repeat itself without end.
         let problem = GpuProblem { kind, text };
         if self.problems.len() < 64 && !self.problems.contains(&problem) {
@@ -219,6 +223,15 @@ impl Recording {
                 format!("kernels of CUDA graphs are not followed to their ranges: {text}"),
             ),
             9 => (Problem::NoCalls, format!("some calls into CUDA were not recorded: {text}")),
+            10 => {
+                let (begun, first) = text.split_once('/').unwrap_or(("0", "?"));
+                (
+                    Problem::NeverBegan,
+                    format!(
+                        "recording never began: it begins with step {first}, and the process began {begun} steps"
+                    ),
+                )
+            }
             _ => return,
         };
         self.problem(kind, text);

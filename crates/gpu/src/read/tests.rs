@@ -60,6 +60,18 @@ fn a_number_that_leaves_a_gap_is_damage() {
 }
 
 #[test]
+fn a_recording_that_reached_its_limit_was_not_killed() {
+    let mut content = Vec::new();
+    put(&mut content, 6);
+    content.extend_from_slice(b"1000");
+    let mut bytes = head();
+    put_block(&mut bytes, gpu_inject::format::Kind::Troubles, 1, &content);
+    let recording = Recording::read(&bytes).unwrap();
+    let kinds: Vec<GpuProblemKind> = recording.problems.iter().map(|one| one.kind).collect();
+    assert_eq!(kinds, [GpuProblemKind::Full]);
+}
+
+#[test]
 fn a_disk_that_was_full_is_said() {
     let mut bytes = head();
     bytes[12..16].copy_from_slice(&28_i32.to_le_bytes());

@@ -129,4 +129,5 @@ static void other_request(uint8_t **to, size_t *length, size_t *most) { *to = ca
 static void other_complete(void *c, uint32_t s, uint8_t *b, size_t l, size_t u) { (void)c; (void)s; (void)b; (void)l; (void)u; }
 /* Another tool registers itself: buffers of ours go to it. */
 void mock_steal(void) { request = other_request; complete = other_complete; }
+int mock_is_stolen(void) { return request == other_request && complete == other_complete; }
 uint64_t mock_now(void) { return timestamp ? timestamp() : 0; }

@@ -107,3 +107,29 @@ fn steps_are_written_down_and_a_fix_leaves_a_program_without_a_gpu_as_it_was() {
         assert!(times.is_sorted());
     }
 }
+
+/// What libraries do before they import PyTorch: `transformers` asks whether it is there.
+#[test]
+fn a_program_that_asks_for_pytorch_before_it_imports_it_still_gets_the_hook() {
+    let python = root().join(".venv/bin/python");
+    assert!(python.exists(), "the tests' environment is missing (`make venv`)");
+    let folder = tempfile::tempdir().unwrap();
+    let injection = Injection::unpack(&folder.path().join("cache")).unwrap();
+    let wish = Wish { modules: true, ..Wish::default() };
+    for before in [
+        "import importlib.util; assert importlib.util.find_spec('torch').origin",
+        "from transformers import AutoConfig",
+    ] {
+        let recording = folder.path().join("recording");
+        let script = format!(
+            "{before}\nimport sys, torch\nprint(torch.nn.Module.__call__.__module__, [one for one in sys.meta_path if type(one).__name__ == 'Finder'])"
+        );
+        let mut command = Command::new(&python);
+        command.arg("-c").arg(script);
+        command.envs(injection.variables(&recording, &wish, |name| std::env::var_os(name)));
+        let output = command.output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(said, "sitecustomize []\n", "{before}: {error}");
+    }
+}

@@ -137,9 +137,45 @@ fn a_recording_that_reaches_its_limit_ends_and_says_so() {
     let outcome = program("work").count(200_000).wish(wish).run();
     assert_eq!(outcome.code, Some(7));
     assert!(outcome.bytes <= 101_000, "{} bytes", outcome.bytes);
-    assert!(kinds(&outcome).contains(&GpuProblemKind::Full));
+    assert_eq!(kinds(&outcome), [GpuProblemKind::Full], "it ended well, so it was not killed");
     let kernels = outcome.profile.processes[0].devices[0].launches.kernels;
     assert!((1..200_000).contains(&kernels));
+}
+
+#[test]
+fn a_limit_of_the_system_ends_the_recording_and_not_the_program() {
+    let outcome = program("work").count(200_000).set("FILE_LIMIT", "100000").run();
+    assert_eq!((outcome.code, outcome.signal), (Some(7), None));
+    assert!(outcome.bytes <= 100_000, "{} bytes", outcome.bytes);
+    assert_eq!(kinds(&outcome), [GpuProblemKind::Full]);
+    let outcome = program("work").count(200_000).set("FILE_LIMIT", "100").run();
+    assert_eq!((outcome.code, outcome.signal, outcome.bytes), (Some(7), None, 0));
+}
+
+#[test]
+fn steps_that_never_came_are_said_and_accuse_nobody() {
+    let wish = || Wish { after: Some(5), ..Wish::default() };
+    // Without a range there is no step.
+    let outcome = program("work").wish(wish()).run();
+    assert_eq!(outcome.code, Some(7));
+    assert_eq!(kinds(&outcome), [GpuProblemKind::NeverBegan]);
+    let outcome = program("steps").with_nvtx().count(3).wish(wish()).run();
+    assert_eq!(kinds(&outcome), [GpuProblemKind::NeverBegan]);
+    let process = &outcome.profile.processes[0];
+    let text = &process.problems[0].text;
+    assert!(text.contains("step 6") && text.contains("began 3 steps"), "{text}");
+    assert!(process.devices.is_empty() && process.is_valid());
+    // The same without CUDA.
+    let outcome = program("ranges").with_nvtx().library("none").wish(wish()).run();
+    assert_eq!(kinds(&outcome), [GpuProblemKind::NeverBegan]);
+}
+
+#[test]
+fn a_profiler_that_was_started_before_cuda_keeps_its_records() {
+    let outcome = program("released").run();
+    assert_eq!(outcome.code, Some(7), "the callbacks of the program's profiler were replaced");
+    assert_eq!(kinds(&outcome), [GpuProblemKind::Released]);
+    assert_eq!(outcome.profile.processes[0].cupti, None);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #ifdef WITH_NVTX
@@ -20,6 +21,7 @@ static void (*kernel)(uint64_t, uint32_t, const char *);
 static void (*copy)(uint64_t, uint32_t, uint64_t);
 static void (*steal)(void);
 static uint64_t (*now)(void);
+static int (*is_stolen)(void);
 static uint32_t correlation;
 
 /* What the driver does when CUDA is used for the first time. */
@@ -55,12 +57,25 @@ int main(int count, char **words) {
         kernel = (void (*)(uint64_t, uint32_t, const char *))dlsym(mock, "mock_kernel");
         copy = (void (*)(uint64_t, uint32_t, uint64_t))dlsym(mock, "mock_copy");
         steal = (void (*)(void))dlsym(mock, "mock_steal");
+        is_stolen = (int (*)(void))dlsym(mock, "mock_is_stolen");
         now = (uint64_t (*)(void))dlsym(mock, "mock_now");
     }
     printf("output of the program\n");
     if (!strcmp(mode, "ranges")) {
         nvtxRangePushA("outer"); nvtxRangePushA("inner"); usleep(2000); nvtxRangePop(); nvtxRangePop();
         return 0;
+    }
+    if (!strcmp(mode, "released")) {
+        /* The program's own profiler is started first, registers itself, and then CUDA is used for the first time. */
+        void *library = dlopen(getenv("CUDA_INJECTION64_PATH"), RTLD_NOW);
+        ((void (*)(void))dlsym(library, "modelmeter_gpu_release"))();
+        steal();
+        initialise();
+        return is_stolen() ? 7 : 8;
+    }
+    if (getenv("FILE_LIMIT")) {
+        struct rlimit most = {atol(getenv("FILE_LIMIT")), RLIM_INFINITY};
+        setrlimit(RLIMIT_FSIZE, &most);
     }
     initialise();
     if (!strcmp(mode, "work")) work(1000000, number);

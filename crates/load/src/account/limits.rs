@@ -45,7 +45,7 @@ fn outcome(limit: &LoadLimit, steady: &[&Record]) -> LimitOutcome {
         value: Reading::or_missing(
             summary.map(|summary| value(&summary, limit.statistic)),
             MissingCode::TooFewValues,
-            format!("no request has a {}", limit.metric),
+            format!("no request has {}", limit.metric.with_article()),
         ),
         kept,
         of: broken.len() as u64,

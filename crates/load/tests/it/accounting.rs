@@ -54,6 +54,24 @@ fn the_wait_in_the_generator_counts_where_one_request_at_a_time_is_allowed() {
 }
 
 #[test]
+fn one_request_at_a_time_of_half_a_second_takes_1932_ms_on_average() {
+    // The case of docs/LOAD.md: 500 ms asleep are 507 ms with what a server adds, eight requests come, one every 100 ms.
+    let pattern = Pattern { rate: 10.0, ramp_to: None, arrivals: Arrivals::Constant };
+    let moments = Schedule::draw(&pattern, 10.0, 8, 1).moments;
+    let load = Dispatcher::new(Source::Open(moments), 8, 60 * SECOND).most_in_flight(1);
+    let records = run(load, &mut Fifo::new(vec![507 * MS]));
+    let found = accounted(&records, whole(10.0), &[]);
+    let (e2e, service) =
+        (summary(&found, LoadMetric::E2e), summary(&found, LoadMetric::E2eService));
+    assert!((e2e.mean - 1.932).abs() < 0.02, "{}", e2e.mean);
+    assert!(
+        (service.mean - 0.507).abs() < 1e-9,
+        "who begins to count at the sending sees {}",
+        service.mean
+    );
+}
+
+#[test]
 fn every_latency_of_a_queue_is_that_of_lindley() {
     let pattern = Pattern { rate: 60.0, ramp_to: None, arrivals: Arrivals::Poisson };
     let schedule = Schedule::draw(&pattern, 30.0, 10_000, 4);
@@ -127,7 +145,7 @@ fn a_single_token_is_neither_bad_nor_divided_by_nothing() {
     assert_eq!(found.counts.good, Some(50));
     let row = found.latencies.iter().find(|row| row.metric == LoadMetric::Itl).unwrap();
     assert_eq!(row.summary.value, None);
-    assert!(row.summary.why.as_ref().unwrap().contains("no request has a itl"));
+    assert!(row.summary.why.as_ref().unwrap().contains("no request has an itl"));
 }
 
 #[test]

@@ -1,10 +1,8 @@
 //! The search for a rate against a queue whose true rate is known, on a simulated clock.
 
 use crate::virtual_server::{Fifo, MS, SECOND, run};
-use modelmeter_load::{
-    Accounting, Dispatcher, Pattern, Schedule, Search, SearchPlan, Source, account,
-};
-use types::{Arrivals, LoadLimit, LoadWindow, ProbeOutcome, RateSearch, Seconds};
+use modelmeter_load::{Dispatcher, Pattern, Record, Schedule, Search, SearchPlan, Source, decide};
+use types::{Arrivals, LoadLimit, ProbeOutcome, RateSearch};
 
 /// One probe of a queue with a fixed service of 10 ms: longer and longer until it can be decided.
 fn probe(rate: f64, seed: u64, limit: &LoadLimit) -> ProbeOutcome {
@@ -14,17 +12,11 @@ fn probe(rate: f64, seed: u64, limit: &LoadLimit) -> ProbeOutcome {
         let load =
             Dispatcher::new(Source::Open(moments), 1_000_000, u64::MAX).stop_at_backlog(1000);
         let records = run(load, &mut Fifo::new(vec![10 * MS]));
-        let window = LoadWindow { from: Seconds(0.0), to: Seconds(seconds) };
-        let limits = [*limit];
-        let found = account(&Accounting {
-            records: &records,
-            window,
-            limits: &limits,
-            is_open: true,
-            generates: false,
-            streaming: false,
-        });
-        match found.limits[0].holds {
+        // What the accounting does with this limit, without its summaries of every other time, which cost most.
+        let most = (limit.seconds * SECOND as f64) as u64;
+        let is_late = |one: &Record| one.last().is_none_or(|last| last - one.scheduled > most);
+        let broken: Vec<bool> = records.iter().map(is_late).collect();
+        match decide(&broken, 0.99) {
             Some(true) => return ProbeOutcome::Held,
             Some(false) => return ProbeOutcome::Broken,
             None => {}
@@ -46,13 +38,13 @@ fn search(seed: u64) -> RateSearch {
 #[test]
 fn the_true_rate_of_a_queue_is_inside_the_answer() {
     // M/D/1 with 10 ms: 99 % wait at most 20 ms at 32 requests a second.
-    let found: Vec<RateSearch> = (0..2).map(search).collect();
+    let found: Vec<RateSearch> = (0..20).map(search).collect();
     let holds = |one: &&RateSearch| {
         let (passed, failed) = (one.passed.unwrap(), one.failed.unwrap());
         passed <= 32.3 && 31.7 <= failed && failed / passed <= 1.1
     };
     let good = found.iter().filter(holds).count();
-    assert_eq!(good, 2, "{found:#?}");
+    assert!(good >= 19, "{good} of 20: {found:#?}");
 }
 
 #[test]
@@ -68,7 +60,8 @@ fn a_rate_above_the_service_ends_early() {
     let records = run(load, &mut Fifo::new(vec![10 * MS]));
     let sent = records.iter().filter(|one| one.sent.is_some()).count();
     assert!(sent < 400, "{sent}");
-    assert_eq!(records.len(), 29_999 + usize::from(records.len() == 30_000));
+    // Every 2 ms for 60 s: the one at 60 s is not in it. What was not sent is kept too.
+    assert_eq!(records.len(), 29_999);
     assert_eq!(probe(500.0, 1, &limit), ProbeOutcome::Broken);
     assert!(records.iter().all(|one| one.sent.is_none_or(|sent| sent < 60 * SECOND)));
 }

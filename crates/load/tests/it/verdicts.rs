@@ -107,6 +107,31 @@ fn more_failures_than_allowed_count_and_their_kinds_are_named() {
 }
 
 #[test]
+fn requests_without_an_end_are_failures() {
+    let mut open = records();
+    for (place, record) in open.iter_mut().step_by(40).enumerate() {
+        record.outcome = match place % 2 {
+            0 => RequestOutcome::Unanswered,
+            _ => RequestOutcome::NotSent,
+        };
+    }
+    let account = accounted(&open);
+    let verdict = judge(&judged(&account));
+    assert_eq!(against(&verdict), [ReasonCode::RequestsFailed]);
+    let text = &verdict.reasons[0].text;
+    assert!(
+        text.contains("50 of 2,000 requests failed (25 unanswered, 25 never sent)"),
+        "{verdict:?}"
+    );
+    for early in [
+        Judged { is_stopped: true, ..judged(&account) },
+        Judged { is_overrun: true, ..judged(&account) },
+    ] {
+        assert!(judge(&early).valid, "the load was ended early");
+    }
+}
+
+#[test]
 fn all_at_once_is_as_long_as_its_slowest_answer_and_valid() {
     let account = accounted(&records());
     let part = LoadWindow { from: Seconds(0.0), to: Seconds(0.04) };

@@ -8,6 +8,7 @@ use crate::{
 };
 use analysis::advice::{
     Alternative, CacheChoice, Fragmentation, Known, MemoryLimit, Missing, Padding, StoredWeights,
+    without,
 };
 use engine::CacheFormat;
 use hardware::Scope;
@@ -136,6 +137,9 @@ pub(super) fn alternatives(base: &Profiler, ready: &Prepared) -> Vec<Alternative
         (!training || trains_in(engine, precision))
             && refusal(engine, cell.device, precision, &base.places).is_none()
     };
+    // A file of llama.cpp has one format more: its own.
+    let own = ready.resolved().gguf.is_some().then_some(Precision::Stored);
+    let formats = || Precision::ALL.into_iter().chain(own);
     let mut all: Vec<Alternative> = base
         .engines
         .iter()
@@ -143,7 +147,7 @@ pub(super) fn alternatives(base: &Profiler, ready: &Prepared) -> Vec<Alternative
         .filter(|engine| cell.generation.is_none() || engine.generates())
         .map(|engine| Alternative {
             engine: engine.id().to_owned(),
-            precisions: Precision::ALL.into_iter().filter(|p| able(engine, *p)).collect(),
+            precisions: formats().filter(|p| able(engine, *p)).collect(),
             fusing: (engine.id() == cell.engine)
                 .then(|| engine.fusing_options(&cell.options))
                 .flatten(),
@@ -181,9 +185,11 @@ pub(super) fn stored_weights(base: &Profiler, ready: &Prepared) -> Option<Stored
     let mut able: Vec<_> = able.collect();
     // What reads the file itself knows its formats best.
     able.sort_by_key(|engine| engine.takes() != engine::Takes::Gguf);
+    let mut readers = base.engines.iter().filter(|one| one.takes() == engine::Takes::Gguf);
     Some(StoredWeights {
         bytes,
         engines: able.iter().map(|engine| engine.id().to_owned()).collect(),
+        installable: readers.find(|one| one.installer().is_some()).map(|one| one.id().to_owned()),
     })
 }
 
@@ -249,10 +255,7 @@ pub(crate) fn fragmentation(run: &Run) -> Known<Fragmentation> {
     let known = allocator.and_then(|found| Some((found.in_use.value?, found.reserved.value?)));
     match known {
         Some((in_use, reserved)) => Ok(Fragmentation { in_use, reserved }),
-        None => Err(Missing::because("the run has no numbers of an allocator").with_hint(format!(
-            "run `{} --memory`, then advise on it",
-            analysis::advice::measuring(&run.cell)
-        ))),
+        None => Err(without(&run.cell, "the run has no numbers of an allocator", "--memory")),
     }
 }
 

@@ -8,7 +8,7 @@ pub use prove::ProofPlan;
 use crate::Error;
 use ::load::{Batching, Capacity, CapacityQuestion, Lengths, Routing, capacity};
 use std::{collections::BTreeMap, time::Duration};
-use times::{Measured, group_key, measured};
+use times::{Measured, batch, group_key, measured, workload};
 use types::{
     Arrivals, CapacityLeftOut, CapacityOption, CapacityReport, Device, LoadLimit, LoadMetric,
     Ratio, Run, Seconds,
@@ -35,6 +35,8 @@ pub struct CapacityPlan {
     pub batch_wait: Duration,
     /// How long requests to a language model are.
     pub lengths: Lengths,
+    /// The length of a request to any other model; `None` for that of the newest run.
+    pub sequence_length: Option<usize>,
     /// What an hour of a replica costs.
     pub costs: Vec<ReplicaCost>,
     /// The seed of everything that is drawn.
@@ -65,11 +67,12 @@ impl CapacityPlan {
         if groups.is_empty() {
             return Err(Error::NoServiceTimes { model: model.into() });
         }
+        let (groups, mut left_out) = self.of_one_workload(model, groups)?;
         let groups: Vec<(&Vec<&Run>, Measured)> =
-            groups.values().map(|runs| (runs, measured(runs, self.lengths))).collect();
+            groups.iter().map(|runs| (runs, measured(runs, self.lengths))).collect();
         let generates = groups.iter().any(|(_, measured)| matches!(measured, Measured::Steps(_)));
         let question = self.question(generates)?;
-        let (mut options, mut left_out) = (Vec::new(), Vec::new());
+        let mut options = Vec::new();
         for (runs, measured) in &groups {
             match self.option(&question, runs, measured) {
                 Ok(option) => options.push(option),
@@ -77,7 +80,8 @@ impl CapacityPlan {
             }
         }
         options.sort_by(|one, other| {
-            let cost = |option: &CapacityOption| option.cost_per_hour.unwrap_or(0.0);
+            // What has no price is not free.
+            let cost = |option: &CapacityOption| option.cost_per_hour.unwrap_or(f64::INFINITY);
             cost(one)
                 .total_cmp(&cost(other))
                 .then_with(|| (one.replicas, one.high).cmp(&(other.replicas, other.high)))
@@ -98,6 +102,57 @@ impl CapacityPlan {
             left_out,
             proof: None,
         })
+    }
+
+    /// The runs whose requests are alike: of the asked length, otherwise as those of the newest run. The others are named.
+    fn of_one_workload<'a>(
+        &self,
+        model: &str,
+        groups: BTreeMap<String, Vec<&'a Run>>,
+    ) -> Result<(Vec<Vec<&'a Run>>, Vec<CapacityLeftOut>), Error> {
+        let all: Vec<&'a Run> = groups.values().flatten().copied().collect();
+        let length = |run: &Run| workload(run).and_then(|(length, _)| length);
+        let is_asked = |run: &&Run| {
+            let asked = self.sequence_length;
+            workload(run).is_some() && asked.is_none_or(|asked| length(run) == Some(asked))
+        };
+        let newest = all.iter().copied().filter(is_asked).max_by_key(|run| run.started_at);
+        let taken = newest.and_then(workload);
+        let generates = all.iter().any(|run| workload(run).is_none());
+        if let (Some(asked), None, false) = (self.sequence_length, taken, generates) {
+            let mut lengths: Vec<usize> = all.iter().filter_map(|run| length(run)).collect();
+            lengths.sort_unstable();
+            lengths.dedup();
+            let lengths: Vec<String> = lengths.iter().map(usize::to_string).collect();
+            let text = match lengths.as_slice() {
+                [] => {
+                    format!("the runs of `{model}` have no length: leave `--sequence-length` out")
+                }
+                known => format!(
+                    "no valid run of `{model}` has the length {asked}; there are runs with {}",
+                    known.join(", ")
+                ),
+            };
+            return Err(Error::Rule(text));
+        }
+        let (mut alike, mut left_out) = (Vec::new(), Vec::new());
+        for runs in groups.into_values() {
+            let first = runs[0];
+            let why = match workload(first) {
+                own if own.is_none() || own == taken => {
+                    alike.push(runs);
+                    continue;
+                }
+                Some((_, Some(content))) => format!("measured with other requests: {content}"),
+                Some((Some(length), None)) => {
+                    format!("measured with length {length}: see `--sequence-length {length}`")
+                }
+                _ => "measured without a length".to_owned(),
+            };
+            let precision = first.tells("cell.precision").then_some(first.cell.precision);
+            left_out.push(CapacityLeftOut { engine: first.engine.id.clone(), precision, why });
+        }
+        Ok((alike, left_out))
     }
 
     fn question(&self, generates: bool) -> Result<CapacityQuestion, Error> {
@@ -139,7 +194,7 @@ impl CapacityPlan {
         // A group has at least the run that opened it.
         let first = runs[0];
         let precision = first.tells("cell.precision").then_some(first.cell.precision);
-        let mut batches: Vec<usize> = runs.iter().map(|run| run.cell.batch_size).collect();
+        let mut batches: Vec<usize> = runs.iter().map(|run| batch(run)).collect();
         batches.sort_unstable();
         batches.dedup();
         let tried = match self.batch_max {

@@ -1,7 +1,7 @@
 //! Which stored runs tell how long a request takes, and how long that is.
 
 use ::load::{DecodeStep, Lengths, MeasuredSteps, MeasuredTimes, ServiceTimes, StepTimes};
-use types::{GenerationTest, Mode, Phase, Run, Scenario, Variant};
+use types::{GenerationTest, Mode, Phase, Protocol, Run, Scenario, Variant};
 
 /// What runs of one way to serve a model measured.
 pub(super) enum Measured {
@@ -19,7 +19,7 @@ pub(super) fn group_key(run: &Run) -> Option<String> {
         return None;
     }
     let cell = &run.cell;
-    let length = cell.sequence_length.filter(|_| !generates);
+    let workload = workload(run);
     let variant = Variant { generation: None, load: None, ..Variant::of(run) };
     Some(format!(
         "{} {} {} {} {} {:?} {} {} {generates}",
@@ -28,10 +28,27 @@ pub(super) fn group_key(run: &Run) -> Option<String> {
         run.engine.id,
         cell.device,
         cell.precision,
-        length,
+        workload,
         cell.threads,
         variant.canonical()
     ))
+}
+
+/// What one request is: its length, and what is sent to a server. Requests of different ones take different times, so that they are
+/// never mixed. `None` for a language model: its requests are as long as the question says.
+pub(super) fn workload(run: &Run) -> Option<(Option<usize>, Option<&str>)> {
+    let cell = &run.cell;
+    let served = cell.load.as_ref().filter(|load| load.protocol != Protocol::InProcess);
+    let content = served.map(|load| load.content.as_str());
+    (cell.mode != Mode::Generate).then_some((cell.sequence_length, content))
+}
+
+/// The batch that a run tells times of: one request at a time is a batch of one, however many would have fitted.
+pub(super) fn batch(run: &Run) -> usize {
+    match run.cell.mode {
+        Mode::Load => 1,
+        _ => run.cell.batch_size,
+    }
 }
 
 /// How long one batch took each time: what a replica does with it, without any queue.
@@ -55,14 +72,7 @@ pub(super) fn measured(runs: &[&Run], lengths: Lengths) -> Measured {
             lengths,
         ));
     }
-    let times = |run: &&Run| {
-        let batch = match run.cell.mode {
-            // One request at a time is a batch of one, however many would have fitted.
-            Mode::Load => 1,
-            _ => run.cell.batch_size,
-        };
-        Some(ServiceTimes::new([(batch, service(run)?.to_vec())]))
-    };
+    let times = |run: &&Run| Some(ServiceTimes::new([(batch(run), service(run)?.to_vec())]));
     Measured::Times(MeasuredTimes::new(runs.iter().filter_map(times).collect()))
 }
 

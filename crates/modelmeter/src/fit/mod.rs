@@ -285,10 +285,7 @@ impl Fitter {
         let mut explored = Vec::new();
         let mut left_out = Vec::new();
         let mut first_failure = None;
-        let precisions = match self.precisions.as_slice() {
-            [] => Precision::ALL.to_vec(),
-            asked => Precision::ALL.into_iter().filter(|one| asked.contains(one)).collect(),
-        };
+        let precisions = formats(&self.precisions, stage.base.resolved().gguf.is_some());
         for engine in &stage.engines {
             for &precision in &precisions {
                 match self.explore_one(stage, engine, precision, session, sink) {
@@ -382,6 +379,17 @@ impl Fitter {
     }
 }
 
+/// The number formats to try, widest first: those that were asked for; otherwise all, and of a file of llama.cpp its own too.
+fn formats(asked: &[Precision], is_gguf: bool) -> Vec<Precision> {
+    let mut formats = match asked {
+        [] => Precision::ALL.into_iter().chain(is_gguf.then_some(Precision::Stored)).collect(),
+        asked => asked.to_vec(),
+    };
+    formats.sort_unstable();
+    formats.dedup();
+    formats
+}
+
 /// Everything that was timed within the limit.
 fn candidates(explored: &[Explored], stage: &Stage) -> Vec<Candidate> {
     let mut candidates = Vec::new();
@@ -430,5 +438,21 @@ fn why(error: &Error) -> String {
             format!("{error}{}", cause.unwrap_or_default())
         }
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_of_a_file_is_tried_where_it_is_asked_for_and_where_nothing_is() {
+        assert_eq!(formats(&[], false), Precision::ALL);
+        let all = formats(&[], true);
+        assert_eq!(all[..4], Precision::ALL);
+        assert_eq!(all[4..], [Precision::Stored]);
+        assert_eq!(formats(&[Precision::Stored], true), [Precision::Stored]);
+        let twice = [Precision::Stored, Precision::Fp32, Precision::Fp32];
+        assert_eq!(formats(&twice, true), [Precision::Fp32, Precision::Stored]);
     }
 }

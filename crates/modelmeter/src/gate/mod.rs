@@ -3,6 +3,7 @@
 //! How often it looks is fixed before it begins and paid for: each look has an equal part of the accepted chance of a
 //! false alarm. Whatever is not settled is measured further, red or green; nothing is measured again because it failed.
 
+mod baseline;
 mod gather;
 mod noise;
 mod questions;
@@ -256,7 +257,8 @@ impl Gate {
         let mut remarks: Vec<Remark> = Vec::new();
         let mut missing: Vec<Missing> = Vec::new();
         for cell in gathered {
-            for remark in cell.remarks {
+            let left_out = self.left_out(&cell);
+            for remark in cell.remarks.into_iter().chain(left_out) {
                 if !remarks.contains(&remark) {
                     remarks.push(remark);
                 }

@@ -1,14 +1,18 @@
 //! Which questions a cell is asked, and how their answers are told.
 
-use super::{Gate, GateBaseline, gather::Gathered};
+use super::{
+    Gate, GateBaseline,
+    baseline::{here_of, is_alike, is_of_time, no_valid_run, without_unfit},
+    gather::Gathered,
+};
 use analysis::gate::{
     Finding, HISTORY_SESSIONS, NoValue, STORED_DRIFT, Trial, over_limit, paired_changes,
     stored_change, stored_drift, value_of,
 };
 use analysis::{disturbed_pairs, too_busy};
 use types::{
-    Check, GateDesign, Gauge, Interim, InterimRow, InterimState, Interval, Noise, Question, Reason,
-    ReasonCode, Ruling, Run, Seconds, Threshold,
+    Check, GateDesign, Gauge, Interim, InterimRow, InterimState, Interval, InvalidRuns, Noise,
+    Question, Reason, ReasonCode, Ruling, Run, Seconds, Threshold,
 };
 
 /// A question to a cell, with what was measured for it.
@@ -140,12 +144,10 @@ impl Gate {
             Some(now) => runs.iter().filter(|run| is_alike(run, now)).cloned().collect(),
             None => Vec::new(),
         };
-        let here: Vec<Run> = match cell.side.first() {
-            Some(now) => {
-                let key = &now.environment.machine.key;
-                base.iter().filter(|run| run.environment.machine.key == *key).cloned().collect()
-            }
-            None => Vec::new(),
+        let of_here = here_of(&base, cell.side.first());
+        let (here, unfit) = match is_of_time(gauge) {
+            true => without_unfit(&of_here),
+            false => (of_here.clone(), InvalidRuns::default()),
         };
         let found = stored_change(gauge, &here, &cell.side);
         let design = found.map_or(GateDesign::Stored, |(_, design)| design);
@@ -157,8 +159,10 @@ impl Gate {
         };
         let refused = if base.is_empty() {
             Some(Refused::Baseline("the baseline has no run of it"))
-        } else if here.is_empty() {
+        } else if of_here.is_empty() {
             Some(Refused::Baseline("the baseline was measured on another machine"))
+        } else if here.is_empty() {
+            Some(Refused::NotValid(no_valid_run(&unfit)))
         } else if found.is_none() {
             refusal(&cell.side, gauge).or_else(|| refusal(&here, gauge))
         } else {
@@ -167,6 +171,8 @@ impl Gate {
         // An alert that was asked for is kept, and drift may leave it open; the usual one begins where drift ends.
         let (alert, effective) = match self.alert {
             Some(asked) => (asked, asked),
+            // The product below would be off by a rounding, and called a raised alert.
+            None if drift == 0.0 => (self.usual_alert, self.usual_alert),
             None => (self.usual_alert, (1.0 + self.usual_alert) * (1.0 + drift) - 1.0),
         };
         let question = Question::Change { alert, effective, design, drift };
@@ -210,6 +216,8 @@ fn refusal(runs: &[Run], gauge: Gauge) -> Option<Refused> {
 pub(super) enum Refused {
     /// The baseline is not fit for it.
     Baseline(&'static str),
+    /// No run of the baseline is valid; why.
+    NotValid(String),
     /// A run has no value.
     NoValue(NoValue),
 }
@@ -218,6 +226,7 @@ impl Refused {
     fn words(&self) -> String {
         match self {
             Refused::Baseline(why) => (*why).to_owned(),
+            Refused::NotValid(why) => why.clone(),
             Refused::NoValue(why) => why.to_string(),
         }
     }
@@ -228,18 +237,6 @@ fn middle(runs: &[Run], gauge: Gauge) -> Option<f64> {
     let logs: Vec<f64> =
         runs.iter().filter_map(|run| Some(value_of(run, gauge).ok()?.ln())).collect();
     (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
-}
-
-/// Whether two runs asked the same of the same model; its weights may have changed.
-fn is_alike(left: &Run, right: &Run) -> bool {
-    let (a, b) = (&left.cell, &right.cell);
-    left.imported.is_none()
-        && left.model.name == right.model.name
-        && left.engine.id == right.engine.id
-        && (a.device, a.precision, a.batch_size) == (b.device, b.precision, b.batch_size)
-        && (a.sequence_length, a.mode, a.threads) == (b.sequence_length, b.mode, b.threads)
-        && (&a.training, a.generation, &a.inputs, &a.text, &a.options)
-            == (&b.training, b.generation, &b.inputs, &b.text, &b.options)
 }
 
 /// How far this machine was seen to drift between tests on different occasions; `None` if there are too few.
@@ -309,6 +306,7 @@ fn overrules(reason: &Reason, asked: &Asked, ruling: Ruling) -> bool {
     let of_the_machine = matches!(
         reason.code,
         ReasonCode::BusyMachine
+            | ReasonCode::OtherWorkUnknown
             | ReasonCode::StolenTime
             | ReasonCode::Throttled
             | ReasonCode::DeviceShared
@@ -353,6 +351,9 @@ fn hint(asked: &Asked, reasons: &[Reason]) -> Option<String> {
             Some("a longer `--sampling` takes more samples in each process".into())
         }
         Some(Refused::Baseline(_)) => Some("measure the baseline here, or give `--against`".into()),
+        Some(Refused::NotValid(_)) => {
+            Some("measure the baseline again on a quiet machine, or give `--against`".into())
+        }
         _ => of_reason(),
     }
 }

@@ -159,6 +159,60 @@ impl LoadTest {
         if self.max_requests == 0 {
             return wrong("a load needs at least one request");
         }
+        // Users who wait for their answers are never more in flight than there are users.
+        if self.max_in_flight.is_some() && !self.scenario.is_open() {
+            return wrong(
+                "`--max-in-flight` needs a schedule (`--rate`, `--trace` or `--offline`): in a closed loop, as many requests are in flight as there are users",
+            );
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::{Arrivals, Rate};
+
+    /// A load with one request at a time, for tests that send nothing.
+    pub(super) fn single_stream() -> LoadTest {
+        LoadTest {
+            scenario: Scenario::SingleStream,
+            trace: Vec::new(),
+            bodies: Bodies::Bytes { body: Vec::new(), content_type: String::new() },
+            streaming: false,
+            duration: Duration::from_secs(30),
+            warmup: Duration::from_secs(5),
+            timeout: Duration::from_secs(60),
+            max_requests: 100_000,
+            batching: Batching::default(),
+            metrics_address: None,
+            generators: 1,
+            max_in_flight: None,
+            backlog: None,
+            limits: Vec::new(),
+            errors_allowed: 0.01,
+            seed: 0,
+            headers: Vec::new(),
+            tags: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_cap_on_requests_in_flight_needs_a_schedule() {
+        let of = |scenario| LoadTest { scenario, max_in_flight: Some(2), ..single_stream() };
+        for closed in [
+            Scenario::SingleStream,
+            Scenario::Concurrency { users: 8 },
+            Scenario::MultiStream { streams: 8 },
+        ] {
+            let told = of(closed).check().unwrap_err().to_string();
+            assert!(told.contains("`--max-in-flight` needs a schedule"), "{told}");
+        }
+        let rate = Rate(4.0);
+        let open = Scenario::Server { rate, arrivals: Arrivals::Poisson, ramp_to: None };
+        for open in [open, Scenario::Offline, Scenario::Replay { trace: String::new() }] {
+            assert!(of(open).check().is_ok());
+        }
     }
 }

@@ -5,8 +5,9 @@ use ::load::{Account, Accounting, Judged, Record, account, columns, judge, windo
 use std::collections::BTreeMap;
 use types::{
     Bytes, Cell, Cold, Direction, EngineInfo, Environment, FedInput, Flops, Load, LoadBatches,
-    LoadReport, LoadWindow, Metric, ModelInfo, ProbeReport, Protocol, Ratio, Reading, Reason, Run,
-    Scenario, ServerMetric, StopReason, Summary, Unit, Verdict, WarmupReport, Work, key,
+    LoadReport, LoadWindow, Metric, ModelInfo, ProbeReport, Protocol, Ratio, Reading, Reason,
+    ReasonCode, Run, Scenario, ServerMetric, StopReason, Summary, Unit, Verdict, WarmupReport,
+    Work, key,
 };
 
 /// What a load was sent to.
@@ -69,6 +70,7 @@ impl LoadTest {
         });
         let mut reasons = verdict.reasons;
         reasons.extend(subject.reasons);
+        reasons.extend(self.cut_trace());
         let mut metrics = metrics(&found, outcome);
         metrics.extend(subject.metrics);
         let summaries: BTreeMap<_, Summary> = found
@@ -130,6 +132,22 @@ impl LoadTest {
             batching: None,
             content,
         }
+    }
+
+    /// A trace that is longer than the load.
+    fn cut_trace(&self) -> Option<Reason> {
+        let left_out = self.moments_left_out();
+        (left_out > 0).then(|| Reason {
+            code: ReasonCode::Assumption,
+            invalidates: false,
+            text: format!(
+                "{} of {} moments of the trace were not sent: they come after `--duration` or `--max-requests`",
+                number::count(left_out as u64),
+                number::count(self.trace.len() as u64)
+            ),
+            hint: None,
+            about: None,
+        })
     }
 
     fn window(&self, records: &[Record]) -> LoadWindow {
@@ -202,8 +220,10 @@ fn metrics(found: &Account, outcome: &Outcome) -> Vec<Metric> {
         rate("rate.completed", Direction::Higher, &rates.completed),
         rate("goodput", Direction::Higher, &rates.good),
         rate(key::THROUGHPUT_SAMPLES, Direction::Higher, &rates.completed),
-        rate(key::THROUGHPUT_TOKENS, Direction::Higher, &rates.tokens),
     ]);
+    if found.tokens.is_some() {
+        all.push(rate(key::THROUGHPUT_TOKENS, Direction::Higher, &rates.tokens));
+    }
     let count = |key: &str, value: u64| Metric::measured(key, Unit::Count, neutral, value as f64);
     all.extend([
         count("requests.scheduled", found.counts.scheduled),

@@ -17,6 +17,8 @@ use types::{
 
 /// Why nothing is known of the inside of a server.
 const NOT_TOLD: &str = "the server does not tell it";
+/// How much longer than for one answer is waited at the end.
+const DRAIN_AFTER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Why a start was not measured.
 const RUNNING: &str = "the server was running before";
 
@@ -71,7 +73,8 @@ impl LoadTest {
             contents,
             max_requests: self.max_requests,
             until: self.until(),
-            drain: nanos(self.timeout),
+            // Longer than a request may take, so that the last one ends as a timeout and not without an end.
+            drain: nanos(self.timeout + DRAIN_AFTER_TIMEOUT),
             timeout: nanos(self.timeout),
             max_in_flight: self.max_in_flight.map(|most| most as usize),
             backlog: self.backlog,
@@ -218,4 +221,24 @@ fn unknown() -> BTreeMap<String, String> {
     let start = ["cold.process_start", "cold.load", "cold.first_inference"];
     let inside = inside.into_iter().map(|path| (path.to_owned(), NOT_TOLD.to_owned()));
     inside.chain(start.into_iter().map(|path| (path.to_owned(), RUNNING.to_owned()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load_test::tests::single_stream;
+    use endpoint::Inspection;
+    use types::Protocol;
+
+    #[test]
+    fn the_last_request_ends_as_a_timeout_before_the_end_of_the_load() {
+        let service = endpoint::inspect(&Inspection {
+            address: "http://127.0.0.1:9/predict".parse().unwrap(),
+            protocol: Some(Protocol::Http),
+            model: Some("svc".into()),
+            headers: Vec::new(),
+        })
+        .unwrap();
+        let job = single_stream().job(&service).unwrap();
+        assert_eq!(job.drain, job.timeout + 1_000_000_000);
+    }
 }

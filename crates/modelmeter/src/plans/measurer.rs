@@ -6,7 +6,7 @@ use crate::{
     largest_batch,
     plans::cell_failure,
 };
-use engine::{Availability, Engine, Places};
+use engine::{Availability, Engine, Places, Takes};
 use plan::{EngineOffer, Expansion, Measurer, MeasuringError, PlanFile, PlanSpec};
 use types::{CellFailure, Device, Event, Machine, Mode, Precision, Run, Task};
 
@@ -153,6 +153,13 @@ impl EngineOffer for EngineHere<'_> {
 
     fn refusal(&self, device: Device, precision: Precision) -> Option<String> {
         refusal(self.engine, device, precision, self.places)
+    }
+
+    fn usual_precision(&self) -> Precision {
+        match self.engine.takes() {
+            Takes::Gguf => Precision::Stored,
+            _ => Precision::Fp32,
+        }
     }
 
     fn trains(&self) -> bool {

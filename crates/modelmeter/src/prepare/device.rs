@@ -34,16 +34,15 @@ pub(super) fn settle_engine(
             }),
         };
     }
-    let trainers = engines.iter().filter(|engine| engine.training().is_some());
-    let mut first_failure = None;
-    for engine in trainers {
-        match among(&EngineChoice::Named(engine.id().to_owned())) {
-            Ok(choice) => return Ok(choice),
-            Err(error) => first_failure = first_failure.or(Some(error)),
-        }
+    match trainers(*engines).as_slice() {
+        [] => Err(Error::Training { why: "no engine here can train".into(), hint: None }),
+        trainers => engines.choose_among(trainers, *device, precision, places, fits),
     }
-    Err(first_failure
-        .unwrap_or_else(|| Error::Training { why: "no engine here can train".into(), hint: None }))
+}
+
+/// The engines that train.
+fn trainers(engines: Engines) -> Vec<&'static dyn Engine> {
+    engines.iter().filter(|engine| engine.training().is_some()).collect()
 }
 
 /// Engines that run such a model here, or how to get one that would.
@@ -53,11 +52,12 @@ pub(super) fn who_takes(
     fits: &dyn Fn(Takes) -> bool,
 ) -> Option<String> {
     let Profiler { engines, device, places, .. } = profiler;
-    match engines.choose(&EngineChoice::Auto, *device, precision, places, fits) {
-        Ok(Choice { engine, .. }) if profiler.training.is_none() || engine.training().is_some() => {
-            Some(format!("`--engine {}` runs it", engine.id()))
-        }
-        Ok(_) => None,
+    let candidates = match profiler.training {
+        Some(_) => trainers(*engines),
+        None => engines.iter().collect(),
+    };
+    match engines.choose_among(&candidates, *device, precision, places, fits) {
+        Ok(Choice { engine, .. }) => Some(format!("`--engine {}` runs it", engine.id())),
         Err(Error::NoEngine { instead, .. }) => instead.map(|instead| instead.to_string()),
         Err(_) => None,
     }

@@ -2,6 +2,7 @@
 
 use crate::{Choice, Error, Profiler};
 use engine::{GenerationJob, Takes, TextJob};
+use graph::Model;
 use models::{Decoder, ModelError, Resolved};
 use stats::SplitMix;
 use std::path::Path;
@@ -81,6 +82,19 @@ pub(super) fn inputs(
         GenerationTest::Prefill => resolved.generating_inputs(batch, depth, tokens)?,
         GenerationTest::Decode => resolved.generating_inputs(batch, depth + tokens / 2, 1)?,
     })
+}
+
+/// What inference cannot know of a graph of standard operators that generates: it makes a list of all positions, as long as the
+/// values of an input say.
+pub(super) fn positions(model: &Model, inputs: &[InputSpec]) -> Vec<(String, Vec<usize>)> {
+    let dim = |name: &str, axis: usize| {
+        inputs.iter().find(|input| input.name == name)?.dims.get(axis).copied()
+    };
+    let past = dim("past_key_values.0.key", 2);
+    let Some((past, new)) = past.zip(dim("position_ids", 0)) else { return Vec::new() };
+    let lists = model.graph.nodes.iter().filter(|node| node.op_type == "Range");
+    let list = |node: &graph::Node| Some((node.outputs.first()?.clone(), vec![past + new]));
+    lists.filter_map(list).collect()
 }
 
 /// What the worker is told.

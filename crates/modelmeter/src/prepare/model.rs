@@ -40,7 +40,9 @@ pub(super) fn settle_model(
             engine: engine.id().to_owned(),
             model: resolved.info.name.clone(),
             why: match &resolved.no_graph {
-                Some(why) => format!("it runs ONNX graphs, and there is {why}"),
+                Some(why) => {
+                    format!("it runs ONNX graphs, and none can be built of this model: {why}")
+                }
                 None => engine.takes().refusal().to_owned(),
             },
             hint: match engine.takes() {

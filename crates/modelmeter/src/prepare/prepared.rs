@@ -38,6 +38,7 @@ impl Prepared {
             counting: self.counting(),
             unknown_shapes: self.unknown_shapes.clone(),
             waits_busily: self.engine.waits_busily(),
+            reads_windows: self.engine.reads_windows(),
             refine,
             model_commit: self.resolved.commit.clone(),
             remarks: self.assumptions(),
@@ -100,7 +101,12 @@ impl Prepared {
     /// Says that other sizes failed before these.
     pub(crate) fn after_trials(mut self, taken: &Trial, failed: &[String]) -> Prepared {
         let engine = self.engine.id();
-        let text = format!("{} ran, after {} failed on {engine}", taken.words(), failed.join("; "));
+        let failed: Vec<String> = failed.iter().map(|sizes| format!("{sizes}: failed")).collect();
+        let text = format!(
+            "sizes that were tried on {engine}: {}; {}: ran",
+            failed.join("; "),
+            taken.words()
+        );
         self.assumed.push(Remark::new(RemarkCode::SizesTried, text));
         self
     }
@@ -172,7 +178,16 @@ impl Prepared {
 
     /// The shapes of every value, in the number formats that the engine computes in.
     pub(crate) fn shapes(&self) -> Shapes {
-        graph::infer(&self.resolved.model, &dims_of(&self.inputs)).narrowed(self.own)
+        self.shapes_with(Vec::new())
+    }
+
+    /// The same with shapes that a run showed.
+    fn shapes_with(&self, mut seen: Vec<(String, Vec<usize>)>) -> Shapes {
+        let model = &self.resolved.model;
+        if self.generates.is_some() {
+            seen.extend(generation::positions(model, &self.inputs));
+        }
+        graph::infer_observed(model, &dims_of(&self.inputs), &seen).narrowed(self.own)
     }
 
     /// Bytes of the graph's weights in the number format that the engine keeps them in, as far as the graph can tell.
@@ -231,8 +246,7 @@ impl Prepared {
             [] => self.observed.get_or_init(|| observe::shapes(self)),
             _ => seen,
         };
-        let shapes = graph::infer_observed(model, &dims_of(&self.inputs), seen).narrowed(self.own);
-        graph::analyse_shapes(model, &shapes).work
+        graph::analyse_shapes(model, &self.shapes_with(seen.to_vec())).work
     }
 }
 

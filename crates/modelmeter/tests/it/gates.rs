@@ -3,7 +3,9 @@
 use crate::scene::Scene;
 use modelmeter::{Gate, GateBaseline, Profiler};
 use std::time::Duration;
-use types::{GateReport, Gauge, ReasonCode, Ruling, Run, Statistic, Threshold};
+use types::{
+    GateReport, Gauge, Question, Reason, ReasonCode, Ruling, Run, Statistic, Threshold, Verdict,
+};
 
 const SAMPLING: Duration = Duration::from_millis(60);
 const LATENCY: Gauge = Gauge::Latency(Statistic::P50);
@@ -31,12 +33,29 @@ fn limit(text: &str) -> Threshold {
     text.parse().unwrap()
 }
 
-/// Three processes of a script, as a baseline that was stored before.
-fn stored(scene: &Scene, profiler: &Profiler) -> GateBaseline {
+/// Three processes of a script, as a baseline that was stored before on a quiet machine, whatever the machine did.
+fn stored(scene: &Scene, profiler: &Profiler) -> Vec<Run> {
     let recording = gate(profiler.clone()).may_ask_nothing();
-    let (_, runs): (_, Vec<Run>) = recording.run(&mut scene.session(), &mut |_| {}).unwrap();
+    let (_, mut runs): (_, Vec<Run>) = recording.run(&mut scene.session(), &mut |_| {}).unwrap();
     assert_eq!(runs.len(), 3);
-    GateBaseline::Stored { name: "before".into(), runs }
+    runs.iter_mut().for_each(|run| run.verdict = Verdict::from_reasons(Vec::new()));
+    runs
+}
+
+fn before(runs: &[Run]) -> GateBaseline {
+    GateBaseline::Stored { name: "before".into(), runs: runs.to_vec() }
+}
+
+/// A verdict with these reasons against a run.
+fn against(codes: &[ReasonCode]) -> Verdict {
+    let reason = |code: &ReasonCode| Reason {
+        code: *code,
+        invalidates: true,
+        text: code.words().into(),
+        hint: None,
+        about: None,
+    };
+    Verdict::from_reasons(codes.iter().map(reason).collect())
 }
 
 #[test]
@@ -59,9 +78,9 @@ fn a_limit_is_held_broken_or_cannot_be_told() {
 fn against_stored_runs_it_is_worse_the_same_or_cannot_be_told() {
     let scene = Scene::new();
     let profiler = scene.profiler(&scene.model("model", "20ms"));
-    let before = stored(&scene, &profiler);
+    let runs = stored(&scene, &profiler);
     let again = |alert: f64| {
-        let gate = gate(profiler.clone()).against(before.clone()).gauges([LATENCY]).alert(alert);
+        let gate = gate(profiler.clone()).against(before(&runs)).gauges([LATENCY]).alert(alert);
         ruled(&scene, &gate)
     };
     // Far above what a busy machine adds to a sleep.
@@ -73,6 +92,52 @@ fn against_stored_runs_it_is_worse_the_same_or_cannot_be_told() {
     assert!(worse.checks[0].value > worse.checks[0].baseline);
     scene.rewrite("model", "5ms\n200ms");
     assert_eq!(again(1.0).ruling(), Ruling::CannotTell);
+}
+
+#[test]
+fn a_baseline_that_was_disturbed_hides_no_regression() {
+    let scene = Scene::new();
+    let profiler = scene.profiler(&scene.model("model", "20ms"));
+    let mut runs = stored(&scene, &profiler);
+    let again = |runs: &[Run], gauges: &[Gauge]| {
+        let gate = gate(profiler.clone()).against(before(runs)).alert(4.0);
+        ruled(&scene, &gate.gauges(gauges.iter().copied()))
+    };
+    // As slow as beside other work: whatever comes after it looks fast.
+    scene.rewrite("model", "2ms");
+    let busy = against(&[ReasonCode::BusyMachine, ReasonCode::WideInterval]);
+    runs.iter_mut().for_each(|run| run.verdict = busy.clone());
+    let all = again(&runs, &[LATENCY, Gauge::MemoryPeak]);
+    let [time, memory] = all.checks.as_slice() else { panic!("{:#?}", all.checks) };
+    assert_eq!((time.ruling, memory.ruling), (Ruling::CannotTell, Ruling::Held), "{all:#?}");
+    let why = time.why.as_deref().unwrap();
+    assert_eq!(why, "no run of the baseline is valid (3 × other work)");
+    assert!(time.settle.as_deref().unwrap().contains("quiet machine"), "{time:#?}");
+    assert_eq!(all.plan.looked, 1, "more processes would tell no more");
+    // One process that says little alone is a baseline with others; one that was not warm is none.
+    runs[0].verdict = against(&[ReasonCode::WideInterval]);
+    runs[1].verdict = against(&[ReasonCode::WideInterval, ReasonCode::NotWarm]);
+    let some = again(&runs, &[LATENCY]);
+    assert!(some.checks[0].baseline.is_some(), "{some:#?}");
+    let remark = some.remarks.iter().find(|remark| remark.text.contains("left out")).unwrap();
+    let text = "2 of 3 runs of the baseline are not valid and are left out of the times (1 × other work, 1 × warm-up did \
+                not settle)";
+    assert_eq!(remark.text, text);
+    let unfit = GateBaseline::unfit(&runs);
+    assert_eq!((unfit.total(), unfit.disturbed()), (2, 1));
+}
+
+#[test]
+fn an_alert_that_no_drift_raises_is_the_alert() {
+    let scene = Scene::new();
+    let profiler = scene.profiler(&scene.model("model", "2ms"));
+    let runs = stored(&scene, &profiler);
+    let gate = gate(profiler).against(before(&runs)).gauges([Gauge::MemoryPeak]);
+    let report = ruled(&scene, &gate.usual_alert(0.03));
+    let Question::Change { alert, effective, drift, .. } = report.checks[0].question else {
+        panic!("a baseline asks for changes")
+    };
+    assert_eq!((alert, effective, drift), (0.03, 0.03, 0.0), "memory does not drift");
 }
 
 #[test]

@@ -265,6 +265,7 @@ fn every_engine_with_instruments_tells_the_layers_of_a_step_and_of_a_prompt() {
     let model = folder(home.path(), &configurations()[0]);
     // Not rten: its log is what it prints, which the harness of tests takes away. A test of the command has it.
     let engines = [("onnxruntime", None), ("onnxruntime", Some("standard")), ("openvino", None)];
+    let mut expected: Vec<u64> = Vec::new();
     for (engine, dialect) in engines.into_iter().chain([("torch", None)]) {
         let mut profiler = Profiler::new(model.to_string_lossy())
             .isolation(Isolation::None)
@@ -291,6 +292,19 @@ fn every_engine_with_instruments_tells_the_layers_of_a_step_and_of_a_prompt() {
                 run.steps().is_empty(),
                 run.cell.generation.unwrap().test == GenerationTest::Prefill
             );
+        }
+        // Every dialect counts all of the work.
+        let work = |run: &types::Run| {
+            let layers = &run.layers.as_ref().unwrap().layers;
+            let outermost = layers.iter().filter(|layer| layer.depth == 0);
+            outermost.filter_map(|layer| layer.spent.flops).map(|flops| flops.0).sum::<u64>()
+        };
+        let counted: Vec<u64> = found.runs.iter().map(work).collect();
+        if expected.is_empty() {
+            expected.clone_from(&counted);
+        }
+        for (counted, expected) in counted.iter().zip(&expected) {
+            assert!(*counted as f64 > 0.9 * *expected as f64, "{engine}: {counted} of {expected}");
         }
         // The first inference and one step of warm-up came before.
         assert_eq!(found.runs[1].steps()[0].0, 8 + 2, "{engine}");

@@ -3,6 +3,7 @@
 use super::{blocks::BlockFormat, file::Gguf};
 use crate::ModelError;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// A family whose files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +20,9 @@ pub(crate) enum Family {
 
 /// The names of the families, as files have them.
 const FAMILIES: [&str; 4] = ["llama", "qwen2", "gemma3", "gpt2"];
+
+/// The largest published models have 126 blocks.
+const MOST_BLOCKS: u64 = 1024;
 
 /// The family of a file and its configuration.
 pub(crate) fn config(gguf: &Gguf) -> Result<(Family, Value), ModelError> {
@@ -50,7 +54,7 @@ fn gpt2(reader: &Reader<'_>, config: &mut Map<String, Value>) -> Result<Family, 
     ] {
         config.insert(theirs.into(), json!(reader.count(ours)?));
     }
-    let epsilon = reader.number("attention.layer_norm_epsilon").unwrap_or(1e-5);
+    let epsilon = reader.number("attention.layer_norm_epsilon")?.unwrap_or(1e-5);
     config.insert("layer_norm_epsilon".into(), json!(epsilon));
     Ok(Family::Gpt2)
 }
@@ -77,7 +81,7 @@ fn llama(
     let (heads, width) = (reader.count("attention.head_count")?, reader.count("embedding_length")?);
     let key_heads = reader.optional_count("attention.head_count_kv")?.unwrap_or(heads);
     config.insert("num_key_value_heads".into(), json!(key_heads));
-    let epsilon = reader.number("attention.layer_norm_rms_epsilon").unwrap_or(1e-6);
+    let epsilon = reader.number("attention.layer_norm_rms_epsilon")?.unwrap_or(1e-6);
     config.insert("rms_norm_eps".into(), json!(epsilon));
     let head = reader.optional_count("attention.key_length")?.unwrap_or(width / heads.max(1));
     if reader.optional_count("attention.value_length")?.is_some_and(|value| value != head) {
@@ -112,7 +116,7 @@ fn gemma3(reader: &Reader<'_>, config: &mut Map<String, Value>) -> Result<Family
         _ => head,
     };
     let full = config.remove("rope_parameters").unwrap_or_default();
-    let near = reader.number("rope.freq_base_swa").unwrap_or(10_000.0);
+    let near = reader.number("rope.freq_base_swa")?.unwrap_or(10_000.0);
     let pattern = reader.optional_count("attention.sliding_window_pattern")?.unwrap_or(6);
     for (key, value) in [
         ("model_type", json!("gemma3_text")),
@@ -131,7 +135,7 @@ fn gemma3(reader: &Reader<'_>, config: &mut Map<String, Value>) -> Result<Family
                 "sliding_attention": {"rope_type": "default", "rope_theta": near}
             }),
         ),
-        ("final_logit_softcapping", json!(reader.number("final_logit_softcapping"))),
+        ("final_logit_softcapping", json!(reader.number("final_logit_softcapping")?)),
     ] {
         config.insert(key.into(), value);
     }
@@ -145,10 +149,10 @@ fn kind_of(layer: u64, pattern: u64) -> Value {
 
 /// Rotary positions: plain, stretched evenly, or as Llama 3 stretches them, which files keep as a tensor of divisors.
 fn rotary(reader: &Reader<'_>, head: u64) -> Result<Value, ModelError> {
-    let theta = reader.number("rope.freq_base").unwrap_or(10_000.0);
+    let theta = reader.number("rope.freq_base")?.unwrap_or(10_000.0);
     let mut parameters = json!({"rope_type": "default", "rope_theta": theta});
     let kind = reader.gguf.text(&reader.key("rope.scaling.type"));
-    let factor = reader.number("rope.scaling.factor");
+    let factor = reader.number("rope.scaling.factor")?;
     match (kind, factor) {
         (None | Some("none"), _) => {}
         (Some("linear"), Some(factor)) => {
@@ -160,11 +164,13 @@ fn rotary(reader: &Reader<'_>, head: u64) -> Result<Value, ModelError> {
         }
     }
     let Some(divisors) = reader.gguf.tensor("rope_freqs.weight") else { return Ok(parameters) };
-    let mut kept = vec![0.0; divisors.dims.iter().product::<usize>().min(1 << 16)];
-    if divisors.format != Ok(BlockFormat::F32) || kept.len() as u64 != head / 2 {
+    let fits = divisors.dims.as_slice() == [usize::try_from(head / 2).unwrap_or(usize::MAX)];
+    if divisors.format != Ok(BlockFormat::F32) || !fits {
         return Err(reader.damaged("`rope_freqs.weight` does not fit its heads"));
     }
-    BlockFormat::F32.read(reader.gguf.bytes(divisors), &mut kept);
+    let bytes = reader.gguf.bytes(divisors);
+    let mut kept = vec![0.0; bytes.len() / size_of::<f32>()];
+    BlockFormat::F32.read(bytes, &mut kept);
     let factor = f64::from(kept.iter().copied().fold(1.0, f32::max));
     let known = |index: usize| llama3_divisor(theta, index, head, factor);
     let same =
@@ -211,17 +217,30 @@ impl<'a> Reader<'a> {
             });
         }
         let reader = Reader { gguf, architecture };
-        // A graph is drawn of every block before any tensor is looked for.
         if let Some(blocks) = reader.optional_count("block_count")? {
-            let last = format!("blk.{}.", blocks.saturating_sub(1));
-            if !gguf.tensors().iter().any(|tensor| tensor.name.starts_with(&last)) {
-                let why = format!(
-                    "it says that it has {blocks} blocks, and no tensor begins with `{last}`"
-                );
-                return Err(reader.damaged(&why));
-            }
+            reader.has_blocks(blocks)?;
         }
         Ok(reader)
+    }
+
+    /// Refuses blocks that the file does not have: a graph is drawn of every block before any tensor is looked for.
+    fn has_blocks(&self, blocks: u64) -> Result<(), ModelError> {
+        if blocks > MOST_BLOCKS {
+            let why = format!("it has {blocks} blocks, and at most {MOST_BLOCKS} are supported");
+            return Err(self.damaged(&why));
+        }
+        let number = |name: &str| name.strip_prefix("blk.")?.split_once('.')?.0.parse().ok();
+        let names = self.gguf.tensors().iter().map(|tensor| tensor.name.as_str());
+        let present: BTreeSet<u64> = names.filter_map(number).collect();
+        match (0..blocks).find(|block| !present.contains(block)) {
+            None => Ok(()),
+            Some(lost) => {
+                let why = format!(
+                    "it says that it has {blocks} blocks, and no tensor begins with `blk.{lost}.`"
+                );
+                Err(self.damaged(&why))
+            }
+        }
     }
 
     fn key(&self, name: &str) -> String {
@@ -254,8 +273,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn number(&self, name: &str) -> Option<f64> {
-        self.gguf.number(&self.key(name))
+    fn number(&self, name: &str) -> Result<Option<f64>, ModelError> {
+        let number = self.gguf.number(&self.key(name));
+        if number.is_some_and(|number| !number.is_finite()) {
+            let key = self.key(name);
+            return Err(self.damaged(&format!("`{key}` is not a finite number")));
+        }
+        Ok(number)
     }
 }
 

@@ -285,6 +285,11 @@ impl Info {
         }
         let format = BlockFormat::of(kind);
         let mut place = 0..0;
+        // Zeros apart, so that the product of some of the dimensions overflows nowhere either.
+        let mut sizes = dims.iter().filter(|size| **size > 0);
+        let most = sizes
+            .try_fold(1u64, |all, &size| all.checked_mul(size))
+            .ok_or_else(|| damaged("is larger than any file"))?;
         if let Some(format) = format {
             let row = dims.first().copied().unwrap_or(1);
             if !row.is_multiple_of(format.elements() as u64) {
@@ -302,6 +307,10 @@ impl Info {
             }
             // Both are at most the length of a map.
             place = begin as usize..end as usize;
+        }
+        // Every format has more than one bit for a number.
+        if most / 8 > length {
+            return Err(Fault::Ends { needed: start.saturating_add(most / 8) });
         }
         // The file counts from the innermost dimension.
         let dims = dims.iter().rev().map(|&size| usize::try_from(size).unwrap_or(usize::MAX));

@@ -155,3 +155,89 @@ fn a_file_that_is_not_there_is_no_name_on_the_hub() {
     let error = Scene::new().resolve("nothing.gguf").unwrap_err();
     assert!(matches!(error, ModelError::MissingFile { .. }), "{error}");
 }
+
+/// A Llama of one block without data of its own: what is damaged is refused before any weight is read.
+fn llama(keys: &[Vec<u8>], tensors: &[(&str, &[u64], u32)]) -> Vec<u8> {
+    let sizes = [("embedding_length", 32), ("attention.head_count", 2), ("context_length", 16)];
+    let number = |name: &str, value: u32| key(name, 4, &value.to_le_bytes());
+    let mut all = vec![
+        key("general.architecture", 8, &text("llama")),
+        number("llama.feed_forward_length", 32),
+    ];
+    all.extend(sizes.iter().map(|(name, value)| number(&format!("llama.{name}"), *value)));
+    all.extend_from_slice(keys);
+    let own: [(&str, &[u64], u32); 2] =
+        [("token_embd.weight", &[32, 12], 0), ("blk.0.attn_norm.weight", &[32], 0)];
+    let mut bytes = b"GGUF\x03\0\0\0".to_vec();
+    bytes.extend(((own.len() + tensors.len()) as u64).to_le_bytes());
+    bytes.extend((all.len() as u64).to_le_bytes());
+    bytes.extend(all.concat());
+    for (name, dims, kind) in own.iter().chain(tensors) {
+        bytes.extend(text(name));
+        bytes.extend((dims.len() as u32).to_le_bytes());
+        bytes.extend(dims.iter().flat_map(|size| size.to_le_bytes()));
+        bytes.extend(kind.to_le_bytes());
+        bytes.extend(0u64.to_le_bytes());
+    }
+    bytes.resize(bytes.len().next_multiple_of(32) + 32 * 12 * 4, 0);
+    bytes
+}
+
+fn text(text: &str) -> Vec<u8> {
+    [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
+}
+
+fn key(name: &str, kind: u32, value: &[u8]) -> Vec<u8> {
+    [&text(name)[..], &kind.to_le_bytes(), value].concat()
+}
+
+fn refused(keys: &[Vec<u8>], tensors: &[(&str, &[u64], u32)]) -> String {
+    let scene = Scene::new();
+    let file = scene.write("small.gguf", llama(keys, tensors));
+    scene.resolve(&file).unwrap_err().to_string()
+}
+
+fn blocks(count: u32) -> Vec<u8> {
+    key("llama.block_count", 4, &count.to_le_bytes())
+}
+
+#[test]
+fn dimensions_that_no_file_can_hold_are_refused_in_every_format() {
+    const UNKNOWN: u32 = 99;
+    let huge: [(&[u64], u32); 4] = [
+        (&[1 << 40, 1 << 40], UNKNOWN),
+        (&[1 << 60], UNKNOWN),
+        (&[0, 1 << 62, 8], 0),
+        (&[0, 1 << 62], 0),
+    ];
+    for (dims, kind) in huge {
+        for name in ["rope_freqs.weight", "output.weight"] {
+            let error = refused(&[blocks(1)], &[(name, dims, kind)]);
+            assert!(error.contains("larger than any file") || error.contains("ends"), "{error}");
+        }
+    }
+    // As many numbers as it needs, but in another shape.
+    let error = refused(&[blocks(1)], &[("rope_freqs.weight", &[2, 4], 0)]);
+    assert!(error.contains("does not fit its heads"), "{error}");
+    let error = refused(&[blocks(1)], &[("rope_freqs.weight", &[8], UNKNOWN)]);
+    assert!(error.contains("does not fit its heads"), "{error}");
+}
+
+#[test]
+fn every_block_that_a_file_claims_must_occur() {
+    let error = refused(&[blocks(1000)], &[("blk.999.x", &[1], 0)]);
+    assert!(error.contains("1000 blocks") && error.contains("`blk.1.`"), "{error}");
+    let error = refused(&[blocks(10_000)], &[("blk.9999.x", &[1], 0)]);
+    assert!(error.contains("at most 1024"), "{error}");
+}
+
+#[test]
+fn a_number_that_is_none_is_refused() {
+    for name in ["rope.freq_base", "attention.layer_norm_rms_epsilon"] {
+        for value in [f32::NAN, f32::INFINITY] {
+            let broken = key(&format!("llama.{name}"), 6, &value.to_le_bytes());
+            let error = refused(&[blocks(1), broken], &[]);
+            assert!(error.contains(name) && error.contains("not a finite number"), "{error}");
+        }
+    }
+}

@@ -5,6 +5,7 @@ use crate::{
     Catalogue, Domain, Observation,
     processor::{Instructions, Traits},
 };
+use std::collections::HashSet;
 
 /// Beyond this scatter a row says more about its neighbours on the host than about its machine.
 const WORST_SCATTER: f64 = 0.1;
@@ -15,6 +16,33 @@ const THREAD_BANDWIDTH: f64 = 8.0 * GIGA;
 
 /// How many features say which hardware it is: none, since hardware differs by its numbers here.
 const HARDWARE: usize = 0;
+
+/// Which feature of a GPU is the logarithm of the weights over all memory.
+const FILLING: usize = 10;
+/// A GPU that computes reads its weights at more than this share of its bandwidth, where reading takes this many seconds or more:
+/// below, starting kernels takes longer than reading.
+const LEAST_SHARE: f64 = 0.05;
+const LONG_ENOUGH: f64 = 4e-4;
+
+/// Marks all times of a machine with GPUs that took no part: its weights fit, and yet it reads them as slowly as a processor.
+pub(super) fn mark_doubtful(all: &mut [Observation]) -> usize {
+    let took_no_part = |one: &&Observation| {
+        one.domain == Domain::GenerationOnGpus
+            && one.test_kind() == "tg"
+            && one.features[FILLING] < 0.0
+            && one.bounds[1] >= LONG_ENOUGH
+            && one.bounds[1] / one.seconds < LEAST_SHARE
+    };
+    let instances: HashSet<String> =
+        all.iter().filter(took_no_part).map(|one| one.instance.clone()).collect();
+    let mut marked = 0;
+    for one in all {
+        one.is_doubtful =
+            one.domain == Domain::GenerationOnGpus && instances.contains(&one.instance);
+        marked += usize::from(one.is_doubtful);
+    }
+    marked
+}
 
 /// The time of one token.
 pub(super) fn observation(row: &Cells<'_>, catalogue: &Catalogue) -> Result<Observation, String> {
@@ -81,10 +109,17 @@ fn on_processor(
     parameters: f64,
 ) -> Result<Observation, String> {
     let machine = row.text("cpu").ok_or("`cpu` is empty")?.to_owned();
-    let processors = row.need("cpus")?;
     let per_core = row.amount("threads_per_core").unwrap_or(1.0);
-    let threads = row.amount("threads").unwrap_or(processors / per_core);
-    let is_x86 = row.text("arch") != Some("aarch64");
+    let (processors, threads) = match (row.amount("cpus"), row.amount("threads")) {
+        (Some(processors), Some(threads)) => (processors, threads),
+        (Some(processors), None) => (processors, processors / per_core),
+        (None, Some(threads)) => (threads, threads),
+        (None, None) => return Err("neither `cpus` nor `threads` is a number above 0".into()),
+    };
+    let is_x86 = !row.text("arch").is_some_and(|arch| {
+        let arch = arch.to_ascii_lowercase();
+        arch.starts_with("aarch") || arch.starts_with("arm")
+    });
     let has = Instructions {
         avx2: row.flag("avx2"),
         avx512: row.flag("avx512"),
@@ -166,6 +201,9 @@ fn on_processor(
         bounds: [calculation, reading],
         pressure,
         features,
+        rates: [peak, bandwidth],
+        maker: None,
+        is_doubtful: false,
         balance_feature: None,
         hardware_features: HARDWARE,
     })
@@ -232,6 +270,9 @@ fn on_gpu(
         bounds: [calculation, reading],
         pressure: hardware.cache.map(|cache| bytes / cache),
         features,
+        rates: [hardware.half, hardware.bandwidth],
+        maker: hardware.maker(),
+        is_doubtful: false,
         balance_feature: None,
         hardware_features: HARDWARE,
     })

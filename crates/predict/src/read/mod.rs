@@ -50,7 +50,7 @@ impl Tables {
         model: &str,
         asked: &PictureQuestion<'_>,
         catalogue: &Catalogue,
-    ) -> Result<Observation, Error> {
+    ) -> Result<PictureCase, Error> {
         timm::question(&self.timm, model, asked, catalogue)
     }
 
@@ -78,7 +78,14 @@ impl Tables {
         };
         let name =
             path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let setting = timm::Setting::of(&name);
+        let setting = timm::Setting::of(&name, catalogue);
+        if matches!(kind, Kind::Timm) && !setting.says_hardware(&known) {
+            return Err(wrong(
+                "neither its name nor a column `gpu` says which hardware it is; name it as timm does: \
+                 `benchmark-infer-amp-nchw-pt240-cu124-rtx4090.csv`"
+                    .to_owned(),
+            ));
+        }
         for (at, record) in reader.records().enumerate() {
             if at >= MOST_ROWS {
                 return Err(wrong(format!("it has more than {MOST_ROWS} rows")));
@@ -92,7 +99,9 @@ impl Tables {
                 Kind::Llama => {
                     llama::observation(&row, catalogue).map(|one| self.observations.push(one))
                 }
-                Kind::Timm => timm::rows(&row, &setting).map(|some| self.timm.extend(some)),
+                Kind::Timm => {
+                    timm::rows(&row, &setting, catalogue).map(|some| self.timm.extend(some))
+                }
             };
             if let Err(why) = done {
                 self.leave_out(&why);
@@ -105,6 +114,15 @@ impl Tables {
         Ok(())
     }
 
+    /// Marks times that nothing is to be learned from, and counts them; they may be asked all the same.
+    pub(crate) fn mark_doubtful(&mut self) {
+        let marked = llama::mark_doubtful(&mut self.observations);
+        if marked > 0 {
+            let why = "the GPU took no part (it read less than 5 % of its bandwidth), so it is not learned from";
+            *self.left_out.entry(why.to_owned()).or_default() += marked;
+        }
+    }
+
     fn leave_out(&mut self, why: &str) {
         *self.left_out.entry(why.to_owned()).or_default() += 1;
     }
@@ -115,12 +133,23 @@ impl Tables {
 pub struct PictureQuestion<'a> {
     /// The hardware, as the catalogue names it.
     pub hardware: &'a str,
-    /// `fp32`, or any other for 16 bits with mixed precision.
-    pub precision: &'a str,
+    /// The number format; where nothing is said, 16 bits with mixed precision on a GPU and 32 on a processor, if a table has them.
+    pub precision: Option<&'a str>,
     /// Pictures at once; as the table has it where nothing is said.
     pub batch: Option<f64>,
     /// Whether it is trained.
     pub is_training: bool,
+}
+
+/// A question about a picture model as its tables have it.
+#[derive(Debug, Clone)]
+pub struct PictureCase {
+    /// The question, with an unknown time.
+    pub observation: Observation,
+    /// The number format of the rows that it is asked like.
+    pub precision: String,
+    /// Pictures at once.
+    pub batch: f64,
 }
 
 #[derive(Clone, Copy)]
@@ -163,7 +192,9 @@ impl Cells<'_> {
     }
 
     fn flag(&self, name: &str) -> bool {
-        matches!(self.text(name), Some("1" | "true" | "True"))
+        let text = self.text(name).unwrap_or_default().to_ascii_lowercase();
+        matches!(text.as_str(), "true" | "t" | "yes" | "y")
+            || text.parse().is_ok_and(|number: f64| number > 0.0)
     }
 }
 

@@ -59,6 +59,18 @@ pub struct Known {
     pub runs: Vec<String>,
 }
 
+impl Known {
+    /// Whether its numbers can be learned from.
+    pub(super) fn is_possible(&self) -> bool {
+        let is_amount = |number: f64| number.is_finite() && number > 0.0;
+        is_amount(self.seconds)
+            && is_amount(self.case.batch)
+            && self.case.origin().is_finite()
+            && self.case.weights >= 0.0
+            && self.memory.is_none_or(is_amount)
+    }
+}
+
 impl Case {
     /// Seconds of calculation, and of reading and writing.
     #[must_use]

@@ -58,6 +58,7 @@ impl Kept {
             calibrated: self.calibrated,
             of_memory: self.of_memory,
             measured: self.measured,
+            rest: Vec::new(),
         })
     }
 }

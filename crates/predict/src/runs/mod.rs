@@ -16,7 +16,8 @@ pub use said::{Answer, Calibrated, Next, Reach};
 
 use crate::{
     Error, Situation,
-    backtest::Refused,
+    backtest::{Refused, TOO_FAR, span},
+    catalogue::maker,
     learn::{HIGHEST_LEVEL, LEVEL, parts_of},
     quantile,
 };
@@ -42,6 +43,8 @@ pub struct Learned {
     of_memory: BTreeMap<Situation, Calibrated>,
     /// Cells that were measured in all.
     measured: usize,
+    /// Measured cells that were not learned from, since there are very many.
+    rest: Vec<Known>,
 }
 
 const SITUATIONS: [Situation; 4] =
@@ -53,9 +56,14 @@ impl Learned {
     /// # Errors
     /// If there are too few cells to learn from.
     pub fn fit(known: Vec<Known>) -> Result<Learned, Error> {
+        let known: Vec<Known> = known.into_iter().filter(Known::is_possible).collect();
         let measured = known.len();
         let step = measured.div_ceil(MOST).max(1);
-        let known: Vec<Known> = known.into_iter().step_by(step).collect();
+        let (mut rest, mut chosen) = (Vec::new(), Vec::new());
+        for (at, one) in known.into_iter().enumerate() {
+            if at % step == 0 { chosen.push(one) } else { rest.push(one) }
+        }
+        let known = chosen;
         if known.len() < FEWEST {
             let words =
                 if known.len() == 1 { "1 cell".into() } else { format!("{} cells", known.len()) };
@@ -83,7 +91,16 @@ impl Learned {
             let calibrated = calibrate(&memory, &with_memory, &|one| (target(one), None));
             (Some(memory), calibrated)
         };
-        Ok(Learned { known, seconds, memory, calibrated, of_memory, measured })
+        Ok(Learned { known, seconds, memory, calibrated, of_memory, measured, rest })
+    }
+
+    /// The same, which answers with these measurements where one is asked for, too.
+    #[must_use]
+    pub fn knowing(mut self, all: &[Known]) -> Learned {
+        if all.len() > self.known.len() {
+            self.rest = all.to_vec();
+        }
+        self
     }
 
     /// The cells that were learned from.
@@ -130,7 +147,8 @@ impl Learned {
     /// # Errors
     /// The refusal, if it lies outside of what was measured, or nothing could be held out to know how good the answer is.
     pub fn answer(&self, case: &Case) -> Result<Answer, Refused> {
-        if let Some(known) = self.known.iter().find(|known| known.case.is_same_cell(case)) {
+        let mut measured = self.known.iter().chain(&self.rest);
+        if let Some(known) = measured.find(|known| known.case.is_same_cell(case)) {
             return Ok(Answer::measured(known));
         }
         self.check(case)?;
@@ -202,8 +220,9 @@ impl Learned {
     #[must_use]
     pub fn next(&self, case: &Case, candidates: &[Case]) -> Option<Next> {
         let open = candidates.iter().filter(|candidate| {
+            let mut measured = self.known.iter().chain(&self.rest);
             !candidate.is_same_cell(case)
-                && !self.known.iter().any(|known| known.case.is_same_cell(candidate))
+                && !measured.any(|known| known.case.is_same_cell(candidate))
         });
         let best = open
             .map(|candidate| (self.seconds.left_after(case, candidate), candidate))
@@ -249,7 +268,49 @@ impl Learned {
                 ));
             }
         }
+        if self.situation(case) == Situation::NewMachine
+            && let Some(why) = self.other_hardware(case)
+        {
+            return Err(refusal(why, nearest()));
+        }
         Ok(())
+    }
+
+    /// Why new hardware resembles none that was measured; `None` if it does, or nothing is known of it.
+    fn other_hardware(&self, case: &Case) -> Option<String> {
+        let hardware = &case.hardware;
+        let makers: BTreeSet<&str> =
+            self.known.iter().filter_map(|known| maker(&known.case.hardware)).collect();
+        if case.is_gpu
+            && let Some(own) = maker(hardware)
+            && !makers.is_empty()
+            && !makers.contains(own)
+        {
+            let makers: Vec<&str> = makers.into_iter().collect();
+            let makers = makers.join(", ");
+            return Some(format!(
+                "{hardware} is made by {own}; only hardware of {makers} was measured"
+            ));
+        }
+        let rates = |case: &Case| {
+            let (peak, bandwidth) = case.peak.zip(case.bandwidth)?;
+            Some([peak.ln(), bandwidth.ln(), (peak / bandwidth).ln()])
+        };
+        let own = rates(case)?;
+        let what = ["calculates", "reads from memory", "calculates for what it reads"];
+        (0..own.len()).find_map(|at| {
+            let same = self.known.iter().filter(|known| known.case.precision == case.precision);
+            let [low, high] = span(same.filter_map(|known| Some(rates(&known.case)?[at])));
+            let beyond = (low - own[at]).max(own[at] - high);
+            let than = if own[at] < low { "less" } else { "more" };
+            (low <= high && beyond > TOO_FAR).then(|| {
+                let times = beyond.exp();
+                format!(
+                    "{hardware} {} {times:.1} times {than} than all hardware that was measured",
+                    what[at]
+                )
+            })
+        })
     }
 
     fn reach(
@@ -330,7 +391,7 @@ fn refusal(why: String, nearest: String) -> Refused {
 /// What is held out together, and whose errors count as one.
 fn block(situation: Situation, case: &Case) -> String {
     match situation {
-        Situation::NewMachine => case.machine.clone(),
+        Situation::NewMachine | Situation::NewInstance => case.machine.clone(),
         Situation::NewFamily => case.family.clone(),
         Situation::NewPair => {
             format!("{}\n{}\n{}", case.machine, case.model, case.way().join("\n"))
@@ -374,7 +435,9 @@ fn calibrate(
                 Situation::NewFamily => {
                     any(&|other| other.machine == case.machine && other.engine == case.engine)
                 }
-                Situation::NewMachine => any(&|other| other.engine == case.engine),
+                Situation::NewMachine | Situation::NewInstance => {
+                    any(&|other| other.engine == case.engine)
+                }
             }
         };
         let mut errors: Vec<(usize, f64, f64)> = Vec::new();

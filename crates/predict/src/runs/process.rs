@@ -83,7 +83,7 @@ impl Process {
         let points: Vec<Point> =
             cases.iter().map(|case| point(case, &mut |name: &str| names.number(name))).collect();
         let covariance = covariance(&points, &variances);
-        let lower = cholesky(covariance, points.len()).unwrap_or_default();
+        let lower = triangle(&covariance, points.len());
         let weights = solved(&lower, &targets);
         Process { names, points, targets, variances, lower, weights }
     }
@@ -317,6 +317,25 @@ fn search(points: &[Point], targets: &[f64]) -> [f64; PARTS + 1] {
     best
 }
 
+/// The lower triangle whose square is the matrix, or is a little more than it on the diagonal where it has none: cells that are
+/// the same to the last digit leave it without one.
+fn triangle(covariance: &[f64], size: usize) -> Vec<f64> {
+    let mean = (0..size).map(|at| covariance[at * size + at]).sum::<f64>() / size.max(1) as f64;
+    [0.0, 1e-9, 1e-6, 1e-3, 1.0]
+        .into_iter()
+        .find_map(|more| {
+            let mut wider = covariance.to_vec();
+            (0..size).for_each(|at| wider[at * size + at] += more * mean);
+            cholesky(wider, size)
+        })
+        .unwrap_or_else(|| {
+            // Numbers that are none say nothing of each other.
+            let mut alone = vec![0.0; size * size];
+            (0..size).for_each(|at| alone[at * size + at] = 1.0);
+            alone
+        })
+}
+
 /// The lower triangle whose square is the matrix, row by row; `None` if it has none.
 fn cholesky(mut matrix: Vec<f64>, size: usize) -> Option<Vec<f64>> {
     for i in 0..size {
@@ -390,6 +409,15 @@ fn inverse(lower: &[f64], size: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_matrix_without_a_triangle_is_no_panic() {
+        for matrix in [vec![1.0, 1.0, 1.0, 1.0], vec![1.0, 2.0, 2.0, 1.0], vec![f64::NAN; 4]] {
+            let lower = triangle(&matrix, 2);
+            assert_eq!(lower.len(), 4);
+            assert_eq!(inverse(&lower, 2).len(), 4);
+        }
+    }
 
     #[test]
     fn a_triangle_solves_what_its_square_does() {

@@ -118,3 +118,48 @@ fn a_chosen_order_leaves_less_uncertainty_than_chance() {
     assert!(found.deviation[10] < found.by_chance[10], "{found:?}");
     assert!(found.deviation.windows(2).all(|pair| pair[1] <= pair[0] + 1e-9));
 }
+
+#[test]
+fn a_measured_cell_that_was_not_learned_from_is_answered_with_its_measurement() {
+    let known = grid(60);
+    assert!(known.len() > MOST);
+    let learned = Learned::fit(known.clone()).unwrap();
+    let all_are_told = |learned: &Learned| {
+        known.iter().take(20).all(|one| learned.answer(&one.case).unwrap().is_measured)
+    };
+    assert!(learned.known().len() < known.len() && all_are_told(&learned));
+    let kept = Kept::from(&learned).learned().unwrap();
+    assert!(!all_are_told(&kept) && all_are_told(&kept.knowing(&known)));
+}
+
+#[test]
+fn new_hardware_of_another_kind_is_refused_however_many_machines_are_known() {
+    let mut known = Vec::new();
+    for machine in 0..4 {
+        known.extend(grid(4).into_iter().map(|mut one| {
+            one.case.machine = format!("machine {machine}");
+            one.case.hardware = format!("GeForce RTX 40{machine}0");
+            one.case.is_gpu = true;
+            one
+        }));
+    }
+    let learned = Learned::fit(known).unwrap();
+    let mut case = grid(1)[0].case.clone();
+    (case.machine, case.hardware, case.is_gpu) = ("new".into(), "GeForce RTX 9".into(), true);
+    assert_eq!(learned.answer(&case).unwrap().situation, Situation::NewMachine);
+    let slow = Case { peak: Some(1e10), bandwidth: Some(2e9), ..case.clone() };
+    assert!(learned.answer(&slow).unwrap_err().why.contains("times less"));
+    let other = Case { hardware: "Radeon RX 7900".into(), ..case };
+    assert!(learned.answer(&other).unwrap_err().why.contains("made by AMD"));
+}
+
+#[test]
+fn cells_with_impossible_numbers_are_not_learned_from() {
+    let mut known = grid(4);
+    known[0].seconds = 0.0;
+    known[1].case.batch = 0.0;
+    known[2].case.weights = f64::NAN;
+    let cells = known.len();
+    let learned = Learned::fit(known).unwrap();
+    assert_eq!(learned.measured(), cells - 3);
+}

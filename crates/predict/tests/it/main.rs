@@ -4,7 +4,9 @@
 mod files;
 mod world;
 
-use modelmeter_predict::{Catalogue, Domain, Effort, Situation, backtest};
+use modelmeter_predict::{
+    Catalogue, Domain, Effort, PictureQuestion, Predictor, Situation, Tables, backtest,
+};
 use world::{World, write};
 
 fn effort() -> Effort {
@@ -99,6 +101,75 @@ fn work_far_outside_of_what_was_learned_is_refused() {
     let refused = &found.refused[0];
     assert!(refused.why.contains("far larger"), "{refused:?}");
     assert!(refused.nearest.contains("large.gguf"), "{refused:?}");
+    // One line for a reason and a kind of test, however many questions it refuses.
+    let refused: Vec<usize> = found.refused.iter().map(|refused| refused.rows).collect();
+    assert_eq!(refused, [6, 6], "{:?}", found.refused);
+}
+
+#[test]
+fn what_is_asked_is_not_learned_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = World::new(1, 12).rows();
+    let known = write(folder.path(), "known.csv", &rows);
+    let (asked, _) = rows.split_at(18);
+    let asked = write(folder.path(), "asked.csv", asked);
+    let found = backtest(&[&known], &[&asked], &Catalogue::own(), &effort()).unwrap();
+    let same = found.left_out.iter().find(|(why, _)| why.contains("not learned from")).unwrap();
+    assert_eq!(*same.1, 18, "{:?}", found.left_out);
+    assert_eq!(found.machines[0].situation, Situation::NewMachine, "{:?}", found.machines);
+    let whole = backtest(&[&known], &[&known], &Catalogue::own(), &effort()).unwrap_err();
+    assert!(whole.to_string().contains("not learned from"), "{whole}");
+}
+
+#[test]
+fn another_machine_with_a_known_processor_is_a_new_instance() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = World::new(1, 12).rows();
+    let is_asked = |row: &&String| row.contains("i64,x86_64,Chip 1-0,");
+    let asked: Vec<String> = rows.iter().filter(is_asked).cloned().collect();
+    let known: Vec<String> = rows.iter().filter(|row| !is_asked(row)).cloned().collect();
+    let known = write(folder.path(), "known.csv", &known);
+    let asked = write(folder.path(), "asked.csv", &asked);
+    let found = backtest(&[known], &[asked], &Catalogue::own(), &effort()).unwrap();
+    assert_eq!(found.machines[0].situation, Situation::NewInstance, "{:?}", found.machines);
+}
+
+#[test]
+fn two_cards_answer_for_a_card_like_them_and_refuse_another_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = Catalogue::own();
+    let tables: Vec<_> = [("rtx3090", 71e12, 936e9), ("rtx4090", 165.2e12, 1008e9)]
+        .iter()
+        .map(|(name, peak, bandwidth)| world::timm(folder.path(), name, *peak, *bandwidth, 1.0))
+        .collect();
+    let mut read = Tables::read(&tables, &own).unwrap();
+    read.finish(None, &own);
+    let mut predictor = Predictor::of(&read.observations, effort());
+    let mut ask = |hardware: &str| {
+        let asked = PictureQuestion {
+            hardware: &own.find(hardware).unwrap().name,
+            precision: None,
+            batch: None,
+            is_training: false,
+        };
+        let case = read.picture_question("resnet0", &asked, &own).unwrap();
+        predictor.predict(&case.observation)
+    };
+    for (hardware, why) in [
+        ("Tesla K80", "times less"),
+        ("P100", "times less"),
+        ("B200", "times more"),
+        ("MI300X", "made by AMD"),
+        ("Arc A770", "made by Intel"),
+    ] {
+        let refused = ask(hardware).unwrap_err();
+        assert!(refused.why.contains(why), "{hardware}: {refused:?}");
+        assert!(refused.nearest.contains("GeForce RTX"), "{hardware}: {refused:?}");
+    }
+    let (situation, near) = ask("RTX 3080 Ti").unwrap();
+    assert_eq!(situation, Situation::NewMachine);
+    let (_, far) = ask("RTX 5090").unwrap();
+    assert!(far.log_half > near.log_half && far.log_half.exp() > 1.25, "{near:?} {far:?}");
 }
 
 #[test]

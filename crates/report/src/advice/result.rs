@@ -18,7 +18,7 @@ use types::{
 #[must_use]
 pub fn advice_document(report: &AdviceReport) -> ResultDocument {
     let mut blocks = Vec::new();
-    if let Some(reason) = report.verdict.reasons.iter().find(|reason| reason.invalidates) {
+    if let Some(reason) = report.verdict.cause() {
         let text = format!("not valid: {}", clean(&reason.text));
         blocks.push(Block::Notes(vec![Note::of(Tone::Bad, text)]));
     }

@@ -8,7 +8,7 @@ use crate::table::Column;
 use number::{MISSING, count, percent, seconds, significant};
 use schemars::JsonSchema;
 use serde::Serialize;
-use types::{CapacityOption, CapacityProof, CapacityReport};
+use types::{CapacityOption, CapacityProof, CapacityReport, Device};
 
 /// The name and version of the document.
 pub const CAPACITY_SCHEMA: &str = "modelmeter.capacity/1";
@@ -35,6 +35,9 @@ pub fn capacity_document(report: &CapacityReport) -> ResultDocument {
     }
     if report.batch_wait.0 > 0.0 {
         facts.push(format!("batches wait at most {}", seconds(report.batch_wait.0)));
+    }
+    if let Some(length) = one_length(&report.options) {
+        facts.push(format!("length {}", count(length as u64)));
     }
     if let (Some(prompt), Some(tokens)) = (&report.prompt, &report.new_tokens) {
         facts.push(format!("prompts of {prompt} tokens, answers of {tokens}"));
@@ -124,10 +127,10 @@ fn verdict(report: &CapacityReport) -> Note {
             Note::of(
                 Tone::Good,
                 format!(
-                    "{} with {}{precision} on {}{batch}{cost}",
+                    "{} with {}{precision}{}{batch}{cost}",
                     replicas(best),
                     clean(&best.engine),
-                    best.device
+                    device(best).map(|device| format!(" on {device}")).unwrap_or_default()
                 ),
             )
         }
@@ -135,36 +138,57 @@ fn verdict(report: &CapacityReport) -> Note {
     }
 }
 
+/// The device, where a server does not keep it to itself.
+fn device(option: &CapacityOption) -> Option<String> {
+    (option.device != Device::Auto).then(|| option.device.to_string())
+}
+
+/// The length of a request, where all rows have the same.
+fn one_length(options: &[CapacityOption]) -> Option<usize> {
+    let first = options.first()?.sequence_length?;
+    options.iter().all(|option| option.sequence_length == Some(first)).then_some(first)
+}
+
+/// One row a way to serve the model; a column about which no row says anything is left out.
 fn table(options: &[CapacityOption]) -> Grid {
     let mut grid = Grid::of([
         Column::left("engine").shrinks(),
-        Column::left("format").leaves(2),
-        Column::left("device").leaves(3),
-        Column::right("threads").leaves(4),
+        Column::left("format").leaves(1),
+        Column::left("device").leaves(2),
+        Column::right("threads").leaves(3),
+        Column::right("length").leaves(3),
         Column::right("replicas"),
         Column::right("95 %"),
         Column::right("busy"),
         Column::right("percentile"),
-        Column::right("one less"),
-        Column::right("batch").leaves(1),
-        Column::right("cost/h").leaves(2),
+        Column::right("one less").leaves(5),
+        Column::right("batch").leaves(6),
+        Column::right("cost/h").leaves(4),
     ]);
+    let same_length = one_length(options).is_some();
+    let any_price = options.iter().any(|option| option.cost_per_hour.is_some());
     for option in options {
+        let length = option.sequence_length.filter(|_| !same_length);
         grid.row([
             clean(&option.engine),
             option.precision.map_or_else(|| MISSING.into(), |precision| precision.to_string()),
-            option.device.to_string(),
+            device(option).unwrap_or_else(|| MISSING.into()),
             option.threads.map_or_else(|| MISSING.into(), |threads| count(threads.into())),
+            length.map_or_else(|| MISSING.into(), |length| count(length as u64)),
             count(option.replicas),
             format!("{} to {}", count(option.low), count(option.high)),
             percent(option.utilisation.0),
             seconds(option.percentile.0),
             option.one_less.map_or_else(|| MISSING.into(), |less| seconds(less.0)),
             format!("{} of {}", significant(option.mean_batch, 3), count(option.batch_max)),
-            option.cost_per_hour.map_or_else(|| MISSING.into(), |cost| significant(cost, 3)),
+            match option.cost_per_hour {
+                Some(cost) => significant(cost, 3),
+                None if any_price => "no price given".into(),
+                None => MISSING.into(),
+            },
         ]);
     }
-    grid
+    grid.without_silent_columns()
 }
 
 fn data(options: &[CapacityOption]) -> DataTable {

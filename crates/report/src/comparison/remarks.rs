@@ -6,6 +6,9 @@ use crate::result::{Fact, Note, Tone};
 use number::{percent, scientific};
 use types::{Agreement, ComparisonReport, Design, LooksReport, Outcome, Parity};
 
+/// Who could only have seen a difference of more than this share, eleven times as long, could have seen nothing.
+const MOST_DETECTABLE: f64 = 10.0;
+
 /// Which outputs are equal, and how it was measured and what that could have seen.
 pub(super) fn facts(report: &ComparisonReport) -> Vec<Fact> {
     let parity: Vec<String> = report.parity.iter().map(pair).collect();
@@ -54,14 +57,19 @@ pub(super) fn design(report: &ComparisonReport) -> Vec<String> {
     }];
     let mut threads: Vec<u32> = report.sides.iter().map(|side| side.info.threads).collect();
     threads.dedup();
-    facts.push(match threads.as_slice() {
-        [all] => format!("{} each", counted(u64::from(*all), "thread")),
+    facts.extend(match threads.as_slice() {
+        // A server does not tell how many it has.
+        [0] => None,
+        [all] => Some(format!("{} each", counted(u64::from(*all), "thread"))),
         each => {
             let each: Vec<String> = each.iter().map(u32::to_string).collect();
-            format!("threads {}", each.join(", "))
+            Some(format!("threads {}", each.join(", ")))
         }
     });
-    facts.extend(report.detectable.map(|share| format!("could have detected {}", percent(share))));
+    facts.extend(report.detectable.map(|share| match share > MOST_DETECTABLE {
+        true => "could have detected nothing".into(),
+        false => format!("could have detected {}", percent(share)),
+    }));
     facts
 }
 

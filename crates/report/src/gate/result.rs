@@ -2,8 +2,8 @@
 
 use super::document::gate_json;
 use super::words::{
-    against, amount, between, cell, change, effort, limit, only_cell, raised, ruling, sentence,
-    verdict, worth,
+    against, amount, between, cell, change, effort, held_beside, limit, only_cell, raised, ruling,
+    sentence, verdict, worth,
 };
 use crate::csv::{number, text};
 use crate::result::{Block, DataTable, Note, ResultDocument, Tone};
@@ -30,6 +30,7 @@ pub fn gate_document(report: &GateReport) -> ResultDocument {
         .collect();
     let open = report.checks.iter().filter(|check| check.ruling != Ruling::Held);
     notes.extend(open.map(|check| self::open(check, report)));
+    notes.extend(held_beside(report).into_iter().map(Note::warning));
     notes.extend(
         raised(report)
             .into_iter()

@@ -6,6 +6,9 @@ use types::{
     Question, Ruling, Unit,
 };
 
+/// Who could only have seen a change of more than this share, eleven times as long, could have seen nothing.
+const MOST_DETECTABLE: f64 = 10.0;
+
 /// What was measured, in a few words.
 pub(super) fn cell(cell: &GateCell) -> Vec<String> {
     let mut words = vec![
@@ -153,10 +156,13 @@ pub(super) fn worth(report: &GateReport) -> String {
     let changes = report.checks.iter().filter(|check| is_change(check));
     let found = changes.filter_map(|check| Some(check.evidence?.detectable)).reduce(f64::max);
     if let Some(found) = found {
-        text.push_str(&format!(
-            "; a change of {} would have been detected with 95 % probability",
-            percent(found)
-        ));
+        text.push_str(&match found > MOST_DETECTABLE {
+            true => "; hardly any change would have been detected".to_owned(),
+            false => format!(
+                "; a change of {} would have been detected with 95 % probability",
+                percent(found)
+            ),
+        });
     }
     text
 }
@@ -213,6 +219,20 @@ pub(super) fn raised(report: &GateReport) -> Vec<String> {
                 percent(effective)
             ),
         };
+        if !found.contains(&text) {
+            found.push(text);
+        }
+    }
+    found
+}
+
+/// What made the times of held questions longer, each thing once.
+pub(super) fn held_beside(report: &GateReport) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let is_held = |check: &&Check| check.ruling == Ruling::Held && check.gauge != Gauge::MemoryPeak;
+    let reasons = report.checks.iter().filter(is_held).flat_map(|check| &check.reasons);
+    for reason in reasons.filter(|reason| reason.invalidates) {
+        let text = format!("{}; this made times longer, and they hold all the same", reason.text);
         if !found.contains(&text) {
             found.push(text);
         }

@@ -28,7 +28,7 @@ fn row(run: &Run) -> Option<Value> {
     let (backend, layers, index) = backend(run.cell.device);
     let mut row = json!({
         // llama.cpp's scripts hold rows of different builds against each other: here that is the engine.
-        "build_commit": format!("{}-{}", run.engine.id, run.engine.version),
+        "build_commit": build(&run.engine.id, &run.engine.version),
         "build_number": 0,
         "cpu_info": machine.cpu.model,
         "gpu_info": gpus.join(", "),
@@ -82,6 +82,15 @@ fn row(run: &Run) -> Option<Value> {
         row.extend(more.clone());
     }
     Some(row)
+}
+
+/// Letters of a build: llama.cpp's scripts cut all of them to the shortest and then look for the whole name.
+const BUILD: usize = 20;
+
+/// The name of an engine as that of a build: `rten-0.27.0---------`.
+fn build(engine: &str, version: &str) -> String {
+    let name: String = format!("{engine}-{version}").chars().take(BUILD).collect();
+    format!("{name:-<BUILD$}")
 }
 
 /// What llama.cpp calls the backend of a device, how many layers it gives to a GPU, and which one.

@@ -1,7 +1,7 @@
 //! The tests of a language model as a result: one row a test.
 
 use super::document::generation_json;
-use super::words::{cache, first_token, growth, name, rate, step};
+use super::words::{cache, first_token, growth, growth_between, name, rate, step};
 use crate::analysis::words::counted;
 use crate::clean::clean;
 use crate::comparison::words::short_version;
@@ -44,13 +44,7 @@ pub fn generation_document(
             Note::warning(format!("{}{test}: not measured: {}", one.engine, clean(&one.why)))
         })
         .collect();
-    notes.extend(runs.iter().flat_map(|run| {
-        let reasons = run.verdict.reasons.iter().filter(|reason| reason.invalidates);
-        reasons.map(|reason| {
-            let (engine, test) = (&run.cell.engine, name(run));
-            Note::warning(format!("{engine} {test}: not valid: {}", clean(&reason.text)))
-        })
-    }));
+    notes.extend(not_valid(runs).into_iter().map(Note::warning));
     for text in said(runs) {
         notes.push(Note::new(text));
     }
@@ -82,6 +76,34 @@ fn inside(run: &Run, view: &View) -> Vec<Block> {
         other => other,
     };
     inner_blocks(run, view).into_iter().map(named).collect()
+}
+
+/// Tests that are named of those with one reason.
+const NAMED: usize = 3;
+
+/// Why tests are not valid: one line for each kind of reason, with the words of the first of its tests.
+fn not_valid(runs: &[Run]) -> Vec<String> {
+    let mut kinds: Vec<(types::ReasonCode, &str, Vec<String>)> = Vec::new();
+    for run in runs {
+        for reason in run.verdict.reasons.iter().filter(|reason| reason.invalidates) {
+            let test = format!("{} {}", clean(&run.cell.engine), name(run));
+            match kinds.iter_mut().find(|(code, ..)| *code == reason.code) {
+                Some((_, _, tests)) if tests.contains(&test) => {}
+                Some((_, _, tests)) => tests.push(test),
+                None => kinds.push((reason.code, &reason.text, vec![test])),
+            }
+        }
+    }
+    let line = |(_, text, tests): (types::ReasonCode, &str, Vec<String>)| {
+        let more = match tests.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {}", counted(more as u64, "more test")),
+        };
+        let for_all = if tests.len() > 1 { "the first of them: " } else { "" };
+        let named = tests[..tests.len().min(NAMED)].join(", ");
+        format!("{named}{more}: not valid: {for_all}{}", clean(text))
+    };
+    kinds.into_iter().map(line).collect()
 }
 
 /// What all tests share: the model's size, the hardware and the threads.
@@ -178,6 +200,8 @@ fn facts(runs: &[Run]) -> Vec<Fact> {
             facts.push(Fact { label: engine.to_owned(), pieces, ..Fact::default() });
         }
         let grown = own().filter(|run| run.cell.batch_size == 1).filter_map(growth).next_back();
+        // Few tokens tell nothing by themselves; tests at several depths do.
+        let grown = grown.or_else(|| growth_between(&own().collect::<Vec<_>>()));
         facts.extend(grown.map(|text| Fact::new("", text)));
         let share = own().filter_map(|run| {
             let share = run.metric(key::STEP_BANDWIDTH_SHARE)?.value?;
@@ -228,6 +252,9 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("memory_peak_bytes", |run| crate::csv::number(run.metric(key::MEMORY_PEAK)?.value?)),
     ("samples", |run| Some(run.headline()?.count.to_string())),
     ("valid", |run| Some(run.verdict.valid.to_string())),
+    ("tokens_per_second_of_one_text", |run| {
+        crate::csv::number(rate(run)?.0 / run.cell.batch_size.max(1) as f64)
+    }),
 ];
 
 fn data(runs: &[Run]) -> DataTable {

@@ -50,6 +50,46 @@ pub(crate) fn cache(run: &Run) -> Vec<String> {
     words
 }
 
+/// How a step grows from the shallowest to the deepest of these tests, where they differ in nothing but the depth.
+pub(crate) fn growth_between(runs: &[&Run]) -> Option<String> {
+    let family = |run: &Run| {
+        let generation = run.cell.generation?;
+        let is_one = generation.test == GenerationTest::Decode && run.cell.batch_size == 1;
+        is_one.then_some((run.cell.precision, generation.tokens, generation.sampling))
+    };
+    let first = runs.iter().find_map(|run| family(run))?;
+    let alike = || runs.iter().filter(|run| family(run) == Some(first));
+    let depth = |run: &Run| run.cell.generation.map_or(0, |generation| generation.depth);
+    let shallow = alike().min_by_key(|run| depth(run))?;
+    let deep = alike().max_by_key(|run| depth(run))?;
+    let thousands = (depth(deep) - depth(shallow)) as f64 / 1000.0;
+    if thousands <= 0.0 {
+        return None;
+    }
+    let (near, far) = (shallow.headline()?, deep.headline()?);
+    let Interval { low: near_low, high: near_high } = near.ci95_mean;
+    let Interval { low: far_low, high: far_high } = far.ci95_mean;
+    let low = (far_low - near_high) / thousands;
+    let high = (far_high - near_low) / thousands;
+    let (from, to) = (name(shallow), name(deep));
+    if low <= 0.0 && high >= 0.0 {
+        let most = seconds(high.max(-low));
+        return Some(format!(
+            "from {from} to {to} no growth of a step could be seen; at most {most} for 1,000 tokens"
+        ));
+    }
+    let time = |value: f64| {
+        let sign = if value < 0.0 { "−" } else { "" };
+        format!("{sign}{}", number::significant(value.abs() * 1e3, 3))
+    };
+    Some(format!(
+        "from {from} to {to} a step takes {} ms [{}, {}] more for every 1,000 tokens in the cache",
+        time((far.mean - near.mean) / thousands),
+        time(low),
+        time(high)
+    ))
+}
+
 /// How a step grows: `+ 1.2 ms for every 1,000 tokens in the cache [1.1, 1.3]`.
 #[must_use]
 pub fn growth(run: &Run) -> Option<String> {

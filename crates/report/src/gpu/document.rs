@@ -4,7 +4,7 @@ use super::result::GpuView;
 use crate::result::DataTable;
 use schemars::JsonSchema;
 use serde::Serialize;
-use types::{GpuProcess, GpuProfile};
+use types::{GpuProblemKind, GpuProcess, GpuProfile};
 
 /// The name and version of the JSON.
 pub const GPU_SCHEMA: &str = "modelmeter.gpu/1";
@@ -56,9 +56,14 @@ impl<'a> From<&GpuView<'a>> for GpuDocument<'a> {
 
 /// Whether something was recorded, and no record is missing in between.
 pub(super) fn is_valid(profile: &GpuProfile) -> bool {
-    !profile.processes.is_empty()
+    profile.processes.iter().any(has_begun)
         && profile.unread.is_empty()
         && profile.processes.iter().all(GpuProcess::is_valid)
+}
+
+/// Whether the recording of a process began.
+pub(super) fn has_begun(process: &GpuProcess) -> bool {
+    process.problems.iter().all(|problem| problem.kind != GpuProblemKind::NeverBegan)
 }
 
 /// Kernels, copies and idle time as rows.

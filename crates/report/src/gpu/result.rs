@@ -1,7 +1,7 @@
 //! Where the time of every device went, as a result.
 
 use super::{
-    document::{GpuDocument, data, is_valid},
+    document::{GpuDocument, data, has_begun, is_valid},
     group::groups,
 };
 use crate::{
@@ -91,23 +91,45 @@ fn verdict(view: &GpuView<'_>) -> Note {
         return Note::warning(format!("nothing was recorded: {why}"));
     }
     let has_work = profile.processes.iter().any(|process| !process.devices.is_empty());
-    let is_blind = profile
-        .processes
-        .iter()
-        .any(|process| process.problems.iter().any(|problem| problem.kind.blinds()));
     match () {
+        () if profile.processes.is_empty() && !profile.unread.is_empty() => {
+            Note::warning("nothing could be read, see above")
+        }
         () if profile.processes.is_empty() => Note::warning(
-            "nothing was recorded: the program opened no NVTX range and did not use CUDA",
+            "nothing was recorded, because no process loaded the recorder: the program used no CUDA and no NVTX range, or \
+             another tool or a cleared environment took its place",
         ),
+        () if !profile.processes.iter().any(has_begun) => {
+            Note::warning("nothing was recorded: recording never began, see above")
+        }
         () if !is_valid(profile) => {
             Note::of(Tone::Bad, "not valid: records are missing, see above")
         }
         () if has_work => {
             Note::of(Tone::Good, "valid: compute, communication, copies and idle time add up")
         }
-        () if is_blind => Note::warning("no work of a GPU was recorded, see above; ranges were"),
-        () => Note::warning("the program did not use CUDA; its ranges are above"),
+        () => Note::warning(without_work(profile)),
     }
+}
+
+/// What is known where ranges at most were recorded.
+fn without_work(profile: &GpuProfile) -> String {
+    let processes = || profile.processes.iter();
+    let mut text = match () {
+        () if processes().any(|process| !process.problems.is_empty()) => {
+            "no work of a GPU was recorded, see above".to_owned()
+        }
+        () if processes().any(|process| process.cupti.is_some()) => {
+            "the program used CUDA, but gave no GPU work while it was recorded".to_owned()
+        }
+        () => "no work of a GPU was recorded: the program used no CUDA, or another tool or a cleared environment took the \
+               recorder's place"
+            .to_owned(),
+    };
+    if processes().any(|process| !process.ranges.is_empty()) {
+        text.push_str("; its ranges are above");
+    }
+    text
 }
 
 fn process_blocks(process: &GpuProcess, view: &GpuView<'_>, blocks: &mut Vec<Block>) {

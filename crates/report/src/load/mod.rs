@@ -5,4 +5,5 @@ mod result;
 
 pub use document::LOAD_SCHEMA;
 pub(crate) use document::{LoadDocument, RunLoadDocument};
+pub(crate) use result::labelled;
 pub use result::{load_comparison_document, load_document};

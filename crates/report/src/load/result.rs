@@ -7,8 +7,8 @@ use crate::sheet::Grid;
 use crate::table::Column;
 use number::{MISSING, count, percent, seconds, significant};
 use types::{
-    LimitOutcome, LoadBatching, LoadComparison, LoadMetric, LoadReport, Protocol, RateSearch,
-    Reading, Run, Summary,
+    LimitOutcome, LoadBatching, LoadComparison, LoadErrors, LoadMetric, LoadReport, Protocol,
+    RateSearch, Reading, Reason, Run, Summary,
 };
 
 /// Loads on one server: what users would have waited, and how many requests a second it answered.
@@ -19,12 +19,16 @@ pub fn load_document(runs: &[Run], search: Option<&RateSearch>) -> ResultDocumen
         runs.iter().filter_map(|run| Some((run, run.load.as_deref()?))).collect();
     match loaded.as_slice() {
         [(_, only)] => {
-            blocks.push(Block::table("latency", latencies(only)));
+            let times = latencies(only);
+            if !times.rows.is_empty() {
+                blocks.push(Block::table("latency", times));
+            }
             blocks.push(Block::Facts(facts(only)));
         }
         several => blocks.push(Block::table("loads", overview(several))),
     }
-    let notes = notes(&loaded);
+    let mut notes = notes(&loaded);
+    notes.extend(no_answer(&loaded));
     if !notes.is_empty() {
         blocks.push(Block::Notes(notes));
     }
@@ -191,6 +195,20 @@ fn per_second(rate: &Reading<f64>) -> Option<String> {
 }
 
 fn facts(report: &LoadReport) -> Vec<Fact> {
+    rows(report)
+        .into_iter()
+        .filter(|(_, pieces)| !pieces.is_empty())
+        .map(|(label, pieces)| Fact { label: label.into(), pieces, ..Fact::default() })
+        .collect()
+}
+
+/// What a load adds to the facts of its run.
+pub(crate) fn labelled(report: &LoadReport) -> Vec<(&'static str, Vec<String>)> {
+    let target = ("target", vec![clean(&report.target)]);
+    std::iter::once(target).chain(rows(report)).collect()
+}
+
+fn rows(report: &LoadReport) -> Vec<(&'static str, Vec<String>)> {
     let rates = &report.rates;
     let named = [
         ("offered", &rates.offered),
@@ -203,19 +221,27 @@ fn facts(report: &LoadReport) -> Vec<Fact> {
         .filter_map(|(word, rate)| Some(format!("{word} {}", per_second(rate)?)))
         .collect();
     pieces.extend(rates.tokens.value.map(|rate| format!("{} tokens/s", significant(rate, 4))));
-    let rows = [
+    vec![
         ("rate", pieces),
         ("requests", requests(report)),
+        ("errors", errors(report)),
         ("tokens", tokens(report)),
         ("batches", batches(report)),
         ("limits", report.limits.iter().map(limit).collect()),
         ("generator", generator(report)),
         ("server", server(report)),
-    ];
-    rows.into_iter()
-        .filter(|(_, pieces)| !pieces.is_empty())
-        .map(|(label, pieces)| Fact { label: label.into(), pieces, ..Fact::default() })
-        .collect()
+    ]
+}
+
+/// Failures by kind, with the first of each.
+fn errors(report: &LoadReport) -> Vec<String> {
+    let one = |kind: &LoadErrors| match kind.example.is_empty() {
+        true => format!("{} {}", count(kind.count), kind.outcome.name()),
+        false => {
+            format!("{} {}: {}", count(kind.count), kind.outcome.name(), clean(&kind.example))
+        }
+    };
+    report.errors.iter().map(one).collect()
 }
 
 fn requests(report: &LoadReport) -> Vec<String> {
@@ -349,7 +375,8 @@ fn overview(loads: &[(&Run, &LoadReport)]) -> Grid {
             held(report),
         ]);
     }
-    grid
+    // Only answers that come token by token have tokens, and a time of the first one.
+    grid.without_silent_columns()
 }
 
 /// All limits of a load together.
@@ -365,31 +392,67 @@ fn held(report: &LoadReport) -> String {
     if every { "hold".into() } else { "cannot tell".into() }
 }
 
+/// A load so far above what can be answered that no answer falls into the window has no times; the answered rate is then that of
+/// requests from before.
+fn no_answer(loads: &[(&Run, &LoadReport)]) -> Option<Note> {
+    let [(_, only)] = loads else { return None };
+    let is_late =
+        only.counts.completed == 0 && only.rates.completed.value.is_some_and(|rate| rate > 0.0);
+    is_late.then(|| {
+        Note::warning(
+            "no request of the window was answered in time, so that there are no times: what was answered within it is of the warm-up",
+        )
+    })
+}
+
+/// What is said against loads, each remark once: loads of one search often have the same.
 fn notes(loads: &[(&Run, &LoadReport)]) -> Vec<Note> {
     let several = loads.len() > 1;
-    let mut notes: Vec<Note> = Vec::new();
+    let mut said: Vec<(String, &Reason, &Run, usize)> = Vec::new();
     for (run, _) in loads {
+        for reason in &run.verdict.reasons {
+            let key = without_numbers(&reason.text);
+            let same = said.iter_mut().find(|(of, first, ..)| {
+                *of == key && first.code == reason.code && first.invalidates == reason.invalidates
+            });
+            match same {
+                Some((.., count)) => *count += 1,
+                None => said.push((key, reason, run, 1)),
+            }
+        }
+    }
+    let mut notes: Vec<Note> = Vec::new();
+    for (_, reason, run, number) in said {
+        let text = clean(&reason.text);
         let which = run.cell.load.as_ref().filter(|_| several);
         let which = which.map(|load| format!("{}: ", load.scenario)).unwrap_or_default();
-        for reason in &run.verdict.reasons {
-            let text = clean(&reason.text);
-            let note = match reason.invalidates {
-                true => Note::of(Tone::Bad, format!("{which}not valid: {text}")),
-                // What holds for all loads is said once.
-                false => Note::new(text),
-            };
-            if !notes.contains(&note) {
-                notes.push(note);
-            }
-            if let Some(hint) = reason.hint.as_ref().filter(|_| reason.invalidates) {
-                let hint = Note::new(format!("hint: {}", clean(hint)));
-                if !notes.contains(&hint) {
-                    notes.push(hint);
-                }
+        let more = match number {
+            1 => String::new(),
+            number => format!(" (so in {number} of {} loads)", loads.len()),
+        };
+        notes.push(match reason.invalidates {
+            true => Note::of(Tone::Bad, format!("{which}not valid: {text}{more}")),
+            // What holds for all loads alike needs no name of a load.
+            false if number == 1 || number == loads.len() => Note::new(text),
+            false => Note::new(format!("{text}{more}")),
+        });
+        if let Some(hint) = reason.hint.as_ref().filter(|_| reason.invalidates) {
+            let hint = Note::new(format!("hint: {}", clean(hint)));
+            if !notes.contains(&hint) {
+                notes.push(hint);
             }
         }
     }
     notes
+}
+
+/// What two remarks share that differ in their numbers alone.
+fn without_numbers(text: &str) -> String {
+    let is_word = |word: &&str| {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '%');
+        !bare.contains(|c: char| c.is_ascii_digit()) && !["s", "ms", "µs", "%"].contains(&bare)
+    };
+    text.split_whitespace().filter(is_word).collect::<Vec<_>>().join(" ")
 }
 
 /// What it comes to: the search, otherwise the limits, otherwise nothing.
@@ -414,6 +477,10 @@ fn verdict(loads: &[(&Run, &LoadReport)], search: Option<&RateSearch>) -> Option
 fn found(search: &RateSearch) -> Note {
     let rate = |rate: f64| format!("{}/s", significant(rate, 3));
     match (search.passed, search.failed) {
+        (Some(passed), _) if search.confirmed != Some(passed) => Note::warning(format!(
+            "not confirmed: the limits held at {}, but not a second time",
+            rate(passed)
+        )),
         (Some(passed), Some(failed)) => Note::of(
             Tone::Good,
             format!("the limits hold up to {}, and are broken at {}", rate(passed), rate(failed)),
@@ -422,11 +489,17 @@ fn found(search: &RateSearch) -> Note {
             Tone::Good,
             format!("the limits hold at {}, the highest rate that was tried", rate(passed)),
         ),
+        (None, Some(failed)) if !search.lowest_broke() => Note::warning(format!(
+            "cannot tell below {}: it breaks the limits, and no lower rate could be decided; try a longer `--duration`",
+            rate(failed)
+        )),
         (None, Some(failed)) => Note::of(
             Tone::Bad,
             format!("no rate was found that keeps the limits; {} breaks them", rate(failed)),
         ),
-        (None, None) => Note::warning("cannot tell: no rate had enough requests"),
+        (None, None) => Note::warning(
+            "cannot tell: no rate could be decided; try a longer `--duration`, or a higher `--start-rate`",
+        ),
     }
 }
 

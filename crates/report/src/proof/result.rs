@@ -4,6 +4,7 @@ use super::document::proof_json;
 use super::words::{
     blocks, cosine, layer_cells, layers, moved, place, sentences, sizes, speed, title,
 };
+use crate::analysis::words::counted;
 use crate::csv::{number, text};
 use crate::result::{Block, DataTable, Fact, Note, ResultDocument, Tone};
 use crate::sheet::{Grid, Side};
@@ -94,8 +95,8 @@ fn answers(drift: &Drift) -> Vec<Block> {
     let apart = drift.similarities.iter().map(|one| (one.after - one.before).abs());
     if let Some(most) = apart.reduce(f64::max) {
         blocks.push(table("pairs of texts", pairs(drift)));
-        let count = drift.similarities.len();
-        let text = format!("{count} pairs, changed by at most {}", fixed(most, 3));
+        let count = counted(drift.similarities.len() as u64, "pair");
+        let text = format!("{count}, changed by at most {}", fixed(most, 3));
         blocks.push(Block::Notes(vec![Note::new(text)]));
     }
     blocks

@@ -1,14 +1,14 @@
 //! Recommendations for many models: a row each.
 
-use super::result::is_only_invalid;
+use super::result::{is_only_invalid, test};
 use super::words::{bare, brief, heading};
 use crate::analysis::words::{Machines, Unlike, engine, work};
-use crate::invalid::NOT_VALID;
+use crate::invalid::{NOT_VALID, not_valid};
 use crate::result::{Block, Note};
 use crate::sheet::Grid;
 use crate::table::Column;
 use number::{MISSING, count};
-use types::{CellKey, Recommendation};
+use types::{CellKey, Exclusion, InvalidRuns, Recommendation};
 
 /// What to use for each, and how far the next is behind.
 pub(super) fn overview(found: &[Recommendation]) -> Vec<Block> {
@@ -58,18 +58,29 @@ pub(super) fn overview(found: &[Recommendation]) -> Vec<Block> {
     if found.iter().filter_map(Recommendation::best).any(|best| best.cell.invalid.is_some()) {
         notes.push(Note::warning(format!("{NOT_VALID} not valid: do not rely on it")));
     }
-    let only_invalid =
-        found.iter().filter(|one| one.best().is_none() && is_only_invalid(one)).count();
-    let helpless = found.iter().filter(|one| one.best().is_none()).count();
-    if helpless > 0 {
-        let all = found.len();
+    let helpless = || found.iter().filter(|one| one.best().is_none());
+    let (invalid, others): (Vec<_>, Vec<_>) = helpless().partition(|one| is_only_invalid(one));
+    let all = found.len();
+    if !others.is_empty() {
+        let wish = &found[0].wish;
+        let has_limits = !wish.slos.is_empty() || wish.memory_limit.is_some();
+        let lack = if has_limits { "meets the limits" } else { "has what is asked for" };
         notes.push(Note::new(format!(
-            "for {helpless} of {all} no measured configuration meets the limits"
+            "for {} of {all} no measured configuration {lack}",
+            others.len()
         )));
     }
-    if only_invalid > 0 {
-        notes.push(Note::new(format!(
-            "{only_invalid} of these have no valid run; `--include-invalid` shows what was measured"
+    if !invalid.is_empty() {
+        let mut reasons = InvalidRuns::default();
+        for one in invalid.iter().flat_map(|one| &one.left_out) {
+            if let Exclusion::Invalid { reasons: own } = &one.why {
+                reasons.merge(own);
+            }
+        }
+        notes.push(Note::warning(format!(
+            "for {} of {all} no run is valid ({}); `--include-invalid` shows what was measured",
+            invalid.len(),
+            not_valid(&reasons)
         )));
     }
     notes.push(Note::new(
@@ -84,5 +95,7 @@ fn name(one: &Recommendation, all: &[Recommendation]) -> String {
         other.model == one.model && other.random_weights != one.random_weights
     };
     let random_weights = one.random_weights && all.iter().any(is_twin);
-    work(&one.model, random_weights, one.mode, None).join(" · ")
+    let mut words = work(&one.model, random_weights, one.mode, None);
+    words.extend(test(one));
+    words.join(" · ")
 }

@@ -9,6 +9,7 @@ use super::words::{
 };
 use crate::analysis::words::{Machines, Unlike, counted, work};
 use crate::capacity::capacity_document;
+use crate::clean::clean;
 use crate::invalid::remedies;
 use crate::result::{Block, Fact, Note, ResultDocument, Tone};
 use crate::sheet::Grid;
@@ -74,7 +75,14 @@ pub fn recommendations_with_capacity(
 }
 
 fn title(found: &Recommendation) -> Vec<String> {
-    work(&found.model, found.random_weights, found.mode, found.sequence_length)
+    let mut words = work(&found.model, found.random_weights, found.mode, found.sequence_length);
+    words.extend(test(found));
+    words
+}
+
+/// The test of generating or the load that all configurations share.
+pub(super) fn test(found: &Recommendation) -> Option<String> {
+    Some(clean(&found.work().words())).filter(|words| !words.is_empty())
 }
 
 fn under_its_name(found: &Recommendation) -> Vec<Block> {

@@ -39,7 +39,7 @@ pub fn overview_grid(runs: &[&Run], names: &[String]) -> (Grid, Vec<String>) {
         ("source", Side::Left),
         ("tags", Side::Left),
     ]);
-    let is_mixed = runs.iter().any(|run| run.cell.mode == Mode::Training);
+    let is_mixed = runs.iter().any(|run| run.cell.mode != Mode::Inference);
     for (at, (run, line)) in runs.iter().zip(&lines).enumerate() {
         let summary = run.summaries.get(&run.main_phase());
         let half = summary.and_then(|one| one.ci95_median.relative_half_width(one.median));
@@ -71,7 +71,7 @@ pub fn overview_grid(runs: &[&Run], names: &[String]) -> (Grid, Vec<String>) {
                 format!("{}{}", tails[at], if star { "*" } else { "" }),
                 line.samples_per_second.map_or_else(|| MISSING.into(), rate),
                 peaks[at].clone(),
-                if is_mixed { run.cell.mode.to_string() } else { String::new() },
+                if is_mixed { clean(&line.mode_words()) } else { String::new() },
                 line.imported.as_deref().map(clean).unwrap_or_default(),
                 clean(&line.tags.join(" ")),
             ],

@@ -45,7 +45,7 @@ fn cold_rows(run: &Run) -> Vec<(&'static str, Vec<String>)> {
 fn warm_rows(run: &Run) -> Vec<(&'static str, Vec<String>)> {
     let mut speed = throughput_items(run);
     speed.extend(error_of_throughput(run));
-    vec![
+    let mut rows = vec![
         ("throughput", speed),
         ("compute", compute(run)),
         ("phases", training::phases(run)),
@@ -61,7 +61,9 @@ fn warm_rows(run: &Run) -> Vec<(&'static str, Vec<String>)> {
         ("cpu", processor(run)),
         ("probes", probes(run)),
         ("also", imported::further_numbers(run)),
-    ]
+    ];
+    rows.extend(run.load.as_deref().into_iter().flat_map(crate::load::labelled));
+    rows
 }
 
 /// Process, load and the first inference.
@@ -125,9 +127,11 @@ fn half_width(run: &Run) -> Option<f64> {
     half.is_finite().then_some(half)
 }
 
-/// `± 1.0 % (95 %, 212 runs)`.
+/// `± 1.0 % (95 %, 212 runs)`. Not of a load: the interval is one of the latency, and its rate does not follow from that.
 fn error_of_throughput(run: &Run) -> Option<String> {
-    half_width(run).map(|half| format!("{} (95 %, {} runs)", plus_minus(half), count(runs(run))))
+    half_width(run)
+        .filter(|_| run.cell.mode != Mode::Load)
+        .map(|half| format!("{} (95 %, {} runs)", plus_minus(half), count(runs(run))))
 }
 
 fn throughput_items(run: &Run) -> Vec<String> {

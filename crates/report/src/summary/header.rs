@@ -48,7 +48,7 @@ pub(crate) fn size(run: &Run) -> Vec<String> {
     let parameters = parameters.map(|parameters| format!("{} parameters", count(parameters)));
     let mut facts: Vec<String> = parameters.into_iter().collect();
     let work = told(run, "work.flops", run.work.flops.0).filter(|work| *work > 0);
-    facts.extend(work.map(|work| format!("{}{} a batch", at_least(run), flops(work))));
+    facts.extend(work.map(|work| format!("{}{} per batch", at_least(run), flops(work))));
     facts
 }
 

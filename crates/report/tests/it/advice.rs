@@ -171,11 +171,20 @@ fn nothing_told_is_said() {
     assert!(advice(&nothing(), &Style::default()).contains("nothing could be told"));
     let fine = AdviceReport { advice: Vec::new(), ..report() };
     assert!(advice(&fine, &Style::default()).contains("no advice"));
-    let (code, text) = (ReasonCode::BusyMachine, "other work".to_owned());
-    let reason = Reason { code, invalidates: true, text, hint: None, about: None };
-    let invalid = AdviceReport { verdict: Verdict::from_reasons(vec![reason]), ..fine };
+    let reason = |code, text: &str| Reason {
+        code,
+        invalidates: true,
+        text: text.into(),
+        hint: None,
+        about: None,
+    };
+    let wide = reason(ReasonCode::WideInterval, "the median has an error of ± 23 %");
+    let busy = reason(ReasonCode::BusyMachine, "other work used 87 % of the machine");
+    let invalid = AdviceReport { verdict: Verdict::from_reasons(vec![wide, busy]), ..fine };
     let text = advice(&invalid, &Style::default());
     assert!(text.contains("cannot be judged") && !text.contains("no advice"), "{text}");
+    // The cause, not what came of it.
+    assert!(text.contains("not valid: other work used 87 %"), "{text}");
 }
 
 #[test]

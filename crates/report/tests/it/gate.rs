@@ -135,6 +135,27 @@ fn gate(report: &GateReport, style: &Style) -> String {
 }
 
 #[test]
+fn what_holds_beside_other_work_says_so() {
+    let busy = types::Reason {
+        code: types::ReasonCode::BusyMachine,
+        invalidates: true,
+        text: "other work used 88 % of the machine".into(),
+        hint: None,
+        about: None,
+    };
+    let with = |reason: types::Reason| {
+        let mut report = limits();
+        report.checks.iter_mut().for_each(|check| check.reasons = vec![reason.clone()]);
+        gate(&report, &Style::plain(160))
+    };
+    let told = with(busy.clone());
+    let says = "other work used 88 % of the machine; this made times longer, and they hold";
+    assert_eq!(told.matches(says).count(), 1, "{told}");
+    let remark = with(types::Reason { invalidates: false, ..busy });
+    assert!(!remark.contains("88 %"), "{remark}");
+}
+
+#[test]
 fn a_regression_is_seen_at_a_glance() {
     insta::assert_snapshot!("gate_slower", gate(&slower(), &Style::plain(80)));
 }

@@ -78,10 +78,60 @@ fn a_test_is_a_row_with_its_rate_and_its_interval() {
     let data = document().data.unwrap();
     let place = data.columns.iter().position(|name| name == "tokens_per_second").unwrap();
     let rates: Vec<f64> = data.rows.iter().map(|row| row[place].parse().unwrap()).collect();
+    let place = data.columns.iter().position(|name| name == "tokens_per_second_of_one_text");
+    let of_one: f64 = data.rows[2][place.unwrap()].parse().unwrap();
+    assert!((of_one * 8.0 / rates[2] - 1.0).abs() < 1e-3, "{of_one} of {}", rates[2]);
     // 512 ÷ 1.6 s, 1 ÷ 25 ms, 8 ÷ 50 ms, up to the scatter of the samples.
     for (rate, expected) in rates.iter().zip([320.0, 40.0, 160.0]) {
         assert!((rate / expected - 1.0).abs() < 0.05, "{rate} is not {expected}");
     }
+}
+
+#[test]
+fn tests_at_two_depths_tell_the_growth_of_a_step() {
+    let at = |depth: usize, median: f64| {
+        let mut run = run(GenerationTest::Decode, 10, 1, median);
+        let generation = run.cell.generation.unwrap();
+        run.cell.generation = Some(Generation { depth, ..generation });
+        run.generation.as_mut().unwrap().growth = None;
+        run
+    };
+    let told = |runs: &[Run]| {
+        generation_document(runs, &[], &View::default()).terminal(&Style::plain(160), None)
+    };
+    let text = told(&[at(0, 0.020), at(4000, 0.040)]);
+    assert!(text.contains("from tg10 to tg10 @ d4000 a step takes"), "{text}");
+    assert!(text.contains("more for every 1,000 tokens in the cache"), "{text}");
+    let text = told(&[at(0, 0.020), at(4000, 0.020)]);
+    assert!(text.contains("no growth of a step could be seen"), "{text}");
+    let text = told(&[at(0, 0.020)]);
+    assert!(!text.contains("for every 1,000 tokens"), "{text}");
+}
+
+#[test]
+fn tests_that_are_not_valid_for_one_reason_take_one_line() {
+    let busy = |share: u32| Reason {
+        code: ReasonCode::BusyMachine,
+        invalidates: true,
+        text: format!("other work used {share} % of the machine"),
+        hint: None,
+        about: None,
+    };
+    let runs: Vec<Run> = (1..=16)
+        .map(|tokens| {
+            let mut run = run(GenerationTest::Decode, tokens, 1, 0.025);
+            run.verdict = Verdict::from_reasons(vec![busy(40 + tokens as u32)]);
+            run.cell.engine = "rten".into();
+            run
+        })
+        .collect();
+    let document = generation_document(&runs, &[], &View::default());
+    let text = document.terminal(&Style::plain(160), None);
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("not valid")).collect();
+    let expected = "rten tg1 @ d4096, rten tg2 @ d4096, rten tg3 @ d4096 and 13 more tests: not valid: the first of them: \
+                    other work used 41 %";
+    assert_eq!(lines.len(), 1, "{text}");
+    assert!(lines[0].contains(expected), "{text}");
 }
 
 /// What `compare-llama-bench.py` of llama.cpp asks of every row.
@@ -139,4 +189,20 @@ fn rows_of_llama_bench_have_whole_rounds_of_one_text() {
         assert!(!rows[0][key].is_null(), "{key}");
     }
     assert_eq!(rows[0]["backends"], "CPU");
+}
+
+/// llama.cpp's script cuts the names of all builds to the shortest one, and then finds none but that.
+#[test]
+fn rows_of_all_engines_have_builds_of_one_length() {
+    let names = [("rten", "0.27.0"), ("llamacpp", "b9945"), ("openvino", "2026.1.0-20000-abcdef")];
+    let runs = names.map(|(engine, version)| {
+        let mut run = run(GenerationTest::Decode, 10, 1, 0.025);
+        run.engine.id = engine.into();
+        run.engine.version = version.into();
+        run
+    });
+    let rows = llama_bench_rows(&runs);
+    let builds = rows.as_array().unwrap().iter().map(|row| row["build_commit"].as_str().unwrap());
+    let expected = ["rten-0.27.0---------", "llamacpp-b9945------", "openvino-2026.1.0-20"];
+    assert_eq!(builds.collect::<Vec<_>>(), expected);
 }

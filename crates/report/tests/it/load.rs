@@ -2,13 +2,15 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 use crate::sample;
-use modelmeter_report::{ResultDocument, Style, capacity_document, load_document};
+use modelmeter_report::{
+    Footer, ResultDocument, Style, View, capacity_document, load_document, run_document,
+};
 use types::{
     Arrivals, CapacityLeftOut, CapacityOption, CapacityProof, CapacityReport, Device,
     GeneratorReport, LatencyRow, LimitOutcome, Load, LoadCounts, LoadErrors, LoadMetric, LoadRates,
     LoadReport, LoadRequests, LoadTokens, LoadWindow, MissingCode, Mode, Precision, ProbeOutcome,
-    Protocol, Rate, RateProbe, RateSearch, Ratio, Reading, RequestOutcome, Run, Scenario, Seconds,
-    ServerMetric,
+    Protocol, Rate, RateProbe, RateSearch, Ratio, Reading, Reason, ReasonCode, RequestOutcome, Run,
+    Scenario, Seconds, ServerMetric, Verdict,
 };
 
 /// A load of so many requests a second; its limit holds or not.
@@ -51,7 +53,7 @@ pub(crate) fn run(rate: f64, holds: Option<bool>) -> Run {
             row(LoadMetric::Ttft, 0.12),
             LatencyRow {
                 metric: LoadMetric::Itl,
-                summary: Reading::missing(MissingCode::TooFewValues, "no request has a itl"),
+                summary: Reading::missing(MissingCode::TooFewValues, "no request has an itl"),
             },
             row(LoadMetric::E2e, 0.5),
             row(LoadMetric::Lag, 0.0001),
@@ -106,6 +108,7 @@ pub(crate) fn search() -> RateSearch {
     RateSearch {
         passed: Some(4.0),
         failed: Some(4.4),
+        confirmed: Some(4.0),
         probes: vec![
             RateProbe { rate: 4.0, outcome: ProbeOutcome::Held },
             RateProbe { rate: 8.0, outcome: ProbeOutcome::Broken },
@@ -200,6 +203,93 @@ fn several_loads_are_a_row_each_and_a_broken_limit_is_the_verdict() {
 }
 
 #[test]
+fn a_remark_of_many_loads_is_said_once_and_counted() {
+    let late = |rate, lag: &str| {
+        let mut run = run(rate, None);
+        let reason = Reason {
+            code: ReasonCode::GeneratorLate,
+            invalidates: true,
+            text: format!("the generator was late: within {lag}, 1.00 ms are allowed"),
+            hint: Some("lower the rate".into()),
+            about: None,
+        };
+        run.verdict = Verdict::from_reasons(vec![reason]);
+        run
+    };
+    let runs = [late(4.0, "5.20 ms"), run(8.0, None), late(16.0, "1.30 s")];
+    let text = shown(&load_document(&runs, None));
+    assert_eq!(text.matches("the generator was late").count(), 1, "{text}");
+    assert!(text.contains("2 of 3 loads"), "{text}");
+    assert_eq!(text.matches("hint: lower the rate").count(), 1, "{text}");
+}
+
+#[test]
+fn columns_without_a_value_leave_room_for_the_others() {
+    let plain = |rate| {
+        let mut run = run(rate, Some(true));
+        let report = run.load.as_mut().unwrap();
+        report.latencies.retain(|row| row.metric != LoadMetric::Ttft);
+        report.rates.tokens = Reading::missing(MissingCode::NotApplicable, "no text is generated");
+        run
+    };
+    let document = load_document(&[plain(4.0), plain(8.0)], None);
+    let text = document.terminal(&Style::plain(80), Some(80));
+    assert!(
+        text.contains("good") && !text.contains("TTFT") && !text.contains("tokens/s"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_load_without_an_answer_in_its_window_says_so() {
+    let mut run = run(4.0, None);
+    let report = run.load.as_mut().unwrap();
+    report.latencies.clear();
+    report.counts.completed = 0;
+    let text = shown(&load_document(&[run], None));
+    assert!(text.contains("no request of the window was answered in time"), "{text}");
+    assert!(!text.contains("median"), "no table without a row\n{text}");
+}
+
+#[test]
+fn a_stored_load_shows_what_the_load_showed() {
+    let text = shown(&run_document(&run(4.0, Some(true)), &View::default(), Footer::None));
+    for part in [
+        "http://127.0.0.1:8080/v1/chat/completions",
+        "offered 4.000/s",
+        "good 3.920/s",
+        "702 in 175 s",
+        "2 status: status 503: busy",
+        "e2e.p99 ≤ 900",
+        "of a processor",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in\n{text}");
+    }
+    assert!(!text.contains("(95 %, "), "no interval of a latency on a rate\n{text}");
+}
+
+#[test]
+fn what_has_no_price_says_so_and_servers_keep_their_device() {
+    let mut report = capacity();
+    let served = CapacityOption {
+        engine: "http".into(),
+        device: Device::Auto,
+        precision: None,
+        threads: None,
+        cost_per_hour: None,
+        cost_per_million: None,
+        ..report.options[0].clone()
+    };
+    report.options.push(served.clone());
+    assert!(shown(&capacity_document(&report)).contains("no price given"));
+    report.options = vec![served];
+    let text = shown(&capacity_document(&report));
+    assert!(text.contains("5 replicas (95 %: 4 to 6) with http, batches"), "{text}");
+    assert!(!text.contains("auto") && !text.contains("cost/h"), "{text}");
+    assert!(text.contains("length 128"), "{text}");
+}
+
+#[test]
 fn a_search_says_where_the_limit_lies() {
     let found = load_document(&[run(4.0, Some(true))], Some(&search()));
     assert!(
@@ -207,14 +297,25 @@ fn a_search_says_where_the_limit_lies() {
         "{}",
         shown(&found)
     );
-    let none = RateSearch { passed: None, ..search() };
-    assert!(shown(&load_document(&[], Some(&none))).contains("no rate was found"));
+    let of = |search: &RateSearch| shown(&load_document(&[], Some(search)));
+    let probes = vec![RateProbe { rate: 4.4, outcome: ProbeOutcome::Broken }];
+    let none = RateSearch { passed: None, confirmed: None, probes, ..search() };
+    assert!(of(&none).contains("no rate was found"));
+    let mut open = none.clone();
+    open.probes.push(RateProbe { rate: 2.2, outcome: ProbeOutcome::Undecided });
+    let told = of(&open);
+    assert!(told.contains("cannot tell below 4.40/s") && !told.contains("no rate was"), "{told}");
+    let once = RateSearch { confirmed: None, ..search() };
+    let told = of(&once);
+    assert!(told.contains("not confirmed: the limits held at 4.00/s"), "{told}");
     assert!(shown(&load_document(&[], Some(&RateSearch::default()))).contains("cannot tell"));
 }
 
 #[test]
 fn capacity_says_how_sure_it_is_and_what_cannot_serve() {
-    let text = shown(&capacity_document(&capacity()));
+    let narrow = shown(&capacity_document(&capacity()));
+    assert!(narrow.contains("cpu") && narrow.contains("threads"), "{narrow}");
+    let text = capacity_document(&capacity()).terminal(&Style::plain(140), Some(140));
     for part in [
         "5 replicas (95 %: 4 to 6)",
         "onnxruntime",

@@ -50,6 +50,18 @@ fn advice_for_many_models_at_80() {
 }
 
 #[test]
+fn models_without_a_valid_run_are_counted_with_the_reasons() {
+    let mut all = many();
+    let last = all.len() - 1;
+    let reasons = [types::ReasonCode::BusyMachine; 3].into_iter().collect();
+    all[last].left_out.truncate(1);
+    all[last].left_out[0].why = types::Exclusion::Invalid { reasons };
+    let told = recommendations(&all, &Style::plain(160));
+    let says = "for 1 of 6 no run is valid (3 not valid: 3 × other work); `--include-invalid`";
+    assert!(told.contains(says) && !told.contains("meets the limits"), "{told}");
+}
+
+#[test]
 fn advice_for_many_models_at_160() {
     insta::assert_snapshot!(recommendations(&many(), &Style::plain(160)));
 }

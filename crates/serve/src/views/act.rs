@@ -3,11 +3,11 @@
 use crate::{
     answer::{Answer, Refusal},
     app::App,
+    documents::{ChangeDocument, MEASUREMENTS_SCHEMA, MeasurementsDocument},
     launcher::Launcher,
     query::Query,
     request::Request,
 };
-use serde_json::{Value, json};
 use store::StoreError;
 use types::RunId;
 
@@ -18,12 +18,12 @@ fn form(request: &Request) -> Result<Query, Refusal> {
 }
 
 /// A page goes on where it was; a program hears what happened.
-fn done(app: &App, form: &Query, value: Value) -> Answer {
+fn done(app: &App, form: &Query, change: ChangeDocument) -> Answer {
     // An address of this server alone.
     let back = form.get("back").filter(|path| path.starts_with('/') && !path.starts_with("//"));
     match back.filter(|path| !path.contains('\\')) {
         Some(path) => Answer::see(app.link(path)),
-        None => Answer::json(&value),
+        None => Answer::document(&change),
     }
 }
 
@@ -35,13 +35,13 @@ fn launcher(app: &App) -> Result<&Launcher, Refusal> {
 pub(crate) fn start(app: &App, request: &Request) -> Result<Answer, Refusal> {
     let form = form(request)?;
     let pid = launcher(app)?.launch(&form)?;
-    Ok(done(app, &form, json!({ "pid": pid })))
+    Ok(done(app, &form, ChangeDocument { pid: Some(pid), ..ChangeDocument::default() }))
 }
 
 /// What was started here.
 pub(crate) fn jobs(app: &App, _: &Request) -> Result<Answer, Refusal> {
     let jobs = app.launcher.as_ref().map(Launcher::jobs).unwrap_or_default();
-    Ok(Answer::json(&json!({ "jobs": jobs })))
+    Ok(Answer::document(&MeasurementsDocument { schema: MEASUREMENTS_SCHEMA, jobs }))
 }
 
 /// Asks a process that measures to stop, as Ctrl-C does.
@@ -61,7 +61,8 @@ pub(crate) fn stop(app: &App, request: &Request) -> Result<Answer, Refusal> {
     if unsafe { libc::kill(pid, libc::SIGINT) } != 0 {
         return Err(Refusal::new(409, "the process could not be told to stop"));
     }
-    Ok(done(app, &form, json!({ "stopping": pid })))
+    let change = ChangeDocument { stopping: Some(pid), ..ChangeDocument::default() };
+    Ok(done(app, &form, change))
 }
 
 fn run_of(request: &Request) -> &str {
@@ -79,7 +80,9 @@ pub(crate) fn tag(app: &App, request: &Request) -> Result<Answer, Refusal> {
             (None, Some(tag)) => store.untag(&id, tag)?,
             _ => return Err(Refusal::bad("give either `tag` or `remove`")),
         };
-        Ok(done(app, &form, json!({ "run": id.0, "changed": changed })))
+        let change =
+            ChangeDocument { run: Some(id.0), changed: Some(changed), ..ChangeDocument::default() };
+        Ok(done(app, &form, change))
     })
 }
 
@@ -93,6 +96,7 @@ pub(crate) fn delete(app: &App, request: &Request) -> Result<Answer, Refusal> {
             return Err(StoreError::NotFound { prefix: wanted.to_owned() }.into());
         }
         let count = store.delete(&[RunId(id.0.clone())])?;
-        Ok(done(app, &form, json!({ "deleted": count })))
+        let change = ChangeDocument { deleted: Some(count), ..ChangeDocument::default() };
+        Ok(done(app, &form, change))
     })
 }

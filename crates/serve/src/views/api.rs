@@ -1,9 +1,13 @@
 //! The documents that the command writes, over HTTP.
 
-use super::{compare, form, recommend, run, runs, trend};
+use super::{compare, form, form::INCLUDE_INVALID, recommend, run, runs, trend};
 use crate::{
     answer::{Answer, CSV, MARKDOWN, Refusal},
     app::App,
+    documents::{
+        MACHINES_SCHEMA, MachineDocument, MachinesDocument, PLAN_CELLS_SCHEMA, PLANS_SCHEMA,
+        PlanCellsDocument, PlansDocument, STORED_SCHEMA, StoredDocument,
+    },
     query::Query,
     request::Request,
 };
@@ -12,7 +16,6 @@ use modelmeter::{About, dossier};
 use report::{Footer, JsonOptions, ResultDocument, View};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
 
 /// The name and version of the document of what is measured.
 pub const NOW_SCHEMA: &str = "modelmeter.now/1";
@@ -44,15 +47,18 @@ pub(crate) fn now(app: &App, _: &Request) -> Result<Answer, Refusal> {
     let mut live = app.live();
     live.listen();
     let document = NowDocument { schema: NOW_SCHEMA, activities: live.activities() };
-    Ok(Answer::json(&report::to_json(&document)))
+    Ok(Answer::document(&document))
 }
 
 pub(crate) fn status(app: &App, _: &Request) -> Result<Answer, Refusal> {
     app.stores.with(|store| {
         let (status, plans) = (store.status()?, store.plans()?);
-        Ok(Answer::json(
-            &json!({ "version": modelmeter::VERSION, "status": status, "plans": plans }),
-        ))
+        Ok(Answer::document(&StoredDocument {
+            schema: STORED_SCHEMA,
+            version: modelmeter::VERSION,
+            status,
+            plans,
+        }))
     })
 }
 
@@ -107,7 +113,7 @@ pub(crate) fn recommendations(app: &App, request: &Request) -> Result<Answer, Re
 
 pub(crate) fn plans(app: &App, _: &Request) -> Result<Answer, Refusal> {
     let plans = app.stores.with(|store| Ok(store.plans()?))?;
-    Ok(Answer::json(&json!({ "plans": plans })))
+    Ok(Answer::document(&PlansDocument { schema: PLANS_SCHEMA, plans }))
 }
 
 pub(crate) fn plan(app: &App, request: &Request) -> Result<Answer, Refusal> {
@@ -116,7 +122,7 @@ pub(crate) fn plan(app: &App, request: &Request) -> Result<Answer, Refusal> {
     if cells.is_empty() {
         return Err(Refusal::new(404, format!("there is no plan `{}`", report::clean(plan))));
     }
-    Ok(Answer::json(&json!({ "plan": plan, "cells": cells })))
+    Ok(Answer::document(&PlanCellsDocument { schema: PLAN_CELLS_SCHEMA, plan, cells }))
 }
 
 pub(crate) fn machines(app: &App, _: &Request) -> Result<Answer, Refusal> {
@@ -124,9 +130,9 @@ pub(crate) fn machines(app: &App, _: &Request) -> Result<Answer, Refusal> {
         let mut machines = Vec::new();
         for machine in store.all_machines()? {
             let (ceilings, noise) = (store.all_ceilings(&machine.key)?, store.noise(&machine.key)?);
-            machines.push(json!({ "machine": machine, "ceilings": ceilings, "noise": noise }));
+            machines.push(MachineDocument { machine, ceilings, noise });
         }
-        Ok(Answer::json(&json!({ "machines": machines })))
+        Ok(Answer::document(&MachinesDocument { schema: MACHINES_SCHEMA, machines }))
     })
 }
 
@@ -137,9 +143,18 @@ pub(crate) fn openapi(app: &App, _: &Request) -> Result<Answer, Refusal> {
 
 /// The parameters that an address takes beside those in its path.
 pub(crate) fn parameters(path: &str) -> &'static [&'static str] {
-    const SURVEY: [&str; 8] =
-        ["model", "engine", "device", "precision", "mode", "tag", "since", "machine"];
-    const TREND: [&str; 10] = [
+    const SURVEY: [&str; 9] = [
+        "model",
+        "engine",
+        "device",
+        "precision",
+        "mode",
+        "tag",
+        "since",
+        "machine",
+        INCLUDE_INVALID,
+    ];
+    const TREND: [&str; 11] = [
         "metric",
         "by",
         "model",
@@ -150,8 +165,9 @@ pub(crate) fn parameters(path: &str) -> &'static [&'static str] {
         "tag",
         "since",
         "machine",
+        INCLUDE_INVALID,
     ];
-    const WISH: [&str; 10] = [
+    const WISH: [&str; 11] = [
         "objective",
         "slo",
         "model",
@@ -162,6 +178,7 @@ pub(crate) fn parameters(path: &str) -> &'static [&'static str] {
         "tag",
         "since",
         "machine",
+        INCLUDE_INVALID,
     ];
     match path.trim_start_matches("/api") {
         "/runs" => &[

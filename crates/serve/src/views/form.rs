@@ -53,6 +53,27 @@ pub(crate) fn modes() -> Vec<(String, String)> {
     named("all", Mode::ALL.iter().map(|mode| mode.name().to_owned()))
 }
 
+/// The parameter that is `--include-invalid` of the command line.
+pub(crate) const INCLUDE_INVALID: &str = "include-invalid";
+
+/// Whether a box of this name is checked.
+fn is_set(query: &Query, name: &str) -> bool {
+    query.get(name).is_some_and(|text| text != "0")
+}
+
+/// A box that is checked or not.
+fn checkbox(html: &mut Html, query: &Query, label: &str, name: &str) {
+    html.open("label", &[("class", "box")]);
+    let mut attributes = vec![("type", "checkbox"), ("name", name), ("value", "1")];
+    if is_set(query, name) {
+        attributes.push(("checked", ""));
+    }
+    html.open("input", &attributes);
+    html.text(" ");
+    html.text(label);
+    html.close("label");
+}
+
 /// The button that shows what was asked for; a script asks by itself.
 pub(crate) fn show(html: &mut Html) {
     html.element("button", &[("class", "show")], "Show");
@@ -120,6 +141,7 @@ pub(crate) fn survey(query: &Query) -> Result<Survey, Refusal> {
         modes: mode(query)?.into_iter().collect(),
         tag: query.get("tag").map(str::to_owned),
         since: since(query)?,
+        include_invalid: is_set(query, INCLUDE_INVALID),
         ..Survey::default()
     })
 }
@@ -132,6 +154,7 @@ pub(crate) fn survey_fields(html: &mut Html, query: &Query, engines: Vec<String>
     choice(html, query, "Mode", "mode", &modes());
     words(html, query, "Label", "tag", "");
     words(html, query, "Since", "since", "7d");
+    checkbox(html, query, "Include invalid runs", INCLUDE_INVALID);
 }
 
 #[cfg(test)]
@@ -150,5 +173,10 @@ mod tests {
         assert_eq!(mode(&query("mode=x")).unwrap_err().status, 400);
         assert_eq!(survey(&query("device=toaster")).unwrap_err().status, 400);
         assert_eq!(survey(&query("model=a&model=b")).unwrap().models, ["a", "b"]);
+        for (text, is_included) in
+            [("", false), ("include-invalid=0", false), ("include-invalid=1", true)]
+        {
+            assert_eq!(survey(&query(text)).unwrap().include_invalid, is_included, "{text}");
+        }
     }
 }

@@ -24,6 +24,8 @@ pub(crate) fn page(app: &App, _: &Request) -> Result<View, Refusal> {
         live.activities()
     };
     // The others are there too, unseen: what goes on is told to all views alike.
+    let is_running =
+        activities.iter().any(|one| one.load.is_some() && one.state == live::State::Running);
     html.open("div", &[("id", "now"), ("class", "only-loads")]);
     html.append(now::inner(app, &activities));
     html.close("div");
@@ -41,7 +43,7 @@ pub(crate) fn page(app: &App, _: &Request) -> Result<View, Refusal> {
                         .push(run);
                 }
             }
-            if targets.is_empty() {
+            if targets.is_empty() && !is_running {
                 frame::nothing(
                     &mut html,
                     "No load is stored yet.",
@@ -54,7 +56,7 @@ pub(crate) fn page(app: &App, _: &Request) -> Result<View, Refusal> {
             }
             Ok(())
         })?;
-    } else {
+    } else if !is_running {
         frame::nothing(
             &mut html,
             "No load is stored yet.",

@@ -49,10 +49,11 @@ pub(crate) fn page(app: &App, _: &Request) -> Result<View, Refusal> {
 fn one(html: &mut Html, store: &Store, machine: &Machine) -> Result<(), Refusal> {
     html.inside("h2", &[], |html| html.element("bdi", &[], &report::clean(&machine.hostname)));
     let cpu = &machine.cpu;
-    let mut facts = vec![
-        ("processor", format!("{}, {} cores", report::clean(&cpu.model), cpu.cores)),
-        ("memory", report::bytes(machine.memory.0)),
-    ];
+    // A browser tells the number of cores and nothing else of its processor.
+    let words = [report::clean(cpu.model.trim()), format!("{} cores", cpu.cores)];
+    let words: Vec<String> = words.into_iter().filter(|text| !text.is_empty()).collect();
+    let mut facts =
+        vec![("processor", words.join(", ")), ("memory", report::bytes(machine.memory.0))];
     for gpu in &machine.gpus {
         facts.push(("gpu", report::clean(&gpu.name)));
     }
@@ -69,7 +70,9 @@ fn one(html: &mut Html, store: &Store, machine: &Machine) -> Result<(), Refusal>
     }
     html.close("dl");
     let ceilings = store.all_ceilings(&machine.key)?;
-    if ceilings.is_empty() {
+    // No command runs in the browser of another device.
+    let is_browser = machine.key.starts_with("browser-");
+    if ceilings.is_empty() && !is_browser {
         frame::nothing(
             html,
             "Its ceilings are not known.",
@@ -83,6 +86,7 @@ fn one(html: &mut Html, store: &Store, machine: &Machine) -> Result<(), Refusal>
     let noise = store.noise(&machine.key)?;
     match noise.split_first() {
         Some((newest, earlier)) => fold(html, &report::noise_document(newest, earlier)),
+        None if is_browser => {}
         None => {
             frame::nothing(html, "Its noise is not known.", "`modelmeter noise` measures it there.")
         }

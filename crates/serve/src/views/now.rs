@@ -14,6 +14,7 @@ use live::{Activity, LoadNow, PercentilesNow, RunNow, SamplesNow, State};
 use page::Html;
 use report::{Style, clean};
 use std::{fmt::Write, time::Duration};
+use types::Stage;
 
 pub(crate) fn page(app: &App, _: &Request) -> Result<View, Refusal> {
     let activities = {
@@ -46,7 +47,7 @@ fn measure(html: &mut Html, app: &App) {
         ("Engine", "engine", "auto"),
         ("Device", "device", "auto"),
         ("Precision", "precision", "fp32"),
-        ("Batch size", "batch-size", "1"),
+        ("Batch size", "batch-size", "4"),
         ("Length", "sequence-length", ""),
         ("Label", "tag", ""),
     ] {
@@ -172,7 +173,8 @@ fn card(html: &mut Html, app: &App, one: &Activity) {
         self::load(html, load);
     }
     if let Some(samples) = one.samples.as_ref().filter(|samples| !samples.nanos.is_empty()) {
-        self::samples(html, samples);
+        let is_sampling = one.state == State::Running && one.stage == Some(Stage::Sample);
+        self::samples(html, samples, is_sampling);
     }
     if let Some(table) = &one.interim {
         html.inside("pre", &[("tabindex", "0")], |html| {
@@ -223,27 +225,50 @@ fn pill(one: &Activity) -> &'static str {
 
 /// What is measured; the command where that is not known yet.
 fn title(one: &Activity) -> String {
-    match (&one.cell, &one.plan) {
-        (Some(cell), _) => clean(&cell.model),
-        (None, Some(plan)) => format!("plan {}", clean(&plan.name)),
-        (None, None) => clean(&one.command),
+    let is_running = one.state == State::Running;
+    match (&one.cell, &one.plan, &one.target) {
+        // Which of its models came last says nothing once a plan is over.
+        (cell, Some(plan), _) if cell.is_none() || !is_running => {
+            format!("plan {}", clean(&plan.name))
+        }
+        (Some(cell), ..) => clean(&cell.model),
+        (None, _, Some(target)) => clean(target),
+        (None, ..) => clean(&one.command),
     }
 }
 
 /// Whether it goes on, in words.
 fn standing(one: &Activity) -> String {
     match (one.state, one.exit) {
-        (State::Running, _) => one.stage.map_or("starting", types::Stage::words).to_owned(),
-        (State::Ended, Some(0)) => "finished".into(),
-        (State::Ended, Some(130)) => "stopped".into(),
-        (State::Ended, exit) => format!("ended with code {}", exit.unwrap_or_default()),
+        (State::Running, _) => match (one.stage, &one.load) {
+            (Some(stage), _) => stage.words().to_owned(),
+            (None, Some(_)) => "sending requests".into(),
+            (None, None) => "starting".into(),
+        },
+        (State::Ended, exit) => ended(exit).into(),
         (State::Lost, _) => "lost: the process is gone".into(),
+    }
+}
+
+/// What an exit code says.
+fn ended(exit: Option<i32>) -> &'static str {
+    match exit {
+        Some(0) => "finished",
+        Some(1) => "finished: a limit was not met",
+        Some(2) => "ended: usage error",
+        Some(3) => "ended: not possible on this machine",
+        Some(4) => "finished: no clear result",
+        Some(70) => "ended: a bug in modelmeter",
+        Some(130) => "stopped",
+        _ => "ended by an error",
     }
 }
 
 fn about(one: &Activity) -> String {
     let mut words = vec![format!("{} · process {}", clean(&one.command), one.pid)];
-    if let Some(cell) = &one.cell {
+    // The last cell of a plan that is over is not what the plan was.
+    let cell = one.cell.as_ref();
+    if let Some(cell) = cell.filter(|_| one.plan.is_none() || one.state == State::Running) {
         words.push(clean(&cell.engine));
         words.push(cell.device.to_string());
         words.extend(cell.precision.map(|precision| precision.name().to_owned()));
@@ -298,27 +323,28 @@ fn running(html: &mut Html, one: &Activity) {
     html.close("p");
 }
 
-fn samples(html: &mut Html, samples: &SamplesNow) {
+/// As soon as sampling is over the verdict of the run says how sure the median is, by another method.
+fn samples(html: &mut Html, samples: &SamplesNow, is_sampling: bool) {
     html.open("div", &[("class", "sketches")]);
     html.open("figure", &[]);
     sketch::histogram(html, &samples.nanos);
     let median = samples.median.map(report::seconds).unwrap_or_default();
-    html.element(
-        "figcaption",
-        &[],
-        &format!("{} samples, median {median}", report::count(samples.taken)),
-    );
+    let mut text = format!("{} samples, median {median}", report::count(samples.taken));
+    if let Some((least, most)) = samples.range {
+        let seconds = |nanos: u64| report::seconds(nanos as f64 / 1e9);
+        let _ = write!(text, ", {} to {}", seconds(least), seconds(most));
+    }
+    html.element("figcaption", &[], &text);
     html.close("figure");
     html.open("figure", &[]);
     let errors: Vec<f64> = samples.closing.iter().map(|point| point.error).collect();
     sketch::line(html, "How the interval of the median closes in", &errors, Some(samples.target));
-    let text = match samples.error {
-        Some(error) => format!(
-            "median known to ± {} (95 %), target ± {}",
-            report::percent(error),
-            report::percent(samples.target)
-        ),
-        None => String::new(),
+    let target = report::percent(samples.target);
+    let text = match samples.error.filter(|_| is_sampling) {
+        Some(error) => {
+            format!("median known to ± {} so far (95 %), target ± {target}", report::percent(error))
+        }
+        None => format!("how the interval of the median closed in, target ± {target}"),
     };
     html.element("figcaption", &[], &text);
     html.close("figure");
@@ -362,10 +388,21 @@ fn load(html: &mut Html, load: &LoadNow) {
     html.open("div", &[("class", "sketches")]);
     let rates: Vec<f64> = load.history.iter().map(|(rate, _)| *rate).collect();
     let late: Vec<f64> = load.history.iter().map(|(_, p99)| p99.unwrap_or(0) as f64).collect();
-    for (name, values) in [("Answers a second", rates), ("99th percentile of an answer", late)] {
+    let rate: fn(f64) -> String = |rate| report::significant(rate, 3);
+    let time: fn(f64) -> String = |nanos| report::seconds(nanos / 1e9);
+    for (name, values, spell) in
+        [("Answers a second", rates, rate), ("99th percentile of an answer", late, time)]
+    {
         html.open("figure", &[]);
         sketch::line(html, name, &values, None);
-        html.element("figcaption", &[], name);
+        let (last, most) = (values.last(), values.iter().copied().reduce(f64::max));
+        let text = match (last, most) {
+            (Some(last), Some(most)) => {
+                format!("{name}: {} last, {} at most", spell(*last), spell(most))
+            }
+            _ => name.to_owned(),
+        };
+        html.element("figcaption", &[], &text);
         html.close("figure");
     }
     html.close("div");
@@ -386,11 +423,102 @@ fn run(html: &mut Html, app: &App, run: &RunNow) {
     html.text(" ");
     let (class, word) = if run.valid { ("pill good", "valid") } else { ("pill bad", "not valid") };
     html.element("span", &[("class", class)], word);
-    if !run.reasons.is_empty() {
-        html.inside("span", &[("class", "note")], |html| {
+    let (against, others) = run.reasons.split_at(run.invalidating.min(run.reasons.len()));
+    if !against.is_empty() {
+        html.inside("span", &[("class", "note bad")], |html| {
             html.text(" ");
-            html.prose(&clean(&run.reasons.join("; ")));
+            html.prose(&clean(&against.join("; ")));
         });
     }
+    let remarks = match others.len() {
+        0 => String::new(),
+        1 => " 1 remark".to_owned(),
+        count => format!(" {count} remarks"),
+    };
+    if !remarks.is_empty() {
+        html.element("span", &[("class", "note")], &remarks);
+    }
     html.close("p");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use live::{CellNow, PlanNow};
+    use modelmeter::Mode;
+    use types::Device;
+
+    fn activity() -> Activity {
+        let cell = CellNow {
+            model: "last-model".into(),
+            engine: "rten".into(),
+            device: Device::Cpu,
+            precision: None,
+            batch_size: None,
+            sequence_length: None,
+            mode: Mode::Inference,
+        };
+        Activity { command: "bench".into(), cell: Some(cell), ..Activity::default() }
+    }
+
+    #[test]
+    fn a_plan_that_is_over_is_called_by_its_name() {
+        let plan = PlanNow { name: "nightly".into(), ..PlanNow::default() };
+        let mut one = Activity { plan: Some(plan), ..activity() };
+        assert_eq!(title(&one), "last-model");
+        for state in [State::Lost, State::Ended] {
+            one.state = state;
+            assert_eq!(title(&one), "plan nightly");
+            assert!(!about(&one).contains("rten"), "{}", about(&one));
+        }
+        one.plan = None;
+        assert_eq!(title(&one), "last-model");
+    }
+
+    #[test]
+    fn a_load_says_whom_it_asks_what_it_does_and_how_it_ended() {
+        let mut one = Activity {
+            command: "load".into(),
+            target: Some("http://127.0.0.1:8080/v1".into()),
+            ..Activity::default()
+        };
+        assert_eq!(standing(&one), "starting");
+        one.load = Some(LoadNow {
+            history: vec![(2.0, Some(3_000_000)), (9.0, Some(1_000_000))],
+            ..LoadNow::default()
+        });
+        assert_eq!(title(&one), "http://127.0.0.1:8080/v1");
+        assert_eq!(standing(&one), "sending requests");
+        (one.state, one.exit) = (State::Ended, Some(4));
+        assert_eq!(standing(&one), "finished: no clear result");
+        let mut html = Html::default();
+        super::load(&mut html, &one.load.unwrap());
+        let text = html.finish();
+        assert!(text.contains("Answers a second: 9.00 last, 9.00 at most"), "{text}");
+        assert!(
+            text.contains("99th percentile of an answer: 1.00 ms last, 3.00 ms at most"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn how_sure_the_median_is_stands_there_only_while_samples_are_taken() {
+        let mut now = SamplesNow::default();
+        (now.taken, now.target) = (3, 0.01);
+        (now.median, now.error) = (Some(2e-3), Some(0.5));
+        now.nanos = vec![1_000_000, 2_000_000, 9_000_000];
+        now.range = Some((1_000_000, 9_000_000));
+        let text = |is_sampling| {
+            let mut html = Html::default();
+            samples(&mut html, &now, is_sampling);
+            html.finish()
+        };
+        assert!(
+            text(true).contains("3 samples, median 2.00 ms, 1.00 ms to 9.00 ms"),
+            "{}",
+            text(true)
+        );
+        assert!(text(true).contains("± 50 % so far"), "{}", text(true));
+        assert!(!text(false).contains("± 50"), "{}", text(false));
+    }
 }

@@ -75,16 +75,18 @@ pub(crate) fn page(app: &App, _: &Request) -> Result<View, Refusal> {
 
 pub(crate) fn one(app: &App, request: &Request) -> Result<View, Refusal> {
     let plan = request.path.last().map(String::as_str).unwrap_or_default();
-    let cells = app.stores.with(|store| Ok(store.plan_cells(plan)?))?;
+    let mut cells = app.stores.with(|store| Ok(store.plan_cells(plan)?))?;
     if cells.is_empty() {
         return Err(Refusal::new(404, format!("there is no plan `{}`", report::clean(plan))));
     }
+    expire(&mut cells);
     let mut html = Html::default();
-    let count = |state| cells.iter().filter(|cell| cell.state == state).count();
-    let about: Vec<String> = CellState::ALL
-        .into_iter()
-        .filter(|state| count(*state) > 0)
-        .map(|state| format!("{} {}", count(state), words(state)))
+    let counted = |name: &str| cells.iter().filter(|cell| class(cell) == name).count();
+    let kinds = CellState::ALL.into_iter().map(|state| (counted(state.name()), words(state)));
+    let about: Vec<String> = kinds
+        .chain([(counted("lost"), "lost")])
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, words)| format!("{count} {words}"))
         .collect();
     frame::hero(&mut html, &report::clean(plan), &about.join(" · "));
     if let Some(left) = left(&cells) {
@@ -105,6 +107,15 @@ fn words(state: CellState) -> &'static str {
         CellState::Leased => "being measured",
         CellState::Done => "measured",
         CellState::Failed => "failed",
+    }
+}
+
+/// A lease ends minutes after its worker did; of this machine's workers it is known at once.
+fn expire(cells: &mut [PlannedCell]) {
+    let Ok(hostname) = std::fs::read_to_string("/proc/sys/kernel/hostname") else { return };
+    for cell in cells.iter_mut().filter(|cell| cell.state == CellState::Leased) {
+        let is_dead = |worker: &str| plan::is_dead_worker(worker, hostname.trim());
+        cell.is_expired |= cell.worker.as_deref().is_some_and(is_dead);
     }
 }
 
@@ -201,7 +212,7 @@ fn table(html: &mut Html, app: &App, cells: &[PlannedCell]) {
         html.inside("th", &[("scope", "row")], |html| {
             html.element("bdi", &[], &report::clean(&cell.cell.key))
         });
-        let state = if cell.is_expired { "lost: its worker is silent" } else { words(cell.state) };
+        let state = if cell.is_expired { "lost: its worker is gone" } else { words(cell.state) };
         html.element("td", &[], state);
         let worker = cell.worker.as_deref().map(worker).unwrap_or_default();
         html.element("td", &[], &worker);

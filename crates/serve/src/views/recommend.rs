@@ -41,10 +41,12 @@ pub(crate) fn page(app: &App, request: &Request) -> Result<View, Refusal> {
     }
     app.stores.with(|store| {
         html.open("form", &[("method", "get"), ("class", "filters")]);
-        let objectives = ["", "latency", "throughput", "memory", "energy"];
         let objectives =
-            objectives.map(|name| (name, if name.is_empty() { "by default" } else { name }));
-        form::choice(&mut html, query, "Best", "objective", &objectives);
+            ["throughput", "latency", "memory", "energy"].map(|objective| (objective, objective));
+        // What is best without an objective is shown as what it is.
+        let objective = query.get("objective").unwrap_or(objectives[0].0).to_owned();
+        let chosen = query.with("objective", Some(objective));
+        form::choice(&mut html, &chosen, "Objective", "objective", &objectives);
         form::words(&mut html, query, "Limit", "slo", "p95:50ms");
         form::survey_fields(&mut html, query, store.engines()?);
         form::show(&mut html);

@@ -48,7 +48,7 @@ fn change(html: &mut Html, app: &App, id: &str, tags: &[String]) {
     html.element("h2", &[], "Change");
     form(html, &tagging, &back, &|html| {
         html.open("label", &[]);
-        html.text("Label ");
+        html.element("span", &[], "Label");
         html.open("input", &[("name", "tag"), ("required", ""), ("maxlength", "100")]);
         html.close("label");
         html.element("button", &[], "Add");

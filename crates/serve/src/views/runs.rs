@@ -8,7 +8,7 @@ use crate::{
     query::{Query, encoded},
     request::Request,
 };
-use modelmeter::Precision;
+use modelmeter::{Mode, Precision, Store, StoreError};
 use page::Html;
 use report::RunLine;
 use store::{Filter, RunRow};
@@ -16,6 +16,9 @@ use types::Device;
 
 /// Rows of one page.
 pub(crate) const ROWS: u64 = 100;
+
+/// The column of what a sample is: by default it shows where not every run is an inference.
+const MODE: &str = "mode";
 
 /// No page has more.
 const MOST_ROWS: u64 = 1000;
@@ -58,7 +61,7 @@ const COLUMNS: &[Column] = &[
     column("precision", "precision", false, true, |_, line| {
         line.precision.map(|precision| precision.name().to_owned()).unwrap_or_default()
     }),
-    column("mode", "mode", false, false, |row, _| row.mode.name().to_owned()),
+    column(MODE, "mode", false, false, |_, line| line.mode_words()),
     column("batch", "batch", true, true, |_, line| {
         line.batch.map(|batch| batch.to_string()).unwrap_or_default()
     }),
@@ -114,7 +117,7 @@ pub(crate) fn filter(query: &Query) -> Result<Filter, Refusal> {
 }
 
 /// The columns of the address, else those that this browser keeps, else the usual ones.
-fn columns(request: &Request) -> Vec<&'static Column> {
+fn columns(request: &Request, is_mixed: bool) -> Vec<&'static Column> {
     let kept = request.columns.clone().unwrap_or_default();
     let mut wanted: Vec<&str> = request.query.all("column").collect();
     if wanted.is_empty() {
@@ -122,13 +125,22 @@ fn columns(request: &Request) -> Vec<&'static Column> {
     }
     let known = |column: &&Column| wanted.contains(&column.key);
     let found: Vec<&Column> = COLUMNS.iter().filter(known).collect();
-    if found.is_empty() { COLUMNS.iter().filter(|column| column.is_usual).collect() } else { found }
+    let is_usual = |column: &&Column| column.is_usual || is_mixed && column.key == MODE;
+    if found.is_empty() { COLUMNS.iter().filter(is_usual).collect() } else { found }
+}
+
+/// Whether not all of the runs, on this page and on others, are inferences.
+fn is_mixed(store: &Store, filter: &Filter, total: u64) -> Result<bool, StoreError> {
+    let inferences = Filter { mode: Some(Mode::Inference), ..filter.clone() };
+    match filter.mode {
+        Some(mode) => Ok(mode != Mode::Inference),
+        None => Ok(store.count(&inferences)? < total),
+    }
 }
 
 pub(crate) fn page(app: &App, request: &Request) -> Result<View, Refusal> {
     let query = &request.query;
     let filter = filter(query)?;
-    let columns = columns(request);
     let mut html = Html::default();
     if !app.stores.is_there() {
         frame::hero(&mut html, "Runs", "");
@@ -141,6 +153,7 @@ pub(crate) fn page(app: &App, request: &Request) -> Result<View, Refusal> {
     }
     app.stores.with(|store| {
         let total = store.count(&filter)?;
+        let columns = columns(request, is_mixed(store, &filter, total)?);
         let rows = store.runs(&filter)?;
         let lines = modelmeter::run_lines(store, &rows)?;
         let about = match total {
@@ -184,7 +197,8 @@ fn filters(html: &mut Html, query: &Query, engines: Vec<String>, columns: &[&Col
     form::words(html, query, "Model", "model", "bert, gpt*");
     form::choice(html, query, "Engine", "engine", &form::named("all", engines));
     form::words(html, query, "Device", "device", "cpu, cuda");
-    let precisions = Precision::ALL.iter().map(|precision| precision.name().to_owned());
+    let precisions = Precision::ALL.iter().chain([&Precision::Stored]);
+    let precisions = precisions.map(|precision| precision.name().to_owned());
     form::choice(html, query, "Precision", "precision", &form::named("all", precisions));
     form::choice(html, query, "Mode", "mode", &form::modes());
     form::choice(
@@ -288,7 +302,9 @@ fn row(html: &mut Html, app: &App, columns: &[&Column], row: &RunRow, line: &Run
         (false, Some(reason)) => ("pill bad", reason.words().to_owned()),
         (false, None) => ("pill bad", "not valid".to_owned()),
     };
-    html.inside("td", &[], |html| html.element("span", &[("class", class)], &text));
+    html.inside("td", &[], |html| {
+        html.element("span", &[("class", class), ("title", &text)], &text);
+    });
     html.close("tr");
 }
 

@@ -3,11 +3,15 @@ use crate::{
     sample,
 };
 use modelmeter_store::{Filter, RunRow, Store};
-use types::{Bytes, Device, Mode, Precision, Reason, ReasonCode, Verdict, Weights};
+use types::{
+    Bytes, Device, Generation, GenerationTest, Load, Mode, Precision, Protocol, Reason, ReasonCode,
+    Sampling, Scenario, Verdict, Weights,
+};
 
 on_both!(
     the_newest_run_comes_first,
     a_row_says_what_the_run_says,
+    a_row_tells_tests_and_loads_apart,
     every_filter_keeps_what_it_names,
     long_lists_carry_their_tags_and_cells_too,
 );
@@ -75,6 +79,8 @@ fn a_row_says_what_the_run_says(place: &Place) {
         batch_size: 4,
         sequence_length: Some(128),
         mode: Mode::Inference,
+        generation: None,
+        scenario: None,
         threads: 2,
         machine: "m-5ca1ab1e".into(),
         valid: true,
@@ -88,6 +94,39 @@ fn a_row_says_what_the_run_says(place: &Place) {
         tags: vec![],
     };
     assert_eq!(rows, [expected]);
+}
+
+fn a_row_tells_tests_and_loads_apart(place: &Place) {
+    let store = place.open();
+    let decode = Generation {
+        test: GenerationTest::Decode,
+        tokens: 128,
+        depth: 4096,
+        sampling: Sampling::Greedy,
+    };
+    let mut test = sample::run(0);
+    test.cell.mode = Mode::Generate;
+    test.cell.generation = Some(decode);
+    let mut load = sample::run(1);
+    load.cell.mode = Mode::Load;
+    load.cell.load = Some(Load {
+        scenario: Scenario::Concurrency { users: 8 },
+        protocol: Protocol::InProcess,
+        streaming: false,
+        max_in_flight: None,
+        batching: None,
+        content: "input_ids 1×128".into(),
+    });
+    for run in [&test, &load, &sample::run(2)] {
+        store.insert_run(run).unwrap();
+    }
+    let rows = store.runs(&Filter::default()).unwrap();
+    let told = |at: usize| (rows[at].mode, rows[at].generation, rows[at].scenario.clone());
+    assert_eq!(told(0), (Mode::Inference, None, None));
+    assert_eq!(told(1), (Mode::Load, None, Some(Scenario::Concurrency { users: 8 })));
+    assert_eq!(told(2), (Mode::Generate, Some(decode), None));
+    let loads = Filter { mode: Some(Mode::Load), ..Filter::default() };
+    assert_eq!(numbers(&store, &loads), [1]);
 }
 
 fn every_filter_keeps_what_it_names(place: &Place) {

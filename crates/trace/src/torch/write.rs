@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     arrows::Arrows,
-    document::{Document, Event, Place, metadata, thread},
+    document::{Document, Event, Place, category, metadata, thread},
     grid::exact_micros,
     info::TraceInfo,
     rows::{Rows, end},
@@ -17,7 +17,7 @@ use std::{
     collections::HashMap,
     io::{self, Write},
 };
-use types::{Span, SpanKind, Timeline};
+use types::{SpanKind, Timeline};
 
 /// What the plugin reads of a span beside its name.
 #[derive(Debug, Default, Serialize)]
@@ -187,7 +187,7 @@ impl<'a> SpanWriter<'a> {
                 arguments.correlation = span.flow;
                 arguments.device = self.places.devices[group];
                 arguments.stream = Some(self.places.stream(&self.rows.rows[row].name, row));
-                document.event(&event(&span.name, work(span), start, end, place, arguments))
+                document.event(&event(&span.name, category(span), start, end, place, arguments))
             }
         }
     }
@@ -210,18 +210,5 @@ impl<'a> SpanWriter<'a> {
             around = self.rows.parent(parent);
         }
         None
-    }
-}
-
-/// The plugin's category of work on a device: copies are no kernels.
-fn work(span: &Span) -> &'static str {
-    let begins =
-        |word: &str| span.name.get(..word.len()).is_some_and(|b| b.eq_ignore_ascii_case(word));
-    if begins("memcpy") {
-        "gpu_memcpy"
-    } else if begins("memset") {
-        "gpu_memset"
-    } else {
-        "kernel"
     }
 }

@@ -62,6 +62,14 @@ impl LoadMetric {
             LoadMetric::Lag => "lag",
         }
     }
+
+    /// `a ttft`, `an itl`.
+    #[must_use]
+    pub fn with_article(self) -> String {
+        let name = self.name();
+        let article = if name.starts_with(['i', 'e']) { "an" } else { "a" };
+        format!("{article} {name}")
+    }
 }
 
 impl fmt::Display for LoadMetric {

@@ -32,8 +32,20 @@ pub struct RateSearch {
     pub passed: Option<f64>,
     /// The lowest rate that broke; `None` if none did.
     pub failed: Option<f64>,
+    /// The highest rate that held, where it held again when it was measured a second time; null if it was not confirmed.
+    pub confirmed: Option<f64>,
     /// Every probe in the order of the search.
     pub probes: Vec<RateProbe>,
+}
+
+impl RateSearch {
+    /// Whether the lowest rate that was tried broke a limit: then no rate that was tried keeps them. Where the lowest one was not
+    /// decided, a rate below the lowest broken one may keep them.
+    #[must_use]
+    pub fn lowest_broke(&self) -> bool {
+        let lowest = self.probes.iter().min_by(|one, other| one.rate.total_cmp(&other.rate));
+        lowest.is_some_and(|probe| probe.outcome == ProbeOutcome::Broken)
+    }
 }
 
 /// Two targets under the same load by turns.

@@ -25,11 +25,8 @@ impl Rule for OnGpu {
         if !matches!(cell.device, Device::Cuda(_)) {
             return Ok(Judgement::Beside(format!("the model runs on {}", cell.device)));
         }
-        let missing = || {
-            let command = super::super::command::measuring(cell);
-            Missing::because("the run has no records of the GPU")
-                .with_hint(format!("run `{command} --gpu`, then advise on it"))
-        };
+        let missing =
+            || super::super::command::without(cell, "the run has no records of the GPU", "--gpu");
         let profile = facts.run.gpu.as_deref().ok_or_else(missing)?;
         let found = self.0.judge(profile).ok_or_else(missing)?;
         let Some(gain) = found.gain else {

@@ -44,8 +44,13 @@ impl Rule for AsStored {
             return Ok(Judgement::Fine(ratio));
         }
         let Some(engine) = stored.engines.first() else {
-            return Err(Missing::because("no engine here runs the file as it is")
-                .with_hint("`modelmeter engines install llamacpp` fetches one"));
+            let missing = Missing::because("no engine here runs the file as it is");
+            return Err(match &stored.installable {
+                Some(engine) => {
+                    missing.with_hint(format!("`modelmeter engines install {engine}` fetches one"))
+                }
+                None => missing,
+            });
         };
         let numbers = vec![
             evidence("bytes of the file", "stored.bytes", file, Unit::Bytes),
@@ -94,7 +99,8 @@ mod tests {
 
     fn stored(megabytes: u64, engines: &[&str]) -> Option<StoredWeights> {
         let engines = engines.iter().map(|engine| (*engine).to_owned()).collect();
-        Some(StoredWeights { bytes: Bytes(megabytes * 1_000_000), engines })
+        let installable = Some("llamacpp".to_owned());
+        Some(StoredWeights { bytes: Bytes(megabytes * 1_000_000), engines, installable })
     }
 
     #[test]

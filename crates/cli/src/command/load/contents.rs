@@ -18,11 +18,11 @@ const SEQUENCE_LENGTH: usize = 128;
 /// The bodies of all requests. Which kind follows from the protocol, or from what was given.
 pub(super) fn bodies(arguments: &LoadArguments) -> Result<Bodies, Failure> {
     let is_tensors = matches!(
-        arguments.protocol,
+        arguments.server.protocol,
         Some(Protocol::KserveJson | Protocol::KserveBinary)
     ) || matches!(&arguments.target, LoadTo::Server(address) if address.bare_path().contains("/v2"))
         || !arguments.shape.is_empty();
-    if arguments.protocol == Some(Protocol::Http) {
+    if arguments.server.protocol == Some(Protocol::Http) {
         let body = match &arguments.body {
             Some(path) => read(path)?,
             None => Vec::new(),

@@ -2,9 +2,10 @@
 
 use crate::{
     Exit, Failure,
-    arguments::{Check, CheckThreshold, Compare, Global, LoadArguments},
+    arguments::{Check, CheckThreshold, Compare, Given, Global, LoadArguments, ServerArguments},
 };
 use clap::Parser;
+use modelmeter::FORMATS;
 
 /// The arguments of `load` alone.
 #[derive(Debug, Parser)]
@@ -20,6 +21,65 @@ pub(crate) fn gated(arguments: &Check) -> Option<&str> {
     let of_load =
         name.contains("://") || arguments.rate.is_some() || arguments.threshold.iter().any(is_load);
     of_load.then_some(name)
+}
+
+/// What a check of a load takes. The rest is of models that are measured without one.
+const OF_A_CHECK: [&str; 10] = [
+    "model",
+    "model_flag",
+    "threshold",
+    "rate",
+    "load_duration",
+    "strict",
+    "sequence_length",
+    "seed",
+    "tag",
+    "no_store",
+];
+
+/// What a check of a model under a load takes beyond that.
+const OF_A_MODEL: [&str; 10] = [
+    "engine",
+    "device",
+    "precision",
+    "threads",
+    "compile",
+    "graph_optimization",
+    "inter_op_threads",
+    "hint",
+    "settings",
+    "allow_pickle",
+];
+
+/// What a comparison of two addresses takes.
+const OF_A_COMPARISON: [&str; 4] = ["subjects", "output", "tag", "no_store"];
+
+/// What every command takes, and every one that speaks to a server.
+const OF_ALL: [&str; 10] = [
+    "python",
+    "db",
+    "cache",
+    "color",
+    "quiet",
+    "protocol",
+    "served_model",
+    "header",
+    "key_env",
+    "yes",
+];
+
+/// Refuses options that would have no effect.
+fn refuse(given: &Given, known: &[&[&str]], what: &str) -> Result<(), Failure> {
+    let formats = FORMATS.iter().map(|format| format.id);
+    let known: Vec<&str> =
+        known.iter().flat_map(|ids| ids.iter().copied()).chain(OF_ALL).chain(formats).collect();
+    match given.beyond(&known) {
+        None => Ok(()),
+        Some(option) => {
+            Err(Failure::new(Exit::Wrong, format!("`{option}` has no meaning for {what}"))
+                .hint("`modelmeter load --help` has every option of a load"))
+        }
+    }
 }
 
 /// Sends the load and holds it to the thresholds.
@@ -49,12 +109,17 @@ pub(crate) fn check(target: &str, arguments: &Check, global: &Global) -> Result<
             "`modelmeter load A --against B` compares two, `modelmeter trend` shows the history",
         ));
     }
+    match target.contains("://") {
+        true => refuse(&arguments.given, &[&OF_A_CHECK], "a check of a server")?,
+        false => refuse(&arguments.given, &[&OF_A_CHECK, &OF_A_MODEL], "a check under a load")?,
+    }
     let mut load = parsed(&[target])?;
+    load.server = arguments.server.clone();
     load.slo = limits;
     load.rate = arguments.rate;
     if let Some(duration) = arguments.load_duration {
-        load.duration = duration;
-        load.warmup = duration / 6;
+        load.duration = Some(duration);
+        load.warmup = Some(duration / 6);
     }
     load.engine = arguments.engine.clone();
     load.sequence_length = arguments.workload.inputs.sequence_length;
@@ -66,6 +131,13 @@ pub(crate) fn check(target: &str, arguments: &Check, global: &Global) -> Result<
         Exit::Untold if arguments.strict => Ok(Exit::Failed),
         exit => Ok(exit),
     }
+}
+
+/// Refuses what only a server understands, where no server is asked.
+pub(crate) fn refuse_server_options(server: &ServerArguments) -> Result<(), Failure> {
+    let Some(option) = server.given() else { return Ok(()) };
+    Err(Failure::new(Exit::Wrong, format!("`{option}` is for servers, and no address is given"))
+        .hint("an address begins with `http://` or `https://`"))
 }
 
 /// Two addresses that are compared; `None` if the subjects are models or runs.
@@ -85,7 +157,9 @@ pub(crate) fn compare(
         return Err(Failure::new(Exit::Wrong, text)
             .hint("`modelmeter compare http://127.0.0.1:8080 http://127.0.0.1:8081`"));
     };
+    refuse(&arguments.given, &[&OF_A_COMPARISON], "a comparison of servers")?;
     let mut load = parsed(&[first, "--against", second, "--duration", "10s", "--warmup", "1s"])?;
+    load.server = arguments.server.clone();
     load.result = arguments.result.clone();
     load.file.output.clone_from(&arguments.output);
     load.tags = arguments.store.tags.clone();

@@ -20,18 +20,19 @@ use crate::{
 use ::load::Batching;
 use draw::LoadPoint;
 use endpoint::{Address, Inspection};
-pub(super) use gate::{addresses, check, compare, gated};
+pub(super) use gate::{addresses, check, compare, gated, refuse_server_options};
 use modelmeter::{Folders, LoadTarget, LoadTest, RateQuestion, Session};
 use report::{Block, ResultPicture, clean};
 pub(super) use screen::Screen;
 use std::{
     io::{self, BufRead, Write},
     sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
 };
 use types::{LoadComparison, LoadMetric, Rate, RateSearch, Run, Scenario};
 
-/// How often the highest rate that held is measured again.
-const CONFIRMATIONS: usize = 1;
+/// How often at most the highest rate that held is measured again, until it has held twice.
+const CONFIRMATIONS: usize = 3;
 
 pub(crate) fn run(arguments: &LoadArguments, global: &Global) -> Result<Exit, Failure> {
     // Everything that can be found wrong is found before anything is sent.
@@ -39,7 +40,7 @@ pub(crate) fn run(arguments: &LoadArguments, global: &Global) -> Result<Exit, Fa
     asked.check([])?;
     let folders = folders(global)?;
     if let LoadTo::Model(name) = &arguments.target {
-        refuse_server_options(name, arguments)?;
+        refuse_for_model(name, arguments)?;
     }
     let headers = headers(arguments)?;
     let tests = tests(arguments, headers.clone())?;
@@ -51,11 +52,12 @@ pub(crate) fn run(arguments: &LoadArguments, global: &Global) -> Result<Exit, Fa
     }
     let loads =
         tests.len() * if arguments.against.is_some() { arguments.rounds as usize } else { 1 };
+    let duration = tests.iter().map(|test| test.duration).max().unwrap_or_default();
     let find = |target: &LoadTo| match target {
         LoadTo::Server(address) => {
             let inspection = inspection(arguments, address, headers.clone());
             if !LoadTarget::is_local(&inspection)? {
-                ask(arguments, address, loads)?;
+                ask(arguments, address, loads, duration)?;
             }
             Ok::<_, Failure>(LoadTarget::find(&inspection)?)
         }
@@ -95,16 +97,16 @@ pub(crate) fn run(arguments: &LoadArguments, global: &Global) -> Result<Exit, Fa
 }
 
 /// What only a server understands is refused for a model.
-fn refuse_server_options(name: &str, arguments: &LoadArguments) -> Result<(), Failure> {
+fn refuse_for_model(name: &str, arguments: &LoadArguments) -> Result<(), Failure> {
     let of_servers = [
-        ("--protocol", arguments.protocol.is_some()),
-        ("--served-model", arguments.served_model.is_some()),
+        ("--protocol", arguments.server.protocol.is_some()),
+        ("--served-model", arguments.server.served_model.is_some()),
         ("--body", arguments.body.is_some()),
         ("--prompts", arguments.prompts.is_some()),
         ("--extra", arguments.extra.is_some()),
         ("--shape", !arguments.shape.is_empty()),
-        ("--header", !arguments.header.is_empty()),
-        ("--key-env", arguments.key_env.is_some()),
+        ("--header", !arguments.server.header.is_empty()),
+        ("--key-env", arguments.server.key_env.is_some()),
         ("--generators", arguments.generators > 1),
     ];
     if let Some((option, _)) = of_servers.iter().find(|(_, is_given)| *is_given) {
@@ -133,7 +135,7 @@ fn model(
 
 /// Keys come from the environment only: other users of the machine can see arguments.
 fn headers(arguments: &LoadArguments) -> Result<Vec<(String, String)>, Failure> {
-    let mut headers = arguments.header.clone();
+    let mut headers = arguments.server.header.clone();
     let is_key = |name: &str| {
         name.eq_ignore_ascii_case("authorization") || name.to_ascii_lowercase().contains("key")
     };
@@ -143,7 +145,7 @@ fn headers(arguments: &LoadArguments) -> Result<Vec<(String, String)>, Failure> 
         return Err(Failure::new(Exit::Wrong, text)
             .hint("put it into a variable and name that: `--key-env API_KEY`"));
     }
-    if let Some(variable) = &arguments.key_env {
+    if let Some(variable) = &arguments.server.key_env {
         let key = std::env::var(variable).ok().filter(|key| !key.trim().is_empty());
         let Some(key) = key.map(|key| key.trim().to_owned()) else {
             return Err(Failure::new(Exit::Wrong, format!("the variable `{variable}` is not set"))
@@ -167,8 +169,8 @@ fn inspection(
 ) -> Inspection {
     Inspection {
         address: address.clone(),
-        protocol: arguments.protocol,
-        model: arguments.served_model.clone(),
+        protocol: arguments.server.protocol,
+        model: arguments.server.served_model.clone(),
         headers,
     }
 }
@@ -180,6 +182,7 @@ fn tests(
 ) -> Result<Vec<LoadTest>, Failure> {
     let bodies = contents::bodies(arguments)?;
     let (trace, hash) = contents::trace(arguments.trace.as_deref())?;
+    let duration = arguments.lasts(&trace);
     let scenarios: Vec<Scenario> = if let Some(rate) = arguments.rate {
         let ramp_to = arguments.ramp_to.map(Rate);
         vec![Scenario::Server { rate: Rate(rate), arrivals: arguments.arrivals, ramp_to }]
@@ -199,10 +202,10 @@ fn tests(
         trace: trace.clone(),
         bodies: bodies.clone(),
         streaming: !arguments.no_stream,
-        duration: arguments.duration,
-        warmup: arguments.warmup,
+        duration,
+        warmup: arguments.warms_up(duration),
         timeout: arguments.timeout,
-        max_requests: arguments.max_requests,
+        max_requests: arguments.most_requests(),
         batching: Batching {
             most: arguments.batch_max,
             wait: u64::try_from(arguments.batch_wait.as_nanos()).unwrap_or(u64::MAX),
@@ -221,19 +224,24 @@ fn tests(
 }
 
 /// Load goes only where it was meant to go: another machine may be somebody else's.
-fn ask(arguments: &LoadArguments, address: &Address, loads: usize) -> Result<(), Failure> {
-    if arguments.yes {
+fn ask(
+    arguments: &LoadArguments,
+    address: &Address,
+    loads: usize,
+    duration: Duration,
+) -> Result<(), Failure> {
+    if arguments.server.yes {
         return Ok(());
     }
     let what = match arguments.find_rate {
         true => "a search with many loads".to_owned(),
         false if loads > 1 => {
-            format!("{loads} loads of up to {} requests each", arguments.max_requests)
+            format!("{loads} loads of up to {} requests each", arguments.most_requests())
         }
         false => format!(
             "up to {} requests in {} s",
-            arguments.max_requests,
-            arguments.duration.as_secs_f64()
+            arguments.most_requests(),
+            report::significant(duration.as_secs_f64(), 3)
         ),
     };
     let target = clean(&address.to_string());
@@ -330,10 +338,10 @@ fn curve(runs: &[Run], search: Option<&RateSearch>) -> Option<Block> {
 
 fn exit_of(runs: &[Run], search: Option<&RateSearch>) -> Exit {
     if let Some(search) = search {
-        return match (search.passed, search.failed) {
-            (Some(_), _) => Exit::Fine,
-            (None, Some(_)) => Exit::Failed,
-            (None, None) => Exit::Untold,
+        return match search.passed {
+            Some(_) if search.confirmed == search.passed => Exit::Fine,
+            None if search.lowest_broke() => Exit::Failed,
+            _ => Exit::Untold,
         };
     }
     let limits = || runs.iter().filter_map(|run| run.load.as_deref()).flat_map(|load| &load.limits);
@@ -345,5 +353,28 @@ fn exit_of(runs: &[Run], search: Option<&RateSearch>) -> Exit {
         Exit::Untold
     } else {
         Exit::Fine
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use types::{ProbeOutcome, RateProbe};
+
+    #[test]
+    fn a_search_fails_only_where_the_lowest_rate_broke() {
+        let of = |passed, failed, confirmed, probes: &[(f64, ProbeOutcome)]| {
+            let probes =
+                probes.iter().map(|(rate, outcome)| RateProbe { rate: *rate, outcome: *outcome });
+            exit_of(&[], Some(&RateSearch { passed, failed, confirmed, probes: probes.collect() }))
+        };
+        use ProbeOutcome::{Broken, Held, Undecided};
+        let held = [(4.0, Held), (8.0, Broken), (4.0, Held)];
+        assert_eq!(of(Some(4.0), Some(8.0), Some(4.0), &held), Exit::Fine);
+        assert_eq!(of(Some(4.0), Some(8.0), None, &held[..2]), Exit::Untold, "not confirmed");
+        assert_eq!(of(None, Some(4.0), None, &[(4.0, Broken)]), Exit::Failed);
+        let busy = [(80.0, Undecided), (160.0, Broken), (5.0, Undecided)];
+        assert_eq!(of(None, Some(160.0), None, &busy), Exit::Untold, "a lower rate may hold");
+        assert_eq!(of(None, None, None, &[]), Exit::Untold);
     }
 }

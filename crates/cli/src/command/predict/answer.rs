@@ -109,7 +109,7 @@ pub(super) struct AnswerDocument {
     pub(super) memory_bytes: Option<Range>,
     /// The roofline: seconds; null where no peak is known.
     pub(super) physics_seconds: Option<f64>,
-    /// Runs that say most of it.
+    /// Runs that say most of it; of tables, the machines whose times they hold.
     pub(super) rests_on: Vec<String>,
     /// How good answers to such questions were, on cells that were held out.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,6 @@
 //! `predict --catalogue`: processors and GPUs with stated peaks.
 
+use number::fixed;
 use predict::{Catalogue, Hardware};
 use report::{Block, Column, DataTable, Grid, ResultDocument, clean};
 use schemars::JsonSchema;
@@ -39,13 +40,13 @@ struct HardwareDocument<'a> {
 
 pub(super) fn hardware(catalogue: &Catalogue) -> ResultDocument {
     let mut grid = Grid::of([
-        Column::left("name"),
-        Column::left("kind"),
+        Column::left("name").wraps(),
+        Column::left("kind").leaves(3),
         Column::right("fp32 TFLOP/s"),
         Column::right("fp16 TFLOP/s"),
         Column::right("GB/s"),
-        Column::right("GB"),
-        Column::left("source").shrinks(),
+        Column::right("GB").leaves(2),
+        Column::left("source").shrinks().leaves(1),
     ]);
     let kind = |one: &Hardware| if one.is_gpu { "GPU" } else { "processor" };
     let mut rows = Vec::new();
@@ -53,13 +54,22 @@ pub(super) fn hardware(catalogue: &Catalogue) -> ResultDocument {
         let row = vec![
             clean(&one.name),
             kind(one).to_owned(),
-            format!("{:.1}", one.single / 1e12),
-            format!("{:.1}", one.half / 1e12),
-            format!("{:.0}", one.bandwidth / 1e9),
-            one.memory.map(|memory| format!("{:.0}", memory / 1e9)).unwrap_or_default(),
+            fixed(one.single / 1e12, 1),
+            fixed(one.half / 1e12, 1),
+            fixed(one.bandwidth / 1e9, 0),
+            one.memory.map(|memory| fixed(memory / 1e9, 0)).unwrap_or_default(),
             clean(&one.source),
         ];
-        rows.push(row.iter().cloned().map(Some).collect());
+        let plain = |number: f64| Some(number.to_string());
+        rows.push(vec![
+            Some(one.name.clone()),
+            Some(kind(one).to_owned()),
+            plain(one.single / 1e12),
+            plain(one.half / 1e12),
+            plain(one.bandwidth / 1e9),
+            one.memory.and_then(|memory| plain(memory / 1e9)),
+            Some(one.source.clone()),
+        ]);
         grid.row(row);
     }
     let all = catalogue.entries().iter().map(|one| HardwareDocument {

@@ -2,7 +2,9 @@
 
 use super::{
     answer::{self, Asked},
-    matrix, view,
+    matrix,
+    show::{percent, times_and_divided},
+    view,
 };
 use crate::{
     Exit, Failure, Sinks,
@@ -57,6 +59,7 @@ pub(super) fn run(
         let question =
             Question { profiler, target: target.clone(), engine: arguments.engine.clone() };
         let case = question.case(&mut session, catalogue, &mut |event| progress.hear(&event))?;
+        let case = experience.met_by(case, arguments.model.name().unwrap_or_default());
         let (answer, next) = match learned {
             Ok(learned) => answered(learned, &case, anchor.as_ref()),
             Err(error) => (Err(too_little(experience, error, target.is_gpu())), None),
@@ -158,13 +161,13 @@ fn trained(fits: &Fits) -> (ResultDocument, Exit) {
     let mut grid = Grid::of([
         Column::left("hardware"),
         Column::left("held out"),
-        Column::right("cells"),
-        Column::right("groups"),
+        Column::right("cells").leaves(2),
+        Column::right("groups").leaves(3),
         Column::right("median error"),
-        Column::right("mean error"),
+        Column::right("mean error").leaves(4),
         Column::right("coverage"),
         Column::right("interval"),
-        Column::right("physics alone"),
+        Column::right("physics alone").leaves(1),
     ]);
     let mut notes = Vec::new();
     let mut rows = Vec::new();
@@ -178,9 +181,8 @@ fn trained(fits: &Fits) -> (ResultDocument, Exit) {
         match fits.of_kind(is_gpu) {
             Ok(learned) => {
                 for (situation, one) in learned.calibrated() {
-                    let row = told(words, *situation, one);
-                    rows.push(row.iter().cloned().map(Some).collect());
-                    grid.row(row);
+                    grid.row(told(words, *situation, one));
+                    rows.push(plain(words, *situation, one));
                     found.push((words, *situation, one.clone()));
                 }
                 if learned.calibrated().is_empty() {
@@ -229,7 +231,6 @@ fn trained(fits: &Fits) -> (ResultDocument, Exit) {
 }
 
 fn told(words: &str, situation: Situation, one: &Calibrated) -> Vec<String> {
-    let percent = |share: f64| format!("{:.1} %", share * 100.0);
     vec![
         words.to_owned(),
         situation.words().to_owned(),
@@ -238,8 +239,24 @@ fn told(words: &str, situation: Situation, one: &Calibrated) -> Vec<String> {
         percent(one.median_error),
         percent(one.mean_error),
         percent(one.coverage),
-        format!("× ÷ {:.2}", one.width),
+        times_and_divided(one.width),
         one.physics_error.map(percent).unwrap_or_default(),
+    ]
+}
+
+/// The same for programs.
+fn plain(words: &str, situation: Situation, one: &Calibrated) -> Vec<Option<String>> {
+    let number = |number: f64| number.is_finite().then(|| number.to_string());
+    vec![
+        Some(words.to_owned()),
+        Some(situation.words().to_owned()),
+        Some(one.cells.to_string()),
+        Some(one.groups.to_string()),
+        number(one.median_error),
+        number(one.mean_error),
+        number(one.coverage),
+        number(one.width),
+        one.physics_error.and_then(number),
     ]
 }
 

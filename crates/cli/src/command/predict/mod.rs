@@ -23,6 +23,7 @@ pub(crate) use gaps::gaps;
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Global, Predict},
+    command::table_width,
 };
 use predict::{Catalogue, Effort, Error};
 use std::fs;
@@ -35,7 +36,7 @@ pub(crate) fn run(arguments: &Predict, global: &Global) -> Result<Exit, Failure>
     let catalogue = catalogue(arguments)?;
     if arguments.catalogue {
         let mut sinks = Sinks::new(global);
-        sinks.list(&catalogue::hardware(&catalogue), &arguments.result, None);
+        sinks.list(&catalogue::hardware(&catalogue), &arguments.result, table_width());
         return Ok(sinks.finish(Exit::Fine));
     }
     if !arguments.learn_from.is_empty() {

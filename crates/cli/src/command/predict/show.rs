@@ -8,7 +8,7 @@ use report::{Block, Column, DataTable, Grid, Note, ResultDocument, Tone, clean};
 const RIGHT: std::ops::RangeInclusive<f64> = 0.85..=0.97;
 
 /// Columns of the rows for programs.
-const COLUMNS: [&str; 16] = [
+const COLUMNS: [&str; 18] = [
     "by",
     "domain",
     "test",
@@ -25,6 +25,8 @@ const COLUMNS: [&str; 16] = [
     "anchored_rows",
     "anchored_median_error",
     "anchored_mean_error",
+    "anchored_coverage",
+    "anchored_width",
 ];
 
 pub(super) fn backtest(found: &Backtest) -> ResultDocument {
@@ -57,18 +59,19 @@ pub(super) fn backtest(found: &Backtest) -> ResultDocument {
 
 fn kinds(kinds: &[KindScore]) -> Grid {
     let mut grid = Grid::of([
-        Column::left("learned from"),
-        Column::left("test"),
+        Column::left("learned from").wraps(),
+        Column::left("test").wraps(),
         Column::left("held out"),
-        Column::right("times"),
+        Column::right("times").leaves(3),
         Column::right("median error"),
-        Column::right("mean error"),
+        Column::right("mean error").leaves(4),
         Column::right("coverage"),
         Column::right("interval"),
-        Column::right("physics alone"),
-        Column::right("with an anchor"),
+        Column::right("physics alone").leaves(2),
+        Column::right("anchored").leaves(1),
     ]);
     for kind in kinds {
+        // The same statistic as in the first column of errors.
         let anchored = kind.anchored.as_ref().map(|score| percent(score.median_error));
         let mut row = vec![
             kind.domain.words().to_owned(),
@@ -85,14 +88,14 @@ fn kinds(kinds: &[KindScore]) -> Grid {
 
 fn machines(machines: &[MachineScore]) -> Grid {
     let mut grid = Grid::of([
-        Column::left("machine").shrinks(),
+        Column::left("machine").wraps(),
         Column::left("held out"),
-        Column::right("times"),
+        Column::right("times").leaves(2),
         Column::right("median error"),
-        Column::right("mean error"),
+        Column::right("mean error").leaves(3),
         Column::right("coverage"),
         Column::right("interval"),
-        Column::right("physics alone"),
+        Column::right("physics alone").leaves(1),
     ]);
     for one in machines {
         let mut row = vec![clean(&one.machine), one.situation.words().to_owned()];
@@ -103,22 +106,27 @@ fn machines(machines: &[MachineScore]) -> Grid {
     grid
 }
 
-fn told(score: &Score) -> [String; 5] {
-    let width = match score.width.is_finite() {
-        true => format!("× ÷ {:.2}", score.width),
+/// The prediction × and ÷ this is the interval.
+pub(super) fn times_and_divided(width: f64) -> String {
+    match width.is_finite() {
+        true => format!("× ÷ {}", number::fixed(width, 2)),
         false => "endless".to_owned(),
-    };
+    }
+}
+
+fn told(score: &Score) -> [String; 5] {
     [
         score.rows.to_string(),
         percent(score.median_error),
         percent(score.mean_error),
         percent(score.coverage),
-        width,
+        times_and_divided(score.width),
     ]
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
+/// Goals of errors differ by tenths of a percent.
+pub(super) fn percent(share: f64) -> String {
+    format!("{} %", number::fixed(share * 100.0, 1))
 }
 
 fn verdict(found: &Backtest) -> Note {
@@ -148,7 +156,7 @@ fn notes(found: &Backtest) -> Vec<Note> {
         notes.push(Note::new(
             "error: |predicted ÷ measured − 1|. Coverage: share of times within their 90 % interval, every kind of \
              machine counting alike. Interval: prediction × and ÷ this. Physics alone: a roofline with one learned \
-             efficiency per test. Anchor: one measurement on the target, of another model",
+             efficiency per test. Anchored: the median error with one measurement on the target, of another model",
         ));
     }
     for refused in &found.refused {
@@ -192,6 +200,8 @@ fn data(found: &Backtest) -> DataTable {
         row.push(anchored.map(|score| score.rows.to_string()));
         row.push(anchored.and_then(|score| number(score.median_error)));
         row.push(anchored.and_then(|score| number(score.mean_error)));
+        row.push(anchored.and_then(|score| number(score.coverage)));
+        row.push(anchored.and_then(|score| number(score.width)));
         row
     });
     let machines = found.machines.iter().map(|one| {
@@ -205,7 +215,7 @@ fn data(found: &Backtest) -> DataTable {
         row.extend(scores(&one.score));
         row.push(number(one.physics.median_error));
         row.push(number(one.physics.mean_error));
-        row.extend([None, None, None]);
+        row.extend([None, None, None, None, None]);
         row
     });
     DataTable::new(COLUMNS, kinds.chain(machines))

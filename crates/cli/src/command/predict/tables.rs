@@ -1,6 +1,9 @@
 //! `predict MODEL --on HARDWARE --learn-from FILE…`: a model of a table on hardware that the table need not have.
 
-use super::{failure, view};
+use super::{
+    failure,
+    view::{self, Rests},
+};
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Global, Predict, PredictedMode},
@@ -30,26 +33,25 @@ pub(super) fn run(
     }
     let mut tables = Tables::read(&arguments.learn_from, catalogue).map_err(failure)?;
     tables.finish(None, catalogue);
-    let precision = arguments
-        .precision
-        .precision
-        .map_or(if hardware.is_gpu { "fp16" } else { "fp32" }, modelmeter::Precision::name);
     let asked = PictureQuestion {
         hardware: &hardware.name,
-        precision,
+        precision: arguments.precision.precision.map(modelmeter::Precision::name),
         batch: arguments.batch.batch_size.map(|batch| batch as f64),
         is_training: arguments.mode == PredictedMode::Training,
     };
-    let one = tables.picture_question(model, &asked, catalogue).map_err(failure)?;
+    let case = tables.picture_question(model, &asked, catalogue).map_err(failure)?;
+    let one = &case.observation;
     let rows: Vec<Observation> =
         tables.observations.into_iter().filter(|row| row.domain == one.domain).collect();
     let mut predictor = Predictor::of(&rows, Effort::default());
-    let said = predictor.predict(&one);
+    let said = predictor.predict(one);
     let is_answered = said.is_ok();
     let score =
         said.as_ref().ok().and_then(|(situation, _)| predictor.score(*situation, &one.test));
     let exit = if is_answered { Exit::Fine } else { Exit::Untold };
-    let document = view::of_tables(&one, &hardware, precision, said, score.as_ref(), rows.len());
+    let learned =
+        Rests { times: rows.len(), machines: predictor.machines(one), left_out: &tables.left_out };
+    let document = view::of_tables(&case, &hardware, said, score.as_ref(), &learned);
     let mut sinks = Sinks::new(global);
     sinks.result(&document, &arguments.result, exit);
     Ok(sinks.finish(exit))

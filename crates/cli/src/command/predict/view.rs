@@ -1,16 +1,23 @@
 //! Answers as people see them: the number with its interval, what it rests on and how good such answers were.
 
-use super::answer::{
-    self, AnswerDocument, Asked, BacktestRow, COLUMNS, PredictionDocument, Range, row, runs,
+use super::{
+    answer::{
+        self, AnswerDocument, Asked, BacktestRow, COLUMNS, PredictionDocument, Range, row, runs,
+    },
+    show::times_and_divided,
 };
 use modelmeter::Experience;
 use number::{bytes, percent, seconds};
-use predict::{Hardware, Known, Observation, Predicted, Reach, Refused, Score, Situation};
+use predict::{
+    Hardware, Known, Observation, PictureCase, Predicted, Reach, Refused, Score, Situation,
+};
 use report::{Block, Column, DataTable, Fact, Grid, Note, ResultDocument, Tone, clean};
 use std::collections::BTreeMap;
 
 /// Runs that an answer names.
 const NAMED: usize = 3;
+/// Fewer machines do not tell how much another one differs.
+const FEW: usize = 3;
 
 /// Answers to one question, or to several that were asked together.
 pub(super) fn document(
@@ -190,21 +197,31 @@ fn table(asked: &Asked, document: &AnswerDocument) -> Grid {
     grid
 }
 
+/// What an answer from tables rests on.
+pub(super) struct Rests<'a> {
+    /// Measured times.
+    pub(super) times: usize,
+    /// The machines with such tests.
+    pub(super) machines: Vec<&'a str>,
+    /// Rows of the tables that were left out: why, and how many.
+    pub(super) left_out: &'a BTreeMap<String, usize>,
+}
+
 /// An answer from tables of timm.
 pub(super) fn of_tables(
-    one: &Observation,
+    case: &PictureCase,
     hardware: &Hardware,
-    precision: &str,
     said: Result<(Situation, Predicted), Refused>,
     score: Option<&Score>,
-    rows: usize,
+    rests: &Rests<'_>,
 ) -> ResultDocument {
-    let answer = said.as_ref().ok();
-    let range = answer.map(|(_, said)| {
-        let at = |shift: f64| (said.log_seconds + shift).exp();
+    let PictureCase { observation: one, precision, batch } = case;
+    let range = said.as_ref().ok().map(|(_, said)| {
+        let at = |shift: f64| batch * (said.log_seconds + shift).exp();
         Range { value: at(0.0), low: at(-said.log_half), high: at(said.log_half) }
     });
-    let held_out = answer.map(|(situation, _)| situation.words());
+    let physics = batch * one.physics;
+    let held_out = said.as_ref().ok().map(|(situation, _)| situation.words());
     let backtest = held_out.zip(score).map(|(held_out, score)| BacktestRow {
         hardware: None,
         held_out: held_out.to_owned(),
@@ -216,74 +233,62 @@ pub(super) fn of_tables(
         width: Some(score.width).filter(|width| width.is_finite()),
         physics_median_error: None,
     });
-    let mut facts = Vec::new();
-    match &said {
-        Err(refused) => {
-            facts.push(Fact::new("not predicted", clean(&refused.why)));
-            facts.push(Fact::new("can be answered", clean(&refused.nearest)));
-        }
-        Ok((situation, _)) => {
-            facts.push(Fact::new("new", situation.words()));
-            facts.push(Fact::new(
-                "rests on",
-                format!("{rows} times of the tables; kind of test: {}", one.test),
-            ));
-            facts.extend(score.map(|score| {
-                Fact::new(
-                    "backtest",
-                    format!(
-                        "{} held out: mean error {}, median {}, {} of {} times within the interval",
-                        situation.words(),
-                        percent(score.mean_error),
-                        percent(score.median_error),
-                        percent(score.coverage),
-                        score.rows
-                    ),
-                )
-            }));
-        }
-    }
     let rate = |rate: f64| format!("{} samples/s", number::rate(rate));
-    let mut grid = Grid::of([
-        Column::left(""),
-        Column::right("predicted"),
-        Column::right("90 % interval"),
-        Column::right("physics alone"),
-    ]);
+    let mut blocks = Vec::new();
     if let Some(range) = range {
-        let words = format!("{} to {}", seconds(range.low), seconds(range.high));
-        grid.row([
-            "time of a sample".to_owned(),
-            seconds(range.value),
-            words,
-            seconds(one.physics),
+        let rates = range.rate(*batch);
+        let mut grid = Grid::of([
+            Column::left(""),
+            Column::right("predicted"),
+            Column::right("90 % interval"),
+            Column::right("physics alone"),
         ]);
-        let rates = range.rate(1.0);
-        let words = format!("{} to {}", rate(rates.low), rate(rates.high));
-        grid.row(["throughput".to_owned(), rate(rates.value), words, rate(1.0 / one.physics)]);
+        grid.row([
+            "latency".to_owned(),
+            seconds(range.value),
+            format!("{} to {}", seconds(range.low), seconds(range.high)),
+            seconds(physics),
+        ]);
+        grid.row([
+            "throughput".to_owned(),
+            rate(rates.value),
+            format!("{} to {}", rate(rates.low), rate(rates.high)),
+            rate(batch / physics),
+        ]);
+        blocks.push(Block::table("predicted", grid));
     }
+    blocks.push(Block::Facts(facts_of_tables(one, &said, score, rests)));
     let verdict = match range {
-        Some(range) => Note::of(
-            Tone::Warning,
-            format!("predicted, not measured: {} for a sample", seconds(range.value)),
-        ),
+        Some(range) => {
+            let rates = range.rate(*batch);
+            let words = format!(
+                "predicted, not measured: {} (90 %: {} to {})",
+                rate(rates.value),
+                rate(rates.low),
+                rate(rates.high)
+            );
+            Note::of(Tone::Warning, words)
+        }
         None => Note::of(Tone::Bad, "not predicted: the question is outside of what was measured"),
     };
     let document = AnswerDocument {
         model: one.model.clone(),
         hardware: hardware.name.clone(),
         engine: "torch".into(),
-        precision: precision.to_owned(),
-        mode: one.test.split(' ').next().unwrap_or("infer").replace("infer", "inference"),
-        batch_size: 1.0,
+        precision: precision.clone(),
+        mode: if one.test.starts_with("train") { "training" } else { "inference" }.into(),
+        batch_size: *batch,
         sequence_length: None,
         status: if range.is_some() { "predicted" } else { "refused" },
         situation: held_out,
         seconds: range,
-        throughput: range.map(|range| range.rate(1.0)),
+        throughput: range.map(|range| range.rate(*batch)),
         memory_bytes: None,
-        physics_seconds: Some(one.physics),
-        rests_on: Vec::new(),
+        physics_seconds: Some(physics),
+        rests_on: match range {
+            Some(_) => rests.machines.iter().map(|machine| (*machine).to_owned()).collect(),
+            None => Vec::new(),
+        },
         backtest,
         next: None,
         refused: said.as_ref().err().map(|refused| refused.why.clone()),
@@ -296,13 +301,66 @@ pub(super) fn of_tables(
             "predicted, not measured".into(),
             format!("on {}", clean(&hardware.name)),
         ],
-        facts: vec![format!("timm, {}", one.test), format!("peaks: {}", clean(&hardware.source))],
+        facts: vec![
+            format!("timm, {}", one.test),
+            format!("batch {batch}"),
+            format!("peaks: {}", clean(&hardware.source)),
+        ],
         verdict: Some(verdict),
-        blocks: vec![Block::table("predicted", grid), Block::Facts(facts)],
-        json: PredictionDocument::new("answers", rows, &BTreeMap::new())
+        blocks,
+        json: PredictionDocument::new("answers", rests.times, rests.left_out)
             .answering(vec![document])
             .json(),
         data: Some(data),
         ..ResultDocument::default()
     }
+}
+
+fn facts_of_tables(
+    one: &Observation,
+    said: &Result<(Situation, Predicted), Refused>,
+    score: Option<&Score>,
+    rests: &Rests<'_>,
+) -> Vec<Fact> {
+    let (situation, said) = match said {
+        Err(refused) => {
+            return vec![
+                Fact::new("not predicted", clean(&refused.why)),
+                Fact::new("can be answered", clean(&refused.nearest)),
+            ];
+        }
+        Ok(said) => said,
+    };
+    let machines = match rests.machines.as_slice() {
+        [machine] => format!("1 machine, {}", clean(machine)),
+        several => format!("{} machines: {}", several.len(), clean(&several.join(", "))),
+    };
+    let mut facts = vec![
+        Fact::new("new", situation.words()),
+        Fact::new("rests on", format!("{} times of {machines}", rests.times)),
+    ];
+    if *situation == Situation::NewMachine && rests.machines.len() < FEW {
+        facts.push(Fact::new(
+            "interval",
+            format!(
+                "{}, wider by how far the hardware is from the nearest of these; so few machines say little of another",
+                times_and_divided(said.log_half.exp())
+            ),
+        ));
+    }
+    facts.extend(score.map(|score| {
+        Fact::new(
+            "backtest",
+            format!(
+                "{} held out: mean error {}, median {}, {} of {} times within the interval",
+                situation.words(),
+                percent(score.mean_error),
+                percent(score.median_error),
+                percent(score.coverage),
+                score.rows
+            ),
+        )
+    }));
+    facts.push(Fact::new("kind of test", one.test.clone()));
+    facts
 }

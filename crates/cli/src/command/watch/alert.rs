@@ -32,8 +32,9 @@ pub(super) struct Blind<'a> {
 impl From<&Blind<'_>> for Message {
     fn from(blind: &Blind<'_>) -> Message {
         let Blind { plan, metric, cells, reasons } = blind;
+        let which = if *cells == 1 { "the cell".into() } else { format!("the {cells} cells") };
         let text = format!(
-            "plan {}: nothing could be judged, no run of {cells} cells is valid ({})",
+            "plan {}: nothing could be judged, no run of {which} is valid ({})",
             report::clean(plan),
             report::not_valid(reasons)
         );

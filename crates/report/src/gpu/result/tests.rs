@@ -104,7 +104,33 @@ fn missing_records_make_it_not_valid_and_nothing_recorded_is_said() {
         .push(GpuProblem { kind: GpuProblemKind::Dropped, text: "CUPTI dropped 5 records".into() });
     let text_of_spoilt = text(&spoilt);
     assert!(text_of_spoilt.contains("not valid") && text_of_spoilt.contains("dropped 5"));
-    assert!(text(&GpuProfile::default()).contains("nothing was recorded"));
+    assert!(text(&GpuProfile::default()).contains("no process loaded the recorder"));
+    let unread = vec![("1-2.mmgpu".into(), "it is not a recording of this version".into())];
+    assert!(
+        text(&GpuProfile { unread, ..GpuProfile::default() }).contains("nothing could be read")
+    );
+}
+
+#[test]
+fn that_cuda_was_not_used_is_never_claimed_without_knowing() {
+    let with = |process: GpuProcess| GpuProfile { processes: vec![process], unread: Vec::new() };
+    let problem = |kind| vec![GpuProblem { kind, text: "why".into() }];
+    for (process, words) in [
+        (GpuProcess::default(), "took the recorder's place"),
+        (GpuProcess { cupti: Some(130_001), ..GpuProcess::default() }, "gave no GPU work"),
+        (
+            GpuProcess { problems: problem(GpuProblemKind::Killed), ..GpuProcess::default() },
+            "no work of a GPU was recorded, see above",
+        ),
+        (
+            GpuProcess { problems: problem(GpuProblemKind::NeverBegan), ..GpuProcess::default() },
+            "recording never began",
+        ),
+    ] {
+        let text = text(&with(process)).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(words), "`{words}` is not in\n{text}");
+        assert!(!text.contains("did not use CUDA") && !text.contains("ranges are above"), "{text}");
+    }
 }
 
 #[test]
