@@ -52,11 +52,11 @@ mod tests {
     #[test]
     fn one_that_works_does_not_rest_and_one_that_waits_does() {
         let busy = shell("while :; do :; done").unwrap();
-        // A machine with a lot to do may not let it work at once.
+        // A machine with a lot to do lets it work for a few milliseconds now and then; its account stands still meanwhile.
         let begin = Instant::now();
-        let is_seen = || !rest(busy.0.id(), Duration::from_millis(20));
+        let is_seen = || !rest(busy.0.id(), Duration::from_millis(5));
         while !is_seen() {
-            assert!(begin.elapsed() < Duration::from_secs(20), "it was never seen working");
+            assert!(begin.elapsed() < Duration::from_secs(60), "it was never seen working");
         }
         let idle = shell("exec sleep 60").unwrap();
         assert!(rest(idle.0.id(), Duration::from_secs(10)));

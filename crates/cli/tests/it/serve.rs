@@ -515,7 +515,7 @@ fn buttons_work_in_a_real_browser() {
     click(&mut browser, "Remove the label by hand");
     soon(
         &mut browser,
-        "!document.body.innerText.includes('Remove the label') && document.body.innerText.includes('Change')",
+        "document.readyState === 'complete' && !document.body.innerText.includes('Remove the label') && document.body.innerText.includes('Change')",
     );
     click(&mut browser, "Delete it for good");
     soon(&mut browser, "location.pathname === '/runs'");

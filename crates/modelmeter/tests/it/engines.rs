@@ -82,14 +82,15 @@ fn a_clear_difference_ends_a_duel_early_and_the_table_fills_meanwhile() {
     // Other work may disturb every turn; then nothing is answered, and that is the reason.
     let is_busy = comparison.disturbed.as_ref().is_some_and(types::Disturbed::is_too_much);
     if is_busy {
-        assert_eq!((looks.used, looks.ended), (8, Ended::LimitReached));
-    } else {
-        assert_eq!(comparison.outcome, Outcome::Better);
-        assert_eq!(looks.ended, Ended::Answered);
-        assert!(looks.used < 8, "{looks:?}");
-        assert_eq!(last.left_at_most, Some(Duration::ZERO));
-        assert_eq!(last.rows[1].state, InterimState::Answered { outcome: Outcome::Better });
+        // After three rounds of which no turn counts, or at the last one.
+        assert!((3..=8).contains(&looks.used) && looks.ended == Ended::LimitReached, "{looks:?}");
+        return;
     }
+    assert_eq!(comparison.outcome, Outcome::Better);
+    assert_eq!(looks.ended, Ended::Answered);
+    assert!(looks.used < 8, "{looks:?}");
+    assert_eq!(last.left_at_most, Some(Duration::ZERO));
+    assert_eq!(last.rows[1].state, InterimState::Answered { outcome: Outcome::Better });
     // The table fills: first nothing, then a ratio, then an interval.
     assert_eq!(tables[0].rows[1].median, None);
     let with_ratio = tables.iter().position(|table| table.rows[1].ratio.is_some()).unwrap();

@@ -46,7 +46,7 @@ fn a_second_installation_fetches_nothing() {
     let installed = places().installed.unwrap();
     let mut listen = |_: u64, _: Option<u64>, note: &str| panic!("{note}");
     let installer = Browser.installer().unwrap();
-    let runtime = installer.install(&Places::default(), &installed, None, &mut listen).unwrap();
-    assert!(runtime.ends_with("browser/1.30.0/ort"), "{}", runtime.display());
+    let folder = installer.install(&Places::default(), &installed, None, &mut listen).unwrap();
+    assert!(folder.ends_with("browser/1.30.0"), "{}", folder.display());
     assert!(!Browser.devices(&places()).contains(&Device::Cpu));
 }
