@@ -74,6 +74,7 @@ impl Browser {
         for domain in ["Page", "Runtime", "Log", "Network"] {
             browser.call(&format!("{domain}.enable"), &json!({}));
         }
+        browser.call("Page.setLifecycleEventsEnabled", &json!({ "enabled": true }));
         browser.call("Emulation.setFocusEmulationEnabled", &json!({ "enabled": true }));
         browser
     }
@@ -118,8 +119,15 @@ impl Browser {
         self.call("Emulation.setDeviceMetricsOverride", &metrics);
         self.look("screen", theme);
         self.events.clear();
-        self.call("Page.navigate", &json!({ "url": address }));
-        while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
+        let loader = self.call("Page.navigate", &json!({ "url": address }))["loaderId"].clone();
+        // A form that was sent just before may still load a page of its own.
+        let loaded = |event: &Value| {
+            let parameters = &event["params"];
+            event["method"] == "Page.lifecycleEvent"
+                && parameters["name"] == "load"
+                && parameters["loaderId"] == loader
+        };
+        while !self.events.iter().any(loaded) {
             let heard = self.hear();
             self.events.push(heard);
         }

@@ -533,7 +533,7 @@ fn buttons_work_in_a_real_browser() {
     assert_eq!(long.wait().unwrap().code(), Some(130));
     // What is wrong is said on a page.
     browser.visit(&served.address("/"), WIDE, "light");
-    browser.ask("document.querySelector('input[name=model]').form.submit()");
+    browser.ask("setTimeout(() => document.querySelector('input[name=model]').form.submit())");
     soon(&mut browser, "document.title.startsWith('Refused')");
 
     // A link of another site leads to the page, although the browser keeps the cookie back at first.
