@@ -8,14 +8,15 @@ import re
 LONG = 60
 """Characters above which a cell wraps: others would be cut, or push the table out of the page."""
 
+# The class stands twice where a notebook's own rules are as particular as ours.
 _STYLE = (
     "<style>.modelmeter{font-size:.95em;max-width:70em;overflow-x:auto;"
     "scrollbar-color:color-mix(in srgb,currentColor 40%,transparent) transparent}"
     ".modelmeter table{border-collapse:collapse;margin:.5em 0;font-size:inherit}"
-    ".modelmeter th,.modelmeter td{white-space:nowrap;padding:.15em .7em;text-align:left;background:none;color:inherit;"
+    ".modelmeter.modelmeter :is(th,td){white-space:nowrap;padding:.15em .7em;text-align:left;background:none;color:inherit;"
     "border:0;border-bottom:1px solid color-mix(in srgb,currentColor 25%,transparent)}"
-    ".modelmeter td.long{white-space:normal;min-width:20em}"
-    ".modelmeter .right{text-align:right;font-variant-numeric:tabular-nums}"
+    ".modelmeter.modelmeter td.long{white-space:normal;min-width:20em}"
+    ".modelmeter.modelmeter .right{text-align:right;font-variant-numeric:tabular-nums}"
     ".modelmeter pre{background:none;color:inherit}</style>"
 )
 
