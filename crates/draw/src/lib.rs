@@ -45,7 +45,7 @@ mod training;
 mod words;
 
 pub use choose::{wanted_details, wanted_samples};
-pub use flame::flamegraph;
+pub use flame::{FLAME_SCRIPT, flamegraph, flamegraph_for_page};
 pub use gpu_busy::gpu_busy_for_page;
 pub use history::{history, history_for_page};
 pub use load_curve::{LoadPoint, load_curve_for_page};

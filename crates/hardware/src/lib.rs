@@ -17,5 +17,5 @@ pub use ceilings::{Scope, ceilings};
 pub use cpu_list::parse_cpu_list;
 pub use devices::{DeviceInfo, devices};
 pub use identity::machine;
-pub use system::{available_memory, kernel, os};
+pub use system::{available_memory, hostname, kernel, os};
 pub use threads::{default_threads, shared_processors};

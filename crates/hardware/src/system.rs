@@ -26,7 +26,9 @@ pub fn kernel() -> String {
     uname(Uname::Release).unwrap_or_else(|| "unknown".to_owned())
 }
 
-pub(crate) fn hostname() -> String {
+/// The name of this machine; `unknown` where the system does not tell.
+#[must_use]
+pub fn hostname() -> String {
     uname(Uname::Node).unwrap_or_else(|| "unknown".to_owned())
 }
 

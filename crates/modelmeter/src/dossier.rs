@@ -10,7 +10,7 @@ use analysis::{
     advice::{Facts, Missing, again, judge_all},
     compare_runs, labels,
 };
-use page::{Content, Part, Pictures};
+use page::{Content, Part, Pictures, Tab};
 use report::{Dossier, Subject};
 use std::collections::{BTreeMap, BTreeSet};
 use store::{Store, StoreError};
@@ -91,25 +91,26 @@ pub fn dossier_of(run: Run, name: &str, store: Option<&Store>) -> Result<Dossier
 /// The report as one HTML page, whole in itself; equal runs give equal bytes.
 #[must_use]
 pub fn dossier_page(dossier: &Dossier, pictures: Pictures) -> String {
-    with_content(dossier, pictures, page::page)
+    with_content(dossier, pictures, None, page::page)
 }
 
-/// What stands inside that page.
+/// What stands inside that page, with one more part if it is about one run.
 #[must_use]
-pub fn dossier_part(dossier: &Dossier, pictures: Pictures) -> Part {
-    with_content(dossier, pictures, page::page_part)
+pub fn dossier_part(dossier: &Dossier, pictures: Pictures, more: Option<&Tab>) -> Part {
+    with_content(dossier, pictures, more, page::page_part)
 }
 
 fn with_content<T>(
     dossier: &Dossier,
     pictures: Pictures,
+    more: Option<&Tab>,
     make: impl FnOnce(&Content<'_>) -> T,
 ) -> T {
     let runs: Vec<&Run> = dossier.subjects.iter().map(|one| &one.run).collect();
     let ceilings = BTreeMap::new();
     let drawn = pictures == Pictures::Drawn && runs.len() > 1;
     let material = drawn.then(|| material_of(&runs, ceilings));
-    make(&Content { dossier, material: material.as_ref(), pictures })
+    make(&Content { dossier, material: material.as_ref(), pictures, more })
 }
 
 fn newest(store: &Store, models: &[String]) -> Result<Vec<RunId>, Error> {

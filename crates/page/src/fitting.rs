@@ -86,7 +86,8 @@ fn inner(content: &Content<'_>, measure: Measure) -> Html {
     match dossier.subjects.as_slice() {
         [] => html.element("h1", &[], &dossier.heading()),
         [only] => {
-            let depth = Depth { pictures: content.pictures, details: !dossier.is_brief };
+            let details = !dossier.is_brief;
+            let depth = Depth { pictures: content.pictures, details, more: content.more };
             html.open("article", &[]);
             run(&mut html, only, &dossier.heading(), "run", depth, Level(1));
             html.close("article");
@@ -114,7 +115,7 @@ fn several(html: &mut Html, content: &Content<'_>, measure: Measure) {
         overview::summary(html, subject, Level(3));
         let pictures = if number < measure.drawn { content.pictures } else { Pictures::LeftOut };
         let details = !dossier.is_brief && number < measure.detailed;
-        let depth = Depth { pictures, details };
+        let depth = Depth { pictures, details, more: None };
         let title = report::clean(&subject.run.model.name);
         run(html, subject, &title, &format!("{id}-part"), depth, Level(4));
         html.close("details");

@@ -5,7 +5,7 @@ use draw::Drawn;
 /// A page under way.
 ///
 /// Names of elements and attributes are written in our own sources; everything else is escaped.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Html(String);
 
 /// The attributes of an element.

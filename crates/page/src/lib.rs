@@ -20,6 +20,7 @@ pub use document::{SCRIPT, style_sheet};
 pub use fitting::{LARGEST, page, page_part};
 pub use html::{Attributes, Html};
 pub use result::{result_page, result_part, result_section};
+pub use tabs::Tab;
 
 /// What stands inside a page, without the document around it: for whoever puts it into a document of their own.
 #[derive(Debug)]
@@ -39,6 +40,8 @@ pub struct Content<'a> {
     pub material: Option<&'a draw::Material>,
     /// Whether there are pictures.
     pub pictures: Pictures,
+    /// One more part of a page of one run, behind its layers.
+    pub more: Option<&'a Tab>,
 }
 
 /// Whether a page has pictures.

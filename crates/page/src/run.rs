@@ -13,11 +13,13 @@ use report::{Grid, Inner, Sheet, Subject};
 use types::{GenerationTest, Mode};
 
 /// How much of a run is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Depth {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Depth<'a> {
     pub(crate) pictures: Pictures,
     /// Layers, memory, environment and samples.
     pub(crate) details: bool,
+    /// One more part, behind the layers.
+    pub(crate) more: Option<&'a Tab>,
 }
 
 /// Writes the section of a run; `group` makes names unique in the page.
@@ -26,7 +28,7 @@ pub(crate) fn run(
     subject: &Subject,
     title: &str,
     group: &str,
-    depth: Depth,
+    depth: Depth<'_>,
     level: Level,
 ) {
     let sheet = Sheet::of(&subject.run);
@@ -41,6 +43,7 @@ pub(crate) fn run(
             parts.push(writer.tab("Generation", Writer::generation));
         }
         parts.push(writer.tab("Layers", Writer::layers));
+        parts.extend(depth.more.cloned());
         parts.push(writer.tab("Memory", Writer::memory));
     }
     parts.push(writer.tab("Advice", Writer::advice));
@@ -55,7 +58,7 @@ pub(crate) fn run(
 struct Writer<'a> {
     subject: &'a Subject,
     sheet: &'a Sheet,
-    depth: Depth,
+    depth: Depth<'a>,
     /// The level of a part's heading.
     level: Level,
 }

@@ -3,9 +3,12 @@
 use crate::html::Html;
 
 /// A part with its name and its content.
-pub(crate) struct Tab {
-    pub(crate) name: &'static str,
-    pub(crate) body: Html,
+#[derive(Debug, Clone)]
+pub struct Tab {
+    /// What stands on the button that shows it.
+    pub name: &'static str,
+    /// What it shows.
+    pub body: Html,
 }
 
 /// Writes the parts; `group` makes their names unique in the page, `level` is that of their headings.

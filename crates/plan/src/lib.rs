@@ -40,4 +40,4 @@ pub use report::{CellReport, CellStanding, Interruption, PlanReport};
 pub use runner::{PlanRunner, Resume};
 pub use shard::{Shard, shard_of_environment};
 pub use spec::PlanSpec;
-pub use worker_name::is_dead as is_dead_worker;
+pub use worker_name::{is_dead as is_dead_worker, machine_and_process};

@@ -8,6 +8,14 @@ pub(crate) fn of_this_process(hostname: &str) -> String {
     format!("{hostname}:{pid}:{}:{}", began(pid).unwrap_or_default(), space().unwrap_or_default())
 }
 
+/// The machine and the number of the process that a name stands for; `None` if it is no name that [`crate::PlanRunner`] gives.
+#[must_use]
+pub fn machine_and_process(worker: &str) -> Option<(&str, u32)> {
+    let mut parts = worker.rsplitn(4, ':').skip(2);
+    let pid = parts.next()?.parse().ok()?;
+    parts.next().map(|machine| (machine, pid))
+}
+
 /// Whether a name is one of this machine's whose process has ended; `false` where nobody can tell.
 #[must_use]
 pub fn is_dead(worker: &str, hostname: &str) -> bool {
@@ -51,6 +59,11 @@ mod tests {
         assert!(!is_dead(&own, "here"), "{own}");
         assert!(!is_dead(&own, "elsewhere"));
         assert!(!is_dead("somebody", "here"));
+        assert_eq!(machine_and_process(&own), Some(("here", std::process::id())));
+        assert_eq!(machine_and_process("rack:7:12:99:4026"), Some(("rack:7", 12)));
+        for strange in ["somebody", "a:b", "here:x:1:2", ""] {
+            assert_eq!(machine_and_process(strange), None, "{strange}");
+        }
         if !cfg!(target_os = "linux") {
             return;
         }

@@ -23,6 +23,9 @@ pub const CEILINGS_SCHEMA: &str = "modelmeter.ceilings/1";
 /// Repetitions this far below the best show that something else ran.
 const DISTURBED: f64 = 0.8;
 
+/// The heading of what nearly all repetitions reached; the ceiling is what the best one did.
+const ALMOST_ALWAYS: &str = "97.5 % reach";
+
 /// Ceilings to be shown.
 #[derive(Debug, Clone, Copy)]
 pub struct CeilingsView<'a> {
@@ -58,6 +61,9 @@ pub fn ceilings_document(view: &CeilingsView<'_>) -> ResultDocument {
              higher numbers are kept",
         ));
     }
+    notes.push(Note::new(format!(
+        "the ceiling is the best repetition; \"{ALMOST_ALWAYS}\" is what 97.5 % of the repetitions reached at least"
+    )));
     notes.push(Note::new(match stored {
         Some(path) => format!("stored for this machine in {}", path.display()),
         None => "not stored".into(),
@@ -79,7 +85,7 @@ fn grid(rows: &[Row]) -> Grid {
     let mut grid = Grid::of([
         Column::left("what"),
         Column::right("ceiling"),
-        Column::right("95 % from"),
+        Column::right(ALMOST_ALWAYS),
         Column::right("FLOP/byte").leaves(1),
         Column::left("how").wraps(),
     ]);
@@ -237,15 +243,27 @@ fn hardware(machine: &Machine, device: Device) -> String {
     if name.is_empty() { name } else { format!(" ({name})") }
 }
 
+/// What a device computes at best: `fp32 304 GFLOP/s · int8 1.05 TOP/s`.
+pub(crate) fn operations_line(ceilings: &Ceilings) -> String {
+    joined(operations_each(ceilings))
+}
+
 /// One line for a list of devices: `fp32 304 GFLOP/s · int8 1.05 TOP/s · memory 22.9 GB/s`.
 #[must_use]
 pub fn ceilings_line(ceilings: &Ceilings) -> String {
-    let flops = ceilings.flops.iter().map(|(precision, ceiling)| {
-        format!("{precision} {}", operations(ceiling.value, *precision))
-    });
     let memory = ceilings.bandwidth.map(|found| bytes_per_second(found.value));
     let memory = memory.map(|text| format!("memory {text}"));
-    let items: Vec<String> = flops.chain(memory).collect();
+    joined(operations_each(ceilings).chain(memory))
+}
+
+fn operations_each(ceilings: &Ceilings) -> impl Iterator<Item = String> {
+    ceilings.flops.iter().map(|(precision, ceiling)| {
+        format!("{precision} {}", operations(ceiling.value, *precision))
+    })
+}
+
+fn joined(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.collect();
     if items.is_empty() { MISSING.into() } else { items.join(DOT) }
 }
 

@@ -15,11 +15,14 @@ pub(crate) struct Answer {
     pub(crate) is_fixed: bool,
     pub(crate) location: Option<String>,
     pub(crate) cookie: Option<String>,
+    /// The name of a file that a browser keeps instead of showing it.
+    pub(crate) download: Option<String>,
 }
 
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const CSV: &str = "text/csv; charset=utf-8";
+pub(crate) const SVG: &str = "image/svg+xml";
 pub(crate) const MARKDOWN: &str = "text/markdown; charset=utf-8";
 pub(crate) const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 

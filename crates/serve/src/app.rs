@@ -8,6 +8,7 @@ use crate::{
     guard::Guard,
     hook::Hook,
     launcher::{Launcher, Program},
+    leases::Leases,
     request::Request,
     routes,
     stores::Stores,
@@ -42,6 +43,7 @@ pub(crate) struct App {
     pub(crate) assets: Assets,
     pub(crate) launcher: Option<Launcher>,
     pub(crate) gauge: Gauge,
+    pub(crate) leases: Leases,
     live: Mutex<Listener>,
 }
 
@@ -68,6 +70,7 @@ impl App {
             assets: Assets::new(),
             launcher,
             gauge: Gauge::default(),
+            leases: Leases::default(),
         })
     }
 

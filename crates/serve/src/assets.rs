@@ -15,7 +15,7 @@ pub(crate) struct Assets {
 impl Assets {
     pub(crate) fn new() -> Assets {
         let style = page::style_sheet() + include_str!("serve.css");
-        let script = format!("{}{}", page::SCRIPT, include_str!("serve.js"));
+        let script = format!("{}{}{}", page::SCRIPT, draw::FLAME_SCRIPT, include_str!("serve.js"));
         let name = |text: &str, ending: &str| {
             format!("{}.{ending}", &hex(&Sha256::digest(text.as_bytes()))[..16])
         };

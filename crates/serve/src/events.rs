@@ -56,7 +56,7 @@ impl Stream {
             // Between its page and its stream somebody may have missed a change of what is stored.
             let is_known = last.is_some_and(|last| last == moment.number);
             let again = if is_known { String::new() } else { event(moment.number, "data", "") };
-            let now = if moment.number > 0 { self.now_of(&moment) } else { String::new() };
+            let now = if !moment.now.is_empty() { self.now_of(&moment) } else { String::new() };
             return Some(format!("retry: 1000\n\n{again}{now}"));
         };
         match timeout(ALIVE, self.moments.changed()).await {

@@ -1,6 +1,7 @@
-//! What goes on, looked at by one thread for all who listen, and only while somebody does.
+//! What goes on, looked at for all who listen, and only while somebody does: by one thread at the journals, by another at the
+//! database, which may take its time.
 
-use crate::{app::App, views};
+use crate::{app::App, leases, views};
 use std::{
     sync::Arc,
     thread,
@@ -33,44 +34,60 @@ pub(crate) struct Moment {
 
 /// Begins to look; ends with the last sender.
 pub(crate) fn start(app: Arc<App>, sender: Arc<watch::Sender<Moment>>) -> std::io::Result<()> {
-    thread::Builder::new().name("feed".into()).spawn(move || look(&app, &sender)).map(drop)
+    let (asking, teller) = (Arc::clone(&app), Arc::clone(&sender));
+    let spawn = |name: &str| thread::Builder::new().name(name.into());
+    spawn("database").spawn(move || ask(&asking, &teller))?;
+    spawn("feed").spawn(move || look(&app, &sender)).map(drop)
 }
 
-fn look(app: &App, sender: &watch::Sender<Moment>) {
+/// Asks the database what changed, and who measures elsewhere.
+fn ask(app: &App, sender: &watch::Sender<Moment>) {
     let mut change = Change::default();
-    let (mut asked, mut told) = (None::<Instant>, None::<Instant>);
-    let mut shape = String::new();
     while !sender.borrow().is_over {
         if sender.receiver_count() == 0 {
             // Nobody looks: the next one who does gets everything with the page itself.
-            (change, asked) = (Change::default(), None);
+            change = Change::default();
             thread::sleep(LOOK);
             continue;
         }
-        let mut is_new = false;
-        if asked.is_none_or(|at| at.elapsed() >= ASK) {
-            asked = Some(Instant::now());
-            is_new = change.is_seen(app);
+        let is_new = change.is_seen(app);
+        app.leases.look(&app.stores, is_new);
+        if is_new {
+            sender.send_modify(|moment| {
+                moment.number += 1;
+                moment.data += 1;
+            });
+        }
+        thread::sleep(ASK);
+    }
+}
+
+fn look(app: &App, sender: &watch::Sender<Moment>) {
+    let mut told = None::<Instant>;
+    let mut shape = String::new();
+    while !sender.borrow().is_over {
+        if sender.receiver_count() == 0 {
+            thread::sleep(LOOK);
+            continue;
         }
         let activities = {
             let mut live = app.live();
             live.listen();
             live.activities()
         };
+        let known = app.leases.known();
         // What is measured and how far that is may wait a second; that something begins or ends may not.
-        let outline = views::now::outline(&activities);
+        let outline = views::now::outline(&activities) + &leases::outline(&known);
         let is_other = outline != shape;
-        if is_new || is_other || told.is_none_or(|at| at.elapsed() >= CALM) {
+        if is_other || told.is_none_or(|at| at.elapsed() >= CALM) {
             shape = outline;
             told = Some(Instant::now());
-            let html = views::now::inner(app, &activities).finish();
+            let html = views::now::inner(app, &activities, &known).finish();
             sender.send_if_modified(|moment| {
-                let is_same = *moment.now == *html;
-                if is_same && !is_new {
+                if *moment.now == *html {
                     return false;
                 }
                 moment.number += 1;
-                moment.data += u64::from(is_new);
                 moment.now = Arc::from(html);
                 true
             });

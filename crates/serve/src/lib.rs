@@ -15,6 +15,7 @@ mod gauge;
 mod guard;
 mod hook;
 mod launcher;
+mod leases;
 mod listener;
 mod metrics;
 mod openapi;

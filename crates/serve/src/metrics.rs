@@ -3,6 +3,7 @@
 use crate::{
     answer::{Answer, METRICS, Refusal},
     app::App,
+    leases,
     request::Request,
 };
 use live::State;
@@ -34,7 +35,7 @@ pub(crate) fn metrics(app: &App, _: &Request) -> Result<Answer, Refusal> {
                     store.count(&filter)?
                 );
             }
-            let plans = store.plans()?;
+            let plans = leases::progress(store)?;
             if !plans.is_empty() {
                 head(&mut text, "modelmeter_cell_state", "Cells of a plan, by state.");
             }

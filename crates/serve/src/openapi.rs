@@ -20,6 +20,7 @@ pub fn document(base: &str) -> Value {
         let kind = match route.path {
             "/events" => "text/event-stream",
             "/metrics" => "text/plain",
+            path if path.ends_with("/flamegraph") => "image/svg+xml",
             path if path.starts_with("/api") => "application/json",
             path if path.starts_with("/assets") => "*/*",
             _ => "text/html",

@@ -6,7 +6,7 @@ use crate::{
     frame::{View, frame},
     metrics,
     request::Request,
-    views::{act, api, compare, load, machines, now, plans, recommend, run, runs, trend},
+    views::{act, api, compare, load, machines, now, plans, recommend, run, runs, trace, trend},
 };
 use axum::http::Method;
 
@@ -68,6 +68,9 @@ pub const ROUTES: &[Route] = &[
     route!("GET" "/api/status", Data api::status, "What is stored", "modelmeter.stored/1"),
     route!("GET" "/api/runs", Data api::runs, "Stored runs, newest first", "modelmeter.runs/1"),
     route!("GET" "/api/runs/{run}", Data api::run, "One run; `samples=1` adds its samples", "modelmeter.run/1"),
+    route!("GET" "/api/runs/{run}/flamegraph", Data trace::file, "The layers of a run as a flame graph, an SVG file"),
+    route!("GET" "/api/runs/{run}/trace", Data trace::file, "The layers of a run, laid end to end, as a trace for Perfetto"),
+    route!("GET" "/api/runs/{run}/speedscope", Data trace::file, "The layers of a run as a profile for speedscope"),
     route!("GET" "/api/compare", Data api::compare, "Runs or models beside each other, as `report --json` writes them"),
     route!("GET" "/api/analysis", Data api::analysis, "All cells beside each other", "modelmeter.analysis/1"),
     route!("GET" "/api/trend", Data api::trend, "Histories and their changes", "modelmeter.trend/1"),

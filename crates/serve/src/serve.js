@@ -275,6 +275,23 @@
     if (stale) { stale = false; refresh(); }
   });
 
+  // A flame graph zooms by clicks, and dims what is not looked for.
+  const dress = () => {
+    for (const svg of document.querySelectorAll("svg.flame:not([data-dressed])")) {
+      svg.dataset.dressed = "";
+      const search = flame(svg);
+      if (!search) continue;
+      const bar = document.createElement("p"), label = document.createElement("label"), field = document.createElement("input");
+      bar.className = "note search"; bar.dataset.added = "";
+      field.type = "search"; field.placeholder = "module, kind, operator";
+      field.addEventListener("input", () => search(field.value));
+      label.append("Search ", field);
+      bar.append(label, " A click zooms into a frame; a click on the uppermost one or Escape shows all again.");
+      svg.closest("figure").prepend(bar);
+    }
+  };
+  document.addEventListener("modelmeter:changed", dress);
+
   const begin = () => {
     const rows = document.getElementById("rows");
     list = rows && Number(rows.dataset.total) > 0 ? makeList(rows) : null;

@@ -307,7 +307,7 @@ fn settle(app: &App, uri: &axum::http::Uri) -> Answer {
 }
 
 fn respond(answer: Answer, takes_gzip: bool, is_head: bool) -> Response<Body> {
-    let Answer { status, kind, body, is_fixed, location, cookie } = answer;
+    let Answer { status, kind, body, is_fixed, location, cookie, download } = answer;
     let packed = (takes_gzip && body.len() >= WORTH_COMPRESSING).then(|| gzip(&body)).flatten();
     let is_packed = packed.is_some();
     let body = packed.unwrap_or(body);
@@ -337,6 +337,9 @@ fn respond(answer: Answer, takes_gzip: bool, is_head: bool) -> Response<Body> {
     }
     if let Some(cookie) = cookie {
         put(header::SET_COOKIE, &cookie);
+    }
+    if let Some(name) = download {
+        put(header::CONTENT_DISPOSITION, &format!("attachment; filename=\"{name}\""));
     }
     match status {
         401 => put(header::WWW_AUTHENTICATE, "Bearer realm=\"modelmeter\""),

@@ -52,7 +52,7 @@ pub use id::{SHORTEST_ID, new_run_id, short_ids};
 pub use list::RunRow;
 pub use measured::Scope;
 pub use migrate::SCHEMA_VERSION;
-pub use plan::{CellState, Lease, Outcome, PlanCell, PlanProgress, PlannedCell};
+pub use plan::{CellState, Lease, LeasedCell, Outcome, PlanCell, PlanProgress, PlannedCell};
 pub use private::make_folder as make_private_folder;
 pub use query::{Answer, Datum};
 pub use spool::{Delivery, Kept, Spool, Undelivered, put};

@@ -109,12 +109,21 @@ pub struct PlannedCell {
     pub reason: Option<String>,
 }
 
+/// A cell that somebody has, and the plan that it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeasedCell {
+    /// The plan.
+    pub plan: String,
+    /// The cell.
+    pub cell: PlannedCell,
+}
+
 /// The progress of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PlanProgress {
     /// The plan.
     pub plan: String,
-    /// Cells that no worker has leased.
+    /// Cells that no worker has: nobody leased them, or the lease is over.
     pub waiting: u64,
     /// Cells that are leased by workers.
     pub leased: u64,
@@ -384,18 +393,45 @@ impl Store {
         .map_err(&fail)
     }
 
-    /// How far every plan is, by name.
+    /// Every cell that somebody has, of all plans, the one that was taken first before the others. One whose lease is over is
+    /// among them for so long after it.
+    ///
+    /// # Errors
+    /// Where the database cannot be read or is damaged.
+    pub fn leased_cells(&self, after: Duration) -> Result<Vec<LeasedCell>, StoreError> {
+        let fail = self.fail("list leases");
+        let view = self.view("list leases")?;
+        let now = now(&view).map_err(&fail)?;
+        view.rows(
+            "SELECT key, position, document, state, token, worker, leased_at, expires_at,
+             finished_at, run, reason, plan FROM plan_cell
+             WHERE state = 'leased' AND expires_at > $1 ORDER BY leased_at, plan, position, key",
+            values![now.saturating_sub(micros(after))],
+            |row| Ok(LeasedCell { plan: row.get(11)?, cell: planned(row, now)? }),
+        )
+        .map_err(&fail)
+    }
+
+    /// How far every plan is, by name. A cell whose lease is over waits: whoever asks next gets it.
     ///
     /// # Errors
     /// Where the database cannot be read.
     pub fn plans(&self) -> Result<Vec<PlanProgress>, StoreError> {
+        let fail = self.fail("list plans");
         let view = self.view("list plans")?;
+        let now = now(&view).map_err(&fail)?;
         let count = |state: CellState| {
-            format!("CAST(SUM(CASE WHEN state = '{}' THEN 1 ELSE 0 END) AS BIGINT)", state.name())
+            let is_over = "(state = 'leased' AND expires_at <= $1)";
+            let is_it = match state {
+                CellState::Waiting => format!("state = 'waiting' OR {is_over}"),
+                CellState::Leased => format!("state = 'leased' AND NOT {is_over}"),
+                other => format!("state = '{}'", other.name()),
+            };
+            format!("CAST(SUM(CASE WHEN {is_it} THEN 1 ELSE 0 END) AS BIGINT)")
         };
         let counts = CellState::ALL.map(count).join(", ");
         let sql = format!("SELECT plan, {counts} FROM plan_cell GROUP BY plan ORDER BY plan");
-        view.rows(&sql, &[], |row| {
+        view.rows(&sql, values![now], |row| {
             Ok(PlanProgress {
                 plan: row.get(0)?,
                 waiting: row.get(1)?,
@@ -404,7 +440,7 @@ impl Store {
                 failed: row.get(4)?,
             })
         })
-        .map_err(self.fail("list plans"))
+        .map_err(&fail)
     }
 
     /// Commits what was changed for a lease, or says that it is no longer one.
@@ -458,5 +494,9 @@ fn now(transaction: &Transaction<'_>) -> Result<i64, DatabaseError> {
 }
 
 fn after(now: i64, duration: Duration) -> i64 {
-    now.saturating_add(whole(duration.as_micros().try_into().unwrap_or(u64::MAX)))
+    now.saturating_add(micros(duration))
+}
+
+fn micros(duration: Duration) -> i64 {
+    whole(duration.as_micros().try_into().unwrap_or(u64::MAX))
 }

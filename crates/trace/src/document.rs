@@ -179,7 +179,7 @@ pub(crate) fn metadata(
 
 /// What is said where an engine tells no starts.
 pub(crate) const LAID_OUT: &str =
-    "the engine reports only how long each part took; starts are laid end to end";
+    "it is known only how long each part took; starts are laid end to end";
 
 /// The category of a span: its kind; for work on a device, what PyTorch's profiler calls it.
 pub(crate) fn category(span: &Span) -> &'static str {

@@ -8,6 +8,7 @@ mod chrome;
 mod document;
 mod grid;
 mod info;
+mod layers;
 mod perfetto;
 mod rows;
 mod speedscope;
@@ -15,6 +16,7 @@ mod torch;
 
 pub use chrome::write_chrome_trace;
 pub use info::TraceInfo;
+pub use layers::layers_timeline;
 pub use perfetto::{is_perfetto_trace, write_perfetto_trace};
 pub use speedscope::write_speedscope;
 pub use torch::{is_torch_trace, write_torch_trace};

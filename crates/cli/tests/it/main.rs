@@ -31,6 +31,7 @@ mod profile;
 mod report;
 mod schema;
 mod serve;
+mod serve_views;
 mod servers;
 mod sinks;
 mod survey;

@@ -16,17 +16,17 @@ use std::{
 };
 
 const AUDIT: &str = include_str!("audit.js");
-const WIDE: (u32, u32) = (1280, 900);
-const NARROW: (u32, u32) = (390, 844);
+pub(crate) const WIDE: (u32, u32) = (1280, 900);
+pub(crate) const NARROW: (u32, u32) = (390, 844);
 const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'&</script><script>alert(2)</script>";
 
 /// A server that ends with the test.
-struct Served {
+pub(crate) struct Served {
     child: Child,
     /// The first address, with the token.
-    page: String,
+    pub(crate) page: String,
     /// `127.0.0.1:PORT`.
-    host: String,
+    pub(crate) host: String,
     token: String,
 }
 
@@ -37,9 +37,14 @@ impl Drop for Served {
     }
 }
 
-fn serve(home: &Home, more: &[&str]) -> Served {
+pub(crate) fn serve(home: &Home, more: &[&str]) -> Served {
     let arguments = [&["serve", "--quiet", "--listen", "127.0.0.1:0"], more].concat();
-    let mut child = home.command(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+    begin(&mut home.command(&arguments))
+}
+
+/// Starts a server and waits for its address.
+pub(crate) fn begin(command: &mut Command) -> Served {
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut page = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut page).unwrap();
     let page = page.trim().to_owned();
@@ -50,14 +55,14 @@ fn serve(home: &Home, more: &[&str]) -> Served {
 }
 
 /// What came back.
-struct Got {
-    status: u16,
+pub(crate) struct Got {
+    pub(crate) status: u16,
     head: String,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Got {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (known, value) = line.split_once(':')?;
             known.eq_ignore_ascii_case(name).then_some(value.trim())
@@ -84,7 +89,7 @@ impl Served {
     }
 
     /// As a program that knows the token.
-    fn get(&self, path: &str) -> Got {
+    pub(crate) fn get(&self, path: &str) -> Got {
         let (host, bearer) = self.known();
         self.raw("GET", path, &[&host, &bearer])
     }
@@ -93,7 +98,7 @@ impl Served {
         (format!("host: {}", self.host), format!("authorization: Bearer {}", self.token))
     }
 
-    fn address(&self, path: &str) -> String {
+    pub(crate) fn address(&self, path: &str) -> String {
         format!("http://{}{path}", self.host)
     }
 }
@@ -196,7 +201,10 @@ fn documents_are_those_of_the_command_line() {
                 .replace("{name}", "none")
                 .replace("{plan}", "none");
             let status = served.get(&path).status;
-            let is_there = !path.contains("none") && path != "/api/compare";
+            // The layers of this run were not profiled.
+            let is_layers =
+                ["flamegraph", "trace", "speedscope"].iter().any(|name| path.ends_with(name));
+            let is_there = !path.contains("none") && path != "/api/compare" && !is_layers;
             assert_eq!(status == 200, is_there, "{path}: {status}");
         }
     }
@@ -264,8 +272,14 @@ fn what_is_asked_wrongly_is_said_before_anybody_is_let_in() {
 
 /// Looks at a view in both themes at two sizes.
 fn look(browser: &mut Browser, address: &str, ours: &str) {
+    look_after(browser, address, ours, "0");
+}
+
+/// The same after something was done there.
+pub(crate) fn look_after(browser: &mut Browser, address: &str, ours: &str, done: &str) {
     for (size, theme) in [(WIDE, "light"), (WIDE, "dark"), (NARROW, "light"), (NARROW, "dark")] {
         browser.visit(address, size, theme);
+        browser.ask(done);
         let seen = browser.ask(AUDIT);
         // Style and script of this page are files of their own, and a view may have little to say.
         let known = ["not ours: <link", "not ours: <script", "only "];
@@ -281,7 +295,7 @@ fn look(browser: &mut Browser, address: &str, ours: &str) {
 }
 
 /// What the page complained about, and what it asked of anybody else.
-fn foreign(browser: &Browser, ours: &str) -> Vec<String> {
+pub(crate) fn foreign(browser: &Browser, ours: &str) -> Vec<String> {
     let asked = format!("asked for \"http://{ours}/");
     let mut all = browser.complaints();
     all.retain(|one| !one.starts_with(&asked));
@@ -476,7 +490,7 @@ fn a_page_that_may_measure_starts_stops_labels_and_deletes() {
 }
 
 /// Asks again and again, because a page that is being left answers nothing that takes time.
-fn soon(browser: &mut Browser, expression: &str) {
+pub(crate) fn soon(browser: &mut Browser, expression: &str) {
     let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while browser.ask(expression) != true {
         let seen = |browser: &mut Browser| browser.ask("document.body?.innerText.slice(0, 2000)");

@@ -20,64 +20,95 @@ const NOTE_COLUMNS: usize = 170;
 const NOTE: f64 = 18.0;
 /// Bytes that all frames together may take, so that the file stays easy to send.
 const MOST_BYTES: usize = 440_000;
+/// The same for a part of a page, which has other things in it.
+const MOST_BYTES_IN_PAGE: usize = 220_000;
 /// Notes from outside that are shown; a report has a handful.
 const MOST_REMARKS: usize = 12;
 
 const STYLE: &str = include_str!("look.css");
-const SCRIPT: &str = include_str!("zoom.js");
+/// What zooms into the frames of a flame graph: a function `flame` of the `svg`, which gives back a function that searches.
+pub const FLAME_SCRIPT: &str = include_str!("zoom.js");
+const BUTTON: &str = include_str!("button.js");
 
 /// A flame graph of the layers of this model as SVG: self-contained, light or dark as its reader likes it. Below the name
 /// stands how it was measured.
 #[must_use]
 pub fn flamegraph(report: &LayerReport, model: &str, setting: &str) -> String {
     let model = &clean(model);
-    let tree = TimeTree::of(report, model, clean);
-    let together = tree.pooled().map(|pooled| Panel::of(&pooled, report, MOST_BYTES / 2));
-    let rest = MOST_BYTES - together.as_ref().map_or(0, Panel::bytes);
-    let apart = Panel::of(&tree, report, rest);
-    let notes: Vec<String> =
-        notes(report, &apart).iter().flat_map(|note| wrap(note, NOTE_COLUMNS)).collect();
-
-    let mut body = String::new();
-    text(&mut body, "model", MARGIN, 32.0, &cut(model, 90));
-    text(&mut body, "setting", MARGIN, 53.0, &cut(&clean(setting), 160));
-    key(&mut body, &apart);
-    let mut y = 92.0;
-    if let Some(together) = &together {
-        y += 8.0;
-        text(&mut body, "note", MARGIN, y, "The same place in every block, all blocks together");
-        together.write(y + 8.0, &mut body);
-        y += 8.0 + together.height() + 26.0;
-        text(&mut body, "note", MARGIN, y, "Block by block, in the order they ran");
-        y += 8.0;
-    }
-    apart.write(y, &mut body);
-    y += apart.height();
-    for note in &notes {
-        y += NOTE;
-        text(&mut body, "note", MARGIN, y + 4.0, note);
-    }
-    let height = Pixels(y + 20.0);
+    let mut head = String::new();
+    text(&mut head, "model", MARGIN, 32.0, &cut(model, 90));
+    text(&mut head, "setting", MARGIN, 53.0, &cut(&clean(setting), 160));
+    let Body { svg, height } = body(report, model, 66.0, MOST_BYTES);
+    let height = Pixels(height);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
          height=\"{height}\" role=\"img\" aria-labelledby=\"what\">\n\
          <title id=\"what\">{}: where the time goes</title>\n<style>\n{STYLE}</style>\n\
-         <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n{body}\
-         <script><![CDATA[\n{SCRIPT}]]></script>\n</svg>\n",
+         <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n{head}{svg}\
+         <script><![CDATA[\n{FLAME_SCRIPT}{BUTTON}]]></script>\n</svg>\n",
         escape(model)
     )
 }
 
+/// The same for a page that has its own style and runs [`FLAME_SCRIPT`]: an `svg` of the class `flame` without style and script,
+/// and smaller.
+#[must_use]
+pub fn flamegraph_for_page(report: &LayerReport, model: &str) -> String {
+    let model = &clean(model);
+    let Body { svg, height } = body(report, model, 4.0, MOST_BYTES_IN_PAGE);
+    format!(
+        "<svg class=\"flame\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"{}: where the time goes\">\n{svg}</svg>\n",
+        Pixels(height),
+        escape(model)
+    )
+}
+
+/// The key, the frames and the notes.
+struct Body {
+    svg: String,
+    /// Where it ends, in pixels from the top.
+    height: f64,
+}
+
+/// Draws from this height on, in about so many bytes.
+fn body(report: &LayerReport, model: &str, top: f64, bytes: usize) -> Body {
+    let tree = TimeTree::of(report, model, clean);
+    let together = tree.pooled().map(|pooled| Panel::of(&pooled, report, bytes / 2));
+    let rest = bytes - together.as_ref().map_or(0, Panel::bytes);
+    let apart = Panel::of(&tree, report, rest);
+    let notes: Vec<String> =
+        notes(report, &apart).iter().flat_map(|note| wrap(note, NOTE_COLUMNS)).collect();
+
+    let mut svg = String::new();
+    key(&mut svg, &apart, top);
+    let mut y = top + 26.0;
+    if let Some(together) = &together {
+        y += 8.0;
+        text(&mut svg, "note", MARGIN, y, "The same place in every block, all blocks together");
+        together.write(y + 8.0, &mut svg);
+        y += 8.0 + together.height() + 26.0;
+        text(&mut svg, "note", MARGIN, y, "Block by block, in the order they ran");
+        y += 8.0;
+    }
+    apart.write(y, &mut svg);
+    y += apart.height();
+    for note in &notes {
+        y += NOTE;
+        text(&mut svg, "note", MARGIN, y + 4.0, note);
+    }
+    Body { svg, height: y + 20.0 }
+}
+
 /// The kinds that appear, each with its colour.
-fn key(out: &mut String, panel: &Panel) {
+fn key(out: &mut String, panel: &Panel, top: f64) {
     let mut x = MARGIN;
     for kind in LayerKind::ALL.into_iter().filter(|kind| panel.has(*kind)) {
-        let at = Pixels(x);
+        let (at, y) = (Pixels(x), Pixels(top));
         let _ = writeln!(
             out,
-            "<g class=\"{kind}\"><rect x=\"{at}\" y=\"66\" width=\"12\" height=\"12\"/></g>"
+            "<g class=\"{kind}\"><rect x=\"{at}\" y=\"{y}\" width=\"12\" height=\"12\"/></g>"
         );
-        text(out, "note", x + 17.0, 76.0, kind.name());
+        text(out, "note", x + 17.0, top + 10.0, kind.name());
         x += 17.0 + kind.name().len() as f64 * LETTER + 16.0;
     }
 }

@@ -5,4 +5,4 @@ mod panel;
 mod svg;
 mod words;
 
-pub use draw::flamegraph;
+pub use draw::{FLAME_SCRIPT, flamegraph, flamegraph_for_page};

@@ -113,7 +113,7 @@ impl Panel {
 
     /// Writes the frames, the first row at this height.
     pub(super) fn write(&self, top: f64, out: &mut String) {
-        let _ = writeln!(out, "<g class=\"panel\" transform=\"translate(0 {})\">", Pixels(top));
+        let _ = writeln!(out, "<g class=\"frames\" transform=\"translate(0 {})\">", Pixels(top));
         for frame in self.drawn() {
             out.push_str(&frame.markup);
         }

@@ -1,8 +1,9 @@
-// A click zooms into a frame, the model's frame or Escape zooms out, `search` dims what does not match.
-(function () {
-  var root = document.documentElement, LEFT = 16, ROOM = 1168, LETTER = 6.8, NS = root.namespaceURI;
+// A click zooms into a frame, the model's frame or Escape zooms out, the search dims what does not match. What it gives back
+// is that search.
+function flame(root) {
+  var LEFT = 16, ROOM = 1168, LETTER = 6.8, NS = root.namespaceURI;
   function list(nodes) { return Array.prototype.slice.call(nodes); }
-  var panels = list(document.querySelectorAll('.panel')).map(function (panel) {
+  var panels = list(root.querySelectorAll('.frames')).map(function (panel) {
     return list(panel.children).map(function (group) {
       var rect = group.querySelector('rect');
       function number(name) { return parseFloat(rect.getAttribute(name)); }
@@ -45,24 +46,15 @@
       });
     });
   }
-  if (!panels.length) return;
   panels.forEach(function (frames) {
     frames.forEach(function (frame) {
       frame.group.addEventListener('click', function () { zoom(frames, frame); });
     });
   });
-  root.addEventListener('keydown', function (event) {
+  (root.parentElement || root).addEventListener('keydown', function (event) {
     if (event.key !== 'Escape') return;
     panels.forEach(function (frames) { zoom(frames, frames[0]); });
     search('');
   });
-  var button = document.createElementNS(NS, 'text');
-  button.setAttribute('class', 'button');
-  button.setAttribute('x', LEFT + ROOM);
-  button.setAttribute('y', 76);
-  button.textContent = 'search';
-  button.addEventListener('click', function () {
-    search(window.prompt('Show what mentions (a module, a kind, an operator):', ''));
-  });
-  root.appendChild(button);
-})();
+  return panels.length ? search : null;
+}

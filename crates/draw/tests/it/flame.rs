@@ -14,7 +14,7 @@ fn flamegraph(report: &LayerReport) -> String {
 
 /// Frames of each panel by the first line of their tooltip: the place in pixels and the whole tooltip.
 fn panels(svg: &str) -> Vec<BTreeMap<String, ([f64; 3], String)>> {
-    let panels = svg.split("<g class=\"panel\"").skip(1);
+    let panels = svg.split("<g class=\"frames\"").skip(1);
     panels.map(|panel| frames(panel.split_once("\n</g>").unwrap().0)).collect()
 }
 
@@ -196,4 +196,21 @@ fn an_xml_parser_takes_every_flame_graph() {
         assert_eq!(found["root"], "{http://www.w3.org/2000/svg}svg");
         assert_eq!(found["frames"], found["titles"]);
     }
+}
+
+#[test]
+fn one_for_a_page_has_the_same_frames_and_nothing_active() {
+    let report = layers(12);
+    let name = "<svg onload='x'>\"";
+    let alone = modelmeter_draw::flamegraph(&report, MODEL, SETTING);
+    let inside = modelmeter_draw::flamegraph_for_page(&report, MODEL);
+    assert_eq!(panels(&inside), panels(&alone));
+    let strange = modelmeter_draw::flamegraph_for_page(&report, name);
+    for word in ["<script", "<style", "style=", "onload='", "<svg onload"] {
+        assert!(!strange.contains(word), "{word}");
+    }
+    assert_eq!(strange.matches("<svg").count(), 1);
+    // A model of many blocks does not make the page heavy.
+    let large = modelmeter_draw::flamegraph_for_page(&layers(400), MODEL);
+    assert!(large.len() < 260_000, "{}", large.len());
 }

@@ -9,7 +9,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def facts(path):
     root = tree.parse(path).getroot()
-    frames = root.findall(f"{SVG}g[@class='panel']/{SVG}g")
+    frames = root.findall(f"{SVG}g[@class='frames']/{SVG}g")
     titles = [frame.find(f"{SVG}title") for frame in frames]
     return {"root": root.tag, "frames": len(frames), "titles": sum(title is not None for title in titles)}
 

@@ -6,7 +6,7 @@ use report::Dossier;
 use scraper::{Html, Selector};
 
 pub(crate) fn written(dossier: &Dossier, pictures: Pictures) -> String {
-    page(&Content { dossier, material: None, pictures })
+    page(&Content { dossier, material: None, pictures, more: None })
 }
 
 fn texts(html: &Html, selector: &str) -> Vec<String> {

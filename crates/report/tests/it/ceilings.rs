@@ -1,10 +1,13 @@
 //! `calibrate` as people and programs see it, on numbers made by hand.
 
 use crate::sample::text_run;
-use modelmeter_report::{CeilingsView, Style, ceilings_document, ceilings_line};
+use modelmeter_report::{
+    CeilingsView, ResultDocument, Style, ceilings_document, ceilings_line, machine_devices,
+};
 use std::path::Path;
 use types::{
-    Bytes, CacheBandwidth, Ceiling, Ceilings, Device, Gpu, Interval, Machine, Precision, Unmeasured,
+    Bytes, CacheBandwidth, Ceiling, Ceilings, CopyCeiling, Device, Gpu, Interval, Machine,
+    Precision, Unmeasured,
 };
 
 fn ceiling(value: f64, low: f64) -> Ceiling {
@@ -123,4 +126,52 @@ fn one_line_holds_what_matters() {
     assert!(line.starts_with("fp32 304 GFLOP/s · fp16 304 GFLOP/s"), "{line}");
     assert!(line.ends_with("int8 6.40 TOP/s · memory 22.9 GB/s"), "{line}");
     assert_eq!(ceilings_line(&Ceilings::of(Device::Cpu, 1)), "–");
+}
+
+/// The table of devices as text.
+fn devices(machine: &Machine, ceilings: &[Ceilings]) -> String {
+    let blocks = vec![machine_devices(machine, ceilings)];
+    ResultDocument { blocks, ..ResultDocument::default() }.markdown()
+}
+
+#[test]
+fn a_machine_shows_what_each_gpu_has_and_does() {
+    let gpu = |index: u32, memory: u64| Gpu {
+        index,
+        name: "NVIDIA H200".into(),
+        uuid: format!("GPU-{index}"),
+        memory: Bytes(memory),
+    };
+    let machine = Machine { gpus: vec![gpu(0, 150_000_000_000), gpu(1, 0)], ..machine() };
+    let copy = |direction: &str, memory: &str, rate: f64| CopyCeiling {
+        direction: direction.into(),
+        memory: memory.into(),
+        ceiling: ceiling(rate, rate),
+    };
+    let card = Ceilings {
+        flops: vec![(Precision::Bf16, ceiling(792e12, 760e12))],
+        bandwidth: Some(ceiling(4.1e12, 4e12)),
+        copies: vec![
+            copy("host to device", "pageable", 9e9),
+            copy("host to device", "pinned", 55e9),
+            copy("device to host", "pinned", 54e9),
+        ],
+        launches: Some(ceiling(400e3, 300e3)),
+        ..Ceilings::of(Device::Cuda(0), 0)
+    };
+    let one_thread = Ceilings { threads: 1, bandwidth: None, ..processors() };
+    let text = devices(&machine, &[one_thread, processors(), card]);
+    let row = |start: &str| text.lines().find(|line| line.contains(start)).unwrap().to_owned();
+    let known = row("cuda:0");
+    for part in ["NVIDIA H200", "150 GB", "bf16 792 TFLOP/s", "4.10 TB/s", "2.50 µs"] {
+        assert!(known.contains(part), "{part} in {known}");
+    }
+    assert!(known.contains("host to device 55.0 GB/s · device to host 54.0 GB/s"), "{known}");
+    assert!(!known.contains("9.00 GB/s"), "of two kinds of memory the pinned one: {known}");
+    let unknown = row("cuda:1");
+    assert!(unknown.contains("modelmeter calibrate --device cuda:1"), "{unknown}");
+    assert!(row("| cpu").contains("22.9 GB/s"), "of the most threads: {text}");
+    // Nothing of copies and launches where only processors are.
+    let text = devices(&Machine { gpus: Vec::new(), ..machine }, &[processors()]);
+    assert!(!text.contains("copies") && !text.contains("launch"), "{text}");
 }

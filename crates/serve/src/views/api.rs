@@ -8,6 +8,7 @@ use crate::{
         MACHINES_SCHEMA, MachineDocument, MachinesDocument, PLAN_CELLS_SCHEMA, PLANS_SCHEMA,
         PlanCellsDocument, PlansDocument, STORED_SCHEMA, StoredDocument,
     },
+    leases::{self, LeaseNow},
     query::Query,
     request::Request,
 };
@@ -16,6 +17,7 @@ use modelmeter::{About, dossier};
 use report::{Footer, JsonOptions, ResultDocument, View};
 use schemars::JsonSchema;
 use serde::Serialize;
+use store::CellState;
 
 /// The name and version of the document of what is measured.
 pub const NOW_SCHEMA: &str = "modelmeter.now/1";
@@ -25,8 +27,11 @@ pub const NOW_SCHEMA: &str = "modelmeter.now/1";
 pub struct NowDocument {
     #[schemars(extend("const" = NOW_SCHEMA))]
     schema: &'static str,
-    /// Every process, those that measure first, then the newest of those that ended.
+    /// Every process of this user on this machine, those that measure first, then the newest of those that ended.
     activities: Vec<Activity>,
+    /// Cells of plans that others measure: other machines, and other users of this one. A lost one stays for a day, if no other
+    /// worker takes its cell.
+    elsewhere: Vec<LeaseNow>,
 }
 
 /// A result in the format that was asked for: `format=json`, `csv` or `markdown`.
@@ -44,15 +49,19 @@ fn result(query: &Query, document: &ResultDocument) -> Result<Answer, Refusal> {
 }
 
 pub(crate) fn now(app: &App, _: &Request) -> Result<Answer, Refusal> {
-    let mut live = app.live();
-    live.listen();
-    let document = NowDocument { schema: NOW_SCHEMA, activities: live.activities() };
-    Ok(Answer::document(&document))
+    let activities = {
+        let mut live = app.live();
+        live.listen();
+        live.activities()
+    };
+    let known = app.leases.look(&app.stores, false);
+    let elsewhere = leases::elsewhere(&known.leases, &activities);
+    Ok(Answer::document(&NowDocument { schema: NOW_SCHEMA, activities, elsewhere }))
 }
 
 pub(crate) fn status(app: &App, _: &Request) -> Result<Answer, Refusal> {
     app.stores.with(|store| {
-        let (status, plans) = (store.status()?, store.plans()?);
+        let (status, plans) = (store.status()?, leases::progress(store)?);
         Ok(Answer::document(&StoredDocument {
             schema: STORED_SCHEMA,
             version: modelmeter::VERSION,
@@ -74,7 +83,7 @@ pub(crate) fn runs(app: &App, request: &Request) -> Result<Answer, Refusal> {
 pub(crate) fn run(app: &App, request: &Request) -> Result<Answer, Refusal> {
     let samples = request.query.get("samples").is_some_and(|text| text != "0");
     app.stores.with(|store| {
-        let run = run::find(store, request)?;
+        let run = run::named(store, request)?;
         let view = View { json: JsonOptions { samples }, ..View::default() };
         result(&request.query, &report::run_document(&run, &view, Footer::None))
     })
@@ -112,13 +121,17 @@ pub(crate) fn recommendations(app: &App, request: &Request) -> Result<Answer, Re
 }
 
 pub(crate) fn plans(app: &App, _: &Request) -> Result<Answer, Refusal> {
-    let plans = app.stores.with(|store| Ok(store.plans()?))?;
+    let plans = app.stores.with(|store| Ok(leases::progress(store)?))?;
     Ok(Answer::document(&PlansDocument { schema: PLANS_SCHEMA, plans }))
 }
 
 pub(crate) fn plan(app: &App, request: &Request) -> Result<Answer, Refusal> {
     let plan = request.path.last().map(String::as_str).unwrap_or_default();
-    let cells = app.stores.with(|store| Ok(store.plan_cells(plan)?))?;
+    let mut cells = app.stores.with(|store| Ok(leases::cells(store, plan)?))?;
+    // Nobody measures it, and whoever asks next gets it.
+    for cell in cells.iter_mut().filter(|cell| cell.is_expired) {
+        cell.state = CellState::Waiting;
+    }
     if cells.is_empty() {
         return Err(Refusal::new(404, format!("there is no plan `{}`", report::clean(plan))));
     }

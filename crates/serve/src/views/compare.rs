@@ -45,7 +45,7 @@ pub(crate) fn page(app: &App, request: &Request) -> Result<View, Refusal> {
     }
     app.stores.with(|store| {
         if let Some(about) = picked(store, query)? {
-            let part = dossier_part(&dossier(store, &about)?, Pictures::Drawn);
+            let part = dossier_part(&dossier(store, &about)?, Pictures::Drawn, None);
             return Ok(View { name: "Compare", title: part.title, body: part.body, follows: Follows::Nothing });
         }
         let mut html = Html::default();

@@ -27,7 +27,7 @@ pub(crate) fn page(app: &App, _: &Request) -> Result<View, Refusal> {
     let is_running =
         activities.iter().any(|one| one.load.is_some() && one.state == live::State::Running);
     html.open("div", &[("id", "now"), ("class", "only-loads")]);
-    html.append(now::inner(app, &activities));
+    html.append(now::inner(app, &activities, &app.leases.known()));
     html.close("div");
     if app.stores.is_there() {
         app.stores.with(|store| {

@@ -7,7 +7,8 @@ use crate::{
     request::Request,
 };
 use page::Html;
-use report::CeilingsView;
+use report::{CeilingsView, ResultDocument};
+use std::collections::BTreeSet;
 use store::Store;
 use types::Machine;
 
@@ -16,7 +17,7 @@ pub(crate) fn page(app: &App, _: &Request) -> Result<View, Refusal> {
     frame::hero(
         &mut html,
         "Machines",
-        "Measured ceilings and noise of every machine in the database.",
+        "Devices of every machine in the database, what they can do at best, and how noisy they are.",
     );
     if !app.stores.is_there() {
         frame::nothing(
@@ -26,6 +27,7 @@ pub(crate) fn page(app: &App, _: &Request) -> Result<View, Refusal> {
         );
         return Ok(view(html));
     }
+    let here = hardware::machine();
     app.stores.with(|store| {
         let machines = store.all_machines()?;
         let machines: Vec<&Machine> =
@@ -39,26 +41,68 @@ pub(crate) fn page(app: &App, _: &Request) -> Result<View, Refusal> {
         }
         for machine in machines {
             html.open("section", &[("class", "card machine")]);
-            one(&mut html, store, machine)?;
+            one(&mut html, store, machine, &here)?;
             html.close("section");
         }
         Ok(view(html))
     })
 }
 
-fn one(html: &mut Html, store: &Store, machine: &Machine) -> Result<(), Refusal> {
-    html.inside("h2", &[], |html| html.element("bdi", &[], &report::clean(&machine.hostname)));
+/// What does not change with a reboot, beside the devices.
+fn facts(machine: &Machine) -> Vec<(&'static str, String)> {
     let cpu = &machine.cpu;
-    // A browser tells the number of cores and nothing else of its processor.
-    let words = [report::clean(cpu.model.trim()), format!("{} cores", cpu.cores)];
-    let words: Vec<String> = words.into_iter().filter(|text| !text.is_empty()).collect();
-    let mut facts =
-        vec![("processor", words.join(", ")), ("memory", report::bytes(machine.memory.0))];
-    for gpu in &machine.gpus {
-        facts.push(("gpu", report::clean(&gpu.name)));
+    let threads = format!("{} logical processors", cpu.threads);
+    let nodes = format!("{} NUMA nodes", cpu.numa_nodes);
+    let cache = cpu.cache.map(|size| format!("{} last cache", report::bytes(size.0)));
+    let words = [
+        Some(report::clean(cpu.model.trim())),
+        Some(report::clean(&cpu.architecture)),
+        (cpu.threads > 0).then_some(threads),
+        (cpu.numa_nodes > 1).then_some(nodes),
+        cache,
+    ];
+    let words: Vec<String> = words.into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    let mut facts = vec![("processor", words.join(", "))];
+    if !cpu.features.is_empty() {
+        facts.push(("vector units", report::clean(&cpu.features.join(" "))));
     }
+    let mut system = report::clean(&machine.os);
     if let Some(hypervisor) = &machine.hypervisor {
-        facts.push(("virtual on", report::clean(hypervisor)));
+        system += &format!(", virtual on {}", report::clean(hypervisor));
+    }
+    facts.push(("system", system));
+    facts.retain(|(_, text)| !text.is_empty());
+    facts
+}
+
+fn one(html: &mut Html, store: &Store, machine: &Machine, here: &Machine) -> Result<(), Refusal> {
+    let is_here = machine.key == here.key;
+    html.open("h2", &[]);
+    html.element("bdi", &[], &report::clean(&machine.hostname));
+    if is_here {
+        html.text(" ");
+        html.element("span", &[("class", "pill busy")], "this machine");
+    }
+    html.close("h2");
+    let ceilings = store.all_ceilings(&machine.key)?;
+    // In the browser of another device no command runs, and a page learns nothing of its processors.
+    let is_browser = machine.key.starts_with("browser-");
+    if !is_browser {
+        html.append(page::result_section(&ResultDocument {
+            blocks: vec![report::machine_devices(machine, &ceilings)],
+            ..ResultDocument::default()
+        }));
+    }
+    let mut facts = facts(machine);
+    if is_here {
+        let drivers =
+            hardware::devices().into_iter().filter_map(|one| Some((one.driver?, one.note)));
+        let drivers: BTreeSet<String> = drivers
+            .map(
+                |(driver, note)| if note.is_empty() { driver } else { format!("{driver}, {note}") },
+            )
+            .collect();
+        facts.extend(drivers.into_iter().map(|driver| ("driver", report::clean(&driver))));
     }
     facts.push(("key", machine.key.clone()));
     html.open("dl", &[("class", "facts")]);
@@ -69,16 +113,6 @@ fn one(html: &mut Html, store: &Store, machine: &Machine) -> Result<(), Refusal>
         html.close("div");
     }
     html.close("dl");
-    let ceilings = store.all_ceilings(&machine.key)?;
-    // No command runs in the browser of another device.
-    let is_browser = machine.key.starts_with("browser-");
-    if ceilings.is_empty() && !is_browser {
-        frame::nothing(
-            html,
-            "Its ceilings are not known.",
-            "`modelmeter calibrate` measures them there.",
-        );
-    }
     for standing in &ceilings {
         let view = CeilingsView { machine, standing, measured: None, stored: Some(store.path()) };
         fold(html, &report::ceilings_document(&view));

@@ -11,4 +11,5 @@ pub(crate) mod plans;
 pub(crate) mod recommend;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod trace;
 pub(crate) mod trend;

@@ -5,6 +5,7 @@ use crate::{
     app::App,
     frame::{self, Follows, View},
     launcher::Launcher,
+    leases::{self, Known, LeaseNow},
     query::{Query, encoded},
     request::Request,
     sketch,
@@ -23,12 +24,16 @@ pub(crate) fn page(app: &App, _: &Request) -> Result<View, Refusal> {
         live.activities()
     };
     let mut html = Html::default();
-    frame::hero(&mut html, "Now", "Everything that this user's processes measure, as it happens.");
+    frame::hero(
+        &mut html,
+        "Now",
+        "Everything that this user's processes measure, as it happens, and the cells of plans that others measure.",
+    );
     if app.launcher.is_some() {
         measure(&mut html, app);
     }
     html.open("div", &[("id", "now")]);
-    html.append(inner(app, &activities));
+    html.append(inner(app, &activities, &app.leases.look(&app.stores, false)));
     html.close("div");
     Ok(View { name: "Now", title: "Now".into(), body: html, follows: Follows::Now })
 }
@@ -104,14 +109,20 @@ pub(crate) fn outline(activities: &[Activity]) -> String {
 }
 
 /// The cards of all processes.
-pub(crate) fn inner(app: &App, activities: &[Activity]) -> Html {
+pub(crate) fn inner(app: &App, activities: &[Activity], known: &Known) -> Html {
     let mut html = Html::default();
+    let others = leases::elsewhere(&known.leases, activities);
+    let (lost, measuring): (Vec<LeaseNow>, Vec<LeaseNow>) =
+        others.into_iter().partition(|lease| lease.is_lost);
     let (running, ended): (Vec<&Activity>, Vec<&Activity>) =
         activities.iter().partition(|one| one.state == State::Running);
     if running.is_empty() {
         frame::nothing(
             &mut html,
-            "Nothing is measured at this moment.",
+            match measuring.is_empty() {
+                true => "Nothing is measured at this moment.",
+                false => "This user measures nothing on this machine at this moment.",
+            },
             "`modelmeter profile small-transformer` shows up here as soon as it starts.",
         );
     }
@@ -122,13 +133,70 @@ pub(crate) fn inner(app: &App, activities: &[Activity]) -> Html {
         card(&mut html, app, one);
     }
     jobs(&mut html, app);
-    if !ended.is_empty() {
+    elsewhere(&mut html, app, &measuring, known.silence.as_deref());
+    if !ended.is_empty() || !lost.is_empty() {
         html.element("h2", &[("class", "before")], "Before");
+        for one in &lost {
+            lease(&mut html, app, one);
+        }
         for one in ended {
             card(&mut html, app, one);
         }
     }
     html
+}
+
+/// What others measure of plans in the same database.
+fn elsewhere(html: &mut Html, app: &App, leases: &[LeaseNow], silence: Option<&str>) {
+    if leases.is_empty() && silence.is_none() {
+        return;
+    }
+    html.element("h2", &[("class", "before")], "Elsewhere");
+    if let Some(why) = silence {
+        html.inside("p", &[("class", "missing")], |html| {
+            html.text("What other machines measure is not known: ");
+            html.prose(&clean(why));
+            html.text(".");
+        });
+    }
+    for one in leases {
+        lease(html, app, one);
+    }
+}
+
+/// A cell that another machine measures, or another user.
+fn lease(html: &mut Html, app: &App, one: &LeaseNow) {
+    let key = format!("{}/{}", one.plan, one.cell);
+    let (class, state, pill, standing) = match one.is_lost {
+        true => ("card now lost", "lost", "pill bad", "lost: its lease is over"),
+        false => ("card now running", "running", "pill busy", "being measured"),
+    };
+    html.open(
+        "article",
+        &[("class", class), ("data-key", &key), ("data-state", state), ("data-elsewhere", "")],
+    );
+    html.open("header", &[]);
+    html.inside("h3", &[], |html| html.element("bdi", &[], &clean(&one.cell)));
+    html.element("span", &[("class", pill)], standing);
+    html.close("header");
+    html.open("p", &[("class", "note")]);
+    html.text("plan ");
+    let link = app.link(&format!("/plans/{}", encoded(&one.plan)));
+    html.inside("a", &[("href", &link)], |html| html.element("bdi", &[], &clean(&one.plan)));
+    let place = match (&one.machine, one.pid) {
+        (Some(machine), Some(pid)) => format!("{}, process {pid}", clean(machine)),
+        _ => "a worker without a name".into(),
+    };
+    let mut words = vec![place, format!("since {} UTC", report::minute(one.since))];
+    if one.attempt > 1 {
+        words.push(format!("attempt {}", one.attempt));
+    }
+    if one.is_lost {
+        words.push("the next worker that asks gets the cell".into());
+    }
+    html.text(&format!(" · {}", words.join(" · ")));
+    html.close("p");
+    html.close("article");
 }
 
 /// How busy this machine is; only while something is measured, so that a quiet page stays quiet.
@@ -432,8 +500,8 @@ fn run(html: &mut Html, app: &App, run: &RunNow) {
     }
     let remarks = match others.len() {
         0 => String::new(),
-        1 => " 1 remark".to_owned(),
-        count => format!(" {count} remarks"),
+        1 => " · 1 remark".to_owned(),
+        count => format!(" · {count} remarks"),
     };
     if !remarks.is_empty() {
         html.element("span", &[("class", "note")], &remarks);

@@ -4,6 +4,7 @@ use crate::{
     answer::Refusal,
     app::App,
     frame::{self, Follows, View},
+    leases,
     query::encoded,
     request::Request,
     sketch,
@@ -18,7 +19,7 @@ pub(crate) fn page(app: &App, _: &Request) -> Result<View, Refusal> {
     let mut html = Html::default();
     frame::hero(&mut html, "Plans", "");
     let plans = match app.stores.is_there() {
-        true => app.stores.with(|store| Ok(store.plans()?))?,
+        true => app.stores.with(|store| Ok(leases::progress(store)?))?,
         false => Vec::new(),
     };
     if plans.is_empty() {
@@ -39,9 +40,9 @@ pub(crate) fn page(app: &App, _: &Request) -> Result<View, Refusal> {
     html.open("tr", &[]);
     for (name, class) in [
         ("plan", "word"),
-        ("progress", "word"),
+        ("progress", "word spare"),
         ("measured", "number"),
-        ("leased", "number"),
+        ("being measured", "number"),
         ("waiting", "number"),
         ("failed", "number"),
     ] {
@@ -59,7 +60,7 @@ pub(crate) fn page(app: &App, _: &Request) -> Result<View, Refusal> {
             });
         });
         let all = (plan.waiting + plan.leased + plan.done + plan.failed).max(1);
-        html.inside("td", &[], |html| {
+        html.inside("td", &[("class", "spare")], |html| {
             sketch::bar(html, (plan.done + plan.failed) as f64 / all as f64, "Finished cells");
         });
         for count in [plan.done, plan.leased, plan.waiting, plan.failed] {
@@ -75,11 +76,10 @@ pub(crate) fn page(app: &App, _: &Request) -> Result<View, Refusal> {
 
 pub(crate) fn one(app: &App, request: &Request) -> Result<View, Refusal> {
     let plan = request.path.last().map(String::as_str).unwrap_or_default();
-    let mut cells = app.stores.with(|store| Ok(store.plan_cells(plan)?))?;
+    let cells = app.stores.with(|store| Ok(leases::cells(store, plan)?))?;
     if cells.is_empty() {
         return Err(Refusal::new(404, format!("there is no plan `{}`", report::clean(plan))));
     }
-    expire(&mut cells);
     let mut html = Html::default();
     let counted = |name: &str| cells.iter().filter(|cell| class(cell) == name).count();
     let kinds = CellState::ALL.into_iter().map(|state| (counted(state.name()), words(state)));
@@ -107,15 +107,6 @@ fn words(state: CellState) -> &'static str {
         CellState::Leased => "being measured",
         CellState::Done => "measured",
         CellState::Failed => "failed",
-    }
-}
-
-/// A lease ends minutes after its worker did; of this machine's workers it is known at once.
-fn expire(cells: &mut [PlannedCell]) {
-    let Ok(hostname) = std::fs::read_to_string("/proc/sys/kernel/hostname") else { return };
-    for cell in cells.iter_mut().filter(|cell| cell.state == CellState::Leased) {
-        let is_dead = |worker: &str| plan::is_dead_worker(worker, hostname.trim());
-        cell.is_expired |= cell.worker.as_deref().is_some_and(is_dead);
     }
 }
 
@@ -150,10 +141,9 @@ fn left(cells: &[PlannedCell]) -> Option<String> {
 
 /// `host:12:…` as people say it.
 fn worker(name: &str) -> String {
-    let mut parts = name.split(':');
-    let text = match (parts.next(), parts.next()) {
-        (Some(host), Some(pid)) => format!("{host}, process {pid}"),
-        _ => name.to_owned(),
+    let text = match plan::machine_and_process(name) {
+        Some((machine, pid)) => format!("{machine}, process {pid}"),
+        None => name.to_owned(),
     };
     report::clean(&text)
 }

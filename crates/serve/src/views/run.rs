@@ -6,25 +6,39 @@ use crate::{
     frame::{Follows, View},
     query::encoded,
     request::Request,
+    views::trace,
 };
 use modelmeter::{Pictures, Run, dossier_of, dossier_part};
 use page::Html;
+use report::Subject;
 use store::Store;
 
-/// The run that an address names: the beginning of its id.
-pub(crate) fn find(store: &Store, request: &Request) -> Result<Run, Refusal> {
-    let wanted = request.path.last().map(String::as_str).unwrap_or_default();
-    Ok(store.run(wanted)?)
+/// The run with this beginning of its id.
+pub(crate) fn find(store: &Store, id: &str) -> Result<Run, Refusal> {
+    Ok(store.run(id)?)
+}
+
+/// The run that an address names at its end.
+pub(crate) fn named(store: &Store, request: &Request) -> Result<Run, Refusal> {
+    find(store, request.path.last().map(String::as_str).unwrap_or_default())
 }
 
 pub(crate) fn page(app: &App, request: &Request) -> Result<View, Refusal> {
     app.stores.with(|store| {
-        let run = find(store, request)?;
+        let run = named(store, request)?;
         let short = store.short_id(&run.id)?;
         let (id, tags) = (run.id.0.clone(), run.tags.clone());
         let part = match run.load.is_some() {
             true => page::result_part(&report::load_document(&[run], None)),
-            false => dossier_part(&dossier_of(run, &short, Some(store))?, Pictures::Drawn),
+            false => {
+                let dossier = dossier_of(run, &short, Some(store))?;
+                // A run that another tool measured cannot be measured again.
+                let own = dossier.subjects.first().filter(|one| one.run.imported.is_none());
+                let command = |one: &Subject| one.command.clone().ok();
+                let more =
+                    own.map(|one| trace::tab(app, &one.run, &short, command(one).as_deref()));
+                dossier_part(&dossier, Pictures::Drawn, more.as_ref())
+            }
         };
         let mut body = part.body;
         if app.launcher.is_some() {

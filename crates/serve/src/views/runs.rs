@@ -208,11 +208,20 @@ fn filters(html: &mut Html, query: &Query, engines: Vec<String>, columns: &[&Col
         "valid",
         &[("", "all"), ("1", "valid only"), ("0", "not valid only")],
     );
+    // The rarer ones do not keep the table from a small screen, but one that is set is seen.
+    let rarer = ["tag", "branch", "commit", "machine", "since"];
+    let is_set = rarer.iter().any(|name| query.get(name).is_some_and(|text| !text.is_empty()));
+    let more: &[(&'static str, &str)] = &[("class", "more"), ("open", "")];
+    html.open("details", if is_set { more } else { &more[..1] });
+    html.element("summary", &[], "More filters");
+    html.open("div", &[]);
     form::words(html, query, "Label", "tag", "");
     form::words(html, query, "Branch", "branch", "main");
     form::words(html, query, "Commit", "commit", "");
     form::words(html, query, "Machine", "machine", "");
     form::words(html, query, "Since", "since", "2h, 7d");
+    html.close("div");
+    html.close("details");
     html.open("details", &[("class", "columns")]);
     html.element("summary", &[], "Columns");
     html.open("fieldset", &[]);

@@ -24,6 +24,7 @@ on_both!(
     two_workers_never_get_the_same_cell,
     many_add_the_same_plan_at_once,
     a_dead_workers_cell_is_finished_by_another,
+    a_cell_whose_lease_is_over_waits_and_its_worker_is_still_told,
 );
 
 fn cells(keys: std::ops::Range<u64>) -> Vec<PlanCell> {
@@ -229,4 +230,32 @@ fn a_dead_workers_cell_is_finished_by_another(place: &Place) {
     for cell in cells {
         store.run(&cell.run.unwrap().0).unwrap();
     }
+}
+
+fn a_cell_whose_lease_is_over_waits_and_its_worker_is_still_told(place: &Place) {
+    let store = place.open();
+    assert_eq!(store.leased_cells(LONG).unwrap(), []);
+    store.plan_put("night", &cells(0..4)).unwrap();
+    store.plan_put("day", &cells(7..8)).unwrap();
+    take(&store, "silent", NONE);
+    // The one that is over is taken first by whoever comes, so the living take what is behind it.
+    let living = take(&store, "living", LONG);
+    assert_eq!(living.attempt, 2);
+    let lost = take(&store, "lost", NONE);
+    let told = |after: Duration| -> Vec<(String, String, bool)> {
+        let found = store.leased_cells(after).unwrap();
+        let one = |one: modelmeter_store::LeasedCell| {
+            (one.plan, one.cell.worker.unwrap(), one.cell.is_expired)
+        };
+        found.into_iter().map(one).collect()
+    };
+    let (night, own) = ("night".to_owned(), |name: &str| name.to_owned());
+    assert_eq!(told(NONE), [(night.clone(), own("living"), false)]);
+    let both = [(night.clone(), own("living"), false), (night, own("lost"), true)];
+    assert_eq!(told(LONG), both);
+    let progress = store.plans().unwrap();
+    assert_eq!((progress[1].waiting, progress[1].leased), (3, 1));
+    store.finish(&lost, &Outcome::Failed("no".into())).unwrap();
+    let progress = store.plans().unwrap();
+    assert_eq!((progress[1].waiting, progress[1].leased, progress[1].failed), (2, 1, 1));
 }

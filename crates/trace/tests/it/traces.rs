@@ -8,8 +8,8 @@ use crate::{
     timeline::{On, gpu, timeline},
 };
 use modelmeter_trace::{
-    TraceInfo, is_torch_trace, write_chrome_trace, write_perfetto_trace, write_speedscope,
-    write_torch_trace,
+    TraceInfo, is_torch_trace, layers_timeline, write_chrome_trace, write_perfetto_trace,
+    write_speedscope, write_torch_trace,
 };
 use serde_json::Value;
 use std::{
@@ -224,7 +224,7 @@ fn what_a_trace_cannot_show_is_said_in_it() {
     assert_eq!(
         remarks,
         [
-            "the engine reports only how long each part took; starts are laid end to end",
+            "it is known only how long each part took; starts are laid end to end",
             "1 span overlaps another span of its track and is on an additional row",
             "1 span lies on a track without a name",
             "1 kernel begins before its launch and has no arrow",
@@ -426,4 +426,36 @@ fn a_million_spans_are_written_without_being_held() {
         assert!(out.0 > 70_000_000, "{}", out.0);
         assert!(most < 80 * SPANS as isize, "{most} bytes held");
     }
+}
+
+#[test]
+fn layers_of_a_stored_run_lie_end_to_end_inside_the_modules_around_them() {
+    let report = layers(3);
+    let timeline = layers_timeline(&report, &info(), 1_794_800_000_000_000);
+    assert!(timeline.laid_out);
+    assert_eq!(timeline.spans.len(), report.layers.len() + 1);
+    let whole = &timeline.spans[0];
+    assert_eq!(
+        (whole.name.as_str(), whole.kind, whole.start),
+        ("bert-base-uncased", SpanKind::Step, 0)
+    );
+    assert!((whole.length as f64 / 1e9 - report.sum.0).abs() < 1e-6, "{}", whole.length);
+    let end = |span: &Span| span.start + span.length;
+    for span in &timeline.spans[1..] {
+        let around = span
+            .path
+            .rsplit_once('.')
+            .and_then(|(path, _)| timeline.spans.iter().find(|one| one.path == path));
+        let around = around.unwrap_or(whole);
+        assert!(span.start >= around.start && end(span) <= end(around) + 1, "{}", span.path);
+    }
+    // Who stands beside another begins where that one ends.
+    let [query, key] = ["query", "key"].map(|name| {
+        let path = format!("encoder.layer.0.attention.self.{name}");
+        timeline.spans.iter().find(|span| span.path == path).unwrap()
+    });
+    assert!(query.start.abs_diff(key.start) >= query.length.min(key.length), "{query:?} {key:?}");
+    let trace = json(&chrome(&timeline));
+    assert_eq!(of_phase(&trace, "X").len(), timeline.spans.len());
+    assert!(trace["otherData"]["remarks"].to_string().contains("laid end to end"), "{trace}");
 }
