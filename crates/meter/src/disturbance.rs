@@ -31,6 +31,20 @@ pub(crate) struct Threads {
     pub(crate) wait_busily: bool,
 }
 
+impl Threads {
+    /// The share of the time they wanted a processor in which they had none, 0 to 1.
+    ///
+    /// An engine may have more threads than it was told to compute with, and those that are ready want a processor too:
+    /// without them, three that wait beside one that computes would wait 300 % of the time.
+    fn waited(self, conditions: &TurnConditions) -> Option<f64> {
+        let waited = conditions.waited?;
+        let wanted = waited + conditions.used.unwrap_or(0.0);
+        let share = waited / wanted.max(f64::from(self.count));
+        // Threads that wanted none did not wait.
+        Some(if share.is_nan() { 0.0 } else { share })
+    }
+}
+
 /// What speaks against times that were taken under these conditions.
 ///
 /// Waiting counts only where there are processors enough for the threads: with more threads they wait for each other.
@@ -39,15 +53,34 @@ pub(crate) fn other_work(
     threads: Threads,
     machine: &Machine,
 ) -> Option<Reason> {
-    let Threads { count, wait_busily } = threads;
-    let count = count.max(1);
-    let enough_processors = count <= machine.cpu.threads;
-    let waited = conditions.waited.filter(|_| enough_processors);
-    let waited = waited.map_or(0.0, |waited| waited / f64::from(count));
-    let other_work = conditions.other_work.unwrap_or(0.0);
+    let enough_processors = threads.count <= machine.cpu.threads;
+    let threads = Threads { count: threads.count.max(1), ..threads };
+    let waited = threads.waited(conditions).filter(|_| enough_processors).unwrap_or(0.0);
+    because_of(conditions.other_work, waited, threads.wait_busily)
+}
+
+/// What speaks against a model that answered requests under these conditions.
+///
+/// Between requests its threads want no processor, so that their waiting is a share of the time in which they did; and a
+/// thread that is woken for a moment waits for one on a quiet machine too, so that waiting counts beside other work alone.
+pub(crate) fn while_serving(
+    conditions: &TurnConditions,
+    threads: Threads,
+    machine: &Machine,
+) -> Option<Reason> {
+    let other_work = conditions.other_work.filter(|share| *share > BUSY_REMARK)?;
+    let enough_processors = threads.count <= machine.cpu.threads;
+    let waited = Threads { count: 0, ..threads }.waited(conditions);
+    let waited = waited.filter(|_| enough_processors).unwrap_or(0.0);
+    because_of(Some(other_work), waited, threads.wait_busily)
+}
+
+/// Other work on a share of the machine, and threads that waited a share of the time, in words.
+fn because_of(seen: Option<f64>, waited: f64, wait_busily: bool) -> Option<Reason> {
+    let other_work = seen.unwrap_or(0.0);
     let used = || format!("other work used {} of the machine", percent(other_work));
     let text = if waited > WAITED_INVALID {
-        let and = match conditions.other_work {
+        let and = match seen {
             Some(other_work) if other_work >= 0.005 => format!("{} and ", used()),
             _ => "other work ".to_owned(),
         };
@@ -219,6 +252,39 @@ mod tests {
         // The same amount of other work on processors of its own is a remark.
         assert!(!other_work(&turn(0.25, 0.001, 0.0), TWO, &machine).unwrap().invalidates);
         assert_eq!(other_work(&turn(0.05, 0.001, 0.0), TWO, &machine), None);
+    }
+
+    #[test]
+    fn no_thread_waits_longer_than_all_the_time() {
+        let one = Threads { count: 1, ..TWO };
+        // Nothing computed, and of three threads that were ready all waited.
+        let all = other_work(&turn(0.9, 3.26, 0.0), one, &machine(2)).unwrap();
+        assert!(all.text.ends_with("kept the threads waiting 100 % of the time"), "{}", all.text);
+        // Threads beyond those that were asked for want a processor too.
+        let helpers = TurnConditions { used: Some(1.0), ..turn(0.0, 1.0, 0.0) };
+        assert_eq!(one.waited(&helpers), Some(0.5));
+        // What was asked for wants one all the time.
+        let idle = TurnConditions { used: Some(0.1), ..turn(0.0, 0.1, 0.0) };
+        assert_eq!(one.waited(&idle), Some(0.1));
+        assert_eq!(one.waited(&TurnConditions::default()), None);
+    }
+
+    #[test]
+    fn a_model_that_serves_waits_only_while_it_has_a_request() {
+        let served = |other_work, waited, used| {
+            let conditions = TurnConditions { used: Some(used), ..turn(other_work, waited, 0.0) };
+            while_serving(&conditions, TWO, &machine(2))
+        };
+        // It answers for a twentieth of the time, and half of that it waits.
+        let busy = served(0.3, 0.05, 0.05).unwrap();
+        assert!(busy.invalidates, "{busy:?}");
+        assert!(busy.text.ends_with("kept the threads waiting 50 % of the time"), "{}", busy.text);
+        assert!(!served(0.3, 0.0005, 0.05).unwrap().invalidates, "beside it, on its own processor");
+        assert_eq!(served(0.02, 0.0005, 0.004), None, "a wake-up on a quiet machine");
+        assert!(!served(0.3, 0.0, 0.0).unwrap().invalidates);
+        let many = Threads { count: 8, ..TWO };
+        let turn = TurnConditions { used: Some(1.0), ..turn(0.3, 1.0, 0.0) };
+        assert!(!while_serving(&turn, many, &machine(2)).unwrap().invalidates);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::{
     Bench, Job, Launch, Link, MeterError, disturbance, generation,
     look::{self, Depth},
     measure::{self, Findings},
+    pooled::{self, Part},
     sampling,
 };
 use probe::{Contention, DeviceConditions, DeviceState, Moment, Snapshot, Target, Watcher};
@@ -24,8 +25,8 @@ use std::{
     time::{Duration, Instant},
 };
 use types::{
-    Device, Direction, Event, HostTensor, Machine, Metric, ProbeReport, Reason, ReasonCode, Run,
-    Samples, Stage, StopReason, StoppingRule, Turn, TurnConditions, Unit, WarmupReport,
+    Device, Event, HostTensor, Machine, ProbeReport, Run, Samples, Stage, StopReason, StoppingRule,
+    Turn, TurnConditions, WarmupReport,
 };
 
 /// How long the threads of one that had its turn are waited for, where turns are long.
@@ -104,6 +105,9 @@ pub struct Bout {
 pub struct Record {
     /// Its rounds; empty if it was never timed.
     pub bouts: Vec<Bout>,
+    /// What is to be kept of it: a run for each process, and one for all processes that have too few samples alone.
+    pub runs: Vec<Run>,
+    parts: Vec<Part>,
     /// What the engine said of itself when it was loaded first.
     pub loaded: Option<engine::LoadReport>,
     /// Why it dropped out.
@@ -193,6 +197,10 @@ pub fn duel(
         if allowed.iter().filter(|allowed| **allowed).count() < 2 {
             break;
         }
+    }
+    for (contender, record) in contenders.iter().zip(&mut records) {
+        let own = record.bouts.iter().map(|bout| &bout.run).zip(std::mem::take(&mut record.parts));
+        record.runs = pooled::runs(contender, &rule.stopping, own);
     }
     records
 }
@@ -319,7 +327,10 @@ impl<'a> Ring<'_, 'a> {
             let Some(corner) = corner else { continue };
             let Contender { bench, launch, .. } = &self.contenders[place];
             match corner.close(bench, launch, rule, &ours) {
-                Ok(bout) => self.records[place].bouts.push(bout),
+                Ok((bout, part)) => {
+                    self.records[place].bouts.push(bout);
+                    self.records[place].parts.push(part);
+                }
                 Err(error) => self.records[place].failed = Some(error),
             }
         }
@@ -480,7 +491,7 @@ impl<'a> Corner<'a> {
         launch: &Launch,
         rule: &DuelRule,
         ours: &[u32],
-    ) -> Result<Bout, MeterError> {
+    ) -> Result<(Bout, Part), MeterError> {
         let conditions = self.before.diff(&Snapshot::take(), ours);
         let work = measure::count_work(&mut self.link, &self.job)?;
         let training = measure::trained(&mut self.link, &self.job)?;
@@ -491,13 +502,9 @@ impl<'a> Corner<'a> {
             first_inference: self.first.inference,
         };
         self.link.close();
-        let mut environment = measure::environment(&self.job, bench, conditions, &self.loaded);
-        let (samples, during, devices) = counted(&mut self.turns);
-        environment.steal = during.steal.or(environment.steal);
-        let devices = devices.with_others_of(&environment.gpus);
-        (environment.throttle, environment.gpus) = (devices.throttle, devices.gpus);
-        let mut probes = self.memory;
-        probes.push(processors(&during, self.turns.len() as u64));
+        let environment = measure::environment(&self.job, bench, conditions, &self.loaded);
+        let causes = self.turns.iter().map(|taken| taken.turn.disturbed).collect();
+        let (samples, contention, devices) = counted(&mut self.turns);
         let findings = Findings {
             loaded: self.loaded,
             first: self.first,
@@ -507,35 +514,35 @@ impl<'a> Corner<'a> {
             loading: Vec::new(),
             training,
             generation,
-            probes,
+            probes: self.memory,
             work,
-            reasons: left_out(&self.turns).into_iter().collect(),
+            reasons: Vec::new(),
         };
-        let run = measure::assemble(
-            &self.job,
-            bench,
-            launch,
-            &rule.stopping,
+        let part = Part {
+            devices: devices.with_others_of(&environment.gpus),
             findings,
             environment,
             cold,
-            self.started_at,
-            self.begin.elapsed(),
-        );
+            started_at: self.started_at,
+            elapsed: self.begin.elapsed(),
+            contention,
+            causes,
+        };
+        let run = part.clone().run(&self.job, bench, launch, &rule.stopping);
         let mut turns: Vec<Turn> = self.turns.into_iter().map(|taken| taken.turn).collect();
         // What is seen only at the ends of a round, such as other processes on a GPU in a container, is said of all its turns.
         let of_all = run.verdict.main_reason().filter(|code| code.is_disturbance());
         if let (Some(code), Some(_)) = (of_all, rule.repeats) {
             turns.iter_mut().for_each(|turn| turn.disturbed = turn.disturbed.or(Some(code)));
         }
-        Ok(Bout { run, turns })
+        Ok((Bout { run, turns }, part))
     }
 }
 
 /// The samples of the turns that count, every phase joined, and the conditions they were taken under.
 ///
 /// Where every turn was disturbed all of them stand: they were measured, and the conditions say what they are worth.
-fn counted(turns: &mut [Taken]) -> (Vec<Samples>, TurnConditions, DeviceConditions) {
+fn counted(turns: &mut [Taken]) -> (Vec<Samples>, Contention, DeviceConditions) {
     let all = turns.iter().all(|taken| taken.turn.disturbed.is_some());
     let (mut samples, mut contention) = (Vec::new(), Contention::default());
     let mut devices: Option<DeviceConditions> = None;
@@ -545,29 +552,7 @@ fn counted(turns: &mut [Taken]) -> (Vec<Samples>, TurnConditions, DeviceConditio
         let here = taken.devices.clone();
         devices = Some(devices.take().map_or(here.clone(), |before| before.and(here)));
     }
-    (samples, contention.conditions(), devices.unwrap_or_default())
-}
-
-/// What a run's probe of the processors would have said of these turns.
-fn processors(conditions: &TurnConditions, turns: u64) -> ProbeReport {
-    let metric = |key: &str, unit, value: Option<f64>| match value {
-        Some(value) => Metric::measured(key, unit, Direction::Neutral, value),
-        None => {
-            let why = "the system does not report it, or the turns were too short";
-            Metric::missing(key, unit, Direction::Neutral, why)
-        }
-    };
-    ProbeReport {
-        probe: "cpu".into(),
-        unavailable: None,
-        metrics: vec![
-            metric("cpu.process.waited", Unit::Count, conditions.waited),
-            metric("cpu.others.utilisation", Unit::Ratio, conditions.other_work),
-        ],
-        readings: turns * 2,
-        cost: Duration::ZERO,
-        period: None,
-    }
+    (samples, contention, devices.unwrap_or_default())
 }
 
 /// The state of what a cell runs on: the GPUs are asked only where it uses one.
@@ -576,19 +561,6 @@ fn device_state(cell: &types::Cell) -> DeviceState {
         Some(_) => DeviceState::take(),
         None => DeviceState::of_processors(),
     }
-}
-
-/// Says how many turns were left out, where some were and others were not.
-fn left_out(turns: &[Taken]) -> Option<Reason> {
-    let causes: Vec<ReasonCode> = turns.iter().filter_map(|taken| taken.turn.disturbed).collect();
-    let (disturbed, all) = (causes.len(), turns.len());
-    if disturbed == 0 || disturbed == all {
-        return None;
-    }
-    let main = types::InvalidRuns::from_iter(causes).by_count()[0].0;
-    let text =
-        format!("{disturbed} of {all} turns were disturbed ({}) and are left out", main.words());
-    Some(Reason { code: main, invalidates: false, text, hint: None, about: None })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Says whether a measurement can be believed, and what speaks against it.
 
-use crate::disturbance;
+use crate::{Job, disturbance};
 use number::{percent, plus_minus};
 use types::{
     Cell, Environment, Metric, Phase, Reason, ReasonCode, StopReason, StoppingRule, Summary,
@@ -141,16 +141,40 @@ fn steady(evidence: &Evidence<'_>) -> Vec<Reason> {
     reasons
 }
 
+/// What the probes saw of the processors.
+fn conditions(metrics: &[Metric], environment: &Environment) -> TurnConditions {
+    let value = |key| metrics.iter().find(|metric| metric.key == key).and_then(|found| found.value);
+    TurnConditions {
+        other_work: value(key::OTHERS_UTILISATION),
+        waited: value("cpu.process.waited"),
+        used: value("cpu.process.cores"),
+        steal: environment.steal,
+        ..TurnConditions::default()
+    }
+}
+
+/// Did anything else take the machine away while requests were answered?
+pub(crate) fn quiet_service(
+    job: &Job<'_>,
+    metrics: &[Metric],
+    environment: &Environment,
+) -> Vec<Reason> {
+    let conditions = conditions(metrics, environment);
+    let machine = &environment.machine;
+    let found = [
+        disturbance::while_serving(&conditions, job.threads(), machine),
+        disturbance::stolen(environment.steal),
+        disturbance::throttled(environment.throttle.events),
+    ];
+    let of_gpus = disturbance::gpus(&job.cell, &environment.gpus);
+    found.into_iter().flatten().chain(of_gpus).collect()
+}
+
 /// Did anything else take the machine away?
 fn quiet_machine(evidence: &Evidence<'_>) -> Vec<Reason> {
     let environment = evidence.environment;
     let mut reasons: Vec<Reason> = disturbance::stolen(environment.steal).into_iter().collect();
-    let conditions = TurnConditions {
-        other_work: evidence.metric(key::OTHERS_UTILISATION),
-        waited: evidence.metric("cpu.process.waited"),
-        steal: environment.steal,
-        ..TurnConditions::default()
-    };
+    let conditions = conditions(evidence.metrics, environment);
     let threads =
         disturbance::Threads { count: environment.threads, wait_busily: evidence.waits_busily };
     reasons.extend(disturbance::other_work(&conditions, threads, &environment.machine));

@@ -145,11 +145,16 @@ fn turns(
             pass.plain.push(plain(&mut link, &job.cell, count, phase)?);
         }
     }
-    let conditions = before.until(&Moment::take(link.pid())).conditions();
-    let other_work = disturbance::other_work(&conditions, job.threads(), machine);
-    pass.disturbance = other_work.or_else(|| disturbance::stolen(conditions.steal));
+    pass.disturbance = disturbed(job, machine, &before, &Moment::take(link.pid()));
     link.close();
     Ok(Some(pass))
+}
+
+/// What disturbed the work between two moments.
+fn disturbed(job: &Job<'_>, machine: &Machine, before: &Moment, after: &Moment) -> Option<Reason> {
+    let conditions = before.until(after).conditions();
+    let other_work = disturbance::other_work(&conditions, job.threads(), machine);
+    other_work.or_else(|| disturbance::stolen(conditions.steal))
 }
 
 /// How long a timeline should be: several inferences, and still a file that opens at once.
@@ -158,8 +163,8 @@ const TIMELINE: Duration = Duration::from_secs(1);
 /// Inferences on a timeline at least and at most.
 const TIMELINE_RUNS: (u64, u64) = (3, 20);
 
-/// What happens when in a few warm inferences, in a fresh worker, with its memory and processors beside; `None` if its
-/// engine cannot tell.
+/// What happens when in a few warm inferences, in a fresh worker, with its memory and processors beside, and what disturbed
+/// them; `None` if its engine cannot tell.
 ///
 /// # Errors
 /// When the worker or the engine fails.
@@ -167,8 +172,9 @@ pub fn timeline(
     job: &Job<'_>,
     launch: &Launch,
     rule: &StoppingRule,
+    machine: &Machine,
     sink: &mut dyn FnMut(Event),
-) -> Result<Option<Timeline>, MeterError> {
+) -> Result<Option<(Timeline, Option<Reason>)>, MeterError> {
     sink(Event::stage(Stage::Layers));
     let mut link = Link::open(launch, rule.timeout)?;
     measure::load(&mut link, job)?;
@@ -176,11 +182,13 @@ pub fn timeline(
     let warm = sampling::warm_up(&mut link, &job.cell, rule, &mut |_| {})?;
     let count = runs_in(TIMELINE, &warm.nanos).clamp(TIMELINE_RUNS.0, TIMELINE_RUNS.1);
     let series = Series::start(link.pid());
+    let before = Moment::take(link.pid());
     let profile = profile(&mut link, count, Detail::Timeline)?;
     let Some(mut timeline) = profile.and_then(|profile| profile.timeline) else { return Ok(None) };
     timeline.counters.extend(series.stop(timeline.began_at));
+    let disturbance = disturbed(job, machine, &before, &Moment::take(link.pid()));
     link.close();
-    Ok(Some(timeline))
+    Ok(Some((timeline, disturbance)))
 }
 
 /// So many runs that they fill a stretch, by what the last ones of the warm-up took.

@@ -22,6 +22,10 @@ mod look;
 mod measure;
 mod memory;
 mod place;
+#[cfg(test)]
+#[path = "../testing/plain_job.rs"]
+mod plain_job;
+mod pooled;
 mod reading;
 mod recorder;
 mod rehearsal;

@@ -92,6 +92,7 @@ pub fn measure(
 }
 
 /// What the worker and the probes found.
+#[derive(Debug, Clone)]
 pub(crate) struct Findings {
     pub(crate) loaded: LoadReport,
     pub(crate) first: FirstReport,

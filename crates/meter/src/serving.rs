@@ -1,11 +1,11 @@
 //! A model that answers requests in its own worker: asked window by window, watched from outside.
 
-use crate::{Bench, Job, Launch, Link, MeterError, derive, measure};
+use crate::{Bench, Job, Launch, Link, MeterError, derive, judge, measure};
 use engine::{LoadReport, Reply, Request, ServedReport, ServingJob};
 use load::ServedRequests;
 use probe::{PROBES, Snapshot, Target, Watcher};
 use std::time::{Duration, Instant};
-use types::{Cold, Environment, Metric, ProbeReport};
+use types::{Cold, Environment, Metric, ProbeReport, Reason};
 
 /// How long a worker serves before it says what it did.
 const WINDOW: Duration = Duration::from_millis(250);
@@ -35,6 +35,8 @@ pub struct Serving {
     pub metrics: Vec<Metric>,
     /// The machine meanwhile.
     pub environment: Environment,
+    /// What of the machine speaks against the times.
+    pub reasons: Vec<Reason>,
 }
 
 /// Loads a job in a fresh worker and lets it answer requests; `hear` is told after each window what was answered in it, when, and
@@ -85,7 +87,9 @@ pub fn serve_requests(
         first_inference: first.inference,
     };
     link.close();
+    let metrics = derive::of_probes(&loading, &probes);
     Ok(Serving {
+        reasons: judge::quiet_service(job, &metrics, &environment),
         loaded,
         requests,
         elapsed: Duration::from_nanos(last.now).min(begin.elapsed()),
@@ -93,7 +97,7 @@ pub fn serve_requests(
         is_overrun: last.is_overrun,
         stopped_at,
         cold,
-        metrics: derive::of_probes(&loading, &probes),
+        metrics,
         probes,
         environment,
     })

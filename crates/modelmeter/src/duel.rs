@@ -355,16 +355,19 @@ impl Duel {
         };
         let mut watch =
             |so_far: &meter::SoFar, sink: &mut dyn FnMut(Event)| watching.see(so_far, sink);
-        let records = meter::duel(&contenders, &rule, folder.path(), &mut gate, &mut watch, sink);
+        let mut records =
+            meter::duel(&contenders, &rule, folder.path(), &mut gate, &mut watch, sink);
         // Kept before anything else can fail: what is finished of one side is not lost with another.
         let mut runs: Vec<Vec<Run>> = Vec::new();
-        for (side, record) in sides.iter().zip(&records) {
-            let mut own: Vec<Run> = record.bouts.iter().map(|bout| bout.run.clone()).collect();
-            for run in &mut own {
+        for (side, record) in sides.iter().zip(&mut records) {
+            for run in &mut record.runs {
                 run.tags.clone_from(&side.tags);
+                session.recheck_ceiling(run, sink);
                 session.remember(run);
                 sink(Event::CellFinished { run: Box::new(run.clone()) });
             }
+            let mut own: Vec<Run> = record.bouts.iter().map(|bout| bout.run.clone()).collect();
+            own.iter_mut().for_each(|run| run.tags.clone_from(&side.tags));
             runs.push(own);
         }
         if may_move && records[baseline].failed.is_some() {

@@ -7,7 +7,7 @@ use number::percent;
 use std::collections::BTreeSet;
 use types::{
     Bytes, DecoderDialect, Device, Event, GpuProfile, LayerKind, LayerReport, LayerTime, LayerTurn,
-    LayerWork, ModuleWork, Pooling, Reason, Remark, RemarkCode, StoppingRule, Timeline,
+    LayerWork, Machine, ModuleWork, Pooling, Reason, Remark, RemarkCode, StoppingRule, Timeline,
 };
 
 /// How far the layers may be from the whole before that is said; docs/MEASUREMENT.md.
@@ -182,22 +182,30 @@ fn alike_once<'a>(remarks: impl Iterator<Item = &'a Remark>) -> Vec<Remark> {
     kept
 }
 
-/// What happens when, or a remark why nobody can tell.
+/// What happens when, with a remark on what disturbed it; or a remark why nobody can tell.
 pub(crate) fn timeline(
     job: &Job<'_>,
     launch: &Launch,
     rule: &StoppingRule,
+    machine: &Machine,
     sink: &mut dyn FnMut(Event),
-) -> Result<Timeline, Reason> {
-    let found = match meter::timeline(job, launch, rule, sink) {
+) -> Result<(Timeline, Option<Reason>), Reason> {
+    let found = match meter::timeline(job, launch, rule, machine, sink) {
         Ok(found) => found,
         Err(error) => return Err(unseen(RemarkCode::NoTimeline, &Error::Meter(error))),
     };
-    found.ok_or_else(|| {
+    let Some((timeline, disturbance)) = found else {
         let engine = &job.cell.engine;
         let text = format!("engine `{engine}` cannot record a timeline of this model");
-        remark(RemarkCode::NoTimeline, text, None)
-    })
+        return Err(remark(RemarkCode::NoTimeline, text, None));
+    };
+    // The run was timed before: its numbers are as good as they were.
+    let disturbance = disturbance.map(|reason| Reason {
+        invalidates: false,
+        text: format!("while the trace was recorded, {}", reason.text),
+        ..reason
+    });
+    Ok((timeline, disturbance))
 }
 
 /// The work of every node that runs, by module.

@@ -20,6 +20,7 @@
 //! This crate is the library's door: it holds the lists [`ENGINES`], [`PROBES`], [`FORMATS`] and [`PICTURES`] and connects
 //! the others. It prints nothing; [`Event`]s tell what is going on.
 
+mod above_ceiling;
 mod advise;
 mod agreement;
 mod alternatives;

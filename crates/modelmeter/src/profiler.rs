@@ -470,8 +470,9 @@ impl Profiler {
         }
         let mut timeline = None;
         if self.inside.timeline {
-            match inside::timeline(&job, &launch, &self.rule, sink) {
-                Ok(mut found) => {
+            match inside::timeline(&job, &launch, &self.rule, &bench.machine, sink) {
+                Ok((mut found, disturbance)) => {
+                    run.verdict.reasons.extend(disturbance);
                     if let Some((path, stretches)) = analysis::critical_path(&found) {
                         run.critical_path = Some(Box::new(path));
                         found.critical_path = stretches;

@@ -1,7 +1,7 @@
 //! What all measurements of one session share: the machine, its ceilings, the database.
 
 use crate::{
-    Error, Folders, Notice, VERSION,
+    Error, Folders, Notice, VERSION, above_ceiling,
     calibrate::{self, Keep},
     database::Database,
 };
@@ -19,8 +19,8 @@ use std::{
 };
 use store::Store;
 use types::{
-    Allocations, Ceilings, Cell, Device, Environment, Event, Machine, Noise, Reason, ReasonCode,
-    Revision, Run, RunId, Verdict,
+    Allocations, Ceilings, Cell, Device, Environment, Event, Machine, Noise, Phase, Precision,
+    Revision, Run, RunId,
 };
 
 /// How long the idle machine is watched before the worker starts; twenty steps of the slowest counter.
@@ -33,6 +33,8 @@ pub struct Session {
     machine: Machine,
     database: Option<Database>,
     ceilings: Vec<Ceilings>,
+    /// Threads and precisions whose ceilings were measured once more.
+    rechecked: Vec<(u32, Precision)>,
     revision: Option<Revision>,
     kept: Arc<AtomicU64>,
 }
@@ -43,7 +45,8 @@ impl Session {
     pub fn without_store() -> Session {
         let machine = hardware::machine();
         let kept = Arc::default();
-        Session { machine, database: None, ceilings: Vec::new(), revision: None, kept }
+        let (ceilings, rechecked) = (Vec::new(), Vec::new());
+        Session { machine, database: None, ceilings, rechecked, revision: None, kept }
     }
 
     /// A session that keeps every run in this database: a file, or a server (`postgres://…`). A run that the database
@@ -266,30 +269,33 @@ impl Session {
         if device == Device::Cpu { threads.clamp(1, self.machine.cpu.threads.max(1)) } else { 0 }
     }
 
-    /// A rate above the ceiling means that one of the two is wrong: the processors' is measured once more, and only if the
-    /// rate is above that too, the run stays invalid. A ceiling measured on a busy machine is too low for ever otherwise.
+    /// A rate above its ceiling means that one of the two is wrong: the processors' ceilings are measured once more, and only
+    /// if the rate is above that too, it stays. A ceiling measured on a busy machine is too low for ever otherwise.
     pub(crate) fn recheck_ceiling(&mut self, run: &mut Run, sink: &mut dyn FnMut(Event)) {
-        let above = |reason: &Reason| reason.code == ReasonCode::AboveCeiling;
-        let on_processors = run.cell.device.bounded_by() == Some(Device::Cpu);
-        if !on_processors || !run.verdict.reasons.iter().any(above) {
+        if run.cell.device.bounded_by() != Some(Device::Cpu) || !is_above(run) {
             return;
         }
+        let precision = run.cell.precision;
         let threads = self.counted_threads(Device::Cpu, run.cell.threads);
-        let scope = Scope::Only(run.cell.precision);
-        let note = "this machine's ceilings, once more";
-        let measured = calibrate::processors(threads, scope, note, sink);
-        let ceilings = self.keep_ceilings(&measured, Keep::Higher);
-        let rate = run.metric("compute.flops_per_second").and_then(|metric| metric.value);
-        let ceiling = ceilings.flops_at(run.cell.precision);
-        if let (Some(rate), Some(ceiling)) = (rate, ceiling) {
-            let share = run.metrics.iter_mut().find(|m| m.key == "compute.ceiling_share");
-            if let Some(share) = share {
-                share.value = Some(rate / ceiling.value);
-            }
-            if !meter::is_above_ceiling(rate / ceiling.value) {
-                let kept = run.verdict.reasons.drain(..).filter(|reason| !above(reason)).collect();
-                run.verdict = Verdict::from_reasons(kept);
-            }
+        // For an earlier run of this session they may have been measured already.
+        let asked = (threads, precision);
+        let ceilings = if self.rechecked.contains(&asked) {
+            self.known_ceilings(Device::Cpu, threads).ok().flatten()
+        } else {
+            self.rechecked.push(asked);
+            let note = "this machine's ceilings, once more";
+            let measured = calibrate::processors(threads, Scope::Only(precision), note, sink);
+            Some(self.keep_ceilings(&measured, Keep::Higher))
+        };
+        if let Some(ceilings) = ceilings {
+            let (metrics, verdict) = (&mut run.metrics, &mut run.verdict);
+            above_ceiling::place_under(&ceilings, precision, metrics, verdict);
         }
     }
+}
+
+fn is_above(run: &Run) -> bool {
+    let step = run.summaries.get(&Phase::Inference).map(|summary| summary.median);
+    let cache = run.environment.machine.cpu.cache.map(|bytes| bytes.0);
+    above_ceiling::is_above(&run.metrics, step, cache)
 }

@@ -1,11 +1,12 @@
 //! Who else wanted the processors between two moments: other work, waiting, stolen time.
 
 use crate::{
-    accounts::accounts,
+    accounts::{Accounts, of_threads},
     clock::process_time,
     procfs::{Ticks, descendants, parse_machine_ticks},
 };
 use std::{
+    collections::BTreeMap,
     fs,
     time::{Duration, Instant},
 };
@@ -15,12 +16,14 @@ use types::TurnConditions;
 const SHORTEST: Duration = Duration::from_millis(100);
 
 /// The accounts of a machine and of one piece of work at one moment.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Moment {
     taken: Instant,
     machine: Option<(Ticks, usize)>,
-    spent: Option<Duration>,
-    waited: Option<Duration>,
+    /// By process; `None` if the system does not tell of the first one.
+    spent: Option<BTreeMap<u32, Duration>>,
+    /// By thread, of all processes.
+    threads: Option<BTreeMap<u32, Accounts>>,
 }
 
 /// What happened between two moments; several can be added up.
@@ -36,34 +39,64 @@ impl Moment {
     /// The accounts now, of the machine and of a process with all it has started.
     #[must_use]
     pub fn take(pid: u32) -> Moment {
-        let family: Vec<u32> = [pid].into_iter().chain(descendants(pid)).collect();
+        let helpers = descendants(pid);
         let machine = fs::read_to_string("/proc/stat").ok();
-        Moment {
-            taken: Instant::now(),
-            machine: machine
-                .and_then(|text| parse_machine_ticks(&text))
-                .map(|(machine, each)| (machine, each.len().max(1))),
-            spent: family.iter().map(|pid| process_time(*pid)).sum(),
-            waited: family.iter().map(|pid| Some(accounts(*pid)?.waited)).sum(),
-        }
+        let machine = machine.and_then(|text| parse_machine_ticks(&text));
+        let taken = Instant::now();
+        // A helper may end while it is looked at; what it did until then is lost.
+        let spent = process_time(pid).map(|own| {
+            let of_helper = |pid: &u32| Some((*pid, process_time(*pid)?));
+            helpers.iter().filter_map(of_helper).chain([(pid, own)]).collect()
+        });
+        let threads = of_threads(pid).map(|mut threads| {
+            threads.extend(helpers.iter().filter_map(|pid| of_threads(*pid)).flatten());
+            threads
+        });
+        let machine = machine.map(|(machine, each)| (machine, each.len().max(1)));
+        Moment { taken, machine, spent, threads }
     }
 
     /// What happened until a later moment.
     #[must_use]
     pub fn until(&self, later: &Moment) -> Contention {
-        let between = |before: Option<Duration>, after: Option<Duration>| {
-            Some(after?.saturating_sub(before?))
-        };
+        let window = later.taken - self.taken;
+        let spent = self.spent.as_ref().zip(later.spent.as_ref()).map(|(before, after)| {
+            let spent = |(pid, after): (&u32, &Duration)| {
+                after.saturating_sub(before.get(pid).copied().unwrap_or_default())
+            };
+            after.iter().map(spent).sum()
+        });
         Contention {
-            window: later.taken - self.taken,
+            window,
             machine: self
                 .machine
                 .zip(later.machine)
                 .map(|((before, _), (after, processors))| (after.since(before), processors)),
-            spent: between(self.spent, later.spent),
-            waited: between(self.waited, later.waited),
+            spent,
+            waited: self
+                .threads
+                .as_ref()
+                .zip(later.threads.as_ref())
+                .map(|(before, after)| waited(before, after, window)),
         }
     }
+}
+
+/// How long these threads waited in a window.
+///
+/// The kernel books a wait when it ends, so that a window may be charged for one that began long before it: no thread is
+/// taken to have waited longer than it did not run.
+fn waited(
+    before: &BTreeMap<u32, Accounts>,
+    after: &BTreeMap<u32, Accounts>,
+    window: Duration,
+) -> Duration {
+    let of_thread = |(number, after): (&u32, &Accounts)| {
+        let before = before.get(number).copied().unwrap_or_default();
+        let spent = after.spent.saturating_sub(before.spent);
+        after.waited.saturating_sub(before.waited).min(window.saturating_sub(spent))
+    };
+    after.iter().map(of_thread).sum()
 }
 
 impl Contention {
@@ -99,6 +132,7 @@ impl Contention {
         TurnConditions {
             other_work,
             waited: self.waited.filter(|_| window > 0.0).map(|time| time.as_secs_f64() / window),
+            used: self.spent.filter(|_| window > 0.0).map(|time| time.as_secs_f64() / window),
             steal: long_enough.and_then(|(ticks, _)| ticks.share(ticks.steal)),
             ..TurnConditions::default()
         }
@@ -124,7 +158,27 @@ mod tests {
         let conditions = window(1000, 200, 1500, 500).conditions();
         assert_eq!(conditions.other_work, Some(0.25));
         assert_eq!(conditions.waited, Some(0.5));
+        assert_eq!(conditions.used, Some(1.5));
         assert_eq!(conditions.steal, Some(0.0));
+    }
+
+    #[test]
+    fn a_wait_that_began_before_the_window_fills_it_and_no_more() {
+        let millis = Duration::from_millis;
+        let threads = |each: &[(u32, u64, u64)]| -> BTreeMap<u32, Accounts> {
+            let account = |&(number, spent, waited): &(u32, u64, u64)| {
+                (number, Accounts { spent: millis(spent), waited: millis(waited) })
+            };
+            each.iter().map(account).collect()
+        };
+        let before = threads(&[(1, 70, 5), (2, 10, 1)]);
+        // The first waited for 20 ms until it ran for 2 ms of a window of 5 ms.
+        let after = threads(&[(1, 72, 25), (2, 10, 1)]);
+        assert_eq!(waited(&before, &after, millis(5)), millis(3));
+        assert_eq!(waited(&before, &after, millis(50)), millis(20));
+        // One that began meanwhile counts, and one that ended hides none of the others' waiting.
+        let other = threads(&[(2, 10, 4), (3, 1, 2)]);
+        assert_eq!(waited(&before, &other, millis(50)), millis(5));
     }
 
     #[test]
@@ -162,5 +216,7 @@ mod tests {
         }
         assert!(found.other_work.unwrap() > 0.4, "{found:?}");
         assert!(own.spent.unwrap() > Duration::from_millis(50), "{own:?}");
+        let threads = of_threads(std::process::id()).unwrap().len() as f64;
+        assert!(own.conditions().waited.unwrap() <= threads, "{own:?}");
     }
 }

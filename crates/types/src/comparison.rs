@@ -19,6 +19,9 @@ pub struct TurnConditions {
     pub other_work: Option<f64>,
     /// How many threads were ready to run but had no processor, on average.
     pub waited: Option<f64>,
+    /// How many processors its own threads used, on average.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<f64>,
     /// The share of processor time that the hypervisor took, 0 to 1.
     pub steal: Option<f64>,
     /// How many times a processor's clock was throttled.

@@ -24,7 +24,7 @@ pub enum Precision {
 
 /// A precision name is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown precision `{0}`; known precisions: fp32, fp16, bf16, int8")]
+#[error("unknown precision `{0}`; known precisions: fp32, fp16, bf16, int8, stored")]
 pub struct ParsePrecisionError(pub String);
 
 impl Precision {

@@ -125,7 +125,7 @@ impl LoadTest {
             inputs: inputs.iter().map(FedInput::from).collect(),
             probes: served.probes.clone(),
             metrics: served.metrics.clone(),
-            reasons: remarks.iter().cloned().chain(said).collect(),
+            reasons: [remarks, &served.reasons].concat().into_iter().chain(said).collect(),
         }
     }
 }

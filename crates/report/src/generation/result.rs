@@ -209,9 +209,7 @@ fn facts(runs: &[Run]) -> Vec<Fact> {
         });
         facts.extend(share.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(share, test)| {
             let beyond = match share > 1.0 {
-                true => {
-                    ", more than this machine's ceiling: `modelmeter calibrate` measures it again"
-                }
+                true => ", more than was measured of it: a cache may have served a part, or `modelmeter calibrate` measured too little",
                 false => "",
             };
             let text = format!(
