@@ -71,7 +71,7 @@ fn one(html: &mut Html, store: &Store, machine: &Machine) -> Result<(), Refusal>
     html.close("dl");
     let ceilings = store.all_ceilings(&machine.key)?;
     // No command runs in the browser of another device.
-    let is_browser = machine.key.starts_with("browser-");
+    let is_browser = Machine::is_browser_key(&machine.key);
     if ceilings.is_empty() && !is_browser {
         frame::nothing(
             html,
