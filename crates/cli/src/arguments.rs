@@ -148,7 +148,7 @@ pub(crate) enum Command {
     /// their interval, the time to the first token, the growth of a step, and what the cache holds. How:
     /// docs/GENERATION.md
     Generate(Box<Generate>),
-    /// Load a served model with requests, and measure what its users wait
+    /// Send requests to a served model, and measure how long its users wait
     ///
     /// Requests come by a schedule that does not wait for answers. First token, time between tokens and the whole answer are
     /// counted from that schedule, with the rates that were offered, sent, answered and good. The generator says when it was
@@ -221,7 +221,7 @@ pub(crate) enum Command {
     /// Replicas behind a router are simulated from stored distributions of service times; nothing is measured. The answer
     /// has a 95 % interval. How: docs/LOAD.md
     Capacity(Box<CapacityArguments>),
-    /// Predict times that were never measured, and say how wrong that is
+    /// Predict times that were never measured, with an interval
     ///
     /// Learns from stored runs, or from tables of measured times (`--learn-from`), and answers for a model, engine or hardware
     /// that was not measured, with a 90% interval. What is too far from all that was measured is refused. `--backtest` checks

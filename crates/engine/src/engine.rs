@@ -104,9 +104,10 @@ pub trait Engine: Send + Sync {
         false
     }
 
-    /// Whether its outputs are compared with those of another engine before it is measured.
-    fn needs_reference(&self) -> bool {
-        false
+    /// The id of the native engine with whose outputs its own are compared before it is measured, because both compute alike;
+    /// another one where that is not here. `None`: its outputs are not compared.
+    fn native_reference(&self) -> Option<&'static str> {
+        None
     }
 
     /// How it trains; `None` if it only infers.

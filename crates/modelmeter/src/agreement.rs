@@ -14,9 +14,6 @@ use types::{
     RemarkCode,
 };
 
-/// The id of the engine that the others are held against where it is there.
-const PREFERRED: &str = "onnxruntime";
-
 /// How far an element of an output in fp32 may lie from the reference's, as a share of the output's scale. The same kernels on
 /// another processor are about a tenth of that apart; what rounding explains is accepted beyond it too.
 const FP32_LIMIT: f64 = 1e-4;
@@ -35,14 +32,15 @@ pub(crate) fn check(
     prepared: &Prepared,
     sink: &mut dyn FnMut(Event),
 ) -> Result<Option<Remark>, Error> {
-    if !prepared.engine.needs_reference() || prepared.cell.mode != Mode::Inference {
+    let Some(preferred) = prepared.engine.native_reference() else { return Ok(None) };
+    if prepared.cell.mode != Mode::Inference {
         return Ok(None);
     }
     let not_compared = |why: String| {
         let text = format!("the outputs were not compared with those of a native engine: {why}");
         Ok(Some(Remark::new(RemarkCode::OutputsNotCompared, text)))
     };
-    let Some(reference) = reference(profiler, prepared) else {
+    let Some(reference) = reference(preferred, profiler, prepared) else {
         return not_compared("none is here".to_owned());
     };
     let folder = Scratch::make("the outputs", 0)?;
@@ -91,15 +89,19 @@ fn compare(native: Side, measured: Side, folder: &std::path::Path) -> Vec<Parity
     hold_within(&sides, &[Some(native.outputs), Some(measured.outputs)], limit)
 }
 
-/// ONNX Runtime, whose kernels a browser has too; else the first engine in the list that runs this model on the processor.
-fn reference(profiler: &Profiler, prepared: &Prepared) -> Option<&'static dyn Engine> {
+/// The engine that is asked for; else the first engine in the list that runs this model on the processor.
+fn reference(
+    preferred: &str,
+    profiler: &Profiler,
+    prepared: &Prepared,
+) -> Option<&'static dyn Engine> {
     let precision = prepared.cell.precision;
     let runs = |engine: &&'static dyn Engine| {
         engine.id() != prepared.engine.id()
             && engine.takes() == Takes::Onnx
             && choose::refusal(*engine, Device::Cpu, precision, &profiler.places).is_none()
     };
-    let preferred = profiler.engines.find(PREFERRED).filter(runs);
+    let preferred = profiler.engines.find(preferred).filter(runs);
     preferred.or_else(|| profiler.engines.iter().find(runs))
 }
 

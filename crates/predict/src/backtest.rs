@@ -99,6 +99,17 @@ pub struct Backtest {
     pub left_out: BTreeMap<String, usize>,
 }
 
+/// How good all predictions of a backtest were: means of its kinds of question, weighted by their times.
+#[derive(Debug, Clone, Copy)]
+pub struct Overall {
+    /// The median error.
+    pub median_error: f64,
+    /// The same of physics alone.
+    pub physics_median_error: f64,
+    /// Share of times within their 90 % interval.
+    pub coverage: f64,
+}
+
 /// One answered question.
 struct Answered {
     /// Without what it was learned from.
@@ -667,6 +678,20 @@ impl Backtest {
     #[must_use]
     pub fn answered(&self) -> usize {
         self.kinds.iter().map(|kind| kind.score.rows).sum()
+    }
+
+    /// How good all predictions were; not numbers if there are none.
+    #[must_use]
+    pub fn overall(&self) -> Overall {
+        let rows = self.answered() as f64;
+        let mean = |of: fn(&KindScore) -> f64| {
+            self.kinds.iter().map(|kind| of(kind) * kind.score.rows as f64).sum::<f64>() / rows
+        };
+        Overall {
+            median_error: mean(|kind| kind.score.median_error),
+            physics_median_error: mean(|kind| kind.physics.median_error),
+            coverage: mean(|kind| kind.score.coverage),
+        }
     }
 
     /// The kinds of machine among the answers.

@@ -21,8 +21,8 @@ mod runs;
 mod trees;
 
 pub use backtest::{
-    Backtest, KindScore, MachineScore, Predictor, Refused, Score, backtest, cross_validate,
-    predict_all,
+    Backtest, KindScore, MachineScore, Overall, Predictor, Refused, Score, backtest,
+    cross_validate, predict_all,
 };
 pub use catalogue::{Catalogue, Hardware};
 pub use error::Error;

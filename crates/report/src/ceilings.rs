@@ -15,7 +15,10 @@ use number::{MISSING, bytes_per_second, fixed, flops_per_second, seconds, signif
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
-use types::{Bytes, Ceiling, Ceilings, Device, Interval, Machine, Precision, Unmeasured};
+use types::{
+    Bytes, Ceiling, Ceilings, CopyDirection, CopyMemory, Device, Interval, Machine, Precision,
+    Unmeasured,
+};
 
 /// The name and version of the JSON.
 pub const CEILINGS_SCHEMA: &str = "modelmeter.ceilings/1";
@@ -169,11 +172,11 @@ fn rows(standing: &Ceilings, measured: Option<&Ceilings>) -> Vec<Row> {
         show: bytes_per_second,
     }));
     rows.extend(standing.copies.iter().map(|copy| Row {
-        what: copy.direction.clone(),
+        what: copy.direction.words().to_owned(),
         stands: copy.ceiling,
-        now: measured.and_then(|measured| measured.copy(&copy.direction, &copy.memory)),
+        now: measured.and_then(|measured| measured.copy(copy.direction, copy.memory)),
         balance: None,
-        way: format!("{} memory", copy.memory),
+        way: format!("{} memory", copy.memory.words()),
         show: bytes_per_second,
     }));
     rows.extend(standing.launches.map(|stands| Row {
@@ -285,7 +288,7 @@ pub(crate) struct CeilingsDocument<'a> {
     caches: Vec<CacheDocument>,
     memory: Option<CeilingDocument>,
     /// Copies between the host and the device.
-    copies: Vec<CopyDocument<'a>>,
+    copies: Vec<CopyDocument>,
     /// Kernels that the host launches a second, one after the other.
     launches: Option<CeilingDocument>,
     /// What could not be measured, and why.
@@ -343,11 +346,11 @@ struct CacheDocument {
 /// How fast the host and the device copy from one to the other.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "CopyCeilingOfDevice")]
-struct CopyDocument<'a> {
-    /// `host to device` or `device to host`.
-    direction: &'a str,
-    /// The host's memory: `pinned` or `pageable`.
-    memory: &'a str,
+struct CopyDocument {
+    /// To or from the device.
+    direction: CopyDirection,
+    /// The host's memory: pinned or pageable.
+    memory: CopyMemory,
     #[serde(flatten)]
     ceiling: CeilingDocument,
 }
@@ -372,9 +375,9 @@ impl<'a> From<&CeilingsView<'a>> for CeilingsDocument<'a> {
             CacheDocument { level: cache.level, size: cache.size, ceiling }
         });
         let copies = standing.copies.iter().map(|copy| {
-            let now = measured.and_then(|now| now.copy(&copy.direction, &copy.memory));
+            let now = measured.and_then(|now| now.copy(copy.direction, copy.memory));
             let ceiling = CeilingDocument::new(copy.ceiling, now, "B/s");
-            CopyDocument { direction: &copy.direction, memory: &copy.memory, ceiling }
+            CopyDocument { direction: copy.direction, memory: copy.memory, ceiling }
         });
         let launches =
             |stands| CeilingDocument::new(stands, measured.and_then(|now| now.launches), "1/s");

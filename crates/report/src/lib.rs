@@ -3,7 +3,7 @@
 //!
 //! Nothing here prints, opens a file or asks the terminal: functions return strings or write where they
 //! are told to. What came from outside (names, reasons) is cleaned before it reaches a terminal. The
-//! door knows the shared nouns only; it neither measures nor stores.
+//! door knows the shared nouns only, and the values of `analysis` and `predict`; it neither measures nor stores.
 
 mod advice;
 mod analysis;
@@ -33,6 +33,7 @@ mod machine;
 mod markdown;
 mod memory;
 mod pictures;
+mod prediction;
 mod proof;
 mod recommendation;
 mod result;
@@ -85,6 +86,12 @@ pub use number::{
     milliseconds, percent, rate, seconds, significant, tick, value, watts,
 };
 pub use pictures::{DrawnPicture, DrawnPictures, PICTURES_SCHEMA, pictures_document};
+pub use prediction::{
+    BACKTEST_SCHEMA, ExplorationView, HARDWARE_SCHEMA, LearnedCells, LearnedKind,
+    PREDICTION_SCHEMA, Prediction, TableRows, backtest_document, exploration_document,
+    hardware_document, predictions_document, table_prediction_document, trained_document,
+    with_gap_predictions,
+};
 pub use proof::{OPTIMIZE_SCHEMA, PROOF_SCHEMA, optimize_document, proof_document};
 pub use recommendation::{
     RECOMMENDATIONS_SCHEMA, recommendations_document, recommendations_with_capacity,

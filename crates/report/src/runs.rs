@@ -283,9 +283,8 @@ fn shown<T: ToString>(value: Option<T>) -> String {
 fn full_table(lines: &[RunLine]) -> Grid {
     let shared = Shared::of(lines);
     let source = lines.iter().any(|line| line.imported.is_some());
-    let mode = shows_mode(lines);
     let columns = ["run", "when UTC", "model", "weights"].into_iter();
-    let columns = columns.chain(mode.then_some("mode")).map(Column::left);
+    let columns = columns.chain(shared.has_mode.then_some("mode")).map(Column::left);
     let columns = columns.chain([
         Column::left("engine"),
         Column::left("device"),
@@ -305,17 +304,8 @@ fn full_table(lines: &[RunLine]) -> Grid {
             line.model.clone(),
             shown(line.weights()),
         ];
-        cells.extend(mode.then(|| line.mode_words()));
-        cells.extend([
-            line.engine.clone(),
-            shown(line.device),
-            shown(line.precision),
-            line.batch_and_length(),
-            shared.medians[at].clone(),
-            line.samples(),
-            shared.peaks[at].clone(),
-            line.whole_verdict(),
-        ]);
+        cells.extend(shared.cells(at, line));
+        cells.push(line.whole_verdict());
         cells.extend(source.then(|| line.source()));
         cells.push(line.tags.join(" "));
         table.row(cells);
@@ -329,14 +319,14 @@ fn short_table(lines: &[RunLine]) -> Grid {
     let mut known = short_column(&known).into_iter();
     let when = each(lines, |line| line.started_at.and_then(|_| known.next()));
     let when: Vec<String> = when.into_iter().map(shown).collect();
-    let mode = shows_mode(lines);
     let columns = [
         Column::left("run"),
         Column::left("when UTC").leaves_late(4),
         Column::left("model").shrinks(),
     ];
-    let columns =
-        columns.into_iter().chain(mode.then(|| Column::left("mode").shrinks().leaves_late(2)));
+    let columns = columns
+        .into_iter()
+        .chain(shared.has_mode.then(|| Column::left("mode").shrinks().leaves_late(2)));
     let columns = columns.chain([
         Column::left("engine"),
         Column::left("device").leaves(2),
@@ -350,18 +340,8 @@ fn short_table(lines: &[RunLine]) -> Grid {
     let mut table = Grid::of(with_tags(lines, columns));
     for (at, line) in lines.iter().enumerate() {
         let mut cells = vec![line.id.clone(), when[at].clone(), line.marked_model()];
-        cells.extend(mode.then(|| line.mode_words()));
-        cells.extend([
-            line.engine.clone(),
-            shown(line.device),
-            shown(line.precision),
-            line.batch_and_length(),
-            shared.medians[at].clone(),
-            line.samples(),
-            shared.peaks[at].clone(),
-            line.verdict().to_owned(),
-            line.tags.join(" "),
-        ]);
+        cells.extend(shared.cells(at, line));
+        cells.extend([line.verdict().to_owned(), line.tags.join(" ")]);
         table.row(cells);
     }
     table
@@ -372,8 +352,9 @@ fn shows_mode(lines: &[RunLine]) -> bool {
     lines.iter().any(|line| line.mode != Mode::Inference)
 }
 
-/// Cells whose unit depends on the whole column.
+/// What cells of a row owe to the whole column: its unit, and whether it is there.
 struct Shared {
+    has_mode: bool,
     medians: Vec<String>,
     peaks: Vec<String>,
 }
@@ -381,9 +362,25 @@ struct Shared {
 impl Shared {
     fn of(lines: &[RunLine]) -> Shared {
         Shared {
+            has_mode: shows_mode(lines),
             medians: medians(lines),
             peaks: bytes_column(&each(lines, |line| line.memory_peak.map(|peak| peak.0))),
         }
+    }
+
+    /// What the long and the short form of a row have in common: from the mode to the memory.
+    fn cells(&self, at: usize, line: &RunLine) -> Vec<String> {
+        let mut cells: Vec<String> = self.has_mode.then(|| line.mode_words()).into_iter().collect();
+        cells.extend([
+            line.engine.clone(),
+            shown(line.device),
+            shown(line.precision),
+            line.batch_and_length(),
+            self.medians[at].clone(),
+            line.samples(),
+            self.peaks[at].clone(),
+        ]);
+        cells
     }
 }
 

@@ -16,6 +16,7 @@ use crate::generation::GenerationDocument;
 use crate::gpu::GpuDocument;
 use crate::load::LoadDocument;
 use crate::pictures::PicturesDocument;
+use crate::prediction::{BacktestDocument, HardwareListDocument, PredictionDocument};
 use crate::proof::{OptimizeDocument, ProofDocument};
 use crate::recommendation::RecommendationsDocument;
 use crate::runs::RunsDocument;
@@ -26,7 +27,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
 /// Every document that this crate writes.
-pub const SCHEMAS: [DocumentSchema; 23] = [
+pub const SCHEMAS: [DocumentSchema; 26] = [
     DocumentSchema::of::<RunDocument<'_>>(crate::RUN_SCHEMA),
     DocumentSchema::of::<RunsDocument<'_>>(crate::RUNS_SCHEMA),
     DocumentSchema::of::<ComparisonDocument<'_>>(crate::COMPARISON_SCHEMA),
@@ -50,6 +51,9 @@ pub const SCHEMAS: [DocumentSchema; 23] = [
     DocumentSchema::of::<RecommendationsDocument<'_>>(crate::RECOMMENDATIONS_SCHEMA),
     DocumentSchema::of::<PicturesDocument<'_>>(crate::PICTURES_SCHEMA),
     DocumentSchema::of::<AnswerDocument<'_>>(crate::ANSWER_SCHEMA),
+    DocumentSchema::of::<PredictionDocument<'_>>(crate::PREDICTION_SCHEMA),
+    DocumentSchema::of::<BacktestDocument<'_>>(crate::BACKTEST_SCHEMA),
+    DocumentSchema::of::<HardwareListDocument<'_>>(crate::HARDWARE_SCHEMA),
 ];
 
 /// A document and its JSON Schema.

@@ -128,13 +128,16 @@ fn push_piece(
     }
 }
 
-/// Cuts a piece wider than a line into full lines and hands back the rest.
+/// Cuts a piece wider than a line into lines and hands back the rest; a path is cut behind its folders where that leaves no line
+/// short.
 fn break_hard(lines: &mut Vec<String>, piece: &str, width: usize) -> String {
     let mut rest = piece;
     while text_width(rest) > width {
         let head = take_width(rest.chars(), width);
+        let folder = head.rfind('/').map(|at| at + 1).filter(|at| *at > head.len() / 2);
         // A character wider than the whole line still has to go somewhere.
-        let cut = head.len().max(rest.chars().next().map_or(0, char::len_utf8));
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        let cut = folder.unwrap_or(head.len()).max(first);
         lines.push(rest[..cut].to_string());
         rest = &rest[cut..];
     }
@@ -252,6 +255,14 @@ pub(crate) fn joined(lines: Vec<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_cut_behind_its_folders() {
+        let path = "`/home/somebody/models/distilbert/model.onnx`";
+        assert_eq!(wrap(path, 20), ["`/home/somebody/", "models/distilbert/", "model.onnx`"]);
+        // Not where a line would be nearly empty.
+        assert_eq!(wrap("/a/bcdefghijklmnopq", 10), ["/a/bcdefgh", "ijklmnopq"]);
+    }
 
     #[test]
     fn a_long_command_can_still_be_pasted() {

@@ -1,6 +1,6 @@
 //! What a machine can do at best, and where a piece of work stands under that roof.
 
-use crate::{Bound, Bytes, Device, Interval, Precision};
+use crate::{Bound, Bytes, CopyDirection, CopyMemory, Device, Interval, Precision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,10 +35,10 @@ pub struct CacheBandwidth {
 /// How fast the host and a device copy from one to the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CopyCeiling {
-    /// `host to device` or `device to host`.
-    pub direction: String,
-    /// The host's memory: `pinned` or `pageable`.
-    pub memory: String,
+    /// To or from the device.
+    pub direction: CopyDirection,
+    /// The host's memory: pinned or pageable.
+    pub memory: CopyMemory,
     /// Bytes a second.
     pub ceiling: Ceiling,
 }
@@ -123,7 +123,7 @@ impl Ceilings {
 
     /// The ceiling of copies in a direction with memory of a kind, if it was measured.
     #[must_use]
-    pub fn copy(&self, direction: &str, memory: &str) -> Option<Ceiling> {
+    pub fn copy(&self, direction: CopyDirection, memory: CopyMemory) -> Option<Ceiling> {
         let copies = self.copies.iter();
         let mut same = copies.filter(|copy| copy.direction == direction && copy.memory == memory);
         same.next().map(|copy| copy.ceiling)
@@ -188,7 +188,7 @@ impl Ceilings {
         }
         for before in &self.copies {
             let is_same = |now: &&mut CopyCeiling| {
-                (&now.direction, &now.memory) == (&before.direction, &before.memory)
+                (now.direction, now.memory) == (before.direction, before.memory)
             };
             match merged.copies.iter_mut().find(is_same) {
                 Some(now) => now.ceiling = before.ceiling.higher(now.ceiling),

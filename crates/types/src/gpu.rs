@@ -270,15 +270,91 @@ pub struct GpuRange {
     pub kernels: f64,
 }
 
+/// Where a copy goes.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+pub enum CopyDirection {
+    /// To a device.
+    #[serde(rename = "host to device")]
+    HostToDevice,
+    /// From a device.
+    #[serde(rename = "device to host")]
+    DeviceToHost,
+    /// From a device's memory to the same memory.
+    #[serde(rename = "within the device")]
+    WithinDevice,
+    /// From memory of the host to memory of the host.
+    #[serde(rename = "host to host")]
+    HostToHost,
+    /// From one device to another.
+    #[serde(rename = "device to device")]
+    DeviceToDevice,
+    /// What a recorder did not tell.
+    #[serde(rename = "unknown", other)]
+    Unknown,
+}
+
+impl CopyDirection {
+    /// As documents and people have it.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            CopyDirection::HostToDevice => "host to device",
+            CopyDirection::DeviceToHost => "device to host",
+            CopyDirection::WithinDevice => "within the device",
+            CopyDirection::HostToHost => "host to host",
+            CopyDirection::DeviceToDevice => "device to device",
+            CopyDirection::Unknown => "unknown",
+        }
+    }
+}
+
+/// The memory at one end of a copy.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyMemory {
+    /// Ordinary memory of the host, which the system may move to disk.
+    Pageable,
+    /// Memory of the host that stays in its place.
+    Pinned,
+    /// Memory of a device.
+    Device,
+    /// A texture of a device.
+    Array,
+    /// Memory that host and device share.
+    Managed,
+    /// What a recorder did not tell.
+    #[serde(other)]
+    Unknown,
+}
+
+impl CopyMemory {
+    /// As documents and people have it.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            CopyMemory::Pageable => "pageable",
+            CopyMemory::Pinned => "pinned",
+            CopyMemory::Device => "device",
+            CopyMemory::Array => "array",
+            CopyMemory::Managed => "managed",
+            CopyMemory::Unknown => "unknown",
+        }
+    }
+}
+
 /// Copies of one direction between memory of the same kinds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GpuCopies {
-    /// The direction: `host to device`.
-    pub direction: String,
-    /// The memory of the source: `pageable`, `pinned`, `device`.
-    pub from: String,
+    /// The direction.
+    pub direction: CopyDirection,
+    /// The memory of the source.
+    pub from: CopyMemory,
     /// The memory of the target.
-    pub to: String,
+    pub to: CopyMemory,
     /// How many.
     pub count: u64,
     /// Bytes.

@@ -106,8 +106,8 @@ pub use generation::{
     DecoderShape, Generation, GenerationReport, GenerationTest, Sampling, StepGrowth,
 };
 pub use gpu::{
-    GpuCopies, GpuDevice, GpuGap, GpuGapCause, GpuKernel, GpuLaunches, GpuPart, GpuProblem,
-    GpuProblemKind, GpuProcess, GpuProfile, GpuRange,
+    CopyDirection, CopyMemory, GpuCopies, GpuDevice, GpuGap, GpuGapCause, GpuKernel, GpuLaunches,
+    GpuPart, GpuProblem, GpuProblemKind, GpuProcess, GpuProfile, GpuRange,
 };
 pub use import::{Correction, Import, Stated};
 pub use inside::{

@@ -60,7 +60,22 @@ pub struct Machine {
 /// What keys of machines begin with on which another tool measured; ours are hashes alone.
 const IMPORTED: &str = "imported-";
 
+/// What keys of machines begin with of which a page alone was known.
+const BROWSER: &str = "browser-";
+
 impl Machine {
+    /// The key of a machine of which a page alone is known.
+    #[must_use]
+    pub fn browser_key(hash: &str) -> String {
+        format!("{BROWSER}{hash}")
+    }
+
+    /// Whether a page alone was known of the machine with this key, so that no command runs there.
+    #[must_use]
+    pub fn is_browser_key(key: &str) -> bool {
+        key.starts_with(BROWSER)
+    }
+
     /// The key of a machine on which another tool measured.
     #[must_use]
     pub fn imported_key(key: &str) -> String {

@@ -1,7 +1,7 @@
 //! Rules over what a GPU did: the same for a run of ours and for any program.
 
 use super::judgement::{WORTH_IT, evidence, gain};
-use types::{Evidence, ExpectedGain, Goal, GpuDevice, GpuGapCause, GpuProfile, Unit};
+use types::{CopyMemory, Evidence, ExpectedGain, Goal, GpuDevice, GpuGapCause, GpuProfile, Unit};
 
 /// A launch takes about as long as a kernel that is shorter than 10 µs.
 const MANY_SHORT: f64 = 0.3;
@@ -119,7 +119,7 @@ fn place(device: &GpuDevice, cause: GpuGapCause) -> Option<(&str, f64)> {
 /// Time in copies from and to memory that is not pinned.
 fn pageable(device: &GpuDevice) -> f64 {
     let kinds = device.copy_kinds.iter();
-    kinds.filter(|one| one.from == "pageable" || one.to == "pageable").map(|one| one.time).sum()
+    kinds.filter(|one| [one.from, one.to].contains(&CopyMemory::Pageable)).map(|one| one.time).sum()
 }
 
 /// The gain of saving between half and all of a part of the window.
@@ -228,7 +228,7 @@ fn hidden_copies(device: &GpuDevice) -> Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use types::{GpuCopies, GpuGap, GpuLaunches, GpuProcess};
+    use types::{CopyDirection, GpuCopies, GpuGap, GpuLaunches, GpuProcess};
 
     fn gap(cause: GpuGapCause, time: f64, place: &str) -> GpuGap {
         GpuGap { cause, count: 1, time, longest: time, places: vec![(place.into(), time)] }
@@ -277,19 +277,19 @@ mod tests {
         assert!(found.evidence[1].text.contains("layer.3"));
         let factor = found.gain.unwrap().factor;
         assert!((factor.low - 1.25).abs() < 1e-9 && (factor.high - 1.0 / 0.6).abs() < 1e-9);
-        let copy = |from: &str| GpuCopies {
-            direction: "host to device".into(),
-            from: from.into(),
-            to: "device".into(),
+        let copy = |from| GpuCopies {
+            direction: CopyDirection::HostToDevice,
+            from,
+            to: CopyMemory::Device,
             count: 1,
             bytes: 1,
             time: 0.4,
             rate: 1.0,
         };
         let copies = GpuDevice { compute: 0.6, copies: 0.4, idle: 0.0, ..fine.clone() };
-        let pageable = GpuDevice { copy_kinds: vec![copy("pageable")], ..copies.clone() };
+        let pageable = GpuDevice { copy_kinds: vec![copy(CopyMemory::Pageable)], ..copies.clone() };
         assert_eq!(advised(&pageable), ["pinned-memory"]);
-        let pinned = GpuDevice { copy_kinds: vec![copy("pinned")], ..copies };
+        let pinned = GpuDevice { copy_kinds: vec![copy(CopyMemory::Pinned)], ..copies };
         assert_eq!(advised(&pinned), ["hidden-copies"]);
         let launches = GpuLaunches { short_time: 0.6, ..launches };
         assert_eq!(advised(&GpuDevice { launches, ..fine }), ["small-kernels"]);

@@ -52,7 +52,7 @@ pub(crate) struct LoadArguments {
     /// Distribution of arrivals: poisson, constant, gamma:SHAPE
     #[arg(long, value_name = "HOW", default_value = "poisson", help_heading = "Workload")]
     pub(crate) arrivals: Arrivals,
-    /// Rate at the end of the load, reached evenly
+    /// Rate at the end of the load; it changes linearly until then
     #[arg(long, value_name = "N/s", value_parser = parse_rate, requires = "rate", help_heading = "Workload")]
     pub(crate) ramp_to: Option<f64>,
     /// Closed loop: so many users, each asking again after the answer; a load for each number
@@ -88,7 +88,7 @@ pub(crate) struct LoadArguments {
     /// Shape of a KServe input: NAME=1x128; may be repeated
     #[arg(long, value_name = "NAME=DIMS", help_heading = "Workload")]
     pub(crate) shape: Vec<Shape>,
-    /// Model: most requests that are answered at once
+    /// Model: maximum number of requests that are answered together
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_batch, help_heading = "Workload")]
     pub(crate) batch_max: usize,
     /// Model: longest time that a free engine waits for more requests
@@ -103,7 +103,7 @@ pub(crate) struct LoadArguments {
     /// Body of every request of `--protocol http` [default: none, a GET]
     #[arg(long, value_name = "FILE", help_heading = "Workload")]
     pub(crate) body: Option<PathBuf>,
-    /// What the body is
+    /// Content type of the body
     #[arg(
         long,
         value_name = "TYPE",
@@ -119,7 +119,7 @@ pub(crate) struct LoadArguments {
     #[command(flatten)]
     pub(crate) engine: EngineArguments,
 
-    /// How long requests are sent, the warm-up included [default: 30s; with --trace until its last moment]
+    /// Duration of the load, warm-up included [default: 30s; with --trace until its last moment]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Sampling")]
     pub(crate) duration: Option<Duration>,
     /// Time at the start that does not count [default: a sixth of the duration, at most 5s]
@@ -166,7 +166,7 @@ pub(crate) struct LoadArguments {
     /// Highest rate of the search
     #[arg(long, value_name = "N/s", value_parser = parse_rate, requires = "find_rate", default_value = "1000/s", help_heading = "Search")]
     pub(crate) highest_rate: f64,
-    /// Width of the answer
+    /// Relative width at which the search stops
     #[arg(long, value_name = "SHARE", value_parser = parse_share, requires = "find_rate", default_value = "10%", help_heading = "Search")]
     pub(crate) width: f64,
 

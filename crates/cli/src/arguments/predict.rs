@@ -101,7 +101,7 @@ pub(crate) struct Predict {
     /// Learn from the database again, and say how good answers are
     #[arg(long, help_heading = "Prediction", conflicts_with = "backtest")]
     pub(crate) train: bool,
-    /// Draw models × hardware as SVG: measured, predicted and unknown cells
+    /// Picture of models × hardware as SVG: measured, predicted and unknown cells
     #[arg(long, value_name = "FILE", help_heading = "Prediction", conflicts_with = "backtest")]
     pub(crate) matrix: Option<PathBuf>,
     /// List processors and GPUs with stated peaks, and where the numbers are from

@@ -35,7 +35,7 @@ fn published(name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::{DOCUMENTS, published};
-    use crate::command::{bench, db, devices, models, predict};
+    use crate::command::{bench, db, devices, models};
     use exchange::{WHOLE_RUN_SCHEMA, WholeRun};
     use report::{DocumentSchema, SCHEMAS};
     use std::{env, fs, path::Path};
@@ -44,7 +44,7 @@ mod tests {
     const WRITE: &str = "MODELMETER_WRITE_SCHEMAS";
 
     /// Documents that are not made from a result of the report.
-    const OWN: [DocumentSchema; 19] = [
+    const OWN: [DocumentSchema; 16] = [
         DocumentSchema::of::<bench::PlanDocument<'_>>(bench::PLAN_SCHEMA),
         DocumentSchema::of::<models::ModelsDocument<'_>>(models::MODELS_SCHEMA),
         DocumentSchema::of::<devices::DevicesDocument<'_>>(devices::DEVICES_SCHEMA),
@@ -61,9 +61,6 @@ mod tests {
         DocumentSchema::of::<serve::MeasurementsDocument>(serve::MEASUREMENTS_SCHEMA),
         DocumentSchema::of::<serve::ChangeDocument>(serve::CHANGE_SCHEMA),
         DocumentSchema::of::<WholeRun<'_>>(WHOLE_RUN_SCHEMA),
-        DocumentSchema::of::<predict::BacktestDocument<'_>>(predict::BACKTEST_SCHEMA),
-        DocumentSchema::of::<predict::PredictionDocument<'_>>(predict::PREDICTION_SCHEMA),
-        DocumentSchema::of::<predict::HardwareListDocument<'_>>(predict::HARDWARE_SCHEMA),
     ];
 
     #[test]

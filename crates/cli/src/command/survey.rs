@@ -3,7 +3,11 @@
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Analyze, Global, Recommend, SurveyArguments},
-    command::{capacity::stored_runs, open_existing_store, predict::gaps as predicted_gaps},
+    command::{
+        capacity::stored_runs,
+        open_existing_store,
+        predict::{gaps, learned_cells},
+    },
     output,
 };
 use load::{Length, Lengths, Routing};
@@ -73,9 +77,8 @@ pub(crate) fn recommend(arguments: &Recommend, global: &Global) -> Result<Exit, 
     let mut document = report::recommendations_with_capacity(&found, &capacity);
     if arguments.with_predictions {
         let experience = Experience::of(&store, &Catalogue::own())?;
-        let (blocks, predictions) = predicted_gaps(&found, &experience);
-        document.blocks.extend(blocks);
-        document.json["predictions"] = predictions;
+        let gaps = gaps(&found, &experience);
+        document = report::with_gap_predictions(document, &gaps, &learned_cells(&experience));
     }
     sinks.result(&document, &asked, exit);
     Ok(sinks.finish(exit))

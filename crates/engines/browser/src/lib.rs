@@ -21,6 +21,7 @@ use engine::{
     Availability, Engine, EngineError, Host, InstallProgress, Installer, LoadRequest, LoadedModel,
     Loader, Places,
 };
+use engine_onnxruntime::OnnxRuntime;
 use std::path::{Path, PathBuf};
 use types::{Bytes, Device, EngineOptions, GraphOptimisation, Precision};
 
@@ -88,8 +89,9 @@ impl Engine for Browser {
         true
     }
 
-    fn needs_reference(&self) -> bool {
-        true
+    fn native_reference(&self) -> Option<&'static str> {
+        // The runtime in a page has the same kernels.
+        Some(OnnxRuntime.id())
     }
 
     fn fusing_options(&self, told: &EngineOptions) -> Option<EngineOptions> {

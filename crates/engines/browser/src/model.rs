@@ -163,7 +163,7 @@ fn machine_of(around: &Surroundings) -> Machine {
     let digest = Sha256::digest(told.join("\n"));
     let hash: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     Machine {
-        key: format!("browser-{hash}"),
+        key: Machine::browser_key(&hash),
         hostname: format!("a device with {browser} on {os}"),
         os,
         cpu: Cpu {

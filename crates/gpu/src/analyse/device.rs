@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{name::short_name, read::Recording};
 use std::collections::HashMap;
-use types::{GpuCopies, GpuDevice, GpuKernel, GpuLaunches};
+use types::{CopyDirection, CopyMemory, GpuCopies, GpuDevice, GpuKernel, GpuLaunches};
 
 /// A kernel shorter than this takes about as long as its launch.
 const SHORT: u64 = 10_000;
@@ -220,9 +220,9 @@ impl Process<'_> {
         table.sort_by(|a, b| (b.1.2, a.0).cmp(&(a.1.2, b.0)));
         let row =
             |([direction, from, to], (count, bytes, time)): ([u8; 3], (u64, u64, u64))| GpuCopies {
-                direction: direction_name(direction).to_owned(),
-                from: memory_name(from).to_owned(),
-                to: memory_name(to).to_owned(),
+                direction: direction_of(direction),
+                from: memory_of(from),
+                to: memory_of(to),
                 count,
                 bytes,
                 time: seconds(time),
@@ -258,24 +258,24 @@ impl Process<'_> {
 /// CUPTI's number for memory of the device.
 const DEVICE_MEMORY: u8 = 3;
 
-fn direction_name(direction: u8) -> &'static str {
+fn direction_of(direction: u8) -> CopyDirection {
     match direction {
-        1 | 3 => "host to device",
-        2 | 4 => "device to host",
-        5..=8 => "within the device",
-        9 => "host to host",
-        10 => "device to device",
-        _ => "unknown",
+        1 | 3 => CopyDirection::HostToDevice,
+        2 | 4 => CopyDirection::DeviceToHost,
+        5..=8 => CopyDirection::WithinDevice,
+        9 => CopyDirection::HostToHost,
+        10 => CopyDirection::DeviceToDevice,
+        _ => CopyDirection::Unknown,
     }
 }
 
-fn memory_name(memory: u8) -> &'static str {
+fn memory_of(memory: u8) -> CopyMemory {
     match memory {
-        1 => "pageable",
-        2 => "pinned",
-        3 | 6 => "device",
-        4 => "array",
-        5 | 7 => "managed",
-        _ => "unknown",
+        1 => CopyMemory::Pageable,
+        2 => CopyMemory::Pinned,
+        3 | 6 => CopyMemory::Device,
+        4 => CopyMemory::Array,
+        5 | 7 => CopyMemory::Managed,
+        _ => CopyMemory::Unknown,
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use types::GpuDevice;
+use types::{CopyDirection, CopyMemory, GpuDevice};
 
 /// One launch at 10 µs, its kernel from 20 to 60 µs, a copy from 70 to 80 µs, all inside a range of the program.
 const KINETO: &str = include_str!("../../tests/fixtures/kineto.json");
@@ -61,10 +61,11 @@ fn three_tools_tell_the_same_of_the_same_work() {
             "{name}"
         );
         let copies = &device.copy_kinds[0];
-        assert_eq!((copies.direction.as_str(), copies.bytes), ("host to device", 4096), "{name}");
+        assert_eq!((copies.direction, copies.bytes), (CopyDirection::HostToDevice, 4096), "{name}");
         // Rocprofv3 does not say whether memory was pinned.
-        let memory = if name == "rocprof.json" { "unknown" } else { "pageable" };
-        assert_eq!((copies.from.as_str(), copies.to.as_str()), (memory, "device"), "{name}");
+        let memory =
+            if name == "rocprof.json" { CopyMemory::Unknown } else { CopyMemory::Pageable };
+        assert_eq!((copies.from, copies.to), (memory, CopyMemory::Device), "{name}");
     }
 }
 

@@ -10,7 +10,7 @@ mod program;
 use modelmeter_gpu::Wish;
 use program::{Outcome, program};
 use std::time::Duration;
-use types::{GpuGapCause, GpuProblemKind};
+use types::{CopyDirection, CopyMemory, GpuGapCause, GpuProblemKind};
 
 fn kinds(outcome: &Outcome) -> Vec<GpuProblemKind> {
     outcome.profile.processes[0].problems.iter().map(|problem| problem.kind).collect()
@@ -58,8 +58,8 @@ fn copies_are_counted_to_the_byte() {
     assert_eq!(copies.len(), 1);
     assert_eq!((copies[0].count, copies[0].bytes), (5, 5 << 20));
     assert_eq!(
-        (copies[0].direction.as_str(), copies[0].from.as_str(), copies[0].to.as_str()),
-        ("host to device", "pageable", "device")
+        (copies[0].direction, copies[0].from, copies[0].to),
+        (CopyDirection::HostToDevice, CopyMemory::Pageable, CopyMemory::Device)
     );
 }
 

@@ -146,6 +146,8 @@ pub struct PictureQuestion<'a> {
 pub struct PictureCase {
     /// The question, with an unknown time.
     pub observation: Observation,
+    /// The engine that the tool measures with.
+    pub engine: &'static str,
     /// The number format of the rows that it is asked like.
     pub precision: String,
     /// Pictures at once.

@@ -4,6 +4,8 @@ use super::{Cells, Header, PictureCase, Tables};
 use crate::{Catalogue, Domain, Error, Observation, family};
 use std::collections::HashMap;
 
+/// The engine whose times timm's benchmark takes.
+const ENGINE: &str = "torch";
 const MEGA: f64 = 1e6;
 const GIGA: f64 = 1e9;
 /// Every activation is written once and read about twice.
@@ -273,7 +275,8 @@ pub(super) fn question(
         row.batch = batch;
     }
     let observation = observation(&row, &facts, catalogue).map_err(Error::TooLittle)?;
-    Ok(PictureCase { observation, precision: row.setting.precision, batch: row.batch })
+    let (precision, batch) = (row.setting.precision, row.batch);
+    Ok(PictureCase { observation, engine: ENGINE, precision, batch })
 }
 
 fn observation(row: &Row, facts: &Facts, catalogue: &Catalogue) -> Result<Observation, String> {

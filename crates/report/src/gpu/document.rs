@@ -106,8 +106,8 @@ pub(super) fn data(profile: &GpuProfile) -> DataTable {
                 ]);
             };
             let number = |value: f64| Some(value.to_string());
-            for (name, time) in super::result::times(device) {
-                row("time", name, None, time, [None, None, None]);
+            for (activity, time) in super::result::times(device) {
+                row("time", activity.words(), None, time, [None, None, None]);
             }
             for gap in &device.gaps {
                 let rest = [None, number(gap.longest), None];
@@ -124,7 +124,12 @@ pub(super) fn data(profile: &GpuProfile) -> DataTable {
                 row("range", &part.path, Some(part.kernels), part.time, [None, None, None]);
             }
             for copies in &device.copy_kinds {
-                let name = format!("{} ({} to {})", copies.direction, copies.from, copies.to);
+                let name = format!(
+                    "{} ({} to {})",
+                    copies.direction.words(),
+                    copies.from.words(),
+                    copies.to.words()
+                );
                 let rest = [None, None, Some(copies.bytes.to_string())];
                 row("copy", &name, Some(copies.count), copies.time, rest);
             }

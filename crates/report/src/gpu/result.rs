@@ -12,7 +12,10 @@ use crate::{
     table::Column,
 };
 use number::{bytes, bytes_per_second, count, percent, seconds};
-use types::{Ceilings, GpuCopies, GpuDevice, GpuGapCause, GpuProblemKind, GpuProcess, GpuProfile};
+use types::{
+    Ceilings, CopyDirection, CopyMemory, GpuCopies, GpuDevice, GpuGapCause, GpuProblemKind,
+    GpuProcess, GpuProfile,
+};
 
 /// A share of short kernels that a launch costs more than they compute.
 const LAUNCH_BOUND: f64 = 0.3;
@@ -36,13 +39,33 @@ pub struct GpuView<'a> {
     pub ceilings: Option<&'a Ceilings>,
 }
 
+/// What a device does with its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Activity {
+    Compute,
+    Communication,
+    Copies,
+    Idle,
+}
+
+impl Activity {
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Activity::Compute => "compute",
+            Activity::Communication => "exposed communication",
+            Activity::Copies => "exposed copies",
+            Activity::Idle => "idle",
+        }
+    }
+}
+
 /// What a device did, and for how long; the four add up to its window.
-pub(super) fn times(device: &GpuDevice) -> [(&'static str, f64); 4] {
+pub(super) fn times(device: &GpuDevice) -> [(Activity, f64); 4] {
     [
-        ("compute", device.compute),
-        ("exposed communication", device.communication),
-        ("exposed copies", device.copies),
-        ("idle", device.idle),
+        (Activity::Compute, device.compute),
+        (Activity::Communication, device.communication),
+        (Activity::Copies, device.copies),
+        (Activity::Idle, device.idle),
     ]
 }
 
@@ -281,17 +304,24 @@ fn time_table(device: &GpuDevice) -> Grid {
         hidden if hidden > 0.0 => format!("{} more behind kernels", seconds(hidden)),
         _ => String::new(),
     };
-    for (name, time) in times(device) {
-        let more = match name {
-            "compute" if device.kernel_sum > (device.compute + device.communication) * 1.001 => {
+    for (activity, time) in times(device) {
+        let more = match activity {
+            Activity::Compute
+                if device.kernel_sum > (device.compute + device.communication) * 1.001 =>
+            {
                 format!("kernels sum to {}: some ran at once", seconds(device.kernel_sum))
             }
-            "exposed communication" => hidden(device.communication_all, time),
-            "exposed copies" => hidden(device.copies_all, time),
+            Activity::Communication => hidden(device.communication_all, time),
+            Activity::Copies => hidden(device.copies_all, time),
             _ => String::new(),
         };
-        if time > 0.0 || name == "compute" || name == "idle" {
-            grid.row([name.to_owned(), seconds(time), share(time, device.window), more]);
+        if time > 0.0 || matches!(activity, Activity::Compute | Activity::Idle) {
+            grid.row([
+                activity.words().to_owned(),
+                seconds(time),
+                share(time, device.window),
+                more,
+            ]);
         }
     }
     grid
@@ -384,8 +414,8 @@ fn copy_table(device: &GpuDevice, ceilings: Option<&Ceilings>) -> Grid {
     ]);
     for copies in &device.copy_kinds {
         grid.row([
-            copies.direction.clone(),
-            format!("{} to {}", copies.from, copies.to),
+            copies.direction.words().to_owned(),
+            format!("{} to {}", copies.from.words(), copies.to.words()),
             count(copies.count),
             bytes(copies.bytes),
             seconds(copies.time),
@@ -400,11 +430,11 @@ fn copy_table(device: &GpuDevice, ceilings: Option<&Ceilings>) -> Grid {
 
 /// What such copies can reach; within the device it is half of its bandwidth, because a copy reads and writes.
 fn copy_ceiling(ceilings: &Ceilings, copies: &GpuCopies) -> Option<f64> {
-    if copies.direction == "within the device" {
+    if copies.direction == CopyDirection::WithinDevice {
         return ceilings.bandwidth.map(|bandwidth| bandwidth.value / 2.0);
     }
-    let memory = if copies.from == "device" { &copies.to } else { &copies.from };
-    ceilings.copy(&copies.direction, memory).map(|ceiling| ceiling.value)
+    let memory = if copies.from == CopyMemory::Device { copies.to } else { copies.from };
+    ceilings.copy(copies.direction, memory).map(|ceiling| ceiling.value)
 }
 
 fn launch_facts(device: &GpuDevice) -> Vec<Fact> {
@@ -464,7 +494,7 @@ fn remarks(device: &GpuDevice) -> Vec<Note> {
     let pageable: f64 = device
         .copy_kinds
         .iter()
-        .filter(|one| one.from == "pageable" || one.to == "pageable")
+        .filter(|one| [one.from, one.to].contains(&CopyMemory::Pageable))
         .map(|one| one.time)
         .sum();
     if device.window > 0.0 && pageable / device.window > 0.05 {

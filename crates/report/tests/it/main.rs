@@ -21,6 +21,7 @@ mod junit;
 mod lists;
 mod load;
 mod memory;
+mod prediction;
 mod proof;
 mod properties;
 mod recommendations;

@@ -2,7 +2,7 @@
 
 use crate::{
     advice, bout, ceilings, encoder, fit, fleet, gate, generation, gpu, imported, inside, lists,
-    load, memory, proof, recommendations, sample, trend,
+    load, memory, prediction, proof, recommendations, sample, trend,
 };
 use jsonschema::Validator;
 use modelmeter_report::{
@@ -142,6 +142,7 @@ fn documents() -> Vec<Value> {
     documents.push(load_document(&loads, None).json);
     let unproved = CapacityReport { proof: None, ..load::capacity() };
     documents.extend([load::capacity(), unproved].iter().map(|one| capacity_document(one).json));
+    documents.extend(prediction::documents().into_iter().map(|one| one.json));
     documents.push(noise_document(&gate::noise(), &[]).json);
     documents.extend(ceilings());
     documents.push(analysis_json(&fleet::fleet(), None));

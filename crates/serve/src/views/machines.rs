@@ -86,7 +86,7 @@ fn one(html: &mut Html, store: &Store, machine: &Machine, here: &Machine) -> Res
     html.close("h2");
     let ceilings = store.all_ceilings(&machine.key)?;
     // In the browser of another device no command runs, and a page learns nothing of its processors.
-    let is_browser = machine.key.starts_with("browser-");
+    let is_browser = Machine::is_browser_key(&machine.key);
     if !is_browser {
         html.append(page::result_section(&ResultDocument {
             blocks: vec![report::machine_devices(machine, &ceilings)],

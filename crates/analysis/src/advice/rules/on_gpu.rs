@@ -33,18 +33,26 @@ impl Rule for OnGpu {
             let first = found.evidence.into_iter().next();
             return first.map(Judgement::Fine).ok_or_else(missing);
         };
-        let is_compiled = cell.options.compile.is_some();
-        let proof = match self.0.fix {
-            Some(Fix::Compile) if cell.engine == "torch" && !is_compiled => {
-                // One of its modes replays a CUDA graph; with weights that change only some versions of PyTorch can.
-                let mode = if facts.is_training() { "default" } else { "reduce-overhead" };
-                let options = EngineOptions { compile: Some(mode.into()), ..cell.options.clone() };
-                change(Change { options: Some(options), ..Change::default() })
-            }
-            _ => Proof::Elsewhere { why: "the program itself must change".into() },
+        let compiled = self.0.fix.filter(|fix| *fix == Fix::Compile).and(compiled(facts));
+        let proof = match compiled {
+            Some(options) => change(Change { options: Some(options), ..Change::default() }),
+            None => Proof::Elsewhere { why: "the program itself must change".into() },
         };
         Ok(advise(found.title, found.evidence, gain, proof, Some(found.caveat)))
     }
+}
+
+/// The options with which the engine of a run compiles the model, if it can and did not.
+fn compiled(facts: &Facts<'_>) -> Option<EngineOptions> {
+    let cell = &facts.run.cell;
+    let all = facts.alternatives.as_ref().ok()?;
+    let own = all.iter().find(|one| one.engine == cell.engine)?;
+    let options = own.fusing.clone().filter(|options| options.compile.is_some())?;
+    // One of the modes replays a CUDA graph, but not every version can with weights that change.
+    Some(match facts.is_training() {
+        true => options,
+        false => EngineOptions { compile: Some("reduce-overhead".into()), ..options },
+    })
 }
 
 #[cfg(test)]
@@ -52,7 +60,7 @@ mod tests {
     use super::super::said;
     use super::*;
     use crate::advice::{GPU_RULES, scene};
-    use types::{GpuDevice, GpuGap, GpuGapCause, GpuLaunches, GpuProcess, GpuProfile};
+    use types::{GpuDevice, GpuGap, GpuGapCause, GpuLaunches, GpuProcess, GpuProfile, Precision};
 
     #[test]
     fn a_run_that_waits_for_launches_is_compiled() {
@@ -79,7 +87,15 @@ mod tests {
         let process = GpuProcess { devices: vec![device], ..GpuProcess::default() };
         let profile = GpuProfile { processes: vec![process], unread: Vec::new() };
         run.gpu = Some(Box::new(profile));
-        let advice = said::advice(&rule, &scene::facts(&run));
+        let mut facts = scene::facts(&run);
+        let mut own = scene::engine("torch", &[Precision::Fp32]);
+        facts.alternatives = Ok(vec![own.clone()]);
+        let cannot = said::advice(&rule, &facts);
+        assert!(matches!(cannot.proof, Proof::Elsewhere { .. }), "{cannot:?}");
+        own.fusing =
+            Some(EngineOptions { compile: Some("default".into()), ..run.cell.options.clone() });
+        facts.alternatives = Ok(vec![own]);
+        let advice = said::advice(&rule, &facts);
         let Proof::Change { change } = &advice.proof else { panic!("{advice:?}") };
         assert_eq!(change.options.as_ref().unwrap().compile.as_deref(), Some("reduce-overhead"));
     }

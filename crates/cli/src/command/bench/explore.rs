@@ -3,11 +3,12 @@
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Bench, Global},
-    command::{predict::explored, watched_session},
+    command::{predict::learned_cells, watched_session},
     progress::Progress,
 };
 use modelmeter::{Expansion, Experience, Folders, Profiler, Question, Session, Target};
-use predict::{Case, Catalogue, Known, Learned, explore};
+use predict::{Case, Catalogue, Known, Learned, Refused, explore};
+use report::{ExplorationView, Prediction};
 use std::time::{Duration, Instant};
 use types::{Device, Task};
 
@@ -17,24 +18,27 @@ const BLIND: usize = 5;
 /// So many steps are compared with chance.
 const FORESEEN: usize = 64;
 
+/// Half of a 90 % interval in deviations of a normal distribution.
+const HALF: f64 = 1.645;
+
 /// What became of the search.
-pub(crate) struct Found {
+struct Found {
     /// The cells of the plan.
-    pub(crate) cases: Vec<Case>,
+    cases: Vec<Case>,
     /// What was known of them before.
-    pub(crate) before: usize,
+    before: usize,
     /// Cells that were measured, in this order.
-    pub(crate) measured: Vec<usize>,
+    measured: Vec<usize>,
     /// Cells that failed, and why.
-    pub(crate) failed: Vec<(String, String)>,
+    failed: Vec<(String, String)>,
     /// Mean deviation of the plan's cells before and after every cell that was chosen, as a logarithm.
-    pub(crate) deviation: Vec<f64>,
+    deviation: Vec<f64>,
     /// The same by chance, as was expected when cells began to be chosen.
-    pub(crate) by_chance: Vec<f64>,
+    by_chance: Vec<f64>,
     /// What was learned at the end.
-    pub(crate) learned: Option<Learned>,
+    learned: Option<Learned>,
     /// The database at the end.
-    pub(crate) experience: Experience,
+    experience: Experience,
 }
 
 pub(super) fn run(
@@ -119,8 +123,51 @@ pub(super) fn run(
     sinks.hear(&mut session);
     let exit =
         if found.measured.is_empty() && found.before == 0 { Exit::Cannot } else { Exit::Fine };
-    sinks.result(&explored(&found), &arguments.result, exit);
+    let cells = found.predictions();
+    let document = report::exploration_document(&found.view(&cells));
+    sinks.result(&document, &arguments.result, exit);
     Ok(sinks.finish(exit))
+}
+
+impl Found {
+    /// What is known of every cell of the plan at the end.
+    fn predictions(&self) -> Vec<Prediction> {
+        let answer = |case: &Case| match &self.learned {
+            Some(learned) => learned.answer(case),
+            None => Err(Refused {
+                why: "too little is measured".into(),
+                nearest: "a longer `--explore`".into(),
+                rows: 1,
+            }),
+        };
+        let of = |case: &Case| Prediction { answer: answer(case), case: case.clone(), next: None };
+        self.cases.iter().map(of).collect()
+    }
+
+    fn view<'a>(&'a self, cells: &'a [Prediction]) -> ExplorationView<'a> {
+        let steps = self.measured.len().min(self.by_chance.len().saturating_sub(1));
+        let width = |deviation: f64| (HALF * deviation).exp();
+        let widths: Vec<f64> = cells
+            .iter()
+            .filter_map(|one| {
+                let own = &one.answer.as_ref().ok()?.seconds;
+                Some((own.high / own.low).sqrt().ln())
+            })
+            .collect();
+        ExplorationView {
+            cells,
+            before: self.before,
+            measured: self.measured.len(),
+            failed: &self.failed,
+            width_before: self.deviation.first().copied().map(width),
+            width_after: match widths.len() {
+                0 => None,
+                count => Some((widths.iter().sum::<f64>() / count as f64).exp()),
+            },
+            width_by_chance: self.by_chance.get(steps).copied().map(width),
+            learned: learned_cells(&self.experience),
+        }
+    }
 }
 
 fn experience(session: &Session, catalogue: &Catalogue) -> Result<Experience, Failure> {

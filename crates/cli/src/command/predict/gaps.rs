@@ -1,80 +1,28 @@
-//! What `recommend --with-predictions` and `capacity` say of configurations that were not measured, marked as predicted.
+//! What `recommend --with-predictions` asks: the configurations of a recommendation that were not measured.
 
-use super::answer::{self, Asked};
 use modelmeter::Experience;
-use number::{rate, seconds};
 use predict::{Case, Learned};
-use report::{Block, Column, Grid, Note, clean};
-use serde_json::Value;
+use report::Prediction;
 use types::Recommendation;
 
-/// So many predictions of one model are shown, the fastest first.
-const SHOWN: usize = 8;
-
-/// Predictions for the gaps of a recommendation: a table, and the same for programs.
-pub(crate) fn gaps(found: &[Recommendation], experience: &Experience) -> (Vec<Block>, Value) {
+/// Predictions for the gaps of every recommendation, the fastest first.
+pub(crate) fn gaps(found: &[Recommendation], experience: &Experience) -> Vec<Vec<Prediction>> {
     let learned = [experience.learn(false).ok(), experience.learn(true).ok()];
-    let mut grid = Grid::of([
-        Column::left("model").shrinks(),
-        Column::left("engine"),
-        Column::left("format"),
-        Column::right("batch"),
-        Column::right("predicted latency"),
-        Column::right("90 % interval"),
-        Column::right("samples/s"),
-        Column::right("backtest"),
-    ]);
-    let mut all = Vec::new();
-    let (mut refused, mut shown) = (0, 0);
-    for one in found {
-        let mut own: Vec<Asked> = cases(one, experience)
+    let of = |one: &Recommendation| {
+        let mut own: Vec<Prediction> = cases(one, experience)
             .into_iter()
             .filter_map(|case| {
                 let learned: &Learned = learned[usize::from(case.is_gpu)].as_ref()?;
-                Some(Asked { answer: learned.answer(&case), case, next: None })
+                Some(Prediction { answer: learned.answer(&case), case, next: None })
             })
             .collect();
-        let speed = |asked: &Asked| {
+        let speed = |asked: &Prediction| {
             asked.answer.as_ref().map_or(0.0, |answer| asked.case.batch / answer.seconds.middle)
         };
         own.sort_by(|one, other| speed(other).total_cmp(&speed(one)));
-        refused += own.iter().filter(|asked| asked.answer.is_err()).count();
-        for asked in own.iter().take(SHOWN) {
-            let Ok(answer) = &asked.answer else { continue };
-            let reach = &answer.seconds;
-            shown += 1;
-            grid.row([
-                clean(&asked.case.model),
-                asked.case.engine.clone(),
-                asked.case.precision.clone(),
-                asked.case.batch.to_string(),
-                seconds(reach.middle),
-                format!("{} to {}", seconds(reach.low), seconds(reach.high)),
-                rate(speed(asked)),
-                answer
-                    .calibrated
-                    .as_ref()
-                    .map(|own| format!("± {}", number::percent(own.median_error)))
-                    .unwrap_or_default(),
-            ]);
-        }
-        all.extend(own);
-    }
-    let mut blocks = vec![Block::Heading("Predicted, not measured".into())];
-    if shown > 0 {
-        blocks.push(Block::table("predictions", grid));
-    }
-    let mut notes = vec![Note::new(
-        "no recommendation rests on these: `modelmeter profile` measures one. Backtest: the median error of such answers on cells \
-         that were held out",
-    )];
-    if refused > 0 {
-        notes.push(Note::new(format!(
-            "{refused} configurations that were not measured cannot be predicted either"
-        )));
-    }
-    blocks.push(Block::Notes(notes));
-    (blocks, answer::several(experience, &all))
+        own
+    };
+    found.iter().map(of).collect()
 }
 
 /// The gaps as questions: the model as it was measured elsewhere, the configuration as others were measured with it.

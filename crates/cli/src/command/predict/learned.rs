@@ -1,11 +1,6 @@
 //! Answers from the database: `predict MODEL`, `--train`, `--matrix`, `--catalogue`.
 
-use super::{
-    answer::{self, Asked},
-    matrix,
-    show::{percent, times_and_divided},
-    view,
-};
+use super::matrix;
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Global, Predict, PredictedMode},
@@ -18,8 +13,8 @@ use crate::{
     progress::Progress,
 };
 use modelmeter::{Experience, Fits, Profiler, Question, Session, Target, TrainingRequest};
-use predict::{Calibrated, Case, Catalogue, Learned, Refused, Situation};
-use report::{Block, Column, DataTable, Grid, Note, ResultDocument, Tone, clean};
+use predict::{Case, Catalogue, Learned, Refused};
+use report::{LearnedCells, LearnedKind, Prediction, ResultDocument};
 use types::{Generation, GenerationTest};
 
 pub(super) fn run(
@@ -64,12 +59,13 @@ pub(super) fn run(
             Ok(learned) => answered(learned, &case, anchor.as_ref()),
             Err(error) => (Err(too_little(experience, error, target.is_gpu())), None),
         };
-        all.push(Asked { case, answer, next });
+        all.push(Prediction { case, answer, next });
     }
     progress.clear();
     let is_answered = all.iter().any(|one| one.answer.is_ok());
     let exit = if is_answered { Exit::Fine } else { Exit::Untold };
-    let document = view::document(&all, experience, arguments.next, anchor.as_ref());
+    let cells = learned_cells(experience);
+    let document = report::predictions_document(&all, &cells, arguments.next, anchor.as_ref());
     sinks.result(&document, &arguments.result, exit);
     Ok(sinks.finish(exit))
 }
@@ -158,109 +154,27 @@ fn profilers(arguments: &Predict, global: &Global) -> Result<Vec<Profiler>, Fail
 /// What was learned, and how good answers are.
 fn trained(fits: &Fits) -> (ResultDocument, Exit) {
     let experience = &fits.experience;
-    let mut grid = Grid::of([
-        Column::left("hardware"),
-        Column::left("held out"),
-        Column::right("cells").leaves(2),
-        Column::right("groups").leaves(3),
-        Column::right("median error"),
-        Column::right("mean error").leaves(4),
-        Column::right("coverage"),
-        Column::right("interval"),
-        Column::right("physics alone").leaves(1),
-    ]);
-    let mut notes = Vec::new();
-    let mut rows = Vec::new();
-    let mut found = Vec::new();
-    for (words, is_gpu, cells) in
-        [("processors", false, &experience.processors), ("GPUs", true, &experience.gpus)]
-    {
-        if cells.is_empty() {
-            continue;
-        }
-        match fits.of_kind(is_gpu) {
-            Ok(learned) => {
-                for (situation, one) in learned.calibrated() {
-                    grid.row(told(words, *situation, one));
-                    rows.push(plain(words, *situation, one));
-                    found.push((words, *situation, one.clone()));
-                }
-                if learned.calibrated().is_empty() {
-                    notes.push(Note::warning(format!(
-                        "{words}: {} cells, but too few groups to hold any out",
-                        cells.len()
-                    )));
-                }
-            }
-            Err(error) => notes.push(Note::warning(format!("{words}: {error}"))),
-        }
-    }
-    notes.push(Note::new(
-        "held out: what is new about a question. A setting is one cell, a pair all cells of one model on one engine, a \
-         family all models of one architecture, a machine all of its cells. Coverage: share of cells within their 90 % interval",
-    ));
-    notes.extend(left_out(experience));
-    let exit = if found.is_empty() { Exit::Untold } else { Exit::Fine };
-    let cells = experience.processors.len() + experience.gpus.len();
-    let columns = [
-        "hardware",
-        "held_out",
-        "cells",
-        "groups",
-        "median_error",
-        "mean_error",
-        "coverage",
-        "width",
-        "physics_median_error",
-    ];
-    let document = ResultDocument {
-        title: vec!["What predictions rest on".into()],
-        facts: vec![format!("{cells} cells of the database")],
-        verdict: Some(match exit {
-            Exit::Fine => {
-                Note::of(Tone::Good, "cells were predicted while their group was held out")
-            }
-            _ => Note::of(Tone::Warning, "too little is measured to know how good a prediction is"),
-        }),
-        blocks: vec![Block::table("backtest", grid), Block::Notes(notes)],
-        json: answer::trained(experience, &found),
-        data: Some(DataTable::new(columns, rows)),
-        ..ResultDocument::default()
+    let kinds = [(false, &experience.processors), (true, &experience.gpus)];
+    let kinds: Vec<LearnedKind<'_>> = kinds
+        .into_iter()
+        .filter(|(_, cells)| !cells.is_empty())
+        .map(|(is_gpu, cells)| LearnedKind {
+            is_gpu,
+            cells: cells.len(),
+            learned: fits.of_kind(is_gpu).as_ref().map_err(String::as_str),
+        })
+        .collect();
+    let is_known = |kind: &LearnedKind<'_>| {
+        kind.learned.as_ref().is_ok_and(|learned| !learned.calibrated().is_empty())
     };
-    (document, exit)
+    let exit = if kinds.iter().any(is_known) { Exit::Fine } else { Exit::Untold };
+    (report::trained_document(&kinds, &learned_cells(experience)), exit)
 }
 
-fn told(words: &str, situation: Situation, one: &Calibrated) -> Vec<String> {
-    vec![
-        words.to_owned(),
-        situation.words().to_owned(),
-        one.cells.to_string(),
-        one.groups.to_string(),
-        percent(one.median_error),
-        percent(one.mean_error),
-        percent(one.coverage),
-        times_and_divided(one.width),
-        one.physics_error.map(percent).unwrap_or_default(),
-    ]
-}
-
-/// The same for programs.
-fn plain(words: &str, situation: Situation, one: &Calibrated) -> Vec<Option<String>> {
-    let number = |number: f64| number.is_finite().then(|| number.to_string());
-    vec![
-        Some(words.to_owned()),
-        Some(situation.words().to_owned()),
-        Some(one.cells.to_string()),
-        Some(one.groups.to_string()),
-        number(one.median_error),
-        number(one.mean_error),
-        number(one.coverage),
-        number(one.width),
-        one.physics_error.and_then(number),
-    ]
-}
-
-pub(super) fn left_out(experience: &Experience) -> Vec<Note> {
-    let all = experience.left_out.iter();
-    all.map(|(why, cells)| Note::new(format!("{cells} cells: {}", clean(why)))).collect()
+/// The cells of a database, and what was left out of it.
+pub(crate) fn learned_cells(experience: &Experience) -> LearnedCells<'_> {
+    LearnedCells {
+        cells: experience.processors.len() + experience.gpus.len(),
+        left_out: &experience.left_out,
+    }
 }

@@ -1,24 +1,12 @@
 //! `modelmeter predict`: what was never measured, from what was; and how wrong that is.
 
-mod answer;
-mod catalogue;
-mod document;
-mod explored;
 mod gaps;
 mod learned;
 mod matrix;
-mod show;
 mod tables;
-mod view;
 
-#[cfg(test)]
-pub(crate) use answer::{PREDICTION_SCHEMA, PredictionDocument};
-#[cfg(test)]
-pub(crate) use catalogue::{HARDWARE_SCHEMA, HardwareListDocument};
-#[cfg(test)]
-pub(crate) use document::{BACKTEST_SCHEMA, BacktestDocument};
-pub(crate) use explored::explored;
 pub(crate) use gaps::gaps;
+pub(crate) use learned::learned_cells;
 
 use crate::{
     Exit, Failure, Sinks,
@@ -36,7 +24,7 @@ pub(crate) fn run(arguments: &Predict, global: &Global) -> Result<Exit, Failure>
     let catalogue = catalogue(arguments)?;
     if arguments.catalogue {
         let mut sinks = Sinks::new(global);
-        sinks.list(&catalogue::hardware(&catalogue), &arguments.result, table_width());
+        sinks.list(&report::hardware_document(&catalogue), &arguments.result, table_width());
         return Ok(sinks.finish(Exit::Fine));
     }
     if !arguments.learn_from.is_empty() {
@@ -55,7 +43,7 @@ pub(crate) fn run(arguments: &Predict, global: &Global) -> Result<Exit, Failure>
     // A refusal is an answer, but not one to build on.
     let exit = if found.answered() == 0 { Exit::Untold } else { Exit::Fine };
     let mut sinks = Sinks::new(global);
-    sinks.result(&show::backtest(&found), &arguments.result, exit);
+    sinks.result(&report::backtest_document(&found), &arguments.result, exit);
     Ok(sinks.finish(exit))
 }
 

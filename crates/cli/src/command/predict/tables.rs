@@ -1,15 +1,13 @@
 //! `predict MODEL --on HARDWARE --learn-from FILE…`: a model of a table on hardware that the table need not have.
 
-use super::{
-    failure,
-    view::{self, Rests},
-};
+use super::failure;
 use crate::{
     Exit, Failure, Sinks,
     arguments::{Global, Predict, PredictedMode},
 };
 use modelmeter::Target;
 use predict::{Catalogue, Effort, Observation, PictureQuestion, Predictor, Tables};
+use report::TableRows;
 
 pub(super) fn run(
     arguments: &Predict,
@@ -49,9 +47,13 @@ pub(super) fn run(
     let score =
         said.as_ref().ok().and_then(|(situation, _)| predictor.score(*situation, &one.test));
     let exit = if is_answered { Exit::Fine } else { Exit::Untold };
-    let learned =
-        Rests { times: rows.len(), machines: predictor.machines(one), left_out: &tables.left_out };
-    let document = view::of_tables(&case, &hardware, said, score.as_ref(), &learned);
+    let rows = TableRows {
+        times: rows.len(),
+        machines: predictor.machines(one),
+        left_out: &tables.left_out,
+    };
+    let document =
+        report::table_prediction_document(&case, &hardware, &said, score.as_ref(), &rows);
     let mut sinks = Sinks::new(global);
     sinks.result(&document, &arguments.result, exit);
     Ok(sinks.finish(exit))

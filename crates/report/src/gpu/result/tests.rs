@@ -42,9 +42,9 @@ fn profile() -> GpuProfile {
         modules: vec![part("layer.0.ffn", 0.1), part("layer.1.ffn", 0.1), part("", 0.05)],
         ranges: vec![part("step", 0.25)],
         copy_kinds: vec![GpuCopies {
-            direction: "host to device".into(),
-            from: "pageable".into(),
-            to: "device".into(),
+            direction: CopyDirection::HostToDevice,
+            from: CopyMemory::Pageable,
+            to: CopyMemory::Device,
             count: 3,
             bytes: 201_326_592,
             time: 0.2,

@@ -1,13 +1,19 @@
 //! `predict --catalogue`: processors and GPUs with stated peaks.
 
+use crate::{
+    clean::clean,
+    document::to_json,
+    result::{Block, DataTable, ResultDocument},
+    sheet::Grid,
+    table::Column,
+};
 use number::fixed;
 use predict::{Catalogue, Hardware};
-use report::{Block, Column, DataTable, Grid, ResultDocument, clean};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The name and version of the document.
-pub(crate) const HARDWARE_SCHEMA: &str = "modelmeter.hardware/1";
+pub const HARDWARE_SCHEMA: &str = "modelmeter.hardware/1";
 
 const COLUMNS: [&str; 7] =
     ["name", "kind", "fp32_tflops", "fp16_tflops", "gb_per_second", "memory_gb", "source"];
@@ -38,7 +44,9 @@ struct HardwareDocument<'a> {
     source: &'a str,
 }
 
-pub(super) fn hardware(catalogue: &Catalogue) -> ResultDocument {
+/// Processors and GPUs with stated peaks, as a list.
+#[must_use]
+pub fn hardware_document(catalogue: &Catalogue) -> ResultDocument {
     let mut grid = Grid::of([
         Column::left("name").wraps(),
         Column::left("kind").leaves(3),
@@ -87,7 +95,7 @@ pub(super) fn hardware(catalogue: &Catalogue) -> ResultDocument {
         title: vec!["Hardware with stated peaks".into()],
         is_list: true,
         blocks: vec![Block::table("hardware", grid)],
-        json: serde_json::to_value(document).unwrap_or_default(),
+        json: to_json(&document),
         data: Some(DataTable::new(COLUMNS, rows)),
         ..ResultDocument::default()
     }

@@ -1,15 +1,16 @@
 //! The document `modelmeter.prediction/1` and its rows: always labelled as predicted, with the interval, what an answer rests on
 //! and how good such answers were.
 
-use modelmeter::Experience;
-use predict::{Answer, Calibrated, Case, Next, Reach, Refused, Situation};
-use report::DataTable;
+use super::{LearnedCells, Prediction};
+use crate::{document::to_json, result::DataTable};
+use predict::{Answer, Calibrated, Case, Reach, Situation};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The name and version of the document.
-pub(crate) const PREDICTION_SCHEMA: &str = "modelmeter.prediction/1";
+pub const PREDICTION_SCHEMA: &str = "modelmeter.prediction/1";
 
 /// Predictions: never measured, never stored.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -153,14 +154,7 @@ impl Range {
     }
 }
 
-/// A question, and what is said to it.
-pub(super) struct Asked {
-    pub(super) case: Case,
-    pub(super) answer: Result<Answer, Refused>,
-    pub(super) next: Option<Next>,
-}
-
-impl Asked {
+impl Prediction {
     /// Samples or tokens in one unit of time.
     pub(super) fn work(&self) -> f64 {
         match self.case.mode.strip_prefix("generate pp") {
@@ -177,7 +171,7 @@ impl Asked {
     }
 
     pub(super) fn document(&self) -> AnswerDocument {
-        let Asked { case, answer, next } = self;
+        let Prediction { case, answer, next } = self;
         let found = answer.as_ref().ok();
         let seconds = found.map(|found| Range::of(&found.seconds));
         AnswerDocument {
@@ -200,12 +194,12 @@ impl Asked {
             physics_seconds: case.physics(),
             rests_on: found.map(runs).unwrap_or_default(),
             backtest: found.and_then(|found| {
-                Some(backtest(found.situation.words(), found.calibrated.as_ref()?))
+                Some(BacktestRow::of(None, found.situation, found.calibrated.as_ref()?))
             }),
             next: next
                 .as_ref()
                 .filter(|_| found.is_some_and(|found| !found.is_measured))
-                .map(|next| NextDocument { command: command(&next.case), width_left: next.left }),
+                .map(|next| NextDocument { command: measuring(&next.case), width_left: next.left }),
             refused: answer.as_ref().err().map(|refused| refused.why.clone()),
             nearest: answer.as_ref().err().map(|refused| refused.nearest.clone()),
         }
@@ -216,102 +210,77 @@ pub(super) fn runs(answer: &Answer) -> Vec<String> {
     answer.rests_on.iter().flat_map(|known| known.runs.first().cloned()).collect()
 }
 
-fn backtest(situation: &str, one: &Calibrated) -> BacktestRow {
-    BacktestRow {
-        hardware: None,
-        held_out: situation.to_owned(),
-        cells: one.cells,
-        groups: one.groups,
-        median_error: one.median_error,
-        mean_error: one.mean_error,
-        coverage: one.coverage,
-        width: Some(one.width).filter(|width| width.is_finite()),
-        physics_median_error: one.physics_error,
+impl BacktestRow {
+    pub(super) fn of(
+        hardware: Option<&str>,
+        situation: Situation,
+        one: &Calibrated,
+    ) -> BacktestRow {
+        BacktestRow {
+            hardware: hardware.map(str::to_owned),
+            held_out: situation.words().to_owned(),
+            cells: one.cells,
+            groups: one.groups,
+            median_error: one.median_error,
+            mean_error: one.mean_error,
+            coverage: one.coverage,
+            width: Some(one.width).filter(|width| width.is_finite()),
+            physics_median_error: one.physics_error,
+        }
     }
 }
 
 impl<'a> PredictionDocument<'a> {
-    pub(super) fn new(
-        kind: &'static str,
-        cells: usize,
-        left_out: &'a BTreeMap<String, usize>,
-    ) -> PredictionDocument<'a> {
+    fn of(kind: &'static str, from: &LearnedCells<'a>) -> PredictionDocument<'a> {
         PredictionDocument {
             schema: PREDICTION_SCHEMA,
             label: "predicted",
             kind,
             level: Some(predict::LEVEL),
-            cells,
-            left_out,
+            cells: from.cells,
+            left_out: from.left_out,
             answers: Vec::new(),
             anchor: None,
             backtest: Vec::new(),
             exploration: None,
         }
     }
-
-    fn of(kind: &'static str, experience: &'a Experience) -> PredictionDocument<'a> {
-        let cells = experience.processors.len() + experience.gpus.len();
-        PredictionDocument::new(kind, cells, &experience.left_out)
-    }
-
-    pub(super) fn answering(self, answers: Vec<AnswerDocument>) -> PredictionDocument<'a> {
-        PredictionDocument { answers, ..self }
-    }
-
-    pub(super) fn json(&self) -> serde_json::Value {
-        serde_json::to_value(self).unwrap_or_default()
-    }
 }
 
 /// The document of answers, one after the other.
 pub(super) fn answers(
-    experience: &Experience,
+    from: &LearnedCells<'_>,
     answers: Vec<AnswerDocument>,
     anchor: Option<String>,
-) -> serde_json::Value {
-    PredictionDocument { answers, anchor, ..PredictionDocument::of("answers", experience) }.json()
-}
-
-/// Several answers as a document of their own.
-pub(super) fn several(experience: &Experience, all: &[Asked]) -> serde_json::Value {
-    answers(experience, all.iter().map(Asked::document).collect(), None)
+) -> Value {
+    to_json(&PredictionDocument { answers, anchor, ..PredictionDocument::of("answers", from) })
 }
 
 /// The document of what was learned, without a question.
-pub(super) fn trained(
-    experience: &Experience,
-    found: &[(&str, Situation, Calibrated)],
-) -> serde_json::Value {
-    let rows = found.iter().map(|(hardware, situation, one)| BacktestRow {
-        hardware: Some((*hardware).to_owned()),
-        ..backtest(situation.words(), one)
-    });
-    let backtest = rows.collect();
-    PredictionDocument { backtest, ..PredictionDocument::of("trained", experience) }.json()
+pub(super) fn trained(from: &LearnedCells<'_>, backtest: Vec<BacktestRow>) -> Value {
+    to_json(&PredictionDocument { backtest, ..PredictionDocument::of("trained", from) })
 }
 
 /// The document of an exploration, with every cell of its plan.
 pub(super) fn explored(
-    experience: &Experience,
-    all: &[Asked],
+    from: &LearnedCells<'_>,
+    answers: Vec<AnswerDocument>,
     exploration: ExplorationDocument,
-) -> serde_json::Value {
-    PredictionDocument {
-        answers: all.iter().map(Asked::document).collect(),
+) -> Value {
+    to_json(&PredictionDocument {
+        answers,
         exploration: Some(exploration),
-        ..PredictionDocument::of("explored", experience)
-    }
-    .json()
+        ..PredictionDocument::of("explored", from)
+    })
 }
 
 /// The same as rows for programs.
-pub(super) fn rows(all: &[Asked]) -> DataTable {
-    DataTable::new(COLUMNS, all.iter().map(|one| row(&one.document())))
+pub(super) fn rows<'a>(all: impl IntoIterator<Item = &'a AnswerDocument>) -> DataTable {
+    DataTable::new(COLUMNS, all.into_iter().map(row))
 }
 
 /// The command that measures a cell.
-fn command(case: &Case) -> String {
+fn measuring(case: &Case) -> String {
     let model = match case.model.contains(' ') {
         true => format!("\"{}\"", case.model),
         false => case.model.clone(),
@@ -341,7 +310,7 @@ fn command(case: &Case) -> String {
     }
 }
 
-pub(super) const COLUMNS: [&str; 19] = [
+const COLUMNS: [&str; 19] = [
     "label",
     "status",
     "model",
@@ -363,7 +332,7 @@ pub(super) const COLUMNS: [&str; 19] = [
     "refused",
 ];
 
-pub(super) fn row(one: &AnswerDocument) -> Vec<Option<String>> {
+fn row(one: &AnswerDocument) -> Vec<Option<String>> {
     let number = |value: Option<f64>| value.map(|value| value.to_string());
     vec![
         Some("predicted".into()),

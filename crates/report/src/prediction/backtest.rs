@@ -1,8 +1,17 @@
 //! A backtest as a result: a table by kind of question, one by machine, and what was refused.
 
-use super::document::BacktestDocument;
+use super::{
+    backtest_document::BacktestDocument,
+    words::{tenths, times_and_divided},
+};
+use crate::{
+    clean::clean,
+    document::to_json,
+    result::{Block, DataTable, Note, ResultDocument, Tone},
+    sheet::Grid,
+    table::Column,
+};
 use predict::{Backtest, KindScore, MachineScore, Score};
-use report::{Block, Column, DataTable, Grid, Note, ResultDocument, Tone, clean};
 
 /// The share of an interval that is called right: a tenth of the misses more or less is chance.
 const RIGHT: std::ops::RangeInclusive<f64> = 0.85..=0.97;
@@ -29,7 +38,9 @@ const COLUMNS: [&str; 18] = [
     "anchored_width",
 ];
 
-pub(super) fn backtest(found: &Backtest) -> ResultDocument {
+/// How good predictions of times were that were held out.
+#[must_use]
+pub fn backtest_document(found: &Backtest) -> ResultDocument {
     let learned: usize = found.learned.iter().map(|(_, rows)| rows).sum();
     let how = match found.is_cross_validation {
         true => "groups of the same files were held out in turn",
@@ -51,7 +62,7 @@ pub(super) fn backtest(found: &Backtest) -> ResultDocument {
         ],
         verdict: Some(verdict(found)),
         blocks,
-        json: serde_json::to_value(BacktestDocument::new(found)).unwrap_or_default(),
+        json: to_json(&BacktestDocument::new(found)),
         data: Some(data(found)),
         ..ResultDocument::default()
     }
@@ -72,14 +83,14 @@ fn kinds(kinds: &[KindScore]) -> Grid {
     ]);
     for kind in kinds {
         // The same statistic as in the first column of errors.
-        let anchored = kind.anchored.as_ref().map(|score| percent(score.median_error));
+        let anchored = kind.anchored.as_ref().map(|score| tenths(score.median_error));
         let mut row = vec![
             kind.domain.words().to_owned(),
             clean(&kind.test),
             kind.situation.words().to_owned(),
         ];
         row.extend(told(&kind.score));
-        row.push(percent(kind.physics.median_error));
+        row.push(tenths(kind.physics.median_error));
         row.push(anchored.unwrap_or_default());
         grid.row(row);
     }
@@ -100,52 +111,35 @@ fn machines(machines: &[MachineScore]) -> Grid {
     for one in machines {
         let mut row = vec![clean(&one.machine), one.situation.words().to_owned()];
         row.extend(told(&one.score));
-        row.push(percent(one.physics.median_error));
+        row.push(tenths(one.physics.median_error));
         grid.row(row);
     }
     grid
 }
 
-/// The prediction × and ÷ this is the interval.
-pub(super) fn times_and_divided(width: f64) -> String {
-    match width.is_finite() {
-        true => format!("× ÷ {}", number::fixed(width, 2)),
-        false => "endless".to_owned(),
-    }
-}
-
 fn told(score: &Score) -> [String; 5] {
     [
         score.rows.to_string(),
-        percent(score.median_error),
-        percent(score.mean_error),
-        percent(score.coverage),
+        tenths(score.median_error),
+        tenths(score.mean_error),
+        tenths(score.coverage),
         times_and_divided(score.width),
     ]
-}
-
-/// Goals of errors differ by tenths of a percent.
-pub(super) fn percent(share: f64) -> String {
-    format!("{} %", number::fixed(share * 100.0, 1))
 }
 
 fn verdict(found: &Backtest) -> Note {
     if found.kinds.is_empty() {
         return Note::of(Tone::Bad, "nothing could be predicted; the reasons are below");
     }
-    let rows = found.answered() as f64;
-    let sum = |of: fn(&KindScore) -> f64| {
-        found.kinds.iter().map(|kind| of(kind) * kind.score.rows as f64).sum::<f64>() / rows
-    };
-    let coverage = sum(|kind| kind.score.coverage);
-    let tone = if RIGHT.contains(&coverage) { Tone::Good } else { Tone::Warning };
+    let overall = found.overall();
+    let tone = if RIGHT.contains(&overall.coverage) { Tone::Good } else { Tone::Warning };
     Note::of(
         tone,
         format!(
             "median error {} ({} by physics alone); the 90 % interval held {}",
-            percent(sum(|kind| kind.score.median_error)),
-            percent(sum(|kind| kind.physics.median_error)),
-            percent(coverage)
+            tenths(overall.median_error),
+            tenths(overall.physics_median_error),
+            tenths(overall.coverage)
         ),
     )
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The name and version of the document.
-pub(crate) const BACKTEST_SCHEMA: &str = "modelmeter.backtest/1";
+pub const BACKTEST_SCHEMA: &str = "modelmeter.backtest/1";
 
 /// Predictions of times that were held out, compared with what was measured.
 #[derive(Debug, Serialize, JsonSchema)]
