@@ -14,19 +14,20 @@ mod family;
 mod learn;
 mod observation;
 mod physics;
+mod predictor;
 mod processor;
 mod quantile;
 mod read;
 mod runs;
+mod score;
 mod trees;
 
-pub use backtest::{
-    Backtest, KindScore, MachineScore, Overall, Predictor, Refused, Score, backtest,
-    cross_validate, predict_all,
-};
+pub use backtest::{backtest, cross_validate, predict_all};
 pub use catalogue::{Catalogue, Hardware};
 pub use error::Error;
 pub use learn::{Effort, LEVEL, Predicted, Situation};
 pub use observation::{Domain, Observation};
+pub use predictor::{Predictor, Refused};
 pub use read::{PictureCase, PictureQuestion, Tables};
 pub use runs::{Answer, Calibrated, Case, Exploration, Kept, Known, Learned, Next, Reach, explore};
+pub use score::{Backtest, KindScore, MachineScore, Overall, Score};

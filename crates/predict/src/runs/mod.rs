@@ -15,10 +15,10 @@ pub use kept::Kept;
 pub use said::{Answer, Calibrated, Next, Reach};
 
 use crate::{
-    Error, Situation,
-    backtest::{Refused, TOO_FAR, span},
+    Error, Refused, Situation,
     catalogue::maker,
     learn::{HIGHEST_LEVEL, LEVEL, parts_of},
+    predictor::{TOO_FAR, span},
     quantile,
 };
 use process::Process;
