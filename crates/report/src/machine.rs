@@ -5,10 +5,7 @@ use crate::{
     table::Column, wrap::DOT,
 };
 use number::{MISSING, bytes, bytes_per_second, seconds};
-use types::{Ceilings, Device, Machine};
-
-/// The host's memory that copies are told of: the faster one.
-const PINNED: &str = "pinned";
+use types::{Ceilings, CopyMemory, Device, Machine};
 
 /// The headings of the table.
 const HEADS: [&str; 7] = ["device", "what", "memory", "compute", "memory rate", "copies", "launch"];
@@ -49,9 +46,12 @@ fn row(device: Device, what: String, memory: u64, ceilings: &[Ceilings]) -> [Str
     let known = of_it.max_by_key(|one| one.threads);
     let or_missing = |text: Option<String>| text.unwrap_or_else(|| MISSING.into());
     let copies = known.map(|known| {
-        let fast = known.copies.iter().filter(|copy| copy.memory == PINNED);
+        // Of the host's memory the faster one.
+        let fast = known.copies.iter().filter(|copy| copy.memory == CopyMemory::Pinned);
         let told: Vec<String> = fast
-            .map(|copy| format!("{} {}", copy.direction, bytes_per_second(copy.ceiling.value)))
+            .map(|copy| {
+                format!("{} {}", copy.direction.words(), bytes_per_second(copy.ceiling.value))
+            })
             .collect();
         told.join(DOT)
     });

@@ -10,7 +10,9 @@ use crate::{
 use modelmeter::{Device, Run, Store};
 use serde_json::Value;
 use std::{fs, process::Stdio, time::Duration};
-use types::{Bytes, Ceiling, Ceilings, CopyCeiling, Gpu, Interval, Precision};
+use types::{
+    Bytes, Ceiling, Ceilings, CopyCeiling, CopyDirection, CopyMemory, Gpu, Interval, Precision,
+};
 
 const TRACE: &str = "[...document.querySelectorAll('.bar-of-tabs label')].find((one) => one.textContent === 'Trace').click()";
 
@@ -169,8 +171,8 @@ fn a_machine_shows_its_gpus_with_memory_and_ceilings() {
         flops: vec![(Precision::Bf16, ceiling(792e12))],
         bandwidth: Some(ceiling(4.1e12)),
         copies: vec![CopyCeiling {
-            direction: "host to device".into(),
-            memory: "pinned".into(),
+            direction: CopyDirection::HostToDevice,
+            memory: CopyMemory::Pinned,
             ceiling: ceiling(55e9),
         }],
         ..Ceilings::of(Device::Cuda(0), 0)

@@ -6,8 +6,8 @@ use modelmeter_report::{
 };
 use std::path::Path;
 use types::{
-    Bytes, CacheBandwidth, Ceiling, Ceilings, CopyCeiling, Device, Gpu, Interval, Machine,
-    Precision, Unmeasured,
+    Bytes, CacheBandwidth, Ceiling, Ceilings, CopyCeiling, CopyDirection, CopyMemory, Device, Gpu,
+    Interval, Machine, Precision, Unmeasured,
 };
 
 fn ceiling(value: f64, low: f64) -> Ceiling {
@@ -143,18 +143,18 @@ fn a_machine_shows_what_each_gpu_has_and_does() {
         memory: Bytes(memory),
     };
     let machine = Machine { gpus: vec![gpu(0, 150_000_000_000), gpu(1, 0)], ..machine() };
-    let copy = |direction: &str, memory: &str, rate: f64| CopyCeiling {
-        direction: direction.into(),
-        memory: memory.into(),
+    let copy = |direction: CopyDirection, memory: CopyMemory, rate: f64| CopyCeiling {
+        direction,
+        memory,
         ceiling: ceiling(rate, rate),
     };
     let card = Ceilings {
         flops: vec![(Precision::Bf16, ceiling(792e12, 760e12))],
         bandwidth: Some(ceiling(4.1e12, 4e12)),
         copies: vec![
-            copy("host to device", "pageable", 9e9),
-            copy("host to device", "pinned", 55e9),
-            copy("device to host", "pinned", 54e9),
+            copy(CopyDirection::HostToDevice, CopyMemory::Pageable, 9e9),
+            copy(CopyDirection::HostToDevice, CopyMemory::Pinned, 55e9),
+            copy(CopyDirection::DeviceToHost, CopyMemory::Pinned, 54e9),
         ],
         launches: Some(ceiling(400e3, 300e3)),
         ..Ceilings::of(Device::Cuda(0), 0)
