@@ -28,6 +28,7 @@ mod invalid;
 mod json;
 mod junit;
 mod load;
+mod load_line;
 mod lookup;
 mod markdown;
 mod memory;
@@ -77,6 +78,7 @@ pub use invalid::not_valid;
 pub use json::{JsonOptions, run_json};
 pub use junit::{JunitCase, JunitOutcome, JunitSuite, JunitSuites, junit, runs_junit};
 pub use load::{LOAD_SCHEMA, load_comparison_document, load_document};
+pub use load_line::load_line;
 pub use memory::{MemoryPart, MemoryView, allocations_csv};
 pub use number::{
     MISSING, bytes, bytes_per_second, count, duration, fixed, flops, flops_per_second, joules,
