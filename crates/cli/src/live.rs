@@ -4,7 +4,6 @@ use crate::arguments::{Command, Global, LoadTo};
 use crate::command;
 use live::Journal;
 use modelmeter::Event;
-use serde_json::Value;
 use std::{path::Path, sync::OnceLock};
 
 static JOURNAL: OnceLock<Journal> = OnceLock::new();
@@ -34,13 +33,6 @@ pub(crate) fn begin(command: &Command, global: &Global) {
 pub(crate) fn say(event: &Event) {
     if let Some(journal) = JOURNAL.get() {
         journal.say(event);
-    }
-}
-
-/// Tells how a load goes.
-pub(crate) fn say_load(label: &str, live: Value) {
-    if let Some(journal) = JOURNAL.get() {
-        journal.say_load(label, live);
     }
 }
 

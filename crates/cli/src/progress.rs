@@ -7,7 +7,7 @@ use crate::{
 };
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use modelmeter::{Event, Stage};
-use report::{Style, clean, forecast, interim_lines, interim_table};
+use report::{Style, clean, forecast, interim_lines, interim_table, load_line};
 use std::time::Duration;
 use types::{Interim, Seconds};
 
@@ -79,6 +79,7 @@ impl Progress {
             Event::Interim { table, label } => self.interim(table, label.as_deref()),
             Event::FirstTime { stage, time, samples } => self.first(*stage, *time, *samples),
             Event::Forecast { .. } => self.line(&forecast(event)),
+            Event::LoadProgress { live, label } => self.load(load_line(live, label.as_deref())),
             // Whoever started the command says when it is over; there may be more to measure.
             _ => {}
         }
@@ -119,6 +120,15 @@ impl Progress {
             self.line(&self.first);
         }
         self.bar.set_message(self.first.clone());
+    }
+
+    /// How a load goes, in the place of a stage.
+    fn load(&mut self, text: String) {
+        if self.stage.take().is_some() || self.bar.message().is_empty() {
+            let template = style("{spinner} {wide_msg}", ProgressStyle::default_spinner);
+            self.bar.set_style(template);
+        }
+        self.bar.set_message(text);
     }
 
     /// A line that stays.

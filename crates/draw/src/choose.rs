@@ -1,7 +1,7 @@
 //! Which cells a picture shows where there are more than can be read: the best of every model in turn.
 
 use crate::{
-    Absent, growth, latency, material::Material, memory, page::left_out, roofline, training,
+    Absent, growth, latency, load, material::Material, memory, page::left_out, roofline, training,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use types::{CellKey, GenerationTest, InvalidRuns, Mode, PooledCell, Variant};
@@ -39,10 +39,14 @@ pub(crate) fn page_note(material: &Material, more: usize, pages: usize) -> Strin
 pub(crate) fn absent(material: &Material, why: &str, hint: &str) -> Absent {
     let is_load = |cell: &PooledCell| cell.key.mode == Mode::Load;
     if !material.cells.is_empty() && material.cells.iter().all(is_load) {
-        // A load has a picture of its own, which its command draws.
-        let why = "every valid run is a load, and its picture, latency against the rate, is part of the page of `load`";
-        return Absent::new(why, "modelmeter load ADDRESS --concurrency 1,2,4,8 --html load.html");
+        let why = "every valid run is a load, and loads have a picture of their own: `load`";
+        return Absent::new(why, "modelmeter load ADDRESS --concurrency 1,2,4,8");
     }
+    absent_here(material, why, hint)
+}
+
+/// The same for a picture of loads too.
+pub(crate) fn absent_here(material: &Material, why: &str, hint: &str) -> Absent {
     let mut reasons = InvalidRuns::default();
     material.not_valid.iter().for_each(|one| reasons.merge(&one.reasons));
     if reasons.is_empty() {
@@ -77,6 +81,7 @@ pub fn wanted_details(material: &Material) -> Vec<CellKey> {
     let mut keys = on_all_pages(material, |page| Some(memory::choice(material, page)));
     keys.extend(on_all_pages(material, |page| Some(training::choice(material, page))));
     keys.extend(on_all_pages(material, |page| Some(growth::choice(material, page))));
+    keys.extend(on_all_pages(material, |page| Some(load::choice(material, page))));
     let roofline = |page| Some(roofline::choice(material, page)?.1);
     keys.extend(on_all_pages(material, roofline));
     keys.into_iter().collect()

@@ -2,7 +2,7 @@
 
 use crate::{Paper, Steps};
 use std::collections::BTreeMap;
-use types::{Bytes, Ceilings, CellKey, NotValidCell, Phase, PooledCell, Work};
+use types::{Bytes, Ceilings, CellKey, LoadMetric, NotValidCell, Phase, PooledCell, Work};
 
 /// So many samples show the shape of a distribution.
 pub const MOST_SAMPLES: usize = 2000;
@@ -49,6 +49,18 @@ pub struct Detail {
     pub phases: Vec<(Phase, f64)>,
     /// Every step of a model that writes, over the tokens in its cache.
     pub steps: Option<Steps>,
+    /// What users waited under load.
+    pub load: Option<LoadDetail>,
+}
+
+/// What users waited under load.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LoadDetail {
+    /// Median, 95th and 99th percentile of whole answers, first tokens and times between tokens, in seconds; `None` where
+    /// there were too few requests.
+    pub times: Vec<(LoadMetric, [Option<f64>; 3])>,
+    /// Whether every limit held; `None` if there was none, or it could not be told.
+    pub held: Option<bool>,
 }
 
 /// So many of the samples that their distribution stays: in order of size, evenly chosen, the smallest and the largest kept.

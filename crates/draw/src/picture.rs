@@ -2,7 +2,7 @@
 
 use crate::{
     Material, Theme, batch_scaling, gpu_busy, growth, heat_map, histogram, latency, layer_roofline,
-    loss, memory, memory_timeline, phases, plot::Paper, roofline, run_steps, sample_order,
+    load, loss, memory, memory_timeline, phases, plot::Paper, roofline, run_steps, sample_order,
     throughput, training,
 };
 use types::{Ceilings, Run, Summary};
@@ -113,6 +113,12 @@ pub const PICTURES: &[Picture] = &[
         shows: "the time of a step of writing over the tokens in the cache",
         draw: growth::draw,
         pages: |material| growth::choice(material, None).pages,
+    },
+    Picture {
+        name: "load",
+        shows: "what users wait, over the rate of requests or the number of users",
+        draw: load::draw,
+        pages: |material| load::choice(material, None).pages,
     },
     Picture {
         name: "roofline",

@@ -11,9 +11,10 @@ use load::{
 use modelmeter_endpoint::{Content, Job, Message, Target, serve};
 use scripted_server::{STREAM_HEAD, ScriptedServer, chat_events, chunk, write_pieces, write_whole};
 use std::{
-    io::{BufRead, BufReader, stdin, stdout},
+    io::{BufRead, BufReader, Write, stdin, stdout},
+    net::TcpStream,
     process::{Command, Stdio},
-    sync::Mutex,
+    sync::{Arc, Mutex},
     thread,
     time::{Duration, Instant},
 };
@@ -32,6 +33,7 @@ fn main() {
     queue();
     gaps();
     fast();
+    streams();
     simulation();
 }
 
@@ -197,17 +199,62 @@ fn gaps() {
     check("seeds of 20 whose sent gaps pass the test of Poisson", passed as f64, "", 19.0, 20.0);
 }
 
-/// 5,000 requests a second from one thread.
+/// 5,000 requests a second for 30 s from one thread.
 fn fast() {
     let server =
         ScriptedServer::start(|_, stream| write_whole(stream, "200 OK", "text/plain", b"ok"));
-    let (records, report) = run(&job(&server, Protocol::Http, every(SECOND / 5000, 50_000), 16));
+    let (records, report) = run(&job(&server, Protocol::Http, every(SECOND / 5000, 150_000), 16));
     let sent: Vec<u64> = records.iter().filter_map(|one| one.sent).collect();
     let span = (sent[sent.len() - 1] - sent[0]) as f64 / 1e9;
     check("sent rate of 5000/s", (sent.len() - 1) as f64 / span, "/s", 4995.0, 5005.0);
     check("lag p99 at 5000/s", summary(&records, LoadMetric::Lag).p99 * 1e3, "ms", 0.0, 0.5);
     let each = report.processor.0 / records.len() as f64 * 1e6;
     check("processor time a request", each, "µs", 0.0, 100.0);
+}
+
+/// 1,000 answers at once, each with 50 tokens a second.
+fn streams() {
+    const STREAMS: u64 = 1000;
+    const TOKENS: u64 = 500;
+    const GAP: Duration = Duration::from_millis(20);
+    let open: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
+    let waiting = Arc::clone(&open);
+    let server = ScriptedServer::start(move |_, stream| {
+        write_pieces(stream, &[(0, STREAM_HEAD.as_bytes().to_vec())]);
+        waiting.lock().unwrap().push(stream.try_clone().unwrap());
+        // The writer below has it from here on, and the generator closes it.
+        thread::sleep(Duration::from_secs(60));
+        false
+    });
+    // One thread writes a token into every stream in turn: a thousand that wake would be what is measured.
+    thread::spawn(move || {
+        while (open.lock().unwrap().len() as u64) < STREAMS {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let mut streams = std::mem::take(&mut *open.lock().unwrap());
+        let texts = vec!["a"; TOKENS as usize];
+        let events = chat_events(&texts, TOKENS);
+        let start = Instant::now();
+        for (at, event) in events.iter().enumerate() {
+            let due = start + GAP * at as u32;
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+            let piece = chunk(event.as_bytes());
+            streams.iter_mut().for_each(|stream| drop(stream.write_all(&piece)));
+        }
+        streams.iter_mut().for_each(|stream| drop(stream.write_all(b"0\r\n\r\n")));
+    });
+    let asked = job(&server, Protocol::OpenaiChat, every(SECOND / 1000, STREAMS), 1000);
+    let (records, report) = run(&asked);
+    let whole = records.iter().filter(|one| one.is_completed()).count();
+    check("streams of 1000 that were read to their end", whole as f64, "", 1000.0, 1000.0);
+    check(
+        "itl of 20 ms in each",
+        summary(&records, LoadMetric::Itl).median * 1e3,
+        "ms",
+        19.6,
+        20.4,
+    );
+    check("processor for 50,000 tokens a second", report.share(), "", 0.0, 1.0);
 }
 
 /// A hundred thousand requests on eight replicas.

@@ -10,7 +10,7 @@ use crate::{
     signal::Signal,
     tls::Encryption,
 };
-use load::{Dispatcher, LastRequests, Live, Next, Record};
+use load::{Dispatcher, LastRequests, Next, Record};
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
@@ -27,7 +27,7 @@ use std::{
     time::Duration,
 };
 use tokio::task::LocalSet;
-use types::{GeneratorReport, RequestOutcome, Seconds};
+use types::{GeneratorReport, LoadProgress, RequestOutcome, Seconds};
 
 /// How often it says how it goes, in nanoseconds.
 const PROGRESS: u64 = 250_000_000;
@@ -382,7 +382,7 @@ impl Shared {
         None
     }
 
-    fn live(&self, now: u64) -> Live {
+    fn live(&self, now: u64) -> LoadProgress {
         let (sent, in_flight) = {
             let dispatcher = self.dispatcher.borrow();
             (dispatcher.sent() as u64, dispatcher.in_flight() as u64)

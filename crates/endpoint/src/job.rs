@@ -1,10 +1,10 @@
 //! What a generator is told, and what it says: one line of JSON each, and the bodies of requests as they are.
 
-use crate::{Address, Live};
+use crate::Address;
 use load::{Record, Source};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, Write};
-use types::{GeneratorReport, Protocol};
+use types::{GeneratorReport, LoadProgress, Protocol};
 
 /// The most bytes of all bodies: a generator holds them in memory.
 const MOST_BODIES: usize = 1 << 30;
@@ -77,7 +77,7 @@ pub enum Message {
     /// The first request can be sent.
     Started,
     /// How it goes.
-    Progress(Live),
+    Progress(LoadProgress),
     /// What became of a request.
     Request(Record),
     /// Everything was said.

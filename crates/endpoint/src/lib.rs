@@ -31,7 +31,6 @@ pub use generator::{ServeError, serve};
 pub use inspect::{InspectError, Inspection, Service, inspect};
 pub use job::{Content, Job, Message, Target};
 pub use kserve::{Shape, TensorError};
-pub use load::{Live, Percentiles};
 pub use prometheus::{parse as parse_metrics, server_metrics};
 pub use replicas::{ReplicaScript, Replicas};
 pub use response::{Head, HttpError, ResponseDecoder};

@@ -64,8 +64,8 @@ pub use postprocess::{Answer, postprocess};
 pub use protocol::{
     DropoutMask, Failure, FirstReport, GenerationJob, Greeting, LONGEST_MESSAGE, LoadJob,
     LoadReport, PROTOCOL, PreparedValue, ProgramCount, ProgramWork, Reply, Request, ServedReport,
-    ServingJob, TextJob, TextReport, TrainedParameter, TrainingFiles, TrainingJob, Window,
-    read_message, read_message_within, write_message,
+    ServedTexts, ServingJob, TextJob, TextPadding, TextReport, TrainedParameter, TrainingFiles,
+    TrainingJob, Window, read_message, read_message_within, write_message,
 };
 pub use runner::{
     Arena, GraphRunner, NodeCall, ProfiledRunner, RunOutputs, RunRecord, RunnerLoader,

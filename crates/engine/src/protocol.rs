@@ -240,6 +240,9 @@ pub enum Request {
         text: TextJob,
         /// The most that the model takes, where nobody asked for a length.
         longest: Option<usize>,
+        /// Whether the tokens themselves are wanted.
+        #[serde(default)]
+        with_tokens: bool,
     },
     /// Make an input of pictures or recordings and write it as safetensors; needs no model.
     Make {
@@ -294,6 +297,31 @@ pub struct ServingJob {
     pub plan: ServingPlan,
     /// The inputs with one row a request; the others are the same for a batch of any size.
     pub by_row: Vec<String>,
+    /// Texts that requests bring, where they are not all alike.
+    #[serde(default)]
+    pub texts: Option<ServedTexts>,
+}
+
+/// Texts of several lengths for a model that answers requests. A batch is as long as its longest text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServedTexts {
+    /// The tokens of each.
+    pub tokens: Vec<Vec<i64>>,
+    /// Which of them each request brings; after the last entry from the first again.
+    pub order: Vec<u32>,
+    /// What shorter texts of a batch are filled with.
+    pub padding: TextPadding,
+    /// The inputs that are as long as the text, and along which axis.
+    pub by_length: Vec<(String, usize)>,
+}
+
+/// How a tokenizer makes texts equally long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TextPadding {
+    /// The token that fills them.
+    pub token: i64,
+    /// Whether it stands before the text.
+    pub is_left: bool,
 }
 
 /// What a worker did since it last told.
@@ -400,6 +428,12 @@ pub struct TextReport {
     pub ids: Option<(i64, i64)>,
     /// Tokens in each row, padding included.
     pub length: usize,
+    /// Text by text the tokens that stay, where they were wanted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tokens: Vec<Vec<i64>>,
+    /// How shorter texts are filled; `None` if all are equally long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub padding: Option<TextPadding>,
 }
 
 /// What went wrong in the worker.

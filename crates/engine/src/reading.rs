@@ -2,8 +2,8 @@
 //! and a library that reads them may need any amount of memory or panic; here that ends a worker and nothing else.
 
 use crate::{
-    EngineError, EngineErrorKind, Media, OpenTokeniser, TextJob, TextReport, Tokeniser, view_of,
-    worker::fails, write_tensors,
+    Encoded, EngineError, EngineErrorKind, Media, OpenTokeniser, TextJob, TextPadding, TextReport,
+    Tokeniser, view_of, worker::fails, write_tensors,
 };
 use std::path::Path;
 use types::{InputSpec, MediaJob, caught};
@@ -30,11 +30,13 @@ fn broken(path: &Path, said: &str) -> EngineError {
     bad(text).with_hint("download `tokenizer.json` again")
 }
 
-/// How long texts are as tokens; no row is padded for it, whatever length was asked for.
+/// How long texts are as tokens, and which tokens they are where that is wanted; no row is padded for it, whatever length was
+/// asked for.
 pub(crate) fn measure_text(
     open_tokeniser: OpenTokeniser<'_>,
     text: &TextJob,
     longest: Option<usize>,
+    with_tokens: bool,
 ) -> Result<TextReport, EngineError> {
     let tokeniser = open(open_tokeniser, &text.tokenizer)?;
     let encode = |line: &String, length: Option<usize>| {
@@ -60,22 +62,32 @@ pub(crate) fn measure_text(
             report.ids = Some((lowest.min(low), highest.max(high)));
         }
     };
-    for (line, row) in text.lines.iter().zip(&whole) {
-        match row.length > length {
-            true => see(&encode(line, Some(length))?.ids),
-            false => see(&row.ids),
-        }
+    let mut tokens = Vec::new();
+    for (line, row) in text.lines.iter().zip(&mut whole) {
+        let cut = row.length > length;
+        let ids = if cut { encode(line, Some(length))?.ids } else { std::mem::take(&mut row.ids) };
+        see(&ids);
+        tokens.extend(with_tokens.then_some(ids));
     }
     let shortest = text.lines.iter().zip(&whole).min_by_key(|(_, row)| row.length);
     if let Some((line, row)) = shortest.filter(|(_, row)| row.length < length) {
         // One token of padding, which must be in the vocabulary too.
-        see(&encode(line, Some(row.length + 1))?.ids);
+        let padded = encode(line, Some(row.length + 1))?;
+        see(&padded.ids);
+        report.padding = padding(&padded);
     }
+    report.tokens = tokens;
     report.rows = whole
         .iter()
         .map(|row| (row.length.min(length), row.length.saturating_sub(length)))
         .collect();
     Ok(report)
+}
+
+/// How a text that is not full was filled.
+fn padding(padded: &Encoded) -> Option<TextPadding> {
+    let place = padded.mask.iter().position(|real| *real == 0)?;
+    Some(TextPadding { token: *padded.ids.get(place)?, is_left: place == 0 })
 }
 
 /// Makes an input of pictures or recordings and writes it.
@@ -91,7 +103,6 @@ pub(crate) fn make_media(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Encoded;
 
     /// A token a letter; padding is 99, and the word `boom` panics.
     struct Letters;
@@ -101,10 +112,11 @@ mod tests {
             let [text] = texts else { return Err("one at a time".into()) };
             assert!(text != "boom", "no such word");
             let mut ids: Vec<i64> = text.bytes().map(|byte| i64::from(byte - b'a')).collect();
-            let length = length.unwrap_or(ids.len());
+            let (real, length) = (ids.len(), length.unwrap_or(ids.len()));
             assert!(length < 100, "nobody shall pad that far");
             ids.resize(length, 99);
-            let (mask, types) = (vec![1; length], vec![0; length]);
+            let mask = (0..length).map(|at| i64::from(at < real)).collect();
+            let types = vec![0; length];
             Ok(Encoded { ids, mask, types, length })
         }
 
@@ -124,7 +136,7 @@ mod tests {
     ) -> Result<TextReport, EngineError> {
         let lines = lines.iter().map(|line| (*line).to_owned()).collect();
         let text = TextJob { lines, tokenizer: "t".into(), max_length: asked };
-        measure_text(&|_| Ok(Box::new(Letters)), &text, longest)
+        measure_text(&|_| Ok(Box::new(Letters)), &text, longest, true)
     }
 
     #[test]
@@ -132,11 +144,14 @@ mod tests {
         let free = measure(&["abc", "a"], None, None);
         assert_eq!((free.length, free.rows), (3, vec![(3, 0), (1, 0)]));
         assert_eq!(free.ids, Some((0, 99)), "the shorter one is padded");
+        assert_eq!(free.tokens, [vec![0, 1, 2], vec![0]]);
+        assert_eq!(free.padding, Some(TextPadding { token: 99, is_left: false }));
         let asked = measure(&["abc", "a"], Some(2), Some(1));
         assert_eq!((asked.length, asked.rows), (2, vec![(2, 1), (1, 0)]));
         let model = measure(&["abz", "ab"], None, Some(2));
         assert_eq!((model.length, model.rows), (2, vec![(2, 1), (2, 0)]));
         assert_eq!(model.ids, Some((0, 1)), "what is cut off is not looked at");
+        assert_eq!((model.tokens, model.padding), (vec![vec![0, 1], vec![0, 1]], None));
     }
 
     #[test]

@@ -111,8 +111,9 @@ pub fn serve_tracked(
             Request::Calibrate { device, .. } => {
                 write_message(&mut writer, &Reply::Failed(no_calibration(device)))?;
             }
-            Request::Encode { text, longest } => {
-                let report = guard(|| reading::measure_text(open_tokeniser, &text, longest));
+            Request::Encode { text, longest, with_tokens } => {
+                let report =
+                    guard(|| reading::measure_text(open_tokeniser, &text, longest, with_tokens));
                 let reply = report.map(|report| Reply::Encoded { report });
                 write_message(&mut writer, &reply.unwrap_or_else(Reply::Failed))?;
             }
@@ -236,7 +237,9 @@ impl Prepared {
             Request::Memory { count, events } => guard(|| bench.remember(count, tracker, &events))
                 .map(|record| Reply::Remembered { record }),
             Request::Serve(job) => {
-                let begun = guard(|| Serving::begin(&mut *bench.session, &bench.inputs, *job));
+                let begun = guard(|| {
+                    Serving::begin(&mut *bench.session, &bench.inputs, &bench.roles, *job)
+                });
                 begun.map(|begun| Reply::Served(Box::new(serving.insert(begun).report())))
             }
             Request::ServeOn { budget } => match &mut serving {

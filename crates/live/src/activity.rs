@@ -3,7 +3,10 @@
 use crate::{Line, SamplesNow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use types::{Cell, Device, Event, Interim, Mode, Precision, Run, RunId, Stage, WaitReason};
+use types::{
+    Cell, Device, Event, Interim, LoadPercentiles, LoadProgress, Mode, Precision, Run, RunId,
+    Stage, WaitReason,
+};
 
 /// So many runs and failures of a process are told.
 const LAST: usize = 8;
@@ -158,8 +161,7 @@ impl From<&Run> for RunNow {
 }
 
 /// How a load goes; rates and percentiles are those of the last five seconds, times in nanoseconds.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct LoadNow {
     /// Nanoseconds since the start.
     pub at: u64,
@@ -180,13 +182,11 @@ pub struct LoadNow {
     /// How late the generator was.
     pub lag: PercentilesNow,
     /// Its last rates with their 99th percentile of whole answers, the oldest first.
-    #[serde(skip_deserializing)]
     pub history: Vec<(f64, Option<u64>)>,
 }
 
 /// Percentiles in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct PercentilesNow {
     /// The median.
     pub p50: Option<u64>,
@@ -222,10 +222,6 @@ impl Activity {
             Line::Ran { at, run } => {
                 self.said_at = at;
                 self.ran(run);
-            }
-            Line::Loads { at, label, live } => {
-                self.said_at = at;
-                self.loads(label, live);
             }
             Line::Ended { at, exit } => {
                 self.said_at = at;
@@ -278,6 +274,7 @@ impl Activity {
                 self.first = Some(FirstNow { seconds: time.0, samples });
             }
             Event::Interim { table, .. } => self.interim = Some(*table),
+            Event::LoadProgress { live, label } => self.loads(label, &live),
             Event::Waiting { reason } => self.waiting = Some(spell(&reason)),
             Event::CellFailed { failure, .. } | Event::TaskFailed { failure, .. } => {
                 self.failures.insert(0, failure.why);
@@ -327,8 +324,8 @@ impl Activity {
         }
     }
 
-    fn loads(&mut self, label: String, live: serde_json::Value) {
-        let Ok(mut now) = serde_json::from_value::<LoadNow>(live) else { return };
+    fn loads(&mut self, label: Option<String>, live: &LoadProgress) {
+        let mut now = LoadNow::from(live);
         let before = self.load.take().unwrap_or_default();
         // The next of several loads begins.
         let is_new = now.at < before.at;
@@ -336,7 +333,32 @@ impl Activity {
         now.history.push((now.rate, now.e2e.p99));
         let surplus = now.history.len().saturating_sub(MOMENTS);
         now.history.drain(..surplus);
-        (self.load, self.label) = (Some(now), Some(label));
+        (self.load, self.label) = (Some(now), label);
+        // Whatever was prepared for it is over.
+        (self.stage, self.share) = (None, None);
+    }
+}
+
+impl From<&LoadProgress> for LoadNow {
+    fn from(live: &LoadProgress) -> LoadNow {
+        LoadNow {
+            at: live.at,
+            sent: live.sent,
+            completed: live.completed,
+            failed: live.failed,
+            in_flight: live.in_flight,
+            rate: live.rate,
+            e2e: live.e2e.into(),
+            ttft: live.ttft.into(),
+            lag: live.lag.into(),
+            history: Vec::new(),
+        }
+    }
+}
+
+impl From<LoadPercentiles> for PercentilesNow {
+    fn from(of: LoadPercentiles) -> PercentilesNow {
+        PercentilesNow { p50: of.p50, p95: of.p95, p99: of.p99 }
     }
 }
 

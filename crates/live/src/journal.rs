@@ -1,7 +1,6 @@
 //! Writing: a line into a channel, and a thread that brings it to the disk.
 
 use crate::Line;
-use serde_json::Value;
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Write},
@@ -87,12 +86,6 @@ impl Journal {
         let _ = self.lines.try_send(Line::Aimed { at: clock::now(), target });
     }
 
-    /// Tells how a load goes.
-    pub fn say_load(&self, label: &str, live: Value) {
-        let line = Line::Loads { at: clock::now(), label: label.to_owned(), live };
-        let _ = self.lines.try_send(line);
-    }
-
     /// Says how the process ended, and waits until that is written.
     pub fn end(&self, exit: i32) {
         let Some(writer) = self.writer.lock().ok().and_then(|mut writer| writer.take()) else {
@@ -150,9 +143,9 @@ fn movement(line: &Line) -> Option<usize> {
             Event::Progress { .. } => Some(0),
             Event::Sampled { .. } => Some(1),
             Event::Interim { .. } => Some(2),
+            Event::LoadProgress { .. } => Some(3),
             _ => None,
         },
-        Line::Loads { .. } => Some(3),
         _ => None,
     }
 }

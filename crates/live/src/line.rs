@@ -2,7 +2,6 @@
 
 use crate::RunNow;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use types::{Event, Run};
 
 /// One line of a journal.
@@ -51,15 +50,6 @@ pub enum Line {
         at: i64,
         /// What is told of it.
         run: RunNow,
-    },
-    /// How a load goes.
-    Loads {
-        /// When, in microseconds since the epoch.
-        at: i64,
-        /// Which of several.
-        label: String,
-        /// Its rates and percentiles, as `load --progress json` writes them.
-        live: Value,
     },
     /// The process ended by itself.
     Ended {

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::Journal;
     use std::{fs, os::unix::fs::PermissionsExt};
-    use types::{Event, Stage};
+    use types::{Event, LoadPercentiles, LoadProgress, Stage};
 
     fn wait_for(listener: &mut Listener, holds: impl Fn(&Activity) -> bool) -> Activity {
         loop {
@@ -154,6 +154,15 @@ mod tests {
         journal.say_target("http://127.0.0.1:8080".into());
         let now = wait_for(&mut listener, |now| now.target.is_some());
         assert_eq!(now.target.as_deref(), Some("http://127.0.0.1:8080"));
+        journal.say(&Event::stage(Stage::Load));
+        let e2e = LoadPercentiles { p99: Some(7), ..LoadPercentiles::default() };
+        for (at, rate) in [(1, 2.0), (2, 3.0)] {
+            let live = LoadProgress { at, rate, e2e, ..LoadProgress::default() };
+            journal.say(&Event::load(live).labelled("round 1"));
+        }
+        let now = wait_for(&mut listener, |now| now.load.as_ref().is_some_and(|now| now.at == 2));
+        assert_eq!((now.stage, now.label.as_deref()), (None, Some("round 1")));
+        assert_eq!(now.load.unwrap().history, [(2.0, Some(7)), (3.0, Some(7))]);
         journal.end(0);
     }
 

@@ -40,6 +40,12 @@ pub struct ServedRequests {
     pub lag: Vec<u64>,
     /// Requests in its batch.
     pub batch: Vec<u32>,
+    /// Its tokens, where requests are texts of several lengths; else empty.
+    #[serde(default)]
+    pub tokens: Vec<u32>,
+    /// Tokens of the longest request of its batch, which is as long as all of them became.
+    #[serde(default)]
+    pub length: Vec<u32>,
 }
 
 impl ServedRequests {
@@ -50,6 +56,8 @@ impl ServedRequests {
         self.ended.append(&mut later.ended);
         self.lag.append(&mut later.lag);
         self.batch.append(&mut later.batch);
+        self.tokens.append(&mut later.tokens);
+        self.length.append(&mut later.length);
     }
 
     /// How many.

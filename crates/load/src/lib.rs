@@ -33,7 +33,7 @@ pub use dispatcher::{Dispatcher, Next, Source};
 pub use draw::draw_order;
 pub use judge::{Judged, judge};
 pub use length::{Length, ParseLengthError};
-pub use live::{LastRequests, Live, Percentiles};
+pub use live::LastRequests;
 pub use record::{ContentEvent, Record, TokenCounts};
 pub use router::{ParseRoutingError, Router, Routing};
 pub use schedule::{Pattern, Schedule, Seeds};

@@ -1,47 +1,13 @@
 //! How a load goes, while it runs: for a screen. Nothing that is reported later rests on it.
 
 use crate::Record;
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use types::{LoadPercentiles, LoadProgress};
 
 /// How long the numbers of a screen look back, in nanoseconds.
 const LOOKING_BACK: u64 = 5_000_000_000;
 /// The most requests they look at.
 const MOST: usize = 20_000;
-
-/// Three percentiles in nanoseconds; `None` if there is no request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Percentiles {
-    /// The median.
-    pub p50: Option<u64>,
-    /// 95th percentile.
-    pub p95: Option<u64>,
-    /// 99th percentile.
-    pub p99: Option<u64>,
-}
-
-/// How a load goes. Rates and percentiles are those of the last five seconds.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Live {
-    /// Nanoseconds since the start.
-    pub at: u64,
-    /// Requests that were sent.
-    pub sent: u64,
-    /// Requests that were answered.
-    pub completed: u64,
-    /// Requests that failed.
-    pub failed: u64,
-    /// Requests that wait for an answer.
-    pub in_flight: u64,
-    /// Answers a second.
-    pub rate: f64,
-    /// From the schedule to the end of the answer.
-    pub e2e: Percentiles,
-    /// From the schedule to the first content; without numbers where answers come whole.
-    pub ttft: Percentiles,
-    /// How late the generator was.
-    pub lag: Percentiles,
-}
 
 /// The last requests.
 #[derive(Debug, Default)]
@@ -80,7 +46,7 @@ impl LastRequests {
     }
 
     /// How the load goes at this moment.
-    pub fn live(&mut self, at: u64, sent: u64, in_flight: u64) -> Live {
+    pub fn live(&mut self, at: u64, sent: u64, in_flight: u64) -> LoadProgress {
         let from = at.saturating_sub(LOOKING_BACK);
         while self.last.front().is_some_and(|seen| seen.ended < from) {
             self.last.pop_front();
@@ -92,7 +58,7 @@ impl LastRequests {
             (true, Some(first)) => at.saturating_sub(first.ended) as f64 / 1e9,
             _ => span,
         };
-        Live {
+        LoadProgress {
             at,
             sent,
             completed: self.completed,
@@ -106,7 +72,7 @@ impl LastRequests {
     }
 }
 
-fn percentiles(values: impl Iterator<Item = u64>) -> Percentiles {
+fn percentiles(values: impl Iterator<Item = u64>) -> LoadPercentiles {
     let mut sorted: Vec<u64> = values.collect();
     sorted.sort_unstable();
     let at = |share: f64| {
@@ -114,7 +80,7 @@ fn percentiles(values: impl Iterator<Item = u64>) -> Percentiles {
             .get(((sorted.len() as f64 * share) as usize).min(sorted.len().saturating_sub(1)))
             .copied()
     };
-    Percentiles { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
+    LoadPercentiles { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use engine::{Reply, Request, TextJob, TextReport, read_tensors};
 use std::{fs, path::Path, time::Duration};
 use types::{HostTensor, InputSpec, MediaJob};
 
-/// How long texts are as a tokenizer's tokens.
+/// How long texts are as a tokenizer's tokens, and which tokens they are where that is wanted.
 ///
 /// # Errors
 /// When the tokenizer cannot be read, or the worker fails.
@@ -15,10 +15,11 @@ pub fn measure_text(
     timeout: Duration,
     text: TextJob,
     longest: Option<usize>,
+    with_tokens: bool,
 ) -> Result<TextReport, MeterError> {
     let doing = "read the tokenizer";
     let mut link = Link::open(launch, timeout)?;
-    let report = match link.ask(&Request::Encode { text, longest }, doing)? {
+    let report = match link.ask(&Request::Encode { text, longest, with_tokens }, doing)? {
         Reply::Encoded { report } => report,
         other => return Err(out_of_turn(doing, &other)),
     };

@@ -111,9 +111,13 @@ fn ask(link: &mut Link, request: &Request) -> Result<ServedReport, MeterError> {
         Reply::Served(report) => *report,
         other => return Err(wrong(format!("{other:?}").chars().take(200).collect())),
     };
-    let ServedRequests { scheduled, began, ended, lag, batch } = &report.requests;
+    let ServedRequests { scheduled, began, ended, lag, batch, tokens, length } = &report.requests;
     let count = scheduled.len();
-    match [began.len(), ended.len(), lag.len(), batch.len()].iter().all(|len| *len == count) {
+    let of_all = [began.len(), ended.len(), lag.len(), batch.len()];
+    let of_texts = [tokens.len(), length.len()];
+    let fit = of_all.iter().all(|len| *len == count)
+        && (of_texts == [0, 0] || of_texts == [count, count]);
+    match fit {
         true => Ok(report),
         false => Err(wrong("columns of requests that do not fit each other".into())),
     }

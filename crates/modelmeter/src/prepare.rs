@@ -29,6 +29,7 @@ use std::{
     sync::OnceLock,
     time::{Duration, Instant},
 };
+pub(crate) use text::{ReadTexts, read_texts};
 use text::{plan_text, used_text};
 use types::{
     Bytes, Cell, Event, Feed, Fill, InputShape, InputSpec, LengthUnit, LimitedBy, MediaJob, Mode,

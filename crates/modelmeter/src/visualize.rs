@@ -2,10 +2,12 @@
 
 use crate::{Error, Survey};
 use analysis::{Cells, Selection, analyse};
-use draw::{Detail, MOST_SAMPLES, Material, Steps, thin, wanted_details, wanted_samples};
+use draw::{
+    Detail, LoadDetail, MOST_SAMPLES, Material, Steps, thin, wanted_details, wanted_samples,
+};
 use std::collections::BTreeMap;
 use store::{Store, StoreError};
-use types::{Ceilings, CellKey, Measured, Mode, Phase, Run, RunId};
+use types::{Ceilings, CellKey, LoadMetric, LoadReport, Measured, Mode, Phase, Run, RunId};
 
 /// Samples that are read of one run before they are thinned; more would only cost memory.
 const MOST_OF_A_RUN: usize = 100_000;
@@ -116,5 +118,25 @@ fn detail(run: &Run) -> Detail {
         limit: run.environment.memory_limit.map(|limit| limit.bytes),
         phases: Phase::ALL.into_iter().filter_map(phase).collect(),
         steps: Steps::of(run),
+        load: run.load.as_deref().map(load_detail),
+    }
+}
+
+fn load_detail(load: &LoadReport) -> LoadDetail {
+    let shown = [LoadMetric::E2e, LoadMetric::Ttft, LoadMetric::Itl];
+    let times = shown.into_iter().filter_map(|metric| {
+        let summary = load.latency(metric)?;
+        let of = |key: &str, value: f64| Some(value).filter(|_| summary.supports(key));
+        Some((metric, [Some(summary.median), of("p95", summary.p95), of("p99", summary.p99)]))
+    });
+    let held: Option<Vec<bool>> = load.limits.iter().map(|limit| limit.holds).collect();
+    let broken = load.limits.iter().any(|limit| limit.holds == Some(false));
+    LoadDetail {
+        times: times.collect(),
+        held: match held {
+            _ if broken => Some(false),
+            Some(all) if !all.is_empty() => Some(true),
+            _ => None,
+        },
     }
 }

@@ -28,6 +28,7 @@ mod invalid;
 mod json;
 mod junit;
 mod load;
+mod load_line;
 mod lookup;
 mod machine;
 mod markdown;
@@ -80,6 +81,7 @@ pub use json::{JsonOptions, run_json};
 pub use junit::{JunitCase, JunitOutcome, JunitSuite, JunitSuites, junit, runs_junit};
 pub use load::{LOAD_SCHEMA, load_comparison_document, load_document};
 pub use machine::machine_devices;
+pub use load_line::load_line;
 pub use memory::{MemoryPart, MemoryView, allocations_csv};
 pub use number::{
     MISSING, bytes, bytes_per_second, count, duration, fixed, flops, flops_per_second, joules,

@@ -1,6 +1,8 @@
 //! What long commands say while they work. There is one vocabulary, whatever the command; whoever listens is a sink.
 
-use crate::{Cell, CellFailure, Device, Interim, PlanLeftOut, ReasonCode, Run, Seconds, Task};
+use crate::{
+    Cell, CellFailure, Device, Interim, LoadProgress, PlanLeftOut, ReasonCode, Run, Seconds, Task,
+};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -194,6 +196,14 @@ pub enum Event {
         /// The relative half-width of the median's interval at which sampling may stop.
         target: f64,
     },
+    /// Requests are sent; told four times a second.
+    LoadProgress {
+        /// How it goes.
+        live: Box<LoadProgress>,
+        /// Which of several loads it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+    },
     /// What is known of a comparison while it is measured.
     Interim {
         /// The table as it stands.
@@ -247,11 +257,18 @@ impl Event {
         Event::Progress { stage, done, total, note: note.into(), label: None }
     }
 
+    /// Requests are sent.
+    #[must_use]
+    pub fn load(live: LoadProgress) -> Event {
+        Event::LoadProgress { live: Box::new(live), label: None }
+    }
+
     /// The same, told of one among several measurements; a label that it has already is part of that one.
     #[must_use]
     pub fn labelled(mut self, of: &str) -> Event {
         if let Event::StageStarted { label, .. }
         | Event::Progress { label, .. }
+        | Event::LoadProgress { label, .. }
         | Event::Interim { label, .. } = &mut self
         {
             *label = Some(match label.take() {
@@ -297,6 +314,7 @@ mod tests {
         for event in [
             Event::stage(Stage::Load).labelled("batch 4"),
             Event::progress(Stage::Prepare, 1, None, "reading weights"),
+            Event::load(LoadProgress { sent: 3, ..LoadProgress::default() }).labelled("round 1"),
             Event::TaskStarted { task: Box::new(task), process: 1, finished: 0, of: 2, eta },
             Event::Waiting { reason: WaitReason::Device { device, who: "plan `b`".into() } },
         ] {

@@ -124,9 +124,10 @@ pub use limit::{LimitedBy, MemoryLimit, ParseLimitedByError};
 pub use load::{
     Arrivals, CapacityLeftOut, CapacityOption, CapacityProof, CapacityReport, GeneratorReport,
     LatencyRow, LimitOutcome, Load, LoadBatches, LoadBatching, LoadComparison, LoadCounts,
-    LoadErrors, LoadLimit, LoadMetric, LoadRates, LoadRatio, LoadReport, LoadRequests,
-    LoadStatistic, LoadTokens, LoadWindow, ParseLoadLimitError, ParseScenarioError, ProbeOutcome,
-    Protocol, RateProbe, RateSearch, RequestOutcome, Scenario, ServerMetric,
+    LoadErrors, LoadLimit, LoadMetric, LoadPadding, LoadPercentiles, LoadProgress, LoadRates,
+    LoadRatio, LoadReport, LoadRequests, LoadStatistic, LoadTexts, LoadTokens, LoadWindow,
+    ParseLoadLimitError, ParseScenarioError, ProbeOutcome, Protocol, RateProbe, RateSearch,
+    RequestOutcome, Scenario, ServerMetric,
 };
 pub use machine::{Cpu, Gpu, Machine};
 pub use measured::{Measured, Newest, Percentiles};

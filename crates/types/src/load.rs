@@ -5,15 +5,19 @@
 
 mod capacity;
 mod limit;
+mod progress;
 mod report;
 mod scenario;
 mod search;
 
 pub use capacity::{CapacityLeftOut, CapacityOption, CapacityProof, CapacityReport};
 pub use limit::{LoadLimit, LoadMetric, LoadStatistic, ParseLoadLimitError};
+pub use progress::{LoadPercentiles, LoadProgress};
 pub use report::{
-    GeneratorReport, LatencyRow, LimitOutcome, LoadBatches, LoadCounts, LoadErrors, LoadRates,
-    LoadReport, LoadRequests, LoadTokens, LoadWindow, RequestOutcome, ServerMetric,
+    GeneratorReport, LatencyRow, LimitOutcome, LoadBatches, LoadCounts, LoadErrors, LoadPadding,
+    LoadRates, LoadReport, LoadRequests, LoadTokens, LoadWindow, RequestOutcome, ServerMetric,
 };
-pub use scenario::{Arrivals, Load, LoadBatching, ParseScenarioError, Protocol, Scenario};
+pub use scenario::{
+    Arrivals, Load, LoadBatching, LoadTexts, ParseScenarioError, Protocol, Scenario,
+};
 pub use search::{LoadComparison, LoadRatio, ProbeOutcome, RateProbe, RateSearch};

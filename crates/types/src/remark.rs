@@ -47,6 +47,8 @@ pub enum RemarkCode {
     LengthUnused,
     /// Tokens of the text did not fit and were cut off.
     TextCut,
+    /// Texts of several lengths were padded to run together.
+    TextPadded,
     /// Files were prepared before timing started.
     FilesPreparedOnce,
     /// What the requested device stands for.

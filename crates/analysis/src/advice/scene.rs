@@ -296,6 +296,7 @@ pub(crate) fn load_run(scenario: Scenario) -> Run {
         streaming: false,
         max_in_flight: None,
         batching: Some(LoadBatching { most: 4, wait_micros: 500 }),
+        texts: None,
         content: "input_ids 1×128".into(),
     });
     let unknown = || Reading::missing(MissingCode::NotMeasured, "by hand");

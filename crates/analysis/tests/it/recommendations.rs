@@ -350,6 +350,7 @@ fn loads_of_two_rates_are_works_of_their_own() {
         streaming: false,
         max_in_flight: None,
         batching: most.map(|most| LoadBatching { most, wait_micros: 0 }),
+        texts: None,
         content: "8 words".into(),
     };
     let row = |id: &str, load: Load| Measured {

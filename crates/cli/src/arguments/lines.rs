@@ -362,6 +362,7 @@ fn the_command_that_repeats_a_load_is_understood_for_every_scenario() {
             streaming: false,
             max_in_flight: Some(64),
             batching: Some(LoadBatching { most: 8, wait_micros: 500 }),
+            texts: None,
             content: "input_ids 1×128".into(),
         };
         let cell = Cell {

@@ -73,8 +73,14 @@ pub(crate) struct LoadArguments {
     /// Words of random prompts (a word is one or more tokens): 512, or 512±128 for a mean and its deviation
     #[arg(long, value_name = "LENGTH", default_value = "128", help_heading = "Workload")]
     pub(crate) prompt: Length,
-    /// Prompts of a file: one a line, or JSON (a list of texts, or conversations as ShareGPT has them)
-    #[arg(long, value_name = "FILE", conflicts_with = "prompt", help_heading = "Workload")]
+    /// Prompts of a file, also for a model: one a line, or JSON (a list of texts, or conversations as ShareGPT has them)
+    #[arg(
+        long,
+        alias = "inputs",
+        value_name = "FILE",
+        conflicts_with = "prompt",
+        help_heading = "Workload"
+    )]
     pub(crate) prompts: Option<PathBuf>,
     /// Maximum number of tokens of an answer, also with a deviation
     #[arg(long, aliases = ["max-tokens", "max-new-tokens"], value_name = "LENGTH", default_value = "64", help_heading = "Workload")]
@@ -239,7 +245,7 @@ impl FromStr for LoadTo {
 pub(crate) enum ProgressArgument {
     /// A line on a terminal, nothing elsewhere
     Auto,
-    /// A line of JSON four times a second
+    /// Events, one line of JSON each
     Json,
     /// Nothing
     None,

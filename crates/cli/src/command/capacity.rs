@@ -41,8 +41,7 @@ pub(crate) fn run(arguments: &CapacityArguments, global: &Global) -> Result<Exit
         let how = ProofPlan { duration: arguments.duration, warmup: arguments.duration / 6 };
         let stop = stop::watch()?;
         let mut screen = Screen::new(arguments.progress, global.quiet);
-        let label = format!("{} scripted replicas", best.replicas);
-        let proof = plan.prove(&how, best, &runs, &stop, &mut |live| screen.show(&label, live));
+        let proof = plan.prove(&how, best, &runs, &stop, &mut |event| screen.hear(&event));
         screen.clear();
         report.proof = Some(proof?);
     }

@@ -7,6 +7,7 @@ mod scripted_server;
 use crate::{
     bench::{Home, python},
     generate::smollm2,
+    profile::minilm,
 };
 use scripted_server::{STREAM_HEAD, ScriptedServer, chat_events, chunk, write_pieces, write_whole};
 use serde_json::Value;
@@ -186,7 +187,8 @@ fn bad_servers_and_bad_words_are_told_apart() {
     home.refused(&["load", &address, "--header", "authorization: x"], 2, &["--key-env"]);
     for (words, told) in [
         (vec!["load", "127.0.0.1:8080"], "http://"),
-        (vec!["load", "feed-forward-baseline", "--prompts", "x"], "is for servers"),
+        (vec!["load", "feed-forward-baseline", "--prompts", "nowhere"], "`nowhere`"),
+        (vec!["load", "feed-forward-baseline", "--extra", "{}"], "is for servers"),
         (vec!["load", "feed-forward-baseline", "--batch-max", "0"], "1 to 4096"),
         (vec!["load", &address, "--rate", "fast"], "is not a rate"),
         (vec!["load", &address, "--slo", "p98:1s"], "percentiles"),
@@ -301,7 +303,9 @@ fn ctrl_c_keeps_what_was_measured() {
     // As soon as some requests are answered.
     let answered = lines.by_ref().map_while(Result::ok).find(|line| {
         let live: Value = serde_json::from_str(line).unwrap_or_default();
-        live["live"]["completed"].as_u64().is_some_and(|completed| completed > 15)
+        live["event"] == "load-progress"
+            && live["label"] == "server 50/s poisson"
+            && live["live"]["completed"].as_u64().is_some_and(|completed| completed > 15)
     });
     assert!(answered.is_some());
     // SAFETY: the child was started by this test and has not been waited for.
@@ -312,6 +316,85 @@ fn ctrl_c_keeps_what_was_measured() {
     let shown = home.fine(&["runs", "show", "latest", "--json"]).out;
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert!(shown["load_test"]["counts"]["completed"].as_u64().unwrap() > 10, "{shown}");
+}
+
+/// The same texts in the same order on two workers: the one of this program and the one in Python.
+#[test]
+fn texts_of_a_file_are_answered_in_process_and_padding_is_counted() {
+    let home = Home::calibrated();
+    let (model, python) = (minilm(), python());
+    let long = "a sentence that goes on for much longer than the other one does ".repeat(3);
+    let texts = serde_json::json!([
+        { "conversations": [{ "from": "human", "value": "Fast." }] },
+        { "conversations": [{ "from": "human", "value": long }] },
+        { "prompt": "How fast is this?" },
+    ]);
+    fs::write(home.path("texts.json"), texts.to_string()).unwrap();
+    let mut counted = Vec::new();
+    for engine in ["rten", "torch"] {
+        let words = [
+            "load",
+            model.to_str().unwrap(),
+            "--prompts",
+            "texts.json",
+            "--offline",
+            "--max-requests",
+            "12",
+            "--batch-max",
+            "4",
+            "--engine",
+            engine,
+            "--python",
+            &python,
+            "--json",
+            "load.json",
+        ];
+        let told = home.run(&words);
+        assert!([Some(0), Some(4)].contains(&told.status), "{}\n{}", told.out, told.err);
+        // "Fast." and a full stop, between two special tokens.
+        assert!(told.out.contains("3 texts of 4 to "), "{}", told.out);
+        assert!(told.out.contains("tokens that were computed are padding"), "{}", told.out);
+        let load = &document(&home, "load.json")["loads"][0]["load"];
+        let batches = &load["batches"];
+        assert_eq!(batches["sizes"], serde_json::json!([[4, 3]]), "{batches}");
+        let number = |name: &str| batches["padding"][name].as_u64().unwrap();
+        let (tokens, padding) = (number("tokens"), number("padding"));
+        // Every batch is as long as its longest text, and has four rows of that length.
+        assert!(tokens >= 12 * 4 && padding > 0 && (tokens + padding) % 4 == 0, "{batches}");
+        counted.push((tokens, padding));
+    }
+    assert_eq!(counted[0], counted[1], "the same seed, the same texts, the same batches");
+    // The command that measures it again has no file to name.
+    home.fine(&["report", "latest", "--html", "run.html"]);
+    assert!(fs::read_to_string(home.path("run.html")).unwrap().contains("--prompts FILE"));
+}
+
+#[test]
+fn loads_at_several_numbers_of_users_are_a_picture() {
+    let home = Home::calibrated();
+    home.run(&["load", "feed-forward-baseline", "--engine", "rten", "--duration", "1s"]);
+    let draw = ["visualize", "--only", "load", "--format", "svg", "--theme", "light"];
+    let of = |users: &[u64]| {
+        store_anew(&home, |run| {
+            let of = |users: &u64| {
+                let mut run = again(&valid(run.clone()), *users);
+                let scenario = serde_json::json!({"kind": "concurrency", "users": users});
+                run["cell"]["load"]["scenario"] = scenario;
+                run
+            };
+            users.iter().map(of).collect()
+        });
+        home.run(&draw)
+    };
+    let several = of(&[1, 2, 4]);
+    assert_eq!(several.status, Some(0), "{}\n{}", several.out, several.err);
+    let svg = fs::read_to_string(home.path("modelmeter-pictures/load-light.svg")).unwrap();
+    for part in ["users, each waiting for the answer", "whole answer", "median", "3 cells"] {
+        assert!(svg.contains(part), "`{part}` is not in\n{svg}");
+    }
+    let one = of(&[4]);
+    assert_eq!(one.status, Some(4), "{}\n{}", one.out, one.err);
+    assert!(one.out.contains("no two valid loads differ"), "{}", one.out);
 }
 
 /// A run as if it had been valid.

@@ -1,10 +1,10 @@
 //! Material with fixed numbers.
 
-use modelmeter_draw::{Detail, Material, Steps, thin};
+use modelmeter_draw::{Detail, LoadDetail, Material, Steps, thin};
 use types::{
-    Bytes, CacheBandwidth, Ceiling, Ceilings, CellKey, Device, Flops, Interval, MissingCode, Mode,
-    Percentiles, Phase, Pooled, PooledCell, Precision, Ratio, Reading, RunId, Seconds, StepGrowth,
-    Work,
+    Bytes, CacheBandwidth, Ceiling, Ceilings, CellKey, Device, Flops, Interval, LoadMetric,
+    MissingCode, Mode, Percentiles, Phase, Pooled, PooledCell, Precision, Ratio, Reading, RunId,
+    Seconds, StepGrowth, Work,
 };
 
 /// A cell whose time grows with its batch.
@@ -93,9 +93,40 @@ pub(crate) fn know(material: &mut Material, cell: &PooledCell) {
         limit: (cell.key.precision == Precision::Int8).then_some(Bytes(300_000_000)),
         phases: phases.map(|(phase, share)| (phase, share * cell.latency.value)).to_vec(),
         steps: (cell.key.mode == Mode::Generate).then(|| steps(cell)).flatten(),
+        load: (cell.key.mode == Mode::Load).then(|| waits(cell)),
     };
     material.samples.insert(cell.key.clone(), samples(cell.latency.value, 3000));
     material.details.insert(cell.key.clone(), detail);
+}
+
+/// Waits that grow with the users; the limit breaks where an answer takes 200 ms.
+fn waits(cell: &PooledCell) -> LoadDetail {
+    let time = cell.latency.value;
+    let of = |part: f64| [1.0, 1.3, 1.7].map(|slow| Some(part * time * slow));
+    let mut first = of(0.2);
+    // Too few requests.
+    first[2] = None;
+    LoadDetail {
+        times: vec![
+            (LoadMetric::E2e, of(1.0)),
+            (LoadMetric::Ttft, first),
+            (LoadMetric::Itl, of(0.01)),
+        ],
+        held: Some(time < 0.2),
+    }
+}
+
+/// A server with so many requests a second, or so many users.
+fn loaded(scenario: &str, seconds: f64) -> PooledCell {
+    let mut cell = cell("served-model", "openai-chat", Precision::Fp32, 1, seconds);
+    cell.key.mode = Mode::Load;
+    cell.key.variant = format!(
+        r#"{{"load":{{"scenario":{scenario},"protocol":"openai-chat","streaming":true,"content":"random prompts"}}}}"#
+    );
+    assert!(types::Variant::parse(&cell.key.variant).is_some(), "{}", cell.key.variant);
+    cell.memory = Reading::missing(MissingCode::NotMeasured, "a server");
+    cell.memory_spread = Reading::missing(MissingCode::NotMeasured, "a server");
+    cell
 }
 
 /// Steps that grow by a microsecond a token.
@@ -163,7 +194,8 @@ pub(crate) fn of(cells: Vec<PooledCell>) -> Material {
     material
 }
 
-/// Two models on two engines in two precisions with four batches, a GPU, a training, and a model that writes.
+/// Two models on two engines in two precisions with four batches, a GPU, a training, a model that writes, and a server under
+/// load.
 pub(crate) fn usual() -> Material {
     let mut cells = Vec::new();
     for (model, scale) in [("feed-forward-baseline", 0.000_4), ("small-transformer", 0.004)] {
@@ -194,5 +226,13 @@ pub(crate) fn usual() -> Material {
         writing("rten", 1024, 0.011),
         writing("onnxruntime", 0, 0.013),
     ]);
+    for (rate, seconds) in [(1.0, 0.06), (2.0, 0.065), (4.0, 0.09), (6.0, 0.15), (8.0, 0.9)] {
+        let scenario = format!(r#"{{"kind":"server","rate":{rate:?},"arrivals":"poisson"}}"#);
+        cells.push(loaded(&scenario, seconds));
+    }
+    for (users, seconds) in [(1, 0.05), (2, 0.07), (4, 0.13)] {
+        let scenario = format!(r#"{{"kind":"concurrency","users":{users}}}"#);
+        cells.push(loaded(&scenario, seconds));
+    }
     of(cells)
 }

@@ -25,7 +25,7 @@ fn served(
     goes_on: &mut dyn FnMut(&ServedRequests) -> bool,
 ) -> Result<Serving, MeterError> {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let serving = ServingJob { plan, by_row: vec!["x".into()] };
+    let serving = ServingJob { plan, by_row: vec!["x".into()], texts: None };
     let mut hear = |requests: &ServedRequests, _: u64, _: u64| goes_on(requests);
     let timeout = Duration::from_secs(20);
     serve_requests(&job(file.path()), &bench(), &scripted(script), timeout, serving, &mut hear)
@@ -36,7 +36,7 @@ fn a_model_in_a_worker_serves_its_queue_as_lindley_says() {
     // More than it can do at times: 10 ms each, every 8 ms, with pauses.
     let moments: Vec<u64> = (0..60).map(|at| (at * 8 + at / 20 * 100) * MS).collect();
     let found = served("10ms", plan(Source::Open(moments.clone()), 1, 0), &mut |_| true).unwrap();
-    let ServedRequests { scheduled, began, ended, lag, batch } = &found.requests;
+    let ServedRequests { scheduled, began, ended, lag, batch, .. } = &found.requests;
     assert_eq!(scheduled, &moments);
     let mut free = 0;
     for at in 0..scheduled.len() {

@@ -6,9 +6,11 @@ use crate::{
     capacity::times::{Measured, group_key, measured},
 };
 use ::load::{Batching, Pattern, Schedule, Seeds, ServiceTimes, simulate};
-use endpoint::{Bodies, Inspection, Live, ReplicaScript, Replicas};
+use endpoint::{Bodies, Inspection, ReplicaScript, Replicas};
 use std::{sync::atomic::AtomicBool, time::Duration};
-use types::{CapacityOption, CapacityProof, LoadMetric, Protocol, Rate, Run, Scenario, Seconds};
+use types::{
+    CapacityOption, CapacityProof, Event, LoadMetric, Protocol, Rate, Run, Scenario, Seconds,
+};
 
 /// How far the measured percentile may lie from the simulated one.
 const AGREEMENT: f64 = 0.1;
@@ -38,7 +40,7 @@ impl CapacityPlan {
         option: &CapacityOption,
         runs: &[Run],
         stop: &AtomicBool,
-        hear: &mut dyn FnMut(&Live),
+        sink: &mut dyn FnMut(Event),
     ) -> Result<CapacityProof, Error> {
         let times = self.times(option, runs)?;
         let Some(share) = self.limit.statistic.share() else {
@@ -90,7 +92,13 @@ impl CapacityPlan {
             tags: Vec::new(),
         };
         // What scripted replicas do is no result of a model: nothing is stored.
-        let run = test.run(&target, &mut Session::without_store(), stop, hear)?;
+        let label = format!("{count} scripted replicas");
+        let mut sink = |event: Event| match event {
+            // Nor is it told as one.
+            Event::CellFinished { .. } => {}
+            event => sink(event.labelled(&label)),
+        };
+        let run = test.run(&target, &mut Session::without_store(), stop, &mut sink)?;
         let simulated = self.simulated(how, &times, count, batching, share);
         Ok(proof(&run, count, share, simulated))
     }

@@ -1,7 +1,7 @@
 //! Which stored runs tell how long a request takes, and how long that is.
 
 use ::load::{DecodeStep, Lengths, MeasuredSteps, MeasuredTimes, ServiceTimes, StepTimes};
-use types::{GenerationTest, Mode, Phase, Protocol, Run, Scenario, Variant};
+use types::{GenerationTest, Load, Mode, Phase, Protocol, Run, Scenario, Variant};
 
 /// What runs of one way to serve a model measured.
 pub(super) enum Measured {
@@ -38,8 +38,9 @@ pub(super) fn group_key(run: &Run) -> Option<String> {
 /// never mixed. `None` for a language model: its requests are as long as the question says.
 pub(super) fn workload(run: &Run) -> Option<(Option<usize>, Option<&str>)> {
     let cell = &run.cell;
-    let served = cell.load.as_ref().filter(|load| load.protocol != Protocol::InProcess);
-    let content = served.map(|load| load.content.as_str());
+    // A model in a worker gets requests of one length, unless they are texts.
+    let is_told = |load: &&Load| load.protocol != Protocol::InProcess || load.texts.is_some();
+    let content = cell.load.as_ref().filter(is_told).map(|load| load.content.as_str());
     (cell.mode != Mode::Generate).then_some((cell.sequence_length, content))
 }
 

@@ -2,9 +2,8 @@
 
 use super::{LoadTarget, LoadTest};
 use crate::{Error, Session};
-use ::load::Live;
 use std::sync::atomic::{AtomicBool, Ordering};
-use types::{Interval, LoadComparison, LoadMetric, LoadRatio, LoadStatistic, Phase, Run};
+use types::{Event, Interval, LoadComparison, LoadMetric, LoadRatio, LoadStatistic, Phase, Run};
 
 /// Times whose medians, and the slow end of which, are compared.
 const COMPARED: [(LoadMetric, Phase); 3] = [
@@ -33,7 +32,7 @@ impl LoadTest {
         [first, second]: [&LoadTarget; 2],
         session: &mut Session,
         stop: &AtomicBool,
-        hear: &mut dyn FnMut(&str, &Live),
+        sink: &mut dyn FnMut(Event),
     ) -> Result<ComparedLoads, Error> {
         let mut pairs: Vec<[Run; 2]> = Vec::new();
         let mut runs = Vec::new();
@@ -41,7 +40,7 @@ impl LoadTest {
             let test = LoadTest { seed: stats::mix(self.seed ^ round as u64), ..self.clone() };
             let mut send = |target: &LoadTarget, which: &str| {
                 let label = format!("round {} of {rounds}, {which}", round + 1);
-                test.run(target, session, stop, &mut |live| hear(&label, live))
+                test.run(target, session, stop, &mut |event| sink(event.labelled(&label)))
             };
             // Forward and backward, so that a drift strikes both alike.
             let pair = match round % 2 {

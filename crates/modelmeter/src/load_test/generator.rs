@@ -6,7 +6,7 @@ use super::{
     shards::{merged, together},
 };
 use crate::{Error, worker::worker_program};
-use ::load::{Live, Record};
+use ::load::Record;
 use endpoint::{Job, Message};
 use std::{
     io::{BufRead, BufReader, Write},
@@ -18,6 +18,7 @@ use std::{
     thread,
     time::Duration,
 };
+use types::{Event, LoadProgress};
 
 /// How often somebody looks whether the load shall stop while nobody says anything.
 const LOOKING: Duration = Duration::from_millis(100);
@@ -47,7 +48,7 @@ impl Drop for Guard {
 pub(super) fn generate(
     jobs: &[Job],
     stop: &AtomicBool,
-    hear: &mut dyn FnMut(&Live),
+    sink: &mut dyn FnMut(Event),
 ) -> Result<Outcome, Error> {
     let (sender, said) = channel();
     let mut generators = Vec::new();
@@ -83,8 +84,7 @@ pub(super) fn generate(
             }
             Message::Progress(live) => {
                 parts[place].live = live;
-                let lives: Vec<Live> = parts.iter().map(|part| part.live.clone()).collect();
-                hear(&together(&lives));
+                sink(Event::load(together(parts.iter().map(|part| &part.live))));
             }
             Message::Request(record) => parts[place].records.push(record),
             Message::Failed { why } => return Err(Error::Unreachable { why }),
@@ -108,7 +108,7 @@ pub(super) fn generate(
 /// What one of several generators did so far.
 #[derive(Default)]
 struct Part {
-    live: Live,
+    live: LoadProgress,
     records: Vec<Record>,
     done: Option<Outcome>,
 }

@@ -16,9 +16,9 @@ pub use search::{FoundRate, RateQuestion};
 
 use crate::{Error, Profiler, Session};
 use ::load::{Batching, Record};
-use endpoint::{Address, Bodies, Inspection, Live, Service};
+use endpoint::{Address, Bodies, Inspection, Service};
 use std::{sync::atomic::AtomicBool, time::Duration};
-use types::{GeneratorReport, LoadLimit, Run, Scenario};
+use types::{Event, GeneratorReport, LoadLimit, Run, Scenario};
 
 /// The one argument that makes a program a generator of load.
 pub const GENERATOR_ARGUMENT: &str = "__modelmeter-load";
@@ -129,16 +129,17 @@ impl LoadTest {
         target: &LoadTarget,
         session: &mut Session,
         stop: &AtomicBool,
-        hear: &mut dyn FnMut(&Live),
+        sink: &mut dyn FnMut(Event),
     ) -> Result<Run, Error> {
         self.check()?;
         let run = match target {
             LoadTarget::Server { service, is_local } => {
-                self.run_on_server(service, *is_local, session, stop, hear)?
+                self.run_on_server(service, *is_local, session, stop, sink)?
             }
-            LoadTarget::Model(profiler) => self.run_in_process(profiler, session, stop, hear)?,
+            LoadTarget::Model(profiler) => self.run_in_process(profiler, session, stop, sink)?,
         };
         session.remember(&run);
+        sink(Event::CellFinished { run: Box::new(run.clone()) });
         Ok(run)
     }
 

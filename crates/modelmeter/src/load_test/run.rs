@@ -130,6 +130,7 @@ impl LoadTest {
             streaming,
             max_in_flight: self.max_in_flight,
             batching: None,
+            texts: None,
             content,
         }
     }

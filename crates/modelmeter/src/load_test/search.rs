@@ -3,9 +3,8 @@
 use super::{LoadTarget, LoadTest};
 use crate::{Error, Session};
 use ::load::{Search, SearchPlan, requests_needed};
-use endpoint::Live;
 use std::sync::atomic::{AtomicBool, Ordering};
-use types::{Arrivals, LoadMetric, ProbeOutcome, Rate, RateSearch, Run, Scenario};
+use types::{Arrivals, Event, LoadMetric, ProbeOutcome, Rate, RateSearch, Run, Scenario};
 
 /// How many times the asked duration a probe takes, one after the other, until it can be decided.
 const LONGER: [u32; 3] = [1, 2, 4];
@@ -51,7 +50,7 @@ impl LoadTest {
         target: &LoadTarget,
         session: &mut Session,
         stop: &AtomicBool,
-        hear: &mut dyn FnMut(f64, &Live),
+        sink: &mut dyn FnMut(Event),
     ) -> Result<FoundRate, Error> {
         if self.limits.is_empty() {
             return Err(Error::Rule("a search needs a limit: `--slo p99:200ms`".into()));
@@ -71,9 +70,11 @@ impl LoadTest {
                 seed: stats::mix(self.seed ^ runs.len() as u64),
                 ..self.clone()
             };
+            let label = format!("{}/s", report::significant(rate, 3));
             for longer in LONGER {
                 let probe = LoadTest { duration: probe.duration * longer, ..probe.clone() };
-                let run = probe.run(target, session, stop, &mut |live| hear(rate, live))?;
+                let mut sink = |event: Event| sink(event.labelled(&label));
+                let run = probe.run(target, session, stop, &mut sink)?;
                 let outcome = outcome(&run);
                 let is_enough = outcome != ProbeOutcome::Undecided || is_disturbed(&run);
                 runs.push(run);

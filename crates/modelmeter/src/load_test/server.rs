@@ -4,14 +4,14 @@ use super::{
     CONNECTIONS, CONTENTS, LoadTest, MOST_ANSWER, generator, run::Subject, shards::shards,
 };
 use crate::{Error, Session};
-use endpoint::{Bodies, Job, Live, Prompts, Service, Target};
+use endpoint::{Bodies, Job, Prompts, Service, Target};
 use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 use types::{
-    Bytes, Category, Cell, Cold, Device, EngineInfo, EngineOptions, Feed, Mode, ModelInfo,
+    Bytes, Category, Cell, Cold, Device, EngineInfo, EngineOptions, Event, Feed, Mode, ModelInfo,
     ModelSource, Precision, Run, Scenario, ServerMetric, Weights,
 };
 
@@ -29,12 +29,12 @@ impl LoadTest {
         is_local: bool,
         session: &mut Session,
         stop: &AtomicBool,
-        hear: &mut dyn FnMut(&Live),
+        sink: &mut dyn FnMut(Event),
     ) -> Result<Run, Error> {
         let started_at = clock::now();
         let job = self.job(service)?;
         let before = self.server_metrics(service);
-        let outcome = generator::generate(&shards(&job, self.generators), stop, hear)?;
+        let outcome = generator::generate(&shards(&job, self.generators), stop, sink)?;
         // A server that was stopped by hand is not asked again: the person waits.
         let after = match stop.load(Ordering::Relaxed) {
             true => None,

@@ -1,9 +1,9 @@
 //! One load for several generators: who sends what, and all of it as one load again.
 
 use super::Outcome;
-use ::load::{Live, Percentiles, Record, Source};
+use ::load::{Record, Source};
 use endpoint::Job;
-use types::{GeneratorReport, Seconds};
+use types::{GeneratorReport, LoadPercentiles, LoadProgress, Seconds};
 
 /// A job for each of so many generators. Of a schedule every one has each so-many-th request, of users its share of them.
 pub(super) fn shards(job: &Job, generators: usize) -> Vec<Job> {
@@ -65,8 +65,8 @@ pub(super) fn merged(parts: Vec<Outcome>) -> Outcome {
 }
 
 /// How all of them go, for a screen: counts together, and of times the worst, because percentiles cannot be added.
-pub(super) fn together(parts: &[Live]) -> Live {
-    let mut all = Live::default();
+pub(super) fn together<'a>(parts: impl Iterator<Item = &'a LoadProgress>) -> LoadProgress {
+    let mut all = LoadProgress::default();
     for one in parts {
         all.at = all.at.max(one.at);
         all.sent += one.sent;
@@ -81,8 +81,8 @@ pub(super) fn together(parts: &[Live]) -> Live {
     all
 }
 
-fn worst(one: Percentiles, other: Percentiles) -> Percentiles {
-    Percentiles {
+fn worst(one: LoadPercentiles, other: LoadPercentiles) -> LoadPercentiles {
+    LoadPercentiles {
         p50: one.p50.max(other.p50),
         p95: one.p95.max(other.p95),
         p99: one.p99.max(other.p99),

@@ -285,9 +285,17 @@ fn tokens(report: &LoadReport) -> Vec<String> {
 }
 
 fn batches(report: &LoadReport) -> Vec<String> {
-    let Some(batches) = report.batches.as_ref().filter(|batches| batches.sizes.len() > 1) else {
-        return Vec::new();
-    };
+    let Some(batches) = &report.batches else { return Vec::new() };
+    let padding = batches.padding.filter(|padding| padding.padding > 0).map(|padding| {
+        format!(
+            "{} of {} tokens are padding",
+            percent(padding.share()),
+            count(padding.tokens + padding.padding)
+        )
+    });
+    if batches.sizes.len() < 2 {
+        return padding.into_iter().collect();
+    }
     let all: u64 = batches.sizes.iter().map(|(_, batches)| batches).sum();
     let piece = |(size, number): &(u64, u64)| {
         format!("{} with {}", percent(*number as f64 / all.max(1) as f64), count(*size))
@@ -297,7 +305,7 @@ fn batches(report: &LoadReport) -> Vec<String> {
     frequent.sort_by_key(|(size, number)| (std::cmp::Reverse(*number), *size));
     frequent.truncate(3);
     let mean = format!("{} requests on average", significant(batches.mean, 3));
-    std::iter::once(mean).chain(frequent.iter().map(piece)).collect()
+    std::iter::once(mean).chain(frequent.iter().map(piece)).chain(padding).collect()
 }
 
 fn limit(outcome: &LimitOutcome) -> String {

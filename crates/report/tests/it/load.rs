@@ -23,6 +23,7 @@ pub(crate) fn run(rate: f64, holds: Option<bool>) -> Run {
         streaming: true,
         max_in_flight: Some(8),
         batching: None,
+        texts: None,
         content: "random prompts of 128 words, 64 tokens".into(),
     });
     let row = |metric, median: f64| LatencyRow {

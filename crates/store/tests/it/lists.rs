@@ -115,6 +115,7 @@ fn a_row_tells_tests_and_loads_apart(place: &Place) {
         streaming: false,
         max_in_flight: None,
         batching: None,
+        texts: None,
         content: "input_ids 1×128".into(),
     });
     for run in [&test, &load, &sample::run(2)] {

@@ -233,6 +233,26 @@ pub struct LoadBatches {
     pub mean: f64,
     /// Sizes that occurred, and how many batches had them; the smallest first.
     pub sizes: Vec<(u64, u64)>,
+    /// What was padded, where requests were texts of several lengths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub padding: Option<LoadPadding>,
+}
+
+/// Tokens that an engine computed of texts that were put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct LoadPadding {
+    /// Those of the texts.
+    pub tokens: u64,
+    /// Those that only made texts as long as the longest of their batch.
+    pub padding: u64,
+}
+
+impl LoadPadding {
+    /// The part of all that was computed for nothing.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.padding as f64 / (self.tokens + self.padding).max(1) as f64
+    }
 }
 
 /// Every request in the order of the schedule, one list a column. Times are nanoseconds from the start of the load.

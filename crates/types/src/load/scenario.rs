@@ -231,6 +231,22 @@ pub struct Load {
     pub batching: Option<LoadBatching>,
     /// What is sent, in words: `512±128 words, 128 tokens`.
     pub content: String,
+    /// The texts of a file, where a model in a worker gets such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub texts: Option<LoadTexts>,
+}
+
+/// Texts of several lengths that requests bring to a model in a worker.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct LoadTexts {
+    /// How many.
+    pub count: u64,
+    /// Tokens of the shortest.
+    pub shortest: u64,
+    /// Tokens of the longest.
+    pub longest: u64,
+    /// A hash of all of them.
+    pub hash: String,
 }
 
 #[cfg(test)]

@@ -30,7 +30,13 @@ pub fn load_again(cell: &Cell, load: &Load, report: Option<&LoadReport>) -> Resu
         format!("--device {}", cell.device),
         format!("--threads {}", cell.threads),
     ];
-    all.extend(cell.sequence_length.map(|length| format!("--sequence-length {length}")));
+    match &load.texts {
+        // Of a file only its hash is stored.
+        Some(_) => all.push("--prompts FILE".into()),
+        None => {
+            all.extend(cell.sequence_length.map(|length| format!("--sequence-length {length}")))
+        }
+    }
     if cell.seed != 0 {
         all.push(format!("--seed {}", cell.seed));
     }
@@ -104,7 +110,7 @@ mod tests {
         command::{again, comparing, measuring, without},
         scene,
     };
-    use types::{Arrivals, Change, LoadWindow, Protocol, Rate, Scenario, Seconds};
+    use types::{Arrivals, Change, LoadTexts, LoadWindow, Protocol, Rate, Scenario, Seconds};
 
     #[test]
     fn a_load_on_a_model_is_a_load_again() {
@@ -131,6 +137,10 @@ mod tests {
             "{command}"
         );
         assert!(!command.contains("--duration") && command.contains("--warmup 5s"), "{command}");
+        run.cell.load.as_mut().unwrap().texts =
+            Some(LoadTexts { count: 2, shortest: 3, longest: 128, hash: "0123".into() });
+        let command = again(&run).unwrap();
+        assert!(command.contains("--prompts FILE") && !command.contains("--seq"), "{command}");
         let command = again(&scene::load_run(Scenario::Offline)).unwrap();
         assert!(
             command.contains("--offline") && command.contains("--max-requests 400"),

@@ -144,6 +144,8 @@ impl Live {
             }
             // A plan's cells are told as tasks.
             Event::Interim { .. } | Event::FirstTime { .. } | Event::Sampled { .. } => {}
+            // A plan sends no loads.
+            Event::LoadProgress { .. } => {}
             Event::Forecast { .. } => self.line(&report::forecast(event)),
             // A plan's cells end as tasks.
             Event::CellStarted { .. } | Event::CellFinished { .. } | Event::CellFailed { .. } => {}

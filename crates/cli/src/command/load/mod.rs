@@ -21,7 +21,7 @@ use ::load::Batching;
 use draw::LoadPoint;
 use endpoint::{Address, Inspection};
 pub(super) use gate::{addresses, check, compare, gated, refuse_server_options};
-use modelmeter::{Folders, LoadTarget, LoadTest, RateQuestion, Session};
+use modelmeter::{Event, Folders, LoadTarget, LoadTest, RateQuestion, Session};
 use report::{Block, ResultPicture, clean};
 pub(super) use screen::Screen;
 use std::{
@@ -102,7 +102,6 @@ fn refuse_for_model(name: &str, arguments: &LoadArguments) -> Result<(), Failure
         ("--protocol", arguments.server.protocol.is_some()),
         ("--served-model", arguments.server.served_model.is_some()),
         ("--body", arguments.body.is_some()),
-        ("--prompts", arguments.prompts.is_some()),
         ("--extra", arguments.extra.is_some()),
         ("--shape", !arguments.shape.is_empty()),
         ("--header", !arguments.server.header.is_empty()),
@@ -287,15 +286,13 @@ fn send(
             width: arguments.width,
             confirmations: CONFIRMATIONS,
         };
-        let mut hear = |rate: f64, live: &endpoint::Live| {
-            screen.show(&format!("{}/s", report::significant(rate, 3)), live);
-        };
+        let mut hear = |event: Event| screen.hear(&event);
         let Some(test) = tests.first() else { return Ok(Sent::default()) };
         let found = test.find_rate(&question, target, session, stop, &mut hear)?;
         return Ok(Sent { runs: found.runs, search: Some(found.search), comparison: None });
     }
     if let (Some(against), Some(test)) = (against, tests.first()) {
-        let mut hear = |label: &str, live: &endpoint::Live| screen.show(label, live);
+        let mut hear = |event: Event| screen.hear(&event);
         let (rounds, both) = (arguments.rounds as usize, [target, against]);
         let found = test.compare(rounds, both, session, stop, &mut hear)?;
         return Ok(Sent { runs: found.runs, search: None, comparison: Some(found.comparison) });
@@ -303,7 +300,8 @@ fn send(
     let mut runs = Vec::new();
     for test in tests {
         let label = test.scenario.to_string();
-        let run = test.run(target, session, stop, &mut |live| screen.show(&label, live))?;
+        let mut hear = |event: Event| screen.hear(&event.labelled(&label));
+        let run = test.run(target, session, stop, &mut hear)?;
         runs.push(run);
         if stop.load(Ordering::Relaxed) {
             break;
