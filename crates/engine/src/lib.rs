@@ -18,6 +18,7 @@ mod fake;
 pub mod found;
 mod generation;
 mod generator;
+mod graph_trainer;
 mod inherited;
 mod media;
 mod memory;
@@ -56,6 +57,7 @@ pub use generation::{DECODER, DECODER_FUSED, DECODER_STANDARD};
 pub use generator::{
     CacheState, FeedLog, Generator, GeneratorLoader, GeneratorRequest, OpenProfiled,
 };
+pub use graph_trainer::{GraphTrainer, StepInputs, StepTaken, TrainerLoader};
 pub use inherited::{INHERITED, inherited, inherited_beside, keep_secrets};
 pub use media::{Media, picture_size, size_of, sound_length};
 pub use memory::{AllocationTracker, EventCount, MemoryRecord, MemoryReporter, Untracked};
@@ -76,6 +78,7 @@ pub use socket::{
 };
 pub use tensors::{read_tensors, view_of, write_tensors};
 pub use timeline::TimelineWriter;
+pub use training::{UpdateFactors, first_values};
 pub use training_traits::TrainingTraits;
 pub use view::{ElementsView, OutputView};
 pub use watched::{Watched, watch_runs};

@@ -1,6 +1,8 @@
 //! Loader → loaded model → session: what costs differently is a different type.
 
-use crate::{EngineError, GeneratorLoader, MemoryReporter, OutputView, Places, RunnerLoader};
+use crate::{
+    EngineError, GeneratorLoader, MemoryReporter, OutputView, Places, RunnerLoader, TrainerLoader,
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use types::{
@@ -98,6 +100,11 @@ pub trait Loader {
 
     /// The ability to load graphs that run on values of the caller, which training needs, where the engine has it.
     fn runner_loader(&self) -> Option<&dyn RunnerLoader> {
+        None
+    }
+
+    /// The ability to train with weights that the engine keeps, where it has it; others train with a [`RunnerLoader`].
+    fn trainer_loader(&self) -> Option<&dyn TrainerLoader> {
         None
     }
 

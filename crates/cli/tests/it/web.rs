@@ -39,35 +39,42 @@ fn command(home: &Home, arguments: &[&str]) -> (Command, PathBuf) {
     (command, folder)
 }
 
-/// The processes with this folder in their command line: the worker's browser, whose helpers end with it.
-fn browsers_of(folder: &Path) -> Vec<i32> {
+/// A process of this machine.
+struct Process {
+    pid: i32,
+    parent: i32,
+    line: String,
+}
+
+fn processes() -> Vec<Process> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let folder = folder.to_str().unwrap();
-    let has_it = |pid: &i32| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains(folder)
+    let process = |pid: i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let parent = stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()?;
+        let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        Some(Process { pid, parent, line: String::from_utf8_lossy(&line).into_owned() })
     };
-    ids.filter(has_it).collect()
+    ids.filter_map(process).collect()
+}
+
+/// The processes with this folder in their command line: the worker's browser, whose helpers end with it.
+fn browsers_of(folder: &Path) -> Vec<i32> {
+    let folder = folder.to_str().unwrap();
+    let named = processes().into_iter().filter(|process| process.line.contains(folder));
+    named.map(|process| process.pid).collect()
 }
 
 /// The processes that run pages of these browsers: descendants whose command line does not name the folder.
 fn renderers_of(browsers: &[i32]) -> Vec<i32> {
-    let parent = |pid: i32| -> Option<i32> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
-    };
+    let all = processes();
+    let parent = |pid: i32| all.iter().find(|process| process.pid == pid).map(|p| p.parent);
     let is_below = |pid: i32| {
         let above = std::iter::successors(parent(pid), |&pid| parent(pid));
         above.take(8).any(|pid| browsers.contains(&pid))
     };
-    let entries = fs::read_dir("/proc").unwrap().flatten();
-    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let is_renderer = |pid: &i32| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains("--type=renderer")
-    };
-    ids.filter(is_renderer).filter(|&pid| is_below(pid)).collect()
+    let renderers = all.iter().filter(|process| process.line.contains("--type=renderer"));
+    renderers.map(|process| process.pid).filter(|&pid| is_below(pid)).collect()
 }
 
 fn wait_until(what: &str, holds: impl Fn() -> bool) {
@@ -125,6 +132,40 @@ fn a_model_runs_in_a_page_and_the_run_says_all_that_is_known_of_it() {
     assert!(metric(&run, "memory.peak") > 50e6);
     assert!(run["layers"].is_object(), "{:#}", run["layers"]);
     assert_eq!(browsers_of(&folder), [0i32; 0], "nothing stays");
+}
+
+#[test]
+fn a_model_trains_in_a_page_as_it_trains_natively() {
+    let _alone = alone();
+    let home = home_with_a_browser();
+    let python = python();
+    let losses = |engine: &[&str]| {
+        let plan = ["profile", "small-transformer", "--train", "-b", "2", "-l", "16", "-n", "3"];
+        let more = ["-w", "1", "--gradient-accumulation", "2", "--python", &python, "--json", "-"];
+        let (mut command, folder) = command(&home, &[&plan[..], engine, &more].concat());
+        let told = told(command.output().unwrap());
+        assert_eq!(told.status, Some(0), "{}", told.err);
+        assert_eq!(browsers_of(&folder), [0i32; 0], "nothing stays");
+        let run: Value = serde_json::from_str(&told.out).unwrap();
+        let losses: Vec<f64> = serde_json::from_value(run["training"]["losses"].clone()).unwrap();
+        (losses, run)
+    };
+    let (native, _) = losses(&["--engine", "rten"]);
+    let (page, run) = losses(&["--engine", "browser", "--device", "wasm"]);
+    assert_eq!(native.len(), page.len());
+    // Every step starts from what the optimiser made of the one before.
+    for (native, page) in native.iter().zip(&page) {
+        assert!((native - page).abs() < 1e-4 * native.abs(), "{native} {page}");
+    }
+    assert!(native.windows(2).all(|two| two[0] != two[1]), "the weights move: {native:?}");
+    let reasons = run["verdict"]["reasons"].as_array().unwrap();
+    let compared = reasons.iter().find(|reason| reason["about"] == "outputs-compared").unwrap();
+    let text = compared["text"].as_str().unwrap();
+    assert!(text.contains("loss and gradients equal those of `onnxruntime`"), "{text}");
+    let mean = |phase: &str| run["phases"][phase]["mean"].as_f64().unwrap();
+    let phases = ["forward", "loss", "backward", "optimizer"].map(mean);
+    assert!(phases.iter().all(|time| *time > 0.0), "{phases:?}");
+    assert!(phases.iter().sum::<f64>() <= mean("total"), "{phases:?}");
 }
 
 #[test]

@@ -3,7 +3,11 @@
 //!
 //! Values pass between the graphs where they lie: what the forward graph left behind is read by the backward graph
 //! without a copy, under the dims it wants, and gradients are read by the optimiser where the engine put them.
+//!
+//! An engine whose memory is not ours keeps the weights itself and does the same there: `keeper`.
 
+mod factors;
+mod keeper;
 mod mask;
 mod memory;
 mod prepare;
@@ -16,4 +20,6 @@ mod trainer;
 mod turn;
 mod update;
 
+pub use factors::UpdateFactors;
 pub(crate) use serve::serve;
+pub use state::first_values;

@@ -1,6 +1,10 @@
 //! The worker's half of the protocol for a model that is trained: every sample is a step.
 
-use super::{refusal, trainer::Trainer};
+use super::{
+    keeper::Keeper,
+    refusal,
+    trainer::{Times, Trainer},
+};
 use crate::{
     AllocationTracker, Engine, EngineError, EngineErrorKind, Failure, FirstReport, LoadJob,
     LoadReport, Media, MemoryRecord, Reply, Request, Signature,
@@ -16,7 +20,63 @@ use std::{
     path::Path,
     time::{Duration, Instant},
 };
-use types::Phase;
+use types::{Phase, TrainingReport};
+
+/// A model in training.
+enum Trained<'e> {
+    /// The weights are here, the engine runs graphs.
+    Here(Box<Trainer<'e>>),
+    /// The engine keeps the weights.
+    There(Box<Keeper>),
+}
+
+impl<'e> Trained<'e> {
+    fn step(&mut self) -> Result<Times, EngineError> {
+        match self {
+            Trained::Here(trainer) => trainer.step(),
+            Trained::There(keeper) => keeper.step(),
+        }
+    }
+
+    fn report(&self) -> TrainingReport {
+        match self {
+            Trained::Here(trainer) => trainer.report(),
+            Trained::There(keeper) => keeper.report(),
+        }
+    }
+
+    fn output(&self) -> (String, Vec<usize>) {
+        match self {
+            Trained::Here(trainer) => trainer.output(),
+            Trained::There(keeper) => keeper.output(),
+        }
+    }
+
+    fn write_gradients(&mut self, path: &Path) -> Result<(), EngineError> {
+        match self {
+            Trained::Here(trainer) => trainer.write_gradients(path),
+            Trained::There(keeper) => keeper.write_gradients(path),
+        }
+    }
+
+    fn write_outputs(&mut self, path: &Path) -> Result<(), EngineError> {
+        match self {
+            Trained::Here(trainer) => trainer.write_outputs(path),
+            Trained::There(keeper) => keeper.write_outputs(path),
+        }
+    }
+
+    /// A training whose steps can be looked into.
+    fn here(&mut self) -> Result<&mut Trainer<'e>, EngineError> {
+        match self {
+            Trained::Here(trainer) => Ok(trainer),
+            Trained::There(_) => {
+                let why = "an engine that keeps the weights shows nothing of its steps";
+                Err(EngineError::new(EngineErrorKind::Unsupported, why))
+            }
+        }
+    }
+}
 
 /// Loads a model to train and answers everything that follows; `false` where it could not be loaded, which is told.
 pub(crate) fn serve(
@@ -47,7 +107,7 @@ pub(crate) fn serve(
             guard(|| trainer.write_gradients(&path)).map(|()| Reply::Written)
         }
         Request::Observe { .. } => Ok(Reply::Observed { shapes: Vec::new() }),
-        Request::Profile { count, detail } => guard(|| trainer.profile(count, detail))
+        Request::Profile { count, detail } => guard(|| trainer.here()?.profile(count, detail))
             .map(|profile| Reply::Profiled { profile: Some(profile) }),
         Request::Memory { count, events } => {
             guard(|| remember(&mut trainer, count, tracker, &events))
@@ -78,19 +138,24 @@ fn not_in_training() -> Failure {
 fn load<'e>(
     engines: &[&'e dyn Engine],
     job: &LoadJob,
-) -> Result<(Trainer<'e>, LoadReport), EngineError> {
+) -> Result<(Trained<'e>, LoadReport), EngineError> {
     let (loader, version) = find(engines, job)?;
     let Some(training) = &job.training else {
         return Err(EngineError::new(EngineErrorKind::BadInput, "nothing is to be trained"));
-    };
-    let Some(loader) = loader.runner_loader() else {
-        let why = format!("engine `{}` cannot train", job.engine);
-        return Err(EngineError::new(EngineErrorKind::Unsupported, why));
     };
     refusal::check(engines, job, training)?;
     let inputs = inputs_of(job)?;
     let media = job.media.as_ref().map(|media| Media::open(media, &job.inputs)).transpose()?;
     let started = Instant::now();
+    if let Some(loader) = loader.trainer_loader() {
+        let keeper = Keeper::new(loader, job, training, inputs, media)?;
+        let report = keeper.load_report(started.elapsed(), version);
+        return Ok((Trained::There(Box::new(keeper)), report));
+    }
+    let Some(loader) = loader.runner_loader() else {
+        let why = format!("engine `{}` cannot train", job.engine);
+        return Err(EngineError::new(EngineErrorKind::Unsupported, why));
+    };
     let trainer = Trainer::new(loader, job, training, inputs, media)?;
     let report = LoadReport {
         load: started.elapsed(),
@@ -103,10 +168,10 @@ fn load<'e>(
         steps: Vec::new(),
         machine: None,
     };
-    Ok((trainer, report))
+    Ok((Trained::Here(Box::new(trainer)), report))
 }
 
-fn first(trainer: &mut Trainer<'_>) -> Result<FirstReport, EngineError> {
+fn first(trainer: &mut Trained<'_>) -> Result<FirstReport, EngineError> {
     let times = trainer.step()?;
     let whole = times.iter().find(|(phase, _)| *phase == Phase::Total);
     Ok(FirstReport {
@@ -117,12 +182,12 @@ fn first(trainer: &mut Trainer<'_>) -> Result<FirstReport, EngineError> {
 }
 
 fn remember(
-    trainer: &mut Trainer<'_>,
+    trainer: &mut Trained<'_>,
     count: u64,
     tracker: &dyn AllocationTracker,
     events: &Path,
 ) -> Result<Box<MemoryRecord>, EngineError> {
-    let mut record = trainer.remember(count.max(1), tracker)?;
+    let mut record = trainer.here()?.remember(count.max(1), tracker)?;
     if let Some(allocations) = &mut record.allocations.value {
         write_allocations(events, allocations)?;
         allocations.clear_columns();
@@ -130,7 +195,7 @@ fn remember(
     Ok(Box::new(record))
 }
 
-fn sample(trainer: &mut Trainer<'_>, recorder: &mut Recorder) -> Result<(), EngineError> {
+fn sample(trainer: &mut Trained<'_>, recorder: &mut Recorder) -> Result<(), EngineError> {
     for (phase, time) in trainer.step()? {
         recorder.push(phase, time);
     }

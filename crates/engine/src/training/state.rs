@@ -30,12 +30,7 @@ impl Weight {
         optimizer: Optimizer,
     ) -> Result<Weight, EngineError> {
         let count = plan.dims.iter().product();
-        let own = plan.own_dims.iter().product();
-        let values = floats(&plan.file, plan.offset, own).map_err(|error| {
-            let message = format!("could not read the first values of `{}`", plan.name);
-            EngineError::new(EngineErrorKind::BadModel, message).with_source(error.to_string())
-        })?;
-        let values = if own == count { values } else { spread(&values, plan) };
+        let values = first_values(plan)?;
         let states = if optimizer.states() > 0 { count } else { 0 };
         let by_rows = plan.rows.is_some() && plan.gradient.is_none();
         let table = if by_rows { plan.dims.first().copied().unwrap_or(0) } else { 0 };
@@ -78,13 +73,7 @@ impl Weight {
 
     /// What of `values`, which has the dims of the graphs, belongs to the weight itself.
     pub(super) fn own(&self, values: &[f32]) -> Vec<f32> {
-        if self.plan.dims == self.plan.own_dims {
-            return values.to_vec();
-        }
-        let (width, own) = (last(&self.plan.dims), last(&self.plan.own_dims));
-        let rows = self.plan.own_dims.iter().product::<usize>().checked_div(own).unwrap_or(0);
-        let lines = values.chunks(width).take(rows);
-        lines.flat_map(|line| line[..own].iter().copied()).collect()
+        own_part(&self.plan, values)
     }
 
     /// Bytes of the weight itself and of what the optimiser remembers.
@@ -92,6 +81,30 @@ impl Weight {
         let size = |count: usize| Bytes(4 * count as u64);
         (size(self.values.len()), size(self.mean.len() + self.square.len()))
     }
+}
+
+/// The first values of a weight, in the dims of the graphs.
+///
+/// # Errors
+/// When its file cannot be read.
+pub fn first_values(plan: &TrainedParameter) -> Result<Vec<f32>, EngineError> {
+    let (count, own) = (plan.dims.iter().product::<usize>(), plan.own_dims.iter().product());
+    let values = floats(&plan.file, plan.offset, own).map_err(|error| {
+        let message = format!("could not read the first values of `{}`", plan.name);
+        EngineError::new(EngineErrorKind::BadModel, message).with_source(error.to_string())
+    })?;
+    Ok(if own == count { values } else { spread(&values, plan) })
+}
+
+/// What of `values`, which has the dims of the graphs, belongs to the weight itself.
+pub(super) fn own_part(plan: &TrainedParameter, values: &[f32]) -> Vec<f32> {
+    if plan.dims == plan.own_dims {
+        return values.to_vec();
+    }
+    let (width, own) = (last(&plan.dims), last(&plan.own_dims));
+    let rows = plan.own_dims.iter().product::<usize>().checked_div(own).unwrap_or(0);
+    let lines = values.chunks(width).take(rows);
+    lines.flat_map(|line| line[..own].iter().copied()).collect()
 }
 
 /// Values in the dims of the graphs: zeros in the spare columns and rows.

@@ -1,11 +1,12 @@
 //! One training step after another, phase by phase.
 
 use super::{
+    factors::UpdateFactors,
     mask,
     memory::Weighed,
     prepare::Prepared,
     state::Weight,
-    update::{self, Factors, Task},
+    update::{self, Task},
 };
 use crate::{
     ElementsView, EngineError, EngineErrorKind, GraphRunner, LoadJob, LoadRequest, Media,
@@ -282,7 +283,7 @@ impl<'e> Trainer<'e> {
     /// Moves the weights by the gradients of one batch, or by those that were added up.
     fn optimise(&mut self, gradients: Option<&dyn RunOutputs>) -> Result<(), EngineError> {
         self.steps += 1;
-        let factors = Factors::of(&self.job.training, self.steps);
+        let factors = UpdateFactors::of(&self.job.training, self.steps);
         let views = gradients.map(RunOutputs::views).transpose()?.unwrap_or_default();
         let mut tasks = Vec::with_capacity(self.weights.len());
         for weight in &mut self.weights {
@@ -418,11 +419,7 @@ impl<'e> Trainer<'e> {
 
     /// The output that the loss reads: its name and shape.
     pub(crate) fn output(&self) -> (String, Vec<usize>) {
-        let mut dims = self.labels.dims.clone();
-        if self.job.training.loss == Loss::CrossEntropy {
-            dims.extend(classes(&self.job));
-        }
-        (self.job.output.clone(), dims)
+        output_of(&self.job, &self.labels)
     }
 
     /// Keeps a loss, while they are numbers.
@@ -541,8 +538,17 @@ fn classes(training: &TrainingJob) -> Option<usize> {
     }
 }
 
+/// The output that the loss reads: its name and shape.
+pub(super) fn output_of(training: &TrainingJob, labels: &HostTensor) -> (String, Vec<usize>) {
+    let mut dims = labels.dims.clone();
+    if training.training.loss == Loss::CrossEntropy {
+        dims.extend(classes(training));
+    }
+    (training.output.clone(), dims)
+}
+
 /// Labels must name a class.
-fn check_labels(training: &TrainingJob, labels: &HostTensor) -> Result<(), EngineError> {
+pub(super) fn check_labels(training: &TrainingJob, labels: &HostTensor) -> Result<(), EngineError> {
     let (Elements::I64(found), Some(classes)) = (&labels.elements, classes(training)) else {
         return Ok(());
     };

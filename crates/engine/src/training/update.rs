@@ -1,46 +1,14 @@
 //! The optimiser as one pass over the weights: every number is read once and written once. Formulas as in PyTorch.
 
-use super::{state::Weight, threads::share};
-use types::{Optimizer, Training};
-
-/// PyTorch's defaults.
-const BETA_1: f32 = 0.9;
-const BETA_2: f32 = 0.999;
-const EPSILON: f32 = 1e-8;
+use super::{
+    factors::{BETA_1, BETA_2, EPSILON, UpdateFactors},
+    state::Weight,
+    threads::share,
+};
+use types::Optimizer;
 
 /// Elements that one thread takes at a time: enough to hide handing them over, few enough to share evenly.
 const PIECE: usize = 1 << 16;
-
-/// What a step multiplies with, the same for every weight.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Factors {
-    optimizer: Optimizer,
-    learning_rate: f32,
-    /// What stays of a weight by itself.
-    kept: f32,
-    /// Learning rate ÷ (1 − β₁ᵗ).
-    step: f32,
-    /// √(1 − β₂ᵗ).
-    root: f32,
-    /// What gradients are multiplied with: they are sums over the batches of a step.
-    scale: f32,
-}
-
-impl Factors {
-    /// Of a step, counted from 1.
-    pub(super) fn of(training: &Training, step: u64) -> Factors {
-        let rate = training.learning_rate.0;
-        let corrected = |beta: f32| 1.0 - f64::from(beta).powf(step as f64);
-        Factors {
-            optimizer: training.optimizer,
-            learning_rate: rate as f32,
-            kept: (1.0 - rate * f64::from(training.optimizer.weight_decay())) as f32,
-            step: (rate / corrected(BETA_1)) as f32,
-            root: corrected(BETA_2).sqrt() as f32,
-            scale: 1.0 / training.accumulation.max(1) as f32,
-        }
-    }
-}
 
 /// A stretch of a weight with its gradient.
 struct Piece<'a> {
@@ -67,7 +35,7 @@ pub(super) struct Task<'a> {
 }
 
 /// Moves all weights.
-pub(super) fn update(tasks: Vec<Task<'_>>, factors: Factors, threads: usize) {
+pub(super) fn update(tasks: Vec<Task<'_>>, factors: UpdateFactors, threads: usize) {
     let mut pieces = Vec::new();
     for task in tasks {
         cut(task, &mut pieces);
@@ -158,7 +126,7 @@ fn split(piece: Piece<'_>, at: usize) -> (Piece<'_>, Piece<'_>) {
     )
 }
 
-fn apply(piece: Piece<'_>, factors: Factors) {
+fn apply(piece: Piece<'_>, factors: UpdateFactors) {
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") {
@@ -177,18 +145,18 @@ fn apply(piece: Piece<'_>, factors: Factors) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-fn with_avx512(piece: Piece<'_>, factors: Factors) {
+fn with_avx512(piece: Piece<'_>, factors: UpdateFactors) {
     plain(piece, factors);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn with_avx2(piece: Piece<'_>, factors: Factors) {
+fn with_avx2(piece: Piece<'_>, factors: UpdateFactors) {
     plain(piece, factors);
 }
 
 #[inline(always)]
-fn plain(piece: Piece<'_>, factors: Factors) {
+fn plain(piece: Piece<'_>, factors: UpdateFactors) {
     let Piece { values, mean, square, gradient } = piece;
     match (factors.optimizer, gradient) {
         (Optimizer::Sgd, Gradient::Given(gradient)) => {
@@ -215,7 +183,7 @@ fn plain(piece: Piece<'_>, factors: Factors) {
 }
 
 #[inline(always)]
-fn adam(value: &mut f32, mean: &mut f32, square: &mut f32, gradient: f32, factors: Factors) {
+fn adam(value: &mut f32, mean: &mut f32, square: &mut f32, gradient: f32, factors: UpdateFactors) {
     *mean = BETA_1 * *mean + (1.0 - BETA_1) * gradient;
     *square = BETA_2 * *square + (1.0 - BETA_2) * gradient * gradient;
     let deviation = square.sqrt() / factors.root + EPSILON;
@@ -227,7 +195,7 @@ mod tests {
     use super::*;
     use crate::TrainedParameter;
     use std::collections::HashMap;
-    use types::{Loss, Rate};
+    use types::{Loss, Rate, Training};
 
     fn weight(values: Vec<f32>, dims: &[usize], states: bool) -> Weight {
         let count = if states { values.len() } else { 0 };
@@ -272,7 +240,7 @@ mod tests {
         for (optimizer, expected) in cases {
             let mut weight = weight(vec![1.0, -2.0, 0.5], &[3], optimizer.states() > 0);
             for (step, gradient) in [(1, [0.3, -0.1, 0.0]), (2, [0.1, 0.2, 0.0])] {
-                let factors = Factors::of(&training(optimizer), step);
+                let factors = UpdateFactors::of(&training(optimizer), step);
                 let task = Task { weight: &mut weight, gradient: Some(&gradient) };
                 update(vec![task], factors, 2);
             }
@@ -299,7 +267,7 @@ mod tests {
                     whole[3 * row..3 * row + 3].copy_from_slice(&gradient);
                     sparse.add_row(row, &gradient);
                 }
-                let factors = Factors::of(&training(optimizer), step as u64);
+                let factors = UpdateFactors::of(&training(optimizer), step as u64);
                 update(vec![Task { weight: &mut sparse, gradient: None }], factors, 2);
                 update(vec![Task { weight: &mut dense, gradient: Some(&whole) }], factors, 1);
                 sparse.rows.clear();
@@ -318,11 +286,11 @@ mod tests {
         whole[3..6].copy_from_slice(&[0.5, -0.25, 2.0]);
         sparse.add_row(1, &whole[3..6]);
         sparse.add_rows();
-        let first = Factors::of(&training(Optimizer::AdamW), 1);
+        let first = UpdateFactors::of(&training(Optimizer::AdamW), 1);
         update(vec![Task { weight: &mut sparse, gradient: None }], first, 1);
         update(vec![Task { weight: &mut dense, gradient: Some(&whole) }], first, 1);
         sparse.sum.clear();
-        let second = Factors::of(&training(Optimizer::AdamW), 2);
+        let second = UpdateFactors::of(&training(Optimizer::AdamW), 2);
         update(vec![Task { weight: &mut sparse, gradient: None }], second, 1);
         update(vec![Task { weight: &mut dense, gradient: Some(&[0.0; 12]) }], second, 1);
         assert_eq!(sparse.values, dense.values);

@@ -10,7 +10,7 @@ for (const name of ['log', 'info', 'warn', 'error', 'debug']) {
   };
 }
 
-async function hearing(work) {
+export async function hearing(work) {
   heard = [];
   try {
     const result = await work();
@@ -20,12 +20,12 @@ async function hearing(work) {
   }
 }
 
-let ort = null;
+export let ort = null;
 let loaded = null;
 let feeds = null;
 let results = null;
 
-const millis = () => performance.now();
+export const millis = () => performance.now();
 
 // The smallest step between two readings of the clock, in milliseconds.
 function clockStep() {
@@ -65,7 +65,7 @@ export async function environment() {
 }
 
 // Fetches a file and says how long that took.
-async function download(path) {
+export async function download(path) {
   const begin = millis();
   const answer = await fetch(path, { cache: 'no-store' });
   if (!answer.ok) throw new Error(`the server answered ${answer.status} to ${path}`);
@@ -96,38 +96,40 @@ function providers({ device, webnn }) {
   return [device];
 }
 
-async function create(job, more) {
-  const options = {
-    executionProviders: providers(job),
-    externalData: loaded?.data ?? job.data,
-    ...job.options,
-    ...more,
-  };
-  return ort.InferenceSession.create(loaded?.model ?? job.model, options);
+// A session of a model that was fetched.
+export async function create(job, { model, data }, more) {
+  const options = { executionProviders: providers(job), externalData: data, ...job.options, ...more };
+  return ort.InferenceSession.create(model, options);
 }
 
-export async function load(job) {
+// The files of a model, and how long fetching them took.
+export async function fetchModel({ model, data }) {
   let time = 0;
-  const data = [];
-  for (const { name, path } of job.data) {
+  const parts = [];
+  for (const { name, path } of data) {
     const file = await download(path);
     time += file.time;
-    data.push({ path: name, data: file.bytes });
+    parts.push({ path: name, data: file.bytes });
   }
-  const file = await download(job.model);
-  time += file.time;
+  const file = await download(model);
+  return { files: { model: file.bytes, data: parts }, time: time + file.time };
+}
+
+// The log of a session alone says where nodes go.
+export const listening = ({ device }) => (device === 'wasm' ? {} : { logSeverityLevel: 0, logVerbosityLevel: 0 });
+export const placements = (said) => said.filter((line) => line.includes('placed on'));
+
+export async function load(job) {
+  const { files, time } = await fetchModel(job);
   loaded = null;
   const begin = millis();
-  // The log of the session alone says where nodes go.
-  const listens = job.device === 'wasm' ? {} : { logSeverityLevel: 0, logVerbosityLevel: 0 };
-  const job_ = { ...job, data, model: file.bytes };
-  const [session, said] = await hearing(() => create(job_, listens));
-  loaded = { session, job, data, model: file.bytes };
+  const [session, said] = await hearing(() => create(job, files, listening(job)));
+  loaded = { session, job, files };
   const value = (meta) => ({ name: meta.name, type: meta.type ?? null, shape: meta.shape ?? null });
   return {
     download: time,
     create: millis() - begin,
-    said: said.filter((line) => line.includes('placed on')),
+    said: placements(said),
     inputs: session.inputMetadata.map(value),
     outputs: session.outputMetadata.map(value),
   };
@@ -145,15 +147,22 @@ const ARRAYS = {
   bool: Uint8Array,
 };
 
+// Tensors by name, out of bytes that were sent together.
+export function tensors(parts, bytes) {
+  const found = {};
+  for (const { name, type, dims, offset, length } of parts) {
+    const begin = bytes.byteOffset + offset;
+    let array = new ARRAYS[type](bytes.buffer.slice(begin, begin + length));
+    if (type === 'float16' && typeof Float16Array === 'function') array = new Float16Array(array.buffer);
+    found[name] = new ort.Tensor(type, array, dims);
+  }
+  return found;
+}
+
 export async function bind({ inputs, path }) {
   feeds = null;
   const { bytes } = await download(path);
-  const bound = {};
-  for (const { name, type, dims, offset, length } of inputs) {
-    let array = new ARRAYS[type](bytes.buffer.slice(offset, offset + length));
-    if (type === 'float16' && typeof Float16Array === 'function') array = new Float16Array(array.buffer);
-    bound[name] = new ort.Tensor(type, array, dims);
-  }
+  const bound = tensors(inputs, bytes);
   for (const name of Object.keys(bound)) {
     if (!loaded.session.inputNames.includes(name)) throw new Error(`the model has no input ${name}`);
   }
@@ -164,9 +173,9 @@ export async function bind({ inputs, path }) {
 }
 
 // One run; it ends when every output lies in the memory of the page.
-async function once(session) {
+export async function once(session, inputs) {
   const begin = millis();
-  const outputs = await session.run(feeds);
+  const outputs = await session.run(inputs);
   for (const output of Object.values(outputs)) {
     if (output.location !== 'cpu' && output.location !== 'cpu-pinned') await output.getData();
   }
@@ -176,41 +185,47 @@ async function once(session) {
 
 export async function infer() {
   if (!feeds) throw new Error('no inputs are bound');
-  const { outputs, time } = await once(loaded.session);
+  const { outputs, time } = await once(loaded.session, feeds);
   results = outputs;
   return { time };
 }
 
-export async function outputs() {
-  if (!results) throw new Error('nothing was inferred yet');
+// Sends tensors home, one after the other, and says where each begins.
+export async function send(named) {
   const told = [];
   const parts = [];
   let offset = 0;
-  for (const [name, tensor] of Object.entries(results)) {
+  for (const [name, tensor] of Object.entries(named)) {
     const { buffer, byteOffset, byteLength } = tensor.data;
     told.push({ name, type: tensor.type, dims: [...tensor.dims], offset, length: byteLength });
     parts.push(new Uint8Array(buffer, byteOffset, byteLength));
     offset += byteLength;
   }
-  const body = new Blob(parts);
+  await upload(new Blob(parts), 'the outputs');
+  return told;
+}
+
+async function upload(body, what) {
   const answer = await fetch('outputs', { method: 'POST', body });
-  if (!answer.ok) throw new Error(`the server answered ${answer.status} to the outputs`);
-  return { outputs: told };
+  if (!answer.ok) throw new Error(`the server answered ${answer.status} to ${what}`);
+}
+
+export async function outputs() {
+  if (!results) throw new Error('nothing was inferred yet');
+  return { outputs: await send(results) };
 }
 
 // Runs in a session that writes a profile; the lines of the profile come through the console.
 export async function profile({ count, warmup }) {
-  const { job } = loaded;
+  const { job, files } = loaded;
   const times = [];
   const [, said] = await hearing(async () => {
-    const session = await create(job, { enableProfiling: true, profileFilePrefix: 'profile' });
-    for (let run = 0; run < warmup; run += 1) await once(session);
-    for (let run = 0; run < count; run += 1) times.push((await once(session)).time);
+    const session = await create(job, files, { enableProfiling: true, profileFilePrefix: 'profile' });
+    for (let run = 0; run < warmup; run += 1) await once(session, feeds);
+    for (let run = 0; run < count; run += 1) times.push((await once(session, feeds)).time);
     session.endProfiling();
     await session.release();
   });
-  const body = new Blob([said.join('\n')]);
-  const answer = await fetch('outputs', { method: 'POST', body });
-  if (!answer.ok) throw new Error(`the server answered ${answer.status} to the profile`);
+  await upload(new Blob([said.join('\n')]), 'the profile');
   return { times };
 }

@@ -1,6 +1,10 @@
 // The worker: asks for what to do, does it, and answers. Every time is taken here, by the clock of the browser.
 
 import * as runs from './runs.js';
+import * as steps from './steps.js';
+
+// What can be asked, by the name of the question.
+const questions = { ...runs, ...steps };
 
 let hidden = false;
 self.onmessage = ({ data }) => {
@@ -35,8 +39,8 @@ async function serve(served) {
     postMessage({ state: job.state ?? 'Measuring…' });
     served.count += 1;
     try {
-      const work = runs[job.ask];
-      if (!work) throw new Error(`the page does not know ${job.ask}`);
+      const work = questions[job.ask];
+      if (typeof work !== 'function') throw new Error(`the page does not know ${job.ask}`);
       await send({ id: job.id, done: (await work(job)) ?? {} });
     } catch (error) {
       await send({ id: job.id, failed: explain(error) });

@@ -1,12 +1,13 @@
 //! ONNX Runtime Web in a real browser: WebAssembly, WebGPU and WebNN.
 //!
 //! `locate` finds a browser and the runtime, `install` fetches both. `chromium` runs a browser, `server` gives it the page
-//! (the folder `page`) and passes questions and answers, `page` says what they are. `load`, `model`, `session` and
-//! `profile` make an engine of that. The page knows nothing of this program but its questions, so any browser that opens
+//! (the folder `page`) and passes questions and answers, `page` says what they are. `files`, `load`, `model`, `session` and
+//! `profile` make an engine of that, `trainer` one that trains. The page knows nothing of this program but its questions, so any browser that opens
 //! it can be measured.
 
 mod chromium;
 mod convert;
+mod files;
 mod install;
 mod load;
 mod locate;
@@ -15,11 +16,12 @@ mod page;
 mod profile;
 mod server;
 mod session;
+mod trainer;
 mod user_agent;
 
 use engine::{
-    Availability, Engine, EngineError, Host, InstallProgress, Installer, LoadRequest, LoadedModel,
-    Loader, Places,
+    Availability, Engine, EngineError, GraphTrainer, Host, InstallProgress, Installer, LoadRequest,
+    LoadedModel, Loader, Places, TrainerLoader, TrainingFiles, TrainingTraits,
 };
 use engine_onnxruntime::OnnxRuntime;
 use std::path::{Path, PathBuf};
@@ -94,6 +96,11 @@ impl Engine for Browser {
         Some(OnnxRuntime.id())
     }
 
+    fn training(&self) -> Option<TrainingTraits> {
+        // A step runs in the page as a whole, and only its phases are timed.
+        Some(TrainingTraits { shows_steps: false, ..TrainingTraits::OF_GRAPHS })
+    }
+
     fn fusing_options(&self, told: &EngineOptions) -> Option<EngineOptions> {
         // Without a level it does everything it can.
         let level = told.graph_optimisation.filter(|level| *level != GraphOptimisation::All);
@@ -129,5 +136,19 @@ impl Installer for Browser {
 impl Loader for Browser {
     fn load(&self, request: &LoadRequest) -> Result<Box<dyn LoadedModel>, EngineError> {
         Ok(Box::new(load::load(request)?))
+    }
+
+    fn trainer_loader(&self) -> Option<&dyn TrainerLoader> {
+        Some(self)
+    }
+}
+
+impl TrainerLoader for Browser {
+    fn trainer(
+        &self,
+        request: &LoadRequest,
+        files: &TrainingFiles,
+    ) -> Result<Box<dyn GraphTrainer>, EngineError> {
+        Ok(Box::new(trainer::load(request, files)?))
     }
 }

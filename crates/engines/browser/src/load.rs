@@ -2,6 +2,7 @@
 
 use crate::{
     chromium::Chromium,
+    files::{Files, check_sizes},
     locate,
     model::BrowserModel,
     page::{Adapter, Loaded, Page, Prepared, Surroundings, duration},
@@ -9,43 +10,53 @@ use crate::{
     user_agent,
 };
 use engine::{EngineError, EngineErrorKind, LoadRequest, LoadStep, PageAddress, found::Absent};
-use graph::{Dim, Model, TensorData};
 use serde_json::{Value, json};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    time::Instant,
-};
+use std::{net::SocketAddr, time::Instant};
 use types::{Device, GraphOptimisation, Precision, Remark, RemarkCode};
-
-/// The most bytes that a page can fetch as one array.
-const LARGEST_FILE: u64 = 2 << 30;
-
-/// The most bytes that a module of WebAssembly can address.
-const LARGEST_MODEL: u64 = 4 << 30;
 
 /// The script of a runtime and its code: for browsers with promises in WebAssembly, and for others.
 const WITH_PROMISES: (&str, &str) = (locate::SCRIPT, "ort-wasm-simd-threaded.jspi.wasm");
 const WITHOUT: (&str, &str) = ("ort.webgpu.min.mjs", "ort-wasm-simd-threaded.asyncify.wasm");
 
 /// The parts of the page.
-const PARTS: [(&str, &str); 4] = [
+const PARTS: [(&str, &str); 5] = [
     ("", include_str!("../page/index.html")),
     ("page.js", include_str!("../page/page.js")),
     ("worker.js", include_str!("../page/worker.js")),
     ("runs.js", include_str!("../page/runs.js")),
+    ("steps.js", include_str!("../page/steps.js")),
 ];
+
+/// The files of a model have this place on the server.
+const MODEL: &str = "model";
 
 /// What a setting of the user may be called.
 const WEBNN_DEVICE: &str = "webnn.device";
 
-fn refused(why: String) -> EngineError {
+pub(crate) fn refused(why: String) -> EngineError {
     EngineError::new(EngineErrorKind::Unsupported, why)
 }
 
 pub(crate) fn load(request: &LoadRequest) -> Result<BrowserModel, EngineError> {
+    check_request(request)?;
+    let files = Files::of(request)?;
+    check_sizes(&files.all())?;
+    let mut session = session_options(request)?;
+    if request.device == Device::Webnn {
+        // It takes no node of an unknown size.
+        session["freeDimensionOverrides"] = json!(files.sizes);
+    }
+    let webnn = webnn_device(request)?;
+    let opened = open(request, |server| files.offer(server, MODEL))?;
+    let mut question = files.question(MODEL);
+    question["device"] = json!(request.device.to_string());
+    question["options"] = session;
+    question["webnn"] = json!({ "deviceType": webnn });
+    opened.load(request, "load", question)
+}
+
+/// Whether the engine has this device and this precision.
+pub(crate) fn check_request(request: &LoadRequest) -> Result<(), EngineError> {
     let device = request.device;
     if !crate::DEVICES.contains(&device) {
         return Err(refused(format!("engine `browser` cannot run on `{device}`"))
@@ -56,15 +67,29 @@ pub(crate) fn load(request: &LoadRequest) -> Result<BrowserModel, EngineError> {
         return Err(refused(format!("engine `browser` cannot run {precision} on `{device}`"))
             .with_hint("`--precision fp32` works here"));
     }
-    let files = Files::of(request)?;
-    let mut session = session_options(request)?;
-    if device == Device::Webnn {
-        // It takes no node of an unknown size.
-        session["freeDimensionOverrides"] = json!(files.sizes);
-    }
-    let webnn = webnn_device(request)?;
-    let runtime = locate::runtime(&request.places)?;
+    Ok(())
+}
 
+/// A page with the runtime in it.
+pub(crate) struct Opened {
+    page: Page,
+    chromium: Option<Chromium>,
+    surroundings: Surroundings,
+    prepared: Prepared,
+    /// Of the browser.
+    name: String,
+    /// Of the runtime.
+    version: String,
+    threads: u32,
+    steps: Vec<LoadStep>,
+}
+
+/// Starts a browser, unless a person opens the page, and brings the runtime into it; `offer` puts files on the server.
+pub(crate) fn open(
+    request: &LoadRequest,
+    offer: impl FnOnce(&Server),
+) -> Result<Opened, EngineError> {
+    let runtime = locate::runtime(&request.places)?;
     let failed = |error: std::io::Error| {
         EngineError::new(EngineErrorKind::Failed, "could not serve the page").with_source(error)
     };
@@ -79,15 +104,15 @@ pub(crate) fn load(request: &LoadRequest) -> Result<BrowserModel, EngineError> {
         let name = engine::found::file_name(&path).to_owned();
         server.put(format!("ort/{name}"), Content::File(path));
     }
-    files.offer(&server);
+    offer(&server);
 
     let mut steps = Vec::new();
     let mut step = |name: &str, time| steps.push(LoadStep { name: name.to_owned(), time });
     let mut chromium = None;
     let mut begin = Instant::now();
     if elsewhere.is_none() {
-        let browser = locate::browser(&request.places, device)?;
-        let mut started = Chromium::start(&browser.program, device, &server.shared)?;
+        let browser = locate::browser(&request.places, request.device)?;
+        let mut started = Chromium::start(&browser.program, request.device, &server.shared)?;
         step("browser start", begin.elapsed());
         begin = Instant::now();
         started.open(&server.url())?;
@@ -111,115 +136,45 @@ pub(crate) fn load(request: &LoadRequest) -> Result<BrowserModel, EngineError> {
         page.ask("prepare", json!({ "threads": threads, "script": script, "code": code }))?;
     step("runtime download", duration(prepared.download));
     step("runtime compile", duration(prepared.compile));
-    let question = json!({
-        "device": device.to_string(),
-        "model": "model/graph",
-        "data": files.names(),
-        "options": session,
-        "webnn": { "deviceType": webnn },
-    });
-    let loaded: Loaded =
-        page.ask("load", question).map_err(|error| explain(error, device, &name))?;
-    step("model download", duration(loaded.download));
-    step("session", duration(loaded.create));
-    let placements = loaded.said.iter().filter_map(|line| placement(line)).collect();
-    let mut model =
-        BrowserModel::new(request, page, chromium, surroundings, loaded, prepared, placements);
-    model.runtime = runtime.version;
-    model.threads = threads;
-    model.steps = steps;
-    model.complete()?;
-    Ok(model)
+    let version = runtime.version;
+    Ok(Opened { page, chromium, surroundings, prepared, name, version, threads, steps })
 }
 
-/// The files of a model.
-struct Files {
-    graph: PathBuf,
-    /// Sizes by the names that the graph has for them, as far as the inputs tell.
-    sizes: BTreeMap<String, usize>,
-    /// By the names that the graph has for them.
-    data: Vec<(String, PathBuf)>,
-}
-
-impl Files {
-    fn of(request: &LoadRequest) -> Result<Files, EngineError> {
-        let onnx = &request.onnx;
-        let bad = |why: String| {
-            let message = format!("could not read `{}`", onnx.display());
-            EngineError::new(EngineErrorKind::BadModel, message).with_source(why)
-        };
-        let model = Model::read(onnx).map_err(|error| bad(error.to_string()))?;
-        let names: BTreeSet<PathBuf> = model
-            .graph
-            .tensors()
-            .into_iter()
-            .filter_map(|tensor| match &tensor.data {
-                TensorData::External { path, .. } => Some(path.clone()),
-                _ => None,
-            })
-            .collect();
-        let data = names.into_iter().map(|name| {
-            let path = model.locate(&name);
-            (name.to_string_lossy().into_owned(), path)
-        });
-        let sizes = sizes(&model, request);
-        let files = Files { graph: onnx.clone(), sizes, data: data.collect() };
-        files.check_sizes()?;
-        Ok(files)
+impl Opened {
+    /// Loads what the question names, and says where it runs.
+    pub(crate) fn load(
+        mut self,
+        request: &LoadRequest,
+        ask: &str,
+        question: Value,
+    ) -> Result<BrowserModel, EngineError> {
+        let loaded: Loaded = self
+            .page
+            .ask(ask, question)
+            .map_err(|error| explain(error, request.device, &self.name))?;
+        let mut step = |name: &str, time| self.steps.push(LoadStep { name: name.to_owned(), time });
+        step("model download", duration(loaded.download));
+        step("session", duration(loaded.create));
+        let placements = placements(&loaded.said);
+        let mut model = BrowserModel::new(
+            request,
+            self.page,
+            self.chromium,
+            self.surroundings,
+            loaded,
+            self.prepared,
+            placements,
+        );
+        model.runtime = self.version;
+        model.threads = self.threads;
+        model.steps = self.steps;
+        model.complete()?;
+        Ok(model)
     }
-
-    fn check_sizes(&self) -> Result<(), EngineError> {
-        let size = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
-        let all = self.data.iter().map(|(_, path)| path).chain([&self.graph]);
-        let sizes: Vec<(&PathBuf, u64)> = all.map(|path| (path, size(path))).collect();
-        if let Some((path, size)) = sizes.iter().find(|(_, size)| *size >= LARGEST_FILE) {
-            return Err(refused(format!(
-                "`{}` has {}: a browser loads files of less than 2 GiB",
-                path.display(),
-                number::bytes(*size)
-            ))
-            .with_hint("`modelmeter quantize` makes it smaller; several files of weights may be larger together"));
-        }
-        let total: u64 = sizes.iter().map(|(_, size)| size).sum();
-        if total >= LARGEST_MODEL {
-            return Err(refused(format!(
-                "the model has {}: WebAssembly addresses 4 GiB",
-                number::bytes(total)
-            ))
-            .with_hint("`modelmeter quantize` makes it smaller"));
-        }
-        Ok(())
-    }
-
-    fn offer(&self, server: &Server) {
-        server.put("model/graph", Content::File(self.graph.clone()));
-        for (number, (_, path)) in self.data.iter().enumerate() {
-            server.put(format!("model/data-{number}"), Content::File(path.clone()));
-        }
-    }
-
-    fn names(&self) -> Value {
-        let name = |(number, (name, _)): (usize, &(String, PathBuf))| json!({ "name": name, "path": format!("model/data-{number}") });
-        self.data.iter().enumerate().map(name).collect()
-    }
-}
-
-/// The sizes that the graph's inputs have names for.
-fn sizes(model: &Model, request: &LoadRequest) -> BTreeMap<String, usize> {
-    let mut sizes = BTreeMap::new();
-    for input in &model.graph.inputs {
-        let given = request.input_dims.get(&input.name).into_iter().flatten();
-        for (dim, size) in input.shape.iter().flatten().zip(given) {
-            if let Dim::Symbol(name) = dim {
-                sizes.insert(name.clone(), *size);
-            }
-        }
-    }
-    sizes
 }
 
 /// What the user set, in the runtime's words.
-fn session_options(request: &LoadRequest) -> Result<Value, EngineError> {
+pub(crate) fn session_options(request: &LoadRequest) -> Result<Value, EngineError> {
     let level = match request.options.graph_optimisation {
         Some(GraphOptimisation::None) => "disabled",
         Some(GraphOptimisation::Basic) => "basic",
@@ -234,7 +189,7 @@ fn session_options(request: &LoadRequest) -> Result<Value, EngineError> {
     Ok(json!({ "graphOptimizationLevel": level }))
 }
 
-fn webnn_device(request: &LoadRequest) -> Result<&str, EngineError> {
+pub(crate) fn webnn_device(request: &LoadRequest) -> Result<&str, EngineError> {
     let device = request.options.settings.get(WEBNN_DEVICE).map_or("cpu", String::as_str);
     match device {
         "cpu" | "gpu" | "npu" => Ok(device),
@@ -303,6 +258,18 @@ fn placement(line: &str) -> Option<(String, u64)> {
     Some((provider.to_owned(), rest.trim().parse().ok()?))
 }
 
+/// Nodes by provider, of all sessions together.
+fn placements(said: &[String]) -> Vec<(String, u64)> {
+    let mut all: Vec<(String, u64)> = Vec::new();
+    for (provider, count) in said.iter().filter_map(|line| placement(line)) {
+        match all.iter_mut().find(|(known, _)| *known == provider) {
+            Some((_, sum)) => *sum += count,
+            None => all.push((provider, count)),
+        }
+    }
+    all
+}
+
 /// A remark that the run is not in the browser's sandbox.
 pub(crate) fn unconfined(why: &str) -> Remark {
     let text = format!("the browser ran without its sandbox, because {why} started it");
@@ -318,39 +285,6 @@ pub(crate) fn absent(places: &engine::Places) -> Option<Absent> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_that_no_page_can_hold_is_refused_before_a_browser_starts() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = |name: &str, size: u64| {
-            let path = folder.path().join(name);
-            fs::File::create(&path).unwrap().set_len(size).unwrap();
-            path
-        };
-        let graph = file("model.onnx", 10);
-        let part = |name: &str, size| (name.to_owned(), file(name, size));
-        let of = |data| Files { graph: graph.clone(), sizes: BTreeMap::new(), data };
-        let error = of(vec![part("a", LARGEST_FILE)]).check_sizes().unwrap_err();
-        assert!(error.to_string().contains("2 GiB"), "{error}");
-        let many = vec![part("b", 3 << 29), part("c", 3 << 29), part("d", 3 << 29)];
-        let error = of(many).check_sizes().unwrap_err();
-        assert!(error.to_string().contains("4 GiB"), "{error}");
-        assert!(of(vec![part("e", 5), part("f", 1 << 30)]).check_sizes().is_ok());
-    }
-
-    #[test]
-    fn the_names_of_sizes_get_what_the_inputs_have() {
-        let mut builder = graph::GraphBuilder::new("g");
-        let dims: [Dim; 3] = ["batch".into(), "length".into(), 8.into()];
-        let x = builder.input("x", graph::DataType::Float, &dims);
-        builder.output("y", &x, graph::DataType::Float, &dims);
-        let model = builder.finish_model();
-        let mut request = LoadRequest::of_onnx("m.onnx", Device::Webnn, Precision::Fp32, 1);
-        assert!(sizes(&model, &request).is_empty());
-        request.input_dims.insert("x".into(), vec![4, 128, 8]);
-        let expected = BTreeMap::from([("batch".to_owned(), 4), ("length".to_owned(), 128)]);
-        assert_eq!(sizes(&model, &request), expected);
-    }
 
     #[test]
     fn the_log_tells_where_nodes_go() {
