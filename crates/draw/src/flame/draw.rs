@@ -57,7 +57,8 @@ pub fn flamegraph_for_page(report: &LayerReport, model: &str) -> String {
     let model = &clean(model);
     let Body { svg, height } = body(report, model, 4.0, MOST_BYTES_IN_PAGE);
     format!(
-        "<svg class=\"flame\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"{}: where the time goes\">\n{svg}</svg>\n",
+        "<svg class=\"flame\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\">\n\
+         <title>{}: where the time goes</title>\n{svg}</svg>\n",
         Pixels(height),
         escape(model)
     )

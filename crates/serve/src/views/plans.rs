@@ -42,7 +42,7 @@ pub(crate) fn page(app: &App, _: &Request) -> Result<View, Refusal> {
         ("plan", "word"),
         ("progress", "word spare"),
         ("measured", "number"),
-        ("being measured", "number"),
+        ("measuring", "number"),
         ("waiting", "number"),
         ("failed", "number"),
     ] {
