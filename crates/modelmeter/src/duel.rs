@@ -54,6 +54,7 @@ pub struct Duel {
     per_sample: bool,
     against_first: bool,
     outputs_may_differ: bool,
+    every_process: bool,
     /// Where each side's rows begin in the baseline's.
     rows: Vec<usize>,
     /// So many samples of each side in all.
@@ -110,6 +111,7 @@ impl Duel {
             per_sample: false,
             against_first: false,
             outputs_may_differ: false,
+            every_process: false,
             rows: Vec::new(),
             samples: None,
             parts: (Vec::new(), 0),
@@ -206,6 +208,13 @@ impl Duel {
     /// same. What differs is still found.
     pub(crate) fn outputs_may_differ(mut self) -> Duel {
         self.outputs_may_differ = true;
+        self
+    }
+
+    /// Stores every process as a run of its own, because each is named; otherwise those that have too few samples alone are
+    /// one run.
+    pub(crate) fn every_process(mut self) -> Duel {
+        self.every_process = true;
         self
     }
 
@@ -360,6 +369,9 @@ impl Duel {
         // Kept before anything else can fail: what is finished of one side is not lost with another.
         let mut runs: Vec<Vec<Run>> = Vec::new();
         for (side, record) in sides.iter().zip(&mut records) {
+            if self.every_process {
+                record.runs = record.bouts.iter().map(|bout| bout.run.clone()).collect();
+            }
             for run in &mut record.runs {
                 run.tags.clone_from(&side.tags);
                 session.recheck_ceiling(run, sink);

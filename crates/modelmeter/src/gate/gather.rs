@@ -157,6 +157,7 @@ impl Gathered {
         base.tags.clear();
         let mut duel = Duel::new([base, self.profiler.clone()])
             .against_first()
+            .every_process()
             .outputs_may_differ()
             .processes(more)
             .after(self.side.len() as u32)
