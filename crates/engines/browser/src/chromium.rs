@@ -176,7 +176,9 @@ impl Chromium {
             );
         }
         let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
-        error.with_source(last.trim().to_owned())
+        error.with_source(last.trim().to_owned()).with_hint(
+            "`modelmeter devices` shows which browser was started; `MODELMETER_BROWSER` names another",
+        )
     }
 }
 
