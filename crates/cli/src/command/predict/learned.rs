@@ -19,7 +19,7 @@ use crate::{
 };
 use modelmeter::{Experience, Fits, Profiler, Question, Session, Target, TrainingRequest};
 use predict::{Calibrated, Case, Catalogue, Learned, Refused, Situation};
-use report::{Block, Column, DataTable, Grid, Note, ResultDocument, Tone, clean};
+use report::{Block, Column, DataTable, Grid, Note, ResultDocument, Tone, clean, not_valid};
 use types::{Generation, GenerationTest};
 
 pub(super) fn run(
@@ -28,13 +28,15 @@ pub(super) fn run(
     global: &Global,
 ) -> Result<Exit, Failure> {
     let store = open_existing_store(global)?;
-    // Other peaks are another fit, which is not kept.
-    let again = arguments.train || arguments.hardware.is_some();
-    let fits = Fits::of(&store, catalogue, &folders(global)?, again)?;
+    let fits = Fits::of(&store, catalogue, &folders(global)?, arguments.train)?;
     let experience = &fits.experience;
     if experience.processors.is_empty() && experience.gpus.is_empty() {
-        return Err(Failure::new(Exit::Untold, "the database has no valid run to learn from")
-            .hint("`modelmeter bench --model small-transformer,resnet50 --batch-sizes 1,4` measures some"));
+        let failure = Failure::new(Exit::Untold, "the database has no valid run to learn from")
+            .hint("`modelmeter bench --model small-transformer,resnet50 --batch-sizes 1,4` measures some");
+        return Err(match experience.not_valid.is_empty() {
+            true => failure,
+            false => failure.cause(not_valid(&experience.not_valid)),
+        });
     }
     let mut sinks = Sinks::new(global);
     if arguments.model.name().is_none() {
@@ -261,6 +263,13 @@ fn plain(words: &str, situation: Situation, one: &Calibrated) -> Vec<Option<Stri
 }
 
 pub(super) fn left_out(experience: &Experience) -> Vec<Note> {
+    let cells = |cells| if cells == 1 { "1 cell".into() } else { format!("{cells} cells") };
     let all = experience.left_out.iter();
-    all.map(|(why, cells)| Note::new(format!("{cells} cells: {}", clean(why)))).collect()
+    let mut notes: Vec<Note> =
+        all.map(|(why, count)| Note::new(format!("{}: {}", cells(*count), clean(why)))).collect();
+    if !experience.not_valid.is_empty() {
+        let runs = not_valid(&experience.not_valid);
+        notes.push(Note::new(format!("runs that nothing is learned from: {runs}")));
+    }
+    notes
 }
