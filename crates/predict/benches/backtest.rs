@@ -1,6 +1,7 @@
 //! The goals of predictions and what is reached, on tables that are not in the repository.
 //!
-//! `MODELMETER_PREDICTION_DATA` names a folder with `timm/*.csv` and `llama-bench-cpus.csv.gz`.
+//! `MODELMETER_PREDICTION_DATA` names a folder with `timm/*.csv` and `llama-bench-cpus.csv.gz`;
+//! `MODELMETER_PREDICTION_SEED` divides the groups in another way.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 
@@ -12,6 +13,8 @@ use std::{
 };
 
 const FOLDER: &str = "MODELMETER_PREDICTION_DATA";
+/// Another number divides the groups in another way: what is reached must not be luck.
+const SEED: &str = "MODELMETER_PREDICTION_SEED";
 
 fn main() {
     let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else {
@@ -32,9 +35,16 @@ fn main() {
     }
 }
 
+/// Five folds, dealt by the seed of the environment if it has one.
+fn effort() -> Effort {
+    let own = Effort { folds: 5, ..Effort::default() };
+    let seed = env::var(SEED).ok().and_then(|seed| seed.parse().ok());
+    Effort { seed: seed.unwrap_or(own.seed), ..own }
+}
+
 fn processors(table: &Path) {
     let began = Instant::now();
-    let effort = Effort { folds: 5, ..Effort::default() };
+    let effort = effort();
     let found = backtest(&[table], &[], &Catalogue::own(), &effort).expect("the table can be read");
     println!("llama-bench, 5 folds by processor: {:.1} s", began.elapsed().as_secs_f64());
     for (test, goal, anchored) in [("tg128", 0.12, 0.07), ("pp512", 0.10, 0.05)] {
@@ -50,7 +60,7 @@ fn processors(table: &Path) {
 }
 
 fn cards(tables: &[PathBuf]) {
-    let effort = Effort { folds: 5, ..Effort::default() };
+    let effort = effort();
     let found = backtest(tables, &[], &Catalogue::own(), &effort).expect("the tables can be read");
     println!("timm: mean errors");
     for (situation, goal) in

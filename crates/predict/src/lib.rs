@@ -20,6 +20,7 @@ mod quantile;
 mod read;
 mod runs;
 mod score;
+mod seen;
 mod trees;
 
 pub use backtest::{backtest, cross_validate, predict_all};

@@ -5,20 +5,15 @@ use crate::{
     anchor::Anchoring,
     learn::{Effort, Fit, PeersOf, Situation},
     score::score,
+    seen::{ByTest, Seen, doubt, log_rates},
 };
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// How far outside of what was learned a question may lie, as a logarithm.
 const BEYOND: f64 = 1.4;
 /// How far the rates of new hardware may lie outside of those that were learned, as a logarithm: half an order of magnitude.
 pub(crate) const TOO_FAR: f64 = 1.152;
-/// Fewer machines do not tell how much another one differs.
-const FEW_MACHINES: usize = 3;
-/// What an answer may be off by for a distance from the nearest machine, both as logarithms. Between an RTX 3090 and an RTX 4090,
-/// nine of ten answers of timm's `amp nchw` are off by less.
-const DOUBT: f64 = 0.5;
-
 /// Questions that were not answered.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
 pub struct Refused {
@@ -43,7 +38,7 @@ pub struct Predictor<'a> {
     makers: BTreeSet<&'static str>,
     range: [[f64; 2]; 2],
     /// Of every kind of test.
-    hardware: HashMap<&'a str, Seen<'a>>,
+    hardware: ByTest<'a>,
     fits: BTreeMap<Situation, Option<Fit>>,
 }
 
@@ -53,12 +48,6 @@ impl<'a> Predictor<'a> {
     pub fn of(rows: &'a [Observation], effort: Effort) -> Predictor<'a> {
         let range =
             std::array::from_fn(|bound| span(rows.iter().map(|one| one.bounds[bound].ln())));
-        let mut hardware: HashMap<&str, Seen<'a>> = HashMap::new();
-        for one in rows {
-            let seen = hardware.entry(one.test_kind()).or_default();
-            seen.machines.insert(&one.machine);
-            seen.rates.insert(one.rates.map(f64::to_bits));
-        }
         Predictor {
             rows,
             peers: PeersOf::of(rows),
@@ -70,7 +59,7 @@ impl<'a> Predictor<'a> {
             machines: rows.iter().map(|one| one.machine.as_str()).collect(),
             makers: rows.iter().filter_map(|one| one.maker).collect(),
             range,
-            hardware,
+            hardware: Seen::by_test(rows.iter()),
             fits: BTreeMap::new(),
         }
     }
@@ -128,7 +117,7 @@ impl<'a> Predictor<'a> {
             said.log_half = said.log_half.hypot(other.log_half);
         }
         if situation == Situation::NewMachine {
-            said.log_half = said.log_half.hypot(self.doubt(one));
+            said.log_half = said.log_half.hypot(doubt(one, &self.hardware, &self.hardware));
         }
         Ok((situation, said))
     }
@@ -171,21 +160,6 @@ impl<'a> Predictor<'a> {
             }
         }
         Ok(())
-    }
-
-    /// How much more an answer on new hardware may be off, where too few machines were held out to tell: more, the further the
-    /// hardware is from the nearest one that was learned. As a logarithm.
-    fn doubt(&self, one: &Observation) -> f64 {
-        let Some(seen) = self.hardware.get(one.test_kind()) else { return 0.0 };
-        if seen.machines.len() >= FEW_MACHINES {
-            return 0.0;
-        }
-        let own = log_rates(one.rates);
-        let away = |other: [f64; 3]| {
-            let apart = own.iter().zip(other).map(|(own, its)| (own - its).abs());
-            apart.fold(0.0, f64::max)
-        };
-        DOUBT * seen.log_rates().map(away).fold(TOO_FAR, f64::min)
     }
 
     /// The machines of which such tests were learned, in alphabetical order.
@@ -248,26 +222,6 @@ impl<'a> Predictor<'a> {
             format!("`{}` on {}, {}", near.model, near.machine, near.test)
         })
     }
-}
-
-/// The hardware that a kind of test was measured on.
-#[derive(Default)]
-struct Seen<'a> {
-    machines: BTreeSet<&'a str>,
-    /// Different rates, as bits.
-    rates: HashSet<[u64; 2]>,
-}
-
-impl Seen<'_> {
-    fn log_rates(&self) -> impl Iterator<Item = [f64; 3]> {
-        self.rates.iter().map(|rates| log_rates(rates.map(f64::from_bits)))
-    }
-}
-
-/// Rates of hardware as logarithms: calculation, reading, and how much it calculates for what it reads.
-fn log_rates(rates: [f64; 2]) -> [f64; 3] {
-    let [calculation, reading] = rates.map(f64::ln);
-    [calculation, reading, calculation - reading]
 }
 
 /// The smallest and the largest.

@@ -90,15 +90,23 @@ impl Trees {
         for _ in 0..growth.trees {
             let rows = chosen(targets.len(), growth.row_share, &mut random);
             let features = chosen(table.columns.len(), growth.feature_share, &mut random);
-            let tree = Grower {
+            let grower = Grower {
                 binned: &binned,
                 errors: &errors,
                 weights: &weights,
                 features: &features,
                 growth,
+            };
+            let mut tree = grower.split(rows.clone());
+            let leaves = binned.leaves(&tree, errors.len());
+            if growth.is_median {
+                grower.say_middles(&mut tree, &rows, &leaves);
             }
-            .grow(rows);
-            binned.subtract(&tree, &mut errors);
+            for (error, leaf) in errors.iter_mut().zip(leaves) {
+                if let Node::Leaf(value) = tree.nodes[usize::from(leaf)] {
+                    *error -= value;
+                }
+            }
             trees.push(tree.nodes);
         }
         Trees { base, trees }
@@ -168,13 +176,9 @@ impl Binned {
         binned
     }
 
-    /// Takes a tree's answers away from every row's error.
-    fn subtract(&self, tree: &Tree, errors: &mut [f64]) {
-        for (row, error) in errors.iter_mut().enumerate() {
-            if let Node::Leaf(value) = tree.nodes[self.leaf(tree, row)] {
-                *error -= value;
-            }
-        }
+    /// The leaf of every row: a tree has few.
+    fn leaves(&self, tree: &Tree, rows: usize) -> Vec<u16> {
+        (0..rows).map(|row| self.leaf(tree, row) as u16).collect()
     }
 
     /// The leaf of a row.
@@ -254,15 +258,6 @@ struct Grower<'a> {
 }
 
 impl Grower<'_> {
-    fn grow(&self, rows: Vec<u32>) -> Tree {
-        let all = if self.growth.is_median { rows.clone() } else { Vec::new() };
-        let mut tree = self.split(rows);
-        if self.growth.is_median {
-            self.say_middles(&mut tree, &all);
-        }
-        tree
-    }
-
     /// The node with the largest gain is split first, as long as there are leaves left.
     fn split(&self, rows: Vec<u32>) -> Tree {
         let histogram = self.histogram(&rows);
@@ -314,15 +309,15 @@ impl Grower<'_> {
     }
 
     /// Every leaf says the middle of the errors of its rows.
-    fn say_middles(&self, tree: &mut Tree, rows: &[u32]) {
+    fn say_middles(&self, tree: &mut Tree, rows: &[u32], leaves: &[u16]) {
         let mut of_leaf: Vec<Vec<(f64, f64)>> = vec![Vec::new(); tree.nodes.len()];
         for row in rows {
             let row = *row as usize;
-            of_leaf[self.binned.leaf(tree, row)].push((self.errors[row], self.weights[row]));
+            of_leaf[usize::from(leaves[row])].push((self.errors[row], self.weights[row]));
         }
         for (node, pairs) in of_leaf.into_iter().enumerate().filter(|(_, pairs)| !pairs.is_empty())
         {
-            let middle = crate::quantile::weighted(pairs, 0.5).unwrap_or(0.0);
+            let middle = crate::quantile::middle(pairs);
             tree.nodes[node] = Node::Leaf(self.growth.rate * middle);
         }
     }

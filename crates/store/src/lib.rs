@@ -15,6 +15,7 @@ mod facts;
 mod failure;
 mod file;
 mod filter;
+mod fingerprint;
 mod id;
 mod insert;
 mod link;

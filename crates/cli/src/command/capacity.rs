@@ -9,9 +9,9 @@ use crate::{
     },
 };
 use ::load::Lengths;
-use modelmeter::{CapacityPlan, Mode, ProofPlan, Run, Store, StoreError};
+use modelmeter::{CapacityPlan, Error, Mode, ProofPlan, Run, Store, StoreError};
 use store::{Filter, RunRow};
-use types::Scenario;
+use types::{InvalidRuns, ReasonCode, Scenario};
 
 /// The most runs of each kind that an answer rests on: the newest.
 const RUNS: usize = 64;
@@ -36,7 +36,10 @@ pub(crate) fn run(arguments: &CapacityArguments, global: &Global) -> Result<Exit
         costs: arguments.replicas_cost.clone(),
         seed: arguments.seed.value(),
     };
-    let mut report = plan.answer(&model, &runs)?;
+    let mut report = plan.answer(&model, &runs).map_err(|error| match error {
+        error @ Error::NoServiceTimes { .. } => untold(error, &model, &runs, &store),
+        error => error.into(),
+    })?;
     if let Some(best) = report.options.first().filter(|_| arguments.prove) {
         let how = ProofPlan { duration: arguments.duration, warmup: arguments.duration / 6 };
         let stop = stop::watch()?;
@@ -57,6 +60,32 @@ pub(crate) fn run(arguments: &CapacityArguments, global: &Global) -> Result<Exit
     let mut sinks = Sinks::new(global);
     sinks.result(&report::capacity_document(&report), &asked, exit);
     Ok(sinks.finish(exit))
+}
+
+/// Nothing tells how long a request takes: with what was left out, and why.
+fn untold(error: Error, model: &str, runs: &[Run], store: &Store) -> Failure {
+    let failure = Failure::from(error);
+    let named: InvalidRuns = runs.iter().filter_map(|run| run.verdict.main_reason()).collect();
+    let others = if runs.is_empty() { not_valid(model, store) } else { Ok(named) };
+    match others {
+        Ok(invalid) if !invalid.is_empty() => failure.cause(report::not_valid(&invalid)),
+        _ => failure,
+    }
+}
+
+/// Runs of this model that are not valid, by their reasons.
+fn not_valid(model: &str, store: &Store) -> Result<InvalidRuns, StoreError> {
+    let filter = Filter {
+        model: Some(model.to_owned()),
+        valid: Some(false),
+        limit: Some(LOOKED_THROUGH),
+        ..Filter::default()
+    };
+    let rows = store.runs(&filter)?;
+    let is_it = |row: &&RunRow| row.model.eq_ignore_ascii_case(model);
+    let is_name = rows.iter().any(|row| is_it(&row));
+    let meant = rows.iter().filter(|row| !is_name || is_it(row));
+    Ok(meant.map(|row| row.reason.unwrap_or(ReasonCode::Unstated)).collect())
 }
 
 /// The run of this id, otherwise the newest valid runs of the model of this name.

@@ -4,7 +4,7 @@ use crate::{
     bench::Home,
     survey::{home_with, invalid, json, run},
 };
-use modelmeter::{Device, Run};
+use modelmeter::{Device, Run, Store};
 use std::{fmt::Write as _, fs};
 use types::{Bytes, Flops};
 
@@ -98,6 +98,11 @@ fn what_cannot_be_predicted_is_refused_with_the_reason() {
 
 /// Cells of seven models on two engines here, as if they had been measured; one is the real `feed-forward-baseline`.
 fn measured_here() -> Vec<Run> {
+    measured_as(1.0)
+}
+
+/// The same, so many times as slow: other runs of the same names.
+fn measured_as(slowness: f64) -> Vec<Run> {
     let machine = hardware::machine();
     let mut all = Vec::new();
     for model in 0..7u64 {
@@ -108,7 +113,7 @@ fn measured_here() -> Vec<Run> {
                 let samples = batch as f64 * (1.0 + model as f64 * 0.5);
                 let was = one.work.flops.0 as f64 / QUICK_BATCH;
                 let flops = was * samples;
-                let milliseconds = 1e3 * (flops / rate + 1e-5);
+                let milliseconds = slowness * 1e3 * (flops / rate + 1e-5);
                 one = run(number, Device::Cpu, batch, milliseconds, 60.0 + samples);
                 one.work.flops = Flops(flops as u64);
                 one.work.bytes_read = Bytes((flops / 10.0) as u64);
@@ -191,6 +196,55 @@ fn questions_outside_of_what_was_measured_are_refused_with_the_nearest_one() {
     assert!(fs::read_to_string(home.path("m.svg")).unwrap().contains("feed-forward-baseline"));
     assert!(home.fine(&["predict", "--catalogue"]).out.contains("GeForce RTX 5090"));
     home_with(&[]).refused(&["predict", "--train"], 4, &["no valid run", "hint: "]);
+    let busy = home_with(&[invalid(run(900, Device::Cpu, 2, 5.0, 60.0))]);
+    let counted = "1 not valid: 1 × ";
+    busy.refused(&["predict", "--train"], 4, &["no valid run", counted]);
+    let model = run(900, Device::Cpu, 2, 5.0, 60.0).model.name;
+    let capacity = ["capacity", &model, "--rate", "1/s", "--slo", "p99:1s"];
+    busy.refused(&capacity, 4, &["no valid stored run", counted]);
+    let told = home.fine(&["predict", "--train"]).out;
+    assert!(told.contains(counted) && told.contains("1 cell: no run"), "{told}");
+}
+
+#[test]
+fn an_answer_follows_from_the_runs_that_are_stored_now_and_from_no_earlier_fit() {
+    let home = home_with(&measured_here());
+    let asked = |more: &[&str]| {
+        let ask = ["predict", "feed-forward-baseline", "--engine", "rten", "--batch-size", "8"];
+        let told = home.fine(&[&ask[..], more, &["--json"]].concat()).out;
+        json(&told)["answers"][0]["seconds"]["value"].as_f64().unwrap()
+    };
+    let first = asked(&[]);
+    let kept = || {
+        let folder = home.path(".local/share/modelmeter/predictions");
+        fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect::<Vec<_>>()
+    };
+    assert_eq!(kept().len(), 1, "{:?}", kept());
+    assert_eq!(asked(&[]), first, "what was kept says the same");
+    // A fit with other peaks is no fit of this database.
+    let cpu = hardware::machine().cpu.model;
+    let own = format!(
+        "[[processor]]\nname = \"{cpu}\"\nsingle = 0.05\nbandwidth = 3\nsource = \"a test\"\n"
+    );
+    fs::write(home.path("own.toml"), own).unwrap();
+    asked(&["--hardware", "own.toml"]);
+    assert_eq!(asked(&[]), first);
+    // As many runs with the same names, each three times as slow.
+    let store = Store::open(home.database()).unwrap();
+    let slow = measured_as(3.0);
+    store.delete(&slow.iter().map(|run| run.id.clone()).collect::<Vec<_>>()).unwrap();
+    store.insert_runs(&slow).unwrap();
+    drop(store);
+    let ratio = asked(&[]) / first;
+    assert!((2.7..3.3).contains(&ratio), "{ratio}");
+    // A kept file that is cut off or changed is no answer either.
+    let file = kept().remove(0);
+    let bytes = fs::read(&file).unwrap();
+    let now = asked(&[]);
+    for broken in [&bytes[..bytes.len() - 3], &bytes[..bytes.len() / 2], b"\n\n"] {
+        fs::write(&file, broken).unwrap();
+        assert_eq!(asked(&[]), now);
+    }
 }
 
 /// A table of timm on one card: every model has an efficiency of its own, the same on all cards.
@@ -266,6 +320,12 @@ fn a_gpu_of_imported_runs_is_asked_by_its_name_and_a_new_import_is_learned_from(
     // The machine of the runs, not one that was never seen.
     assert_ne!(answer["situation"], "new machine", "{found}");
     assert!(!answer["refused"].as_str().unwrap_or_default().contains("new machine"), "{found}");
+    // The question is of another machine: that nothing here runs 16 bits is no reason not to answer.
+    let half = ["predict", "feed-forward-baseline", "--on", "RTX 4090", "--precision", "fp16"];
+    let told = home.run(&[&half[..], &["--json", "p.json"]].concat());
+    assert!([Some(0), Some(4)].contains(&told.status), "{}{}", told.out, told.err);
+    let found = json(&fs::read_to_string(home.path("p.json")).unwrap());
+    assert_eq!(found["answers"][0]["precision"], "fp16", "{found}");
     let newer = "benchmark-infer-amp-nhwc-pt210-cu121-rtx3090.csv";
     fs::write(home.path(newer), pictures(71e12, 936e9)).unwrap();
     home.fine(&["db", "import", newer]);

@@ -6,7 +6,7 @@ use predict::{Case, Catalogue, Known, Learned};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use store::{Scope, Store};
-use types::Measured;
+use types::{InvalidRuns, Measured};
 
 /// Of one cell, so many of the newest valid runs are put together.
 const RUNS: usize = 5;
@@ -24,6 +24,8 @@ pub struct Experience {
     pub gpus: Vec<Known>,
     /// Cells that were left out or are doubtful: why, and how many.
     pub left_out: BTreeMap<String, usize>,
+    /// Runs that are not valid, by their reasons: nothing is learned from them.
+    pub not_valid: InvalidRuns,
 }
 
 impl Experience {
@@ -31,7 +33,7 @@ impl Experience {
     /// runs. Then the cells with the name that was typed are meant, if the other name has none.
     #[must_use]
     pub fn met_by(&self, case: Case, typed: &str) -> Case {
-        let all = if case.is_gpu { &self.gpus } else { &self.processors };
+        let all = self.of_kind(case.is_gpu);
         if all.iter().any(|known| known.case.model == case.model) {
             return case;
         }
@@ -71,8 +73,10 @@ impl Experience {
     pub fn of(store: &Store, catalogue: &Catalogue) -> Result<Experience, Error> {
         let mut cells: Vec<Vec<Measured>> = Vec::new();
         let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+        let mut not_valid = InvalidRuns::default();
         let mut more = 0;
         store.newest(&Scope::default(), RUNS, |newest| {
+            not_valid.merge(&newest.invalid);
             let valid: Vec<Measured> =
                 newest.runs.into_iter().filter(|run| run.valid && run.median.is_some()).collect();
             if valid.is_empty() {
@@ -86,7 +90,8 @@ impl Experience {
         if more > 0 {
             left_out.insert(format!("more than {CELLS} cells"), more);
         }
-        let mut found = Experience { processors: Vec::new(), gpus: Vec::new(), left_out };
+        let mut found =
+            Experience { processors: Vec::new(), gpus: Vec::new(), left_out, not_valid };
         let mut machines = Machines::of(store, catalogue);
         for mut runs in cells {
             runs.sort_by_key(|run| run.started_at);
@@ -116,7 +121,12 @@ impl Experience {
     /// # Errors
     /// If it is too little.
     pub fn learn(&self, is_gpu: bool) -> Result<Learned, predict::Error> {
-        Learned::fit(if is_gpu { self.gpus.clone() } else { self.processors.clone() })
+        Learned::fit(self.of_kind(is_gpu).to_vec())
+    }
+
+    /// The cells on one kind of hardware.
+    pub(super) fn of_kind(&self, is_gpu: bool) -> &[Known] {
+        if is_gpu { &self.gpus } else { &self.processors }
     }
 }
 

@@ -6,9 +6,12 @@ use super::{
     machines::{Machines, Peaks},
     target::newest_run,
 };
-use crate::{Error, Profiler, Session, prepare};
+use crate::{
+    Error, Profiler, Session,
+    prepare::{self, Prepared},
+};
 use predict::{Case, Catalogue};
-use types::{Device, Event, Variant};
+use types::{Device, Event, Precision, Variant};
 
 /// A question as a case: its work is counted on the graph, nothing is measured.
 pub struct Question {
@@ -39,7 +42,15 @@ impl Question {
             _ => profiler,
         };
         profiler = profiler.device(Device::Cpu);
-        let prepared = prepare::prepare_with(&profiler, None, sink)?;
+        let counted = (!is_here).then(|| counted_elsewhere(&profiler, sink)).flatten();
+        let (prepared, precision, narrow) = match counted {
+            Some(counted) => counted,
+            None => {
+                let prepared = prepare::prepare_with(&profiler, None, sink)?;
+                let precision = prepared.cell.precision;
+                (prepared, precision, 1.0)
+            }
+        };
         let info = prepared.model_info();
         let work = prepared.work();
         let cell = &prepared.cell;
@@ -73,7 +84,7 @@ impl Question {
             model: info.name.clone(),
             family: family(&info.architecture, &info.name),
             engine,
-            precision: cell.precision.name().to_owned(),
+            precision: precision.name().to_owned(),
             mode: match cell.generation {
                 Some(test) => format!("generate {test}"),
                 None => cell.mode.name().to_owned(),
@@ -93,10 +104,10 @@ impl Question {
                 (Target::Stored(..), _) => f64::from(cell.threads),
             },
             flops: Some(work.flops.0 as f64).filter(|flops| *flops > 0.0),
-            bytes: Some((work.bytes_read.0 + work.bytes_written.0) as f64)
+            bytes: Some((work.bytes_read.0 + work.bytes_written.0) as f64 * narrow)
                 .filter(|bytes| *bytes > 0.0),
-            weights: info.parameters as f64 * width(cell.precision),
-            peak: peaks.of(cell.precision),
+            weights: info.parameters as f64 * width(precision),
+            peak: peaks.of(precision),
             bandwidth: peaks.bandwidth,
             cache: peaks.cache,
         })
@@ -136,4 +147,21 @@ impl Question {
         };
         Ok(found)
     }
+}
+
+/// The work of a question of another place, without asking which engines are here: the one that is part of this program can
+/// always count. Numbers in 16 bits it may not run; their work is that in 32 on half the bytes. `None` where it cannot have the
+/// model at all.
+fn counted_elsewhere(
+    profiler: &Profiler,
+    sink: &mut dyn FnMut(Event),
+) -> Option<(Prepared, Precision, f64)> {
+    let mut own = profiler.clone().engine(profiler.engines.embedded()?.id());
+    let half = own.precision.filter(|one| matches!(one, Precision::Fp16 | Precision::Bf16));
+    if half.is_some() {
+        own.precision = Some(Precision::Fp32);
+    }
+    let prepared = prepare::prepare_with(&own, None, sink).ok()?;
+    let precision = half.unwrap_or(prepared.cell.precision);
+    Some((prepared, precision, if half.is_some() { 0.5 } else { 1.0 }))
 }

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 /// Operations a second of a machine of which nothing is known: only a number to measure others by.
 const SOME_PEAK: f64 = 1e11;
 
+/// What makes a cell this one: model and machine, how it is computed, and its sizes.
+pub(super) type Key<'a> = ([&'a str; 2], [&'a str; 4], [Option<u64>; 3]);
+
 /// A cell on a machine, measured or not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
@@ -60,6 +63,16 @@ pub struct Known {
 }
 
 impl Known {
+    /// What is learned of its time.
+    pub(super) fn time_target(&self) -> f64 {
+        self.seconds.ln() - self.case.origin()
+    }
+
+    /// What is learned of its memory, where it was measured.
+    pub(super) fn memory_target(&self) -> f64 {
+        self.memory.unwrap_or(1.0).ln() - self.case.memory_origin()
+    }
+
     /// Whether its numbers can be learned from.
     pub(super) fn is_possible(&self) -> bool {
         let is_amount = |number: f64| number.is_finite() && number > 0.0;
@@ -105,6 +118,14 @@ impl Case {
             && self.batch == other.batch
             && self.length == other.length
             && self.threads == other.threads
+    }
+
+    /// What two cells share if they are the same but for what was measured.
+    pub(super) fn key(&self) -> Key<'_> {
+        let place = [self.model.as_str(), self.machine.as_str()];
+        let sizes = [Some(self.batch), self.length, Some(self.threads)];
+        // Nothing is both below and above 0.
+        (place, self.way(), sizes.map(|size| size.map(|size| (size + 0.0).to_bits())))
     }
 
     pub(super) fn is_same_pair(&self, other: &Case) -> bool {

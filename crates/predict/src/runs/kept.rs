@@ -1,64 +1,86 @@
 //! What was learned, in a form that is kept between commands: an answer must not wait for a fit.
 
-use super::{Calibrated, Case, Known, Learned, process::Process};
+use super::{Calibrated, Case, Chosen, Known, Learned, process::Process};
 use crate::Situation;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What was learned of one kind of hardware.
+/// What was learned of one kind of hardware, but for the cells that it was learned from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
-    known: Vec<Known>,
+    /// The variances of the process of times.
     seconds: Vec<f64>,
     memory: Option<Vec<f64>>,
     calibrated: BTreeMap<Situation, Calibrated>,
     of_memory: BTreeMap<Situation, Calibrated>,
     measured: usize,
+    /// What is kept apart, since it is long.
+    #[serde(skip)]
+    numbers: Vec<f64>,
 }
 
 impl From<&Learned> for Kept {
     fn from(learned: &Learned) -> Kept {
         Kept {
-            known: learned.known.clone(),
             seconds: learned.seconds.variances().to_vec(),
             memory: learned.memory.as_ref().map(|memory| memory.variances().to_vec()),
             calibrated: learned.calibrated.clone(),
             of_memory: learned.of_memory.clone(),
             measured: learned.measured,
+            numbers: learned
+                .seconds
+                .numbers()
+                .chain(learned.memory.iter().flat_map(Process::numbers))
+                .collect(),
         }
     }
 }
 
 impl Kept {
-    /// What was learned; `None` if this was kept by another version.
+    /// The numbers of the fit, which are kept beside the rest: there may be hundreds of thousands.
     #[must_use]
-    pub fn learned(self) -> Option<Learned> {
-        let process = |some: Vec<&Known>, targets: Vec<f64>, variances: Vec<f64>| {
+    pub fn numbers(&self) -> &[f64] {
+        &self.numbers
+    }
+
+    /// The same with its numbers.
+    #[must_use]
+    pub fn with_numbers(self, numbers: Vec<f64>) -> Kept {
+        Kept { numbers, ..self }
+    }
+
+    /// What was learned from all these cells; `None` if it was kept by another version, or of other cells.
+    #[must_use]
+    pub fn learned(self, all: &[Known]) -> Option<Learned> {
+        let Chosen { known, rest } = Chosen::of(all.to_vec());
+        if known.len() + rest.len() != self.measured {
+            return None;
+        }
+        let process = |some: &[&Known], targets, variances: Vec<f64>, numbers: &[f64]| {
             let cases: Vec<&Case> = some.iter().map(|one| &one.case).collect();
-            Some(Process::with(&cases, targets, variances.try_into().ok()?))
+            Process::of_numbers(&cases, targets, variances.try_into().ok()?, numbers)
         };
-        let all: Vec<&Known> = self.known.iter().collect();
-        let targets = all.iter().map(|one| one.seconds.ln() - one.case.origin()).collect();
-        let seconds = process(all, targets, self.seconds)?;
+        let times: Vec<&Known> = known.iter().collect();
+        let (of_times, of_memory) =
+            self.numbers.split_at_checked(Process::numbers_of(times.len()))?;
+        let targets = times.iter().map(|one| one.time_target()).collect();
+        let seconds = process(&times, targets, self.seconds, of_times)?;
         let memory = match self.memory {
             Some(variances) => {
-                let some: Vec<&Known> =
-                    self.known.iter().filter(|one| one.memory.is_some()).collect();
-                let target =
-                    |one: &&Known| one.memory.unwrap_or(1.0).ln() - one.case.memory_origin();
-                let targets = some.iter().map(target).collect();
-                Some(process(some, targets, variances)?)
+                let some: Vec<&Known> = known.iter().filter(|one| one.memory.is_some()).collect();
+                let targets = some.iter().map(|one| one.memory_target()).collect();
+                Some(process(&some, targets, variances, of_memory)?)
             }
             None => None,
         };
         Some(Learned {
-            known: self.known,
             seconds,
             memory,
             calibrated: self.calibrated,
             of_memory: self.of_memory,
             measured: self.measured,
-            rest: Vec::new(),
+            known,
+            rest,
         })
     }
 }

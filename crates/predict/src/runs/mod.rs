@@ -21,8 +21,9 @@ use crate::{
     predictor::{TOO_FAR, span},
     quantile,
 };
+use case::Key;
 use process::Process;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// So many cells are learned from; of more, every second or third.
 const MOST: usize = 600;
@@ -47,6 +48,24 @@ pub struct Learned {
     rest: Vec<Known>,
 }
 
+/// The cells that are learned from, of very many an even part, and the others.
+struct Chosen {
+    known: Vec<Known>,
+    rest: Vec<Known>,
+}
+
+impl Chosen {
+    fn of(all: Vec<Known>) -> Chosen {
+        let all: Vec<Known> = all.into_iter().filter(Known::is_possible).collect();
+        let step = all.len().div_ceil(MOST).max(1);
+        let mut found = Chosen { known: Vec::new(), rest: Vec::new() };
+        for (at, one) in all.into_iter().enumerate() {
+            if at % step == 0 { found.known.push(one) } else { found.rest.push(one) }
+        }
+        found
+    }
+}
+
 const SITUATIONS: [Situation; 4] =
     [Situation::Known, Situation::NewPair, Situation::NewFamily, Situation::NewMachine];
 
@@ -56,14 +75,8 @@ impl Learned {
     /// # Errors
     /// If there are too few cells to learn from.
     pub fn fit(known: Vec<Known>) -> Result<Learned, Error> {
-        let known: Vec<Known> = known.into_iter().filter(Known::is_possible).collect();
-        let measured = known.len();
-        let step = measured.div_ceil(MOST).max(1);
-        let (mut rest, mut chosen) = (Vec::new(), Vec::new());
-        for (at, one) in known.into_iter().enumerate() {
-            if at % step == 0 { chosen.push(one) } else { rest.push(one) }
-        }
-        let known = chosen;
+        let Chosen { known, rest } = Chosen::of(known);
+        let measured = known.len() + rest.len();
         if known.len() < FEWEST {
             let words =
                 if known.len() == 1 { "1 cell".into() } else { format!("{} cells", known.len()) };
@@ -72,35 +85,23 @@ impl Learned {
             )));
         }
         let cases: Vec<&Case> = known.iter().map(|one| &one.case).collect();
-        let targets = known.iter().map(|one| one.seconds.ln() - one.case.origin()).collect();
+        let targets = known.iter().map(Known::time_target).collect();
         let seconds = Process::fit(&cases, targets);
         let calibrated = calibrate(&seconds, &known, &|one| {
-            (
-                one.seconds.ln() - one.case.origin(),
-                one.case.physics().map(|own| (own / one.seconds).ln()),
-            )
+            (one.time_target(), one.case.physics().map(|own| (own / one.seconds).ln()))
         });
         let with_memory: Vec<Known> =
             known.iter().filter(|one| one.memory.is_some()).cloned().collect();
-        let target = |one: &Known| one.memory.unwrap_or(1.0).ln() - one.case.memory_origin();
         let (memory, of_memory) = if with_memory.len() < FEWEST {
             (None, BTreeMap::new())
         } else {
             let cases: Vec<&Case> = with_memory.iter().map(|one| &one.case).collect();
-            let memory = Process::fit(&cases, with_memory.iter().map(target).collect());
-            let calibrated = calibrate(&memory, &with_memory, &|one| (target(one), None));
+            let memory =
+                Process::fit(&cases, with_memory.iter().map(Known::memory_target).collect());
+            let calibrated = calibrate(&memory, &with_memory, &|one| (one.memory_target(), None));
             (Some(memory), calibrated)
         };
         Ok(Learned { known, seconds, memory, calibrated, of_memory, measured, rest })
-    }
-
-    /// The same, which answers with these measurements where one is asked for, too.
-    #[must_use]
-    pub fn knowing(mut self, all: &[Known]) -> Learned {
-        if all.len() > self.known.len() {
-            self.rest = all.to_vec();
-        }
-        self
     }
 
     /// The cells that were learned from.
@@ -219,16 +220,12 @@ impl Learned {
     /// Which of these cells, measured next, would narrow the interval most.
     #[must_use]
     pub fn next(&self, case: &Case, candidates: &[Case]) -> Option<Next> {
-        let open = candidates.iter().filter(|candidate| {
-            let mut measured = self.known.iter().chain(&self.rest);
-            !candidate.is_same_cell(case)
-                && !measured.any(|known| known.case.is_same_cell(candidate))
-        });
-        let best = open
-            .map(|candidate| (self.seconds.left_after(case, candidate), candidate))
-            .min_by(|one, other| one.0.total_cmp(&other.0))?;
-        let (left, candidate) = best;
-        Some(Next { case: candidate.clone(), left: left.sqrt() })
+        let measured = self.known.iter().chain(&self.rest).map(|known| &known.case);
+        let mut settled: HashSet<Key<'_>> = measured.chain([case]).map(Case::key).collect();
+        let open: Vec<&Case> =
+            candidates.iter().filter(|candidate| settled.insert(candidate.key())).collect();
+        let (at, left) = self.seconds.best_next(case, &open)?;
+        Some(Next { case: open[at].clone(), left: left.sqrt() })
     }
 
     fn process(&self) -> &Process {

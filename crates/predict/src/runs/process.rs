@@ -12,6 +12,9 @@ const AXES: usize = 6;
 const SCALES: [f64; AXES] = [2.0, 2.0, 2.0, 1.5, 1.5, 0.7];
 /// What two cells can share.
 const PARTS: usize = 13;
+/// Which of them a model has for itself with one engine on one machine, at all sizes and at sizes that are near.
+const OWN: usize = 8;
+const OWN_SIZE: usize = 9;
 /// Variances where the search begins, the last for chance.
 const BEGIN: [f64; PARTS + 1] =
     [1.0, 0.3, 0.1, 0.1, 0.3, 0.2, 0.05, 0.05, 0.02, 0.05, 0.05, 0.1, 0.02, 0.001];
@@ -72,20 +75,54 @@ impl Process {
         let few: Vec<&Case> = some.iter().map(|at| cases[*at]).collect();
         let few_targets: Vec<f64> = some.iter().map(|at| targets[*at]).collect();
         let mut names = Names::default();
-        let points: Vec<Point> =
-            few.iter().map(|case| point(case, &mut |name: &str| names.number(name))).collect();
+        let points = points(&few, &mut names);
         let variances = search(&points, &few_targets);
         Process::with(cases, targets, variances)
     }
 
     pub(super) fn with(cases: &[&Case], targets: Vec<f64>, variances: [f64; PARTS + 1]) -> Process {
         let mut names = Names::default();
-        let points: Vec<Point> =
-            cases.iter().map(|case| point(case, &mut |name: &str| names.number(name))).collect();
+        let points = points(cases, &mut names);
         let covariance = covariance(&points, &variances);
         let lower = triangle(&covariance, points.len());
         let weights = solved(&lower, &targets);
         Process { names, points, targets, variances, lower, weights }
+    }
+
+    /// What a fit is made of, so that it need not be made again: the triangle row by row, then the weights.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = f64> {
+        let size = self.points.len();
+        let rows = (0..size).flat_map(move |row| &self.lower[row * size..=row * size + row]);
+        rows.chain(&self.weights).copied()
+    }
+
+    /// How many numbers a fit of so many cells is made of.
+    pub(super) fn numbers_of(cells: usize) -> usize {
+        cells * (cells + 1) / 2 + cells
+    }
+
+    /// The process that these numbers were; `None` if they are of other cells.
+    pub(super) fn of_numbers(
+        cases: &[&Case],
+        targets: Vec<f64>,
+        variances: [f64; PARTS + 1],
+        numbers: &[f64],
+    ) -> Option<Process> {
+        let size = cases.len();
+        if numbers.len() != Process::numbers_of(size) || numbers.iter().any(|one| !one.is_finite())
+        {
+            return None;
+        }
+        let mut names = Names::default();
+        let points = points(cases, &mut names);
+        let mut lower = vec![0.0; size * size];
+        let mut rest = numbers;
+        for row in 0..size {
+            let (own, others) = rest.split_at(row + 1);
+            lower[row * size..=row * size + row].copy_from_slice(own);
+            rest = others;
+        }
+        Some(Process { names, points, targets, variances, lower, weights: rest.to_vec() })
     }
 
     pub(super) fn variances(&self) -> &[f64] {
@@ -126,31 +163,67 @@ impl Process {
         more
     }
 
-    /// What is left of the variance of one cell after another was measured, as a share.
-    pub(super) fn left_after(&self, one: &Case, measured: &Case) -> f64 {
-        let (one, other) = (self.point(one), self.point(measured));
-        let (of_one, of_other) = (self.half(&one), self.half(&other));
-        self.left(&one, &of_one, &other, &of_other)
+    /// Which of these cells leaves least of the variance of one after it was measured, and what it leaves as a share.
+    ///
+    /// The gain of a cell is at most what it would be if nothing but chance were unknown of it. That is quickly said, so most
+    /// cells are known to be worse than the best without being looked at.
+    pub(super) fn best_next(&self, one: &Case, candidates: &[&Case]) -> Option<(usize, f64)> {
+        let one = self.point(one);
+        let of_one = self.half(&one);
+        let own = self.unknown(&one, &of_one);
+        let toward = backward(&self.lower, of_one);
+        let mut all: Vec<(usize, Point, Vec<f64>, f64, f64)> = candidates
+            .iter()
+            .enumerate()
+            .map(|(at, case)| {
+                let other = self.point(case);
+                let shared = self.shared(&other);
+                let both = covariance_of(&one, &other, &self.variances) - dot(&shared, &toward);
+                let most = both * both / (own * self.least_unknown(&other));
+                (at, other, shared, both, most)
+            })
+            .collect();
+        all.sort_by(|(.., one), (.., other)| other.total_cmp(one));
+        let mut best: Option<(usize, f64)> = None;
+        for (at, other, shared, both, most) in all {
+            if best.is_some_and(|(_, left)| 1.0 - most >= left) {
+                break;
+            }
+            let its = self.unknown(&other, &forward(&self.lower, &shared));
+            let left = (1.0 - both * both / (own * its)).clamp(0.0, 1.0);
+            if best.is_none_or(|(_, least)| left < least) {
+                best = Some((at, left));
+            }
+        }
+        best
+    }
+
+    /// The variance of a cell after what is known.
+    fn unknown(&self, point: &Point, half: &[f64]) -> f64 {
+        let prior = covariance_of(point, point, &self.variances) + self.variances[PARTS];
+        (prior - dot(half, half)).max(1e-12)
+    }
+
+    /// A variance that no cell is below: chance, and what a model on a machine has for itself where that was never measured.
+    fn least_unknown(&self, point: &Point) -> f64 {
+        let is_it = |other: &Point| {
+            other.machine == point.machine && other.way == point.way && other.model == point.model
+        };
+        let own = match self.points.iter().any(is_it) {
+            true => 0.0,
+            false => self.variances[OWN] + self.variances[OWN_SIZE],
+        };
+        self.variances[PARTS] + own
     }
 
     fn half(&self, point: &Point) -> Vec<f64> {
         forward(&self.lower, &self.shared(point))
     }
 
-    fn left(&self, one: &Point, of_one: &[f64], other: &Point, of_other: &[f64]) -> f64 {
-        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        let noise = self.variances[PARTS];
-        let own = covariance_of(one, one, &self.variances) + noise - dot(of_one, of_one);
-        let its = covariance_of(other, other, &self.variances) + noise - dot(of_other, of_other);
-        let both = covariance_of(one, other, &self.variances) - dot(of_one, of_other);
-        (1.0 - both * both / (own.max(1e-12) * its.max(1e-12))).clamp(0.0, 1.0)
-    }
-
     /// The covariance of these cells after what is known: whom to measure next follows from it.
     pub(super) fn left_among(&self, cases: &[&Case]) -> Vec<Vec<f64>> {
         let points: Vec<Point> = cases.iter().map(|case| self.point(case)).collect();
         let halves: Vec<Vec<f64>> = points.iter().map(|point| self.half(point)).collect();
-        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         (0..points.len())
             .map(|i| {
                 (0..points.len())
@@ -192,6 +265,10 @@ impl Process {
     pub(super) fn inverse(&self) -> Vec<f64> {
         inverse(&self.lower, self.points.len())
     }
+}
+
+fn points(cases: &[&Case], names: &mut Names) -> Vec<Point> {
+    cases.iter().map(|case| point(case, &mut |name: &str| names.number(name))).collect()
 }
 
 fn point(case: &Case, number: &mut impl FnMut(&str) -> u32) -> Point {
@@ -343,11 +420,9 @@ fn cholesky(mut matrix: Vec<f64>, size: usize) -> Option<Vec<f64>> {
         let row = &mut rest[..size];
         for j in 0..i {
             let other = &before[j * size..j * size + j + 1];
-            let dot: f64 = row[..j].iter().zip(other).map(|(a, b)| a * b).sum();
-            row[j] = (row[j] - dot) / other[j];
+            row[j] = (row[j] - dot(&row[..j], &other[..j])) / other[j];
         }
-        let dot: f64 = row[..i].iter().map(|part| part * part).sum();
-        let left = row[i] - dot;
+        let left = row[i] - dot(&row[..i], &row[..i]);
         if left.is_nan() || left <= 0.0 {
             return None;
         }
@@ -355,6 +430,20 @@ fn cholesky(mut matrix: Vec<f64>, size: usize) -> Option<Vec<f64>> {
         row[i + 1..].fill(0.0);
     }
     Some(matrix)
+}
+
+/// The sum of products, in eight sums that a processor adds at once.
+fn dot(one: &[f64], other: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let (ones, others) = (one.chunks_exact(8), other.chunks_exact(8));
+    let rest = ones.remainder().iter().zip(others.remainder());
+    let rest: f64 = rest.map(|(a, b)| a * b).sum();
+    for (a, b) in ones.zip(others) {
+        for at in 0..8 {
+            sums[at] += a[at] * b[at];
+        }
+    }
+    sums.into_iter().sum::<f64>() + rest
 }
 
 fn side(lower: &[f64]) -> usize {
@@ -367,16 +456,19 @@ fn forward(lower: &[f64], right: &[f64]) -> Vec<f64> {
     let mut found = Vec::with_capacity(size);
     for (i, value) in right.iter().enumerate().take(size) {
         let row = &lower[i * size..i * size + i + 1];
-        let dot: f64 = row[..i].iter().zip(&found).map(|(a, b): (&f64, &f64)| a * b).sum();
-        found.push((value - dot) / row[i]);
+        found.push((value - dot(&row[..i], &found)) / row[i]);
     }
     found
 }
 
 /// The vector that the whole matrix turns into this one.
 fn solved(lower: &[f64], right: &[f64]) -> Vec<f64> {
+    backward(lower, forward(lower, right))
+}
+
+/// The vector that the triangle, mirrored, turns into this one.
+fn backward(lower: &[f64], mut found: Vec<f64>) -> Vec<f64> {
     let size = side(lower);
-    let mut found = forward(lower, right);
     for i in (0..size).rev() {
         found[i] /= lower[i * size + i];
         let own = found[i];

@@ -25,9 +25,10 @@ pub(crate) use backtest_document::BacktestDocument;
 pub(crate) use document::PredictionDocument;
 pub(crate) use hardware::HardwareListDocument;
 
-use crate::{clean::clean, result::Note};
+use crate::{clean::clean, invalid::not_valid, result::Note};
 use predict::{Answer, Case, Next, Refused};
 use std::collections::BTreeMap;
+use types::InvalidRuns;
 
 /// A question, and what is said to it.
 #[derive(Debug)]
@@ -47,9 +48,17 @@ pub struct LearnedCells<'a> {
     pub cells: usize,
     /// What was left out or is doubtful: why, and how many.
     pub left_out: &'a BTreeMap<String, usize>,
+    /// Runs that nothing was learned from, because they are not valid.
+    pub not_valid: Option<&'a InvalidRuns>,
 }
 
 fn left_out(from: &LearnedCells<'_>) -> Vec<Note> {
+    let cells = |cells| if cells == 1 { "1 cell".into() } else { format!("{cells} cells") };
     let all = from.left_out.iter();
-    all.map(|(why, cells)| Note::new(format!("{cells} cells: {}", clean(why)))).collect()
+    let mut notes: Vec<Note> =
+        all.map(|(why, count)| Note::new(format!("{}: {}", cells(*count), clean(why)))).collect();
+    if let Some(runs) = from.not_valid.filter(|runs| !runs.is_empty()) {
+        notes.push(Note::new(format!("runs that nothing is learned from: {}", not_valid(runs))));
+    }
+    notes
 }

@@ -44,7 +44,7 @@ pub fn table_prediction_document(
         Range { value: at(0.0), low: at(-said.log_half), high: at(said.log_half) }
     });
     let physics = batch * one.physics;
-    let learned = LearnedCells { cells: from.times, left_out: from.left_out };
+    let learned = LearnedCells { cells: from.times, left_out: from.left_out, not_valid: None };
     let held_out = said.as_ref().ok().map(|(situation, _)| situation.words());
     let backtest = held_out.zip(score).map(|(held_out, score)| BacktestRow {
         hardware: None,

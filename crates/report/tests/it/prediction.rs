@@ -108,13 +108,13 @@ fn left_out() -> BTreeMap<String, usize> {
 
 fn answers() -> ResultDocument {
     let left_out = left_out();
-    let from = LearnedCells { cells: 42, left_out: &left_out };
+    let from = LearnedCells { cells: 42, left_out: &left_out, not_valid: None };
     predictions_document(&[answered()], &from, true, Some(&known("bert-tiny", 1.0, 0.004)))
 }
 
 fn refusal() -> ResultDocument {
     let none = BTreeMap::new();
-    predictions_document(&[refused()], &LearnedCells { cells: 42, left_out: &none }, false, None)
+    predictions_document(&[refused()], &LearnedCells { cells: 42, left_out: &none, not_valid: None }, false, None)
 }
 
 fn exploration() -> ResultDocument {
@@ -127,7 +127,7 @@ fn exploration() -> ResultDocument {
         width_before: Some(1.92),
         width_after: Some(1.31),
         width_by_chance: Some(1.54),
-        learned: LearnedCells { cells: 2, left_out: &none },
+        learned: LearnedCells { cells: 2, left_out: &none, not_valid: None },
     })
 }
 
@@ -149,7 +149,7 @@ fn trained() -> ResultDocument {
         LearnedKind { is_gpu: false, cells: 20, learned: Ok(&learned) },
         LearnedKind { is_gpu: true, cells: 2, learned: Err("2 cells: too few to learn from") },
     ];
-    trained_document(&kinds, &LearnedCells { cells: 22, left_out: &left_out })
+    trained_document(&kinds, &LearnedCells { cells: 22, left_out: &left_out, not_valid: None })
 }
 
 fn backtest() -> ResultDocument {
@@ -244,7 +244,7 @@ fn gaps() -> ResultDocument {
     let none = BTreeMap::new();
     let document = recommendations_document(&recommendations::many());
     let gaps = [vec![answered(), refused()], Vec::new()];
-    with_gap_predictions(document, &gaps, &LearnedCells { cells: 42, left_out: &none })
+    with_gap_predictions(document, &gaps, &LearnedCells { cells: 42, left_out: &none, not_valid: None })
 }
 
 /// One of every kind.

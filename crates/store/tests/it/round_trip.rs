@@ -20,6 +20,7 @@ on_both!(
     a_deleted_run_takes_everything_with_it_or_stays_whole,
     tags_come_and_go,
     ceilings_are_kept_by_machine_device_and_threads,
+    the_fingerprint_is_another_one_after_every_change_and_the_same_without_one,
     a_measurement_on_a_busy_machine_lowers_no_ceiling,
     the_status_counts_and_vacuum_gives_space_back,
     the_status_says_what_was_measured_where_and_with_what,
@@ -187,6 +188,36 @@ fn ceilings(device: Device, threads: u32, fp32: f64) -> Ceilings {
         measured_at: 5,
         ..Ceilings::of(device, threads)
     }
+}
+
+fn the_fingerprint_is_another_one_after_every_change_and_the_same_without_one(place: &Place) {
+    let store = place.open();
+    let mut seen = vec![store.fingerprint().unwrap()];
+    let mut is_new = |what: &str| {
+        let now = place.open().fingerprint().unwrap();
+        assert!(!seen.contains(&now), "{what}");
+        seen.push(now);
+    };
+    let (first, second) = (sample::run(1), sample::run(2));
+    store.insert_runs(&[first.clone(), second.clone()]).unwrap();
+    is_new("two runs");
+    store.save_ceilings(&sample::machine(), &ceilings(Device::Cpu, 2, 3e11)).unwrap();
+    is_new("ceilings");
+    store.save_ceilings(&sample::machine(), &ceilings(Device::Cpu, 2, 4e11)).unwrap();
+    is_new("other ceilings");
+    let whole = store.fingerprint().unwrap();
+    // As many runs with the same names, one with another verdict.
+    store.delete(std::slice::from_ref(&first.id)).unwrap();
+    is_new("a run is gone");
+    let mut other = first.clone();
+    other.verdict.valid = !other.verdict.valid;
+    store.insert_run(&other).unwrap();
+    is_new("a run that is judged in another way");
+    store.delete(std::slice::from_ref(&first.id)).unwrap();
+    store.insert_run(&first).unwrap();
+    assert_eq!(store.fingerprint().unwrap(), whole, "the same runs in another order");
+    store.tag(&first.id, "a label").unwrap();
+    assert_eq!(store.fingerprint().unwrap(), whole, "a label is no number");
 }
 
 fn ceilings_are_kept_by_machine_device_and_threads(place: &Place) {

@@ -14,7 +14,7 @@ use crate::{
 };
 use modelmeter::{Experience, Fits, Profiler, Question, Session, Target, TrainingRequest};
 use predict::{Case, Catalogue, Learned, Refused};
-use report::{LearnedCells, LearnedKind, Prediction, ResultDocument};
+use report::{LearnedCells, LearnedKind, Prediction, ResultDocument, not_valid};
 use types::{Generation, GenerationTest};
 
 pub(super) fn run(
@@ -23,13 +23,15 @@ pub(super) fn run(
     global: &Global,
 ) -> Result<Exit, Failure> {
     let store = open_existing_store(global)?;
-    // Other peaks are another fit, which is not kept.
-    let again = arguments.train || arguments.hardware.is_some();
-    let fits = Fits::of(&store, catalogue, &folders(global)?, again)?;
+    let fits = Fits::of(&store, catalogue, &folders(global)?, arguments.train)?;
     let experience = &fits.experience;
     if experience.processors.is_empty() && experience.gpus.is_empty() {
-        return Err(Failure::new(Exit::Untold, "the database has no valid run to learn from")
-            .hint("`modelmeter bench --model small-transformer,resnet50 --batch-sizes 1,4` measures some"));
+        let failure = Failure::new(Exit::Untold, "the database has no valid run to learn from")
+            .hint("`modelmeter bench --model small-transformer,resnet50 --batch-sizes 1,4` measures some");
+        return Err(match experience.not_valid.is_empty() {
+            true => failure,
+            false => failure.cause(not_valid(&experience.not_valid)),
+        });
     }
     let mut sinks = Sinks::new(global);
     if arguments.model.name().is_none() {
@@ -176,5 +178,6 @@ pub(crate) fn learned_cells(experience: &Experience) -> LearnedCells<'_> {
     LearnedCells {
         cells: experience.processors.len() + experience.gpus.len(),
         left_out: &experience.left_out,
+        not_valid: Some(&experience.not_valid),
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn matrix(fits: &Fits) -> String {
     }
     columns.sort();
     models.sort();
-    let learned = [fits.processors.as_ref().ok(), fits.gpus.as_ref().ok()];
+    let learned = [fits.of_kind(false).as_ref().ok(), fits.of_kind(true).as_ref().ok()];
     for model in &models {
         for (hardware, engine, is_gpu) in &columns {
             let rate = |known: &&Known| known.case.batch / known.seconds;
