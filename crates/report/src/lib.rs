@@ -80,8 +80,8 @@ pub use invalid::not_valid;
 pub use json::{JsonOptions, run_json};
 pub use junit::{JunitCase, JunitOutcome, JunitSuite, JunitSuites, junit, runs_junit};
 pub use load::{LOAD_SCHEMA, load_comparison_document, load_document};
-pub use machine::machine_devices;
 pub use load_line::load_line;
+pub use machine::machine_devices;
 pub use memory::{MemoryPart, MemoryView, allocations_csv};
 pub use number::{
     MISSING, bytes, bytes_per_second, count, duration, fixed, flops, flops_per_second, joules,

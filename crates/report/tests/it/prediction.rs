@@ -114,7 +114,12 @@ fn answers() -> ResultDocument {
 
 fn refusal() -> ResultDocument {
     let none = BTreeMap::new();
-    predictions_document(&[refused()], &LearnedCells { cells: 42, left_out: &none, not_valid: None }, false, None)
+    predictions_document(
+        &[refused()],
+        &LearnedCells { cells: 42, left_out: &none, not_valid: None },
+        false,
+        None,
+    )
 }
 
 fn exploration() -> ResultDocument {
@@ -244,7 +249,11 @@ fn gaps() -> ResultDocument {
     let none = BTreeMap::new();
     let document = recommendations_document(&recommendations::many());
     let gaps = [vec![answered(), refused()], Vec::new()];
-    with_gap_predictions(document, &gaps, &LearnedCells { cells: 42, left_out: &none, not_valid: None })
+    with_gap_predictions(
+        document,
+        &gaps,
+        &LearnedCells { cells: 42, left_out: &none, not_valid: None },
+    )
 }
 
 /// One of every kind.
