@@ -113,7 +113,7 @@ fn offered(home: &Home, words: &[&str]) -> Vec<String> {
 fn completions_know_engines_devices_models_and_runs() {
     let home = Home::new();
     let engines = offered(&home, &["profile", "--engine", ""]);
-    assert_eq!(engines, ["onnxruntime", "openvino", "rten", "torch", "llamacpp", "browser"]);
+    assert_eq!(engines, modelmeter::Engines::default().ids());
     assert_eq!(offered(&home, &["compare", "m", "--engines", "rten,on"]), ["rten,onnxruntime"]);
     assert!(offered(&home, &["fit", "--device", "cu"]).contains(&"cuda".to_owned()));
     assert_eq!(offered(&home, &["profile", "distilb"]), ["distilbert-base-uncased"]);

@@ -17,7 +17,7 @@ fn every_engine_is_listed_with_its_version_or_the_reason_and_what_helps() {
     let python = python();
     let present = listed(&home, &["--python", &python]);
     let ids: Vec<&str> = present.iter().map(|engine| engine["id"].as_str().unwrap()).collect();
-    assert_eq!(ids, ["onnxruntime", "openvino", "rten", "torch", "llamacpp", "browser"]);
+    assert_eq!(ids, modelmeter::Engines::default().ids());
     // These are no Python packages: they are here once `engines install` fetched them.
     let is_package = |engine: &&Value| engine["id"] != "llamacpp" && engine["id"] != "browser";
     for engine in present.iter().filter(is_package) {

@@ -206,11 +206,3 @@ fn rows_of_all_engines_have_builds_of_one_length() {
     let expected = ["rten-0.27.0---------", "llamacpp-b9945------", "openvino-2026.1.0-20"];
     assert_eq!(builds.collect::<Vec<_>>(), expected);
 }
-
-#[test]
-fn tests_at_80_and_160() {
-    for width in [80, 160] {
-        let text = document().terminal(&Style::plain(width), Some(width));
-        insta::assert_snapshot!(format!("generation_at_{width}"), text);
-    }
-}

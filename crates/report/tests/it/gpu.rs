@@ -2,7 +2,7 @@
 
 use crate::advice;
 use modelmeter_report::{
-    GpuView, ProgramAdvice, ResultDocument, Style, gpu_document, program_advice_document,
+    GpuView, ProgramAdvice, ResultDocument, gpu_document, program_advice_document,
 };
 use types::{GpuDevice, GpuGap, GpuGapCause, GpuKernel, GpuProcess, GpuProfile};
 
@@ -64,13 +64,4 @@ pub(crate) fn advice_about_the_program() -> ResultDocument {
         advice: &report.advice,
         fine: &report.fine,
     })
-}
-
-#[test]
-fn a_program_and_advice_about_it_at_80_and_160() {
-    for width in [80, 160] {
-        let at = |document: ResultDocument| document.terminal(&Style::plain(width), Some(width));
-        insta::assert_snapshot!(format!("program_at_{width}"), at(document()));
-        insta::assert_snapshot!(format!("advice_at_{width}"), at(advice_about_the_program()));
-    }
 }

