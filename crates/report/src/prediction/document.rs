@@ -22,8 +22,7 @@ pub(crate) struct PredictionDocument<'a> {
     /// `answers`; `trained` where the database was learned from without a question; `explored` by `bench --explore`.
     kind: &'static str,
     /// The share of cells that every interval should hold.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    level: Option<f64>,
+    level: f64,
     /// Cells of the database that were learned from.
     cells: usize,
     /// Cells that were left out or are doubtful: why, and how many.
@@ -236,7 +235,7 @@ impl<'a> PredictionDocument<'a> {
             schema: PREDICTION_SCHEMA,
             label: "predicted",
             kind,
-            level: Some(predict::LEVEL),
+            level: predict::LEVEL,
             cells: from.cells,
             left_out: from.left_out,
             answers: Vec::new(),

@@ -2,6 +2,7 @@
 
 use super::{LearnedCells, Prediction, document::answers};
 use crate::{
+    analysis::words::counted,
     clean::clean,
     result::{Block, Note, ResultDocument},
     sheet::Grid,
@@ -63,7 +64,8 @@ pub fn with_gap_predictions(
     let refused = all().filter(|asked| asked.answer.is_err()).count();
     if refused > 0 {
         notes.push(Note::new(format!(
-            "{refused} configurations that were not measured cannot be predicted either"
+            "{}, not measured, cannot be predicted either",
+            counted(refused as u64, "configuration")
         )));
     }
     document.blocks.push(Block::Notes(notes));
