@@ -228,7 +228,8 @@ pub(crate) fn usual() -> Material {
         writing("onnxruntime", 0, 0.013),
     ]);
     for (rate, seconds) in [(1.0, 0.06), (2.0, 0.065), (4.0, 0.09), (6.0, 0.15), (8.0, 0.9)] {
-        let scenario = format!(r#"{{"kind":"server","rate":{rate:?},"arrivals":"poisson"}}"#);
+        let scenario =
+            format!(r#"{{"kind":"server","rate":{rate:?},"arrivals":{{"kind":"poisson"}}}}"#);
         cells.push(loaded(&scenario, seconds));
     }
     for (users, seconds) in [(1, 0.05), (2, 0.07), (4, 0.13)] {
