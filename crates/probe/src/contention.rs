@@ -82,10 +82,15 @@ impl Moment {
     }
 }
 
-/// How long these threads waited in a window.
+/// A thread that wanted a processor for less than this share of what the busiest one wanted only helps.
+const HELPS: f64 = 0.25;
+
+/// How long the threads that compute waited in a window.
 ///
 /// The kernel books a wait when it ends, so that a window may be charged for one that began long before it: no thread is
-/// taken to have waited longer than it did not run.
+/// taken to have waited longer than it did not run. Threads that are woken for moments, of which a browser has dozens, wait
+/// a little each time; that is not counted, because nobody's time rests on it. While they run they may take a processor from
+/// those that compute, which is the program's own doing and no other work.
 fn waited(
     before: &BTreeMap<u32, Accounts>,
     after: &BTreeMap<u32, Accounts>,
@@ -94,9 +99,16 @@ fn waited(
     let of_thread = |(number, after): (&u32, &Accounts)| {
         let before = before.get(number).copied().unwrap_or_default();
         let spent = after.spent.saturating_sub(before.spent);
-        after.waited.saturating_sub(before.waited).min(window.saturating_sub(spent))
+        let waited = after.waited.saturating_sub(before.waited).min(window.saturating_sub(spent));
+        (spent, waited)
     };
-    after.iter().map(of_thread).sum()
+    let threads: Vec<(Duration, Duration)> = after.iter().map(of_thread).collect();
+    let wanted = |(spent, waited): &(Duration, Duration)| *spent + *waited;
+    let most = threads.iter().map(wanted).max().unwrap_or_default();
+    let (compute, help): (Vec<_>, Vec<_>) =
+        threads.into_iter().partition(|thread| wanted(thread) >= most.mul_f64(HELPS));
+    let waited: Duration = compute.iter().map(|(_, waited)| *waited).sum();
+    waited.saturating_sub(help.iter().map(|(spent, _)| *spent).sum())
 }
 
 impl Contention {
@@ -179,6 +191,24 @@ mod tests {
         // One that began meanwhile counts, and one that ended hides none of the others' waiting.
         let other = threads(&[(2, 10, 4), (3, 1, 2)]);
         assert_eq!(waited(&before, &other, millis(50)), millis(5));
+    }
+
+    #[test]
+    fn threads_that_only_help_wait_for_nobody() {
+        let millis = Duration::from_millis;
+        let account = |spent, waited| Accounts { spent: millis(spent), waited: millis(waited) };
+        let nothing = BTreeMap::new();
+        // A page: one thread computes, three are woken for moments.
+        let page = [
+            (1, account(900, 20)),
+            (2, account(70, 40)),
+            (3, account(12, 23)),
+            (4, account(0, 30)),
+        ];
+        assert_eq!(waited(&nothing, &page.into(), millis(1000)), millis(20));
+        // Two that compute beside other work.
+        let both = [(1, account(500, 500)), (2, account(480, 490)), (3, account(1, 2))];
+        assert_eq!(waited(&nothing, &both.into(), millis(1000)), millis(989));
     }
 
     #[test]
