@@ -198,14 +198,14 @@ mod tests {
         let millis = Duration::from_millis;
         let account = |spent, waited| Accounts { spent: millis(spent), waited: millis(waited) };
         let nothing = BTreeMap::new();
-        // A page: one thread computes, three are woken for moments.
+        // A page: one thread computes, three are woken for moments, and run for 80 ms.
         let page = [
-            (1, account(900, 20)),
+            (1, account(900, 90)),
             (2, account(70, 40)),
-            (3, account(12, 23)),
+            (3, account(10, 23)),
             (4, account(0, 30)),
         ];
-        assert_eq!(waited(&nothing, &page.into(), millis(1000)), millis(20));
+        assert_eq!(waited(&nothing, &page.into(), millis(1000)), millis(10));
         // Two that compute beside other work.
         let both = [(1, account(500, 500)), (2, account(480, 490)), (3, account(1, 2))];
         assert_eq!(waited(&nothing, &both.into(), millis(1000)), millis(989));
