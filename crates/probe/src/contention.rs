@@ -82,8 +82,8 @@ impl Moment {
     }
 }
 
-/// A thread that wanted a processor for less than this share of what the busiest one wanted only helps.
-const HELPS: f64 = 0.25;
+/// A thread that wanted a processor for less than one part in so many of what the busiest one wanted only helps.
+const HELPS: u32 = 4;
 
 /// How long the threads that compute waited in a window.
 ///
@@ -106,7 +106,7 @@ fn waited(
     let wanted = |(spent, waited): &(Duration, Duration)| *spent + *waited;
     let most = threads.iter().map(wanted).max().unwrap_or_default();
     let (compute, help): (Vec<_>, Vec<_>) =
-        threads.into_iter().partition(|thread| wanted(thread) >= most.mul_f64(HELPS));
+        threads.into_iter().partition(|thread| wanted(thread) >= most / HELPS);
     let waited: Duration = compute.iter().map(|(_, waited)| *waited).sum();
     waited.saturating_sub(help.iter().map(|(spent, _)| *spent).sum())
 }
